@@ -1,0 +1,46 @@
+# Two commands on a fresh machine: `make demo` runs the main job, `make test` passes the tests.
+# Each target makes what it needs; the only requirements are make and Python 3.11 or later.
+
+PYTHON ?= python3
+VENV   ?= .venv
+BIN    := $(VENV)/bin
+STAMP  := $(VENV)/.installed
+
+.PHONY: demo test check format bench clean help
+
+help:
+	@sed -n 's/^## //p' $(MAKEFILE_LIST)
+
+$(STAMP): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or later is needed; this is %s. Try: make PYTHON=python3.12 ..." % sys.version.split()[0])'
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@echo "installing into $(VENV) (once) ..."
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[all]'
+	@touch $@
+
+## make demo    the main job: a cluster with frozen followers, a Spark load of acks=all, the verdict
+demo: $(STAMP)
+	$(BIN)/fakebroker demo
+
+## make test    all tests: units, properties, stock clients, Spark
+test: $(STAMP)
+	$(BIN)/python -m pytest
+
+## make check   ruff (lint, format) and mypy --strict
+check: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+## make format  let ruff rewrite what it can
+format: $(STAMP)
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+## make bench   the benchmarks
+bench: $(STAMP)
+	$(BIN)/python -m benchmarks
+
+## make clean   remove what the other targets made
+clean:
+	rm -rf $(VENV) build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis fakebroker-demo
