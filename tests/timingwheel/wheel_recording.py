@@ -6,7 +6,6 @@ from collections.abc import Callable
 
 from timingwheel import SystemTimer, TimerTask
 
-
 Then = Callable[[], object] | None
 
 
