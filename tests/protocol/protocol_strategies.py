@@ -69,8 +69,8 @@ partition_responses = st.builds(
     i32s,
     st.sampled_from(ErrorCode),
     i64s,
-    # kio has a datetime here: -1 is None, and it ends with the year 9999.
-    st.just(-1) | st.integers(0, 253_402_300_799_000),
+    # kio has a datetime here, read by way of a float: -1 is None, and far behind 2100 the milliseconds get noisy.
+    st.just(-1) | st.integers(0, 2**42),
     i64s,
     tuples_of(st.tuples(i32s, st.none() | texts), most=2),
     st.none() | texts,
@@ -153,6 +153,7 @@ def request_as_declared(version: int, request: ProduceRequest, tags: tuple[dict,
 
 
 def response_as_kio(version: int, response: ProduceResponse) -> object:
+    """As kio wants it written."""
     kio = load_payload_module(0, version, EntityType.response)
     return of_version(
         kio.ProduceResponse,
