@@ -192,4 +192,5 @@ def _check_version(api_key: int, version: int) -> None:
 
 
 def _malformed(what: str, problem: Exception) -> ProtocolError:
-    return ProtocolError(f"The {what} is malformed: {problem or type(problem).__name__}.")
+    reason = str(problem).rstrip(".") or type(problem).__name__
+    return ProtocolError(f"The {what} is malformed: {reason}.")
