@@ -234,6 +234,9 @@ def _tagged_section(known: dict[int, Step]) -> Step:
             offset += size
             if offset > len(frame):
                 raise ProtocolError(f"a tagged field claims {size} bytes, {offset - len(frame)} more than there are")
+            if edits and edits[-1][1:] == (field_start, b""):
+                # One cut for all in a row: a frame full of tags must not become a list of millions.
+                field_start = edits.pop()[0]
             edits.append((field_start, offset, b""))
             unknown += 1
         if unknown:

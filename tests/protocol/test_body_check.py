@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import pytest
 from kio.schema.metadata.v12.request import MetadataRequest
 from kio.schema.produce.v9.request import ProduceRequest
@@ -9,6 +11,7 @@ from kio.schema.produce.v9.request import ProduceRequest
 from fakebroker.protocol.body_check import body_check
 from fakebroker.protocol.errors import ProtocolError
 from fakebroker.protocol.messages import decode_request, decode_response
+from fakebroker.protocol.varint import encode_unsigned_varint
 
 FETCH_V15 = "00000000 00000000 00000000 00 00000000 00000000 01 01 01"  # up to its tagged section
 
@@ -94,6 +97,24 @@ def test_unknown_tagged_fields_are_skipped_and_known_ones_are_kept() -> None:
         "01" + "01 10 00000001 0000000000000005 01 07 01 aa",  # inside the known one
     ):
         assert read(1, 15, FETCH_V15 + section) == alone
+
+
+def test_an_unknown_tagged_field_behind_a_boolean_that_is_repaired() -> None:
+    # ApiVersions v3: tag 3 is a boolean, here 2, and 9 is unknown.
+    _, response = decode_response(18, 3, bytes.fromhex("00000001 0000 01 00000000 02 03 01 02 09 00"))
+    assert response.zk_migration_ready is True
+
+
+def test_a_body_full_of_tagged_fields_takes_little_memory() -> None:
+    count = 50_000
+    body = bytes.fromhex("00 ffff 00007530 01") + encode_unsigned_varint(count) + b"\x05\0" * count
+    tracemalloc.start()
+    try:
+        decode_request(0, 9, body, 0)
+        _, peak_bytes = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak_bytes < 1_000_000
 
 
 @pytest.mark.parametrize("section", ["01 05 03 aabb", "02 05 00", "01 05", "ffffffff0f 05 00", "80"])
