@@ -93,10 +93,13 @@ def is_flexible(api_key: int, version: int) -> bool:
     A version outside the known range is read like the nearest known one, so that the header of an ApiVersions request
     of the future can be read and answered. Raises ProtocolError for an unknown key.
     """
-    known = versions(api_key)
-    if not known:
-        raise ProtocolError(f"API key {api_key} is not known.")
-    return bool(request_type(api_key, min(max(version, known[0]), known[-1])).__flexible__)
+    kind = _request_types.get((api_key, version))
+    if kind is None:
+        known = versions(api_key)
+        if not known:
+            raise ProtocolError(f"API key {api_key} is not known.")
+        kind = request_type(api_key, min(max(version, known[0]), known[-1]))
+    return bool(kind.__flexible__)
 
 
 def decode_request(api_key: int, version: int, frame: bytes, offset: int) -> RequestPayload:
