@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
-from support.requests import Produced, fetch, produce
+from support.requests import FETCH, PRODUCE, Produced, batch, fetch, produce, request
 from support.simulation import SimulatedClient, Simulation
 
 from fakebroker.core.connection import State
+from fakebroker.protocol.messages import decode_response
 
 NONE, UNKNOWN_TOPIC, NOT_LEADER, TIMED_OUT, NOT_ENOUGH = 0, 3, 6, 7, 19
 
