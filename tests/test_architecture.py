@@ -87,15 +87,4 @@ def test_the_core_never_waits_and_never_looks(module: str, path: Path) -> None:
 
 def test_every_layer_is_there() -> None:
     names = {name for name, _ in modules()}
-<<<<<<< HEAD
     assert set(ALLOWED) - {"fakebroker.demo"} <= names
-=======
-    assert {
-        "timingwheel",
-        "fakebroker.protocol",
-        "fakebroker.apis",
-        "fakebroker.core",
-        "fakebroker.server",
-        "load",
-    } <= names
->>>>>>> protocol
