@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from base64 import urlsafe_b64encode
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import count
 from random import Random
 from uuid import UUID
@@ -25,6 +25,8 @@ from fakebroker.core.connection import Connection, Event, State
 from fakebroker.core.dispatcher import Dispatcher
 from fakebroker.core.effects import Effect, InternalError, PauseReading, ResumeReading
 from fakebroker.core.follower import INSTANT, Behaviour, Follower
+from fakebroker.core.housekeeping import start_housekeeping
+from fakebroker.core.log_retention import LogMemory
 from fakebroker.core.partition import Partition
 from fakebroker.core.replica_manager import ReplicaManager
 from fakebroker.core.topics import Topic, place_replicas, topic_config, validate_name
@@ -69,6 +71,7 @@ class Cluster:
         self._topics: dict[str, Topic] = {}
         self._topics_by_id: dict[UUID, Topic] = {}
         self.followers: dict[TopicPartition, list[Follower]] = {}
+        self._memory = LogMemory(self.config.log_memory_bytes, self._partitions)
         self._effects: list[Effect] = []
         self._ready: deque[Connection] = deque()
         self._producer_id_blocks = count(0, PRODUCER_ID_BLOCK)
@@ -81,6 +84,7 @@ class Cluster:
         }
         self._dispatcher = Dispatcher(self, self._effects.append, self._ready.append)
         self._timer.add(_IsrExpirationTask(self), now.mono_ms)
+        start_housekeeping(self._timer, self.config, self._partitions, self._read_now)
 
     # The doors.
 
@@ -155,7 +159,7 @@ class Cluster:
         config = topic_config(new, self.config)
         lag_max_ms = self.config.replica_lag_time_max_ms
         partitions = [
-            Partition(TopicPartition(new.name, index), broker_ids, config, lag_max_ms, now.mono_ms)
+            Partition(TopicPartition(new.name, index), broker_ids, config, lag_max_ms, now.mono_ms, self._memory)
             for index, broker_ids in enumerate(placement)
         ]
         topic_id = UUID(int=self._random.getrandbits(128), version=4)
@@ -292,6 +296,10 @@ class Cluster:
         for topic in self._topics.values():
             for partition in topic.partitions:
                 self._leader_of(partition).maybe_shrink_isr(partition, self.now)
+
+    def _partitions(self) -> Iterator[Partition]:
+        for topic in self._topics.values():
+            yield from topic.partitions
 
     def check_invariants(self) -> None:
         for topic in self._topics.values():

@@ -140,6 +140,9 @@ class Follower:
 
     def _fetch(self, up_to: int, caught_up_time_ms: int, now: Now) -> None:
         log = self.partition.replicas[self.broker_id].log
+        if log.log_end_offset < self.partition.leader_log.log_start_offset:
+            # OFFSET_OUT_OF_RANGE: what it lacks is deleted (ReplicaFetcherThread.handleOutOfRangeError).
+            log.truncate_fully_and_start_at(self.partition.leader_log.log_start_offset)
         for batch in self.partition.leader_log.batches_from(log.log_end_offset):
             if batch.last_offset >= up_to:
                 break

@@ -18,6 +18,7 @@ from fakebroker.core.clock import Now
 from fakebroker.core.config import ClusterConfig
 from fakebroker.core.delayed_fetch import DelayedFetch, is_satisfied
 from fakebroker.core.delayed_produce import DelayedProduce, ProducePartitionStatus
+from fakebroker.core.errors import RecordValidationError
 from fakebroker.core.partition import LeaderHwChange, Partition
 from fakebroker.core.purgatory import DelayedOperationPurgatory
 from fakebroker.protocol.error_code import ErrorCode
@@ -113,7 +114,10 @@ class ReplicaManager:
             info = partition.append_records_to_leader(records, required_acks, now)
         except KafkaError as error:
             log_start = -1 if error.code in _WITHOUT_LOG_START else partition.leader_log.log_start_offset
-            return ProducePartitionStatus(-1, _failed(tp, error.code, log_start))
+            failed = _failed(tp, error.code, log_start)
+            if isinstance(error, RecordValidationError):
+                failed = failed._replace(record_errors=error.record_errors, error_message=error.message)
+            return ProducePartitionStatus(-1, failed)
         self._action_queue.append((partition, info.leader_hw_change))
         response = PartitionProduceResponse(
             tp.partition, ErrorCode.none, info.first_offset, info.log_append_time_ms, info.log_start_offset
