@@ -1,0 +1,27 @@
+"""Kafka's error codes and their names.
+
+`ErrorCode` is kio's enum: its members are spelled `request_timed_out`, the rest of the world writes REQUEST_TIMED_OUT.
+Source   clients/src/main/java/org/apache/kafka/common/protocol/Errors.java
+"""
+
+from __future__ import annotations
+
+from kio.schema.errors import ErrorCode
+
+__all__ = ["ErrorCode", "error_from_name", "kafka_name"]
+
+_NAMES: dict[int, str] = {int(code): code.name.upper() for code in ErrorCode}
+_BY_NAME: dict[str, ErrorCode] = {code.name.upper(): code for code in ErrorCode}
+
+
+def kafka_name(code: int) -> str:
+    """Kafka's name of an error code; a number Kafka 4.2 does not know becomes "UNKNOWN(n)"."""
+    return _NAMES.get(code) or f"UNKNOWN({int(code)})"
+
+
+def error_from_name(name: str) -> ErrorCode:
+    """The error of that name, in upper or lower case. Raises ValueError for a name Kafka does not have."""
+    try:
+        return _BY_NAME[name.upper()]
+    except KeyError:
+        raise ValueError(f"Kafka has no error called {name!r}") from None

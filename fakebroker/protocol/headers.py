@@ -1,0 +1,135 @@
+"""Request headers v0, v1 and v2, and response headers v0 and v1.
+
+Theory   The first four bytes, API key and version, decide which header follows:
+           request v0   key i16, version i16, correlation id i32                   ControlledShutdown v0 only
+           request v1   and a client id, a nullable string with an i16 length
+           request v2   and a tagged section; the client id keeps its i16 length   flexible versions
+           response v0  correlation id i32
+           response v1  and a tagged section                                       flexible versions, never ApiVersions
+Units    every offset counts from the start of the frame, behind its length.
+Source   clients/src/main/java/org/apache/kafka/common/requests/RequestHeader.java
+         clients/src/main/resources/common/message/RequestHeader.json
+Differs  Kafka replaces bad UTF-8 in a client id; here it is an error, because nobody sends it on purpose.
+"""
+
+from __future__ import annotations
+
+from struct import Struct
+from typing import NamedTuple
+
+from fakebroker.protocol.errors import ProtocolError
+from fakebroker.protocol.varint import decode_unsigned_varint
+
+__all__ = [
+    "RequestHeader",
+    "decode_request_header",
+    "decode_response_header",
+    "encode_request_header",
+    "encode_response_header",
+    "peek_api",
+    "skip_tagged_fields",
+]
+
+_CONTROLLED_SHUTDOWN = 7
+
+_API = Struct(">hh")
+_FIXED = Struct(">hhi")
+_WITH_CLIENT_ID = Struct(">hhih")
+_CORRELATION_ID = Struct(">i")
+
+
+class RequestHeader(NamedTuple):
+    """What every request begins with, and where its body starts in the frame."""
+
+    api_key: int
+    api_version: int
+    correlation_id: int
+    client_id: str | None
+    body_offset: int
+
+
+def peek_api(frame: bytes) -> tuple[int, int]:
+    """The API key and version of a request frame; they decide how the rest of the header is read."""
+    if len(frame) < 4:
+        raise ProtocolError(f"A request of {len(frame)} bytes is too short for an API key and version.")
+    api_key, api_version = _API.unpack_from(frame)
+    return api_key, api_version
+
+
+def decode_request_header(frame: bytes, flexible: bool) -> RequestHeader:
+    """Read a request header: v2 when flexible, else v1, and v0 for ControlledShutdown v0.
+
+    Raises ProtocolError when the frame is too short, the client id is no UTF-8, or the tagged section overruns.
+    """
+    if len(frame) < 10:
+        return _decode_short_header(frame)
+    api_key, api_version, correlation_id, size = _WITH_CLIENT_ID.unpack_from(frame)
+    if api_key == _CONTROLLED_SHUTDOWN and api_version == 0:
+        return RequestHeader(api_key, api_version, correlation_id, None, 8)
+    client_id: str | None
+    if size >= 0:
+        offset = 10 + size
+        if offset > len(frame):
+            raise ProtocolError(f"The client id claims {size} bytes, and only {len(frame) - 10} are left.")
+        try:
+            client_id = frame[10:offset].decode()
+        except UnicodeDecodeError:
+            raise ProtocolError("The client id is not valid UTF-8.") from None
+    elif size == -1:
+        client_id = None
+        offset = 10
+    else:
+        raise ProtocolError(f"The client id has the negative length {size}.")
+    if flexible:
+        # One zero byte, no tagged fields, is what every client sends today.
+        offset = offset + 1 if frame[offset : offset + 1] == b"\0" else skip_tagged_fields(frame, offset)
+    return RequestHeader(api_key, api_version, correlation_id, client_id, offset)
+
+
+def _decode_short_header(frame: bytes) -> RequestHeader:
+    if len(frame) >= 8:
+        api_key, api_version, correlation_id = _FIXED.unpack_from(frame)
+        if api_key == _CONTROLLED_SHUTDOWN and api_version == 0:
+            return RequestHeader(api_key, api_version, correlation_id, None, 8)
+    raise ProtocolError(f"A request of {len(frame)} bytes is too short for its header.")
+
+
+def encode_request_header(
+    api_key: int, api_version: int, correlation_id: int, client_id: str | None, flexible: bool
+) -> bytes:
+    """The bytes of a request header: v2 when flexible, else v1, and v0 for ControlledShutdown v0."""
+    if api_key == _CONTROLLED_SHUTDOWN and api_version == 0:
+        return _FIXED.pack(api_key, api_version, correlation_id)
+    tags = b"\0" if flexible else b""
+    if client_id is None:
+        return _WITH_CLIENT_ID.pack(api_key, api_version, correlation_id, -1) + tags
+    encoded = client_id.encode()
+    return _WITH_CLIENT_ID.pack(api_key, api_version, correlation_id, len(encoded)) + encoded + tags
+
+
+def decode_response_header(frame: bytes, flexible: bool) -> tuple[int, int]:
+    """The correlation id of a response, and where its body starts. Flexible means response header v1."""
+    if len(frame) < 4:
+        raise ProtocolError(f"A response of {len(frame)} bytes is too short for its header.")
+    (correlation_id,) = _CORRELATION_ID.unpack_from(frame)
+    return correlation_id, skip_tagged_fields(frame, 4) if flexible else 4
+
+
+def encode_response_header(correlation_id: int, flexible: bool) -> bytes:
+    """The bytes of a response header: v1 when flexible, else v0."""
+    return _CORRELATION_ID.pack(correlation_id) + (b"\0" if flexible else b"")
+
+
+def skip_tagged_fields(frame: bytes, offset: int) -> int:
+    """Step over a tagged section without looking into it; the offset behind it.
+
+    The number of fields may be any number: each takes at least two bytes, so a lie runs out of bytes soon.
+    """
+    count, offset = decode_unsigned_varint(frame, offset)
+    for _ in range(count):
+        _, offset = decode_unsigned_varint(frame, offset)
+        size, offset = decode_unsigned_varint(frame, offset)
+        offset += size
+        if offset > len(frame):
+            raise ProtocolError(f"A tagged field claims {size} bytes, {offset - len(frame)} more than there are.")
+    return offset

@@ -1,0 +1,184 @@
+"""Requests and responses as kio's frozen dataclasses, for every API key and version that kio knows.
+
+`decode_request` takes a frame and the place where its header ended; `encode_response` gives a whole frame, ready for
+the socket. The other two directions are for clients: tests, the load generator, tools.
+
+Units    an offset counts from the start of the frame, behind its length.
+Source   clients/src/main/java/org/apache/kafka/common/requests/RequestContext.java and AbstractRequest.java;
+         KIP-511 for the header of ApiVersions responses
+"""
+
+from __future__ import annotations
+
+from io import BytesIO
+from struct import Struct, error
+
+from kio.index import load_request_schema, load_response_schema
+from kio.schema.index import api_key_map, schema_name_map
+from kio.serial import entity_reader, entity_writer
+from kio.serial.errors import SerialError
+from kio.serial.readers import Reader
+from kio.serial.writers import Writer
+from kio.static.protocol import RequestPayload, ResponsePayload
+
+from fakebroker.protocol.errors import ProtocolError
+from fakebroker.protocol.headers import decode_response_header, encode_request_header, encode_response_header
+
+__all__ = [
+    "api_name",
+    "decode_request",
+    "decode_response",
+    "encode_request",
+    "encode_response",
+    "is_flexible",
+    "request_type",
+    "response_type",
+    "versions",
+]
+
+_API_VERSIONS = 18
+
+_LENGTH = Struct(">i")
+
+_request_types: dict[tuple[int, int], type[RequestPayload]] = {}
+_response_types: dict[tuple[int, int], type[ResponsePayload]] = {}
+_request_readers: dict[tuple[int, int], Reader[RequestPayload]] = {}
+_response_readers: dict[tuple[int, int], Reader[ResponsePayload]] = {}
+_request_writers: dict[type[RequestPayload], Writer[RequestPayload]] = {}
+_response_writers: dict[type[ResponsePayload], Writer[ResponsePayload]] = {}
+
+# What bad bytes make kio raise: its own errors, and what falls through from Rust and from enums.
+_DECODE_ERRORS = (SerialError, ValueError, LookupError, ArithmeticError, TypeError, error)
+
+
+def versions(api_key: int) -> range:
+    """The versions of an API that kio can read and write; empty for a key it does not know."""
+    name = api_key_map.get(api_key)
+    if name is None:
+        return range(0)
+    known = schema_name_map[name]
+    return range(min(known), max(known) + 1)
+
+
+def api_name(api_key: int) -> str:
+    """The name of an API, "Produce"; "UNKNOWN(n)" for a key without one."""
+    name = api_key_map.get(api_key)
+    return f"UNKNOWN({api_key})" if name is None else name.title().replace("_", "")
+
+
+def request_type(api_key: int, version: int) -> type[RequestPayload]:
+    """The class of a request. Raises ProtocolError for a key or version kio does not know."""
+    try:
+        return _request_types[api_key, version]
+    except KeyError:
+        _check_version(api_key, version)
+        return _request_types.setdefault((api_key, version), load_request_schema(api_key, version))
+
+
+def response_type(api_key: int, version: int) -> type[ResponsePayload]:
+    """The class of a response. Raises ProtocolError for a key or version kio does not know."""
+    try:
+        return _response_types[api_key, version]
+    except KeyError:
+        _check_version(api_key, version)
+        return _response_types.setdefault((api_key, version), load_response_schema(api_key, version))
+
+
+def is_flexible(api_key: int, version: int) -> bool:
+    """Whether messages of this version have compact lengths and tagged fields, and so request header v2.
+
+    A version outside the known range is read like the nearest known one, so that the header of an ApiVersions request
+    of the future can be read and answered. Raises ProtocolError for an unknown key.
+    """
+    known = versions(api_key)
+    if not known:
+        raise ProtocolError(f"API key {api_key} is not known.")
+    return bool(request_type(api_key, min(max(version, known[0]), known[-1])).__flexible__)
+
+
+def decode_request(api_key: int, version: int, frame: bytes, offset: int) -> RequestPayload:
+    """Read the body of a request that starts at the offset.
+
+    Bytes behind the body are ignored, as a broker ignores them: Kafka reads the fields and looks no further.
+    Raises ProtocolError for anything malformed, and for a key or version kio does not know.
+    """
+    try:
+        reader = _request_readers[api_key, version]
+    except KeyError:
+        reader = _request_readers[api_key, version] = entity_reader(request_type(api_key, version))
+    try:
+        return reader(frame, offset)[0]
+    except _DECODE_ERRORS as problem:
+        raise _malformed(f"{api_name(api_key)} v{version} request", problem) from problem
+
+
+def encode_response(response: ResponsePayload, correlation_id: int) -> bytes:
+    """The whole frame of a response, its length included."""
+    kind = type(response)
+    try:
+        write = _response_writers[kind]
+    except KeyError:
+        write = _response_writers[kind] = entity_writer(kind)
+    with BytesIO() as buffer:
+        buffer.write(b"\0\0\0\0")
+        buffer.write(encode_response_header(correlation_id, _has_response_header_v1(kind)))
+        write(buffer, response)
+        return _with_length(buffer)
+
+
+def encode_request(request: RequestPayload, correlation_id: int, client_id: str | None) -> bytes:
+    """The whole frame of a request, its length included."""
+    kind = type(request)
+    try:
+        write = _request_writers[kind]
+    except KeyError:
+        write = _request_writers[kind] = entity_writer(kind)
+    with BytesIO() as buffer:
+        buffer.write(b"\0\0\0\0")
+        buffer.write(
+            encode_request_header(
+                kind.__api_key__, kind.__version__, correlation_id, client_id, bool(kind.__flexible__)
+            )
+        )
+        write(buffer, request)
+        return _with_length(buffer)
+
+
+def decode_response(api_key: int, version: int, frame: bytes) -> tuple[int, ResponsePayload]:
+    """Read a response frame (without its length) to a request of that key and version: (correlation id, message).
+
+    Raises ProtocolError like `decode_request`, and for an error code that kio's enum lacks.
+    """
+    kind = response_type(api_key, version)
+    try:
+        reader = _response_readers[api_key, version]
+    except KeyError:
+        reader = _response_readers[api_key, version] = entity_reader(kind)
+    correlation_id, offset = decode_response_header(frame, _has_response_header_v1(kind))
+    try:
+        return correlation_id, reader(frame, offset)[0]
+    except _DECODE_ERRORS as problem:
+        raise _malformed(f"{api_name(api_key)} v{version} response", problem) from problem
+
+
+def _has_response_header_v1(kind: type[ResponsePayload]) -> bool:
+    # A client must be able to read the answer before it knows what the broker speaks.
+    return bool(kind.__flexible__) and kind.__api_key__ != _API_VERSIONS
+
+
+def _with_length(buffer: BytesIO) -> bytes:
+    with buffer.getbuffer() as view:
+        _LENGTH.pack_into(view, 0, len(view) - 4)
+    return buffer.getvalue()
+
+
+def _check_version(api_key: int, version: int) -> None:
+    known = versions(api_key)
+    if not known:
+        raise ProtocolError(f"API key {api_key} is not known.")
+    if version not in known:
+        raise ProtocolError(f"{api_name(api_key)} has versions {known[0]} to {known[-1]}, and not {version}.")
+
+
+def _malformed(what: str, problem: Exception) -> ProtocolError:
+    return ProtocolError(f"The {what} is malformed: {problem or type(problem).__name__}.")

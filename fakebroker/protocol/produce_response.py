@@ -1,0 +1,180 @@
+"""Write a Produce response, versions 3 to 13, by hand.
+
+It is the one answer that an acks=all load waits for, so it is the one that does not go through kio's writer, which
+looks up every field of every struct and writes it on its own. Measured on CPython 3.11, one topic with one partition
+and no error, v9, the best of 7 runs of 20 000: kio 9.2 us, or 10.8 us with its dataclasses built; this module 0.75 us,
+or 1.3 us with its tuples built.
+
+tests/protocol/test_produce_response_properties.py ties it to kio and to the declaration, byte for byte.
+
+Units    `_ms` is milliseconds since the epoch; -1 where there is none. Offsets count records.
+Source   clients/src/main/resources/common/message/ProduceResponse.json @ 4.2
+Differs  kio's classes are not used: error codes are plain numbers, so that a fault may send one Kafka does not have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from struct import Struct
+from typing import NamedTuple
+from uuid import UUID
+
+from fakebroker.protocol.varint import encode_unsigned_varint
+
+__all__ = [
+    "NodeEndpoint",
+    "PartitionProduceResponse",
+    "TopicProduceResponse",
+    "encode_produce_response",
+]
+
+VERSIONS = range(3, 14)
+
+_I16 = Struct(">h")
+_I32 = Struct(">i")
+_I32_PAIR = Struct(">ii")
+_FRAME_START = Struct(">ii")
+_PARTITION_V3 = Struct(">ihqq")  # index, error code, base offset, log append time
+_PARTITION_V5 = Struct(">ihqqq")  # and log start offset
+
+# v8 and later: no record errors, no error message; from v9 compact and with an empty tagged section.
+_NO_ERRORS_V8 = b"\0\0\0\0\xff\xff"
+_NO_ERRORS_V9 = b"\x01\0\0"
+
+
+class PartitionProduceResponse(NamedTuple):
+    """What became of one partition. What its version has no field for is left out.
+
+    `record_errors` holds (batch index, message or None); `current_leader` is (leader id, leader epoch).
+    """
+
+    index: int  # type: ignore[assignment]  # Kafka's name for it; that it hides tuple.index is fine
+    error_code: int
+    base_offset: int
+    log_append_time_ms: int = -1
+    log_start_offset: int = -1
+    record_errors: tuple[tuple[int, str | None], ...] = ()
+    error_message: str | None = None
+    current_leader: tuple[int, int] | None = None
+
+
+class TopicProduceResponse(NamedTuple):
+    """The partitions of one topic. The name is written up to v12, the id from v13; no id is sixteen zero bytes."""
+
+    name: str
+    topic_id: UUID | None
+    partitions: tuple[PartitionProduceResponse, ...]
+
+
+class NodeEndpoint(NamedTuple):
+    """Where a new leader listens (v10 and later)."""
+
+    node_id: int
+    host: str
+    port: int
+    rack: str | None = None
+
+
+def encode_produce_response(
+    version: int,
+    correlation_id: int,
+    topics: Iterable[TopicProduceResponse],
+    throttle_time_ms: int = 0,
+    node_endpoints: tuple[NodeEndpoint, ...] = (),
+) -> bytes:
+    """The whole frame, its length included. Raises ValueError for a version other than 3 to 13."""
+    if version not in VERSIONS:
+        raise ValueError(f"Produce has versions 3 to 13, and not {version}")
+    topics = tuple(topics)
+    body = (
+        _plain_body(version, topics, throttle_time_ms)
+        if version < 9
+        else _flexible_body(version, topics, throttle_time_ms, node_endpoints)
+    )
+    return _FRAME_START.pack(len(body) + 4, correlation_id) + body
+
+
+def _plain_body(version: int, topics: tuple[TopicProduceResponse, ...], throttle_time_ms: int) -> bytes:
+    """Versions 3 to 8: lengths and counts of fixed size, no tags."""
+    parts = [_I32.pack(len(topics))]
+    for topic in topics:
+        parts += _plain_string(topic.name), _I32.pack(len(topic.partitions))
+        for partition in topic.partitions:
+            index, error_code, base_offset, log_append_time_ms, log_start_offset, *_ = partition
+            if version < 5:
+                parts.append(_PARTITION_V3.pack(index, error_code, base_offset, log_append_time_ms))
+                continue
+            parts.append(_PARTITION_V5.pack(index, error_code, base_offset, log_append_time_ms, log_start_offset))
+            if version < 8:
+                continue
+            if not partition.record_errors and partition.error_message is None:
+                parts.append(_NO_ERRORS_V8)
+                continue
+            parts.append(_I32.pack(len(partition.record_errors)))
+            for batch_index, message in partition.record_errors:
+                parts += _I32.pack(batch_index), _plain_string(message)
+            parts.append(_plain_string(partition.error_message))
+    parts.append(_I32.pack(throttle_time_ms))
+    return b"".join(parts)
+
+
+def _flexible_body(
+    version: int,
+    topics: tuple[TopicProduceResponse, ...],
+    throttle_time_ms: int,
+    node_endpoints: tuple[NodeEndpoint, ...],
+) -> bytes:
+    """Versions 9 and later: the empty tags of the header, compact lengths, a tagged section behind every struct."""
+    parts = [b"\0", encode_unsigned_varint(len(topics) + 1)]
+    for topic in topics:
+        if version < 13:
+            parts.append(_compact_string(topic.name))
+        else:
+            parts.append(bytes(16) if topic.topic_id is None else topic.topic_id.bytes)
+        parts.append(encode_unsigned_varint(len(topic.partitions) + 1))
+        for partition in topic.partitions:
+            index, error_code, base_offset, log_append_time_ms, log_start_offset, errors, message, leader = partition
+            parts.append(_PARTITION_V5.pack(index, error_code, base_offset, log_append_time_ms, log_start_offset))
+            if version < 10 or leader == (-1, -1):
+                leader = None
+            if not errors and message is None and leader is None:
+                parts.append(_NO_ERRORS_V9)
+                continue
+            parts.append(encode_unsigned_varint(len(errors) + 1))
+            for batch_index, reason in errors:
+                parts += _I32.pack(batch_index), _compact_string(reason), b"\0"
+            parts += _compact_string(message), _current_leader(leader)
+        parts.append(b"\0")
+    parts.append(_I32.pack(throttle_time_ms))
+    parts.append(_node_endpoints(node_endpoints) if version >= 10 and node_endpoints else b"\0")
+    return b"".join(parts)
+
+
+def _current_leader(leader: tuple[int, int] | None) -> bytes:
+    """The tagged section of a partition; a tagged field that has its default, (-1, -1), is left out."""
+    if leader is None:
+        return b"\0"
+    return b"\x01\0\x09" + _I32_PAIR.pack(*leader) + b"\0"
+
+
+def _node_endpoints(endpoints: tuple[NodeEndpoint, ...]) -> bytes:
+    """The tagged section of the response: tag 0, its size, the array."""
+    parts = [encode_unsigned_varint(len(endpoints) + 1)]
+    for node_id, host, port, rack in endpoints:
+        parts += _I32.pack(node_id), _compact_string(host), _I32.pack(port), _compact_string(rack), b"\0"
+    value = b"".join(parts)
+    return b"\x01\0" + encode_unsigned_varint(len(value)) + value
+
+
+def _plain_string(text: str | None) -> bytes:
+    if text is None:
+        return b"\xff\xff"
+    encoded = text.encode()
+    return _I16.pack(len(encoded)) + encoded
+
+
+def _compact_string(text: str | None) -> bytes:
+    if text is None:
+        return b"\0"
+    encoded = text.encode()
+    return encode_unsigned_varint(len(encoded) + 1) + encoded

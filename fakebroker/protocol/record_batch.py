@@ -1,0 +1,264 @@
+"""The record batch, magic 2: read its header, check and stamp it, build one, list its records.
+
+Theory   A batch is 61 bytes of header and then its records. Base offset, length, leader epoch and magic lie outside the
+         CRC, so a broker gives a batch its place in the log by writing two fields (`stamp`) and touches nothing else.
+Units    sizes and offsets into buffers are bytes; `base_offset` and deltas count records; timestamps are
+         milliseconds since the epoch.
+Source   clients/src/main/java/org/apache/kafka/common/record/DefaultRecordBatch.java and DefaultRecord.java
+Differs  Only uncompressed records are built and listed here. The declaration is in
+         `fakebroker.protocol.declarations`; tests/protocol/test_record_batch_properties.py ties the two together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from struct import Struct, error
+from typing import NamedTuple
+
+from crc32c import crc32c
+
+from fakebroker.protocol.errors import InvalidRecordError, ProtocolError
+from fakebroker.protocol.varint import decode_varint, decode_varlong, encode_varint
+
+__all__ = [
+    "LOG_OVERHEAD",
+    "RECORD_BATCH_OVERHEAD",
+    "BatchHeader",
+    "Buffer",
+    "Record",
+    "compute_crc",
+    "decode_records",
+    "encode_batch",
+    "is_crc_valid",
+    "read_batch_header",
+    "stamp",
+]
+
+Buffer = bytes | bytearray | memoryview
+
+LOG_OVERHEAD = 12  # base offset and length: what comes before the bytes that the length counts
+RECORD_BATCH_OVERHEAD = 61
+
+CRC_OFFSET = 17
+ATTRIBUTES_OFFSET = 21  # the CRC covers everything from here to the end
+
+COMPRESSION_MASK = 0x07
+TIMESTAMP_TYPE_FLAG = 0x08
+TRANSACTIONAL_FLAG = 0x10
+CONTROL_FLAG = 0x20
+
+_HEADER = Struct(">qiibIhiqqqhii")
+_CRC = Struct(">I")
+_BASE_OFFSET = Struct(">q")
+_LEADER_EPOCH = Struct(">i")
+_LEADER_EPOCH_OFFSET = 12
+
+
+class BatchHeader(NamedTuple):
+    """The first 61 bytes of a batch, in their order."""
+
+    base_offset: int
+    batch_length: int
+    partition_leader_epoch: int
+    magic: int
+    crc: int
+    attributes: int
+    last_offset_delta: int
+    base_timestamp_ms: int
+    max_timestamp_ms: int
+    producer_id: int
+    producer_epoch: int
+    base_sequence: int
+    record_count: int
+
+    @property
+    def size_in_bytes(self) -> int:
+        """The whole batch, its first twelve bytes included."""
+        return LOG_OVERHEAD + self.batch_length
+
+    @property
+    def compression(self) -> int:
+        """0 none, 1 gzip, 2 snappy, 3 lz4, 4 zstd; 5 to 7 mean nothing."""
+        return self.attributes & COMPRESSION_MASK
+
+    @property
+    def is_transactional(self) -> bool:
+        return self.attributes & TRANSACTIONAL_FLAG != 0
+
+    @property
+    def is_control(self) -> bool:
+        return self.attributes & CONTROL_FLAG != 0
+
+    @property
+    def has_log_append_time(self) -> bool:
+        return self.attributes & TIMESTAMP_TYPE_FLAG != 0
+
+    @property
+    def last_offset(self) -> int:
+        return self.base_offset + self.last_offset_delta
+
+
+class Record(NamedTuple):
+    """One record. Without a timestamp it gets the batch's base timestamp, without an offset delta its place."""
+
+    key: bytes | None
+    value: bytes | None
+    headers: tuple[tuple[str, bytes | None], ...] = ()
+    timestamp_ms: int | None = None
+    offset_delta: int | None = None
+
+
+def read_batch_header(buffer: Buffer, offset: int = 0) -> BatchHeader:
+    """Read a header; nothing in it is checked. Raises InvalidRecordError when fewer than 61 bytes are there."""
+    try:
+        return BatchHeader._make(_HEADER.unpack_from(buffer, offset))
+    except error:
+        raise InvalidRecordError(f"A record batch needs {RECORD_BATCH_OVERHEAD} bytes for its header.") from None
+
+
+def compute_crc(buffer: Buffer, offset: int, size: int) -> int:
+    """CRC-32C of the batch that starts at the offset and takes `size` bytes: its attributes up to its end."""
+    with memoryview(buffer) as view, view[offset + ATTRIBUTES_OFFSET : offset + size] as covered:
+        return int(crc32c(covered))
+
+
+def is_crc_valid(buffer: Buffer, offset: int, size: int) -> bool:
+    """Whether the batch is as big as a batch must be and carries the CRC of its bytes."""
+    if size < RECORD_BATCH_OVERHEAD or offset < 0 or offset + size > len(buffer):
+        return False
+    (crc,) = _CRC.unpack_from(buffer, offset + CRC_OFFSET)
+    return bool(crc == compute_crc(buffer, offset, size))
+
+
+def stamp(batch: bytearray, base_offset: int, leader_epoch: int) -> None:
+    """Give a batch its place in the log. Both fields are outside the CRC, which stays valid."""
+    _BASE_OFFSET.pack_into(batch, 0, base_offset)
+    _LEADER_EPOCH.pack_into(batch, _LEADER_EPOCH_OFFSET, leader_epoch)
+
+
+def encode_batch(
+    records: Sequence[Record],
+    *,
+    base_timestamp_ms: int,
+    producer_id: int = -1,
+    producer_epoch: int = -1,
+    base_sequence: int = -1,
+    attributes: int = 0,
+    base_offset: int = 0,
+    partition_leader_epoch: int = -1,
+    max_timestamp_ms: int | None = None,
+    last_offset_delta: int | None = None,
+) -> bytes:
+    """Build an uncompressed batch with a valid CRC.
+
+    The largest timestamp and the last offset delta follow from the records unless given, as a test may want them wrong.
+    """
+    body = bytearray()
+    latest_ms = base_timestamp_ms
+    last_delta = -1
+    for index, record in enumerate(records):
+        timestamp_ms = base_timestamp_ms if record.timestamp_ms is None else record.timestamp_ms
+        last_delta = index if record.offset_delta is None else record.offset_delta
+        if timestamp_ms > latest_ms or index == 0:
+            latest_ms = timestamp_ms
+        encoded = _encode_record(record, timestamp_ms - base_timestamp_ms, last_delta)
+        body += encode_varint(len(encoded))
+        body += encoded
+    batch = bytearray(RECORD_BATCH_OVERHEAD)
+    batch += body
+    header = BatchHeader(
+        base_offset=base_offset,
+        batch_length=len(batch) - LOG_OVERHEAD,
+        partition_leader_epoch=partition_leader_epoch,
+        magic=2,
+        crc=0,
+        attributes=attributes,
+        last_offset_delta=last_delta if last_offset_delta is None else last_offset_delta,
+        base_timestamp_ms=base_timestamp_ms,
+        max_timestamp_ms=latest_ms if max_timestamp_ms is None else max_timestamp_ms,
+        producer_id=producer_id,
+        producer_epoch=producer_epoch,
+        base_sequence=base_sequence,
+        record_count=len(records),
+    )
+    _HEADER.pack_into(batch, 0, *header)
+    _CRC.pack_into(batch, CRC_OFFSET, compute_crc(batch, 0, len(batch)))
+    return bytes(batch)
+
+
+def _encode_record(record: Record, timestamp_delta: int, offset_delta: int) -> bytes:
+    parts = [b"\0", encode_varint(timestamp_delta), encode_varint(offset_delta)]
+    parts += _sized(record.key)
+    parts += _sized(record.value)
+    parts.append(encode_varint(len(record.headers)))
+    for name, value in record.headers:
+        parts += _sized(name.encode())
+        parts += _sized(value)
+    return b"".join(parts)
+
+
+def _sized(data: bytes | None) -> Iterable[bytes]:
+    return (b"\x01",) if data is None else (encode_varint(len(data)), data)
+
+
+def decode_records(batch: Buffer) -> list[Record]:
+    """The records of one uncompressed batch, each with its timestamp and offset delta.
+
+    Raises InvalidRecordError where Kafka does: for a negative count, a record that ends elsewhere than its length
+    says, bytes that are missing, and bytes left behind the last record.
+    """
+    header = read_batch_header(batch)
+    if header.compression:
+        raise InvalidRecordError(f"The batch is compressed with codec {header.compression}; its records are opaque.")
+    if header.record_count < 0:
+        raise InvalidRecordError(f"The batch claims {header.record_count} records.")
+    data = bytes(batch[: header.size_in_bytes])
+    if len(data) < header.size_in_bytes:
+        raise InvalidRecordError(f"The batch claims {header.size_in_bytes} bytes and has {len(data)}.")
+    records: list[Record] = []
+    offset = RECORD_BATCH_OVERHEAD
+    try:
+        for _ in range(header.record_count):
+            record, offset = _decode_record(data, offset, header)
+            records.append(record)
+    except (IndexError, ProtocolError, UnicodeDecodeError) as problem:
+        raise InvalidRecordError(f"Record {len(records)} of the batch is malformed: {problem}") from None
+    if offset != len(data):
+        raise InvalidRecordError(f"{len(data) - offset} bytes are left behind the last record of the batch.")
+    return records
+
+
+def _decode_record(data: bytes, offset: int, header: BatchHeader) -> tuple[Record, int]:
+    size, offset = decode_varint(data, offset)
+    end = offset + size
+    if size < 0 or end > len(data):
+        raise ProtocolError(f"it claims {size} bytes.")
+    offset += 1  # attributes of a record: none are in use
+    timestamp_delta, offset = decode_varlong(data, offset)
+    offset_delta, offset = decode_varint(data, offset)
+    key, offset = _decode_bytes(data, offset)
+    value, offset = _decode_bytes(data, offset)
+    count, offset = decode_varint(data, offset)
+    if count < 0 or count > len(data) - offset:
+        raise ProtocolError(f"it claims {count} headers.")
+    headers: list[tuple[str, bytes | None]] = []
+    for _ in range(count):
+        name, offset = _decode_bytes(data, offset)
+        if name is None:
+            raise ProtocolError("a header has no key.")
+        header_value, offset = _decode_bytes(data, offset)
+        headers.append((name.decode(), header_value))
+    if offset != end:
+        raise ProtocolError(f"it claims {size} bytes and has {offset - end + size}.")
+    timestamp_ms = header.max_timestamp_ms if header.has_log_append_time else header.base_timestamp_ms + timestamp_delta
+    return Record(key, value, tuple(headers), timestamp_ms, offset_delta), end
+
+
+def _decode_bytes(data: bytes, offset: int) -> tuple[bytes | None, int]:
+    size, offset = decode_varint(data, offset)
+    if size == -1:
+        return None, offset
+    end = offset + size
+    if size < 0 or end > len(data):
+        raise ProtocolError(f"it has a field of {size} bytes.")
+    return data[offset:end], end
