@@ -18,6 +18,7 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import cast
 
 from fakebroker.protocol.errors import ProtocolError
 from fakebroker.protocol.framing import FrameDecoder
@@ -67,10 +68,10 @@ class Connection(asyncio.Protocol):
         self._decoder = FrameDecoder()
         self._last_answer_ns = 0
         self._news = asyncio.Event()
+        self._lost = asyncio.Event()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+        self._transport = cast(asyncio.Transport, transport)  # uvloop's is one in all but its base class
 
     def data_received(self, data: bytes) -> None:
         now_ns = time.monotonic_ns()
@@ -85,6 +86,7 @@ class Connection(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self._give_up(Outcome.CLOSED)
         self._news.set()
+        self._lost.set()
 
     def _take(self, frame: bytes, now_ns: int) -> None:
         (correlation_id,) = struct.unpack_from(">i", frame)
@@ -139,8 +141,10 @@ class Connection(asyncio.Protocol):
         else:
             self._give_up(Outcome.CLOSED)
 
-    def close(self) -> None:
-        self._transport.close()
+    async def close(self) -> None:
+        """Close the socket, and wait until the loop has let go of it. There is nothing left to flush."""
+        self._transport.abort()
+        await self._lost.wait()
 
 
 async def connect(host: str, port: int) -> Connection | None:
@@ -172,7 +176,7 @@ async def drive(
         on_sent()
     if await connection.room(1, grace_ms) and connection.silent:
         await connection.prove_silence(grace_ms)
-    connection.close()
+    await connection.close()
 
 
 async def sleep_until(target_ns: int) -> None:
@@ -205,7 +209,7 @@ async def ask_metadata(bootstrap: list[tuple[str, int]], topics: list[str]) -> M
         ask = Exchange(1, encode_metadata(1, topics), True, timeout_ms=0, intended_ns=0)
         connection.send(ask)
         await connection.room(1, grace_ms=5_000)
-        connection.close()
+        await connection.close()
         if ask.answer is not None:
             try:
                 return decode_metadata(ask.answer)

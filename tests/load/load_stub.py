@@ -9,7 +9,7 @@ import asyncio
 import threading
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -71,11 +71,13 @@ class StubBroker:
         self.behave = behave
         self.partitions = partitions
         self.port = 0
-        self.connections = 0
+        self.tasks: set[asyncio.Task[None]] = set()
         self.offsets: Counter[tuple[str, int]] = Counter()
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self.connections += 1
+        task = asyncio.current_task()
+        assert task is not None
+        self.tasks.add(task)
         number = 0
         try:
             while True:
@@ -101,6 +103,8 @@ class StubBroker:
             pass
         finally:
             writer.close()
+            with suppress(ConnectionError):
+                await writer.wait_closed()
 
     async def answer(self, writer: asyncio.StreamWriter, request: Produce, answer: Answer) -> bool:
         place = (request.topic, request.partition)
@@ -148,6 +152,9 @@ async def stub_broker(behave: Behave = healthy, partitions: int = 2) -> AsyncIte
         yield broker
     finally:
         server.close()
+        for task in broker.tasks:
+            task.cancel()
+        await asyncio.gather(*broker.tasks, return_exceptions=True)
 
 
 @contextmanager
@@ -161,8 +168,6 @@ def stub_broker_thread(behave: Behave = healthy, partitions: int = 2) -> Iterato
             found.append(broker)
             ready.set()
             await stop.wait()
-            for task in asyncio.all_tasks() - {asyncio.current_task()}:
-                task.cancel()
 
     loop = asyncio.new_event_loop()
     stop = asyncio.Event()
@@ -174,5 +179,4 @@ def stub_broker_thread(behave: Behave = healthy, partitions: int = 2) -> Iterato
     finally:
         loop.call_soon_threadsafe(stop.set)
         thread.join(10)
-        loop.run_until_complete(asyncio.gather(*asyncio.all_tasks(loop), return_exceptions=True))
         loop.close()
