@@ -1,0 +1,1 @@
+"""The cluster without a network: sans-IO, `now` comes in, effects go out (docs/architecture.md)."""

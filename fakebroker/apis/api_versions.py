@@ -1,0 +1,53 @@
+"""ApiVersions (API key 18), versions 0-4.
+
+Behaviour      Lists the registry. A version that is not served is answered in the v0 layout with UNSUPPORTED_VERSION
+               and the range of ApiVersions alone, its body unread (KIP-511): the dispatcher calls
+               `respond_unsupported_version`. A software name or version that is not of Kafka's form: INVALID_REQUEST.
+Version notes  v1 throttle time; v3 flexible, client software name and version (KIP-511), features (KIP-584);
+               v4 features whose minimum is 0 may be listed (KAFKA-17492).
+Not done       Features: none is finalized, so clients use the protocols that need none.
+Source         core/.../server/KafkaApis.scala handleApiVersionsRequest; clients/.../requests/ApiVersionsRequest.java
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+
+from fakebroker.apis import registry
+from fakebroker.apis.context import Message, RequestContext
+from fakebroker.protocol.build import build
+from fakebroker.protocol.error_code import ErrorCode
+from fakebroker.protocol.messages import response_type
+
+KEY = 18
+_SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
+
+
+def _respond(ctx: RequestContext, version: int, code: ErrorCode, keys: list[dict[str, int]]) -> None:
+    values = {"error_code": code, "api_keys": keys, "throttle_time": timedelta(0)}
+    ctx.respond(build(response_type(KEY, version), values))
+
+
+def error_response(ctx: RequestContext, request: Message, code: ErrorCode) -> None:
+    _respond(ctx, ctx.api_version, code, [])
+
+
+@registry.api(KEY, 0, 4, error_response=error_response)
+def handle(ctx: RequestContext, request: Message) -> None:
+    if ctx.api_version >= 3 and not (
+        _SOFTWARE.fullmatch(request.client_software_name) and _SOFTWARE.fullmatch(request.client_software_version)
+    ):
+        error_response(ctx, request, ErrorCode.invalid_request)
+        return
+    keys = [_range(api) for api in registry.load().values()]
+    _respond(ctx, ctx.api_version, ErrorCode.none, keys)
+
+
+def respond_unsupported_version(ctx: RequestContext) -> None:
+    """The answer to a version that is not served, readable by every client."""
+    _respond(ctx, 0, ErrorCode.unsupported_version, [_range(registry.load()[KEY])])
+
+
+def _range(api: registry.Api) -> dict[str, int]:
+    return {"api_key": api.key, "min_version": api.advertised_min_version, "max_version": api.max_version}

@@ -1,0 +1,145 @@
+"""What a handler may see and do: the request's context, as structural types.
+
+The core implements these; the handlers import nothing from it. A handler answers by calling exactly one of
+`respond`, `respond_frame`, `respond_nothing` and `close`, at once or later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
+from uuid import UUID
+
+from fakebroker.protocol.error_code import ErrorCode
+from fakebroker.protocol.produce_response import NodeEndpoint, PartitionProduceResponse
+from fakebroker.protocol.topic_partition import TopicPartition
+
+# A decoded request, or a response: a kio dataclass of the version at hand. Its fields differ between versions, and the
+# registry's tests cover each, so handlers read it untyped.
+Message = Any
+
+ProduceResults = Mapping[TopicPartition, PartitionProduceResponse]
+ProduceCallback = Callable[[ProduceResults], None]
+
+
+class FetchPartition(NamedTuple):
+    """Where to read one partition, and how much at most."""
+
+    topic_partition: TopicPartition
+    fetch_offset: int
+    max_bytes: int
+
+
+class FetchResult(NamedTuple):
+    """What a read gave. On an error the offsets are -1 and the records empty."""
+
+    topic_partition: TopicPartition
+    error_code: ErrorCode
+    high_watermark: int
+    log_start_offset: int
+    records: bytes
+
+
+FetchCallback = Callable[[Sequence[FetchResult]], None]
+
+
+class PartitionView(Protocol):
+    """A partition as the metadata shows it."""
+
+    @property
+    def leader_id(self) -> int: ...
+    @property
+    def leader_epoch(self) -> int: ...
+    @property
+    def replica_ids(self) -> Sequence[int]: ...
+    @property
+    def isr_ids(self) -> Sequence[int]: ...
+
+
+class TopicView(Protocol):
+    """A topic as the metadata shows it; partition i is `partitions[i]`."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def topic_id(self) -> UUID: ...
+    @property
+    def partitions(self) -> Sequence[PartitionView]: ...
+
+
+class NewTopic(NamedTuple):
+    """A topic to be made. -1 means the broker's default; `assignments` maps partition to broker ids."""
+
+    name: str
+    num_partitions: int = -1
+    replication_factor: int = -1
+    assignments: Mapping[int, Sequence[int]] = {}
+    configs: Mapping[str, str | None] = {}
+
+
+class ClusterView(Protocol):
+    """The metadata that every broker has."""
+
+    @property
+    def cluster_id(self) -> str: ...
+    @property
+    def controller_id(self) -> int: ...
+    @property
+    def auto_create_topics_enable(self) -> bool: ...
+    def brokers(self) -> Sequence[NodeEndpoint]: ...
+    def topic_names(self) -> Sequence[str]: ...
+    def topic(self, name: str) -> TopicView | None: ...
+    def topic_by_id(self, topic_id: UUID) -> TopicView | None: ...
+
+
+class RequestContext(Protocol):
+    """One request in the hands of one broker."""
+
+    @property
+    def broker_id(self) -> int: ...
+    @property
+    def api_version(self) -> int: ...
+    @property
+    def client_id(self) -> str: ...
+    @property
+    def correlation_id(self) -> int: ...
+    @property
+    def cluster(self) -> ClusterView: ...
+
+    def respond(self, response: Message) -> None:
+        """Answer with a kio message."""
+
+    def respond_frame(self, frame: bytes) -> None:
+        """Answer with a frame that is already encoded."""
+
+    def respond_nothing(self) -> None:
+        """The request is done and its protocol has no answer (acks=0)."""
+
+    def close(self, reason: str) -> None:
+        """Close the connection instead of answering."""
+
+    def create_topic(self, topic: NewTopic, validate_only: bool = False) -> TopicView:
+        """Make a topic, or see whether it could be made; raises KafkaError with Kafka's code."""
+
+    def new_producer_id(self) -> int:
+        """A producer id that nobody else has."""
+
+    def append_records(
+        self,
+        timeout_ms: int,
+        required_acks: int,
+        internal_topics_allowed: bool,
+        entries: Mapping[TopicPartition, bytes],
+        callback: ProduceCallback,
+    ) -> None:
+        """ReplicaManager.append_records on this broker, now."""
+
+    def fetch_messages(
+        self,
+        max_wait_ms: int,
+        min_bytes: int,
+        max_bytes: int,
+        partitions: Sequence[FetchPartition],
+        callback: FetchCallback,
+    ) -> None:
+        """ReplicaManager.fetch_messages on this broker, now."""

@@ -1,0 +1,46 @@
+"""InitProducerId (API key 22), versions 0-5.
+
+Behaviour      Without a transactional id: a fresh producer id with epoch 0, whatever id the request brings. An empty
+               transactional id, or only one of id and epoch given: INVALID_REQUEST.
+Version notes  v2 flexible; v3 the client may bring its id and epoch (KIP-360); v4 PRODUCER_FENCED may appear;
+               v5 TRANSACTION_ABORTABLE may appear (KIP-890).
+Not done       Transactions: a transactional id is answered COORDINATOR_NOT_AVAILABLE.
+Source         core/.../server/KafkaApis.scala handleInitProducerIdRequest; TransactionCoordinator.scala
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from fakebroker.apis import registry
+from fakebroker.apis.context import Message, RequestContext
+from fakebroker.protocol.build import build
+from fakebroker.protocol.error_code import ErrorCode
+from fakebroker.protocol.messages import response_type
+
+KEY = 22
+
+
+def _respond(ctx: RequestContext, code: ErrorCode, producer_id: int = -1, producer_epoch: int = -1) -> None:
+    values = {
+        "throttle_time": timedelta(0),
+        "error_code": code,
+        "producer_id": producer_id,
+        "producer_epoch": producer_epoch,
+    }
+    ctx.respond(build(response_type(KEY, ctx.api_version), values))
+
+
+def error_response(ctx: RequestContext, request: Message, code: ErrorCode) -> None:
+    _respond(ctx, code)
+
+
+@registry.api(KEY, 0, 5, error_response=error_response)
+def handle(ctx: RequestContext, request: Message) -> None:
+    one_of_two = ctx.api_version >= 3 and (request.producer_id == -1) != (request.producer_epoch == -1)
+    if one_of_two or request.transactional_id == "":
+        _respond(ctx, ErrorCode.invalid_request)
+    elif request.transactional_id is None:
+        _respond(ctx, ErrorCode.none, ctx.new_producer_id(), 0)
+    else:
+        _respond(ctx, ErrorCode.coordinator_not_available)

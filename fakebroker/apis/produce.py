@@ -1,0 +1,180 @@
+"""Produce (API key 0), versions 3-13.
+
+Behaviour      Each partition on its own: unknown topic, then the records as a whole (one batch, magic 2, codec allowed
+               by the version), then the append. acks=1 is answered after the append, acks=-1 when the in-sync replicas
+               have the records or when the timeout, which starts now, is over: REQUEST_TIMED_OUT with the real base
+               offset. acks=0 is never answered; if any partition failed the connection is closed. acks of any other
+               value: INVALID_REQUIRED_ACKS for each partition, after unknown topics and bad records were told.
+Version notes  v3 record batches only, transactional id; v5 log start offset; v7 zstd; v8 record errors (KIP-467);
+               v9 flexible; v10 leader hints (KIP-951); v12 transactions v2 (KIP-890); v13 topic ids.
+               v0-v2 are advertised, as Kafka 4 does, because old librdkafka decides by them (KAFKA-18659); who sends
+               them is disconnected.
+Not done       Transactions (a transactional batch is answered INVALID_TXN_STATE); sequence checks of idempotent
+               producers.
+Source         core/.../server/KafkaApis.scala handleProduceRequest @ 4.0, topic ids @ 4.1
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from uuid import UUID
+
+from fakebroker.apis import registry
+from fakebroker.apis.context import Message, ProduceResults, RequestContext
+from fakebroker.protocol.error_code import ErrorCode, kafka_name
+from fakebroker.protocol.errors import KafkaError
+from fakebroker.protocol.produce_request import is_transactional, validate_records
+from fakebroker.protocol.produce_response import (
+    NodeEndpoint,
+    PartitionProduceResponse,
+    TopicProduceResponse,
+    encode_produce_response,
+)
+from fakebroker.protocol.topic_partition import TopicPartition
+
+KEY = 0
+_MILLISECOND = timedelta(milliseconds=1)
+_ADMIN_CLIENT_ID = "__admin_client"
+
+
+def error_response(ctx: RequestContext, request: Message, code: ErrorCode) -> None:
+    """The same error for every partition of the request."""
+    _Answer(ctx, request).all_failed(code)
+
+
+@registry.api(KEY, 3, 13, advertised_min_version=0, error_response=error_response)
+def handle(ctx: RequestContext, request: Message) -> None:
+    answer = _Answer(ctx, request)
+    try:
+        transactional = any(
+            is_transactional(partition.records)
+            for topic in request.topic_data
+            for partition in topic.partition_data
+            if partition.records is not None
+        )
+    except KafkaError as error:  # the header of a first batch cannot be one
+        answer.all_failed(error.code)
+        return
+    if transactional and request.transactional_id is None:
+        answer.all_failed(ErrorCode.transactional_id_authorization_failed)
+        return
+
+    entries: dict[TopicPartition, bytes] = {}
+    for topic in request.topic_data:
+        name = answer.topic_name(topic)
+        for partition in topic.partition_data:
+            tp = TopicPartition(name or "", partition.index)
+            code = _refuse(ctx, name, partition, transactional)
+            if code is ErrorCode.none:
+                entries[tp] = partition.records
+            else:
+                answer.failed(topic, partition.index, code)
+    if not entries:
+        answer.complete({})
+        return
+    ctx.append_records(
+        request.timeout // _MILLISECOND,
+        request.acks,
+        ctx.client_id == _ADMIN_CLIENT_ID,
+        entries,
+        answer.complete,
+    )
+
+
+def _refuse(ctx: RequestContext, name: str | None, partition: Message, transactional: bool) -> ErrorCode:
+    """Why this partition is not handed to the replica manager; NONE if it is."""
+    if name is None:
+        return ErrorCode.unknown_topic_id
+    topic = ctx.cluster.topic(name)
+    if topic is None or not 0 <= partition.index < len(topic.partitions):
+        return ErrorCode.unknown_topic_or_partition
+    if partition.records is None:
+        return ErrorCode.unknown_server_error
+    try:
+        validate_records(partition.records, ctx.api_version)
+    except KafkaError as error:
+        return error.code
+    if transactional and is_transactional(partition.records):
+        return ErrorCode.invalid_txn_state
+    return ErrorCode.none
+
+
+class _Answer:
+    """Collects what became of each partition, and answers once.
+
+    Holds no record data: a parked request must not pin its payload.
+    """
+
+    __slots__ = ("_acks", "_ctx", "_ids", "_results")
+
+    def __init__(self, ctx: RequestContext, request: Message) -> None:
+        self._ctx = ctx
+        self._acks: int = request.acks
+        self._ids: dict[str, UUID | None] = {}
+        # Refused partitions by what names their topic on the wire: (name, id).
+        self._results: dict[tuple[str, UUID | None], dict[int, PartitionProduceResponse]] = {}
+        for topic in request.topic_data:
+            key = self._key(topic)
+            self._ids[key[0]] = key[1]
+            partitions = self._results.setdefault(key, {})
+            for partition in topic.partition_data:
+                partitions[partition.index] = PartitionProduceResponse(partition.index, ErrorCode.none, -1)
+
+    def topic_name(self, topic: Message) -> str | None:
+        """The name of a topic of the request; None for an id that nobody has."""
+        if self._ctx.api_version < 13:
+            return str(topic.name)
+        return self._key(topic)[0] or None
+
+    def failed(self, topic: Message, index: int, code: ErrorCode) -> None:
+        self._results[self._key(topic)][index] = PartitionProduceResponse(index, code, -1)
+
+    def all_failed(self, code: ErrorCode) -> None:
+        for partitions in self._results.values():
+            for index in partitions:
+                partitions[index] = PartitionProduceResponse(index, code, -1)
+        self.complete({})
+
+    def complete(self, results: ProduceResults) -> None:
+        """All partitions are decided: `results` are those that went to the replica manager."""
+        for tp, response in results.items():
+            if response.error_code == ErrorCode.not_leader_or_follower:
+                response = self._with_leader_hint(tp, response)
+            self._results[tp.topic, self._ids[tp.topic]][tp.partition] = response
+        if self._acks == 0:
+            self._complete_unanswered()
+            return
+        topics = tuple(
+            TopicProduceResponse(name, topic_id, tuple(partitions.values()))
+            for (name, topic_id), partitions in self._results.items()
+        )
+        ctx = self._ctx
+        ctx.respond_frame(
+            encode_produce_response(ctx.api_version, ctx.correlation_id, topics, 0, self._leader_endpoints(topics))
+        )
+
+    def _complete_unanswered(self) -> None:
+        for (name, _), partitions in self._results.items():
+            for index, response in partitions.items():
+                if response.error_code != ErrorCode.none:
+                    error = kafka_name(response.error_code)
+                    self._ctx.close(f"a produce request with acks=0 failed: {error} on {name}-{index}")
+                    return
+        self._ctx.respond_nothing()
+
+    def _key(self, topic: Message) -> tuple[str, UUID | None]:
+        if self._ctx.api_version < 13:
+            return topic.name, None
+        known = None if topic.topic_id is None else self._ctx.cluster.topic_by_id(topic.topic_id)
+        return (known.name if known else ""), topic.topic_id
+
+    def _with_leader_hint(self, tp: TopicPartition, response: PartitionProduceResponse) -> PartitionProduceResponse:
+        topic = self._ctx.cluster.topic(tp.topic)
+        if topic is None or self._ctx.api_version < 10:
+            return response
+        leader = topic.partitions[tp.partition]
+        return response._replace(current_leader=(leader.leader_id, leader.leader_epoch))
+
+    def _leader_endpoints(self, topics: tuple[TopicProduceResponse, ...]) -> tuple[NodeEndpoint, ...]:
+        leaders = {p.current_leader[0] for t in topics for p in t.partitions if p.current_leader is not None}
+        return tuple(broker for broker in self._ctx.cluster.brokers() if broker.node_id in leaders) if leaders else ()

@@ -1,0 +1,77 @@
+"""The APIs that are served: one file per API key in this package, found by looking, never listed by hand.
+
+ApiVersions answers from this registry, so what is advertised and what is served cannot drift apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from pkgutil import iter_modules
+from typing import NamedTuple
+
+import fakebroker.apis
+from fakebroker.apis.context import Message, RequestContext
+from fakebroker.protocol.error_code import ErrorCode
+from fakebroker.protocol.messages import api_name, versions
+
+Handler = Callable[[RequestContext, Message], None]
+ErrorResponse = Callable[[RequestContext, Message, ErrorCode], None]
+
+_NOT_APIS = {"context", "registry"}
+
+
+class Api(NamedTuple):
+    """One API key: the versions that are served, and who serves them.
+
+    `advertised_min_version` is lower than `min_version` where Kafka advertises more than it serves.
+    `error_response` answers a request whose handler failed, as Kafka's `getErrorResponse` does.
+    """
+
+    key: int
+    name: str
+    min_version: int
+    max_version: int
+    advertised_min_version: int
+    handle: Handler
+    error_response: ErrorResponse
+
+    def serves(self, version: int) -> bool:
+        return self.min_version <= version <= self.max_version
+
+
+_apis: dict[int, Api] = {}
+
+
+def api(
+    key: int,
+    min_version: int,
+    max_version: int,
+    *,
+    error_response: ErrorResponse,
+    advertised_min_version: int | None = None,
+) -> Callable[[Handler], Handler]:
+    """Register the decorated handler for an API key. Each key and version must be one that kio can read."""
+    known = versions(key)
+    if key in _apis:
+        raise ValueError(f"API key {key} is registered twice")
+    if min_version > max_version or min_version not in known or max_version not in known:
+        raise ValueError(f"{api_name(key)} cannot be served as v{min_version}-v{max_version}: known are {known}")
+
+    def register(handle: Handler) -> Handler:
+        advertised = min_version if advertised_min_version is None else advertised_min_version
+        _apis[key] = Api(key, api_name(key), min_version, max_version, advertised, handle, error_response)
+        return handle
+
+    return register
+
+
+def load() -> dict[int, Api]:
+    """All APIs by key, in the order of the keys."""
+    for name in _api_modules():
+        import_module(f"{fakebroker.apis.__name__}.{name}")
+    return dict(sorted(_apis.items()))
+
+
+def _api_modules() -> Iterator[str]:
+    return (module.name for module in iter_modules(fakebroker.apis.__path__) if module.name not in _NOT_APIS)

@@ -1,0 +1,212 @@
+"""The command `fakebroker`."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import os
+import re
+import signal
+import sys
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple, NoReturn
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+import fakebroker
+from fakebroker.apis.registry import load
+from fakebroker.core.errors import KafkaError
+from fakebroker.server.fake_cluster import AsyncFakeCluster
+from fakebroker.server.loops import NAME as LOOP_NAME
+from fakebroker.server.loops import new_event_loop
+
+app = typer.Typer(
+    name="fakebroker",
+    help="A stand-in Kafka cluster that tells the truth about acks=all.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+_USAGE_ERROR = 2
+
+
+def main() -> None:
+    """Entry point of the console script."""
+    app()
+
+
+def _fail(message: str) -> NoReturn:
+    """One sentence on stderr, exit status 2."""
+    typer.echo(f"fakebroker: {message}", err=True)
+    raise typer.Exit(_USAGE_ERROR)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"fakebroker {fakebroker.__version__} (Python {sys.version.split()[0]}, {LOOP_NAME}, interpreted)")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Tell the version and end.")
+    ] = False,
+) -> None:
+    pass
+
+
+class TopicSpec(NamedTuple):
+    """What `--topic` says; -1 is the broker's default."""
+
+    name: str
+    partitions: int
+    replication_factor: int
+    configs: dict[str, str]
+
+
+def parse_topic(text: str) -> TopicSpec:
+    """Read NAME[:PARTITIONS[:REPLICATION]][,config=value...]; raises ValueError with what would be right."""
+    form = "NAME[:PARTITIONS[:REPLICATION]][,config=value...]"
+    head, *settings = text.split(",")
+    match = re.fullmatch(r"(?P<name>[^:]+)(?::(?P<partitions>\d+)(?::(?P<replication>\d+))?)?", head)
+    if match is None:
+        raise ValueError(f"--topic {text!r} is not {form}, as in kafkatest:2:3,min.insync.replicas=2")
+    return TopicSpec(
+        match["name"],
+        int(match["partitions"] or -1),
+        int(match["replication"] or -1),
+        parse_settings("--topic", settings),
+    )
+
+
+def parse_settings(option: str, settings: list[str]) -> dict[str, str]:
+    """Read `name=value` items; raises ValueError."""
+    values = {}
+    for setting in settings:
+        name, equals, value = setting.partition("=")
+        if not equals or not name:
+            raise ValueError(
+                f"{option} has {setting!r} where a setting name=value belongs, as in min.insync.replicas=2"
+            )
+        values[name.strip()] = value.strip()
+    return values
+
+
+@app.command()
+def serve(
+    brokers: Annotated[int, typer.Option(help="Number of brokers; their ids are 1 to N.", min=1, max=100)] = 3,
+    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[
+        int, typer.Option(help="Broker i listens on PORT + i - 1; 0 takes free ports.", min=0, max=65535)
+    ] = 9092,
+    advertised_host: Annotated[
+        str | None, typer.Option(help="What clients are told to connect to.", show_default="the host")
+    ] = None,
+    topic: Annotated[
+        list[str] | None,
+        typer.Option(help="NAME[:PARTITIONS[:REPLICATION]][,config=value...]; may be repeated.", show_default=False),
+    ] = None,
+    auto_create_topics: Annotated[bool, typer.Option(help="Make a topic when a client asks for it.")] = True,
+    followers: Annotated[
+        str, typer.Option(help="What followers do: instant, frozen, or lagging:MS (milliseconds).")
+    ] = "instant",
+    config: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A broker setting by Kafka's name, as in replica.lag.time.max.ms=60000; may be repeated.",
+            show_default=False,
+        ),
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Of topic ids and cluster id.")] = 0,
+    ready_file: Annotated[
+        Path | None,
+        typer.Option(help="JSON with the addresses, put there when every broker accepts.", show_default=False),
+    ] = None,
+) -> None:
+    """Run a cluster until SIGINT or SIGTERM."""
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s", stream=sys.stderr)
+    try:
+        specs = [parse_topic(text) for text in topic or []]
+        settings = parse_settings("--config", config or [])
+        settings.setdefault("auto.create.topics.enable", str(auto_create_topics).lower())
+        cluster = AsyncFakeCluster(
+            brokers,
+            host=host,
+            port=port,
+            advertised_host=advertised_host,
+            followers=followers,
+            config=settings,
+            seed=seed,
+        )
+    except (ValueError, KafkaError) as error:
+        _fail(str(error))
+    if ready_file is not None and not ready_file.parent.is_dir():
+        _fail(f"--ready-file {ready_file}: the folder {ready_file.parent} does not exist")
+    loop = new_event_loop()
+    try:
+        problem = loop.run_until_complete(_serve(cluster, specs, ready_file))
+    finally:
+        loop.close()
+    if problem is not None:
+        _fail(problem)
+
+
+async def _serve(cluster: AsyncFakeCluster, specs: list[TopicSpec], ready_file: Path | None) -> str | None:
+    """Run until a signal comes. Returns what went wrong at the start, None if nothing did."""
+    loop = asyncio.get_running_loop()
+    stopped = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stopped.set)
+    try:
+        await cluster.start()
+    except OSError as error:
+        return f"cannot listen: {error.strerror or error}; take another --port, or --port 0 for free ones"
+    try:
+        for spec in specs:
+            try:
+                cluster.create_topic(*spec)
+            except KafkaError as error:
+                return f"--topic {spec.name}: {error}"
+        facts = _facts(cluster)
+        if ready_file is not None:
+            try:
+                _write_atomically(ready_file, json.dumps(facts) + "\n")
+            except OSError as error:
+                return f"--ready-file {ready_file}: {error.strerror}"
+        typer.echo(f"fakebroker ready: bootstrap_servers={facts['bootstrap_servers']} pid={facts['pid']}")
+        await stopped.wait()
+        return None
+    finally:
+        await cluster.stop()
+
+
+def _facts(cluster: AsyncFakeCluster) -> dict[str, Any]:
+    return {
+        "bootstrap_servers": cluster.bootstrap_servers,
+        "brokers": [{"id": b.node_id, "host": b.host, "port": b.port} for b in cluster.endpoints],
+        "control_url": None,
+        "pid": os.getpid(),
+    }
+
+
+def _write_atomically(path: Path, text: str) -> None:
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    temporary.write_text(text)
+    temporary.replace(path)
+
+
+@app.command()
+def apis() -> None:
+    """Show which APIs and versions are served."""
+    table = Table(title="APIs served")
+    table.add_column("key", justify="right")
+    table.add_column("API")
+    table.add_column("versions")
+    for api in load().values():
+        table.add_row(str(api.key), api.name, f"{api.min_version}-{api.max_version}")
+    Console().print(table)

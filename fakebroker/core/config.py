@@ -1,0 +1,133 @@
+"""Settings by Kafka's names, with Kafka's defaults.
+
+A setting is a dataclass field; its Kafka name is the same with dots for underscores. Values given as text
+(command line, CreateTopics) are parsed and checked here, in one place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Self
+
+from fakebroker.core.errors import ConfigError
+
+# Topic settings that Kafka knows and this broker stores but does not act on yet (README: what is not there yet).
+STORED_ONLY_TOPIC_CONFIGS = frozenset(
+    {
+        "cleanup.policy", "compression.gzip.level", "compression.lz4.level", "compression.type",
+        "compression.zstd.level", "delete.retention.ms", "file.delete.delay.ms", "flush.messages", "flush.ms",
+        "follower.replication.throttled.replicas", "index.interval.bytes", "leader.replication.throttled.replicas",
+        "local.retention.bytes", "local.retention.ms", "max.compaction.lag.ms", "message.timestamp.after.max.ms",
+        "message.timestamp.before.max.ms", "min.cleanable.dirty.ratio", "min.compaction.lag.ms", "preallocate",
+        "remote.log.copy.disable", "remote.log.delete.on.disable", "remote.storage.enable", "retention.bytes",
+        "retention.ms", "segment.bytes", "segment.index.bytes", "segment.jitter.ms", "segment.ms",
+        "unclean.leader.election.enable",
+    }
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class _Config:
+    def with_text(self, values: Mapping[str, str | None]) -> Self:
+        """This configuration with the named settings changed; raises ConfigError naming the bad one."""
+        known = {field.name.replace("_", "."): field for field in fields(self)}
+        changed: dict[str, int | str | bool] = {}
+        for name, text in values.items():
+            if name not in known:
+                raise ConfigError(f"Unknown configuration {name!r}. Known: {', '.join(sorted(known))}.")
+            if text is None:
+                raise ConfigError(f"Null value not supported for configuration {name}.")
+            changed[known[name].name] = _parse(name, getattr(self, known[name].name), text)
+        result = replace(self, **changed)
+        result.check()
+        return result
+
+    def check(self) -> None:
+        """Raise ConfigError unless every value is within its bounds."""
+
+    def _at_least(self, minimum: int, *names: str) -> None:
+        for name in names:
+            value = getattr(self, name)
+            if value < minimum:
+                kafka_name = name.replace("_", ".")
+                raise ConfigError(
+                    f"Invalid value {value} for configuration {kafka_name}: Value must be at least {minimum}"
+                )
+
+
+def _parse(name: str, default: int | str | bool, text: str) -> int | str | bool:
+    if isinstance(default, bool):
+        if text.lower() not in ("true", "false"):
+            raise ConfigError(f"Invalid value {text!r} for configuration {name}: expected true or false")
+        return text.lower() == "true"
+    if isinstance(default, int):
+        try:
+            return int(text)
+        except ValueError:
+            raise ConfigError(f"Invalid value {text!r} for configuration {name}: not a number") from None
+    return text
+
+
+@dataclass(frozen=True, slots=True)
+class TopicConfig(_Config):
+    """Settings of a topic (org.apache.kafka.common.config.TopicConfig, defaults of Kafka 4.0)."""
+
+    min_insync_replicas: int = 1
+    max_message_bytes: int = 1_048_588
+    message_timestamp_type: str = "CreateTime"
+
+    def check(self) -> None:
+        self._at_least(1, "min_insync_replicas")
+        self._at_least(0, "max_message_bytes")
+        if self.message_timestamp_type not in ("CreateTime", "LogAppendTime"):
+            raise ConfigError(
+                f"Invalid value {self.message_timestamp_type} for configuration message.timestamp.type: "
+                "String must be one of: CreateTime, LogAppendTime"
+            )
+
+    @classmethod
+    def of(cls, values: Mapping[str, str | None], defaults: TopicConfig) -> TopicConfig:
+        """The configuration of a new topic; settings that are only stored are left aside."""
+        return defaults.with_text({k: v for k, v in values.items() if k not in STORED_ONLY_TOPIC_CONFIGS})
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterConfig(_Config):
+    """Settings of all brokers (Kafka's server.properties, defaults of Kafka 4.0 unless a comment says otherwise)."""
+
+    socket_request_max_bytes: int = 104_857_600
+    message_max_bytes: int = 1_048_588
+    min_insync_replicas: int = 1
+    num_partitions: int = 1
+    # Kafka has 1. Here 0 means: as many as there are brokers, at most 3, since replication is what this
+    # broker is for (docs/decisions.md).
+    default_replication_factor: int = 0
+    auto_create_topics_enable: bool = True
+    replica_lag_time_max_ms: int = 30_000
+    log_message_timestamp_type: str = "CreateTime"
+    producer_purgatory_purge_interval_requests: int = 1000
+    fetch_purgatory_purge_interval_requests: int = 1000
+    fetch_max_bytes: int = 57_671_680
+
+    def check(self) -> None:
+        self._at_least(
+            1, "socket_request_max_bytes", "min_insync_replicas", "num_partitions", "replica_lag_time_max_ms"
+        )
+        self._at_least(
+            0,
+            "message_max_bytes",
+            "default_replication_factor",
+            "producer_purgatory_purge_interval_requests",
+            "fetch_purgatory_purge_interval_requests",
+        )
+        self._at_least(1024, "fetch_max_bytes")
+        self.topic_defaults().check()
+
+    def topic_defaults(self) -> TopicConfig:
+        """What a topic has that was created without settings of its own."""
+        return TopicConfig(self.min_insync_replicas, self.message_max_bytes, self.log_message_timestamp_type)
+
+    def replication_factor(self, brokers: int) -> int:
+        """The replication factor of a topic created without one."""
+        return self.default_replication_factor or min(3, brokers)

@@ -1,0 +1,207 @@
+"""What one broker does with produce and fetch requests, once they are decoded.
+
+Theory   Append locally, then answer now (acks 0 and 1, or nothing was appended) or park a DelayedProduce until the
+         high watermark passes. Whom an append may wake is only noted in the action queue and done at the end of the
+         request (KAFKA-8334): a completion never runs inside the append that caused it.
+Units    timeouts are milliseconds.
+Source   core/.../server/ReplicaManager.scala @ 4.0: appendRecords, appendToLocalLog, delayedProduceRequestRequired,
+         maybeAddDelayedProduce, addCompletePurgatoryAction, fetchMessages, readFromLog, maybeShrinkIsr.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Callable, Mapping, Sequence
+
+from fakebroker.apis.context import FetchCallback, FetchPartition, FetchResult, ProduceCallback
+from fakebroker.core.clock import Now
+from fakebroker.core.config import ClusterConfig
+from fakebroker.core.delayed_fetch import DelayedFetch, is_satisfied
+from fakebroker.core.delayed_produce import DelayedProduce, ProducePartitionStatus
+from fakebroker.core.partition import LeaderHwChange, Partition
+from fakebroker.core.purgatory import DelayedOperationPurgatory
+from fakebroker.protocol.error_code import ErrorCode
+from fakebroker.protocol.errors import KafkaError
+from fakebroker.protocol.produce_response import PartitionProduceResponse
+from fakebroker.protocol.topic_partition import TopicPartition
+
+INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
+
+# Errors for which Kafka's answer does not tell the log start offset (the "known exceptions" of appendToLocalLog).
+_WITHOUT_LOG_START = frozenset(
+    {
+        ErrorCode.unknown_topic_or_partition,
+        ErrorCode.not_leader_or_follower,
+        ErrorCode.message_too_large,
+        ErrorCode.record_list_too_large,
+        ErrorCode.corrupt_message,
+        ErrorCode.kafka_storage_error,
+        ErrorCode.unknown_topic_id,
+        ErrorCode.invalid_topic_exception,
+    }
+)
+
+
+def is_valid_required_acks(required_acks: int) -> bool:
+    return required_acks in (-1, 0, 1)
+
+
+class ReplicaManager:
+    """The replicas that live on one broker, and the requests that wait for them."""
+
+    def __init__(
+        self,
+        broker_id: int,
+        config: ClusterConfig,
+        start_ms: int,
+        find_partition: Callable[[TopicPartition], Partition | None],
+        on_append: Callable[[Partition, Now], None],
+    ) -> None:
+        self.broker_id = broker_id
+        self.produce_purgatory = DelayedOperationPurgatory[DelayedProduce](
+            "Produce", start_ms, config.producer_purgatory_purge_interval_requests
+        )
+        self.fetch_purgatory = DelayedOperationPurgatory[DelayedFetch](
+            "Fetch", start_ms, config.fetch_purgatory_purge_interval_requests
+        )
+        self.produce_expirations: Counter[TopicPartition] = Counter()
+        self._fetch_max_bytes = config.fetch_max_bytes
+        self._find_partition = find_partition
+        self._on_append = on_append
+        self._action_queue: deque[tuple[Partition, LeaderHwChange]] = deque()
+
+    def get_partition_or_error(self, topic_partition: TopicPartition) -> Partition | ErrorCode:
+        """The partition if this broker leads it; else what a client is told."""
+        partition = self._find_partition(topic_partition)
+        if partition is None:
+            return ErrorCode.unknown_topic_or_partition
+        return partition if partition.leader_id == self.broker_id else ErrorCode.not_leader_or_follower
+
+    def append_records(
+        self,
+        timeout_ms: int,
+        required_acks: int,
+        internal_topics_allowed: bool,
+        entries: Mapping[TopicPartition, bytes],
+        callback: ProduceCallback,
+        now: Now,
+    ) -> None:
+        """Append each entry to its leader's log and call back with all answers, now or when acks=-1 is satisfied or
+        its timeout is over."""
+        if not is_valid_required_acks(required_acks):
+            callback({tp: _failed(tp, ErrorCode.invalid_required_acks) for tp in entries})
+            return
+        status = {
+            tp: self._append_to_local_log(tp, records, required_acks, internal_topics_allowed, now)
+            for tp, records in entries.items()
+        }
+        if _delayed_produce_request_required(required_acks, status):
+            operation = DelayedProduce(timeout_ms, status, self, callback, self._produce_expired)
+            self.produce_purgatory.try_complete_else_watch(operation, tuple(entries), now.mono_ms)
+        else:
+            callback({tp: entry.response for tp, entry in status.items()})
+
+    def _append_to_local_log(
+        self, tp: TopicPartition, records: bytes, required_acks: int, internal_topics_allowed: bool, now: Now
+    ) -> ProducePartitionStatus:
+        if tp.topic in INTERNAL_TOPICS and not internal_topics_allowed:
+            return ProducePartitionStatus(-1, _failed(tp, ErrorCode.invalid_topic_exception))
+        partition = self.get_partition_or_error(tp)
+        if not isinstance(partition, Partition):
+            return ProducePartitionStatus(-1, _failed(tp, partition))
+        try:
+            info = partition.append_records_to_leader(records, required_acks, now)
+        except KafkaError as error:
+            log_start = -1 if error.code in _WITHOUT_LOG_START else partition.leader_log.log_start_offset
+            return ProducePartitionStatus(-1, _failed(tp, error.code, log_start))
+        self._action_queue.append((partition, info.leader_hw_change))
+        response = PartitionProduceResponse(
+            tp.partition, ErrorCode.none, info.first_offset, info.log_append_time_ms, info.log_start_offset
+        )
+        return ProducePartitionStatus(info.last_offset + 1, response)
+
+    def try_complete_actions(self, now: Now) -> None:
+        """The end of a request: wake whom its appends may have satisfied, and let the followers fetch."""
+        for _ in range(len(self._action_queue)):
+            partition, hw_change = self._action_queue.popleft()
+            if hw_change is LeaderHwChange.INCREASED:
+                self.try_complete_delayed_requests(partition.topic_partition)
+            self._on_append(partition, now)
+
+    def try_complete_delayed_requests(self, topic_partition: TopicPartition) -> None:
+        """The watermark of the partition moved: re-check who waits for it."""
+        self.fetch_purgatory.check_and_complete(topic_partition)
+        self.produce_purgatory.check_and_complete(topic_partition)
+
+    def follower_fetched(
+        self, partition: Partition, broker_id: int, fetch_offset: int, caught_up_time_ms: int, now: Now
+    ) -> None:
+        """A follower has everything below `fetch_offset`."""
+        if partition.update_follower_fetch_state(broker_id, fetch_offset, caught_up_time_ms, now.mono_ms):
+            self.try_complete_delayed_requests(partition.topic_partition)
+
+    def maybe_shrink_isr(self, partition: Partition, now: Now) -> None:
+        """Drop lagging followers from the ISR; the watermark may pass them then."""
+        if partition.maybe_shrink_isr(now.mono_ms):
+            self.try_complete_delayed_requests(partition.topic_partition)
+
+    def fetch_messages(
+        self,
+        max_wait_ms: int,
+        min_bytes: int,
+        max_bytes: int,
+        partitions: Sequence[FetchPartition],
+        callback: FetchCallback,
+        now: Now,
+    ) -> None:
+        """Read up to the high watermark; wait up to `max_wait_ms` for `min_bytes`."""
+        max_bytes = min(max_bytes, self._fetch_max_bytes)
+        results = self.read_from_log(partitions, max_bytes)
+        if max_wait_ms <= 0 or not partitions or is_satisfied(results, min_bytes):
+            callback(results)
+            return
+        operation = DelayedFetch(max_wait_ms, min_bytes, max_bytes, partitions, self, callback)
+        keys = tuple(partition.topic_partition for partition in partitions)
+        self.fetch_purgatory.try_complete_else_watch(operation, keys, now.mono_ms)
+
+    def read_from_log(self, partitions: Sequence[FetchPartition], max_bytes: int) -> list[FetchResult]:
+        """What a consumer can read now, partition by partition, at most `max_bytes` in all but at least one batch."""
+        results = []
+        for tp, offset, partition_max_bytes in partitions:
+            partition = self.get_partition_or_error(tp)
+            if not isinstance(partition, Partition):
+                results.append(FetchResult(tp, partition, -1, -1, b""))
+                continue
+            log = partition.leader_log
+            if not log.log_start_offset <= offset <= log.log_end_offset:
+                results.append(FetchResult(tp, ErrorCode.offset_out_of_range, -1, -1, b""))
+                continue
+            wanted = min(partition_max_bytes, max_bytes)
+            records = log.read(offset, log.high_watermark, wanted)
+            if len(records) > wanted and any(result.records for result in results):
+                records = b""  # only the first non-empty partition may exceed the limit
+            max_bytes -= len(records)
+            results.append(FetchResult(tp, ErrorCode.none, log.high_watermark, log.log_start_offset, records))
+        return results
+
+    def next_deadlines_ms(self) -> tuple[int | None, int | None]:
+        return self.produce_purgatory.next_deadline_ms(), self.fetch_purgatory.next_deadline_ms()
+
+    def advance_clock(self, now_ms: int) -> None:
+        """Expire what is due in the purgatories."""
+        self.produce_purgatory.advance_clock(now_ms)
+        self.fetch_purgatory.advance_clock(now_ms)
+
+    def _produce_expired(self, topic_partition: TopicPartition) -> None:
+        self.produce_expirations[topic_partition] += 1
+
+
+def _failed(tp: TopicPartition, code: ErrorCode, log_start_offset: int = -1) -> PartitionProduceResponse:
+    return PartitionProduceResponse(tp.partition, code, -1, -1, log_start_offset)
+
+
+def _delayed_produce_request_required(
+    required_acks: int, status: Mapping[TopicPartition, ProducePartitionStatus]
+) -> bool:
+    """acks=-1, something to append, and at least one partition appended."""
+    return required_acks == -1 and any(entry.response.error_code == ErrorCode.none for entry in status.values())

@@ -1,0 +1,75 @@
+"""The records of a produce request, looked at before any partition is asked.
+
+Source   clients/.../requests/ProduceRequest.java validateRecords; clients/.../requests/RequestUtils.java
+         hasTransactionalRecords; clients/.../record/ByteBufferLogInputStream.java nextBatchSize @ 4.0.
+"""
+
+from __future__ import annotations
+
+from fakebroker.protocol.error_code import ErrorCode
+from fakebroker.protocol.errors import KafkaError
+from fakebroker.protocol.record_batch import LOG_OVERHEAD, RECORD_BATCH_OVERHEAD
+
+_LENGTH_OFFSET = 8
+_MAGIC_OFFSET = 16
+_ATTRIBUTES_OFFSET = 21
+_TRANSACTIONAL = 0x10
+_CODEC_MASK = 0x07
+_ZSTD = 4
+_SMALLEST_LENGTH = 14  # of a legacy message, behind its own length field
+
+
+def is_transactional(records: bytes) -> bool:
+    """Whether the first batch carries the transactional bit. Raises CORRUPT_MESSAGE like `validate_records`."""
+    size = _batch_size(records, 0)
+    if size is None or size < RECORD_BATCH_OVERHEAD or records[_MAGIC_OFFSET] != 2:
+        return False
+    return bool(records[_ATTRIBUTES_OFFSET + 1] & _TRANSACTIONAL)
+
+
+def validate_records(records: bytes, api_version: int) -> None:
+    """Raise KafkaError unless `records` begin with exactly one whole batch of magic 2 (Produce v3 and later)."""
+    size = _batch_size(records, 0)
+    if size is None:
+        raise KafkaError(
+            ErrorCode.invalid_record,
+            f"Produce requests with version {api_version} must have at least one record batch per partition",
+        )
+    magic = records[_MAGIC_OFFSET]
+    if magic != 2:
+        raise KafkaError(
+            ErrorCode.invalid_record,
+            f"Produce requests with version {api_version} are only allowed to contain record batches with magic "
+            f"version 2, but found magic version {magic}",
+        )
+    # Attributes stand behind the magic, so only a batch long enough to have them can be asked for its codec.
+    if api_version < 7 and size >= RECORD_BATCH_OVERHEAD and records[_ATTRIBUTES_OFFSET + 1] & _CODEC_MASK == _ZSTD:
+        raise KafkaError(
+            ErrorCode.unsupported_compression_type,
+            f"Produce requests with version {api_version} are not allowed to use ZStandard compression",
+        )
+    if _batch_size(records, size) is not None:
+        raise KafkaError(
+            ErrorCode.invalid_record,
+            f"Produce requests with version {api_version} are only allowed to contain exactly one record batch",
+        )
+
+
+def _batch_size(records: bytes, offset: int) -> int | None:
+    """Bytes of the batch at `offset`, None if it is not there whole.
+
+    A size or a magic that cannot be raises CORRUPT_MESSAGE, as Kafka's iterator over batches does.
+    """
+    remaining = len(records) - offset
+    if remaining < LOG_OVERHEAD:
+        return None
+    length = int.from_bytes(records[offset + _LENGTH_OFFSET : offset + LOG_OVERHEAD], "big", signed=True)
+    if length < _SMALLEST_LENGTH:
+        raise KafkaError(ErrorCode.corrupt_message, f"Record size {length} is less than the minimum record overhead")
+    if remaining <= _MAGIC_OFFSET:
+        return None
+    magic = records[offset + _MAGIC_OFFSET]
+    if magic > 2:
+        raise KafkaError(ErrorCode.corrupt_message, f"Invalid magic found in record: {magic}")
+    size = LOG_OVERHEAD + length
+    return size if size <= remaining else None

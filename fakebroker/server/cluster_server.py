@@ -1,0 +1,140 @@
+"""The cluster on the network: a listener per broker, one timer, and the core's effects performed in order.
+
+Everything runs in the one thread of the event loop. Each door of the core is entered by one method here, which then
+performs the effects and arms the timer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import defaultdict
+
+from fakebroker.core.cluster import Cluster
+from fakebroker.core.connection import Connection
+from fakebroker.core.effects import Close, Effect, InternalError, PauseReading, ResumeReading, Send
+from fakebroker.server.connection import KafkaConnection
+from fakebroker.server.system_clock import reached, stamp
+from fakebroker.server.timer_driver import TimerDriver
+
+log = logging.getLogger("fakebroker")
+
+_BACKLOG = 1024  # Kafka's 50 (socket.listen.backlog.size) drops connects when a load starts all of its connections
+
+
+class ClusterServer:
+    """Owns the sockets of a `Cluster`. Make it and use it on one running event loop."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.cluster = cluster
+        self._loop = asyncio.get_running_loop()
+        self._timer = TimerDriver(self._loop, self._wake)
+        self._listeners: list[asyncio.Server] = []
+        self._protocols: dict[Connection, KafkaConnection] = {}
+
+    async def start(self, host: str, port: int, advertised_host: str) -> None:
+        """Listen for broker i on `port + i - 1`, or on free ports if `port` is 0. Raises OSError if a port is taken;
+        nothing is left open then."""
+        try:
+            for node in self.cluster.nodes.values():
+                listener = await self._loop.create_server(
+                    lambda broker_id=node.broker_id: KafkaConnection(self, broker_id),  # type: ignore[misc]
+                    host,
+                    port + node.broker_id - 1 if port else 0,
+                    backlog=_BACKLOG,
+                    start_serving=False,
+                )
+                self._listeners.append(listener)
+                node.advertised_host = advertised_host
+                node.advertised_port = listener.sockets[0].getsockname()[1]
+            for listener in self._listeners:
+                await listener.start_serving()
+        except OSError:
+            await self.stop()
+            raise
+        self.settle()
+
+    async def stop(self) -> None:
+        """Close the listeners and every connection. What was parked is not answered, as when a broker stops."""
+        self._timer.stop()
+        for listener in self._listeners:
+            listener.close()
+        for protocol in list(self._protocols.values()):
+            protocol.transport.abort()
+        for listener in self._listeners:
+            await listener.wait_closed()
+        while self._protocols:  # abort() reports connection_lost in the next turns of the loop
+            await asyncio.sleep(0)
+        self._listeners.clear()
+
+    # Called by the connections.
+
+    def opened(self, protocol: KafkaConnection, broker_id: int, peer: str) -> Connection:
+        connection = self.cluster.open_connection(broker_id, peer)
+        self._protocols[connection] = protocol
+        return connection
+
+    def received(self, connection: Connection, data: bytes) -> None:
+        self.cluster.receive(connection, data, stamp())
+        self._after_door()
+
+    def write_blocked(self, connection: Connection, blocked: bool) -> None:
+        self.cluster.set_write_blocked(connection, blocked, stamp())
+        self._after_door()
+
+    def lost(self, connection: Connection, error: Exception | None) -> None:
+        self._protocols.pop(connection, None)
+        left = connection.decoder.buffered
+        if left and connection.can_handle:
+            log.info("%s went away in the middle of a request: %d bytes of it had arrived", connection.peer, left)
+        elif error is not None:
+            log.debug("%s is lost: %s", connection.peer, error)
+        self.cluster.connection_lost(connection)
+
+    # The loop's timer, and what is asked for from outside.
+
+    def _wake(self) -> None:
+        self.cluster.advance_to(reached())
+        self._after_door()
+
+    def settle(self) -> None:
+        """Perform what follows from a change that was made to the cluster directly."""
+        self._after_door()
+
+    def _after_door(self) -> None:
+        effects = self.cluster.take_effects()
+        if effects:
+            self._perform(effects)
+        self._timer.arm(self.cluster.next_deadline_ms())
+
+    def _perform(self, effects: list[Effect]) -> None:
+        frames: defaultdict[Connection, list[bytes]] = defaultdict(list)
+        for effect in effects:
+            match effect:
+                case Send(connection, data):
+                    frames[connection].append(data)
+                case PauseReading(connection):
+                    if (transport := self._open_transport(connection)) is not None:
+                        transport.pause_reading()
+                case ResumeReading(connection):
+                    if (transport := self._open_transport(connection)) is not None:
+                        transport.resume_reading()
+                case Close(connection, reason):
+                    log.info("closed the connection from %s: %s", connection.peer, reason)
+                    self._write(connection, frames.pop(connection, []))
+                    if (transport := self._open_transport(connection)) is not None:
+                        transport.close()
+                case InternalError(what, error):
+                    log.error("bug in fakebroker: %s failed", what, exc_info=error)
+        for connection, parts in frames.items():
+            self._write(connection, parts)
+
+    def _write(self, connection: Connection, parts: list[bytes]) -> None:
+        """All answers of one turn in one write."""
+        transport = self._open_transport(connection)
+        if transport is not None and parts:
+            transport.write(parts[0] if len(parts) == 1 else b"".join(parts))
+
+    def _open_transport(self, connection: Connection) -> asyncio.Transport | None:
+        protocol = self._protocols.get(connection)
+        return None if protocol is None or protocol.transport.is_closing() else protocol.transport

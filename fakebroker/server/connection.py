@@ -1,0 +1,46 @@
+"""One socket: bytes in to the core, the core's bytes out. No decision is taken here."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from typing import TYPE_CHECKING, cast
+
+from fakebroker.core.connection import Connection
+
+if TYPE_CHECKING:
+    from fakebroker.server.cluster_server import ClusterServer
+
+
+class KafkaConnection(asyncio.Protocol):
+    """The transport's callbacks, for one connection to one broker."""
+
+    connection: Connection
+    transport: asyncio.Transport
+
+    def __init__(self, server: ClusterServer, broker_id: int) -> None:
+        self._server = server
+        self._broker_id = broker_id
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.transport = cast(asyncio.Transport, transport)
+        sock = transport.get_extra_info("socket")
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)  # asyncio and uvloop set TCP_NODELAY themselves
+        self.connection = self._server.opened(self, self._broker_id, _peer_name(transport))
+
+    def data_received(self, data: bytes) -> None:
+        self._server.received(self.connection, data)
+
+    def pause_writing(self) -> None:
+        self._server.write_blocked(self.connection, True)
+
+    def resume_writing(self) -> None:
+        self._server.write_blocked(self.connection, False)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._server.lost(self.connection, exc)
+
+
+def _peer_name(transport: asyncio.BaseTransport) -> str:
+    address = transport.get_extra_info("peername")
+    return f"{address[0]}:{address[1]}" if address else "unknown peer"

@@ -1,0 +1,246 @@
+"""A cluster for Python programs: `AsyncFakeCluster` on a running loop, `FakeCluster` on a thread of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from types import TracebackType
+from typing import Self, TypeVar
+
+from fakebroker.apis.context import NewTopic
+from fakebroker.core.cluster import Cluster
+from fakebroker.core.config import ClusterConfig
+from fakebroker.core.follower import Behaviour
+from fakebroker.protocol.produce_response import NodeEndpoint
+from fakebroker.server.cluster_server import ClusterServer
+from fakebroker.server.followers import Followers
+from fakebroker.server.loops import new_event_loop
+from fakebroker.server.system_clock import stamp
+
+T = TypeVar("T")
+
+_WILDCARDS = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}
+
+
+class AsyncFakeCluster:
+    """A Kafka cluster of `brokers` brokers (ids 1 to N), listening while the `async with` block runs.
+
+    host, port        where to listen: broker i on port + i - 1; port 0 (default) takes free ports
+    advertised_host   what clients are told to connect to; the host if not given
+    followers         what followers do from the start: "instant", "frozen" or "lagging:MS"
+    config            broker settings by Kafka's names, e.g. {"min.insync.replicas": 2}
+    seed              of topic ids and cluster id: the same seed gives the same ids
+
+    Raises KafkaError for a bad setting, ValueError for a bad argument, OSError if a port is taken.
+    """
+
+    def __init__(
+        self,
+        brokers: int = 3,
+        *,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        advertised_host: str | None = None,
+        followers: str = "instant",
+        config: Mapping[str, str | int | bool] | None = None,
+        seed: int = 0,
+    ) -> None:
+        if not 1 <= brokers <= 100:
+            raise ValueError(f"a cluster has 1 to 100 brokers, not {brokers}")
+        if not 0 <= port <= 65_536 - brokers:
+            raise ValueError(f"port {port} leaves no room for {brokers} brokers: take 0, or 1 to {65_536 - brokers}")
+        self._brokers = brokers
+        self._host = host
+        self._port = port
+        self._advertised_host = advertised_host or _WILDCARDS.get(host, host)
+        self._behaviour = Behaviour.parse(followers)
+        self._config = ClusterConfig().with_text({name: _text(value) for name, value in (config or {}).items()})
+        self._seed = seed
+        self._server: ClusterServer | None = None
+        self.followers = Followers(self._set_followers)
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(self, *exc_info: object) -> None:
+        await self.stop()
+
+    async def start(self) -> None:
+        """Listen on all brokers. A cluster that was stopped starts empty."""
+        if self._server is not None:
+            raise RuntimeError("the cluster is running already")
+        cluster = Cluster(stamp(), self._brokers, self._config, self._behaviour, self._seed)
+        server = ClusterServer(cluster)
+        await server.start(self._host, self._port, self._advertised_host)
+        self._server = server
+
+    async def stop(self) -> None:
+        """Close everything. Requests that are parked are not answered."""
+        server, self._server = self._server, None
+        if server is not None:
+            await server.stop()
+
+    @property
+    def endpoints(self) -> list[NodeEndpoint]:
+        """Id, host and port of each broker, as clients are told."""
+        return list(self._running.cluster.brokers())
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """For a client's configuration: "host:port,host:port,..."."""
+        return ",".join(f"{_bracketed(broker.host)}:{broker.port}" for broker in self.endpoints)
+
+    def create_topic(
+        self,
+        name: str,
+        partitions: int = -1,
+        replication_factor: int = -1,
+        configs: Mapping[str, str | int | bool] | None = None,
+    ) -> None:
+        """Make a topic. -1 takes the broker's default (1 partition; as many replicas as brokers, at most 3).
+
+        Raises KafkaError with the code that CreateTopics would answer.
+        """
+        texts = {name: _text(value) for name, value in (configs or {}).items()}
+        server = self._running
+        server.cluster.create_topic(NewTopic(name, partitions, replication_factor, {}, texts), stamp())
+
+    def _set_followers(
+        self, behaviour: Behaviour | None, topic: str | None, partition: int | None, broker: int | None
+    ) -> None:
+        server = self._running
+        server.cluster.set_followers(behaviour, stamp(), topic, partition, broker)
+        server.settle()
+
+    @property
+    def _running(self) -> ClusterServer:
+        if self._server is None:
+            raise RuntimeError("the cluster is not running: use it in a `with` block, or call start()")
+        return self._server
+
+
+class FakeCluster:
+    """The same cluster in a thread of its own, for programs that block. Takes `AsyncFakeCluster`'s arguments."""
+
+    def __init__(
+        self,
+        brokers: int = 3,
+        *,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        advertised_host: str | None = None,
+        followers: str = "instant",
+        config: Mapping[str, str | int | bool] | None = None,
+        seed: int = 0,
+    ) -> None:
+        self._cluster = AsyncFakeCluster(
+            brokers,
+            host=host,
+            port=port,
+            advertised_host=advertised_host,
+            followers=followers,
+            config=config,
+            seed=seed,
+        )
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+        self.followers = Followers(self._set_followers)
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def start(self) -> None:
+        """Start the thread and listen on all brokers."""
+        if self._thread is not None:
+            raise RuntimeError("the cluster is running already")
+        started: Future[None] = Future()
+        self._thread = threading.Thread(target=self._run, args=(started,), name="fakebroker", daemon=True)
+        self._thread.start()
+        try:
+            started.result()
+        except BaseException:
+            self._join()
+            raise
+
+    def stop(self) -> None:
+        """Close everything and end the thread."""
+        if self._thread is not None:
+            assert self._loop is not None
+            self._loop.call_soon_threadsafe(self._loop.stop)
+            self._join()
+
+    def _join(self) -> None:
+        assert self._thread is not None
+        self._thread.join()
+        self._thread = self._loop = None
+
+    def _run(self, started: Future[None]) -> None:
+        self._loop = loop = new_event_loop()
+        try:
+            try:
+                loop.run_until_complete(self._cluster.start())
+            except BaseException as error:
+                started.set_exception(error)
+                return
+            started.set_result(None)
+            loop.run_forever()
+            loop.run_until_complete(self._cluster.stop())
+        finally:
+            loop.close()
+
+    @property
+    def endpoints(self) -> list[NodeEndpoint]:
+        """Id, host and port of each broker, as clients are told."""
+        return self._call(lambda: self._cluster.endpoints)
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """For a client's configuration: "host:port,host:port,..."."""
+        return self._call(lambda: self._cluster.bootstrap_servers)
+
+    def create_topic(
+        self,
+        name: str,
+        partitions: int = -1,
+        replication_factor: int = -1,
+        configs: Mapping[str, str | int | bool] | None = None,
+    ) -> None:
+        """Make a topic: `AsyncFakeCluster.create_topic`."""
+        self._call(lambda: self._cluster.create_topic(name, partitions, replication_factor, configs))
+
+    def _set_followers(
+        self, behaviour: Behaviour | None, topic: str | None, partition: int | None, broker: int | None
+    ) -> None:
+        self._call(lambda: self._cluster._set_followers(behaviour, topic, partition, broker))
+
+    def _call(self, function: Callable[[], T]) -> T:
+        """Run the function in the cluster's thread and wait for its result."""
+        if self._loop is None:
+            raise RuntimeError("the cluster is not running: use it in a `with` block, or call start()")
+        result: Future[T] = Future()
+
+        def run() -> None:
+            try:
+                result.set_result(function())
+            except BaseException as error:
+                result.set_exception(error)
+
+        self._loop.call_soon_threadsafe(run)
+        return result.result()
+
+
+def _text(value: str | int | bool) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _bracketed(host: str) -> str:
+    return f"[{host}]" if ":" in host else host

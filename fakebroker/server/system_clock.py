@@ -1,0 +1,30 @@
+"""The one place where the operating system's clocks become integer milliseconds, and where rounding happens.
+
+Theory   Something that happens at 10.3 ms is stamped 11: by then it has happened. Time is said to have reached 10: it
+         certainly has. So a timeout of T that starts at a stamp and ends when time has reached stamp + T lasts at least
+         T and at most T + 1 ms, whatever the fractions. Kafka floors both and may be up to 1 ms early.
+Units    milliseconds; the monotonic clock of the machine, and the wall clock for record timestamps.
+"""
+
+from __future__ import annotations
+
+from time import monotonic_ns, time_ns
+
+from fakebroker.core.clock import Now
+
+_NS_PER_MS = 1_000_000
+
+
+def stamp() -> Now:
+    """For something that happens now: monotonic milliseconds rounded up."""
+    return Now(-(-monotonic_ns() // _NS_PER_MS), time_ns() // _NS_PER_MS)
+
+
+def reached() -> Now:
+    """The time that has certainly been reached: monotonic milliseconds rounded down."""
+    return Now(monotonic_ns() // _NS_PER_MS, time_ns() // _NS_PER_MS)
+
+
+def seconds_until(mono_ms: int) -> float:
+    """How long until `reached()` says `mono_ms`; 0 if it does already."""
+    return max(mono_ms * _NS_PER_MS - monotonic_ns(), 0) / 1e9

@@ -1,0 +1,44 @@
+"""Wakes the core at its next deadline: one timer of the event loop, re-armed only for an earlier deadline.
+
+Source   Takes the place of core/.../server/DelayedOperationPurgatory's reaper thread and its 200 ms polls.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from fakebroker.server.system_clock import seconds_until
+
+
+class TimerDriver:
+    """Calls `wake` when the armed deadline has been reached; `wake` arms again for the one after it."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, wake: Callable[[], None]) -> None:
+        self._loop = loop
+        self._wake = wake
+        self._handle: asyncio.TimerHandle | None = None
+        self._armed_ms = 0
+
+    def arm(self, deadline_ms: int | None) -> None:
+        """Wake at `deadline_ms` at the latest. A wake-up that is armed for earlier stays: it finds nothing due and
+        arms anew, which is cheaper than re-arming for every request that completes before its timeout."""
+        if deadline_ms is None or (self._handle is not None and self._armed_ms <= deadline_ms):
+            return
+        if self._handle is not None:
+            self._handle.cancel()
+        self._armed_ms = deadline_ms
+        self._handle = self._loop.call_at(self._loop.time() + seconds_until(deadline_ms), self._fire)
+
+    def _fire(self) -> None:
+        self._handle = None
+        # Loops round their timers, some down: if it is not time yet, wait for the rest.
+        if seconds_until(self._armed_ms) > 0:
+            self.arm(self._armed_ms)
+        else:
+            self._wake()
+
+    def stop(self) -> None:
+        if self._handle is not None:
+            self._handle.cancel()
+            self._handle = None

@@ -1,0 +1,55 @@
+"""A blocking client that knows frames and nothing else."""
+
+from __future__ import annotations
+
+import socket
+import struct
+from types import TracebackType
+from typing import Self
+
+from fakebroker.protocol.produce_response import NodeEndpoint
+
+LIMIT_S = 10.0  # of any wait: a test never hangs
+
+
+class RawClient:
+    """One connection to one broker."""
+
+    def __init__(self, endpoint: NodeEndpoint) -> None:
+        self.socket = socket.create_connection((endpoint.host, endpoint.port), timeout=LIMIT_S)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.socket.close()
+
+    def send(self, *frames: bytes) -> None:
+        self.socket.sendall(b"".join(frames))
+
+    def receive(self) -> bytes:
+        """The next frame, without its length; raises EOFError if the broker closed the connection."""
+        (size,) = struct.unpack(">i", self._exactly(4))
+        return self._exactly(size)
+
+    def ask(self, frame: bytes) -> bytes:
+        self.send(frame)
+        return self.receive()
+
+    def is_closed_by_broker(self) -> bool:
+        """Whether the broker closes without another byte (waits for it, at most LIMIT_S)."""
+        try:
+            return self.socket.recv(1) == b""
+        except ConnectionResetError:
+            return True
+
+    def _exactly(self, size: int) -> bytes:
+        data = bytearray()
+        while len(data) < size:
+            part = self.socket.recv(size - len(data))
+            if not part:
+                raise EOFError(f"the broker closed the connection after {len(data)} of {size} bytes")
+            data += part
+        return bytes(data)

@@ -1,0 +1,124 @@
+"""Requests as frames, built through kio, so that a test says only what it is about."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+from fakebroker.protocol.build import build
+from fakebroker.protocol.messages import decode_response, encode_request, request_type
+from fakebroker.protocol.record_batch import Record, encode_batch
+
+PRODUCE, FETCH, METADATA, API_VERSIONS, CREATE_TOPICS, INIT_PRODUCER_ID = 0, 1, 3, 18, 19, 22
+
+
+def request(
+    api_key: int, version: int, values: dict[str, Any], correlation_id: int = 1, client_id: str = "test"
+) -> bytes:
+    """The whole frame of a request; `values` as for the newest version."""
+    return encode_request(build(request_type(api_key, version), values), correlation_id, client_id)
+
+
+def batch(*values: bytes, timestamp_ms: int = 1_700_000_000_000, **header: int) -> bytes:
+    """A record batch with one record per value."""
+    return encode_batch([Record(None, value) for value in values or (b"v",)], base_timestamp_ms=timestamp_ms, **header)
+
+
+def produce(
+    topic: str | UUID,
+    partition: int = 0,
+    *,
+    acks: int = -1,
+    timeout_ms: int = 500,
+    records: bytes | None = b"",
+    correlation_id: int = 1,
+    version: int = 9,
+    partitions: dict[int, bytes | None] | None = None,
+    client_id: str = "test",
+    transactional_id: str | None = None,
+) -> bytes:
+    """The frame of a Produce request; one record if `records` is not given. A UUID names the topic from v13 on."""
+    if partitions is None:
+        partitions = {partition: batch() if records == b"" else records}
+    name = {"topic_id": topic} if isinstance(topic, UUID) else {"name": topic}
+    values = {
+        "transactional_id": transactional_id,
+        "acks": acks,
+        "timeout": timedelta(milliseconds=timeout_ms),
+        "topic_data": [
+            name | {"partition_data": [{"index": index, "records": data} for index, data in partitions.items()]}
+        ],
+    }
+    return request(PRODUCE, version, values, correlation_id, client_id)
+
+
+class Produced:
+    """A Produce answer, flat: correlation id and (error, base offset) per partition."""
+
+    def __init__(self, frame: bytes, version: int = 9) -> None:
+        self.correlation_id, self.response = decode_response(PRODUCE, version, frame)
+        self.partitions = {
+            partition.index: (int(partition.error_code), partition.base_offset)
+            for topic in self.response.responses  # type: ignore[attr-defined]
+            for partition in topic.partition_responses
+        }
+
+    def __repr__(self) -> str:
+        return f"Produced({self.correlation_id}, {self.partitions})"
+
+
+def metadata(
+    topics: list[str] | None, version: int = 12, *, allow_auto_topic_creation: bool = True, correlation_id: int = 1
+) -> bytes:
+    named = None if topics is None else [{"name": name, "topic_id": None} for name in topics]
+    values = {
+        "topics": named,
+        "allow_auto_topic_creation": allow_auto_topic_creation,
+        "include_cluster_authorized_operations": False,
+        "include_topic_authorized_operations": False,
+    }
+    return request(METADATA, version, values, correlation_id)
+
+
+def api_versions(version: int = 3, correlation_id: int = 1, name: str = "test", software_version: str = "1.0") -> bytes:
+    values = {"client_software_name": name, "client_software_version": software_version}
+    return request(API_VERSIONS, version, values, correlation_id)
+
+
+def fetch(
+    topic: str,
+    partition: int = 0,
+    offset: int = 0,
+    *,
+    max_wait_ms: int = 0,
+    min_bytes: int = 1,
+    version: int = 11,
+    correlation_id: int = 1,
+) -> bytes:
+    values = {
+        "replica_id": -1,
+        "max_wait": timedelta(milliseconds=max_wait_ms),
+        "min_bytes": min_bytes,
+        "max_bytes": 1 << 20,
+        "isolation_level": 0,
+        "session_id": 0,
+        "session_epoch": -1,
+        "topics": [
+            {
+                "topic": topic,
+                "partitions": [
+                    {
+                        "partition": partition,
+                        "current_leader_epoch": -1,
+                        "fetch_offset": offset,
+                        "log_start_offset": -1,
+                        "partition_max_bytes": 1 << 20,
+                    }
+                ],
+            }
+        ],
+        "forgotten_topics_data": [],
+        "rack_id": "",
+    }
+    return request(FETCH, version, values, correlation_id)

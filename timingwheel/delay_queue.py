@@ -1,0 +1,61 @@
+"""The buckets that hold something, soonest first. This is what drives the clock.
+
+Theory   A heap of (expiration, tick, bucket). Tasks never enter it, only buckets, and each at most
+         once per rotation of its wheel: its size is bounded by levels times buckets, however many
+         tasks are pending. Buckets of several levels may start at the same instant; the finest
+         comes first, because each moves its tasks to the FRONT of where they go, and a coarser
+         bucket holds the tasks that were added earlier.
+Units    Milliseconds on the caller's monotonic clock.
+Source   java.util.concurrent.DelayQueue as org.apache.kafka.server.util.timer.SystemTimer uses it.
+Differs  It does not wait. A bucket emptied by cancellations is forgotten when it comes to the head,
+         so nobody is woken for it; Kafka wakes up and finds nothing.
+"""
+
+from __future__ import annotations
+
+import heapq
+
+from timingwheel.task_list import TimerTaskList
+
+
+class DelayQueue:
+    __slots__ = ("_heap",)
+
+    def __init__(self) -> None:
+        self._heap: list[tuple[int, int, TimerTaskList]] = []
+
+    def __len__(self) -> int:
+        return len(self._heap)
+
+    def offer(self, bucket: TimerTaskList) -> None:
+        """Enter a bucket whose `set_expiration` has just answered True."""
+        heapq.heappush(self._heap, (bucket.expiration_ms, bucket.tick_ms, bucket))
+
+    def peek(self) -> TimerTaskList | None:
+        """The soonest bucket that holds a task."""
+        heap = self._heap
+        while heap:
+            bucket = heap[0][2]
+            if not bucket.is_empty:
+                return bucket
+            self.poll()
+        return None
+
+    def poll(self) -> TimerTaskList:
+        """Take out the head, empty or not; the queue must not be empty."""
+        bucket = heapq.heappop(self._heap)[2]
+        bucket.reset_expiration()
+        return bucket
+
+    def clear(self) -> None:
+        while self._heap:
+            self.poll()
+
+    def check_invariants(self) -> None:
+        heap = self._heap
+        for index, (expiration_ms, tick_ms, bucket) in enumerate(heap):
+            assert bucket.is_queued, "a bucket in the queue does not know it"
+            assert bucket.expiration_ms == expiration_ms, "the bucket's time changed while it was queued"
+            assert bucket.tick_ms == tick_ms
+            assert index == 0 or heap[(index - 1) // 2][:2] <= (expiration_ms, tick_ms), "not a heap"
+        assert len({id(bucket) for _, _, bucket in heap}) == len(heap), "a bucket is queued twice"

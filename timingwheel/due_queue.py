@@ -1,0 +1,96 @@
+"""Tasks that are due, by deadline, those of one deadline in the order of adding.
+
+Theory   A list per distinct deadline and a heap of the deadlines. Unlike sorting, no step ever costs
+         more than the logarithm of the number of distinct deadlines, so a crowded tick can be
+         taken in and handed out piece by piece. With a tick of 1 ms a whole bucket has one deadline, and moves in by
+         changing four links.
+Units    Milliseconds on the caller's monotonic clock.
+Source   The FIFO queue of the single-threaded executor in org.apache.kafka.server.util.timer.SystemTimer.
+Differs  Sorted, where Kafka runs tasks in the order in which they were found to be due. With a tick of 1 that
+         is the same, except for tasks that were due when they were added.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator
+
+from timingwheel.task import TaskCounter, TimerTask
+from timingwheel.task_list import TimerTaskList
+
+
+class DueQueue:
+    __slots__ = ("_deadlines", "_lists", "counter")
+
+    def __init__(self, counter: TaskCounter) -> None:
+        self.counter = counter
+        self._deadlines: list[int] = []
+        self._lists: dict[int, TimerTaskList] = {}
+
+    def _list_for(self, deadline_ms: int) -> TimerTaskList:
+        tasks = self._lists.get(deadline_ms)
+        if tasks is None:
+            tasks = self._lists[deadline_ms] = TimerTaskList(self.counter)
+            heapq.heappush(self._deadlines, deadline_ms)
+        return tasks
+
+    def add(self, task: TimerTask) -> None:
+        """Behind all others of its deadline: for a task that was due when it was added."""
+        self._list_for(task._deadline_ms).add(task)
+
+    def add_first(self, task: TimerTask) -> None:
+        """Before all others of its deadline: for a task from a bucket (see `wheel`, Order)."""
+        self._list_for(task._deadline_ms).add_first(task)
+
+    def add_bucket_first(self, bucket: TimerTaskList) -> None:
+        """As `add_first` for all tasks of a bucket one tick of 1 ms wide, in constant time; empties the bucket."""
+        tasks = self._list_for(bucket.root._next._deadline_ms)
+        bucket.splice_last(tasks)
+        tasks.splice_last(bucket)
+
+    def peek_ms(self) -> int | None:
+        """The soonest deadline."""
+        deadlines = self._deadlines
+        while deadlines:
+            if not self._lists[deadlines[0]].is_empty:
+                return deadlines[0]
+            del self._lists[heapq.heappop(deadlines)]
+        return None
+
+    def pop_before(self, horizon_ms: int) -> TimerTask | None:
+        """Take out the first task whose deadline is before the horizon."""
+        deadline_ms = self.peek_ms()
+        if deadline_ms is None or deadline_ms >= horizon_ms:
+            return None
+        return self._lists[deadline_ms].pop_first()
+
+    def add_all_later(self, later: DueQueue) -> None:
+        """Take over another queue whose tasks were added after all of this one."""
+        for deadline_ms, tasks in later._lists.items():
+            self._list_for(deadline_ms).splice_last(tasks)
+        later._lists.clear()
+        later._deadlines.clear()
+
+    def __iter__(self) -> Iterator[TimerTask]:
+        for deadline_ms in sorted(self._deadlines):
+            yield from self._lists[deadline_ms]
+
+    def clear(self) -> None:
+        """Cancel every task."""
+        for tasks in self._lists.values():
+            tasks.clear()
+        self._lists.clear()
+        self._deadlines.clear()
+
+    def check_invariants(self) -> int:
+        """Raise AssertionError if it is broken; the number of tasks otherwise."""
+        deadlines = self._deadlines
+        assert len(set(deadlines)) == len(deadlines) == len(self._lists), "a deadline twice, or without its list"
+        for index, deadline_ms in enumerate(deadlines):
+            assert index == 0 or deadlines[(index - 1) // 2] <= deadline_ms, "not a heap"
+        size = 0
+        for deadline_ms, tasks in self._lists.items():
+            assert deadline_ms in deadlines
+            size += tasks.check_invariants()
+            assert all(task._deadline_ms == deadline_ms for task in tasks), "a task in the wrong list"
+        return size

@@ -1,0 +1,85 @@
+"""Something to run later, and its place in a list.
+
+Theory   A task is a link of a ring (see `task_list`). Being pending means being linked, so
+         cancelling is unlinking: constant time, whatever else is pending, and nothing is left
+         behind to be skipped later.
+Units    delay_ms and deadline_ms are milliseconds on the caller's monotonic clock. A delay may be
+         zero or negative (due at once) and as large as an int can be.
+Source   org.apache.kafka.server.util.timer.TimerTask and TimerTaskEntry, Kafka 4.0.
+Differs  Kafka keeps the task and its entry apart, because an entry may be superseded by another
+         thread while it is being moved. On one thread that cannot happen; folding the entry into
+         the task saves an object and a look-up for each timer. "Superseded" becomes "moved".
+         There is no lock and no retry loop.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+UNSCHEDULED: Final = -(1 << 80)
+"""Stands for "no deadline": an int, so that the field has one type; earlier than any real deadline."""
+
+
+class TaskCounter:
+    """The number of pending tasks of one timer, shared by all its levels and buckets."""
+
+    __slots__ = ("value",)
+
+    def __init__(self) -> None:
+        self.value = 0
+
+
+class TimerTask:
+    """Subclass this and override `run`."""
+
+    __slots__ = ("_counter", "_deadline_ms", "_next", "_prev", "delay_ms")
+
+    # _next and _prev mean something only while _counter is set. They are not Optional, and are
+    # pointed at NIL instead of None when unlinked, so that the hot paths need no checks.
+    _counter: TaskCounter | None
+    _next: TimerTask
+    _prev: TimerTask
+
+    def __init__(self, delay_ms: int) -> None:
+        self.delay_ms = delay_ms
+        self._deadline_ms = UNSCHEDULED
+        self._counter = None
+
+    def run(self) -> None:
+        """Called once by the advance that reaches the deadline. May add, cancel and reschedule, itself included."""
+        raise NotImplementedError(f"{type(self).__name__} does not override run()")
+
+    def cancel(self) -> bool:
+        """Take the task out of its timer; True if it was pending, which includes due but not yet run."""
+        pending = self._counter is not None
+        if pending:
+            self._unlink()
+        self._deadline_ms = UNSCHEDULED
+        return pending
+
+    @property
+    def deadline_ms(self) -> int | None:
+        """When it is due, or was due last; None before the first `add` and after `cancel`."""
+        return None if self._deadline_ms == UNSCHEDULED else self._deadline_ms
+
+    @property
+    def is_pending(self) -> bool:
+        """Added, and neither run nor cancelled since."""
+        return self._counter is not None
+
+    def _unlink(self) -> None:
+        """Leave the list. The links are dropped too, or a task kept by the user would keep its old neighbours alive."""
+        counter = self._counter
+        if counter is None:
+            raise RuntimeError("the task is in no list")
+        counter.value -= 1
+        self._counter = None
+        after = self._next
+        before = self._prev
+        before._next = after
+        after._prev = before
+        self._next = self._prev = NIL
+
+
+NIL: Final = TimerTask(0)
+"""What the links of an unlinked task point at. Never in a list."""

@@ -1,0 +1,158 @@
+"""A timer for one thread that is told the time.
+
+Theory   `add` files a task in the wheel, or, if it is due already, in the queue of due tasks; it never
+         runs anything. `advance_clock(now)` works in two steps:
+
+           flush  take the buckets that are due, soonest first. The wheel's clock goes to the start of the bucket,
+                  never to `now`; its tasks go to finer wheels or to the queue of due tasks.
+           run    call what is due, by deadline, equal deadlines in the order of adding.
+
+         A callback may add, cancel and reschedule anything, itself included. A task cancelled or moved before its
+         turn does not run. A task added by a callback waits for the next advance even if it is due, so one
+         that re-adds itself with delay 0 runs once per advance and cannot hold up the caller.
+
+         Example, tick 1, size 3, started at 0: add a task with delay 7. It is filed in [6..8] of
+         level 2 and `next_deadline_ms()` says 6. `advance_clock(6)` moves it to [7] of level 1 and answers
+         0; `next_deadline_ms()` says 7; `advance_clock(7)` runs it and answers 1. So does
+         `advance_clock(1000)` straight away; the wheel's clock then stands at 7.
+Limit    `advance_clock(now, limit=n)` runs at most n tasks, and moves at most max(n, MIN_MOVES) to finer
+         wheels. What is left stays queued, in its order, and `next_deadline_ms()` stays at or before now. It
+         may answer 0 with work left, when more than MIN_MOVES tasks have to be moved before
+         the first is known: go by `next_deadline_ms()`, not by the answer.
+Errors   An exception in a callback leaves `advance_clock` at once. The task that raised is done (unless it
+         re-added itself first); the others stay queued for the next advance.
+Units    Milliseconds on the caller's monotonic clock; with tick_ms > 1 tasks may run up to tick_ms - 1 early.
+Source   org.apache.kafka.server.util.timer.SystemTimer, Kafka 4.0.
+Differs  No clock, no executor, no lock, no waiting: due tasks run in the caller of `advance_clock`. In the
+         order of their deadlines. `next_deadline_ms`, `limit` and `pop_due` are new.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from timingwheel.delay_queue import DelayQueue
+from timingwheel.due_queue import DueQueue
+from timingwheel.task import TaskCounter, TimerTask
+from timingwheel.wheel import TimingWheel
+
+MIN_MOVES: Final = 1024
+"""Tasks an advance with a smaller limit may still move to finer wheels: some 0.5 ms of work."""
+
+
+class SystemTimer:
+    __slots__ = ("_closed", "_counter", "_due", "_queue", "_running", "_wheel")
+
+    def __init__(self, start_ms: int, tick_ms: int = 1, wheel_size: int = 20) -> None:
+        self._counter = TaskCounter()
+        self._queue = DelayQueue()
+        self._wheel = TimingWheel(tick_ms, wheel_size, start_ms, self._counter, self._queue)
+        self._due = DueQueue(self._counter)
+        # The due tasks an advance has begun to run; those added meanwhile gather in _due.
+        self._running: DueQueue | None = None
+        self._closed = False
+
+    def add(self, task: TimerTask, now_ms: int) -> None:
+        """Schedule the task for now_ms + task.delay_ms; one that is pending is moved there."""
+        if self._closed:
+            raise RuntimeError("the timer is closed")
+        task._deadline_ms = now_ms + task.delay_ms
+        if not self._wheel.add(task):
+            self._due.add(task)
+
+    def advance_clock(self, now_ms: int, limit: int | None = None) -> int:
+        """Run what is due at now_ms, at most `limit` tasks; the number run. See above for order, limit and errors."""
+        if self._running is not None:
+            raise RuntimeError("advance_clock() called from a task")
+        if limit is not None and limit < 0:
+            raise ValueError(f"limit must not be negative: {limit}")
+        horizon_ms = self._flush(now_ms, None if limit is None else max(limit, MIN_MOVES))
+        running = self._running = self._due
+        self._due = DueQueue(self._counter)
+        count = 0
+        try:
+            while count != limit:
+                task = running.pop_before(horizon_ms)
+                if task is None:
+                    break
+                count += 1
+                task.run()
+        finally:
+            running.add_all_later(self._due)
+            self._due = running
+            self._running = None
+        return count
+
+    def pop_due(self, now_ms: int) -> TimerTask | None:
+        """Take out the next due task without running it, for a caller that must not hold the timer while it runs."""
+        if self._running is not None:
+            raise RuntimeError("pop_due() called from a task")
+        return self._due.pop_before(self._flush(now_ms, None))
+
+    def _flush(self, now_ms: int, moves: int | None) -> int:
+        """Empty the buckets that are due, moving at most so many tasks one by one.
+
+        Answers the time before which the queue of due tasks is complete, so that running it keeps the order.
+        """
+        wheel, due = self._wheel, self._due
+        while (bucket := self._queue.peek()) is not None and bucket.expiration_ms <= now_ms:
+            wheel.advance_clock(bucket.expiration_ms)
+            if bucket.tick_ms == 1:
+                due.add_bucket_first(bucket)
+            else:
+                # Last to first, each to the front: the order of adding survives (see `wheel`).
+                while not bucket.is_empty:
+                    if moves is not None:
+                        if moves == 0:
+                            return bucket.expiration_ms
+                        moves -= 1
+                    task = bucket.root._prev
+                    if not wheel.add_first(task):
+                        due.add_first(task)
+            self._queue.poll()
+        # Not before its time, even if `now` went backwards since a task was found to be due.
+        return now_ms + wheel.tick_ms
+
+    def next_deadline_ms(self) -> int | None:
+        """When `advance_clock` next has something to do, be it only to move tasks; None if nothing is pending.
+
+        Never later than the earliest deadline. With due tasks left over, a time at or before `now`.
+        """
+        times_ms = []
+        if (bucket := self._queue.peek()) is not None:
+            times_ms.append(bucket.expiration_ms)
+        for queue in (self._due, self._running):
+            # A task in a queue of due tasks runs from tick - 1 before its deadline on: see the horizon of _flush.
+            if queue is not None and (due_ms := queue.peek_ms()) is not None:
+                times_ms.append(due_ms - self._wheel.tick_ms + 1)
+        return min(times_ms, default=None)
+
+    @property
+    def size(self) -> int:
+        """The number of pending tasks, exactly; a task is no longer pending when its `run` is called."""
+        return self._counter.value
+
+    def clear(self) -> None:
+        """Cancel every pending task. The clock stays."""
+        for wheel in self._wheel.levels():
+            for bucket in wheel.buckets:
+                bucket.clear()
+        self._queue.clear()
+        self._due.clear()
+        if self._running is not None:
+            self._running.clear()
+
+    def close(self) -> None:
+        """Cancel every pending task and take no more. Closing twice is harmless."""
+        self._closed = True
+        self.clear()
+
+    def check_invariants(self) -> None:
+        """Raise AssertionError if any structure is broken or they disagree."""
+        self._queue.check_invariants()
+        size = self._wheel.check_invariants() + self._due.check_invariants()
+        if self._running is not None:
+            size += self._running.check_invariants()
+        assert size == self._counter.value, f"{size} tasks pending, {self._counter.value} counted"
+        queued = sum(bucket.is_queued for wheel in self._wheel.levels() for bucket in wheel.buckets)
+        assert queued == len(self._queue), "a bucket thinks it is in the delay queue, or is and does not know it"

@@ -1,0 +1,144 @@
+"""Hierarchical timing wheel: constant-time add and cancel, whatever the number of pending tasks.
+
+Theory   A wheel has n buckets of u ms and so covers n*u ms from its clock on. What lies further out goes
+         to the overflow wheel, whose tick is the whole interval of this one; it is made when first needed.
+         With u = 1, n = 3, started at c = 0 the buckets cover
+
+             level   tick   bucket        bucket        bucket
+               1       1    [0]           [1]           [2]
+               2       3    [0..2]        [3..5]        [6..8]
+               3       9    [0..8]        [9..17]       [18..26]
+
+         A task due at 7 does not fit level 1 (0..2) and goes to [6..8] of level 2. When the clock
+         reaches 6 it is added again: level 1 now covers [6] [7] [8], it goes to [7], and runs at 7.
+         The clock of a level moves in whole ticks: at 1 level 1 becomes [3] [1] [2] (the bucket
+         of 0 now serves 3) and the others stay; at 3 level 2 gains [9..11]; at 9 level 3 gains [27..35].
+         In every overflow level the bucket that covers the present is not used, since the level below
+         covers it: a waste of one bucket per level that keeps the arithmetic simple.
+         Adding costs O(m) for m levels; removing O(1). m grows with the logarithm of the delay.
+
+         Order. While the clock stands at c, level k takes deadlines below floor(c) + n*u. A later add of
+         the same deadline sees the same clock or a later one, hence the same level or a finer one. So
+         of tasks with equal deadlines those in coarser levels were added earlier, and order of
+         adding survives if what moves down goes before what is there.
+Units    Milliseconds on the caller's monotonic clock. With a tick of T ms at level 1 a task may come
+         due up to T-1 ms early (at the start of its bucket), never late. T = 1 is exact.
+Source   org.apache.kafka.server.util.timer.TimingWheel, Kafka 4.0.
+Differs  No volatile and no double-checked locking. `add` walks the levels in a loop. The end of a
+         level's range is kept instead of being added up for each task. A wheel of one bucket is refused (its
+         overflow wheel would have the same tick for ever; Kafka's recurses until the stack ends).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from timingwheel.delay_queue import DelayQueue
+from timingwheel.task import TaskCounter, TimerTask
+from timingwheel.task_list import TimerTaskList
+
+
+class TimingWheel:
+    """One level, and through `overflow_wheel` those above it. It holds tasks; `SystemTimer` runs them."""
+
+    __slots__ = (
+        "_due_before_ms",
+        "_end_ms",
+        "buckets",
+        "counter",
+        "current_time_ms",
+        "interval_ms",
+        "overflow_wheel",
+        "queue",
+        "tick_ms",
+        "wheel_size",
+    )
+
+    def __init__(self, tick_ms: int, wheel_size: int, start_ms: int, counter: TaskCounter, queue: DelayQueue) -> None:
+        if tick_ms < 1:
+            raise ValueError(f"tick_ms must be at least 1, not {tick_ms}")
+        if wheel_size < 2:
+            raise ValueError(f"wheel_size must be at least 2, not {wheel_size}")
+        self.tick_ms = tick_ms
+        self.wheel_size = wheel_size
+        self.interval_ms = tick_ms * wheel_size
+        self.counter = counter
+        self.queue = queue
+        self.buckets = [TimerTaskList(counter, tick_ms) for _ in range(wheel_size)]
+        self.overflow_wheel: TimingWheel | None = None
+        self._set_clock(start_ms)
+
+    def _set_clock(self, time_ms: int) -> None:
+        self.current_time_ms = time_ms - time_ms % self.tick_ms
+        self._due_before_ms = self.current_time_ms + self.tick_ms
+        self._end_ms = self.current_time_ms + self.interval_ms
+
+    def add(self, task: TimerTask) -> bool:
+        """Put the task behind all others of its bucket; False, and nothing done, if it is due already or cancelled."""
+        if task._deadline_ms < self._due_before_ms:
+            return False
+        self.bucket_for(task._deadline_ms).add(task)
+        return True
+
+    def add_first(self, task: TimerTask) -> bool:
+        """As `add`, but before all others: for what comes from a coarser level."""
+        if task._deadline_ms < self._due_before_ms:
+            return False
+        self.bucket_for(task._deadline_ms).add_first(task)
+        return True
+
+    def bucket_for(self, deadline_ms: int) -> TimerTaskList:
+        """The bucket of a deadline that is not yet due, entered in the delay queue."""
+        wheel = self
+        while deadline_ms >= wheel._end_ms:
+            overflow = wheel.overflow_wheel
+            wheel = wheel._add_overflow_wheel() if overflow is None else overflow
+        virtual_id = deadline_ms // wheel.tick_ms
+        bucket = wheel.buckets[virtual_id % wheel.wheel_size]
+        if bucket.set_expiration(virtual_id * wheel.tick_ms):
+            wheel.queue.offer(bucket)
+        return bucket
+
+    def _add_overflow_wheel(self) -> TimingWheel:
+        self.overflow_wheel = TimingWheel(
+            self.interval_ms, self.wheel_size, self.current_time_ms, self.counter, self.queue
+        )
+        return self.overflow_wheel
+
+    def advance_clock(self, time_ms: int) -> None:
+        """Move the clock, here and above, in whole ticks. Touches no bucket: the caller has emptied those passed."""
+        if time_ms >= self._due_before_ms:
+            self._set_clock(time_ms)
+            if self.overflow_wheel is not None:
+                self.overflow_wheel.advance_clock(self.current_time_ms)
+
+    def levels(self) -> Iterator[TimingWheel]:
+        """This wheel and those above it, finest first."""
+        wheel: TimingWheel | None = self
+        while wheel is not None:
+            yield wheel
+            wheel = wheel.overflow_wheel
+
+    def check_invariants(self) -> int:
+        """Raise AssertionError if anything is where it should not be; the number of tasks otherwise."""
+        size = 0
+        for wheel in self.levels():
+            assert wheel.current_time_ms % wheel.tick_ms == 0
+            assert wheel._due_before_ms == wheel.current_time_ms + wheel.tick_ms
+            assert wheel._end_ms == wheel.current_time_ms + wheel.interval_ms
+            for index, bucket in enumerate(wheel.buckets):
+                size += bucket.check_invariants()
+                assert bucket.is_queued or bucket.is_empty, "tasks in a bucket that will never be looked at"
+                if not bucket.is_queued:
+                    continue
+                start_ms = bucket.expiration_ms
+                assert start_ms % wheel.tick_ms == 0
+                assert start_ms // wheel.tick_ms % wheel.wheel_size == index
+                assert start_ms < wheel._end_ms, "a bucket beyond the range of its wheel"
+                for task in bucket:
+                    assert start_ms <= task._deadline_ms < start_ms + wheel.tick_ms, "a task in the wrong bucket"
+            if wheel.overflow_wheel is not None:
+                above = wheel.overflow_wheel
+                assert above.tick_ms == wheel.interval_ms
+                assert above.current_time_ms <= wheel.current_time_ms < above._due_before_ms
+        return size
