@@ -1,8 +1,8 @@
 """Metadata (API key 3), versions 0-13.
 
 Behaviour      All brokers; the topics asked for, or all (null; in v0: an empty list). An unknown topic is made if
-               and request allow it, and is answered UNKNOWN_TOPIC_OR_PARTITION this once, as a KRaft cluster does: the
-               client asks again and finds it. A name that cannot be one: INVALID_TOPIC_EXCEPTION.
+               broker and request allow it, and is answered UNKNOWN_TOPIC_OR_PARTITION this once, as a KRaft cluster
+               does: the client asks again and finds it. A name that cannot be one: INVALID_TOPIC_EXCEPTION.
 Version notes  v1 rack, controller, internal flag, null for all topics; v2 cluster id; v4 the request may forbid
                creation (below, it is allowed); v5 offline replicas; v7 leader epoch; v8-v10 authorized operations;
                v9 flexible; v10 topic ids in answers; v12 topics by id; v13 top-level error (KIP-1102).
