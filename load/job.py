@@ -4,7 +4,7 @@ Shape    An output folder holds `run.json` (what was run, where, with which vers
          per request. Several runs may share a folder: each adds its part and its entry.
 Theory   The stage is a barrier stage: Spark starts all its tasks at the same time or refuses. Through the barrier the
          tasks also agree on the common start.
-Errors   ScenarioError, WireError, JavaNotFound, SparkDidNotStart, all with a sentence for the user.
+Errors   ScenarioError, WireError, ResultsError, all with a sentence for the user.
 """
 
 from __future__ import annotations
@@ -22,13 +22,14 @@ from typing import Any
 
 import pyarrow as pa
 from pyspark import BarrierTaskContext
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from load.plan import duration_us, plan_requests, to_frame
 from load.progress import ProgressListener, ProgressSender
 from load.scenario import Scenario, ScenarioError
 from load.session import usable_cores
+from load.verdict import Verdict, judge, summarise
 from load.wire_client import find_leaders
 from load.worker import RESULT_SCHEMA, run, run_in_loop
 
@@ -36,9 +37,15 @@ from load.worker import RESULT_SCHEMA, run, run_in_loop
 BARRIER_SPREAD_NS = 1_500_000_000
 PARQUET = "requests.parquet"
 RUN_FILE = "run.json"
+VERDICT_FILE = "verdict.json"
+REPORT_FILE = "report.html"
 
 Bootstrap = list[tuple[str, int]]
 OnProgress = Callable[[int, int], None]  # sent, done
+
+
+class ResultsError(Exception):
+    """A folder does not hold what it should; the message is for the user."""
 
 
 def run_scenario(
@@ -101,13 +108,28 @@ def clear(out: Path) -> None:
     """Make the folder, and remove from it what earlier runs left; anything else stays."""
     out.mkdir(parents=True, exist_ok=True)
     shutil.rmtree(out / PARQUET, ignore_errors=True)
-    for name in (RUN_FILE, "verdict.json", "report.html"):
+    for name in (RUN_FILE, VERDICT_FILE, REPORT_FILE):
         (out / name).unlink(missing_ok=True)
 
 
 def read_runs(out: Path) -> list[dict[str, Any]]:
     runs: list[dict[str, Any]] = json.loads((out / RUN_FILE).read_text())
     return runs
+
+
+def judge_folder(spark: SparkSession, out: Path, lateness_limit_ms: int) -> tuple[DataFrame, Verdict]:
+    """The judged rows of a folder, cached, and the verdict, which is also written to `verdict.json`."""
+    try:
+        runs = read_runs(out)
+    except (OSError, ValueError):
+        raise ResultsError(f"The folder {out} holds no results of a run ({RUN_FILE} is missing or broken).") from None
+    if not (out / PARQUET).is_dir():
+        raise ResultsError(f"The folder {out} holds no results of a run ({PARQUET} is missing).")
+    requests = spark.read.schema(from_arrow_schema(RESULT_SCHEMA)).parquet(str(out / PARQUET))
+    judged = judge(spark, requests, lateness_limit_ms).cache()
+    verdict = summarise(spark, judged, runs, lateness_limit_ms)
+    verdict.write(out / VERDICT_FILE)
+    return judged, verdict
 
 
 def describe_machine(spark: SparkSession) -> dict[str, str | int]:
