@@ -210,3 +210,16 @@ def apis() -> None:
     for api in load().values():
         table.add_row(str(api.key), api.name, f"{api.min_version}-{api.max_version}")
     Console().print(table)
+
+
+@app.command()
+def demo(
+    out: Annotated[Path, typer.Option(help="Folder for report.html and the results.")] = Path("fakebroker-demo"),
+    seed: Annotated[int, typer.Option(help="Of the timeouts that are drawn.")] = 1,
+) -> None:
+    """The main job: a Spark load of acks=all requests against frozen followers, and the verdict."""
+    try:
+        from fakebroker.demo import run_demo
+    except ImportError as error:
+        _fail(f"the demo needs {error.name}, which is not installed: pip install 'fakebroker[load]'")
+    raise typer.Exit(run_demo(out, seed=seed))

