@@ -86,6 +86,13 @@ def test_true_is_anything_but_zero() -> None:
         assert read(3, 4, "00000000" + byte).allow_auto_topic_creation is True
 
 
+def test_a_boolean_is_repaired_alone() -> None:
+    request = read(3, 8, "00000000 02 00 ff")
+    assert request.allow_auto_topic_creation is True
+    assert request.include_cluster_authorized_operations is False
+    assert request.include_topic_authorized_operations is True
+
+
 def test_unknown_tagged_fields_are_skipped_and_known_ones_are_kept() -> None:
     known = "01 0d 00000001 0000000000000005 00"  # tag 1: the replica's state
     alone = read(1, 15, FETCH_V15 + "01" + known)
