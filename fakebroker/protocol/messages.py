@@ -21,8 +21,10 @@ from kio.serial.readers import Reader
 from kio.serial.writers import Writer
 from kio.static.protocol import RequestPayload, ResponsePayload
 
+from fakebroker.protocol.body_check import Check, body_check
 from fakebroker.protocol.errors import ProtocolError
 from fakebroker.protocol.headers import decode_response_header, encode_request_header, encode_response_header
+from fakebroker.protocol.produce_check import produce_check
 
 __all__ = [
     "api_name",
@@ -36,19 +38,20 @@ __all__ = [
     "versions",
 ]
 
+_PRODUCE = 0
 _API_VERSIONS = 18
 
 _LENGTH = Struct(">i")
 
 _request_types: dict[tuple[int, int], type[RequestPayload]] = {}
 _response_types: dict[tuple[int, int], type[ResponsePayload]] = {}
-_request_readers: dict[tuple[int, int], Reader[RequestPayload]] = {}
-_response_readers: dict[tuple[int, int], Reader[ResponsePayload]] = {}
+_request_readers: dict[tuple[int, int], tuple[Check, Reader[RequestPayload]]] = {}
+_response_readers: dict[tuple[int, int], tuple[Check, Reader[ResponsePayload]]] = {}
 _request_writers: dict[type[RequestPayload], Writer[RequestPayload]] = {}
 _response_writers: dict[type[ResponsePayload], Writer[ResponsePayload]] = {}
 
-# What bad bytes make kio raise: its own errors, and what falls through from Rust and from enums.
-_DECODE_ERRORS = (SerialError, ValueError, LookupError, ArithmeticError, TypeError, error)
+# What bad bytes raise: our checks, kio itself, and what falls through kio from Rust and from enums.
+_DECODE_ERRORS = (ProtocolError, SerialError, ValueError, LookupError, ArithmeticError, TypeError, error)
 
 
 def versions(api_key: int) -> range:
@@ -90,10 +93,13 @@ def is_flexible(api_key: int, version: int) -> bool:
     A version outside the known range is read like the nearest known one, so that the header of an ApiVersions request
     of the future can be read and answered. Raises ProtocolError for an unknown key.
     """
-    known = versions(api_key)
-    if not known:
-        raise ProtocolError(f"API key {api_key} is not known.")
-    return bool(request_type(api_key, min(max(version, known[0]), known[-1])).__flexible__)
+    kind = _request_types.get((api_key, version))
+    if kind is None:
+        known = versions(api_key)
+        if not known:
+            raise ProtocolError(f"API key {api_key} is not known.")
+        kind = request_type(api_key, min(max(version, known[0]), known[-1]))
+    return bool(kind.__flexible__)
 
 
 def decode_request(api_key: int, version: int, frame: bytes, offset: int) -> RequestPayload:
@@ -103,11 +109,11 @@ def decode_request(api_key: int, version: int, frame: bytes, offset: int) -> Req
     Raises ProtocolError for anything malformed, and for a key or version kio does not know.
     """
     try:
-        reader = _request_readers[api_key, version]
+        check, read = _request_readers[api_key, version]
     except KeyError:
-        reader = _request_readers[api_key, version] = entity_reader(request_type(api_key, version))
+        check, read = _request_readers[api_key, version] = _request_reader(api_key, version)
     try:
-        return reader(frame, offset)[0]
+        return read(*check(frame, offset))[0]
     except _DECODE_ERRORS as problem:
         raise _malformed(f"{api_name(api_key)} v{version} request", problem) from problem
 
@@ -151,14 +157,22 @@ def decode_response(api_key: int, version: int, frame: bytes) -> tuple[int, Resp
     """
     kind = response_type(api_key, version)
     try:
-        reader = _response_readers[api_key, version]
+        check, read = _response_readers[api_key, version]
     except KeyError:
-        reader = _response_readers[api_key, version] = entity_reader(kind)
+        check, read = _response_readers[api_key, version] = body_check(kind), entity_reader(kind)
     correlation_id, offset = decode_response_header(frame, _has_response_header_v1(kind))
     try:
-        return correlation_id, reader(frame, offset)[0]
+        return correlation_id, read(*check(frame, offset))[0]
     except _DECODE_ERRORS as problem:
         raise _malformed(f"{api_name(api_key)} v{version} response", problem) from problem
+
+
+def _request_reader(api_key: int, version: int) -> tuple[Check, Reader[RequestPayload]]:
+    kind = request_type(api_key, version)
+    check = body_check(kind)
+    if api_key == _PRODUCE:
+        check = produce_check(version, check)
+    return check, entity_reader(kind)
 
 
 def _has_response_header_v1(kind: type[ResponsePayload]) -> bool:
@@ -181,4 +195,5 @@ def _check_version(api_key: int, version: int) -> None:
 
 
 def _malformed(what: str, problem: Exception) -> ProtocolError:
-    return ProtocolError(f"The {what} is malformed: {problem or type(problem).__name__}.")
+    reason = str(problem).rstrip(".") or type(problem).__name__
+    return ProtocolError(f"The {what} is malformed: {reason}.")

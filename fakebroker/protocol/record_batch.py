@@ -118,16 +118,15 @@ def read_batch_header(buffer: Buffer, offset: int = 0) -> BatchHeader:
 
 def compute_crc(buffer: Buffer, offset: int, size: int) -> int:
     """CRC-32C of the batch that starts at the offset and takes `size` bytes: its attributes up to its end."""
-    with memoryview(buffer) as view, view[offset + ATTRIBUTES_OFFSET : offset + size] as covered:
-        return int(crc32c(covered))
+    return int(crc32c(memoryview(buffer)[offset + ATTRIBUTES_OFFSET : offset + size]))
 
 
 def is_crc_valid(buffer: Buffer, offset: int, size: int) -> bool:
     """Whether the batch is as big as a batch must be and carries the CRC of its bytes."""
     if size < RECORD_BATCH_OVERHEAD or offset < 0 or offset + size > len(buffer):
         return False
-    (crc,) = _CRC.unpack_from(buffer, offset + CRC_OFFSET)
-    return bool(crc == compute_crc(buffer, offset, size))
+    crc: int = _CRC.unpack_from(buffer, offset + CRC_OFFSET)[0]
+    return crc == compute_crc(buffer, offset, size)
 
 
 def stamp(batch: bytearray, base_offset: int, leader_epoch: int) -> None:

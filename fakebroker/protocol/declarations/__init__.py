@@ -1,0 +1,23 @@
+"""Byte layouts as tables, in construct: slow, complete, and the judge of every fast path.
+
+A declaration parses and builds, so it is documentation that cannot drift from the bytes. It takes tens of
+microseconds a message and belongs in tools and tests, never on the way of a request.
+"""
+
+from fakebroker.protocol.declarations.layout import Layout
+from fakebroker.protocol.declarations.messages import frame, request_header, response_header
+from fakebroker.protocol.declarations.produce import produce_request, produce_response
+from fakebroker.protocol.declarations.records import CONTROL_KEY, END_TXN_MARKER, RECORD, RECORD_BATCH
+
+__all__ = [
+    "CONTROL_KEY",
+    "END_TXN_MARKER",
+    "RECORD",
+    "RECORD_BATCH",
+    "Layout",
+    "frame",
+    "produce_request",
+    "produce_response",
+    "request_header",
+    "response_header",
+]

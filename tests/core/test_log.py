@@ -1,0 +1,50 @@
+"""The in-memory log."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fakebroker.core.log import Log, LoggedBatch
+
+
+def filled(sizes: list[int]) -> Log:
+    log = Log()
+    for size in sizes:
+        start = log.log_end_offset
+        log.append(LoggedBatch(start, start + size - 1, bytes([size]) * size))
+    return log
+
+
+@given(st.lists(st.integers(1, 9), max_size=12), st.data())
+def test_reading_gives_the_whole_batches_between_two_offsets(sizes: list[int], data: st.DataObject) -> None:
+    log = filled(sizes)
+    log.check_invariants()
+    offset = data.draw(st.integers(0, log.log_end_offset))
+    upper = data.draw(st.integers(0, log.log_end_offset))
+    max_bytes = data.draw(st.integers(0, 60))
+    expected, start = [], 0
+    for size in sizes:
+        if start + size > offset and start + size <= upper:
+            expected.append(bytes([size]) * size)
+        start += size
+    fitting: list[bytes] = []
+    for part in expected:
+        if fitting and len(b"".join(fitting)) + len(part) > max_bytes:
+            break
+        fitting.append(part)
+    assert log.read(offset, upper, max_bytes) == b"".join(fitting)
+
+
+def test_a_gap_is_refused() -> None:
+    with pytest.raises(ValueError, match="does not continue"):
+        filled([2]).append(LoggedBatch(3, 3, b""))
+
+
+def test_the_watermark_stays_within_the_log() -> None:
+    log = filled([2, 3])
+    log.update_high_watermark(99)
+    assert log.high_watermark == 5
+    log.update_high_watermark(-1)
+    assert log.high_watermark == 0

@@ -1,0 +1,68 @@
+"""Any message of any API and version, made from what kio's dataclasses say about themselves."""
+
+from __future__ import annotations
+
+from dataclasses import fields, is_dataclass
+from datetime import UTC, datetime, timedelta
+from functools import cache
+from types import NoneType, UnionType
+from typing import get_args, get_origin
+
+from hypothesis import strategies as st
+from kio.schema.errors import ErrorCode
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def signed(bits: int) -> st.SearchStrategy[int]:
+    return st.sampled_from([0, 1, -1]) | st.integers(-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
+
+
+VALUES: dict[str, st.SearchStrategy] = {
+    "bool": st.booleans(),
+    "int8": signed(8),
+    "int16": signed(16),
+    "int32": signed(32),
+    "int64": signed(64),
+    "uint16": st.integers(0, 2**16 - 1),
+    "float64": st.floats(allow_nan=False, allow_infinity=False),
+    "string": st.text(max_size=4) | st.just("x" * 127),
+    "bytes": st.binary(max_size=4) | st.just(b"x" * 127),
+    "records": st.binary(max_size=4) | st.just(b"x" * 127),
+    "error_code": st.sampled_from(ErrorCode),
+    "uuid": st.uuids(),
+    # kio keeps durations in a timedelta, which ends long before 64 bits of milliseconds do.
+    "timedelta_i32": signed(32).map(lambda ms: timedelta(milliseconds=ms)),
+    "timedelta_i64": signed(50).map(lambda ms: timedelta(milliseconds=ms)),
+    "datetime_i64": st.integers(0, 2**42).map(lambda ms: EPOCH + timedelta(milliseconds=ms)),
+}
+
+
+@cache
+def messages(kind: type) -> st.SearchStrategy:
+    """Instances of one message class."""
+    return st.builds(kind, **{field.name: values(field) for field in fields(kind)})
+
+
+def values(field: object) -> st.SearchStrategy:
+    kind, nullable = without_none(field.type)
+    if get_origin(kind) is tuple:
+        element, _ = without_none(get_args(kind)[0])
+        strategy = st.lists(value(element, field), max_size=2).map(tuple)
+    else:
+        strategy = value(kind, field)
+    # A tagged field whose default is not None has no null on the wire.
+    if nullable and ("tag" not in field.metadata or field.default is None):
+        return st.none() | strategy
+    return strategy
+
+
+def without_none(kind: object) -> tuple[object, bool]:
+    if get_origin(kind) is not UnionType:
+        return kind, False
+    (kept,) = (choice for choice in get_args(kind) if choice is not NoneType)
+    return kept, True
+
+
+def value(kind: object, field: object) -> st.SearchStrategy:
+    return messages(kind) if is_dataclass(kind) else VALUES[field.metadata["kafka_type"]]

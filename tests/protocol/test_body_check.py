@@ -1,0 +1,144 @@
+"""What kio cannot be trusted with. A failure here may be a dead process rather than a failed test."""
+
+from __future__ import annotations
+
+import tracemalloc
+
+import pytest
+from kio.schema.metadata.v12.request import MetadataRequest
+from kio.schema.produce.v9.request import ProduceRequest
+
+from fakebroker.protocol.body_check import body_check
+from fakebroker.protocol.errors import ProtocolError
+from fakebroker.protocol.messages import decode_request, decode_response
+from fakebroker.protocol.varint import encode_unsigned_varint
+
+FETCH_V15 = "00000000 00000000 00000000 00 00000000 00000000 01 01 01"  # up to its tagged section
+
+
+def read(api_key: int, version: int, body: str) -> object:
+    return decode_request(api_key, version, bytes.fromhex(body), 0)
+
+
+@pytest.mark.parametrize(
+    ("api_key", "version", "body"),
+    [
+        (0, 3, "ffff ffff 00007530 7fffffff"),
+        (0, 3, "ffff ffff 00007530 00000001 0001 74 7fffffff"),
+        (0, 9, "00 ffff 00007530 ffffffff0f"),
+        (0, 9, "00 ffff 00007530 02 02 74 ffffffff0f"),
+        (3, 1, "7fffffff"),
+        (3, 12, "ffffffff0f"),
+        (19, 2, "7fffffff"),
+        (19, 7, "ffffffff0f"),
+        (19, 7, "02 02 74 00000001 0001 ffffffff0f"),
+        (19, 7, "02 02 74 00000001 0001 02 00000000 ffffffff0f"),
+    ],
+)
+def test_a_count_in_the_billions_is_an_error_and_not_the_end(api_key: int, version: int, body: str) -> None:
+    with pytest.raises(ProtocolError, match=r"claims \d+ elements, and only \d+ bytes are left"):
+        read(api_key, version, body)
+
+
+def test_counts_in_responses_too() -> None:
+    with pytest.raises(ProtocolError, match="Produce v3 response is malformed: an array claims 2147483647 elements"):
+        decode_response(0, 3, bytes.fromhex("00000001 7fffffff"))
+
+
+@pytest.mark.parametrize("frame_size", [1_000, 1_000_000])
+def test_a_count_is_weighed_against_the_smallest_element(frame_size: int) -> None:
+    # A topic of Metadata v1 takes at least two bytes.
+    count = frame_size // 2
+    body = count.to_bytes(4, "big") + bytes(2 * count)
+    assert len(decode_request(3, 1, body, 0).topics) == count
+    with pytest.raises(ProtocolError, match=f"claims {count + 1} elements"):
+        decode_request(3, 1, (count + 1).to_bytes(4, "big") + bytes(2 * count), 0)
+
+
+@pytest.mark.parametrize(
+    ("api_key", "version", "body"),
+    [
+        (0, 3, "ffff ffff 00007530 ffffffff"),
+        (0, 9, "00 ffff 00007530 00 00"),
+        (0, 9, "00 ffff 00007530 02 02 74 00 00 00"),
+        (3, 0, "ffffffff"),
+    ],
+)
+def test_null_where_an_array_has_none(api_key: int, version: int, body: str) -> None:
+    with pytest.raises(ProtocolError, match="must not be null"):
+        read(api_key, version, body)
+
+
+def test_null_where_an_array_has_one() -> None:
+    assert read(3, 1, "ffffffff").topics is None
+    assert read(3, 12, "00 01 00 00").topics is None
+
+
+@pytest.mark.parametrize("count", ["fffffffe", "80000000"])
+def test_a_count_below_minus_one(count: str) -> None:
+    with pytest.raises(ProtocolError, match="an array has the length -"):
+        read(3, 1, count)
+
+
+def test_true_is_anything_but_zero() -> None:
+    assert read(3, 4, "00000000 00").allow_auto_topic_creation is False
+    for byte in ("01", "02", "80", "ff"):
+        assert read(3, 4, "00000000" + byte).allow_auto_topic_creation is True
+
+
+def test_unknown_tagged_fields_are_skipped_and_known_ones_are_kept() -> None:
+    known = "01 0d 00000001 0000000000000005 00"  # tag 1: the replica's state
+    alone = read(1, 15, FETCH_V15 + "01" + known)
+    assert (alone.replica_state.replica_id, alone.replica_state.replica_epoch) == (1, 5)
+    for section in (
+        "02" + known + "05 02 aabb",
+        "03" + "02 00" + known + "05 02 aabb",
+        "02" + known + "8080808008 8100" + "00",
+        "01" + "01 10 00000001 0000000000000005 01 07 01 aa",  # inside the known one
+    ):
+        assert read(1, 15, FETCH_V15 + section) == alone
+
+
+def test_an_unknown_tagged_field_behind_a_boolean_that_is_repaired() -> None:
+    # ApiVersions v3: tag 3 is a boolean, here 2, and 9 is unknown.
+    _, response = decode_response(18, 3, bytes.fromhex("00000001 0000 01 00000000 02 03 01 02 09 00"))
+    assert response.zk_migration_ready is True
+
+
+def test_a_body_full_of_tagged_fields_takes_little_memory() -> None:
+    count = 50_000
+    body = bytes.fromhex("00 ffff 00007530 01") + encode_unsigned_varint(count) + b"\x05\0" * count
+    tracemalloc.start()
+    try:
+        decode_request(0, 9, body, 0)
+        _, peak_bytes = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak_bytes < 1_000_000
+
+
+@pytest.mark.parametrize("section", ["01 05 03 aabb", "02 05 00", "01 05", "ffffffff0f 05 00", "80"])
+def test_tagged_sections_that_overrun(section: str) -> None:
+    with pytest.raises(ProtocolError, match="Fetch v15 request is malformed"):
+        read(1, 15, FETCH_V15 + section)
+
+
+def test_what_is_fine_is_passed_on_as_it_is() -> None:
+    received = bytes.fromhex("aabb 00 01 00 00")
+    checked, offset = body_check(MetadataRequest)(received, 2)
+    assert checked is received
+    assert offset == 2
+
+
+def test_what_is_cut_out_is_cut_out_of_a_copy() -> None:
+    received = bytes.fromhex("aabb 00 ffff 00007530 01 02 05 01 aa 06 00") + b"behind"
+    checked, offset = body_check(ProduceRequest)(received, 2)
+    assert checked[offset:] == bytes.fromhex("00 ffff 00007530 01 00") + b"behind"
+
+
+@pytest.mark.parametrize("value", ["01 01 00", "ff"])
+def test_a_nullable_struct(value: str) -> None:
+    # DescribeTopicPartitions v0: the cursor is the only nullable struct a client sends before 4.0.
+    cursor = "01 02 74 00000003 00" if value != "ff" else "ff"
+    request = read(75, 0, "01 00000064" + cursor + "00")
+    assert (request.cursor is None) == (value == "ff")

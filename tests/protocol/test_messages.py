@@ -1,0 +1,146 @@
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from kio.schema.index import api_key_map
+from kio.schema.metadata.v12.request import MetadataRequest, MetadataRequestTopic
+from message_strategies import messages
+
+from fakebroker.protocol.error_code import ErrorCode
+from fakebroker.protocol.errors import ProtocolError
+from fakebroker.protocol.headers import decode_request_header, peek_api
+from fakebroker.protocol.messages import (
+    api_name,
+    decode_request,
+    decode_response,
+    encode_request,
+    encode_response,
+    is_flexible,
+    request_type,
+    response_type,
+    versions,
+)
+
+EVERY_VERSION = [(api_key, version) for api_key in api_key_map for version in versions(api_key)]
+
+
+@given(st.data(), st.sampled_from(EVERY_VERSION), st.binary(max_size=4))
+def test_every_request_survives_the_way(data: st.DataObject, api: tuple[int, int], trailing: bytes) -> None:
+    request = data.draw(messages(request_type(*api)))
+    encoded = encode_request(request, 5, "client")
+    assert int.from_bytes(encoded[:4], "big") == len(encoded) - 4
+    received = encoded[4:] + trailing
+    assert peek_api(received) == api
+    header = decode_request_header(received, is_flexible(*api))
+    assert header[:4] == (*api, 5, "client")
+    assert decode_request(*api, received, header.body_offset) == request
+
+
+@given(st.data(), st.sampled_from(EVERY_VERSION), st.binary(max_size=4))
+def test_every_response_survives_the_way(data: st.DataObject, api: tuple[int, int], trailing: bytes) -> None:
+    response = data.draw(messages(response_type(*api)))
+    encoded = encode_response(response, -6)
+    assert int.from_bytes(encoded[:4], "big") == len(encoded) - 4
+    assert decode_response(*api, encoded[4:] + trailing) == (-6, response)
+
+
+@pytest.mark.parametrize("version", versions(18))
+def test_api_versions_responses_have_header_v0(version: int) -> None:
+    later = {"throttle_time": timedelta(0)} if version >= 1 else {}
+    encoded = encode_response(response_type(18, version)(error_code=ErrorCode.none, api_keys=(), **later), 9)
+    assert encoded[4:10] == bytes.fromhex("00000009 0000")
+    # v0: an empty array; v1 and v2: and a throttle time; from v3: compact, and a tagged section
+    bodies = ["00000000", "00000000 00000000", "00000000 00000000", "01 00000000 00", "01 00000000 00"]
+    assert encoded[10:] == bytes.fromhex(bodies[version])
+
+
+# The first flexible version of each key, as Kafka's protocol guide gives it; None for never.
+FIRST_FLEXIBLE = {
+    0: 9,
+    1: 12,
+    2: 6,
+    3: 9,
+    8: 8,
+    9: 6,
+    10: 3,
+    11: 6,
+    17: None,
+    18: 3,
+    19: 5,
+    20: 4,
+    22: 2,
+    24: 3,
+    26: 3,
+    45: 0,
+}
+
+
+@pytest.mark.parametrize(("api_key", "first"), FIRST_FLEXIBLE.items())
+def test_flexible_versions(api_key: int, first: int | None) -> None:
+    for version in range(-1, versions(api_key)[-1] + 4):
+        expected = first is not None and max(version, versions(api_key)[0]) >= first
+        assert is_flexible(api_key, version) == expected
+
+
+def test_versions() -> None:
+    assert versions(0) == range(3, 14)
+    assert versions(18) == range(5)
+    assert list(versions(7)) == []
+    assert list(versions(-1)) == []
+
+
+@pytest.mark.parametrize(
+    ("api_key", "name"), [(0, "Produce"), (18, "ApiVersions"), (22, "InitProducerId"), (4, "UNKNOWN(4)")]
+)
+def test_names(api_key: int, name: str) -> None:
+    assert api_name(api_key) == name
+
+
+@pytest.mark.parametrize("lookup", [request_type, response_type, lambda *api: decode_request(*api, b"", 0)])
+def test_what_kio_does_not_know(lookup: object) -> None:
+    with pytest.raises(ProtocolError, match="API key 7 is not known"):
+        lookup(7, 0)
+    with pytest.raises(ProtocolError, match="Produce has versions 3 to 13, and not 2"):
+        lookup(0, 2)
+    with pytest.raises(ProtocolError, match="ApiVersions has versions 0 to 4, and not 5"):
+        lookup(18, 5)
+
+
+def test_an_unknown_key_is_neither_flexible_nor_not() -> None:
+    with pytest.raises(ProtocolError, match="API key 93 is not known"):
+        is_flexible(93, 0)
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        ("", "the bytes end within it"),
+        ("00 ffff", "end within a varint"),
+        ("02 ff ffff 00007530 01 00", "UTF-8"),
+        ("00 ffff 00007530 02 00 01 00 00", "null"),
+        ("00 ffff 00007530 02 02 74 02 0000", "an array claims 1 elements, and only 2 bytes are left"),
+    ],
+)
+def test_a_malformed_request_says_what_and_why(body: str, reason: str) -> None:
+    with pytest.raises(ProtocolError, match=f"The Produce v9 request is malformed: .*{reason}[^.]*[.]$"):
+        decode_request(0, 9, bytes.fromhex(body), 0)
+
+
+def test_a_request_is_a_frozen_dataclass_read_by_attribute() -> None:
+    request = MetadataRequest(
+        topics=(MetadataRequestTopic(name="t", topic_id=None),),
+        allow_auto_topic_creation=False,
+        include_topic_authorized_operations=True,
+    )
+    received = encode_request(request, 1, None)[4:]
+    decoded = decode_request(3, 12, received, decode_request_header(received, flexible=True).body_offset)
+    assert decoded.topics[0].name == "t"
+    assert not decoded.allow_auto_topic_creation
+
+
+def test_a_timeout_may_be_negative() -> None:
+    request = decode_request(0, 3, bytes.fromhex("ffff ffff 80000000 00000000"), 0)
+    assert request.timeout == timedelta(milliseconds=-(2**31))

@@ -1,0 +1,130 @@
+"""The Produce request two ways, by kio and by the declaration, and the check by hand against the general one."""
+
+from __future__ import annotations
+
+from hypothesis import example, given
+from hypothesis import strategies as st
+from protocol_strategies import (
+    PRODUCE_VERSIONS,
+    ProduceRequest,
+    blobs,
+    i32s,
+    plain,
+    produce_requests,
+    request_as_declared,
+    request_as_kio,
+    texts,
+)
+
+from fakebroker.protocol.body_check import body_check
+from fakebroker.protocol.declarations import frame, produce_request, request_header
+from fakebroker.protocol.errors import ProtocolError
+from fakebroker.protocol.headers import decode_request_header
+from fakebroker.protocol.messages import decode_request, encode_request, request_type
+from fakebroker.protocol.produce_check import produce_check
+
+BODIES = {version: produce_request(version) for version in PRODUCE_VERSIONS}
+FRAMES = {version: frame(request_header(2 if version >= 9 else 1), BODIES[version]) for version in PRODUCE_VERSIONS}
+GENERAL = {version: body_check(request_type(0, version)) for version in PRODUCE_VERSIONS}
+BY_HAND = {version: produce_check(version, GENERAL[version]) for version in PRODUCE_VERSIONS}
+
+versions = st.sampled_from(PRODUCE_VERSIONS)
+client_ids = st.none() | texts
+unknown_tags = st.lists(
+    st.builds(lambda number, value: {"tag": number, "value": value}, st.integers(0, 2**32 - 1), blobs),
+    max_size=2,
+    unique_by=lambda field: field["tag"],
+).map(tuple)
+
+
+def header_as_declared(version: int, correlation_id: int, client_id: str | None) -> dict:
+    header = {"api_key": 0, "api_version": version, "correlation_id": correlation_id, "client_id": client_id}
+    return {**header, "tagged_fields": []} if version >= 9 else header
+
+
+@given(version=versions, correlation_id=i32s, client_id=client_ids, request=produce_requests)
+def test_kio_and_the_declaration_agree(
+    version: int, correlation_id: int, client_id: str | None, request: ProduceRequest
+) -> None:
+    header = header_as_declared(version, correlation_id, client_id)
+    body = request_as_declared(version, request)
+    encoded = encode_request(request_as_kio(version, request), correlation_id, client_id)
+    assert encoded == FRAMES[version].build({"header": header, "body": body})
+    parsed = FRAMES[version].parse(encoded)
+    assert (plain(parsed.header), plain(parsed.body)) == (header, body)
+
+
+@given(version=versions, correlation_id=i32s, client_id=client_ids, request=produce_requests, trailing=blobs)
+def test_a_request_is_read_as_it_was_written(
+    version: int, correlation_id: int, client_id: str | None, request: ProduceRequest, trailing: bytes
+) -> None:
+    received = (
+        FRAMES[version].build(
+            {
+                "header": header_as_declared(version, correlation_id, client_id),
+                "body": request_as_declared(version, request),
+            }
+        )[4:]
+        + trailing
+    )
+    header = decode_request_header(received, flexible=version >= 9)
+    assert header[:4] == (0, version, correlation_id, client_id)
+    assert decode_request(0, version, received, header.body_offset) == request_as_kio(version, request)
+
+
+@given(version=st.sampled_from(range(9, 14)), request=produce_requests, tags=unknown_tags)
+def test_tagged_fields_nobody_knows_are_skipped(version: int, request: ProduceRequest, tags: tuple[dict, ...]) -> None:
+    received = BODIES[version].build(request_as_declared(version, request, tags))
+    assert decode_request(0, version, received, 0) == request_as_kio(version, request)
+
+
+def outcome(check: object, received: bytes, offset: int) -> object:
+    try:
+        return check(received, offset)
+    except ProtocolError as problem:
+        return str(problem)
+
+
+@given(
+    version=versions,
+    request=produce_requests,
+    offset=st.integers(0, 3),
+    cut=st.integers(0, 400),
+    changes=st.lists(st.tuples(st.integers(0, 400), st.sampled_from([0, 1, 2, 127, 128, 255])), max_size=3),
+)
+def test_the_check_by_hand_says_what_the_general_one_says(
+    version: int, request: ProduceRequest, offset: int, cut: int, changes: list[tuple[int, int]]
+) -> None:
+    received = bytearray(offset) + BODIES[version].build(request_as_declared(version, request))
+    for place, value in changes:
+        if place < len(received):
+            received[place] = value
+    received = bytes(received[: offset + cut])
+    assert outcome(BY_HAND[version], received, offset) == outcome(GENERAL[version], received, offset)
+
+
+@given(version=versions, received=st.binary(max_size=60) | st.lists(st.sampled_from([0, 1, 2, 3, 255])).map(bytes))
+@example(version=9, received=bytes.fromhex("00ffff00007530 0280 00"))
+@example(version=9, received=bytes.fromhex("00ffff00007530 0200 01 0000"))
+@example(version=13, received=bytes.fromhex("00ffff00007530 02" + 16 * "00" + "02 00000000 8000 00 0000"))
+def test_both_checks_say_the_same_about_any_bytes(version: int, received: bytes) -> None:
+    assert outcome(BY_HAND[version], received, 0) == outcome(GENERAL[version], received, 0)
+
+
+@given(version=versions, request=produce_requests)
+def test_plain_requests_never_reach_the_general_check(version: int, request: ProduceRequest) -> None:
+    def unreachable(received: bytes, offset: int) -> tuple[bytes, int]:
+        raise AssertionError("the general check was asked")
+
+    request = request._replace(
+        transactional_id=request.transactional_id and request.transactional_id[:20],
+        topics=tuple(
+            topic._replace(
+                name=topic.name[:20] or "t",
+                partitions=tuple(each._replace(records=each.records or b"") for each in topic.partitions),
+            )
+            for topic in request.topics
+        ),
+    )
+    received = BODIES[version].build(request_as_declared(version, request))
+    assert produce_check(version, unreachable)(received, 0) == (received, 0)
