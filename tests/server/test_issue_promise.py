@@ -68,7 +68,9 @@ def test_a_pipelined_request_waits_for_the_one_before_it_and_another_connection_
 
             assert (first.correlation_id, second.correlation_id) == (1, 2)
             # The second is appended when its turn comes, after the other connection's.
-            codes, offsets = zip(*(answer.partitions[PIPELINED] for answer in (first, other_answer, second)), strict=True)
+            codes, offsets = zip(
+                *(answer.partitions[PIPELINED] for answer in (first, other_answer, second)), strict=True
+            )
             assert codes == (REQUEST_TIMED_OUT,) * 3
             assert {*offsets[:2]} == {base, base + 1}
             assert offsets[2] == base + 2
