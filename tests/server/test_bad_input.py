@@ -386,8 +386,11 @@ UNANSWERED = {
     "corrupt records": (produce("t", acks=0, records=GOOD[:-1] + b"!"), "CORRUPT_MESSAGE on t-0"),
     "null records": (produce("t", acks=0, records=None), "UNKNOWN_SERVER_ERROR on t-0"),
     "no records": (produce("t", acks=0, partitions={0: b""}), "INVALID_RECORD on t-0"),
-    "one bad partition of two": (produce("t", acks=0, partitions={0: GOOD, 5: GOOD}), "UNKNOWN_TOPIC_OR_PARTITION on t-5"),
-}  # fmt: skip
+    "one bad partition of two": (
+        produce("t", acks=0, partitions={0: GOOD, 5: GOOD}),
+        "UNKNOWN_TOPIC_OR_PARTITION on t-5",
+    ),
+}
 
 
 @pytest.mark.parametrize(("data", "reason"), UNANSWERED.values(), ids=UNANSWERED.keys())

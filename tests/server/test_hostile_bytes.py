@@ -5,6 +5,8 @@ The cluster runs in virtual time; `Simulation` fails on any InternalError and ch
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.any_request import frames
@@ -47,7 +49,7 @@ streams = st.lists(mutated_frames | mutated_payloads | frames() | st.binary(max_
 
 def in_pieces(data: bytes, cuts: list[int]) -> list[bytes]:
     places = sorted({0, len(data), *(cut % (len(data) + 1) for cut in cuts)})
-    return [data[start:end] for start, end in zip(places, places[1:], strict=False)]
+    return [data[start:end] for start, end in pairwise(places)]
 
 
 def cluster(followers: str) -> Simulation:

@@ -15,11 +15,11 @@ from typing import Any, get_args, get_origin
 from uuid import UUID
 
 from hypothesis import strategies as st
-from support.requests import batch
-from support.simulation import Simulation
 
 from fakebroker.apis import registry
 from fakebroker.protocol.messages import encode_request, request_type
+from support.requests import batch
+from support.simulation import Simulation
 
 
 def _first_topic_id() -> UUID:
