@@ -9,8 +9,7 @@ Version notes  v3 record batches only, transactional id; v5 log start offset; v7
                v9 flexible; v10 leader hints (KIP-951); v12 transactions v2 (KIP-890); v13 topic ids.
                v0-v2 are advertised, as Kafka 4 does, because old librdkafka decides by them (KAFKA-18659); who sends
                them is disconnected.
-Not done       Transactions (a transactional batch is answered INVALID_TXN_STATE); sequence checks of idempotent
-               producers.
+Not done       Transactions (a transactional batch is answered INVALID_TXN_STATE).
 Source         core/.../server/KafkaApis.scala handleProduceRequest @ 4.0, topic ids @ 4.1
 """
 

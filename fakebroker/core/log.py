@@ -68,10 +68,6 @@ class Log:
         return self._batches[self._head :]
 
     @property
-    def oldest_batch(self) -> LoggedBatch | None:
-        return self._batches[self._head] if self._head < len(self._batches) else None
-
-    @property
     def producer_state(self) -> ProducerStateManager:
         """What this log knows of its producers, up to its end."""
         state = self._producer_state
