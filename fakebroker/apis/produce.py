@@ -35,6 +35,9 @@ KEY = 0
 _MILLISECOND = timedelta(milliseconds=1)
 _ADMIN_CLIENT_ID = "__admin_client"
 
+# Stands in for the answer of each partition that is not decided; one for all, since many requests may wait.
+_UNDECIDED = PartitionProduceResponse(-1, ErrorCode.none, -1)
+
 
 def error_response(ctx: RequestContext, request: Message, code: ErrorCode) -> None:
     """The same error for every partition of the request."""
@@ -113,17 +116,18 @@ class _Answer:
     def __init__(self, ctx: RequestContext, request: Message) -> None:
         self._ctx = ctx
         self._acks: int = request.acks
-        self._ids: dict[str, UUID | None] = {}
+        self._ids: dict[str, UUID] = {}  # from v13 on
         # Refused partitions by what names their topic on the wire: (name, id).
         self._results: dict[tuple[str, UUID | None], dict[int, PartitionProduceResponse]] = {}
         for topic in request.topic_data:
             if not topic.partition_data:
                 continue
             key = self._key(topic)
-            self._ids[key[0]] = key[1]
+            if key[1] is not None:
+                self._ids[key[0]] = key[1]
             partitions = self._results.setdefault(key, {})
             for partition in topic.partition_data:
-                partitions[partition.index] = PartitionProduceResponse(partition.index, ErrorCode.none, -1)
+                partitions[partition.index] = _UNDECIDED
 
     def topic_name(self, topic: Message) -> str | None:
         """The name of a topic of the request; None for an id that nobody has."""
@@ -146,11 +150,12 @@ class _Answer:
         A partition that the request names twice may have been refused once and appended once: the refusal is told.
         """
         for tp, response in results.items():
-            if self._results[tp.topic, self._ids[tp.topic]][tp.partition].error_code != ErrorCode.none:
+            partitions = self._results[tp.topic, self._ids.get(tp.topic)]
+            if partitions[tp.partition].error_code != ErrorCode.none:
                 continue
             if response.error_code == ErrorCode.not_leader_or_follower:
                 response = self._with_leader_hint(tp, response)
-            self._results[tp.topic, self._ids[tp.topic]][tp.partition] = response
+            partitions[tp.partition] = response
         if self._acks == 0:
             self._complete_unanswered()
             return
