@@ -1,0 +1,39 @@
+"""The examples run as they stand, and print what they promise."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
+
+
+def run(name: str) -> str:
+    done = subprocess.run([sys.executable, EXAMPLES / name], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.clients
+def test_request_timed_out() -> None:
+    lines = run("request_timed_out.py").splitlines()
+    found = [re.fullmatch(r"(.+?): +(\w+) +offset (\d+) +(\d+) ms", line) for line in lines]
+    assert all(found), lines
+    rows = [(m[1], m[2], int(m[3]), int(m[4])) for m in found if m]
+    assert [(what, outcome, offset) for what, outcome, offset, _ in rows] == [
+        ("healthy", "NONE", 0),
+        ("followers frozen", "REQUEST_TIMED_OUT", 1),
+        ("followers 200 ms behind", "NONE", 2),
+        ("healthy again", "NONE", 3),
+    ]
+    assert rows[1][3] >= 500
+    assert rows[2][3] >= 200
+
+
+def test_every_example_is_run() -> None:
+    source = Path(__file__).read_text()
+    assert [path.name for path in EXAMPLES.glob("*.py") if f'"{path.name}"' not in source] == []
