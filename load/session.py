@@ -67,8 +67,8 @@ def start_spark(master: str | None = None, app_name: str = "fakebroker-load") ->
         try:
             gateway = launch_gateway(conf, popen_kwargs={"stdout": sink, "stderr": sink})  # type: ignore[no-untyped-call]
         except PySparkRuntimeError as error:
-            last = log.read_text(errors="replace").strip().splitlines()[-1:] or ["it printed nothing"]
-            raise SparkDidNotStart(f"Spark did not start on {java}: {last[0]}") from error
+            said = log.read_text(errors="replace").strip().splitlines() or ["it printed nothing"]
+            raise SparkDidNotStart(f"Spark did not start on {java}: {said[0]}") from error
         context = SparkContext(conf=conf, gateway=gateway)
     # What goes wrong between Python and the JVM is raised. py4j logs it too, and a Ctrl-C even to the root logger.
     logging.getLogger("py4j").setLevel(logging.CRITICAL)
