@@ -283,9 +283,16 @@ def test_stop_closes_a_connection_that_takes_no_answers(new_loop: NewLoop) -> No
         client.receive()
         cluster.stop()
 
-        with pytest.raises((EOFError, ConnectionResetError)):
-            for _ in range(20):
-                client.receive()
+        assert answers_until_it_is_closed(client) < 20
+
+
+def answers_until_it_is_closed(client: RawClient) -> int:
+    for count in range(1_000):
+        try:
+            client.receive()
+        except (EOFError, ConnectionResetError):
+            return count
+    raise AssertionError("the broker sends and sends")
 
 
 @pytest.mark.parametrize("turns", range(6))
@@ -396,7 +403,7 @@ def test_settings_may_be_numbers_and_booleans(new_loop: NewLoop) -> None:
 
 @pytest.fixture
 def frozen_in(kafka: FakeCluster) -> Callable[[str], list[bool]]:
-    """Whether acks=all times out, for each partition of a topic. Partitions of "t" and "u" are led by brokers 1 to 3."""
+    """Whether acks=all times out, for each partition of topic "t" or "u"."""
     kafka.create_topic("t", partitions=3)
     kafka.create_topic("u", partitions=3)
     endpoints = kafka.endpoints
