@@ -68,7 +68,7 @@ def test_run_and_verify(
         (["run", "frozen", "--bootstrap-server", "localhost", "--out", "x"], "'localhost' is not HOST:PORT"),
         (["run", "frozen", "--bootstrap-server", "h:99999", "--out", "x"], "'h:99999' is not HOST:PORT"),
         (["run", "frozen", "--out", "x"], "--bootstrap-server"),
-        (["run", "frozen", "--bootstrap-server", "h:1", "--out", "x", "--seed", "many"], "many"),
+        (["run", "frozen", "--bootstrap-server", "h:1", "--out", "x", "--seed", "many"], "--seed"),
         (["run", "frozen", "--bootstrap-server", "h:1", "--out", __file__], "--out"),
         (["verify", "nowhere"], "holds no results of a run"),
         (["report", "nowhere"], "holds no results of a run"),
