@@ -1,7 +1,7 @@
 """From nothing to a REQUEST_TIMED_OUT: a cluster whose followers are frozen, and a stock client.
 
-    pip install confluent-kafka
-    python examples/request_timed_out.py
+pip install confluent-kafka
+python examples/request_timed_out.py
 """
 
 from __future__ import annotations

@@ -27,18 +27,30 @@ from fakebroker.server.loops import new_event_loop
 app = typer.Typer(
     name="fakebroker",
     help="A stand-in Kafka cluster that tells the truth about acks=all.",
-    no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
 )
 
 _USAGE_ERROR = 2
+_INTERRUPTED = 130
 _OTHER_PORT_HELPS = {errno.EADDRINUSE, errno.EACCES}
 
 
+# What a wrong option or argument raises; typer has it from click or carries a copy.
+UsageError: type[Exception] = typer.BadParameter.__bases__[0]
+
+
 def main() -> None:
-    """Entry point of the console script."""
-    app()
+    """Entry point of the console script. A slip on the command line is one sentence and exit status 2."""
+    try:
+        sys.exit(app(sys.argv[1:] or ["--help"], standalone_mode=False))
+    except UsageError as error:
+        # "Invalid value for '--brokers': ..."; the bare text does not name the option.
+        sentence = error.format_message() if hasattr(error, "format_message") else error
+        typer.echo(f"fakebroker: {sentence}", err=True)
+        sys.exit(_USAGE_ERROR)
+    except (KeyboardInterrupt, typer.Abort):
+        sys.exit(_INTERRUPTED)
 
 
 def _fail(message: str) -> NoReturn:
@@ -222,3 +234,16 @@ def apis() -> None:
     for api in load().values():
         table.add_row(str(api.key), api.name, f"{api.min_version}-{api.max_version}")
     Console().print(table)
+
+
+@app.command()
+def demo(
+    out: Annotated[Path, typer.Option(help="Folder for report.html and the results.")] = Path("fakebroker-demo"),
+    seed: Annotated[int, typer.Option(help="Of the timeouts that are drawn.")] = 1,
+) -> None:
+    """The main job: a Spark load of acks=all requests against frozen followers, and the verdict."""
+    try:
+        from fakebroker.demo import run_demo
+    except ImportError as error:
+        _fail(f"the demo needs {error.name}, which is not installed: pip install 'fakebroker[load]'")
+    raise typer.Exit(run_demo(out, seed=seed))

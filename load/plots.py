@@ -1,0 +1,186 @@
+"""The pictures of a report, as SVG text to be put into a page.
+
+Theory   Lines and letters take the page's own text colour (`currentColor`), so a picture is readable on a light page
+         and on a dark one. Data arrive as counts and quantiles, not as rows: a picture is as big for a million
+         requests as for a thousand.
+Units    as the axes say.
+"""
+
+from __future__ import annotations
+
+import io
+import logging
+import math
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from matplotlib import rc_context
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+INK = "#010203"  # stands for the page's text colour until the SVG is written
+PALETTE = ("#2563eb", "#d97706", "#0d9488", "#9333ea", "#db2777", "#65a30d", "#0891b2", "#b45309")
+ANSWER_COLOURS = {"REQUEST_TIMED_OUT": "#d97706", "NONE": "#0d9488", "silent": "#94a3b8"}
+UNEXPECTED_COLOURS = ("#dc2626", "#7c3aed", "#be185d", "#1d4ed8", "#111827")
+
+STYLE: Any = {  # a dict; matplotlib types its keys one by one, from release to release
+    "svg.fonttype": "none",  # text stays text: small, selectable, in the page's font
+    "font.size": 10,
+    "text.color": INK,
+    "axes.labelcolor": INK,
+    "axes.edgecolor": INK,
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": INK,
+    "grid.alpha": 0.12,
+    "grid.linewidth": 0.6,
+    "axes.linewidth": 0.6,
+    "legend.frameon": False,
+    "figure.facecolor": "none",
+    "axes.facecolor": "none",
+}
+
+QUANTILES = (0.0, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.995, 0.999, 0.9995, 0.9999, 1.0)
+MARKED_QUANTILES = (0.5, 0.9, 0.99, 0.999, 0.9999)
+
+logging.getLogger("matplotlib").setLevel(logging.ERROR)  # it tells of its font cache
+
+
+def answer_colours(names: Sequence[str]) -> dict[str, str]:
+    """A colour for each answer; what the scenarios of this package do not expect is loud."""
+    others = [name for name in names if name not in ANSWER_COLOURS]
+    loud = {name: UNEXPECTED_COLOURS[number % len(UNEXPECTED_COLOURS)] for number, name in enumerate(others)}
+    return {name: ANSWER_COLOURS.get(name) or loud[name] for name in names}
+
+
+def lateness_histogram(counts: Mapping[str, Mapping[int, int]], bins_per_decade: int) -> str:
+    """How many answers were how late: bin number (log10 of microseconds, times bins_per_decade) -> count, per group."""
+    figure, axes = new_figure(5.4, 3.3)
+    bottom: dict[int, int] = {}
+    for number, (group, bins) in enumerate(counts.items()):
+        lefts = [10 ** (bin_ / bins_per_decade) / 1000 for bin_ in bins]
+        widths = [left * (10 ** (1 / bins_per_decade) - 1) for left in lefts]
+        axes.bar(
+            lefts,
+            list(bins.values()),
+            widths,
+            [bottom.get(bin_, 0) for bin_ in bins],
+            align="edge",
+            color=PALETTE[number % len(PALETTE)],
+            label=group,
+            linewidth=0,
+        )
+        for bin_, count in bins.items():
+            bottom[bin_] = bottom.get(bin_, 0) + count
+    axes.set_xscale("log")
+    plain_numbers(axes, "x")
+    axes.set_xlabel("lateness, ms")
+    axes.set_ylabel("answers")
+    axes.grid(visible=False, axis="x")
+    return to_svg(figure)
+
+
+def lateness_quantiles(quantiles: Mapping[str, Sequence[float]]) -> str:
+    """Lateness in microseconds at QUANTILES, per group; the scale gives each further nine the same room."""
+    figure, axes = new_figure(5.4, 3.3)
+    for number, (group, values) in enumerate(quantiles.items()):
+        axes.plot(
+            [nines(quantile) for quantile in QUANTILES],
+            [max(value, 10) / 1000 for value in values],
+            color=PALETTE[number % len(PALETTE)],
+            label=group,
+            linewidth=1.6,
+            marker="o",
+            markersize=2.5,
+        )
+    axes.set_yscale("log")
+    plain_numbers(axes, "y")
+    axes.set_xticks([nines(quantile) for quantile in MARKED_QUANTILES] + [nines(1.0)])
+    axes.set_xticklabels([f"{quantile * 100:g}" for quantile in MARKED_QUANTILES] + ["max"])
+    axes.set_xlabel("percentile")
+    axes.set_ylabel("lateness, ms")
+    return to_svg(figure)
+
+
+def nines(quantile: float) -> float:
+    """0 for 0, 1 for 0.9, 2 for 0.99; the maximum is put behind the last of QUANTILES."""
+    return 4.6 if quantile >= 1 else -math.log10(1 - quantile)
+
+
+def answers_over_time(counts: Mapping[str, Mapping[int, int]], bin_ms: int) -> str:
+    """How many answers came when: bin number -> count, per answer."""
+    figure, axes = new_figure(11, 2.7)
+    colours = answer_colours(list(counts))
+    bottom: dict[int, int] = {}
+    for name, bins in counts.items():
+        axes.bar(
+            [bin_ * bin_ms / 1000 for bin_ in bins],
+            list(bins.values()),
+            bin_ms / 1000,
+            [bottom.get(bin_, 0) for bin_ in bins],
+            align="edge",
+            color=colours[name],
+            linewidth=0,
+        )
+        for bin_, count in bins.items():
+            bottom[bin_] = bottom.get(bin_, 0) + count
+    axes.set_xlim(left=0)
+    axes.yaxis.set_major_locator(MaxNLocator(6, integer=True))
+    axes.set_xlabel("seconds after the start")
+    axes.set_ylabel(f"requests in {bin_ms} ms")
+    axes.grid(visible=False, axis="x")
+    return to_svg(figure)
+
+
+def waits(points: Mapping[str, Sequence[tuple[int, float]]]) -> str:
+    """Each answer as a dot: (timeout asked for, time it took since the request was handled), both ms, per answer."""
+    figure, axes = new_figure(11, 3.6)
+    colours = answer_colours(list(points))
+    top = max((timeout for dots in points.values() for timeout, _ in dots), default=1)
+    axes.plot([0, top], [0, top], color=INK, linewidth=0.8, linestyle=(0, (4, 3)), zorder=1)
+    for name, dots in points.items():
+        axes.scatter(
+            [x for x, _ in dots],
+            [y for _, y in dots],
+            s=5,
+            color=colours[name],
+            alpha=0.6,
+            linewidths=0,
+            rasterized=True,  # thousands of dots are smaller as one picture
+            zorder=2,
+        )
+    axes.set_xlim(0, top * 1.01)
+    axes.set_ylim(bottom=0)
+    axes.set_xlabel("timeout in the request, ms")
+    axes.set_ylabel("answered after, ms")
+    return to_svg(figure)
+
+
+def new_figure(width: float, height: float) -> tuple[Figure, Axes]:
+    with rc_context(STYLE):
+        figure = Figure(figsize=(width, height), layout="constrained")
+        return figure, figure.subplots()
+
+
+def plain_numbers(axes: Axes, which: str) -> None:
+    axis = axes.xaxis if which == "x" else axes.yaxis
+    axis.set_major_formatter(lambda value, _: f"{value:g}")
+    axis.set_minor_formatter(lambda value, _: "")
+
+
+def to_svg(figure: Figure) -> str:
+    text = io.StringIO()
+    with rc_context(STYLE):
+        figure.savefig(text, format="svg", dpi=160, transparent=True, metadata={"Date": None, "Creator": None})
+    svg = text.getvalue()
+    svg = svg[svg.index("<svg") :].replace(INK, "currentColor")
+    # The picture takes the width it is given; the fonts are the page's.
+    svg = re.sub(r'^(<svg [^>]*?)width="[^"]*"', r'\1width="100%"', svg)
+    svg = re.sub(r'^(<svg [^>]*?)height="[^"]*"', r"\1", svg)
+    return re.sub(r"font: ?([\d.]+px) [^;\"]*", r"font-size: \1", svg)

@@ -1,0 +1,71 @@
+"""Tell the driver how far the tasks are, while they run.
+
+Theory   Spark hands over what a task counted only when the task ends. So each task sends datagrams with its counts so
+         far. A count is a total and not an increment: one that is lost or late does no harm, the next one replaces
+         it. Whoever cannot reach the driver by UDP has a progress bar that stands still, and the same result.
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+from collections.abc import Callable
+from types import TracebackType
+
+MAX_DATAGRAM_BYTES = 512
+POLL_S = 0.2
+
+
+class ProgressListener:
+    """Receives the counts on the driver and calls back with their sums, from a thread of its own."""
+
+    def __init__(self, callback: Callable[[int, int], None], host: str = "127.0.0.1") -> None:
+        self._callback = callback
+        self._counts: dict[int, tuple[int, int]] = {}
+        self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self._socket.bind((host, 0))
+        self._socket.settimeout(POLL_S)
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._listen, name="progress", daemon=True)
+        self.address: tuple[str, int] = self._socket.getsockname()
+
+    def __enter__(self) -> ProgressListener:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stop.set()
+        self._thread.join()
+        self._socket.close()
+
+    def _listen(self) -> None:
+        while not self._stop.is_set():
+            try:
+                task, sent, done = json.loads(self._socket.recv(MAX_DATAGRAM_BYTES))
+                self._counts[int(task)] = (int(sent), int(done))
+            except (TimeoutError, ValueError, TypeError):  # nothing came, or something that is not ours
+                continue
+            self._callback(
+                sum(sent for sent, _ in self._counts.values()), sum(done for _, done in self._counts.values())
+            )
+
+
+class ProgressSender:
+    """Sends the counts of one task."""
+
+    def __init__(self, address: tuple[str, int], task: int) -> None:
+        self._address = address
+        self._task = task
+        self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+
+    def __call__(self, sent: int, done: int) -> None:
+        try:
+            self._socket.sendto(json.dumps([self._task, sent, done]).encode(), self._address)
+        except OSError:
+            return  # the bar may stand still; the load must not
+
+    def close(self) -> None:
+        self._socket.close()

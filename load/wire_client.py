@@ -1,0 +1,219 @@
+"""Send frames over a raw socket and note to the microsecond when each was written and answered.
+
+Theory   One `Connection` is one socket. `drive` sends its requests in order, each no earlier than intended and with at
+         most `pipelined` of them unanswered. Nothing is decoded meanwhile except the correlation id; bodies are kept
+         and read after the run, so that reading one answer does not delay the note of the next one's arrival.
+         acks=0 is never answered, which no wait can prove. So behind the last such request goes an ApiVersions
+         request: brokers answer a connection in order, hence if that answer is the first thing that comes, all the
+         requests before it were taken and none was answered.
+         Every wait has an end: the timeout of the oldest unanswered request and a grace period on top.
+Units    _ns is time.monotonic_ns of this machine; only times of one machine can be compared.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import struct
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import cast
+
+from fakebroker.protocol.errors import ProtocolError
+from fakebroker.protocol.framing import FrameDecoder
+from load.messages import Metadata, decode_metadata, encode_metadata, encode_probe, is_probe_answer
+
+CONNECT_TIMEOUT_S = 10
+PROBE_CORRELATION_ID = 0x7FFF_FFFF  # above every planned one
+METADATA_RETRY_S = 0.1
+
+
+class Outcome(StrEnum):
+    ANSWERED = "answered"
+    SILENT = "silent"  # acks=0: not answered, and the connection was alive and empty afterwards
+    MISSING = "no answer"  # it was waited for until timeout + grace
+    OUT_OF_ORDER = "out of order"  # answered before an older request of its connection
+    GARBLED = "garbled"  # the bytes of the answer make no sense
+    CLOSED = "closed"  # the connection ended before the answer
+    NOT_SENT = "not sent"  # the connection was lost, or never made, before its turn
+
+
+class WireError(Exception):
+    """The cluster cannot be used for the run; the message is for the user."""
+
+
+@dataclass(slots=True, eq=False)
+class Exchange:
+    """A request and what came of it."""
+
+    correlation_id: int
+    request: bytes  # the whole frame
+    wants_answer: bool
+    timeout_ms: int
+    intended_ns: int  # after the start of the run
+    sent_ns: int | None = None
+    answered_ns: int | None = None
+    answer: bytes | None = None  # the frame without its length
+    outcome: Outcome = Outcome.NOT_SENT
+
+
+class Connection(asyncio.Protocol):
+    """One socket. `waiting` holds what must be answered, oldest first; `silent` what must not."""
+
+    def __init__(self) -> None:
+        self.waiting: dict[int, Exchange] = {}
+        self.silent: dict[int, Exchange] = {}
+        self.closed = False
+        self._decoder = FrameDecoder()
+        self._last_answer_ns = 0
+        self._news = asyncio.Event()
+        self._lost = asyncio.Event()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)  # uvloop's is one in all but its base class
+
+    def data_received(self, data: bytes) -> None:
+        now_ns = time.monotonic_ns()
+        try:
+            self._decoder.feed(data)
+            while (frame := self._decoder.next_frame()) is not None:
+                self._take(frame, now_ns)
+        except (ProtocolError, struct.error):
+            self._give_up(Outcome.GARBLED)
+        self._news.set()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._give_up(Outcome.CLOSED)
+        self._news.set()
+        self._lost.set()
+
+    def _take(self, frame: bytes, now_ns: int) -> None:
+        (correlation_id,) = struct.unpack_from(">i", frame)
+        in_order = next(iter(self.waiting), None) == correlation_id
+        exchange = self.waiting.pop(correlation_id, None)
+        if exchange is None:
+            in_order = True  # of those that are not to be answered, none is older in a way that matters
+            exchange = self.silent.pop(correlation_id, None)
+        if exchange is None:
+            raise ProtocolError(f"There is no request with the correlation id {correlation_id}.")
+        exchange.answered_ns = self._last_answer_ns = now_ns
+        exchange.answer = frame
+        exchange.outcome = Outcome.ANSWERED if in_order else Outcome.OUT_OF_ORDER
+
+    def _give_up(self, outcome: Outcome) -> None:
+        """Whatever is unanswered ends with this outcome, and the connection with it."""
+        for exchange in (*self.waiting.values(), *self.silent.values()):
+            exchange.outcome = outcome
+        self.waiting.clear()
+        self.silent.clear()
+        self.closed = True
+        self._transport.abort()
+
+    def send(self, exchange: Exchange) -> None:
+        (self.waiting if exchange.wants_answer else self.silent)[exchange.correlation_id] = exchange
+        exchange.outcome = Outcome.MISSING
+        exchange.sent_ns = time.monotonic_ns()
+        self._transport.write(exchange.request)
+
+    async def room(self, limit: int, grace_ms: int) -> bool:
+        """Wait until fewer than `limit` are unanswered. False: that did not happen, and the connection is given up."""
+        while len(self.waiting) >= limit:
+            oldest = next(iter(self.waiting.values()))
+            handled_ns = max(oldest.sent_ns or 0, self._last_answer_ns)
+            deadline_ns = handled_ns + (oldest.timeout_ms + grace_ms) * 1_000_000
+            self._news.clear()
+            try:
+                async with asyncio.timeout(max(0, deadline_ns - time.monotonic_ns()) / 1e9):
+                    await self._news.wait()
+            except TimeoutError:
+                self._give_up(Outcome.MISSING)
+        return not self.closed
+
+    async def prove_silence(self, grace_ms: int) -> None:
+        """Show that the unanswered acks=0 requests will stay so: the next thing to arrive is the answer to a probe."""
+        probe = Exchange(PROBE_CORRELATION_ID, encode_probe(PROBE_CORRELATION_ID), True, timeout_ms=0, intended_ns=0)
+        self.send(probe)
+        if await self.room(1, grace_ms) and probe.answer is not None and is_probe_answer(probe.answer):
+            for exchange in self.silent.values():
+                exchange.outcome = Outcome.SILENT
+            self.silent.clear()
+        else:
+            self._give_up(Outcome.CLOSED)
+
+    async def close(self) -> None:
+        """Close the socket, and wait until the loop has let go of it. There is nothing left to flush."""
+        self._transport.abort()
+        await self._lost.wait()
+
+
+async def connect(host: str, port: int) -> Connection | None:
+    """A new connection, or None if there is none to be had in time."""
+    loop = asyncio.get_running_loop()
+    try:
+        async with asyncio.timeout(CONNECT_TIMEOUT_S):
+            _, connection = await loop.create_connection(Connection, host, port)
+    except OSError:  # TimeoutError is one too
+        return None
+    return connection
+
+
+async def drive(
+    connection: Connection,
+    exchanges: Iterable[Exchange],
+    *,
+    start_ns: int,
+    pipelined: int,
+    grace_ms: int,
+    on_sent: Callable[[], None] = lambda: None,
+) -> None:
+    """Send the requests of a connection, each when its time and its turn have come, and wait for the answers."""
+    for exchange in exchanges:
+        await sleep_until(start_ns + exchange.intended_ns)
+        if connection.closed or not await connection.room(pipelined, grace_ms):
+            break
+        connection.send(exchange)
+        on_sent()
+    if await connection.room(1, grace_ms) and connection.silent:
+        await connection.prove_silence(grace_ms)
+    await connection.close()
+
+
+async def sleep_until(target_ns: int) -> None:
+    # A loop's timer may fire early by its resolution, and nothing may be sent before its time.
+    while (left_ns := target_ns - time.monotonic_ns()) > 0:
+        await asyncio.sleep(left_ns / 1e9)
+
+
+async def find_leaders(bootstrap: list[tuple[str, int]], topics: dict[str, int], within_s: float = 10) -> Metadata:
+    """Where the leader of each partition is, asked again until each has one. Raises WireError if that fails."""
+    deadline_ns = time.monotonic_ns() + int(within_s * 1e9)
+    complaint = ""
+    while time.monotonic_ns() < deadline_ns:
+        metadata = await ask_metadata(bootstrap, list(topics))
+        needed = [(topic, partition) for topic, count in topics.items() for partition in range(count)]
+        missing = [f"{topic}-{partition}" for topic, partition in needed if (topic, partition) not in metadata.leaders]
+        if not missing:
+            return metadata
+        complaint = "; ".join(metadata.problems) or f"partition {missing[0]} does not exist"
+        await asyncio.sleep(METADATA_RETRY_S)
+    raise WireError(f"The cluster has no leader for every partition that the scenario needs ({complaint}).")
+
+
+async def ask_metadata(bootstrap: list[tuple[str, int]], topics: list[str]) -> Metadata:
+    """The answer of the first broker that gives one."""
+    for host, port in bootstrap:
+        connection = await connect(host, port)
+        if connection is None:
+            continue
+        ask = Exchange(1, encode_metadata(1, topics), True, timeout_ms=0, intended_ns=0)
+        connection.send(ask)
+        await connection.room(1, grace_ms=5_000)
+        await connection.close()
+        if ask.answer is not None:
+            try:
+                return decode_metadata(ask.answer)
+            except ProtocolError as error:
+                raise WireError(f"{host}:{port} does not answer like a Kafka broker: {error}") from error
+    places = ", ".join(f"{host}:{port}" for host, port in bootstrap)
+    raise WireError(f"No broker answers at {places}.")

@@ -1,0 +1,98 @@
+"""Everything together, with Spark, against the stub broker."""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+from pathlib import Path
+
+import pytest
+from load_stub import frozen, healthy, stub_broker_thread
+from pyspark.sql import SparkSession
+
+from load.job import PARQUET, clear, read_runs, run_scenario
+from load.progress import ProgressListener, ProgressSender
+from load.scenario import Group, Scenario, ScenarioError
+from load.verdict import judge, summarise
+from load.worker import RESULT_SCHEMA
+
+SCENARIO = Scenario(
+    "small",
+    (
+        Group(
+            "waiting",
+            "t",
+            -1,
+            "REQUEST_TIMED_OUT",
+            True,
+            partitions=2,
+            connections=7,
+            requests_per_connection=3,
+            timeout_ms=(20, 60),
+        ),
+        Group("silent", "t", 0, "no answer", partitions=2, connections=2, requests_per_connection=3),
+        Group("leader only", "t", 1, "NONE", partitions=2, connections=2, requests_per_connection=3),
+    ),
+)
+
+
+@pytest.mark.spark
+def test_a_run_that_goes_well_and_one_that_does_not(spark: SparkSession, tmp_path: Path) -> None:
+    seen: list[tuple[int, int]] = []
+    with stub_broker_thread(frozen) as broker:
+        place = [("127.0.0.1", broker.port)]
+        run_scenario(spark, SCENARIO, place, tmp_path, seed=5, on_progress=lambda sent, done: seen.append((sent, done)))
+        with pytest.raises(ScenarioError, match="already holds a run"):
+            run_scenario(spark, SCENARIO, place, tmp_path, seed=5)
+        broker.behave = healthy
+        second = Scenario("healed", SCENARIO.groups)
+        run_scenario(spark, second, place, tmp_path, seed=5)
+    requests = spark.read.parquet(str(tmp_path / PARQUET))
+    assert requests.columns == RESULT_SCHEMA.names
+    runs = read_runs(tmp_path)
+    assert [(run["scenario"]["name"], run["seed"], run["slots"]) for run in runs] == [("small", 5, 2), ("healed", 5, 2)]
+
+    verdict = summarise(spark, judge(spark, requests), runs)
+    good, bad = verdict.groups[:3], verdict.groups[3:]
+    assert all(group.ok for group in good), good
+    assert [group.confirmed for group in good] == [21, 6, 6]
+    assert [group.ok for group in bad] == [False, True, True]
+    assert bad[0].problems == {"wrong answer": 21}
+    assert not verdict.ok
+    assert seen[-1] == (33, 33)
+
+    clear(tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
+def test_clearing_a_folder_leaves_what_is_not_ours(tmp_path: Path) -> None:
+    (tmp_path / "report.html").write_text("old")
+    (tmp_path / "thesis.tex").write_text("mine")
+    clear(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
+    clear(tmp_path / "new" / "folder")
+    assert (tmp_path / "new" / "folder").is_dir()
+
+
+def test_progress_is_the_sum_over_the_tasks() -> None:
+    complete = threading.Event()
+    seen: list[tuple[int, int]] = []
+
+    def note(sent: int, done: int) -> None:
+        seen.append((sent, done))
+        if (sent, done) == (7, 5):
+            complete.set()
+
+    with ProgressListener(note) as listener:
+        first, second = ProgressSender(listener.address, 0), ProgressSender(listener.address, 1)
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as stranger:
+            for noise in (b"\xff\xfe", b"{}", json.dumps([1]).encode(), b'["a", "b", "c"]'):
+                stranger.sendto(noise, listener.address)
+        first(1, 0)
+        first(3, 2)
+        second(4, 3)
+        assert complete.wait(5), seen
+    first(9, 9)  # nobody listens any more, and nothing happens
+    first.close()
+    second.close()

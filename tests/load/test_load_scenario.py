@@ -1,0 +1,101 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from load.scenario import Group, Scenario, ScenarioError, bundled, load_scenario, parse_scenario
+
+GROUP = {"name": "g", "topic": "t", "acks": -1, "expect": "REQUEST_TIMED_OUT"}
+
+
+def test_the_bundled_scenarios_can_be_read() -> None:
+    assert bundled() == ["frozen", "healthy"]
+    for name in bundled():
+        assert load_scenario(name).name == name
+
+
+def test_the_frozen_scenario_is_what_the_demo_promises() -> None:
+    main = load_scenario("frozen").groups[0]
+    assert (main.acks, main.expect, main.waits) == (-1, "REQUEST_TIMED_OUT", True)
+    assert main.requests >= 5_000
+    assert main.connections == 500
+    assert main.timeout_ms == (50, 2_000)
+
+
+def test_both_demo_scenarios_use_the_same_topics() -> None:
+    assert load_scenario("frozen").topics == load_scenario("healthy").topics == {"orders": 6, "payments": 6}
+
+
+def test_a_scenario_is_read_from_a_file(tmp_path: Path) -> None:
+    file = tmp_path / "s.toml"
+    file.write_text(
+        'name = "mine"\n[[groups]]\nname = "g"\ntopic = "t"\nacks = 0\nexpect = "no answer"\ntimeout_ms = 5\n'
+    )
+    scenario = load_scenario(str(file))
+    assert scenario == Scenario("mine", (Group("g", "t", 0, "no answer", timeout_ms=(5, 5)),))
+    assert scenario.groups[0].expected_error() is None
+
+
+def test_a_group_knows_its_error_code() -> None:
+    assert Group("g", "t", -1, "REQUEST_TIMED_OUT").expected_error() == 7
+    assert Group("g", "t", -1, "NONE").expected_error() == 0
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"acks": 2}, "acks 2"),
+        ({"acks": 0}, "no answer"),
+        ({"expect": "no answer"}, "no answer"),
+        ({"expect": "TOO_LATE"}, "does not have: TOO_LATE"),
+        ({"acks": 1, "waits": True}, "waits"),
+        ({"timeout_ms": [5, 4]}, "timeout_ms 5 to 4"),
+        ({"timeout_ms": [-1, 4]}, "timeout_ms -1"),
+        ({"timeout_ms": "soon"}, r"it is a number or a range"),
+        ({"timeout_ms": [1, 2, 3]}, r"it is a number or a range"),
+        ({"connections": 0}, "count below 1"),
+        ({"pipelined": 0}, "count below 1"),
+        ({"connections": "many"}, "not of the type int"),
+        ({"connections": True}, "not of the type int"),
+        ({"waits": 1}, "not of the type bool"),
+        ({"pause_ms": -1}, "negative"),
+        ({"record_bytes": 2_000_000}, "1,000,000"),
+        ({"colour": "red"}, "not known: colour"),
+        ({"connections": 2_000, "requests_per_connection": 1_000}, "2,000,000 requests"),
+        ({"topic": ""}, "needs a name and a topic"),
+    ],
+)
+def test_a_group_that_makes_no_sense_is_one_sentence(change: dict[str, object], sentence: str) -> None:
+    with pytest.raises(ScenarioError, match=sentence) as caught:
+        parse_scenario({"name": "s", "groups": [GROUP | change]})
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        {"groups": [GROUP]},
+        {"name": "s"},
+        {"name": "s", "groups": []},
+        {"name": "s", "groups": 3},
+        {"name": "s", "groups": [3]},
+        {"name": "s", "groups": [GROUP, GROUP]},
+        {"name": "s", "groups": [{"name": "g"}]},
+        {"name": "s", "groups": [GROUP], "rate": 3},
+    ],
+)
+def test_a_scenario_that_makes_no_sense_is_refused(data: dict[str, object]) -> None:
+    with pytest.raises(ScenarioError):
+        parse_scenario(data)
+
+
+def test_files_that_are_no_scenario(tmp_path: Path) -> None:
+    with pytest.raises(ScenarioError, match="neither a file nor one of frozen, healthy"):
+        load_scenario("nope")
+    bad = tmp_path / "bad.toml"
+    bad.write_text("= 3")
+    with pytest.raises(ScenarioError, match="not TOML"):
+        load_scenario(str(bad))
+    with pytest.raises(ScenarioError, match="cannot be read"):
+        load_scenario(str(tmp_path))

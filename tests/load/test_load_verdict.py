@@ -1,0 +1,214 @@
+"""The verdict on hand-made rows. For each way to fail there is a row that fails, and by that way."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import SparkSession
+
+from load.verdict import Verdict, judge, summarise
+from load.worker import RESULT_SCHEMA
+
+pytestmark = pytest.mark.spark
+
+Row = dict[str, Any]
+
+# Sent at 1 ms, due at 101 ms, answered 0.4 ms after that.
+TIMED_OUT: Row = {
+    "run": "r",
+    "group": "g",
+    "connection": 0,
+    "sequence": 0,
+    "correlation_id": 1,
+    "topic": "t",
+    "partition": 0,
+    "acks": -1,
+    "timeout_ms": 100,
+    "intended_us": 900,
+    "sent_us": 1_000,
+    "answered_us": 101_400,
+    "error_code": 7,
+    "base_offset": 40,
+    "outcome": "answered",
+    "expected_error": 7,
+    "must_wait": True,
+}
+NONE = TIMED_OUT | {"answered_us": 1_300, "error_code": 0, "expected_error": 0, "must_wait": False}
+REFUSED = NONE | {"error_code": 19, "expected_error": 19, "base_offset": -1}
+SILENT = TIMED_OUT | {
+    "acks": 0,
+    "answered_us": None,
+    "error_code": None,
+    "base_offset": None,
+    "outcome": "silent",
+    "expected_error": None,
+    "must_wait": False,
+}
+NEXT: Row = {"sequence": 1, "correlation_id": 2, "base_offset": 41}
+ELSEWHERE: Row = {"connection": 1, "correlation_id": 2}
+
+
+def problems(spark: SparkSession, *rows: Row) -> list[str | None]:
+    frame = spark.createDataFrame(pa.Table.from_pylist(list(rows), schema=RESULT_SCHEMA))
+    judged = judge(spark, frame).orderBy("connection", "sequence").collect()
+    return [row["problem"] for row in judged]
+
+
+# What stands in a row, and the problem that the verdict must find in it.
+CASES: dict[str, tuple[Row, str | None]] = {
+    "timed out": (TIMED_OUT, None),
+    "none": (NONE, None),
+    "refused": (REFUSED, None),
+    "not answered": (SILENT, None),
+    "a microsecond early": (TIMED_OUT | {"answered_us": 100_999}, "early"),
+    "not early": (TIMED_OUT | {"answered_us": 101_000}, None),
+    "late": (TIMED_OUT | {"answered_us": 101_000 + 500_001}, "late"),
+    "not late": (TIMED_OUT | {"answered_us": 101_000 + 500_000}, None),
+    "late without having to wait": (NONE | {"answered_us": 1_000 + 500_001}, "late"),
+    "acknowledged": (TIMED_OUT | {"error_code": 0}, "wrong answer"),
+    "another error": (TIMED_OUT | {"error_code": 19, "base_offset": -1}, "wrong answer"),
+    "no error code": (TIMED_OUT | {"error_code": None}, "wrong answer"),
+    "timed out, not acknowledged": (NONE | {"error_code": 7}, "wrong answer"),
+    "timed out, no offset": (TIMED_OUT | {"base_offset": -1}, "no base offset"),
+    "timed out, offset missing": (TIMED_OUT | {"base_offset": None}, "no base offset"),
+    "none, no offset": (NONE | {"base_offset": -1}, "no base offset"),
+    "refused with an offset": (REFUSED | {"base_offset": 4}, "base offset with an error"),
+    "refused, offset missing": (REFUSED | {"base_offset": None}, "base offset with an error"),
+    "missing": (TIMED_OUT | {"outcome": "no answer", "answered_us": None, "error_code": None}, "no answer"),
+    "closed": (TIMED_OUT | {"outcome": "closed"}, "closed"),
+    "not sent": (TIMED_OUT | {"outcome": "not sent", "sent_us": None}, "not sent"),
+    "out of order": (TIMED_OUT | {"outcome": "out of order"}, "out of order"),
+    "garbled": (TIMED_OUT | {"outcome": "garbled"}, "garbled"),
+    "silent": (TIMED_OUT | {"outcome": "silent"}, "silent"),
+    "no outcome": (TIMED_OUT | {"outcome": None}, "no outcome"),
+    "not answered, and yet it says so": (TIMED_OUT | {"answered_us": None}, "no time"),
+    "never sent": (TIMED_OUT | {"sent_us": None}, "no time"),
+    "acks=0 answered": (
+        SILENT | {"outcome": "answered", "answered_us": 1_200, "error_code": 0},
+        "answered, against acks=0",
+    ),
+    "acks=0 closed": (SILENT | {"outcome": "closed"}, "closed"),
+    "acks=0 with a time": (SILENT | {"answered_us": 1_200}, "silent"),
+}
+
+
+@pytest.fixture(scope="module")
+def found_in_cases(spark: SparkSession) -> dict[str, str | None]:
+    """All cases judged at once, each as a run of its own."""
+    rows = [row | {"run": case} for case, (row, _) in CASES.items()]
+    frame = spark.createDataFrame(pa.Table.from_pylist(rows, schema=RESULT_SCHEMA))
+    return {row["run"]: row["problem"] for row in judge(spark, frame).collect()}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_one_row(found_in_cases: dict[str, str | None], case: str) -> None:
+    assert found_in_cases[case] == CASES[case][1]
+
+
+def test_two_answers_that_name_one_offset_of_one_partition(spark: SparkSession) -> None:
+    assert problems(spark, TIMED_OUT, TIMED_OUT | ELSEWHERE) == ["base offset given twice"] * 2
+    assert problems(spark, TIMED_OUT, TIMED_OUT | ELSEWHERE | {"partition": 1}) == [None, None]
+    assert problems(spark, TIMED_OUT, TIMED_OUT | ELSEWHERE | {"run": "other"}) == [None, None]
+
+
+def test_offsets_of_a_connection_rise(spark: SparkSession) -> None:
+    back = TIMED_OUT | NEXT | {"sent_us": 102_000, "answered_us": 202_000, "base_offset": 39}
+    assert problems(spark, TIMED_OUT, back) == [None, "base offset went back"]
+
+
+def test_correlation_ids_of_a_connection_rise(spark: SparkSession) -> None:
+    same = TIMED_OUT | NEXT | {"sent_us": 102_000, "answered_us": 202_000, "correlation_id": 1}
+    assert problems(spark, TIMED_OUT, same) == [None, "correlation id went back"]
+
+
+def test_a_request_with_two_rows_is_not_confirmed(spark: SparkSession) -> None:
+    assert problems(spark, TIMED_OUT, TIMED_OUT) == ["counted twice"] * 2
+
+
+def test_a_pipelined_request_is_handled_when_the_one_before_is_answered(spark: SparkSession) -> None:
+    on_time = TIMED_OUT | NEXT | {"answered_us": 201_500}  # sent at once, answered after twice the timeout
+    assert problems(spark, TIMED_OUT, on_time) == [None, None]
+    assert problems(spark, TIMED_OUT, TIMED_OUT | NEXT | {"answered_us": 102_000}) == [None, "early"]
+    assert problems(spark, TIMED_OUT, TIMED_OUT | NEXT | {"answered_us": 101_300}) == [None, "out of order"]
+    late = TIMED_OUT | NEXT | {"answered_us": 101_400 + 100_000 + 500_001}
+    assert problems(spark, TIMED_OUT, late) == [None, "late"]
+
+
+def test_seeing_an_answer_late_does_not_make_the_next_one_early(spark: SparkSession) -> None:
+    seen_late = TIMED_OUT | {"answered_us": 121_000}
+    on_time = TIMED_OUT | NEXT | {"answered_us": 201_500}  # 80.5 ms after the one before, and yet not early
+    assert problems(spark, seen_late, on_time) == [None, None]
+    assert problems(spark, seen_late, on_time | {"answered_us": 200_999}) == [None, "early"]
+
+
+def test_an_answer_that_did_not_wait_gives_no_time_to_the_next(spark: SparkSession) -> None:
+    healed = TIMED_OUT | {"answered_us": 2_000, "error_code": 0}
+    assert problems(spark, healed, TIMED_OUT | NEXT | {"answered_us": 102_000}) == ["wrong answer", None]
+
+
+def plan(requests: int, expect: str = "REQUEST_TIMED_OUT", group: str = "g") -> list[dict[str, Any]]:
+    return [{"scenario": {"name": "r", "groups": [{"name": group, "expect": expect}]}, "planned": {group: requests}}]
+
+
+def verdict(spark: SparkSession, rows: list[Row], runs: list[dict[str, Any]], limit_ms: int = 500) -> Verdict:
+    frame = spark.createDataFrame(pa.Table.from_pylist(rows, schema=RESULT_SCHEMA))
+    return summarise(spark, judge(spark, frame, limit_ms), runs, limit_ms)
+
+
+def test_the_figures_of_a_group(spark: SparkSession) -> None:
+    later = TIMED_OUT | NEXT | {"sent_us": 150_000, "answered_us": 252_400, "intended_us": 120_000}
+    found = verdict(spark, [TIMED_OUT, later], plan(2))
+    (group,) = found.groups
+    assert found.ok
+    assert (group.requests, group.rows, group.confirmed, group.early) == (2, 2, 2, 0)
+    assert group.answers == {"REQUEST_TIMED_OUT": 2}
+    assert group.problems == {}
+    assert (group.lateness_p50_us, group.lateness_max_us) == (1_400, 2_400)
+    assert group.max_send_delay_us == 30_000
+
+
+def test_one_wrong_answer_among_many_fails_the_whole(spark: SparkSession) -> None:
+    rows = [
+        TIMED_OUT
+        | {"connection": number, "correlation_id": number, "base_offset": number, "error_code": 7 * (number != 3)}
+        for number in range(20)
+    ]
+    found = verdict(spark, rows, plan(20))
+    assert not found.ok
+    assert (found.requests, found.confirmed) == (20, 19)
+    assert found.groups[0].answers == {"REQUEST_TIMED_OUT": 19, "NONE": 1}
+    assert found.groups[0].problems == {"wrong answer": 1}
+
+
+@pytest.mark.parametrize("planned", [0, 1, 3])
+def test_rows_that_are_missing_or_too_many_fail(spark: SparkSession, planned: int) -> None:
+    rows = [TIMED_OUT, TIMED_OUT | ELSEWHERE | {"base_offset": 50}]
+    assert verdict(spark, rows, plan(2)).ok
+    assert not verdict(spark, rows, plan(planned)).ok
+
+
+def test_a_group_without_a_plan_and_a_plan_without_rows_fail(spark: SparkSession) -> None:
+    found = verdict(spark, [TIMED_OUT], plan(1, group="other"))
+    assert [(group.group, group.requests, group.rows, group.ok) for group in found.groups] == [
+        ("other", 1, 0, False),
+        ("g", 0, 1, False),
+    ]
+    assert not verdict(spark, [], []).ok
+
+
+def test_the_lateness_limit_is_a_parameter(spark: SparkSession) -> None:
+    row = TIMED_OUT | {"answered_us": 106_001}
+    assert verdict(spark, [row], plan(1), limit_ms=6).ok
+    assert verdict(spark, [row], plan(1), limit_ms=5).groups[0].problems == {"late": 1}
+
+
+def test_the_verdict_is_written_as_json(spark: SparkSession, tmp_path: Path) -> None:
+    verdict(spark, [SILENT], plan(1, "no answer")).write(tmp_path / "verdict.json")
+    data = json.loads((tmp_path / "verdict.json").read_text())
+    assert data["ok"] is True
+    assert data["groups"][0]["answers"] == {"silent": 1}
+    assert data["groups"][0]["lateness_p99_us"] is None

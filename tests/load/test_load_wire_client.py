@@ -1,0 +1,237 @@
+"""The wire client against a stub: what it notes, and that it never hangs."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+import pytest
+from load_stub import Answer, Behave, Produce, frozen, healthy, stub_broker
+
+from load.messages import decode_produce, encode_produce
+from load.wire_client import Exchange, Outcome, WireError, connect, drive, find_leaders, sleep_until
+
+GRACE_MS = 150
+
+
+def run_on_both_loops(main: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    uvloop = pytest.importorskip("uvloop")
+    asyncio.run(main())
+    uvloop.run(main())
+
+
+def requests(count: int, *, acks: int = -1, timeout_ms: int = 20, every_ms: int = 0) -> list[Exchange]:
+    return [
+        Exchange(
+            correlation_id=number,
+            request=encode_produce(
+                correlation_id=number,
+                topic="t",
+                partition=0,
+                acks=acks,
+                timeout_ms=timeout_ms,
+                value=b"v",
+                timestamp_ms=0,
+            ),
+            wants_answer=acks != 0,
+            timeout_ms=timeout_ms,
+            intended_ns=(number - 1) * every_ms * 1_000_000,
+        )
+        for number in range(1, count + 1)
+    ]
+
+
+async def drive_against(behave: Behave, exchanges: list[Exchange], pipelined: int = 1) -> int:
+    """Drive one connection against the stub; the start of the run."""
+    async with stub_broker(behave) as broker:
+        connection = await connect("127.0.0.1", broker.port)
+        assert connection is not None
+        start_ns = time.monotonic_ns()
+        async with asyncio.timeout(5):
+            await drive(connection, exchanges, start_ns=start_ns, pipelined=pipelined, grace_ms=GRACE_MS)
+        return start_ns
+
+
+def outcomes(exchanges: list[Exchange]) -> list[str]:
+    return [str(exchange.outcome) for exchange in exchanges]
+
+
+def test_answers_are_noted_with_their_times() -> None:
+    async def main() -> None:
+        exchanges = requests(3, timeout_ms=20)
+        start_ns = await drive_against(frozen, exchanges)
+        assert outcomes(exchanges) == ["answered"] * 3
+        before_ns = start_ns
+        for number, exchange in enumerate(exchanges):
+            assert exchange.sent_ns is not None
+            assert exchange.answered_ns is not None
+            assert exchange.answer is not None
+            assert before_ns <= exchange.sent_ns  # one at a time
+            assert exchange.answered_ns - exchange.sent_ns >= 20_000_000
+            assert decode_produce(exchange.answer) == ("t", 0, 7, number)
+            before_ns = exchange.answered_ns
+
+    run_on_both_loops(main)
+
+
+def test_nothing_is_sent_before_its_time() -> None:
+    async def main() -> None:
+        exchanges = requests(4, acks=1, every_ms=7)
+        start_ns = await drive_against(healthy, exchanges)
+        for exchange in exchanges:
+            assert exchange.sent_ns is not None
+            assert exchange.sent_ns >= start_ns + exchange.intended_ns
+
+    run_on_both_loops(main)
+
+
+def test_pipelined_requests_are_sent_ahead_of_the_answers() -> None:
+    async def main() -> None:
+        exchanges = requests(4, timeout_ms=20)
+        await drive_against(frozen, exchanges, pipelined=3)
+        assert outcomes(exchanges) == ["answered"] * 4
+        sent = [exchange.sent_ns or 0 for exchange in exchanges]
+        answered = [exchange.answered_ns or 0 for exchange in exchanges]
+        assert sent[2] < answered[0] <= sent[3]  # three at once, and the fourth when there is room
+        assert answered == sorted(answered)
+        assert answered[2] - sent[0] >= 60_000_000
+
+    run_on_both_loops(main)
+
+
+def test_acks_0_is_silent_only_if_the_probe_is_the_next_thing_answered() -> None:
+    async def main() -> None:
+        exchanges = requests(3, acks=0)
+        await drive_against(healthy, exchanges)
+        assert outcomes(exchanges) == ["silent"] * 3
+        assert {exchange.answered_ns for exchange in exchanges} == {None}
+
+    run_on_both_loops(main)
+
+
+def test_a_broker_that_answers_acks_0_is_found_out() -> None:
+    async def main() -> None:
+        exchanges = requests(2, acks=0)
+        await drive_against(lambda request: Answer(drop=request.number == 1), exchanges)
+        assert outcomes(exchanges) == ["answered", "silent"]
+
+    asyncio.run(main())
+
+
+def test_a_connection_closed_after_acks_0_proves_nothing() -> None:
+    async def main() -> None:
+        exchanges = requests(2, acks=0)
+        await drive_against(lambda request: Answer(drop=True, close=request.number == 1), exchanges)
+        assert outcomes(exchanges) == ["closed"] * 2
+
+    asyncio.run(main())
+
+
+def test_a_broker_that_closes_leaves_the_rest_unsent() -> None:
+    async def main() -> None:
+        exchanges = requests(4)
+        await drive_against(lambda request: Answer(close=request.number == 1), exchanges)
+        assert outcomes(exchanges) == ["answered", "closed", "not sent", "not sent"]
+        assert exchanges[2].sent_ns is None
+
+    asyncio.run(main())
+
+
+def test_a_missing_answer_is_waited_for_until_timeout_and_grace() -> None:
+    async def main() -> None:
+        exchanges = requests(3, timeout_ms=20)
+        start_ns = await drive_against(lambda request: Answer(drop=request.number == 1), exchanges)
+        assert outcomes(exchanges) == ["answered", "no answer", "not sent"]
+        assert time.monotonic_ns() - start_ns >= (20 + GRACE_MS) * 1_000_000
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [b"\xff\xff\xff\xff", b"\x00\x00\x00\x01\x00", b"\x00\x00\x00\x08\x00\x00\x99\x99\x00\x00\x00\x00"],
+    ids=["negative length", "too short for an id", "an id nobody used"],
+)
+def test_bytes_that_make_no_sense_end_the_connection(raw: bytes) -> None:
+    async def main() -> None:
+        exchanges = requests(2)
+        await drive_against(lambda request: Answer(raw=raw), exchanges)
+        assert outcomes(exchanges) == ["garbled", "not sent"]
+
+    asyncio.run(main())
+
+
+def test_answers_out_of_order_are_noted() -> None:
+    async def main() -> None:
+        def swap(request: Produce) -> Answer:
+            return Answer(after_ms=20, correlation_id=3 - request.correlation_id)
+
+        exchanges = requests(2)
+        await drive_against(swap, exchanges, pipelined=2)
+        assert outcomes(exchanges) == ["answered", "out of order"]
+
+    asyncio.run(main())
+
+
+def test_a_broker_that_is_not_there() -> None:
+    async def main() -> None:
+        async with stub_broker() as broker:
+            port = broker.port
+        assert await connect("127.0.0.1", port) is None
+        with pytest.raises(WireError, match=f"No broker answers at 127.0.0.1:{port}"):
+            await find_leaders([("127.0.0.1", port)], {"t": 1})
+
+    asyncio.run(main())
+
+
+def test_leaders_are_found_from_the_first_broker_that_answers() -> None:
+    async def main() -> None:
+        async with stub_broker() as gone:
+            pass
+        async with stub_broker(partitions=2) as broker:
+            here = ("127.0.0.1", broker.port)
+            metadata = await find_leaders([("127.0.0.1", gone.port), here], {"t": 2})
+            assert metadata.leaders == {("t", 0): here, ("t", 1): here}
+
+    asyncio.run(main())
+
+
+def test_a_topic_with_too_few_partitions_is_one_sentence() -> None:
+    async def main() -> None:
+        async with stub_broker(partitions=2) as broker:
+            with pytest.raises(WireError, match=r"scenario needs \(partition t-2 does not exist\)\.$"):
+                await find_leaders([("127.0.0.1", broker.port)], {"t": 3}, within_s=0.1)
+
+    asyncio.run(main())
+
+
+def test_a_server_that_is_no_broker_is_one_sentence() -> None:
+    async def main() -> None:
+        async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            await reader.readexactly(4)
+            writer.write(b"\x00\x00\x00\x05\x00\x00\x00\x01\x00")
+            writer.close()
+
+        server = await asyncio.start_server(serve, "127.0.0.1", 0)
+        port = server.sockets[0].getsockname()[1]
+        with pytest.raises(WireError, match="does not answer like a Kafka broker"):
+            await find_leaders([("127.0.0.1", port)], {"t": 1})
+        server.close()
+
+    asyncio.run(main())
+
+
+def test_sleep_ends_after_its_target_and_not_before() -> None:
+    async def main() -> None:
+        target_ns = time.monotonic_ns() + 3_300_000
+        await sleep_until(target_ns)
+        assert time.monotonic_ns() >= target_ns
+        await sleep_until(target_ns)
+
+    run_on_both_loops(main)
+
+
+def test_outcomes_are_told_apart() -> None:
+    assert len({str(outcome) for outcome in Outcome}) == len(Outcome) == 7

@@ -1,0 +1,114 @@
+"""The worker as a plain function from Arrow batches to Arrow batches, without Spark."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from load_stub import Answer, Behave, Produce, frozen, healthy, stub_broker_thread
+
+from load.plan import plan_requests
+from load.scenario import Group, Scenario
+from load.worker import RESULT_SCHEMA, run
+
+WAITING = Group(
+    "waiting",
+    "t",
+    -1,
+    "REQUEST_TIMED_OUT",
+    True,
+    partitions=2,
+    connections=4,
+    requests_per_connection=2,
+    timeout_ms=(10, 40),
+)
+SILENT = Group("silent", "t", 0, "no answer", connections=2, requests_per_connection=3)
+SCENARIO = Scenario("s", (WAITING, SILENT))
+
+
+def results(behave: Behave, scenario: Scenario = SCENARIO, **options: Any) -> list[dict[str, Any]]:
+    with stub_broker_thread(behave) as broker:
+        place = ("127.0.0.1", broker.port)
+        plan = plan_requests(scenario, {("t", 0): place, ("t", 1): place}, seed=1)
+        batches = list(run(iter(plan.to_batches(max_chunksize=5)), grace_ms=200, **options))
+    assert all(batch.schema == RESULT_SCHEMA for batch in batches)
+    rows: list[dict[str, Any]] = pa.Table.from_batches(batches).to_pylist()
+    return rows
+
+
+def test_every_planned_request_gives_one_row() -> None:
+    rows = results(frozen)
+    assert [row["correlation_id"] for row in rows] == list(range(1, 15))
+    for row in rows:
+        assert row["sent_us"] >= row["intended_us"]
+        if row["group"] == "waiting":
+            assert (row["outcome"], row["error_code"], row["expected_error"]) == ("answered", 7, 7)
+            assert row["answered_us"] - row["sent_us"] >= row["timeout_ms"] * 1000
+            assert row["base_offset"] >= 0
+        else:
+            assert (row["outcome"], row["error_code"], row["expected_error"]) == ("silent", None, None)
+            assert row["answered_us"] is None
+
+
+def test_the_expectation_is_the_scenarios_whatever_the_broker_answers() -> None:
+    rows = [row for row in results(healthy) if row["group"] == "waiting"]
+    assert {(row["error_code"], row["expected_error"], row["must_wait"]) for row in rows} == {(0, 7, True)}
+
+
+def test_the_start_is_what_the_tasks_agree_on() -> None:
+    asked: list[int] = []
+
+    def agree(ready_ns: int) -> int:
+        asked.append(ready_ns)
+        return ready_ns + 50_000_000
+
+    rows = results(healthy, agree=agree)
+    assert len(asked) == 1
+    assert min(row["sent_us"] for row in rows) >= 0
+
+
+def test_progress_ends_with_everything_counted() -> None:
+    seen: list[tuple[int, int]] = []
+    rows = results(frozen, report=lambda sent, done: seen.append((sent, done)))
+    assert seen[-1] == (len(rows), len(rows))
+    assert seen == sorted(seen)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [Answer(partition=5), Answer(raw=b"\x00\x00\x00\x05\x00\x00\x00\x01\x00")],
+    ids=["about another partition", "undecodable"],
+)
+def test_an_answer_that_is_not_one_is_garbled(answer: Answer) -> None:
+    one = Scenario("s", (Group("g", "t", 1, "NONE"),))
+    (row,) = results(lambda request: answer, one)
+    assert row["outcome"] == "garbled"
+    assert row["error_code"] in (None, 0)
+
+
+def test_a_broker_that_cannot_be_reached_gives_rows_and_no_error() -> None:
+    with stub_broker_thread() as broker:
+        gone = ("127.0.0.1", broker.port)
+    plan = plan_requests(SCENARIO, {("t", 0): gone, ("t", 1): gone}, seed=1)
+    (batch,) = run(iter(plan.to_batches()))
+    assert set(batch.column("outcome").to_pylist()) == {"not sent"}
+    assert set(batch.column("sent_us").to_pylist()) == {None}
+
+
+def test_the_record_is_as_big_as_planned() -> None:
+    sizes: list[Produce] = []
+
+    def note(request: Produce) -> Answer:
+        sizes.append(request)
+        return Answer()
+
+    big = Scenario("s", (Group("g", "t", 1, "NONE", record_bytes=50_000),))
+    (row,) = results(note, big)
+    assert row["outcome"] == "answered"
+    assert len(sizes) == 1
+
+
+def test_no_plan_no_rows() -> None:
+    (batch,) = run(iter(()))
+    assert batch.num_rows == 0
