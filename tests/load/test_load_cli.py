@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -68,7 +70,7 @@ def test_run_and_verify(
         (["run", "frozen", "--bootstrap-server", "localhost", "--out", "x"], "'localhost' is not HOST:PORT"),
         (["run", "frozen", "--bootstrap-server", "h:99999", "--out", "x"], "'h:99999' is not HOST:PORT"),
         (["run", "frozen", "--out", "x"], "--bootstrap-server"),
-        (["run", "frozen", "--bootstrap-server", "h:1", "--out", "x", "--seed", "many"], "many"),
+        (["run", "frozen", "--bootstrap-server", "h:1", "--out", "x", "--seed", "many"], "--seed"),
         (["run", "frozen", "--bootstrap-server", "h:1", "--out", __file__], "--out"),
         (["verify", "nowhere"], "holds no results of a run"),
         (["report", "nowhere"], "holds no results of a run"),
@@ -114,3 +116,13 @@ def test_bootstrap_servers() -> None:
     assert parse_bootstrap("a:1, b:2,[::1]:3") == [("a", 1), ("b", 2), ("::1", 3)]
     with pytest.raises(typer.BadParameter):
         parse_bootstrap("a:1,")
+
+
+def test_without_the_load_extra_one_sentence_says_what_is_missing(tmp_path: Path) -> None:
+    (tmp_path / "pyspark.py").write_text("raise ModuleNotFoundError(\"No module named 'pyspark'\", name='pyspark')\n")
+    environment = os.environ | {"PYTHONPATH": f"{tmp_path}{os.pathsep}{Path(__file__).resolve().parents[2]}"}
+    done = subprocess.run(
+        [sys.executable, "-m", "load", "run", "frozen"], env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2
+    assert done.stderr == "fakebroker-load: pyspark is not installed; pip install 'fakebroker[load]' brings it\n"
