@@ -10,8 +10,8 @@ Units    sequences and offsets count records; timestamps are the batches' own, m
          is forgotten when its last timestamp is producer.id.expiration.ms in the past: not the time of the append.
 Source   storage/.../log/{ProducerStateManager,ProducerAppendInfo,ProducerStateEntry,BatchMetadata}.java @ 4.0;
          clients/.../record/DefaultRecordBatch.java incrementSequence.
-Differs  No snapshots. Truncation rebuilds the state from the batches that are left, and keeps what it knows of
-         batches that retention has removed. No transactions yet, so no markers and no coordinator epoch.
+Differs  No snapshots: truncation rebuilds the state from the batches that are left. No transactions yet, so no markers
+         and no coordinator epoch.
 """
 
 from __future__ import annotations
@@ -146,17 +146,11 @@ class ProducerStateManager:
         entry.add_batch(epoch, BatchMetadata(first, last, first_offset, last_offset, timestamp_ms))
 
     def truncate_and_reload(self, log_start_offset: int, log_end_offset: int) -> None:
-        """The log now ends at `log_end_offset`. What stands in it from `log_start_offset` on is to be read again; of
-        what was removed before that, keep what is known."""
-        if log_end_offset >= self.map_end_offset:
-            return
-        kept: dict[int, ProducerStateEntry] = {}
-        for producer_id, entry in self._entries.items():
-            batches = [batch for batch in entry.batches if batch.last_offset < log_start_offset]
-            if batches:
-                kept[producer_id] = ProducerStateEntry(entry.producer_epoch, batches, batches[-1].timestamp_ms)
-        self._entries = kept
-        self.map_end_offset = log_start_offset
+        """The log now ends at `log_end_offset`: forget everything, and read what stands in it again. What was deleted
+        before `log_start_offset` is forgotten for good, as in Kafka, which drops the snapshots below it."""
+        if log_end_offset < self.map_end_offset:
+            self._entries.clear()
+            self.map_end_offset = log_start_offset
 
     def remove_expired_producers(self, now_wall_ms: int, expiration_ms: int) -> None:
         """Forget who has not written for so long."""

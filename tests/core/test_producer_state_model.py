@@ -26,7 +26,9 @@ class ProducersModel(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.leader, self.follower = Log(), Log()
+        # What the producers of each log have written, as far as it must be known.
         self.written: list[Written] = []
+        self.replicated: list[Written] = []
         self.start = 0
 
     def last_of(self, producer: int) -> list[Written]:
@@ -77,15 +79,22 @@ class ProducersModel(RuleBasedStateMachine):
 
     @rule()
     def replicate(self) -> None:
-        for batch in self.leader.batches_from(self.follower.log_end_offset):
-            self.follower.append(batch)
+        end = self.follower.log_end_offset
+        self.replicated += [batch for batch in self.written if batch[4] >= end]
+        for logged in self.leader.batches_from(end):
+            self.follower.append(logged)
 
     @rule()
     def the_follower_becomes_leader(self) -> None:
         """And the old leader truncates to it and follows."""
         self.leader, self.follower = self.follower, self.leader
-        self.follower.truncate_to(self.leader.log_end_offset)
-        self.written = [batch for batch in self.written if batch[4] < self.leader.log_end_offset]
+        self.written, self.replicated = self.replicated, self.written
+        end = self.leader.log_end_offset
+        if self.follower.truncate_to(end):
+            # Only what stands in the log is known now.
+            self.replicated = [
+                batch for batch in self.replicated if batch[4] < end and batch[4] + batch[3] > self.start
+            ]
 
     @precondition(lambda self: self.follower.log_end_offset > self.start)
     @rule(data=st.data())
