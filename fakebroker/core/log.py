@@ -148,7 +148,7 @@ class Log:
         self.size_in_bytes -= sum(len(batch.data) for batch in self._batches[kept:])
         del self._batches[kept:], self._base_offsets[kept:]
         self.update_high_watermark(self.high_watermark)
-        self._producer_state.truncate_and_reload(self.log_start_offset, self.log_end_offset)
+        self._producer_state.reload_from(self.log_start_offset)
         return True
 
     def truncate_fully_and_start_at(self, offset: int) -> None:

@@ -145,12 +145,11 @@ class ProducerStateManager:
             entry = self._entries[producer_id] = ProducerStateEntry(epoch, [], timestamp_ms)
         entry.add_batch(epoch, BatchMetadata(first, last, first_offset, last_offset, timestamp_ms))
 
-    def truncate_and_reload(self, log_start_offset: int, log_end_offset: int) -> None:
-        """The log now ends at `log_end_offset`: forget everything, and read what stands in it again. What was deleted
-        before `log_start_offset` is forgotten for good, as in Kafka, which drops the snapshots below it."""
-        if log_end_offset < self.map_end_offset:
-            self._entries.clear()
-            self.map_end_offset = log_start_offset
+    def reload_from(self, log_start_offset: int) -> None:
+        """The log was truncated: forget everything, and read what is left of it again. What was deleted before
+        `log_start_offset` is forgotten for good, as in Kafka, which drops the snapshots below it."""
+        self._entries.clear()
+        self.map_end_offset = log_start_offset
 
     def remove_expired_producers(self, now_wall_ms: int, expiration_ms: int) -> None:
         """Forget who has not written for so long."""
