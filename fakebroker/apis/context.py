@@ -56,6 +56,14 @@ class PartitionView(Protocol):
     def isr_ids(self) -> Sequence[int]: ...
 
 
+class ConfigEntry(NamedTuple):
+    """A setting of a topic: its value as text, and the number of Kafka's ConfigSource that it comes from."""
+
+    name: str
+    value: str
+    source: int
+
+
 class TopicView(Protocol):
     """A topic as the metadata shows it; partition i is `partitions[i]`."""
 
