@@ -129,9 +129,6 @@ class RequestContext(Protocol):
     def close(self, reason: str) -> None:
         """Close the connection instead of answering."""
 
-    def create_topic(self, topic: NewTopic, validate_only: bool = False) -> TopicView:
-        """Make a topic, or see whether it could be made; raises KafkaError with Kafka's code."""
-
     def create_topics(
         self, topics: Sequence[NewTopic], validate_only: bool = False
     ) -> Sequence[TopicView | KafkaError]:
