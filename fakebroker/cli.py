@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import json
 import logging
 import os
@@ -26,17 +27,30 @@ from fakebroker.server.loops import new_event_loop
 app = typer.Typer(
     name="fakebroker",
     help="A stand-in Kafka cluster that tells the truth about acks=all.",
-    no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
 )
 
 _USAGE_ERROR = 2
+_INTERRUPTED = 130
+_OTHER_PORT_HELPS = {errno.EADDRINUSE, errno.EACCES}
+
+
+# What a wrong option or argument raises; typer has it from click or carries a copy.
+UsageError: type[Exception] = typer.BadParameter.__bases__[0]
 
 
 def main() -> None:
-    """Entry point of the console script."""
-    app()
+    """Entry point of the console script. A slip on the command line is one sentence and exit status 2."""
+    try:
+        sys.exit(app(sys.argv[1:] or ["--help"], standalone_mode=False))
+    except UsageError as error:
+        # "Invalid value for '--brokers': ..."; the bare text does not name the option.
+        sentence = error.format_message() if hasattr(error, "format_message") else error
+        typer.echo(f"fakebroker: {sentence}", err=True)
+        sys.exit(_USAGE_ERROR)
+    except (KeyboardInterrupt, typer.Abort):
+        sys.exit(_INTERRUPTED)
 
 
 def _fail(message: str) -> NoReturn:
@@ -164,8 +178,8 @@ async def _serve(cluster: AsyncFakeCluster, specs: list[TopicSpec], ready_file: 
         loop.add_signal_handler(number, stopped.set)
     try:
         await cluster.start()
-    except OSError as error:
-        return f"cannot listen: {error.strerror or error}; take another --port, or --port 0 for free ones"
+    except (OSError, UnicodeError) as error:  # UnicodeError: a host that no resolver can be asked for
+        return _why_not_listening(error)
     try:
         for spec in specs:
             try:
@@ -185,6 +199,13 @@ async def _serve(cluster: AsyncFakeCluster, specs: list[TopicSpec], ready_file: 
         await cluster.stop()
 
 
+def _why_not_listening(error: OSError | UnicodeError) -> str:
+    if isinstance(error, UnicodeError):
+        return f"cannot listen: the --host is not a host name ({error})"
+    advice = "; take another --port, or --port 0 for free ones" if error.errno in _OTHER_PORT_HELPS else ""
+    return f"cannot listen: {error.strerror or error}{advice}"
+
+
 def _facts(cluster: AsyncFakeCluster) -> dict[str, Any]:
     return {
         "bootstrap_servers": cluster.bootstrap_servers,
@@ -196,8 +217,11 @@ def _facts(cluster: AsyncFakeCluster) -> dict[str, Any]:
 
 def _write_atomically(path: Path, text: str) -> None:
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    temporary.write_text(text)
-    temporary.replace(path)
+    try:
+        temporary.write_text(text)
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
 
 
 @app.command()
