@@ -23,6 +23,7 @@ from fakebroker.protocol.messages import response_type
 
 KEY = 19
 _DYNAMIC_TOPIC_CONFIG = 1
+_MESSAGE_CHARS = 1000  # a message may quote what the client sent; a string before v5 ends at 32,767 bytes
 
 
 def _respond(ctx: RequestContext, topics: list[dict[str, Any]]) -> None:
@@ -83,9 +84,15 @@ def _failed(name: str, code: ErrorCode, message: str | None) -> dict[str, Any]:
         "name": name,
         "topic_id": None,
         "error_code": code,
-        "error_message": message,
+        "error_message": message and _shortened(message),
         "topic_config_error_code": 0,
         "num_partitions": -1,
         "replication_factor": -1,
         "configs": None,
     }
+
+
+def _shortened(message: str) -> str:
+    """The message with its middle left out if it is too long."""
+    half = _MESSAGE_CHARS // 2
+    return message if len(message) <= _MESSAGE_CHARS else f"{message[:half]}...{message[-half:]}"

@@ -57,7 +57,7 @@ def handle(ctx: RequestContext, request: Message) -> None:
         ctx.api_version < 4 or bool(request.allow_auto_topic_creation)
     )
     answers = []
-    for asked in request.topics:
+    for asked in dict.fromkeys(request.topics):  # each once: Kafka makes a set of them
         topic_id = getattr(asked, "topic_id", None)
         if asked.name is None and topic_id is None:
             answers.append(_unknown("", ErrorCode.invalid_request))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -114,3 +116,13 @@ def test_bootstrap_servers() -> None:
     assert parse_bootstrap("a:1, b:2,[::1]:3") == [("a", 1), ("b", 2), ("::1", 3)]
     with pytest.raises(typer.BadParameter):
         parse_bootstrap("a:1,")
+
+
+def test_without_the_load_extra_one_sentence_says_what_is_missing(tmp_path: Path) -> None:
+    (tmp_path / "pyspark.py").write_text("raise ModuleNotFoundError(\"No module named 'pyspark'\", name='pyspark')\n")
+    environment = os.environ | {"PYTHONPATH": f"{tmp_path}{os.pathsep}{Path(__file__).resolve().parents[2]}"}
+    done = subprocess.run(
+        [sys.executable, "-m", "load", "run", "frozen"], env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2
+    assert done.stderr == "fakebroker-load: pyspark is not installed; pip install 'fakebroker[load]' brings it\n"
