@@ -154,7 +154,10 @@ def loop_run(library: str, work: Callable[[Callable[..., Any]], Any]) -> dict[st
         from timingwheel.asyncio_driver import AsyncioTimer
 
         call_later = AsyncioTimer(loop, limit=LIMIT).call_later
-    result: dict[str, float] = loop.run_until_complete(work(call_later))
+    try:
+        result: dict[str, float] = loop.run_until_complete(work(call_later))
+    finally:
+        loop.close()
     return result
 
 
