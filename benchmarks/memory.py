@@ -1,6 +1,6 @@
 """What requests that wait cost, and whether a broker that runs for long stays as small as it was.
 
-    python -m benchmarks.memory [--quick]
+    python -m benchmarks memory [--quick] [--json]
 
 parked  The same produce requests, one per connection, to a cluster without a network, once with acks=1 and once with
         acks=-1 and frozen followers. The second has everything the first has, its log too, and each request parked
@@ -9,13 +9,12 @@ soak    Produce requests, acks=-1, idempotent, of 100 bytes to 2 KB, for as long
         retention.bytes. The resident memory after each tenth. The last must not be above the first by more than 5 %:
         allocators round.
 
-Each measurement has a process of its own, and counts resident memory (Linux: /proc/self/statm). One JSON line each;
-exit status 1 if a limit is broken.
+Each measurement has a process of its own, and counts resident memory (Linux: /proc/self/statm). Exit status 1 if a
+limit is broken; --quick does a hundredth of everything and judges nothing.
 """
 
 from __future__ import annotations
 
-import argparse
 import gc
 import json
 import multiprocessing
@@ -140,47 +139,43 @@ def measure_soak(count: int) -> list[int]:
     return residents
 
 
-def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.memory", description=__doc__.split("\n")[0])
-    parser.add_argument("--quick", action="store_true", help="a hundredth of everything; the limits are not judged")
-    options = parser.parse_args(arguments)
-    parked, soak = (1_000, 10_000) if options.quick else (100_000, 1_000_000)
+def main(quick: bool = False, as_json: bool = False) -> None:
+    """Measure and print; raise SystemExit if a limit is broken (never with `quick`)."""
+    parked, soak = (1_000, 10_000) if quick else (100_000, 1_000_000)
     with multiprocessing.get_context("spawn").Pool(1, maxtasksperchild=1) as pool:
         log_only = pool.apply(measure_parked, (parked, 1))
         with_parked = pool.apply(measure_parked, (parked, -1))
         started = perf_counter()
         residents = pool.apply(measure_soak, (soak,))
         seconds = perf_counter() - started
-    machine = {"python": platform.python_version(), "machine": platform.machine()}
     cost = with_parked - log_only
     growth = residents[-1] / residents[0]
-    print(
-        json.dumps(
-            {
-                "benchmark": "memory.parked",
-                "operations": parked,
-                "bytes_each": round(cost),
-                "log_bytes_each": round(log_only),
-                "limit_bytes_each": LIMIT_BYTES,
-            }
-            | machine
+    mebibytes = [round(resident / KIB / KIB, 1) for resident in residents]
+    figures: dict[str, object] = {
+        "benchmark": "memory",
+        "parked": parked,
+        "bytes_per_parked": round(cost),
+        "limit_bytes_per_parked": LIMIT_BYTES,
+        "log_bytes_per_record": round(log_only),
+        "soak_produces": soak,
+        "soak_resident_mib": mebibytes,
+        "soak_last_to_first": round(growth, 3),
+        "soak_limit": SOAK_LIMIT,
+        "soak_seconds": round(seconds, 1),
+        "python": platform.python_version(),
+        "machine": platform.machine(),
+    }
+    if as_json:
+        print(json.dumps(figures))
+    else:
+        print(
+            f"parked  {cost:6.0f} bytes each, {parked:,} of them (limit {LIMIT_BYTES}; the log has {log_only:.0f} more)"
         )
-    )
-    print(
-        json.dumps(
-            {
-                "benchmark": "memory.soak",
-                "produces": soak,
-                "resident_mib_after_each_tenth": [round(resident / KIB / KIB, 1) for resident in residents],
-                "last_to_first": round(growth, 3),
-                "limit": SOAK_LIMIT,
-                "seconds": round(seconds, 1),
-            }
-            | machine
-        )
-    )
-    return 0 if options.quick or (cost <= LIMIT_BYTES and growth <= SOAK_LIMIT) else 1
+        print(f"soak    {soak:,} produces in {seconds:.0f} s; resident MiB after each tenth: {mebibytes}")
+        print(f"        last to first {growth:.3f} (limit {SOAK_LIMIT})")
+    if not quick and (cost > LIMIT_BYTES or growth > SOAK_LIMIT):
+        raise SystemExit("memory: a limit is broken")
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main(quick="--quick" in sys.argv[1:], as_json="--json" in sys.argv[1:])

@@ -49,8 +49,8 @@ FROM {{judged}} WHERE must_wait AND answered_us IS NOT NULL ORDER BY hash(run, c
 
 MAX_EXAMPLES = 25
 EXAMPLES = f"""
-SELECT run, `group`, connection, sequence, concat(topic, '-', partition) AS partition, timeout_ms, handled_us, answered_us,
-    error_code, outcome, base_offset, lateness_us, problem
+SELECT run, `group`, connection, sequence, concat(topic, '-', partition) AS partition, timeout_ms, handled_us,
+    answered_us, error_code, outcome, base_offset, lateness_us, problem
 FROM {{judged}} WHERE problem IS NOT NULL ORDER BY run, `group`, connection, sequence LIMIT {MAX_EXAMPLES}
 """
 

@@ -83,8 +83,7 @@ class TimingWheel:
             return False
         wheel = self
         while deadline_ms >= wheel._end_ms:
-            overflow = wheel.overflow_wheel
-            wheel = wheel._add_overflow_wheel() if overflow is None else overflow
+            wheel = wheel.overflow_wheel or wheel._add_overflow_wheel()
         tick_ms = wheel.tick_ms
         virtual_id = deadline_ms // tick_ms
         bucket = wheel.buckets[virtual_id % wheel.wheel_size]

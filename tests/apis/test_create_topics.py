@@ -88,7 +88,7 @@ def test_v5_tells_partitions_replicas_and_settings(client: SimulatedClient, vers
     (topic,) = created(client, version, new("n", 3, 2, configs=configs(min_insync_replicas="2")))
 
     assert (topic.num_partitions, topic.replication_factor) == (3, 2)
-    assert [(c.name, c.value, c.is_sensitive) for c in topic.configs] == [("min.insync.replicas", "2", False)]
+    assert ("min.insync.replicas", "2", False) in [(c.name, c.value, c.is_sensitive) for c in topic.configs]
 
 
 @pytest.mark.parametrize("version", served_versions(CREATE_TOPICS, 5))
@@ -131,25 +131,37 @@ BAD: dict[str, tuple[dict[str, Any], int, str]] = {
     "too many partitions": (new("n", 10_001), POLICY_VIOLATION, "Excessively large number of partitions"),
     "no replicas": (new("n", 1, 0), INVALID_FACTOR, "larger than 0"),
     "too many replicas": (new("n", 1, 4), INVALID_FACTOR, "only 3 broker(s) are registered"),
-    "partitions and assignments": (new("n", 1, assignments=assigned([1])), INVALID_REQUEST, "must be -1"),
-    "replicas and assignments": (new("n", -1, 1, assignments=assigned([1])), INVALID_REQUEST, "must be -1"),
+    "partitions and assignments": (
+        new("n", 1, assignments=assigned([1])),
+        INVALID_REQUEST,
+        "numPartitions was not set",
+    ),
+    "replicas and assignments": (
+        new("n", -1, 1, assignments=assigned([1])),
+        INVALID_REQUEST,
+        "factor was not set to -1",
+    ),
     "a partition twice": (
         new("n", assignments=assigned([1]) + assigned([2])),
         INVALID_ASSIGNMENT,
-        "names a partition twice",
+        "Found multiple manual partition assignments for partition 0",
     ),
     "a gap": (
         new("n", assignments=[{"partition_index": 1, "broker_ids": [1]}]),
         INVALID_ASSIGNMENT,
         "consecutive 0-based integer sequence",
     ),
-    "nobody": (new("n", assignments=assigned([])), INVALID_ASSIGNMENT, "is empty"),
-    "a broker twice": (new("n", assignments=assigned([1, 1])), INVALID_ASSIGNMENT, "names a broker twice"),
-    "unequal": (new("n", assignments=assigned([1, 2], [1])), INVALID_ASSIGNMENT, "differs in length"),
+    "nobody": (new("n", assignments=assigned([])), INVALID_ASSIGNMENT, "an empty replica list"),
+    "a broker twice": (new("n", assignments=assigned([1, 1])), INVALID_ASSIGNMENT, "broker 1 more than once"),
+    "unequal": (
+        new("n", assignments=assigned([1, 2], [1])),
+        INVALID_ASSIGNMENT,
+        "not consistent with previous partitions",
+    ),
     "unknown broker": (new("n", assignments=assigned([9])), INVALID_ASSIGNMENT, "includes broker 9"),
-    "unknown setting": (new("n", configs=configs(no_such="1")), INVALID_CONFIG, "Unknown configuration 'no.such'"),
+    "unknown setting": (new("n", configs=configs(no_such="1")), INVALID_CONFIG, "Unknown topic config name: no.such"),
     "no value": (new("n", configs=configs(min_insync_replicas=None)), INVALID_CONFIG, "Null value not supported"),
-    "no number": (new("n", configs=configs(max_message_bytes="x")), INVALID_CONFIG, "Invalid value 'x'"),
+    "no number": (new("n", configs=configs(max_message_bytes="x")), INVALID_CONFIG, "Invalid value x for"),
     "too small": (new("n", configs=configs(min_insync_replicas="0")), INVALID_CONFIG, "must be at least 1"),
 }
 
@@ -207,4 +219,4 @@ def test_settings_act(simulation: Simulation, client: SimulatedClient) -> None:
 def test_settings_that_are_only_stored_are_told_back(client: SimulatedClient) -> None:
     (topic,) = created(client, 7, new("n", configs=configs(retention_ms="1000")))
 
-    assert [(config.name, config.value) for config in topic.configs] == [("retention.ms", "1000")]
+    assert ("retention.ms", "1000") in [(config.name, config.value) for config in topic.configs]
