@@ -42,7 +42,7 @@ class ProducersModel(RuleBasedStateMachine):
         known = self.last_of(producer)
         if not known:
             return ("appended", self.leader.log_end_offset)
-        for batch in known[:5]:
+        for batch in reversed(known[:5]):  # a replica may have the same sequences twice; Kafka takes the older
             if batch[:4] == (producer, epoch, sequence, count):
                 return ("duplicate", batch[4])
         _, last_epoch, first, records, _ = known[0]
