@@ -46,12 +46,24 @@ def start_by_time(log: Log, retention_ms: int, now_wall_ms: int) -> int:
     return start
 
 
+def start_at_most(log: Log, max_bytes: int) -> int:
+    """Where the log starts if it keeps no more than `max_bytes`, or as little as its watermark allows."""
+    excess = log.size_in_bytes - max_bytes
+    start = log.log_start_offset
+    for batch in log.batches_from(start):
+        if excess <= 0 or batch.last_offset >= log.high_watermark:
+            break
+        excess -= len(batch.data)
+        start = batch.last_offset + 1
+    return start
+
+
 class Retained(Protocol):
     """What `LogMemory` needs of a partition."""
 
     @property
-    def leader_log(self) -> Log: ...
-    def delete_records_before(self, offset: int) -> None: ...
+    def size_in_bytes(self) -> int: ...
+    def shrink_to(self, max_bytes: int) -> None: ...
 
 
 class LogMemory:
@@ -75,15 +87,15 @@ class LogMemory:
 
     def _delete_down_to(self, limit: int) -> None:
         partitions = list(self._partitions())
-        self.used_bytes = sum(partition.leader_log.size_in_bytes for partition in partitions)
+        sizes = [partition.size_in_bytes for partition in partitions]
+        self.used_bytes = sum(sizes)
         if self.used_bytes <= limit:
             return
-        sizes = [partition.leader_log.size_in_bytes for partition in partitions]
         level = _level(sizes, max(limit - self._max_bytes // 16, 0))
-        for partition in partitions:
-            if partition.leader_log.size_in_bytes > level:
-                partition.delete_records_before(_start_at_most(partition.leader_log, level))
-        self.used_bytes = sum(partition.leader_log.size_in_bytes for partition in partitions)
+        for partition, size in zip(partitions, sizes, strict=True):
+            if size > level:
+                partition.shrink_to(level)
+        self.used_bytes = sum(partition.size_in_bytes for partition in partitions)
         if self.used_bytes > limit:
             raise KafkaError(
                 ErrorCode.kafka_storage_error,
@@ -101,15 +113,3 @@ def _level(sizes: Sequence[int], total: int) -> int:
             return share
         rest -= size
     return ascending[-1] if ascending else 0
-
-
-def _start_at_most(log: Log, max_bytes: int) -> int:
-    """Where the log starts if it keeps no more than `max_bytes`, or as little as its watermark allows."""
-    excess = log.size_in_bytes - max_bytes
-    start = log.log_start_offset
-    for batch in log.batches_from(start):
-        if excess <= 0 or batch.last_offset >= log.high_watermark:
-            break
-        excess -= len(batch.data)
-        start = batch.last_offset + 1
-    return start

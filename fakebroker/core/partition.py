@@ -21,7 +21,7 @@ from fakebroker.core.clock import Now
 from fakebroker.core.config import TopicConfig
 from fakebroker.core.log import Log
 from fakebroker.core.log_append import prepare_append
-from fakebroker.core.log_retention import LogMemory, start_by_size, start_by_time
+from fakebroker.core.log_retention import LogMemory, start_at_most, start_by_size, start_by_time
 from fakebroker.core.producer_state import BatchMetadata
 from fakebroker.core.replica import Replica
 from fakebroker.protocol.error_code import ErrorCode
@@ -140,12 +140,22 @@ class Partition:
     def delete_old_records(self, now_wall_ms: int) -> None:
         """UnifiedLog.deleteOldSegments: by retention.bytes, then by retention.ms. Compacted topics keep theirs."""
         config = self.config
-        if "delete" not in config.cleanup_policy:
+        if "delete" not in config.cleanup_policy or self.leader_id not in self.replicas:
             return
         if config.retention_bytes >= 0:
             self.delete_records_before(start_by_size(self.leader_log, config.retention_bytes))
         if config.retention_ms >= 0:
             self.delete_records_before(start_by_time(self.leader_log, config.retention_ms, now_wall_ms))
+
+    @property
+    def size_in_bytes(self) -> int:
+        """Of the largest replica: the others share its batches."""
+        return max(replica.log.size_in_bytes for replica in self.replicas.values())
+
+    def shrink_to(self, max_bytes: int) -> None:
+        """Delete old records until there are no more than `max_bytes`, if the watermark allows; for lack of memory."""
+        if self.leader_id in self.replicas:
+            self.delete_records_before(start_at_most(self.leader_log, max_bytes))
 
     def delete_records_before(self, offset: int) -> None:
         """Move the log start, of the followers too: their next fetch would tell them."""

@@ -66,6 +66,7 @@ class ReplicaManager:
             "Fetch", start_ms, config.fetch_purgatory_purge_interval_requests
         )
         self.produce_expirations: Counter[TopicPartition] = Counter()
+        self._on_expired = self._produce_expired  # one for all operations that wait
         self._fetch_max_bytes = config.fetch_max_bytes
         self._find_partition = find_partition
         self._on_append = on_append
@@ -97,7 +98,7 @@ class ReplicaManager:
             for tp, records in entries.items()
         }
         if _delayed_produce_request_required(required_acks, status):
-            operation = DelayedProduce(timeout_ms, status, self, callback, self._produce_expired)
+            operation = DelayedProduce(timeout_ms, status, self, callback, self._on_expired)
             self.produce_purgatory.try_complete_else_watch(operation, tuple(entries), now.mono_ms)
         else:
             callback({tp: entry.response for tp, entry in status.items()})
