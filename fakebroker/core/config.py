@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Self
 
+from fakebroker.core.connection_quotas import parse_overrides
 from fakebroker.core.errors import ConfigError
 
 # Topic settings that Kafka knows and this broker stores but does not act on yet (README: what is not there yet).
@@ -97,6 +98,14 @@ class ClusterConfig(_Config):
     """Settings of all brokers (Kafka's server.properties, defaults of Kafka 4.0 unless a comment says otherwise)."""
 
     socket_request_max_bytes: int = 104_857_600
+    connections_max_idle_ms: int = 600_000
+    max_connections: int = 2**31 - 1
+    max_connections_per_ip: int = 2**31 - 1
+    max_connections_per_ip_overrides: str = ""
+    quota_window_num: int = 11
+    quota_window_size_seconds: int = 1
+    # Not Kafka's: what each request counts for request_percentage quotas (core/quota.py), in microseconds.
+    fakebroker_request_handler_time_us: int = 100
     message_max_bytes: int = 1_048_588
     min_insync_replicas: int = 1
     num_partitions: int = 1
@@ -114,6 +123,10 @@ class ClusterConfig(_Config):
         self._at_least(
             1, "socket_request_max_bytes", "min_insync_replicas", "num_partitions", "replica_lag_time_max_ms"
         )
+        self._at_least(1, "quota_window_num", "quota_window_size_seconds")
+        self._at_least(0, "max_connections", "max_connections_per_ip", "fakebroker_request_handler_time_us")
+        if not parse_overrides(self.max_connections_per_ip_overrides) and not self.max_connections_per_ip:
+            raise ConfigError("max.connections.per.ip can be 0 only if max.connections.per.ip.overrides is set")
         self._at_least(
             0,
             "message_max_bytes",
