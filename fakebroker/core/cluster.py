@@ -12,24 +12,26 @@ Source   The roles of BrokerServer, KRaft's controller and ReplicaManager's sche
 from __future__ import annotations
 
 from base64 import urlsafe_b64encode
-from collections import deque
 from collections.abc import Sequence
 from itertools import count
 from random import Random
 from uuid import UUID
 
 from fakebroker.apis.context import NewTopic
+from fakebroker.core.client_quotas import ClientQuotas
 from fakebroker.core.clock import Now
 from fakebroker.core.config import ClusterConfig
-from fakebroker.core.connection import Connection, Event, State
+from fakebroker.core.connection import Connection
 from fakebroker.core.dispatcher import Dispatcher
-from fakebroker.core.effects import Effect, InternalError, PauseReading, ResumeReading
+from fakebroker.core.effects import Effect, InternalError
 from fakebroker.core.follower import INSTANT, Behaviour, Follower
 from fakebroker.core.partition import Partition
+from fakebroker.core.quota import QuotaManagers
 from fakebroker.core.replica_manager import ReplicaManager
+from fakebroker.core.socket_server import SocketServer
 from fakebroker.core.topics import Topic, place_replicas, topic_config, validate_name
 from fakebroker.protocol.error_code import ErrorCode
-from fakebroker.protocol.errors import KafkaError, ProtocolError
+from fakebroker.protocol.errors import KafkaError
 from fakebroker.protocol.produce_response import NodeEndpoint
 from fakebroker.protocol.topic_partition import TopicPartition
 from timingwheel import SystemTimer, TimerTask
@@ -40,9 +42,10 @@ PRODUCER_ID_BLOCK = 1000  # ids a broker takes from the controller at once
 class Node:
     """One broker of the cluster. Host and port are what clients are told."""
 
-    def __init__(self, broker_id: int, replica_manager: ReplicaManager) -> None:
+    def __init__(self, broker_id: int, replica_manager: ReplicaManager, quotas: QuotaManagers) -> None:
         self.broker_id = broker_id
         self.replica_manager = replica_manager
+        self.quotas = quotas
         self.advertised_host = "127.0.0.1"
         self.advertised_port = 0
         self.producer_ids = iter(range(0))
@@ -70,49 +73,45 @@ class Cluster:
         self._topics_by_id: dict[UUID, Topic] = {}
         self.followers: dict[TopicPartition, list[Follower]] = {}
         self._effects: list[Effect] = []
-        self._ready: deque[Connection] = deque()
         self._producer_id_blocks = count(0, PRODUCER_ID_BLOCK)
         self.nodes = {
             broker_id: Node(
                 broker_id,
                 ReplicaManager(broker_id, self.config, now.mono_ms, self.find_partition, self._leader_appended),
+                QuotaManagers(self.config),
             )
             for broker_id in range(1, brokers + 1)
         }
-        self._dispatcher = Dispatcher(self, self._effects.append, self._ready.append)
+        self.client_quotas = ClientQuotas([node.quotas for node in self.nodes.values()])
+        self.sockets = SocketServer(
+            self.nodes, self.config, self._timer, self._effects.append, self._handle, self._read_now
+        )
+        self._dispatcher = Dispatcher(self, self.sockets, self._effects.append)
         self._timer.add(_IsrExpirationTask(self), now.mono_ms)
 
     # The doors.
 
-    def open_connection(self, broker_id: int, peer: str) -> Connection:
-        """A client has connected to a broker."""
-        return Connection(broker_id, peer, self.config.socket_request_max_bytes)
+    def open_connection(self, broker_id: int, peer: str, now: Now, address: str = "") -> Connection:
+        """A client has connected to a broker, from an IP address."""
+        self.now = now
+        connection = self.sockets.open(broker_id, peer, address)
+        self._run_ready()
+        return connection
 
     def receive(self, connection: Connection, data: bytes, now: Now) -> None:
         """Bytes have arrived; handle what requests they complete, one at a time."""
-        if connection.state is State.CLOSED:
-            return
-        connection.decoder.feed(data)
-        if connection.can_handle:
-            self.now = now
-            self._ready.append(connection)
-            self._run_ready()
-        if (connection.state is State.BUSY or connection.write_blocked) and not connection.reading_paused:
-            connection.reading_paused = True
-            self._effects.append(PauseReading(connection))
+        self.now = now
+        self.sockets.receive(connection, data)
 
     def set_write_blocked(self, connection: Connection, blocked: bool, now: Now) -> None:
-        """The peer stopped taking its answers, or takes them again."""
-        connection.write_blocked = blocked
-        if not blocked and connection.can_handle:
-            self.now = now
-            self._ready.append(connection)
-            self._run_ready()
+        """The peer stopped taking its answers, or takes them again: the last one is completely written."""
+        self.now = now
+        self.sockets.set_write_blocked(connection, blocked)
 
-    def connection_lost(self, connection: Connection) -> None:
+    def connection_lost(self, connection: Connection, now: Now) -> None:
         """The peer has gone. What it asked for stays done; a parked request stays parked, its answer is dropped."""
-        if connection.state is not State.CLOSED:
-            connection.on(Event.CLOSE)
+        self.now = now
+        self.sockets.lost(connection)
 
     def advance_to(self, now: Now) -> None:
         """Run everything that is due by `now`, each event at its own time."""
@@ -254,28 +253,16 @@ class Cluster:
     # Inside.
 
     def _run_ready(self) -> None:
-        """Handle one request of each connection in turn, until none has a whole one. What a request wakes joins the
-        queue, so completions never nest."""
-        ready = self._ready
-        while ready:
-            connection = ready.popleft()
-            if not connection.can_handle:
-                continue
-            try:
-                frame = connection.decoder.next_frame()
-            except ProtocolError as error:
-                self._dispatcher.close(connection, f"bad frame: {error}")
-                continue
-            if frame is None:
-                if connection.reading_paused:
-                    connection.reading_paused = False
-                    self._effects.append(ResumeReading(connection))
-                continue
-            self._dispatcher.handle(connection, frame, self.now)
-            try:
-                self.nodes[connection.broker_id].replica_manager.try_complete_actions(self.now)
-            except Exception as error:
-                self._effects.append(InternalError("waking who waited for an append", error))
+        """Handle the next request of each connection whose turn has come. What a request wakes joins the queue, so
+        completions never nest."""
+        self.sockets.run_ready()
+
+    def _handle(self, connection: Connection, frame: bytes) -> None:
+        self._dispatcher.handle(connection, frame, self.now)
+        try:
+            self.nodes[connection.broker_id].replica_manager.try_complete_actions(self.now)
+        except Exception as error:
+            self._effects.append(InternalError("waking who waited for an append", error))
 
     def _leader_appended(self, partition: Partition, now: Now) -> None:
         for follower in self.followers[partition.topic_partition]:
@@ -300,7 +287,7 @@ class Cluster:
         for node in self.nodes.values():
             node.replica_manager.produce_purgatory.check_invariants()
             node.replica_manager.fetch_purgatory.check_invariants()
-        assert not self._ready
+        self.sockets.check_invariants()
 
 
 class _IsrExpirationTask(TimerTask):

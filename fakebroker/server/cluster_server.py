@@ -65,13 +65,15 @@ class ClusterServer:
             await listener.wait_closed()
         while self._protocols:  # abort() reports connection_lost in the next turns of the loop
             await asyncio.sleep(0)
+        self._timer.stop()  # what the lost connections left to do arms it again
         self._listeners.clear()
 
     # Called by the connections.
 
-    def opened(self, protocol: KafkaConnection, broker_id: int, peer: str) -> Connection:
-        connection = self.cluster.open_connection(broker_id, peer)
+    def opened(self, protocol: KafkaConnection, broker_id: int, peer: str, address: str) -> Connection:
+        connection = self.cluster.open_connection(broker_id, peer, stamp(), address)
         self._protocols[connection] = protocol
+        self._after_door()
         return connection
 
     def received(self, connection: Connection, data: bytes) -> None:
@@ -89,7 +91,8 @@ class ClusterServer:
             log.info("%s went away in the middle of a request: %d bytes of it had arrived", connection.peer, left)
         elif error is not None:
             log.debug("%s is lost: %s", connection.peer, error)
-        self.cluster.connection_lost(connection)
+        self.cluster.connection_lost(connection, stamp())
+        self._after_door()
 
     # The loop's timer, and what is asked for from outside.
 

@@ -26,7 +26,9 @@ class KafkaConnection(asyncio.Protocol):
         self.transport = cast(asyncio.Transport, transport)
         sock = transport.get_extra_info("socket")
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)  # asyncio and uvloop set TCP_NODELAY themselves
-        self.connection = self._server.opened(self, self._broker_id, _peer_name(transport))
+        # So pause_writing says "not completely written" and resume_writing "completely written", as Kafka counts it.
+        self.transport.set_write_buffer_limits(high=0)
+        self.connection = self._server.opened(self, self._broker_id, *_peer(transport))
 
     def data_received(self, data: bytes) -> None:
         self._server.received(self.connection, data)
@@ -41,6 +43,7 @@ class KafkaConnection(asyncio.Protocol):
         self._server.lost(self.connection, exc)
 
 
-def _peer_name(transport: asyncio.BaseTransport) -> str:
+def _peer(transport: asyncio.BaseTransport) -> tuple[str, str]:
+    """Its name in logs, and its IP address."""
     address = transport.get_extra_info("peername")
-    return f"{address[0]}:{address[1]}" if address else "unknown peer"
+    return (f"{address[0]}:{address[1]}", address[0]) if address else ("unknown peer", "")

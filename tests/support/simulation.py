@@ -25,6 +25,7 @@ class SimulatedClient:
         self.connection = connection
         self.answers: list[tuple[int, bytes]] = []
         self.closed: str | None = None
+        self.closed_ms: int | None = None
         self.reading_paused = False
 
     def send(self, *frames: bytes) -> None:
@@ -34,7 +35,7 @@ class SimulatedClient:
         simulation.settle()
 
     def disconnect(self) -> None:
-        self._simulation.cluster.connection_lost(self.connection)
+        self._simulation.cluster.connection_lost(self.connection, self._simulation.now)
         self._simulation.settle()
 
 
@@ -58,9 +59,11 @@ class Simulation:
         texts = {key.replace("_", "."): str(value) for key, value in configs.items()}
         self.cluster.create_topic(NewTopic(name, partitions, replicas, {}, texts), self.now)
 
-    def connect(self, broker_id: int = 1) -> SimulatedClient:
-        connection = self.cluster.open_connection(broker_id, f"client {len(self._clients) + 1}")
+    def connect(self, broker_id: int = 1, address: str = "10.0.0.1") -> SimulatedClient:
+        peer = f"client {len(self._clients) + 1}"
+        connection = self.cluster.open_connection(broker_id, peer, self.now, address)
         client = self._clients[connection] = SimulatedClient(self, connection)
+        self.settle()
         return client
 
     def followers(
@@ -90,7 +93,8 @@ class Simulation:
                     assert client.closed is None, "an answer after the connection was closed"
                     client.answers += [(self.elapsed_ms, frame) for frame in split_frames(data)]
                 case Close(connection, reason):
-                    self._clients[connection].closed = reason
+                    client = self._clients[connection]
+                    client.closed, client.closed_ms = reason, self.elapsed_ms
                 case PauseReading(connection):
                     self._clients[connection].reading_paused = True
                 case ResumeReading(connection):
