@@ -259,10 +259,16 @@ class Cluster:
 
     def _handle(self, connection: Connection, frame: bytes) -> None:
         self._dispatcher.handle(connection, frame, self.now)
-        try:
-            self.nodes[connection.broker_id].replica_manager.try_complete_actions(self.now)
-        except Exception as error:
-            self._effects.append(InternalError("waking who waited for an append", error))
+        self._complete_actions(self.nodes[connection.broker_id].replica_manager)
+
+    def _complete_actions(self, replica_manager: ReplicaManager) -> None:
+        while True:
+            try:
+                replica_manager.try_complete_actions(self.now)
+            except Exception as error:
+                self._effects.append(InternalError("waking who waited for an append", error))
+            if not replica_manager.has_actions:
+                return
 
     def _leader_appended(self, partition: Partition, now: Now) -> None:
         for follower in self.followers[partition.topic_partition]:
