@@ -26,16 +26,20 @@ class ClientQuotas:
         self._brokers = brokers
         self.entities: dict[QuotaEntity, dict[str, float]] = {}
 
-    def alter(self, entity: QuotaEntity, alterations: Mapping[str, float | None]) -> None:
-        """Set the named quotas of an entity, or remove them (None). All or nothing: raises KafkaError if one is bad."""
+    def alter(self, entity: QuotaEntity, alterations: Mapping[str, float | None] | None) -> None:
+        """Set the named quotas of an entity, or remove them (None); None alone removes all that the entity has. All or
+        nothing: raises KafkaError if one is bad."""
         if entity == (None, None):
             raise KafkaError(ErrorCode.invalid_request, "Invalid empty client quota entity: name a user or a client id")
+        if alterations is None:
+            alterations = dict.fromkeys(self.entities.get(entity, ()))
         for key, value in alterations.items():
             _validate(key, value)
         quotas = self.entities.setdefault(entity, {})
         for key, value in alterations.items():
             if value is None:
-                quotas.pop(key, None)
+                if quotas.pop(key, None) is None:
+                    continue
             else:
                 quotas[key] = value
             for broker in self._brokers:
@@ -43,10 +47,6 @@ class ClientQuotas:
                 manager.update_quota(entity, None if value is None else float(value))
         if not quotas:
             del self.entities[entity]
-
-    def remove(self, entity: QuotaEntity) -> None:
-        """Remove all quotas of an entity."""
-        self.alter(entity, dict.fromkeys(self.entities.get(entity, ())))
 
 
 def _validate(key: str, value: float | None) -> None:

@@ -84,7 +84,7 @@ class SocketServer:
 
     def set_write_blocked(self, connection: Connection, blocked: bool) -> None:
         """The last answer is not completely written; or it is now."""
-        if connection.is_closed:
+        if connection.is_closed or connection.write_blocked == blocked:
             return
         connection.write_blocked = blocked
         if blocked:
