@@ -141,6 +141,7 @@ class Cluster:
         """What is to be done outside, in order; each effect is handed out once."""
         taken = self._effects[:]
         self._effects.clear()
+        self.sockets.end_turn()
         return taken
 
     # Topics and followers.

@@ -5,25 +5,27 @@ Theory   A connection whose turn has come stands in the queue of the ready ones;
          inside another. What changes a connection's state is here and nowhere else: `core/connection.py` has the table.
 Source   core/.../network/SocketServer.scala Processor @ 4.0: processCompletedReceives, processNewResponses,
          processCompletedSends, tryUnmuteChannel, close; Acceptor.accept.
-Differs  Kafka unmutes when the answer is completely written. So do we, but the answers to requests that arrived in one
-         read and were handled in one turn are written together at its end.
+Differs  Kafka unmutes when the answer is completely written. Here the answers to requests that arrived in one read are
+         written together; once they are as large as what Kafka's socket takes at once (socket.send.buffer.bytes),
+         nothing more is handled until they are written.
 """
 
 from __future__ import annotations
 
-from collections import OrderedDict, deque
+from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterable
 
 from fakebroker.core.clock import Now
 from fakebroker.core.config import ClusterConfig
 from fakebroker.core.connection import Connection, Event, State
 from fakebroker.core.connection_quotas import ConnectionQuotas, normalized, parse_overrides
-from fakebroker.core.effects import Close, Effect, PauseReading, ResumeReading, Send
+from fakebroker.core.effects import AwaitWrite, Close, Effect, PauseReading, ResumeReading, Send
 from fakebroker.core.idle_expiry import IdleExpiryManager
 from fakebroker.protocol.errors import ProtocolError
 from fakebroker.protocol.framing import FrameDecoder
 from timingwheel import SystemTimer, TimerTask
 
+_SEND_BUFFER_BYTES = 102_400  # socket.send.buffer.bytes: so much is "completely written" though nobody reads it
 _NO_MORE_BYTES = FrameDecoder(0)  # of a closed connection: what the peer had sent ahead is not kept
 
 
@@ -46,6 +48,7 @@ class SocketServer:
         self._handle = handle
         self._read_now = read_now
         self._ready: deque[Connection] = deque()
+        self._unwritten_bytes: defaultdict[Connection, int] = defaultdict(int)  # of this turn
         self._idle = IdleExpiryManager(config.connections_max_idle_ms, timer, self._now_ms, self.close)
         overrides = parse_overrides(config.max_connections_per_ip_overrides)
         self.connection_quotas = {
@@ -110,6 +113,10 @@ class SocketServer:
         if frame is not None:
             self._emit(Send(connection, frame))
             self._idle.update(connection, self._now_ms())
+            self._unwritten_bytes[connection] += len(frame)
+            if self._unwritten_bytes[connection] >= _SEND_BUFFER_BYTES and not connection.write_blocked:
+                connection.write_blocked = True
+                self._emit(AwaitWrite(connection))
         connection.on(Event.RESPONDED)
         self._ready.append(connection)
 
@@ -128,6 +135,10 @@ class SocketServer:
             self._emit(Close(connection, reason))
 
     # Inside.
+
+    def end_turn(self) -> None:
+        """The effects are handed out: the answers of this turn are about to be written."""
+        self._unwritten_bytes.clear()
 
     def run_ready(self) -> None:
         """Handle one request of each connection in turn, until none has a whole one."""

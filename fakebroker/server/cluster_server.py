@@ -12,7 +12,7 @@ from collections import defaultdict
 
 from fakebroker.core.cluster import Cluster
 from fakebroker.core.connection import Connection
-from fakebroker.core.effects import Close, Effect, InternalError, PauseReading, ResumeReading, Send
+from fakebroker.core.effects import AwaitWrite, Close, Effect, InternalError, PauseReading, ResumeReading, Send
 from fakebroker.server.connection import KafkaConnection
 from fakebroker.server.system_clock import reached, stamp
 from fakebroker.server.timer_driver import TimerDriver
@@ -105,13 +105,13 @@ class ClusterServer:
         self._after_door()
 
     def _after_door(self) -> None:
-        effects = self.cluster.take_effects()
-        if effects:
+        while effects := self.cluster.take_effects():
             self._perform(effects)
         self._timer.arm(self.cluster.next_deadline_ms())
 
     def _perform(self, effects: list[Effect]) -> None:
         frames: defaultdict[Connection, list[bytes]] = defaultdict(list)
+        awaited: list[Connection] = []
         for effect in effects:
             match effect:
                 case Send(connection, data):
@@ -122,6 +122,8 @@ class ClusterServer:
                 case ResumeReading(connection):
                     if (transport := self._open_transport(connection)) is not None:
                         transport.resume_reading()
+                case AwaitWrite(connection):
+                    awaited.append(connection)
                 case Close(connection, reason):
                     log.info("closed the connection from %s: %s", connection.peer, reason)
                     self._write(connection, frames.pop(connection, []))
@@ -131,6 +133,10 @@ class ClusterServer:
                     log.error("bug in fakebroker: %s failed", what, exc_info=error)
         for connection, parts in frames.items():
             self._write(connection, parts)
+        for connection in awaited:
+            protocol = self._protocols.get(connection)
+            if protocol is not None and not protocol.writing_paused:
+                self.cluster.set_write_blocked(connection, False, stamp())
 
     def _write(self, connection: Connection, parts: list[bytes]) -> None:
         """All answers of one turn in one write."""

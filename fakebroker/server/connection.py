@@ -21,6 +21,7 @@ class KafkaConnection(asyncio.Protocol):
     def __init__(self, server: ClusterServer, broker_id: int) -> None:
         self._server = server
         self._broker_id = broker_id
+        self.writing_paused = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = cast(asyncio.Transport, transport)
@@ -34,9 +35,11 @@ class KafkaConnection(asyncio.Protocol):
         self._server.received(self.connection, data)
 
     def pause_writing(self) -> None:
+        self.writing_paused = True
         self._server.write_blocked(self.connection, True)
 
     def resume_writing(self) -> None:
+        self.writing_paused = False
         self._server.write_blocked(self.connection, False)
 
     def connection_lost(self, exc: Exception | None) -> None:

@@ -73,8 +73,7 @@ class Run:
     def block(self, slot: int, blocked: bool) -> None:
         connection = self.clients[slot].connection
         if connection.state is not State.WAITING:  # has been written nothing
-            self.simulation.cluster.set_write_blocked(connection, blocked, self.simulation.now)
-            self.simulation.settle()
+            self.clients[slot].take_answers(not blocked)
 
     def lose(self, slot: int) -> None:
         self.clients[slot].disconnect()

@@ -199,12 +199,11 @@ def test_a_peer_that_takes_no_answers_gets_no_more_work_done() -> None:
     simulation = Simulation()
     simulation.topic()
     client = simulation.connect()
-    simulation.cluster.set_write_blocked(client.connection, True, simulation.now)
+    client.take_answers(False)
     client.send(produce("t"))
     assert client.answers == []
     assert client.reading_paused
-    simulation.cluster.set_write_blocked(client.connection, False, simulation.now)
-    simulation.settle()
+    client.take_answers(True)
     assert answers(client) == [(0, 1, {0: (NONE, 0)})]
     assert not client.reading_paused
 

@@ -6,7 +6,7 @@ import gc
 import weakref
 
 import pytest
-from support.requests import Produced, metadata, produce
+from support.requests import Produced, batch, fetch, metadata, produce
 from support.simulation import START_MONO_MS, START_WALL_MS, SimulatedClient, Simulation
 
 from fakebroker.apis.context import NewTopic
@@ -14,7 +14,6 @@ from fakebroker.core.clock import Now
 from fakebroker.core.cluster import Cluster
 from fakebroker.core.config import ClusterConfig
 from fakebroker.core.connection import State
-from fakebroker.core.effects import PauseReading
 from fakebroker.core.follower import FROZEN
 from fakebroker.core.quota import ANONYMOUS, QuotaEntity
 
@@ -90,9 +89,9 @@ def test_an_answer_that_is_written_at_last_is_activity() -> None:
     simulation = simulated(connections_max_idle_ms=IDLE_MS)
     client = simulation.connect()
     client.send(produce("t"))
-    simulation.cluster.set_write_blocked(client.connection, True, simulation.now)
+    client.take_answers(False)
     simulation.advance(700)
-    simulation.cluster.set_write_blocked(client.connection, False, simulation.now)
+    client.take_answers(True)
     simulation.advance(5_000)
     assert client.closed_ms == 700 + IDLE_MS + 1
 
@@ -258,12 +257,40 @@ def test_a_peer_that_does_not_take_its_answer_is_not_read() -> None:
     simulation = simulated()
     client = simulation.connect()
     client.send(produce("t", correlation_id=1))
-    simulation.cluster.set_write_blocked(client.connection, True, simulation.now)
-    assert simulation.cluster.take_effects() == [PauseReading(client.connection)]
+    client.take_answers(False)
+    assert client.reading_paused
     client.send(produce("t", correlation_id=2), produce("t", correlation_id=3))
     simulation.advance(100)
     assert answered(client) == [(0, 1)]
-    simulation.cluster.set_write_blocked(client.connection, False, simulation.now)
-    simulation.settle()
+    client.take_answers(True)
     assert answered(client) == [(0, 1), (100, 2), (100, 3)]
     assert not client.reading_paused
+
+
+def test_answers_larger_than_the_socket_takes_are_written_before_more_is_handled() -> None:
+    simulation = simulated()
+    client, other = simulation.connect(), simulation.connect()
+    other.send(produce("t", acks=1, records=batch(bytes(60_000))))
+    client.take_answers(False)
+    client.send(*(fetch("t", correlation_id=number) for number in range(9)))
+    assert client.answers == []
+    simulation.cluster.set_write_blocked(client.connection, False, simulation.now)
+    simulation.settle()
+    assert len(client.answers) == 2  # 120 000 bytes that the peer does not take
+    client.take_answers(True)
+    assert len(client.answers) == 9
+    assert not client.reading_paused
+
+
+def test_many_small_answers_count_together_but_only_those_of_one_turn() -> None:
+    simulation = simulated()
+    client, other = simulation.connect(), simulation.connect()
+    other.send(produce("t", acks=1, records=batch(bytes(30_000))))
+    client._takes_answers = False  # and the broker does not know it until it asks
+    for number in range(3):
+        client.send(fetch("t", correlation_id=number))
+    assert len(client.answers) == 3
+    client.send(*(fetch("t", correlation_id=number) for number in range(9)))
+    assert len(client.answers) == 3 + 4
+    client.take_answers(True)
+    assert len(client.answers) == 3 + 9

@@ -308,11 +308,10 @@ def test_a_throttle_that_ends_while_the_answer_is_not_written_waits_for_it() -> 
     simulation = throttled()
     client = simulation.connect()
     client.send(produce_1500(correlation_id=1), produce_1500(correlation_id=2))
-    simulation.cluster.set_write_blocked(client.connection, True, simulation.now)
+    client.take_answers(False)
     simulation.advance(6_000)
     assert answers(client) == [(0, 1, 5_000)]
-    simulation.cluster.set_write_blocked(client.connection, False, simulation.now)
-    simulation.settle()
+    client.take_answers(True)
     assert [at_ms for at_ms, _, _ in answers(client)] == [0, 6_000]
 
 
