@@ -10,11 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from fakebroker.core.errors import KafkaError
-from fakebroker.core.quota import QuotaEntity, QuotaManagers
+from fakebroker.core.quota import PRODUCER_BYTE_RATE, REQUEST_PERCENTAGE, QuotaEntity, QuotaManagers
 from fakebroker.protocol.error_code import ErrorCode
 
-PRODUCER_BYTE_RATE = "producer_byte_rate"  # bytes per second and broker
-REQUEST_PERCENTAGE = "request_percentage"  # of one handler thread, per broker
 _KEYS = (PRODUCER_BYTE_RATE, REQUEST_PERCENTAGE)
 _INTEGRAL = (PRODUCER_BYTE_RATE,)
 
@@ -43,8 +41,7 @@ class ClientQuotas:
             else:
                 quotas[key] = value
             for broker in self._brokers:
-                manager = broker.produce if key == PRODUCER_BYTE_RATE else broker.request
-                manager.update_quota(entity, None if value is None else float(value))
+                broker.update_quota(key, entity, None if value is None else float(value))
         if not quotas:
             del self.entities[entity]
 

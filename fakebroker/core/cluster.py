@@ -83,9 +83,7 @@ class Cluster:
             for broker_id in range(1, brokers + 1)
         }
         self.client_quotas = ClientQuotas([node.quotas for node in self.nodes.values()])
-        self.sockets = SocketServer(
-            self.nodes, self.config, self._timer, self._effects.append, self._handle, self._read_now
-        )
+        self.sockets = SocketServer(self.nodes, self.config, self._timer, self._effects.append, self._handle, self)
         self._dispatcher = Dispatcher(self, self.sockets, self._effects.append)
         self._timer.add(_IsrExpirationTask(self), now.mono_ms)
 

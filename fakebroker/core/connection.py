@@ -67,7 +67,7 @@ class Connection:
     peer             names the other side in logs
     address          its IP address, by which max.connections.per.ip counts; empty if it has none
     write_blocked    an answer is not completely written yet: it counts as unsent, so nothing more is handled
-    last_active_ms   when it last read or wrote, for connections.max.idle.ms
+    last_active_ms   when it last read or wrote, once admitted, for connections.max.idle.ms
     throttle         the timer's task that ends the throttling, if one is pending
     """
 
@@ -84,7 +84,7 @@ class Connection:
         "write_blocked",
     )
 
-    def __init__(self, broker_id: int, peer: str, address: str, max_request_bytes: int, now_ms: int) -> None:
+    def __init__(self, broker_id: int, peer: str, address: str, max_request_bytes: int) -> None:
         self.broker_id = broker_id
         self.peer = peer
         self.address = address
@@ -92,7 +92,7 @@ class Connection:
         self.state = State.WAITING
         self.reading_paused = False
         self.write_blocked = False
-        self.last_active_ms = now_ms
+        self.last_active_ms = 0
         self.throttle: TimerTask | None = None
 
     def on(self, event: Event) -> None:

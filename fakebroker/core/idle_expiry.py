@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable
 
+from fakebroker.core.clock import HasNow
 from fakebroker.core.connection import Connection
 from timingwheel import SystemTimer, TimerTask
 
@@ -25,25 +26,27 @@ class IdleExpiryManager:
         self,
         max_idle_ms: int,
         timer: SystemTimer,
-        now_ms: Callable[[], int],
+        clock: HasNow,
         close: Callable[[Connection, str], None],
     ) -> None:
         self._max_idle_ms = max_idle_ms
         self._timer = timer
-        self._now_ms = now_ms
+        self._clock = clock
         self._close = close
         self._lru_connections: OrderedDict[Connection, None] = OrderedDict()
         self._check = _Check(self.close_expired)
 
-    def add(self, connection: Connection, now_ms: int) -> None:
+    def add(self, connection: Connection) -> None:
         """The connection is open since now."""
+        now_ms = self._clock.now.mono_ms
         connection.last_active_ms = now_ms
         self._lru_connections[connection] = None
         if self._max_idle_ms >= 0 and not self._check.is_pending:
             self._wait_until(self._deadline_ms(connection), now_ms)
 
-    def update(self, connection: Connection, now_ms: int) -> None:
+    def update(self, connection: Connection) -> None:
         """The connection has read or written."""
+        now_ms = self._clock.now.mono_ms
         if now_ms > connection.last_active_ms:
             connection.last_active_ms = now_ms
             self._lru_connections.move_to_end(connection)
@@ -53,7 +56,7 @@ class IdleExpiryManager:
 
     def close_expired(self) -> None:
         """The timer's call."""
-        now_ms = self._now_ms()
+        now_ms = self._clock.now.mono_ms
         while self._lru_connections:
             oldest = next(iter(self._lru_connections))
             if (deadline_ms := self._deadline_ms(oldest)) > now_ms:

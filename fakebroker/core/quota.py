@@ -26,6 +26,8 @@ from typing import NamedTuple
 from fakebroker.core.config import ClusterConfig
 from fakebroker.core.rate import Rate
 
+PRODUCER_BYTE_RATE = "producer_byte_rate"  # bytes per second and broker
+REQUEST_PERCENTAGE = "request_percentage"  # of one handler thread, per broker
 DEFAULT = "<default>"
 ANONYMOUS = "ANONYMOUS"  # KafkaPrincipal.ANONYMOUS: the user of a connection that did not authenticate
 
@@ -170,11 +172,13 @@ class QuotaManagers:
         num_samples, window_ms = config.quota_window_num, config.quota_window_size_seconds * 1000
         self.produce = ClientQuotaManager(num_samples, window_ms)
         self.request = ClientQuotaManager(num_samples, window_ms, max_throttle_time_ms=window_ms)
+        self.enabled = False  # whether any quota was ever set
         self._request_percentage = config.fakebroker_request_handler_time_us * _PERCENT_PER_US
 
-    @property
-    def enabled(self) -> bool:
-        return self.produce.quotas_enabled or self.request.quotas_enabled
+    def update_quota(self, key: str, entity: QuotaEntity, bound: float | None) -> None:
+        """Set or remove the quota `key` of an entity."""
+        self.enabled = True
+        (self.produce if key == PRODUCER_BYTE_RATE else self.request).update_quota(entity, bound)
 
     def record_and_get_throttle_time_ms(
         self, client_id: str, produced_bytes: int | None, uses_request_time: bool, now_ms: int

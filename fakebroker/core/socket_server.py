@@ -12,10 +12,10 @@ Differs  Kafka unmutes when the answer is completely written. Here the answers t
 
 from __future__ import annotations
 
-from collections import OrderedDict, defaultdict, deque
+from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable
 
-from fakebroker.core.clock import Now
+from fakebroker.core.clock import HasNow
 from fakebroker.core.config import ClusterConfig
 from fakebroker.core.connection import Connection, Event, State
 from fakebroker.core.connection_quotas import ConnectionQuotas, normalized, parse_overrides
@@ -30,8 +30,7 @@ _NO_MORE_BYTES = FrameDecoder(0)  # of a closed connection: what the peer had se
 
 
 class SocketServer:
-    """`handle(connection, frame)` is called for each request, the connection being BUSY; `read_now` tells the time of
-    the event at hand."""
+    """`handle(connection, frame)` is called for each request, the connection being BUSY."""
 
     def __init__(
         self,
@@ -40,16 +39,16 @@ class SocketServer:
         timer: SystemTimer,
         emit: Callable[[Effect], None],
         handle: Callable[[Connection, bytes], None],
-        read_now: Callable[[], Now],
+        clock: HasNow,
     ) -> None:
         self._max_request_bytes = config.socket_request_max_bytes
         self._timer = timer
         self._emit = emit
         self._handle = handle
-        self._read_now = read_now
+        self._clock = clock
         self._ready: deque[Connection] = deque()
-        self._unwritten_bytes: defaultdict[Connection, int] = defaultdict(int)  # of this turn
-        self._idle = IdleExpiryManager(config.connections_max_idle_ms, timer, self._now_ms, self.close)
+        self._unwritten_bytes: dict[Connection, int] = {}  # of this turn
+        self._idle = IdleExpiryManager(config.connections_max_idle_ms, timer, clock, self.close)
         overrides = parse_overrides(config.max_connections_per_ip_overrides)
         self.connection_quotas = {
             broker_id: ConnectionQuotas(config.max_connections, config.max_connections_per_ip, overrides)
@@ -63,7 +62,7 @@ class SocketServer:
 
     def open(self, broker_id: int, peer: str, address: str) -> Connection:
         """A client has connected. It is admitted, closed at once, or waits for another one to go."""
-        connection = Connection(broker_id, peer, normalized(address), self._max_request_bytes, self._now_ms())
+        connection = Connection(broker_id, peer, normalized(address), self._max_request_bytes)
         waiting = self._waiting[broker_id]
         if waiting or not self.connection_quotas[broker_id].connection_slot_available():
             waiting[connection] = None
@@ -78,7 +77,7 @@ class SocketServer:
             return
         connection.decoder.feed(data)
         if connection.state is not State.WAITING:
-            self._idle.update(connection, self._now_ms())
+            self._idle.update(connection)
         if connection.can_handle:
             self._ready.append(connection)
             self.run_ready()
@@ -93,7 +92,7 @@ class SocketServer:
         if blocked:
             self._pause_reading(connection)
             return
-        self._idle.update(connection, self._now_ms())
+        self._idle.update(connection)
         if connection.can_handle:
             self._ready.append(connection)
             self.run_ready()
@@ -112,9 +111,9 @@ class SocketServer:
             return
         if frame is not None:
             self._emit(Send(connection, frame))
-            self._idle.update(connection, self._now_ms())
-            self._unwritten_bytes[connection] += len(frame)
-            if self._unwritten_bytes[connection] >= _SEND_BUFFER_BYTES and not connection.write_blocked:
+            self._idle.update(connection)
+            unwritten = self._unwritten_bytes[connection] = self._unwritten_bytes.get(connection, 0) + len(frame)
+            if unwritten >= _SEND_BUFFER_BYTES and not connection.write_blocked:
                 connection.write_blocked = True
                 self._emit(AwaitWrite(connection))
         connection.on(Event.RESPONDED)
@@ -126,7 +125,7 @@ class SocketServer:
             return
         connection.on(Event.THROTTLE_STARTED)
         connection.throttle = _ThrottledChannel(throttle_time_ms, connection, self._throttle_ended)
-        self._timer.add(connection.throttle, self._now_ms())
+        self._timer.add(connection.throttle, self._clock.now.mono_ms)
 
     def close(self, connection: Connection, reason: str) -> None:
         """Close the connection after what was sent before."""
@@ -147,14 +146,13 @@ class SocketServer:
             connection = ready.popleft()
             if not connection.can_handle:
                 continue
-            if connection.decoder.buffered:
-                self._idle.update(connection, self._now_ms())
             try:
                 frame = connection.decoder.next_frame()
             except ProtocolError as error:
                 self.close(connection, f"bad frame: {error}")
                 continue
             if frame is not None:
+                self._idle.update(connection)  # Kafka reads it from the socket only now
                 connection.on(Event.REQUEST)
                 self._handle(connection, frame)
             elif connection.reading_paused:
@@ -179,7 +177,7 @@ class SocketServer:
             )
             return
         connection.on(Event.ADMITTED)
-        self._idle.add(connection, self._now_ms())
+        self._idle.add(connection)
         self._ready.append(connection)
 
     def _release(self, connection: Connection) -> None:
@@ -203,9 +201,6 @@ class SocketServer:
         if not connection.reading_paused and not connection.is_closed:
             connection.reading_paused = True
             self._emit(PauseReading(connection))
-
-    def _now_ms(self) -> int:
-        return self._read_now().mono_ms
 
     def check_invariants(self) -> None:
         assert not self._ready, "a connection whose turn has come was left"

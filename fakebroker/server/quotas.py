@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from fakebroker.core.client_quotas import PRODUCER_BYTE_RATE, REQUEST_PERCENTAGE
-from fakebroker.core.quota import DEFAULT, QuotaEntity
+from fakebroker.core.quota import DEFAULT, PRODUCER_BYTE_RATE, REQUEST_PERCENTAGE, QuotaEntity
 
 # None removes all quotas of the entity.
 Apply = Callable[[QuotaEntity, Mapping[str, float | None] | None], None]

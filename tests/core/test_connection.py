@@ -49,7 +49,7 @@ def test_every_pair_is_what_kafka_does(state: State, event: Event) -> None:
 
 
 def connection_in(state: State) -> Connection:
-    connection = Connection(1, "peer", "10.0.0.1", 100, 0)
+    connection = Connection(1, "peer", "10.0.0.1", 100)
     connection.state = state
     return connection
 
@@ -68,7 +68,7 @@ def test_an_illegal_pair_is_loud_and_changes_nothing(state: State, event: Event)
 
 
 def test_a_connection_waits_to_be_admitted_and_every_state_can_be_closed_once() -> None:
-    assert Connection(1, "peer", "", 100, 0).state is State.WAITING
+    assert Connection(1, "peer", "", 100).state is State.WAITING
     assert {state for state, event in TRANSITIONS if event is Event.CLOSE} == set(State) - {State.CLOSED}
     assert not any(state is State.CLOSED for state, _ in TRANSITIONS)
     assert [state for state, event in TRANSITIONS if event is Event.ADMITTED] == [State.WAITING]
