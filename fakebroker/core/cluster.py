@@ -20,16 +20,18 @@ from uuid import UUID
 from fakebroker.apis.context import NewTopic
 from fakebroker.core.client_quotas import ClientQuotas
 from fakebroker.core.clock import Now
-from fakebroker.core.config import ClusterConfig
+from fakebroker.core.config import ClusterConfig, TopicConfig
 from fakebroker.core.connection import Connection
 from fakebroker.core.dispatcher import Dispatcher
 from fakebroker.core.effects import Effect, InternalError
 from fakebroker.core.follower import INSTANT, Behaviour, Follower
+from fakebroker.core.log_config import effective_configs
 from fakebroker.core.partition import Partition
 from fakebroker.core.quota import QuotaManagers
 from fakebroker.core.replica_manager import ReplicaManager
 from fakebroker.core.socket_server import SocketServer
-from fakebroker.core.topics import Topic, place_replicas, topic_config, validate_name
+from fakebroker.core.topics import Topic, new_name_error, place_replicas, validate_total_number_of_partitions
+from fakebroker.protocol import topic_name
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
 from fakebroker.protocol.produce_response import NodeEndpoint
@@ -71,6 +73,7 @@ class Cluster:
         self._timer = SystemTimer(now.mono_ms)
         self._topics: dict[str, Topic] = {}
         self._topics_by_id: dict[UUID, Topic] = {}
+        self._names_by_unified_name: dict[str, str] = {}
         self.followers: dict[TopicPartition, list[Follower]] = {}
         self._effects: list[Effect] = []
         self._producer_id_blocks = count(0, PRODUCER_ID_BLOCK)
@@ -146,19 +149,42 @@ class Cluster:
 
     def create_topic(self, new: NewTopic, now: Now, validate_only: bool = False) -> Topic:
         """Make a topic; raises KafkaError with the code that CreateTopics answers."""
-        validate_name(new.name)
-        if new.name in self._topics:
-            raise KafkaError(ErrorCode.topic_already_exists, f"Topic '{new.name}' already exists.")
+        [result] = self.create_topics([new], now, validate_only)
+        if isinstance(result, KafkaError):
+            raise result
+        return result
+
+    def create_topics(
+        self, topics: Sequence[NewTopic], now: Now, validate_only: bool = False
+    ) -> list[Topic | KafkaError]:
+        """Make topics: what became of each, in order. Raises KafkaError if the request as a whole is refused.
+
+        All names are held against the topics that were there before, so names of one request cannot collide.
+        """
+        validate_total_number_of_partitions(topics, self.config.num_partitions)
+        errors = [new_name_error(new.name, self._topics, self._names_by_unified_name) for new in topics]
+        results: list[Topic | KafkaError] = []
+        for new, error in zip(topics, errors, strict=True):
+            try:
+                results.append(error or self._create_topic(new, now, validate_only))
+            except KafkaError as failure:
+                results.append(failure)
+        return results
+
+    def _create_topic(self, new: NewTopic, now: Now, validate_only: bool) -> Topic:
+        defaults = self.config.topic_defaults()
+        config = TopicConfig.of(new.configs, defaults)
         placement = place_replicas(new, list(self.nodes), self.config)
-        config = topic_config(new, self.config)
         lag_max_ms = self.config.replica_lag_time_max_ms
         partitions = [
             Partition(TopicPartition(new.name, index), broker_ids, config, lag_max_ms, now.mono_ms)
             for index, broker_ids in enumerate(placement)
         ]
         topic_id = UUID(int=self._random.getrandbits(128), version=4)
-        topic = Topic(new.name, topic_id, partitions, new.configs)
+        own = {name: text for name, text in new.configs.items() if text is not None}
+        topic = Topic(new.name, topic_id, partitions, effective_configs(own, defaults.set_by_brokers()))
         if not validate_only:
+            self._names_by_unified_name[topic_name.unify_collision_chars(new.name)] = new.name
             self._topics[new.name] = self._topics_by_id[topic_id] = topic
             for partition in partitions:
                 self.followers[partition.topic_partition] = [

@@ -181,8 +181,10 @@ class _Context(RequestContext):
         assert connection is not None, f"request {self.correlation_id} of {self.peer} is answered twice"
         return connection
 
-    def create_topic(self, topic: NewTopic, validate_only: bool = False) -> TopicView:
-        return self.cluster.create_topic(topic, self._now, validate_only)
+    def create_topics(
+        self, topics: Sequence[NewTopic], validate_only: bool = False
+    ) -> Sequence[TopicView | KafkaError]:
+        return self.cluster.create_topics(topics, self._now, validate_only)
 
     def new_producer_id(self) -> int:
         return self.cluster.new_producer_id(self.broker_id)

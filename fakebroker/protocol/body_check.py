@@ -15,6 +15,7 @@ Theory   kio 0.6.5 is fast and trusting. Five things it gets wrong with bytes fr
 Units    offsets and sizes are bytes, from the start of the frame.
 Source   clients/src/main/java/org/apache/kafka/common/protocol/Readable.java, and the readers that
          generator/src/main/java/org/apache/kafka/message/MessageDataGenerator.java writes; KIP-482
+Differs  Kafka takes every negative length for null; here, as in kio, -2 and below are an error.
 """
 
 from __future__ import annotations

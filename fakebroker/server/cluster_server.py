@@ -19,6 +19,7 @@ from fakebroker.server.timer_driver import TimerDriver
 
 log = logging.getLogger("fakebroker")
 
+_TURNS_TO_OPEN = 3  # of the loop, from accepting a connection to connection_made(): asyncio takes 2, uvloop 1
 _BACKLOG = 1024  # Kafka's 50 (socket.listen.backlog.size) drops connects when a load starts all of its connections
 
 
@@ -31,6 +32,7 @@ class ClusterServer:
         self._timer = TimerDriver(self._loop, self._wake)
         self._listeners: list[asyncio.Server] = []
         self._protocols: dict[Connection, KafkaConnection] = {}
+        self._stopped = False
 
     async def start(self, host: str, port: int, advertised_host: str) -> None:
         """Listen for broker i on `port + i - 1`, or on free ports if `port` is 0. Raises OSError if a port is taken;
@@ -56,11 +58,14 @@ class ClusterServer:
 
     async def stop(self) -> None:
         """Close the listeners and every connection. What was parked is not answered, as when a broker stops."""
+        self._stopped = True
         self._timer.stop()
         for listener in self._listeners:
             listener.close()
         for protocol in list(self._protocols.values()):
             protocol.transport.abort()
+        for _ in range(_TURNS_TO_OPEN):  # what was accepted just now is still to come, and `opened` aborts it
+            await asyncio.sleep(0)
         for listener in self._listeners:
             await listener.wait_closed()
         while self._protocols:  # abort() reports connection_lost in the next turns of the loop
@@ -73,6 +78,8 @@ class ClusterServer:
     def opened(self, protocol: KafkaConnection, broker_id: int, peer: str, address: str) -> Connection:
         connection = self.cluster.open_connection(broker_id, peer, stamp(), address)
         self._protocols[connection] = protocol
+        if self._stopped:
+            protocol.transport.abort()
         self._after_door()
         return connection
 

@@ -53,7 +53,7 @@ def test_counts_in_responses_too() -> None:
         decode_response(0, 3, bytes.fromhex("00000001 7fffffff"))
 
 
-@pytest.mark.parametrize("frame_size", [1_000, 1_000_000])
+@pytest.mark.parametrize("frame_size", [1_000, 100_000])
 def test_a_count_is_weighed_against_the_smallest_element(frame_size: int) -> None:
     # A topic of Metadata v1 takes at least two bytes.
     count = frame_size // 2
