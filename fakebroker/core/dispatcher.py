@@ -77,13 +77,27 @@ class Dispatcher:
         try:
             api.handle(context, request)
         except KafkaError as error:
-            api.error_response(context, request, error.code)
+            if context.answered:
+                self._report(api, context, error)
+            self._answer_error(api, context, request, error.code)
         except Exception as error:
             # A bug of ours must be loud: in the log, and for the client.
-            request_id = f"{api.name} v{context.api_version}, correlation id {context.correlation_id}"
-            self._emit(InternalError(f"{request_id}, from {context.peer}", error))
+            self._report(api, context, error)
+            self._answer_error(api, context, request, ErrorCode.unknown_server_error)
+
+    def _answer_error(self, api: registry.Api, context: _Context, request: Message, code: ErrorCode) -> None:
+        if context.answered:
+            return
+        try:
+            api.error_response(context, request, code)
+        except Exception as error:
+            self._report(api, context, error)
             if not context.answered:
-                api.error_response(context, request, ErrorCode.unknown_server_error)
+                context.close("a bug in fakebroker: not even an error can be answered")
+
+    def _report(self, api: registry.Api, context: _Context, error: Exception) -> None:
+        request_id = f"{api.name} v{context.api_version}, correlation id {context.correlation_id}"
+        self._emit(InternalError(f"{request_id}, from {context.peer}", error))
 
 
 class _Context(RequestContext):
