@@ -133,14 +133,19 @@ class Bench:
 
     def rows(self) -> Iterator[Row]:
         self.build()
-        # With little time the cheap and the most telling first, and what has to be built as late as may be.
-        first = [("cancel", 1_000), ("cancel", 1_000_000)]
-        then = [("expire", 1_000), ("cancel", 100_000), ("expire", 100_000), ("expire", 1_000_000)]
-        if not self.quick:
-            then += [("cancel-random", pending) for pending in SIZES]
-        yield from (self.row(*job, library) for job in first for library in LIBRARIES if library not in BUILT)
-        yield from (self.row(*job, library) for job in first for library in BUILT)
-        yield from (self.row(*job, library) for job in then for library in LIBRARIES)
+        jobs = [(workload, pending) for workload in ("cancel", "expire") for pending in SIZES]
+        if self.quick:
+            # What does not fit is left out: the most telling first, and what has to be built as late as may be.
+            main, others = ("timingwheel", "asyncio", "uvloop"), ("heapq", "timingwheel-call-later")
+            order = [("cancel", pending, library) for pending in (1_000, 1_000_000) for library in main]
+            order += [("cancel", pending, library) for pending in (1_000, 1_000_000) for library in BUILT]
+            rest = [("expire", 1_000), ("cancel", 100_000), ("expire", 100_000), ("cancel", 1_000), *jobs]
+            order += [(*job, library) for job in rest for library in (*main, *BUILT, *others)]
+        else:
+            jobs += [("cancel-random", pending) for pending in SIZES]
+            order = [(*job, library) for job in jobs for library in LIBRARIES]
+        for job in dict.fromkeys(order):
+            yield self.row(*job)
 
 
 def verdicts(rows: list[Row]) -> Iterator[str]:
