@@ -79,14 +79,8 @@ public class Driver {
             delays[n] = n % 100 == 99 ? 1 + chance.nextInt(20) : 10_000 + chance.nextInt(50_001);
         Request[] requests = new Request[pending];
         for (int n = 0; n < pending; n++) timer.add(requests[n] = new Request(delays[n & 4095] + 10_000));
-        int partitions = Math.min(1000, pending / 10), each = pending / partitions;
-        int[] oldest = new int[partitions];
         int[] order = new int[ops];
-        for (int n = 0; n < ops; n++) {
-            int p = chance.nextInt(partitions);
-            order[n] = anyOrder ? chance.nextInt(pending) : oldest[p] * partitions + p;
-            oldest[p] = (oldest[p] + 1) % each;
-        }
+        for (int n = 0; n < ops; n++) order[n] = anyOrder ? chance.nextInt(pending) : n % pending;
         start();
         long began = cpu();
         for (int at = 0; at < ops; at += 100) {

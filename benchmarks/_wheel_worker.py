@@ -26,7 +26,6 @@ from typing import Any
 CHUNK = 100
 LIMIT = 1_000  # tasks an advance may run; the default of AsyncioTimer
 TIMEOUTS = 4_096  # a power of two: the n-th operation takes timeout n & (TIMEOUTS - 1)
-PARTITIONS = 1_000
 EXPIRE_S_PER_TIMER = 4e-6  # how long the expiring timers are spread over: a load that every library can keep up with
 MEMORY_SAMPLE = 50_000
 
@@ -41,21 +40,13 @@ def timeouts_ms(short_every: int) -> list[int]:
 def victims(workload: str, pending: int, ops: int) -> array[int]:
     """Which request is answered next.
 
-    cancel         As followers' fetches answer acks=all: some partition at random, and there the oldest request.
-    cancel-random  Any pending request: no order at all, the worst for the memory caches.
+    cancel         The oldest: a follower's fetch completes the acks=all requests of a partition in their order.
+    cancel-random  Any: every access misses the caches of the processor, whatever the library does.
     """
-    chance = random.Random(2)
     if workload == "cancel-random":
+        chance = random.Random(2)
         return array("I", (chance.randrange(pending) for _ in range(ops)))
-    partitions = min(PARTITIONS, pending // 10)
-    each = pending // partitions
-    oldest = [0] * partitions
-    found = array("I")
-    for _ in range(ops):
-        partition = int(chance.random() * partitions)
-        found.append(oldest[partition] * partitions + partition)
-        oldest[partition] = (oldest[partition] + 1) % each
-    return found
+    return (array("I", range(pending)) * (ops // pending + 1))[:ops]
 
 
 class Meter:

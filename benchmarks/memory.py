@@ -86,7 +86,7 @@ def measure_parked(count: int, acks: int) -> float:
     now = Now(0, START_MS)
     cluster = Cluster(now, config=ClusterConfig(), followers=FROZEN)
     cluster.create_topic(NewTopic("t", 1, 3), now)
-    connections = [cluster.open_connection(1, "bench") for _ in range(count)]
+    connections = [cluster.open_connection(1, "bench", now) for _ in range(count)]
     frame = produce_frame(
         1, "t", 0, acks, 2**31 - 1, encode_batch([Record(None, bytes(100))], base_timestamp_ms=START_MS)
     )
@@ -108,7 +108,9 @@ def measure_soak(count: int) -> list[int]:
     cluster = Cluster(Now(0, START_MS), config=ClusterConfig(), followers=INSTANT)
     configs = {"retention.bytes": str(4 * KIB * KIB)}
     cluster.create_topic(NewTopic("t", partitions, 3, {}, configs), Now(0, START_MS))
-    connections = [cluster.open_connection(1 + index % 3, "bench") for index in range(connections_count)]
+    connections = [
+        cluster.open_connection(1 + index % 3, "bench", Now(0, START_MS)) for index in range(connections_count)
+    ]
     payload = random.randbytes(2 * KIB)
     sequences = [0] * connections_count
     answered = 0

@@ -16,7 +16,7 @@ from typing import Any
 
 from fakebroker.apis import registry
 from fakebroker.apis.context import FetchPartition, FetchResult, Message, RequestContext
-from fakebroker.protocol.build import build
+from fakebroker.protocol.build import build, with_throttle_time
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.messages import response_type
 from fakebroker.protocol.topic_partition import TopicPartition
@@ -37,7 +37,12 @@ def error_response(ctx: RequestContext, request: Message, code: ErrorCode) -> No
         _respond(ctx, _all_failed(request, code))
 
 
-@registry.api(KEY, 4, 18, error_response=error_response)
+def throttled(response: Message, throttle_time_ms: int) -> Message:
+    """FetchContext.getThrottledResponse: nothing is read for a client that is throttled."""
+    return with_throttle_time(response, throttle_time_ms, responses=())
+
+
+@registry.api(KEY, 4, 18, error_response=error_response, throttled=throttled)
 def handle(ctx: RequestContext, request: Message) -> None:
     if getattr(request, "session_id", 0) != 0:
         _respond(ctx, [], ErrorCode.fetch_session_id_not_found)

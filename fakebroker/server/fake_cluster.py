@@ -13,10 +13,12 @@ from fakebroker.apis.context import NewTopic
 from fakebroker.core.cluster import Cluster
 from fakebroker.core.config import ClusterConfig
 from fakebroker.core.follower import Behaviour
+from fakebroker.core.quota import QuotaEntity
 from fakebroker.protocol.produce_response import NodeEndpoint
 from fakebroker.server.cluster_server import ClusterServer
 from fakebroker.server.followers import Followers
 from fakebroker.server.loops import new_event_loop
+from fakebroker.server.quotas import Quotas
 from fakebroker.server.system_clock import stamp
 
 T = TypeVar("T")
@@ -60,6 +62,7 @@ class AsyncFakeCluster:
         self._seed = seed
         self._server: ClusterServer | None = None
         self.followers = Followers(self._set_followers)
+        self.quotas = Quotas(self._alter_quotas)
 
     async def __aenter__(self) -> Self:
         await self.start()
@@ -115,6 +118,9 @@ class AsyncFakeCluster:
         server.cluster.set_followers(behaviour, stamp(), topic, partition, broker)
         server.settle()
 
+    def _alter_quotas(self, entity: QuotaEntity, alterations: Mapping[str, float | None] | None) -> None:
+        self._running.cluster.client_quotas.alter(entity, alterations)
+
     @property
     def _running(self) -> ClusterServer:
         if self._server is None:
@@ -148,6 +154,7 @@ class FakeCluster:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self.followers = Followers(self._set_followers)
+        self.quotas = Quotas(self._alter_quotas)
 
     def __enter__(self) -> Self:
         self.start()
@@ -225,6 +232,9 @@ class FakeCluster:
         self, behaviour: Behaviour | None, topic: str | None, partition: int | None, broker: int | None
     ) -> None:
         self._call(lambda: self._cluster._set_followers(behaviour, topic, partition, broker))
+
+    def _alter_quotas(self, entity: QuotaEntity, alterations: Mapping[str, float | None] | None) -> None:
+        self._call(lambda: self._cluster._alter_quotas(entity, alterations))
 
     def _call(self, function: Callable[[], T]) -> T:
         """Run the function in the cluster's thread and wait for its result."""

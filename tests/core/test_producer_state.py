@@ -156,7 +156,9 @@ def test_the_state_is_on_each_replica() -> None:
 def test_a_producer_is_forgotten_some_time_after_its_last_timestamp() -> None:
     assert ClusterConfig().producer_id_expiration_ms == 86_400_000
     expiration_ms, interval_ms = 3_600_000, 600_000
-    simulation = Simulation(config={"producer.id.expiration.ms": str(expiration_ms)})
+    simulation = Simulation(
+        config={"producer.id.expiration.ms": str(expiration_ms), "connections.max.idle.ms": str(2 * expiration_ms)}
+    )
     simulation.topic()
     client = simulation.connect()
     answer(client, 1, 0, 0, 1)
