@@ -123,8 +123,8 @@ class Partition:
         log.append(batch)
         self.replicas[self.leader_id].update_fetch_state(log.log_end_offset, now.mono_ms)
         info = self._append_info(batch.base_offset, batch.last_offset, append_time_ms, now)
-        if 0 <= self.config.retention_bytes < log.size_in_bytes:
-            self.delete_old_records(now.wall_ms)
+        if 0 <= self.config.retention_bytes < log.size_in_bytes and "delete" in self.config.cleanup_policy:
+            self.delete_records_before(start_by_size(log, self.config.retention_bytes))
         return info
 
     def _append_info(self, first_offset: int, last_offset: int, append_time_ms: int, now: Now) -> LogAppendInfo:

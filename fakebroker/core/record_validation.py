@@ -9,6 +9,8 @@ Source   storage/.../log/UnifiedLog.java analyzeAndValidateRecords; storage/.../
 
 from __future__ import annotations
 
+from struct import Struct
+
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
 from fakebroker.protocol.record_batch import (
@@ -20,21 +22,21 @@ from fakebroker.protocol.record_batch import (
 )
 from fakebroker.protocol.topic_partition import TopicPartition
 
-_LENGTH_OFFSET = 8
+_BASE_OFFSET_AND_LENGTH = Struct(">qi")
 _LAST_OFFSET_DELTA_END = 27
 _ZSTD = 4
 
 
 def analyze_and_validate(records: bytes, max_message_bytes: int, topic_partition: TopicPartition) -> BatchHeader:
     """The header of the one batch in `records`; raises KafkaError with Kafka's code if the batch must be refused."""
-    base_offset = int.from_bytes(records[:_LENGTH_OFFSET], "big", signed=True)
+    base_offset, length = _BASE_OFFSET_AND_LENGTH.unpack_from(records)
     if base_offset != 0:
         raise KafkaError(
             ErrorCode.invalid_record,
             f"The baseOffset of the record batch in the append to {topic_partition} should be 0, but it is "
             f"{base_offset}",
         )
-    size = int.from_bytes(records[_LENGTH_OFFSET:LOG_OVERHEAD], "big", signed=True) + LOG_OVERHEAD
+    size: int = length + LOG_OVERHEAD
     if size < _LAST_OFFSET_DELTA_END:
         # Kafka reads the last offset before it looks at the size, and runs over the end of the buffer.
         raise KafkaError(ErrorCode.unknown_server_error, f"A batch of {size} bytes has no last offset.")
