@@ -46,6 +46,7 @@ class Accepted(NamedTuple):
 TWO = [Record(b"k", b"v", timestamp_ms=TIME_MS - 5), Record(None, b"w", (("h", b"x"),), TIME_MS + 7)]
 ACCEPTED = [
     Accepted("as it came", keyed()),
+    Accepted("bytes behind the batch are dropped", keyed() + keyed()[:60]),
     Accepted("max timestamp recomputed", keyed(max_timestamp_ms=5)),
     Accepted("no timestamp", keyed(base_timestamp_ms=-1), base_timestamp_ms=-1, max_timestamp_ms=-1),
     Accepted(
