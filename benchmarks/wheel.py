@@ -199,15 +199,18 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--json", action="store_true", help="one line of JSON")
     options = parser.parse_args(argv)
     rows: list[Row] = []
-    with tempfile.TemporaryDirectory(prefix="benchmarks-wheel-") as folder:
+    with tempfile.TemporaryDirectory(prefix="benchmarks-wheel-", ignore_cleanup_errors=True) as folder:
         if not options.json:
             print(
                 f"{'workload':<14}{'library':<24}{'pending':>10}{'ns/op':>10}{'pause ms':>10}{'bytes':>10}", flush=True
             )
-        for row in Bench(Path(folder), options.quick).rows():
+        bench = Bench(Path(folder), options.quick)
+        for row in bench.rows():
             rows.append(row)
             if not options.json:
                 print(show(row), flush=True)
+        for thread in bench.builds.values():
+            thread.join(2)  # what was not built in time has just been stopped
     if options.json:
         print(json.dumps({"name": "wheel", "rows": rows}))
     else:

@@ -114,8 +114,12 @@ class Cluster:
         self.now = now
         self.sockets.lost(connection)
 
-    def advance_to(self, now: Now) -> None:
-        """Run everything that is due by `now`, each event at its own time."""
+    def advance_to(self, now: Now, handled_at: Now | None = None) -> None:
+        """Run everything that is due by `now`, each event at its own time.
+
+        Then handle the requests that waited behind what was answered, at `handled_at` (`now` if not given). Their
+        timeouts start when they are handled: if time comes in late, that is later than the events that let them in.
+        """
         while (deadline_ms := self.next_deadline_ms()) is not None and deadline_ms <= now.mono_ms:
             # What was due when it was added has a deadline in the past; time does not go back for it.
             step_ms = self._advanced_ms = max(deadline_ms, self._advanced_ms)
@@ -127,9 +131,9 @@ class Cluster:
             except Exception as error:
                 # The timers are consistent: what else is due runs in the next turn of this loop.
                 self._effects.append(InternalError("a timer's task", error))
-            self._run_ready()
         self._advanced_ms = max(now.mono_ms, self._advanced_ms)
-        self.now = now
+        self.now = handled_at or now
+        self._run_ready()
 
     def next_deadline_ms(self) -> int | None:
         """When `advance_to` next has something to do."""

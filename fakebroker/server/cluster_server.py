@@ -104,7 +104,7 @@ class ClusterServer:
     # The loop's timer, and what is asked for from outside.
 
     def _wake(self) -> None:
-        self.cluster.advance_to(reached())
+        self.cluster.advance_to(reached(), stamp())
         self._after_door()
 
     def settle(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -79,6 +80,30 @@ def test_a_machine_without_java_says_so(monkeypatch: pytest.MonkeyPatch, tmp_pat
 
     monkeypatch.setattr(_wheel_peers.shutil, "which", lambda program: None if program == "mvn" else "/bin/true")
     assert _wheel_peers.build_kafka(tmp_path / "kafka", 10) == "no mvn on this machine"
+
+
+def test_the_dispatcher_finds_the_benchmark(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from benchmarks import __main__, wheel
+
+    seen: list[list[str]] = []
+    monkeypatch.setattr(wheel, "main", lambda argv: seen.append(argv) or 0)
+    assert "wheel" in __main__.names()
+    assert not [name for name in __main__.names() if name.startswith("_")]
+    assert __main__.main(["wheel", "--quick", "--json"]) == 0
+    assert seen == [["--quick", "--json"]]
+    assert __main__.main(["weel"]) == 2
+    assert "wheel" in capsys.readouterr().err
+
+
+def test_only_the_drivers_look_at_the_world() -> None:
+    looking = {
+        path.stem
+        for path in (ROOT / "timingwheel").glob("*.py")
+        if re.search(r"^(import|from) (asyncio|threading|time|socket|select|random)\b", path.read_text(), re.MULTILINE)
+    }
+    assert looking == {"asyncio_driver", "reaper"}
 
 
 def test_the_package_needs_the_standard_library_only(tmp_path: Path) -> None:
