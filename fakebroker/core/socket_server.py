@@ -63,12 +63,11 @@ class SocketServer:
     def open(self, broker_id: int, peer: str, address: str) -> Connection:
         """A client has connected. It is admitted, closed at once, or waits for another one to go."""
         connection = Connection(broker_id, peer, normalized(address), self._max_request_bytes)
-        waiting = self._waiting[broker_id]
-        if waiting or not self.connection_quotas[broker_id].connection_slot_available():
-            waiting[connection] = None
-            self._pause_reading(connection)
-        else:
+        if self.connection_quotas[broker_id].connection_slot_available():
             self._admit(connection)
+        else:
+            self._waiting[broker_id][connection] = None
+            self._pause_reading(connection)
         return connection
 
     def receive(self, connection: Connection, data: bytes) -> None:

@@ -67,3 +67,20 @@ def test_the_settings_have_kafkas_defaults() -> None:
     assert config.max_connections_per_ip_overrides == ""
     assert config.connections_max_idle_ms == 600_000
     assert (config.quota_window_num, config.quota_window_size_seconds) == (11, 1)
+
+
+def test_the_settings_have_kafkas_names() -> None:
+    config = ClusterConfig().with_text(
+        {
+            "max.connections": "7",
+            "max.connections.per.ip": "6",
+            "max.connections.per.ip.overrides": "10.0.0.1:5",
+            "connections.max.idle.ms": "-1",
+            "quota.window.num": "4",
+            "quota.window.size.seconds": "3",
+            "fakebroker.request.handler.time.us": "2",
+        }
+    )
+    assert (config.max_connections, config.max_connections_per_ip, config.connections_max_idle_ms) == (7, 6, -1)
+    assert (config.quota_window_num, config.quota_window_size_seconds) == (4, 3)
+    assert config.fakebroker_request_handler_time_us == 2

@@ -87,6 +87,23 @@ def test_an_empty_client_id_has_no_quota_of_its_own_not_even_the_default() -> No
     assert manager.quota("u", "") == 3.0
 
 
+@pytest.mark.parametrize(
+    ("somebody_else", "mine"),
+    [
+        (QuotaEntity("other", None), QuotaEntity("u", None)),
+        (QuotaEntity("u", "other"), QuotaEntity("u", "c")),
+        (QuotaEntity(None, "other"), QuotaEntity(None, "c")),
+    ],
+)
+def test_while_there_is_one_kind_of_quota_use_counts_by_that_kind_also_without_a_bound(
+    somebody_else: QuotaEntity, mine: QuotaEntity
+) -> None:
+    manager = manager_with({somebody_else: 1.0})
+    assert record(manager, 10_000) == 0
+    manager.update_quota(mine, 1_000.0)
+    assert record(manager, 5_000) == 5_000
+
+
 # Bound in bytes per second, (at ms, bytes), throttle time of the last: by hand.
 THROTTLED = [
     (100, [(0, 1_000)], 0),  # 100/s, not above
@@ -208,7 +225,10 @@ def test_removing_by_name_and_altogether() -> None:
     brokers = QuotaManagers(ClusterConfig())
     quotas = ClientQuotas([brokers])
     quotas.alter(ALL, None)
+    quotas.alter(ALL, {"producer_byte_rate": None})
     assert not brokers.enabled
+    assert not brokers.produce.quotas_enabled
+    assert quotas.entities == {}
     quotas.alter(ALL, {"request_percentage": 0.5, "producer_byte_rate": 7})
     quotas.alter(ALL, {"request_percentage": None})
     assert quotas.entities == {ALL: {"producer_byte_rate": 7}}

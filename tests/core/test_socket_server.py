@@ -85,6 +85,21 @@ def test_a_throttled_connection_is_closed_as_well() -> None:
     assert len(client.answers) == 1
 
 
+def test_a_request_that_had_to_wait_is_activity_when_its_turn_comes() -> None:
+    simulation = simulated("frozen", connections_max_idle_ms=IDLE_MS)
+    client = simulation.connect()
+    first = produce("t", acks=0, records=batch(bytes(10_000)))
+    bound = (len(first) - 4) * 20 // 210  # 10.5 times as many bytes in 10 s: 500 ms
+    simulation.cluster.client_quotas.alter(QuotaEntity(ANONYMOUS, None), {"producer_byte_rate": bound})
+    client.send(first, produce("t", timeout_ms=60_000))
+    while client.connection.state is State.THROTTLED:
+        simulation.advance(1)
+    turn_ms = simulation.elapsed_ms
+    assert 0 < turn_ms < IDLE_MS
+    simulation.advance(60_000)
+    assert client.closed_ms == turn_ms + IDLE_MS + 1
+
+
 def test_an_answer_that_is_written_at_last_is_activity() -> None:
     simulation = simulated(connections_max_idle_ms=IDLE_MS)
     client = simulation.connect()

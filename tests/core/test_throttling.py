@@ -27,7 +27,9 @@ from support.requests import (
 from support.simulation import SimulatedClient, Simulation
 
 from fakebroker.core.connection import State
+from fakebroker.core.errors import KafkaError
 from fakebroker.core.quota import ANONYMOUS, DEFAULT, QuotaEntity
+from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.messages import decode_response
 
 REQUEST_BYTES = 1_500
@@ -313,6 +315,23 @@ def test_a_throttle_that_ends_while_the_answer_is_not_written_waits_for_it() -> 
     assert answers(client) == [(0, 1, 5_000)]
     client.take_answers(True)
     assert [at_ms for at_ms, _, _ in answers(client)] == [0, 6_000]
+
+
+def test_a_request_counts_once_though_its_handler_fails_after_it_was_throttled() -> None:
+    def fails(context: Any, _: Any) -> None:
+        assert context.throttle() == 500
+        raise KafkaError(ErrorCode.invalid_request, "on purpose")
+
+    simulation = throttled(config={"fakebroker.request.handler.time.us": "525000"}, request_percentage=5)
+    apis = simulation.cluster._dispatcher._apis
+    apis[METADATA] = apis[METADATA]._replace(handle=fails)
+    client = simulation.connect()
+    client.send(metadata(["t"]))
+    ((_, answer),) = client.answers
+    _, response = decode_response(METADATA, 12, answer)
+    assert response.throttle_time == timedelta(milliseconds=500)  # type: ignore[attr-defined]
+    simulation.advance(500)
+    assert client.connection.state is State.READY
 
 
 def test_a_throttle_that_is_over_before_the_answer() -> None:

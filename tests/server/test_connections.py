@@ -156,6 +156,15 @@ def test_a_client_that_does_not_read_gets_nothing_more_done(start: Start) -> Non
         assert correlation_ids == [*range(64), 99]
 
 
+def test_blocked_means_that_a_single_byte_is_left(start: Start) -> None:
+    """The event loops themselves would call 64 kB blocked; Kafka unmutes when the answer is completely written."""
+    kafka = start()
+    with client_of(kafka) as client:
+        client.ask(metadata([]))
+        (protocol,) = kafka._cluster._running._protocols.values()
+        assert kafka._call(protocol.transport.get_write_buffer_limits) == (0, 0)  # type: ignore[attr-defined]
+
+
 def test_nothing_is_left_of_a_peer_that_went_while_its_request_was_parked(start: Start) -> None:
     kafka = start()
     client = client_of(kafka)
@@ -177,5 +186,7 @@ def test_stopping_with_connections_that_wait(start: Start) -> None:
         first.ask(metadata([]))
         second.send(metadata([]))
         wait_until(lambda: len(connections(kafka)) == 2, "the second connection")
+        timer = kafka._cluster._running._timer
         kafka.stop()
         assert second.is_closed_by_broker()
+        assert timer._handle is None
