@@ -3,9 +3,11 @@
 Theory   log_start_offset <= high_watermark <= log_end_offset. The end moves when a batch is appended; the
          high watermark is moved by the partition (leader) or by what the leader told (follower).
 Units    offsets count records; sizes are bytes.
-Source   storage/internals/log/UnifiedLog.java @ 4.0 (append, read, updateHighWatermark).
+Source   storage/internals/log/UnifiedLog.java @ 4.0 (append, read, updateHighWatermark, truncateTo,
+         truncateFullyAndStartAt).
 Differs  No segments and no files. A follower shares the leader's bytes: a batch is immutable once appended,
-         so N replicas cost the memory of one.
+         so N replicas cost the memory of one. Truncation into the middle of a batch ends the log before that batch,
+         where Kafka leaves a gap of offsets; between replicas it never happens, epochs start where batches do.
 """
 
 from __future__ import annotations
@@ -63,6 +65,28 @@ class Log:
     def update_high_watermark(self, offset: int) -> None:
         """Set the high watermark, held within the log."""
         self.high_watermark = max(self.log_start_offset, min(offset, self.log_end_offset))
+
+    def truncate_to(self, offset: int) -> bool:
+        """Forget everything from `offset` on, in whole batches. False if the log ends there or before.
+
+        Below the log start nothing is left, and the log starts anew at `offset`.
+        """
+        if offset >= self.log_end_offset:
+            return False
+        if offset < self.log_start_offset:
+            self._truncate_fully_and_start_at(offset)
+            return True
+        kept = bisect_right(self._base_offsets, offset) - 1
+        if kept >= 0:
+            self.log_end_offset = self._base_offsets[kept]
+            del self.batches[kept:], self._base_offsets[kept:]
+        self.update_high_watermark(self.high_watermark)
+        return True
+
+    def _truncate_fully_and_start_at(self, offset: int) -> None:
+        self.batches.clear()
+        self._base_offsets.clear()
+        self.log_start_offset = self.log_end_offset = self.high_watermark = offset
 
     def check_invariants(self) -> None:
         assert self.log_start_offset <= self.high_watermark <= self.log_end_offset

@@ -48,3 +48,29 @@ def test_the_watermark_stays_within_the_log() -> None:
     assert log.high_watermark == 5
     log.update_high_watermark(-1)
     assert log.high_watermark == 0
+
+
+@given(st.lists(st.integers(1, 9), max_size=12), st.data())
+def test_truncation_leaves_the_whole_batches_below_the_offset(sizes: list[int], data: st.DataObject) -> None:
+    log = filled(sizes)
+    end = log.log_end_offset
+    log.update_high_watermark(data.draw(st.integers(0, end)))
+    watermark = log.high_watermark
+    offset = data.draw(st.integers(0, end + 2))
+    kept = [batch for batch in log.batches if batch.last_offset < offset]
+    assert log.truncate_to(offset) == (offset < end)
+    log.check_invariants()
+    assert log.batches == kept
+    assert log.log_end_offset == (kept[-1].last_offset + 1 if kept else 0)
+    assert log.high_watermark == min(watermark, log.log_end_offset)
+    log.append(LoggedBatch(log.log_end_offset, log.log_end_offset, b"new"))
+    log.check_invariants()
+
+
+def test_truncation_below_the_start_begins_anew() -> None:
+    log = Log()
+    log.log_start_offset = log.log_end_offset = log.high_watermark = 7
+    log.append(LoggedBatch(7, 9, b"x"))
+    assert log.truncate_to(3)
+    assert (log.log_start_offset, log.high_watermark, log.log_end_offset, log.batches) == (3, 3, 3, [])
+    log.check_invariants()
