@@ -22,7 +22,6 @@ STORED_ONLY_TOPIC_CONFIGS = frozenset(
         "message.timestamp.before.max.ms", "min.cleanable.dirty.ratio", "min.compaction.lag.ms", "preallocate",
         "remote.log.copy.disable", "remote.log.delete.on.disable", "remote.storage.enable", "retention.bytes",
         "retention.ms", "segment.bytes", "segment.index.bytes", "segment.jitter.ms", "segment.ms",
-        "unclean.leader.election.enable",
     }
 )  # fmt: skip
 
@@ -76,6 +75,7 @@ class TopicConfig(_Config):
     min_insync_replicas: int = 1
     max_message_bytes: int = 1_048_588
     message_timestamp_type: str = "CreateTime"
+    unclean_leader_election_enable: bool = False
 
     def check(self) -> None:
         self._at_least(1, "min_insync_replicas")
@@ -106,6 +106,7 @@ class ClusterConfig(_Config):
     auto_create_topics_enable: bool = True
     replica_lag_time_max_ms: int = 30_000
     log_message_timestamp_type: str = "CreateTime"
+    unclean_leader_election_enable: bool = False
     producer_purgatory_purge_interval_requests: int = 1000
     fetch_purgatory_purge_interval_requests: int = 1000
     fetch_max_bytes: int = 57_671_680
@@ -126,7 +127,12 @@ class ClusterConfig(_Config):
 
     def topic_defaults(self) -> TopicConfig:
         """What a topic has that was created without settings of its own."""
-        return TopicConfig(self.min_insync_replicas, self.message_max_bytes, self.log_message_timestamp_type)
+        return TopicConfig(
+            min_insync_replicas=self.min_insync_replicas,
+            max_message_bytes=self.message_max_bytes,
+            message_timestamp_type=self.log_message_timestamp_type,
+            unclean_leader_election_enable=self.unclean_leader_election_enable,
+        )
 
     def replication_factor(self, brokers: int) -> int:
         """The replication factor of a topic created without one."""

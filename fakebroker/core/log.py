@@ -74,7 +74,7 @@ class Log:
         if offset >= self.log_end_offset:
             return False
         if offset < self.log_start_offset:
-            self._truncate_fully_and_start_at(offset)
+            self.truncate_fully_and_start_at(offset)
             return True
         kept = bisect_right(self._base_offsets, offset) - 1
         if kept >= 0:
@@ -83,7 +83,7 @@ class Log:
         self.update_high_watermark(self.high_watermark)
         return True
 
-    def _truncate_fully_and_start_at(self, offset: int) -> None:
+    def truncate_fully_and_start_at(self, offset: int) -> None:
         self.batches.clear()
         self._base_offsets.clear()
         self.log_start_offset = self.log_end_offset = self.high_watermark = offset
