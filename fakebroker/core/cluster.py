@@ -19,20 +19,21 @@ from random import Random
 from uuid import UUID
 
 from fakebroker.apis.context import NewTopic
+from fakebroker.core.behaviour import INSTANT, Behaviour
 from fakebroker.core.clock import Now
 from fakebroker.core.config import ClusterConfig
 from fakebroker.core.connection import Connection, Event, State
+from fakebroker.core.controller import Controller, IsrExpiration
 from fakebroker.core.dispatcher import Dispatcher
 from fakebroker.core.effects import Effect, InternalError, PauseReading, ResumeReading
-from fakebroker.core.follower import INSTANT, Behaviour, Follower
+from fakebroker.core.follower_set import FollowerSet, Selection
 from fakebroker.core.partition import Partition
 from fakebroker.core.replica_manager import ReplicaManager
-from fakebroker.core.topics import Topic, place_replicas, topic_config, validate_name
-from fakebroker.protocol.error_code import ErrorCode
-from fakebroker.protocol.errors import KafkaError, ProtocolError
+from fakebroker.core.topics import Topic
+from fakebroker.protocol.errors import ProtocolError
 from fakebroker.protocol.produce_response import NodeEndpoint
 from fakebroker.protocol.topic_partition import TopicPartition
-from timingwheel import SystemTimer, TimerTask
+from timingwheel import SystemTimer
 
 PRODUCER_ID_BLOCK = 1000  # ids a broker takes from the controller at once
 
@@ -46,6 +47,7 @@ class Node:
         self.advertised_host = "127.0.0.1"
         self.advertised_port = 0
         self.producer_ids = iter(range(0))
+        self.connections: dict[Connection, None] = {}  # in the order in which they were opened
 
 
 class Cluster:
@@ -62,31 +64,30 @@ class Cluster:
         self.config = config or ClusterConfig()
         self.now = now
         self._advanced_ms = now.mono_ms
-        self.followers_behaviour = followers
         self._random = Random(seed)
         self.cluster_id = urlsafe_b64encode(self._random.randbytes(16)).decode().rstrip("=")
         self._timer = SystemTimer(now.mono_ms)
-        self._topics: dict[str, Topic] = {}
-        self._topics_by_id: dict[UUID, Topic] = {}
-        self.followers: dict[TopicPartition, list[Follower]] = {}
         self._effects: list[Effect] = []
         self._ready: deque[Connection] = deque()
         self._producer_id_blocks = count(0, PRODUCER_ID_BLOCK)
-        self.nodes = {
-            broker_id: Node(
-                broker_id,
-                ReplicaManager(broker_id, self.config, now.mono_ms, self.find_partition, self._leader_appended),
-            )
-            for broker_id in range(1, brokers + 1)
-        }
+        broker_ids = range(1, brokers + 1)
+        self.controller = Controller(broker_ids, self.config, self._random, self._replica_manager)
+        self.followers = FollowerSet(followers, self._timer, self._leader_of, self._read_now)
+        self.controller.followers = self.followers
+        self.nodes = {broker_id: Node(broker_id, self._new_replica_manager(broker_id)) for broker_id in broker_ids}
         self._dispatcher = Dispatcher(self, self._effects.append, self._ready.append)
-        self._timer.add(_IsrExpirationTask(self), now.mono_ms)
+        IsrExpiration(self.controller, self._timer, self._read_now).start(now)
 
     # The doors.
 
     def open_connection(self, broker_id: int, peer: str) -> Connection:
-        """A client has connected to a broker."""
-        return Connection(broker_id, peer, self.config.socket_request_max_bytes)
+        """A client has connected to a broker. If that one has just stopped, the connection is closed at once."""
+        connection = Connection(broker_id, peer, self.config.socket_request_max_bytes)
+        if self.is_running(broker_id):
+            self.nodes[broker_id].connections[connection] = None
+        else:
+            self._dispatcher.close(connection, f"broker {broker_id} has stopped")
+        return connection
 
     def receive(self, connection: Connection, data: bytes, now: Now) -> None:
         """Bytes have arrived; handle what requests they complete, one at a time."""
@@ -111,6 +112,7 @@ class Cluster:
 
     def connection_lost(self, connection: Connection) -> None:
         """The peer has gone. What it asked for stays done; a parked request stays parked, its answer is dropped."""
+        self.nodes[connection.broker_id].connections.pop(connection, None)
         if connection.state is not State.CLOSED:
             connection.on(Event.CLOSE)
 
@@ -144,37 +146,51 @@ class Cluster:
         self._effects.clear()
         return taken
 
-    # Topics and followers.
+    # What a user does to the cluster. Whoever calls performs the effects then.
 
     def create_topic(self, new: NewTopic, now: Now, validate_only: bool = False) -> Topic:
         """Make a topic; raises KafkaError with the code that CreateTopics answers."""
-        validate_name(new.name)
-        if new.name in self._topics:
-            raise KafkaError(ErrorCode.topic_already_exists, f"Topic '{new.name}' already exists.")
-        placement = place_replicas(new, list(self.nodes), self.config)
-        config = topic_config(new, self.config)
-        lag_max_ms = self.config.replica_lag_time_max_ms
-        partitions = [
-            Partition(TopicPartition(new.name, index), broker_ids, config, lag_max_ms, now.mono_ms)
-            for index, broker_ids in enumerate(placement)
-        ]
-        topic_id = UUID(int=self._random.getrandbits(128), version=4)
-        topic = Topic(new.name, topic_id, partitions, new.configs)
-        if not validate_only:
-            self._topics[new.name] = self._topics_by_id[topic_id] = topic
-            for partition in partitions:
-                self.followers[partition.topic_partition] = [
-                    Follower(
-                        partition,
-                        replica.broker_id,
-                        self.followers_behaviour,
-                        self._timer,
-                        self._leader_of,
-                        self._read_now,
-                    )
-                    for replica in partition.followers
-                ]
-        return topic
+        return self.controller.create_topic(new, now, validate_only)
+
+    def delete_topic(self, name: str, now: Now) -> None:
+        """Delete a topic; raises KafkaError. Who waits for it is answered UNKNOWN_TOPIC_OR_PARTITION."""
+        self.now = now
+        self.controller.delete_topic(name)
+        self._run_ready()
+
+    def move_leader(self, topic: str, partition: int, broker_id: int, now: Now) -> None:
+        """Let an in-sync replica lead; raises KafkaError if it may not. Who waits at the old leader is answered
+        NOT_LEADER_OR_FOLLOWER."""
+        self.now = now
+        self.controller.move_leader(TopicPartition(topic, partition), broker_id, now)
+        self._run_ready()
+
+    def is_running(self, broker_id: int) -> bool:
+        return self.controller.brokers.is_alive(broker_id)
+
+    def stop_broker(self, broker_id: int, now: Now) -> None:
+        """Stop a broker: its connections are closed, what is parked there is never answered; its log stays. Nothing
+        happens if it is stopped. Raises ValueError for an id that no broker has."""
+        node = self._node(broker_id)
+        if not self.is_running(broker_id):
+            return
+        self.now = now
+        for connection in node.connections:
+            self._dispatcher.close(connection, f"broker {broker_id} has stopped")
+        node.connections.clear()
+        node.replica_manager = self._new_replica_manager(broker_id)
+        node.producer_ids = iter(range(0))
+        self.controller.stop_broker(broker_id, now)
+        self._run_ready()
+
+    def start_broker(self, broker_id: int, now: Now) -> None:
+        """Start a broker that was stopped; nothing happens if it runs. Raises ValueError for an unknown id."""
+        self._node(broker_id)
+        if self.is_running(broker_id):
+            return
+        self.now = now
+        self.controller.start_broker(broker_id, now)
+        self._run_ready()
 
     def set_followers(
         self,
@@ -187,59 +203,52 @@ class Cluster:
         """Change what followers do: all, or those of a topic, partition or broker. None undoes a freeze.
 
         Without topic, partition and broker it also holds for topics made later. Raises KafkaError if it concerns
-        nobody, because a change that changes nothing is a slip.
+        nobody. A replica that leads takes the behaviour up when it follows.
         """
         self.now = now
-        everybody = topic is None and partition is None and broker_id is None
-        if everybody:
-            self.followers_behaviour = behaviour or INSTANT
-        chosen = [
-            follower
-            for tp, followers in self.followers.items()
-            for follower in followers
-            if topic in (None, tp.topic)
-            and partition in (None, tp.partition)
-            and broker_id in (None, follower.broker_id)
-        ]
-        if not chosen and not everybody:
-            raise KafkaError(
-                ErrorCode.unknown_topic_or_partition,
-                f"No follower has topic={topic!r}, partition={partition!r}, broker={broker_id!r}: "
-                "there is no such partition, or it has one replica, or that broker leads it.",
-            )
-        for follower in chosen:
-            follower.set_behaviour(behaviour or follower.before_freeze, now)
+        self.followers.set_behaviour(behaviour, Selection(topic, partition, broker_id), now)
         self._run_ready()
 
-    def find_partition(self, topic_partition: TopicPartition) -> Partition | None:
-        topic = self._topics.get(topic_partition.topic)
-        if topic is None or not 0 <= topic_partition.partition < len(topic.partitions):
-            return None
-        return topic.partitions[topic_partition.partition]
+    def script_followers(
+        self,
+        steps: Sequence[tuple[int, Behaviour | None]],
+        now: Now,
+        topic: str | None = None,
+        partition: int | None = None,
+        broker_id: int | None = None,
+    ) -> None:
+        """The same over time: (milliseconds from now, behaviour), in order."""
+        self.now = now
+        self.followers.script(steps, Selection(topic, partition, broker_id), now)
+        self._run_ready()
 
     # What handlers see (apis.context.ClusterView).
 
     @property
     def controller_id(self) -> int:
-        return min(self.nodes)
+        """Any broker that is alive, as KRaft tells clients; here the first. -1 if there is none."""
+        return min((broker_id for broker_id in self.nodes if self.is_running(broker_id)), default=-1)
 
     @property
     def auto_create_topics_enable(self) -> bool:
         return self.config.auto_create_topics_enable
 
     def brokers(self) -> Sequence[NodeEndpoint]:
+        """Those that run."""
         return [
-            NodeEndpoint(node.broker_id, node.advertised_host, node.advertised_port) for node in self.nodes.values()
+            NodeEndpoint(node.broker_id, node.advertised_host, node.advertised_port)
+            for node in self.nodes.values()
+            if self.is_running(node.broker_id)
         ]
 
     def topic_names(self) -> Sequence[str]:
-        return list(self._topics)
+        return list(self.controller.topics)
 
     def topic(self, name: str) -> Topic | None:
-        return self._topics.get(name)
+        return self.controller.topics.get(name)
 
     def topic_by_id(self, topic_id: UUID) -> Topic | None:
-        return self._topics_by_id.get(topic_id)
+        return self.controller.topics_by_id.get(topic_id)
 
     def new_producer_id(self, broker_id: int) -> int:
         """Unique in the cluster; each broker hands out ids from a block of its own."""
@@ -277,9 +286,23 @@ class Cluster:
             except Exception as error:
                 self._effects.append(InternalError("waking who waited for an append", error))
 
-    def _leader_appended(self, partition: Partition, now: Now) -> None:
-        for follower in self.followers[partition.topic_partition]:
-            follower.on_leader_append(now)
+    def _node(self, broker_id: int) -> Node:
+        if broker_id not in self.nodes:
+            raise ValueError(f"there is no broker {broker_id}: the ids are 1 to {len(self.nodes)}")
+        return self.nodes[broker_id]
+
+    def _new_replica_manager(self, broker_id: int) -> ReplicaManager:
+        return ReplicaManager(
+            broker_id,
+            self.config,
+            self.now.mono_ms,
+            self.controller.find_partition,
+            self.followers.on_leader_append,
+            self.controller.complete_fetches_of_followers,
+        )
+
+    def _replica_manager(self, broker_id: int) -> ReplicaManager:
+        return self.nodes[broker_id].replica_manager
 
     def _leader_of(self, partition: Partition) -> ReplicaManager:
         return self.nodes[partition.leader_id].replica_manager
@@ -287,31 +310,10 @@ class Cluster:
     def _read_now(self) -> Now:
         return self.now
 
-    def maybe_shrink_isrs(self) -> None:
-        """ReplicaManager.maybeShrinkIsr, for all brokers."""
-        for topic in self._topics.values():
-            for partition in topic.partitions:
-                self._leader_of(partition).maybe_shrink_isr(partition, self.now)
-
     def check_invariants(self) -> None:
-        for topic in self._topics.values():
-            for partition in topic.partitions:
-                partition.check_invariants()
+        self.controller.check_invariants()
         for node in self.nodes.values():
             node.replica_manager.produce_purgatory.check_invariants()
             node.replica_manager.fetch_purgatory.check_invariants()
+            assert self.is_running(node.broker_id) or not node.connections
         assert not self._ready
-
-
-class _IsrExpirationTask(TimerTask):
-    """Kafka's "isr-expiration" job: looks for lagging followers every half of replica.lag.time.max.ms."""
-
-    __slots__ = ("_cluster",)
-
-    def __init__(self, cluster: Cluster) -> None:
-        super().__init__(max(cluster.config.replica_lag_time_max_ms // 2, 1))
-        self._cluster = cluster
-
-    def run(self) -> None:
-        self._cluster.maybe_shrink_isrs()
-        self._cluster._timer.add(self, self._cluster.now.mono_ms)

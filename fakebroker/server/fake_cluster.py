@@ -10,9 +10,9 @@ from types import TracebackType
 from typing import Self, TypeVar
 
 from fakebroker.apis.context import NewTopic
+from fakebroker.core.behaviour import Behaviour
 from fakebroker.core.cluster import Cluster
 from fakebroker.core.config import ClusterConfig
-from fakebroker.core.follower import Behaviour
 from fakebroker.protocol.produce_response import NodeEndpoint
 from fakebroker.server.cluster_server import ClusterServer
 from fakebroker.server.followers import Followers

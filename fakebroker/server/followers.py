@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from fakebroker.core.follower import FROZEN, INSTANT, Behaviour
+from fakebroker.core.behaviour import FROZEN, INSTANT, Behaviour
 
 Apply = Callable[[Behaviour | None, str | None, int | None, int | None], None]
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import struct
 
 from fakebroker.apis.context import NewTopic
+from fakebroker.core.behaviour import Behaviour
 from fakebroker.core.clock import Now
 from fakebroker.core.cluster import Cluster
 from fakebroker.core.config import ClusterConfig
 from fakebroker.core.connection import Connection
 from fakebroker.core.effects import Close, InternalError, PauseReading, ResumeReading, Send
-from fakebroker.core.follower import Behaviour
 
 # The clocks start far apart, so that code that mixes them fails at once.
 START_MONO_MS = 5_000_000
