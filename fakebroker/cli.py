@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import json
 import logging
 import os
@@ -32,6 +33,7 @@ app = typer.Typer(
 )
 
 _USAGE_ERROR = 2
+_OTHER_PORT_HELPS = {errno.EADDRINUSE, errno.EACCES}
 
 
 def main() -> None:
@@ -113,7 +115,10 @@ def serve(
     ] = None,
     auto_create_topics: Annotated[bool, typer.Option(help="Make a topic when a client asks for it.")] = True,
     followers: Annotated[
-        str, typer.Option(help="What followers do: instant, frozen, or lagging:MS (milliseconds).")
+        str,
+        typer.Option(
+            help="What followers do: instant, lagging:MS (milliseconds), throttled:BYTES_PER_S, frozen, or external."
+        ),
     ] = "instant",
     config: Annotated[
         list[str] | None,
@@ -164,8 +169,8 @@ async def _serve(cluster: AsyncFakeCluster, specs: list[TopicSpec], ready_file: 
         loop.add_signal_handler(number, stopped.set)
     try:
         await cluster.start()
-    except OSError as error:
-        return f"cannot listen: {error.strerror or error}; take another --port, or --port 0 for free ones"
+    except (OSError, UnicodeError) as error:  # UnicodeError: a host that no resolver can be asked for
+        return _why_not_listening(error)
     try:
         for spec in specs:
             try:
@@ -185,6 +190,13 @@ async def _serve(cluster: AsyncFakeCluster, specs: list[TopicSpec], ready_file: 
         await cluster.stop()
 
 
+def _why_not_listening(error: OSError | UnicodeError) -> str:
+    if isinstance(error, UnicodeError):
+        return f"cannot listen: the --host is not a host name ({error})"
+    advice = "; take another --port, or --port 0 for free ones" if error.errno in _OTHER_PORT_HELPS else ""
+    return f"cannot listen: {error.strerror or error}{advice}"
+
+
 def _facts(cluster: AsyncFakeCluster) -> dict[str, Any]:
     return {
         "bootstrap_servers": cluster.bootstrap_servers,
@@ -196,8 +208,11 @@ def _facts(cluster: AsyncFakeCluster) -> dict[str, Any]:
 
 def _write_atomically(path: Path, text: str) -> None:
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    temporary.write_text(text)
-    temporary.replace(path)
+    try:
+        temporary.write_text(text)
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
 
 
 @app.command()

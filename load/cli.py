@@ -43,10 +43,17 @@ def main() -> None:
     except USER_ERRORS as error:
         status = fail(str(error))
     except UsageError as error:
-        status = fail(str(error) or "an argument is missing; see --help")
+        message = describe(error)
+        status = fail(message) if message else USER_ERROR_STATUS  # no command at all: the help is shown already
     except (KeyboardInterrupt, typer.Abort):
         status = INTERRUPTED_STATUS
     sys.exit(status)
+
+
+def describe(error: Exception) -> str:
+    """One line; click's and typer's own errors know which option they are about."""
+    message = error.format_message() if hasattr(error, "format_message") else str(error)
+    return " ".join(str(message).split())
 
 
 def fail(message: str) -> int:

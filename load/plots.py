@@ -18,6 +18,7 @@ from typing import Any
 from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 INK = "#010203"  # stands for the page's text colour until the SVG is written
 PALETTE = ("#2563eb", "#d97706", "#0d9488", "#9333ea", "#db2777", "#65a30d", "#0891b2", "#b45309")
@@ -130,6 +131,7 @@ def answers_over_time(counts: Mapping[str, Mapping[int, int]], bin_ms: int) -> s
         for bin_, count in bins.items():
             bottom[bin_] = bottom.get(bin_, 0) + count
     axes.set_xlim(left=0)
+    axes.yaxis.set_major_locator(MaxNLocator(6, integer=True))
     axes.set_xlabel("seconds after the start")
     axes.set_ylabel(f"requests in {bin_ms} ms")
     axes.grid(visible=False, axis="x")

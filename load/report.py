@@ -20,7 +20,7 @@ from load import plots
 from load.verdict import Verdict
 
 BINS_PER_DECADE = 12
-TIME_BINS = 130  # about so many bars side by side
+TIME_BINS = 85  # about so many bars side by side
 MAX_DOTS = 6_000
 SHORTEST_LATENESS_US = 10  # on a log scale nothing lies at zero
 

@@ -8,11 +8,16 @@ Errors   JavaNotFound (load/java.py), SparkDidNotStart.
 from __future__ import annotations
 
 import atexit
+import logging
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from pyspark import SparkConf, SparkContext
@@ -54,15 +59,51 @@ def start_spark(master: str | None = None, app_name: str = "fakebroker-load") ->
     _prepare_environment(make_java_home(java, folder / "java"))
     conf = _conf(master or f"local[{max(2, usable_cores())}]", app_name, folder)
     log = folder / "spark.log"
-    with log.open("ab") as sink:
+    with log.open("ab") as sink, interrupt_afterwards():
         try:
             gateway = launch_gateway(conf, popen_kwargs={"stdout": sink, "stderr": sink})  # type: ignore[no-untyped-call]
         except PySparkRuntimeError as error:
             last = log.read_text(errors="replace").strip().splitlines()[-1:] or ["it printed nothing"]
             raise SparkDidNotStart(f"Spark did not start on {java}: {last[0]}") from error
-    context = SparkContext(conf=conf, gateway=gateway)
+        context = SparkContext(conf=conf, gateway=gateway)
+    # What goes wrong between Python and the JVM is raised. py4j logs it too, and a Ctrl-C even to the root logger.
+    logging.getLogger("py4j").setLevel(logging.CRITICAL)
+    logging.getLogger().addFilter(lambda record: record.msg != "KeyboardInterrupt while sending command.")
     spark: SparkSession = SparkSession(context)
     return spark
+
+
+@contextmanager
+def interrupt_afterwards() -> Iterator[None]:
+    """Hold a Ctrl-C back until the block is over, and leave its handling as it was.
+
+    Interrupted while it starts, PySpark takes away the file in which the JVM is to say where it is, and the JVM
+    lives on for ever. And PySpark sets a handler that asks the JVM to cancel all jobs in the middle of the call which
+    the signal interrupted, over the same connection: tracebacks come of it, and nothing is cancelled.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    came: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, frame: came.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if came:
+        raise KeyboardInterrupt
+
+
+@contextmanager
+def spark_session(master: str | None = None) -> Iterator[SparkSession]:
+    """`start_spark`, and `stop_spark` at the end of the block unless the session was there before it."""
+    before = SparkSession.getActiveSession()
+    spark = start_spark(master)
+    try:
+        yield spark
+    finally:
+        if before is None:
+            stop_spark(spark)
 
 
 def stop_spark(spark: SparkSession) -> None:

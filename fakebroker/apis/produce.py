@@ -53,7 +53,7 @@ def handle(ctx: RequestContext, request: Message) -> None:
             if partition.records is not None
         )
     except KafkaError as error:  # the header of a first batch cannot be one
-        answer.all_failed(error.code)
+        answer.all_failed(error.code, error.message)
         return
     if transactional and request.transactional_id is None:
         answer.all_failed(ErrorCode.transactional_id_authorization_failed)
@@ -65,6 +65,10 @@ def handle(ctx: RequestContext, request: Message) -> None:
         for partition in topic.partition_data:
             tp = TopicPartition(name or "", partition.index)
             code = _refuse(ctx, name, partition, transactional)
+            if code is ErrorCode.unknown_server_error:
+                # Kafka fails on such a partition before it appends any (docs/decisions.md, 9).
+                answer.all_failed(code)
+                return
             if code is ErrorCode.none:
                 entries[tp] = partition.records
             else:
@@ -114,6 +118,8 @@ class _Answer:
         # Refused partitions by what names their topic on the wire: (name, id).
         self._results: dict[tuple[str, UUID | None], dict[int, PartitionProduceResponse]] = {}
         for topic in request.topic_data:
+            if not topic.partition_data:
+                continue
             key = self._key(topic)
             self._ids[key[0]] = key[1]
             partitions = self._results.setdefault(key, {})
@@ -129,15 +135,20 @@ class _Answer:
     def failed(self, topic: Message, index: int, code: ErrorCode) -> None:
         self._results[self._key(topic)][index] = PartitionProduceResponse(index, code, -1)
 
-    def all_failed(self, code: ErrorCode) -> None:
+    def all_failed(self, code: ErrorCode, message: str | None = None) -> None:
         for partitions in self._results.values():
             for index in partitions:
-                partitions[index] = PartitionProduceResponse(index, code, -1)
+                partitions[index] = PartitionProduceResponse(index, code, -1, error_message=message)
         self.complete({})
 
     def complete(self, results: ProduceResults) -> None:
-        """All partitions are decided: `results` are those that went to the replica manager."""
+        """All partitions are decided: `results` are those that went to the replica manager.
+
+        A partition that the request names twice may have been refused once and appended once: the refusal is told.
+        """
         for tp, response in results.items():
+            if self._results[tp.topic, self._ids[tp.topic]][tp.partition].error_code != ErrorCode.none:
+                continue
             if response.error_code == ErrorCode.not_leader_or_follower:
                 response = self._with_leader_hint(tp, response)
             self._results[tp.topic, self._ids[tp.topic]][tp.partition] = response

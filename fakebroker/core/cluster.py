@@ -209,17 +209,10 @@ class Cluster:
         self.followers.set_behaviour(behaviour, Selection(topic, partition, broker_id), now)
         self._run_ready()
 
-    def script_followers(
-        self,
-        steps: Sequence[tuple[int, Behaviour | None]],
-        now: Now,
-        topic: str | None = None,
-        partition: int | None = None,
-        broker_id: int | None = None,
-    ) -> None:
+    def script_followers(self, steps: Sequence[tuple[int, Behaviour | None]], selection: Selection, now: Now) -> None:
         """The same over time: (milliseconds from now, behaviour), in order."""
         self.now = now
-        self.followers.script(steps, Selection(topic, partition, broker_id), now)
+        self.followers.script(steps, selection, now)
         self._run_ready()
 
     # What handlers see (apis.context.ClusterView).
@@ -281,10 +274,16 @@ class Cluster:
                     self._effects.append(ResumeReading(connection))
                 continue
             self._dispatcher.handle(connection, frame, self.now)
+            self._complete_actions(self.nodes[connection.broker_id].replica_manager)
+
+    def _complete_actions(self, replica_manager: ReplicaManager) -> None:
+        while True:
             try:
-                self.nodes[connection.broker_id].replica_manager.try_complete_actions(self.now)
+                replica_manager.try_complete_actions(self.now)
             except Exception as error:
                 self._effects.append(InternalError("waking who waited for an append", error))
+            if not replica_manager.has_actions:
+                return
 
     def _node(self, broker_id: int) -> Node:
         if broker_id not in self.nodes:

@@ -31,6 +31,7 @@ class DelayedOperationPurgatory(Generic[Operation]):
         self._timer = SystemTimer(start_ms)
         self._watchers: dict[TopicPartition, list[Operation]] = {}
         self._estimated_total_operations = 0
+        self._expired_at_once: list[Operation] = []
 
     def try_complete_else_watch(self, operation: Operation, keys: Sequence[TopicPartition], now_ms: int) -> bool:
         """Complete the operation at once, or watch it under all `keys` and start its timer.
@@ -52,8 +53,17 @@ class DelayedOperationPurgatory(Generic[Operation]):
         # another thread that completed it meanwhile; there is none here.
         if not operation.is_completed():
             self._timer.add(operation, now_ms)
+            if operation.delay_ms <= 0:
+                self._expired_at_once.append(operation)
         self._maybe_purge()
         return False
+
+    def expire_at_once(self) -> None:
+        """Expire the operations that had no time at all: at the end of the request that made them, before anything
+        else can complete them. Kafka's timer hands them to its executor without waiting for a tick."""
+        expired, self._expired_at_once = self._expired_at_once, []
+        for operation in expired:
+            operation.run()
 
     def check_and_complete(self, key: TopicPartition) -> int:
         """Re-check what is watched under `key`. Returns how many operations this call completed."""

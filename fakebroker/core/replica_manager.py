@@ -147,17 +147,25 @@ class ReplicaManager:
         return ProducePartitionStatus(info.last_offset + 1, response)
 
     def try_complete_actions(self, now: Now) -> None:
-        """The end of a request: wake whom its appends may have satisfied, and let the followers fetch."""
+        """The end of a request: expire what had no time, wake whom its appends may have satisfied, and let the
+        followers fetch. If one action fails the others stay queued."""
+        self.produce_purgatory.expire_at_once()
         for _ in range(len(self._action_queue)):
             partition, hw_change = self._action_queue.popleft()
             if hw_change is LeaderHwChange.INCREASED:
-                self.try_complete_delayed_requests(partition)
+                self.produce_purgatory.check_and_complete(partition.topic_partition)
+                self.fetch_purgatory.check_and_complete(partition.topic_partition)
+                self._on_high_watermark(partition)
             elif hw_change is LeaderHwChange.SAME:
                 self.fetch_purgatory.check_and_complete(partition.topic_partition)  # followers over the wire
             self._on_append(partition, now)
 
+    @property
+    def has_actions(self) -> bool:
+        return bool(self._action_queue)
+
     def try_complete_delayed_requests(self, partition: Partition) -> None:
-        """The watermark of the partition moved: re-check who waits for it, here and at the followers."""
+        """The watermark moved (not by an append): re-check who waits for it, here and at the followers."""
         self.fetch_purgatory.check_and_complete(partition.topic_partition)
         self.produce_purgatory.check_and_complete(partition.topic_partition)
         self._on_high_watermark(partition)

@@ -1,11 +1,12 @@
 """Look over the body of a message before kio reads it, and hand kio only what it can read.
 
-Theory   kio 0.6.5 is fast and trusting. Four things it gets wrong with bytes from strangers, and what happens here:
+Theory   kio 0.6.5 is fast and trusting. Five things it gets wrong with bytes from strangers, and what happens here:
            an array count above what is left   kio allocates for it first; a count in the billions aborts the whole
                                                process, and no exception can be caught   -> ProtocolError, as in Kafka
            null for an array that has no null  kio gives None                            -> ProtocolError, as in Kafka
            a tagged field it does not know     kio raises; KIP-482 says to skip it       -> cut out of a copy
            a boolean that is neither 0 nor 1   kio raises; Kafka takes it for true       -> made 1 in a copy
+           a struct marked null, but not by -1 kio reads on; Kafka looks at the sign     -> made -1 in a copy
          Everything else, such as null strings and bad UTF-8, kio reports by itself.
 
          A check is a chain of steps made once per message class. A step takes the frame and an offset and gives the
@@ -14,6 +15,7 @@ Theory   kio 0.6.5 is fast and trusting. Four things it gets wrong with bytes fr
 Units    offsets and sizes are bytes, from the start of the frame.
 Source   clients/src/main/java/org/apache/kafka/common/protocol/Readable.java, and the readers that
          generator/src/main/java/org/apache/kafka/message/MessageDataGenerator.java writes; KIP-482
+Differs  Kafka takes every negative length for null; here, as in kio, -2 and below are an error.
 """
 
 from __future__ import annotations
@@ -29,7 +31,7 @@ from kio.static.protocol import Entity, Payload
 from fakebroker.protocol.errors import ProtocolError
 from fakebroker.protocol.varint import decode_unsigned_varint, encode_unsigned_varint
 
-__all__ = ["Check", "body_check"]
+__all__ = ["Check", "body_check", "body_walk"]
 
 Edits = list[tuple[int, int, bytes]]  # from, to, what stands there instead
 Step = Callable[[bytes, int, Edits], int]
@@ -68,7 +70,7 @@ def body_check(message_type: type[Payload]) -> Check:
 
     The check raises ProtocolError when a count is not possible or the bytes end within the body.
     """
-    walk = _struct(message_type).step
+    walk = body_walk(message_type)
 
     def check(frame: bytes, offset: int) -> tuple[bytes, int]:
         edits: Edits = []
@@ -79,6 +81,11 @@ def body_check(message_type: type[Payload]) -> Check:
         return _edited(frame, offset, edits) if edits else (frame, offset)
 
     return check
+
+
+def body_walk(message_type: type[Payload]) -> Step:
+    """The steps of one message class: (frame, offset, edits) to the offset behind its body."""
+    return _struct(message_type).step
 
 
 def _edited(frame: bytes, offset: int, edits: Edits) -> tuple[bytes, int]:
@@ -209,8 +216,12 @@ def _array(element: _Part, flexible: bool, nullable: bool) -> _Part:
 
 def _nullable_struct(struct: _Part) -> _Part:
     def walk(frame: bytes, offset: int, edits: Edits) -> int:
-        # The sign decides: -1 is null (KIP-893). kio objects to anything else but 1.
-        return offset + 1 if frame[offset] > 127 else struct.step(frame, offset + 1, edits)
+        marker = frame[offset]
+        if marker < 128:
+            return struct.step(frame, offset + 1, edits)
+        if marker != 0xFF:
+            edits.append((offset, offset + 1, b"\xff"))
+        return offset + 1
 
     return _Part(walk, 1)
 

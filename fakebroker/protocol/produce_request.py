@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
-from fakebroker.protocol.record_batch import LOG_OVERHEAD, RECORD_BATCH_OVERHEAD
+from fakebroker.protocol.record_batch import LOG_OVERHEAD
 
 _LENGTH_OFFSET = 8
 _MAGIC_OFFSET = 16
@@ -21,8 +21,7 @@ _SMALLEST_LENGTH = 14  # of a legacy message, behind its own length field
 
 def is_transactional(records: bytes) -> bool:
     """Whether the first batch carries the transactional bit. Raises CORRUPT_MESSAGE like `validate_records`."""
-    size = _batch_size(records, 0)
-    if size is None or size < RECORD_BATCH_OVERHEAD or records[_MAGIC_OFFSET] != 2:
+    if _batch_size(records, 0) is None or records[_MAGIC_OFFSET] != 2:
         return False
     return bool(records[_ATTRIBUTES_OFFSET + 1] & _TRANSACTIONAL)
 
@@ -42,8 +41,12 @@ def validate_records(records: bytes, api_version: int) -> None:
             f"Produce requests with version {api_version} are only allowed to contain record batches with magic "
             f"version 2, but found magic version {magic}",
         )
-    # Attributes stand behind the magic, so only a batch long enough to have them can be asked for its codec.
-    if api_version < 7 and size >= RECORD_BATCH_OVERHEAD and records[_ATTRIBUTES_OFFSET + 1] & _CODEC_MASK == _ZSTD:
+    # Even the shortest batch that has passed reaches behind its attributes.
+    codec = records[_ATTRIBUTES_OFFSET + 1] & _CODEC_MASK
+    if api_version < 7 and codec > _ZSTD:
+        # Kafka fails with IllegalArgumentException here, and with it the whole request.
+        raise KafkaError(ErrorCode.unknown_server_error, f"Unknown compression type id: {codec}")
+    if api_version < 7 and codec == _ZSTD:
         raise KafkaError(
             ErrorCode.unsupported_compression_type,
             f"Produce requests with version {api_version} are not allowed to use ZStandard compression",
@@ -65,7 +68,10 @@ def _batch_size(records: bytes, offset: int) -> int | None:
         return None
     length = int.from_bytes(records[offset + _LENGTH_OFFSET : offset + LOG_OVERHEAD], "big", signed=True)
     if length < _SMALLEST_LENGTH:
-        raise KafkaError(ErrorCode.corrupt_message, f"Record size {length} is less than the minimum record overhead")
+        raise KafkaError(
+            ErrorCode.corrupt_message,
+            f"Record size {length} is less than the minimum record overhead ({_SMALLEST_LENGTH})",
+        )
     if remaining <= _MAGIC_OFFSET:
         return None
     magic = records[offset + _MAGIC_OFFSET]

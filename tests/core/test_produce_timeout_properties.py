@@ -50,7 +50,7 @@ def expected(requests: list[Sent], lags: list[int | None]) -> dict[int, list[tup
         error, wait = NONE, 0
         if sent.acks == -1:
             lag, timeout = lags[sent.partition], max(sent.timeout_ms, 0)
-            error, wait = (NONE, lag) if lag is not None and lag <= timeout else (TIMED_OUT, timeout)
+            error, wait = (NONE, lag) if lag is not None and lag <= timeout > 0 else (TIMED_OUT, timeout)
         free_at[sent.connection] = handled + wait
         if sent.acks != 0:
             answers.setdefault(sent.connection, []).append((handled + wait, correlation_id, error))

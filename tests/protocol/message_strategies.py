@@ -1,4 +1,4 @@
-"""Any message of any API and version, made from what kio's dataclasses say about themselves."""
+"""Any message of any API and version, made from what kio's dataclasses say about themselves, and ways to damage it."""
 
 from __future__ import annotations
 
@@ -66,3 +66,26 @@ def without_none(kind: object) -> tuple[object, bool]:
 
 def value(kind: object, field: object) -> st.SearchStrategy:
     return messages(kind) if is_dataclass(kind) else VALUES[field.metadata["kafka_type"]]
+
+
+# Lengths, counts and tags where things change.
+telling_bytes = st.sampled_from([0, 1, 2, 3, 15, 16, 127, 128, 255])
+any_bytes = st.binary(max_size=60) | st.lists(telling_bytes, max_size=60).map(bytes)
+damages = st.lists(
+    st.tuples(st.integers(0, 300), st.one_of(telling_bytes.map(lambda byte: bytes([byte])), st.binary(max_size=6))),
+    min_size=1,
+    max_size=4,
+)
+
+
+def damaged(encoded: bytes, places: list[tuple[int, bytes]]) -> bytes:
+    """With some bytes overwritten, or put in between, or with what comes behind a place cut off."""
+    for place, what in places:
+        place %= len(encoded) + 1
+        if not what:
+            encoded = encoded[:place]
+        elif len(what) == 1:
+            encoded = encoded[:place] + what + encoded[place + 1 :]
+        else:
+            encoded = encoded[:place] + what + encoded[place:]
+    return encoded

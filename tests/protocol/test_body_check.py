@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import re
 import tracemalloc
+from io import BytesIO
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from kio.schema.index import api_key_map
 from kio.schema.metadata.v12.request import MetadataRequest
 from kio.schema.produce.v9.request import ProduceRequest
+from kio.serial import entity_reader, entity_writer
+from kio.serial.errors import BufferUnderflow, InvalidUnicode, OutOfBoundValue, UnexpectedNull
+from message_strategies import damaged, damages, messages
 
-from fakebroker.protocol.body_check import body_check
+from fakebroker.protocol.body_check import body_check, body_walk
 from fakebroker.protocol.errors import ProtocolError
-from fakebroker.protocol.messages import decode_request, decode_response
+from fakebroker.protocol.messages import decode_request, decode_response, request_type, response_type, versions
 from fakebroker.protocol.varint import encode_unsigned_varint
 
 FETCH_V15 = "00000000 00000000 00000000 00 00000000 00000000 01 01 01"  # up to its tagged section
@@ -45,7 +53,7 @@ def test_counts_in_responses_too() -> None:
         decode_response(0, 3, bytes.fromhex("00000001 7fffffff"))
 
 
-@pytest.mark.parametrize("frame_size", [1_000, 1_000_000])
+@pytest.mark.parametrize("frame_size", [1_000, 100_000])
 def test_a_count_is_weighed_against_the_smallest_element(frame_size: int) -> None:
     # A topic of Metadata v1 takes at least two bytes.
     count = frame_size // 2
@@ -84,6 +92,13 @@ def test_true_is_anything_but_zero() -> None:
     assert read(3, 4, "00000000 00").allow_auto_topic_creation is False
     for byte in ("01", "02", "80", "ff"):
         assert read(3, 4, "00000000" + byte).allow_auto_topic_creation is True
+
+
+def test_a_boolean_is_repaired_alone() -> None:
+    request = read(3, 8, "00000000 02 00 ff")
+    assert request.allow_auto_topic_creation is True
+    assert request.include_cluster_authorized_operations is False
+    assert request.include_topic_authorized_operations is True
 
 
 def test_unknown_tagged_fields_are_skipped_and_known_ones_are_kept() -> None:
@@ -136,9 +151,46 @@ def test_what_is_cut_out_is_cut_out_of_a_copy() -> None:
     assert checked[offset:] == bytes.fromhex("00 ffff 00007530 01 00") + b"behind"
 
 
-@pytest.mark.parametrize("value", ["01 01 00", "ff"])
-def test_a_nullable_struct(value: str) -> None:
-    # DescribeTopicPartitions v0: the cursor is the only nullable struct a client sends before 4.0.
-    cursor = "01 02 74 00000003 00" if value != "ff" else "ff"
-    request = read(75, 0, "01 00000064" + cursor + "00")
-    assert (request.cursor is None) == (value == "ff")
+# DescribeTopicPartitions v0: no topics, a limit, and the nullable cursor. Kafka looks at the marker's sign only.
+@pytest.mark.parametrize("marker", ["00", "01", "02", "7f"])
+def test_a_struct_that_is_there(marker: str) -> None:
+    request = read(75, 0, "01 00000064" + marker + "02 74 00000003 00" + "00")
+    assert (request.cursor.topic_name, request.cursor.partition_index) == ("t", 3)
+
+
+@pytest.mark.parametrize("marker", ["ff", "fe", "80"])
+def test_a_struct_that_is_null(marker: str) -> None:
+    request = read(75, 0, "01 00000064" + marker + "00")
+    assert request.cursor is None
+    assert request.response_partition_limit == 100
+
+
+EVERY_MESSAGE = [
+    kind(api_key, version)
+    for api_key in api_key_map
+    for version in versions(api_key)
+    for kind in (request_type, response_type)
+]
+
+
+@given(data=st.data(), kind=st.sampled_from(EVERY_MESSAGE), places=damages)
+def test_the_check_and_kio_walk_the_same_way(data: st.DataObject, kind: type, places: list[tuple[int, bytes]]) -> None:
+    """If they parted, kio could meet a count that the check never saw."""
+    with BytesIO() as buffer:
+        entity_writer(kind)(buffer, data.draw(messages(kind)))
+        body = damaged(buffer.getvalue(), places)
+    try:
+        checked, offset = body_check(kind)(body, 0)
+    except ProtocolError:
+        return
+    end = body_walk(kind)(body, 0, []) + len(checked) - len(body)
+    try:
+        _, size = entity_reader(kind)(checked, offset)
+    except (BufferUnderflow, UnexpectedNull, InvalidUnicode, OutOfBoundValue):
+        return
+    except ValueError as problem:
+        # Values that kio has no Python value for. Never a bad boolean, a negative length or an unknown tag.
+        if re.search("ErrorCode|out of range|overflow", str(problem)):
+            return
+        raise
+    assert offset + size == end

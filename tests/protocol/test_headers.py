@@ -98,6 +98,11 @@ def test_any_bytes_give_a_header_or_a_protocol_error(frame: bytes, flexible: boo
     assert 8 <= header.body_offset <= len(frame)
 
 
+def test_four_bytes_are_enough_for_an_api_or_a_correlation_id() -> None:
+    assert peek_api(bytes.fromhex("0012 0003")) == (18, 3)
+    assert decode_response_header(bytes.fromhex("fffffffe"), flexible=False) == (-2, 4)
+
+
 def test_too_short_for_anything() -> None:
     with pytest.raises(ProtocolError, match="3 bytes is too short"):
         peek_api(b"\0\0\0")

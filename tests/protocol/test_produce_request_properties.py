@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from hypothesis import example, given
+import pytest
+from hypothesis import given
 from hypothesis import strategies as st
 from protocol_strategies import (
     PRODUCE_VERSIONS,
@@ -104,10 +105,48 @@ def test_the_check_by_hand_says_what_the_general_one_says(
 
 
 @given(version=versions, received=st.binary(max_size=60) | st.lists(st.sampled_from([0, 1, 2, 3, 255])).map(bytes))
-@example(version=9, received=bytes.fromhex("00ffff00007530 0280 00"))
-@example(version=9, received=bytes.fromhex("00ffff00007530 0200 01 0000"))
-@example(version=13, received=bytes.fromhex("00ffff00007530 02" + 16 * "00" + "02 00000000 8000 00 0000"))
 def test_both_checks_say_the_same_about_any_bytes(version: int, received: bytes) -> None:
+    assert outcome(BY_HAND[version], received, 0) == outcome(GENERAL[version], received, 0)
+
+
+PLAIN = "ffff ffff 00007530"  # no transactional id, acks -1, 30 s
+COMPACT = "00 ffff 00007530"
+
+
+@pytest.mark.parametrize(
+    ("version", "body"),
+    [
+        (3, "fffe ffff 00007530 00000000"),  # a negative length
+        (3, PLAIN + "ffffffff"),  # no topics: null
+        (3, PLAIN + "fffffffe"),
+        (3, PLAIN + "00000001 ffff 00000000"),  # no topic name
+        (3, PLAIN + "00000001 fffe 00000000"),
+        (3, PLAIN + "00000001 0001 74 ffffffff"),  # no partitions: null
+        (3, PLAIN + "00000001 0001 74 00000080" + 128 * "00000000 00000000"),  # many partitions
+        (3, PLAIN + "00000001 0001 74 00000001 00000000 ffffffff"),  # no records
+        (3, PLAIN + "00000001 0001 74 00000001 00000000 fffffffe"),
+        (3, PLAIN + "00000001 0001 74 00000002 00000000 ffffffff 00000000 fffffffe"),  # a slip of one byte shows
+        (9, COMPACT + "00 00"),
+        (9, COMPACT + "0280 00"),
+        (9, COMPACT + "02 00 01 00 00"),
+        (9, COMPACT + "02 02 74 00 00 00"),
+        (9, COMPACT + "02 02 74 8101" + 128 * "00000000 01 00" + "00 00"),
+        (9, COMPACT + "02 02 74 02 00000000 00 00 00 00"),
+        (9, COMPACT + "02 02 74 02 00000000 00 00 00 01 05 7f"),  # a slip of one byte shows
+        (9, COMPACT + "02 02 74 02 00000000 8000 00 00 00"),  # no records, said at length
+        (9, COMPACT + "02 02 74 02 00000000 8100 00 00 00"),
+        (9, COMPACT + "02 02 74 02 00000000 818000 00 00 00"),
+        (9, COMPACT + "02 02 74 02 00000000 01 01 05 00 00 00"),  # tagged fields, at each level
+        (9, COMPACT + "02 02 74 02 00000000 01 00 01 05 00 00"),
+        (9, COMPACT + "02 02 74 02 00000000 01 00 00 01 05 00"),
+        (9, "8101" + 128 * "78" + "ffff 00007530 01 00"),  # a long transactional id
+        (9, COMPACT + "02 8101" + 128 * "78" + "01 00 00"),  # a long name
+        (13, COMPACT + "02" + 16 * "ab" + "00 00 00"),
+        (13, COMPACT + "02" + 16 * "ab" + "02 00000000 01 00 00 00"),
+    ],
+)
+def test_both_checks_say_the_same_where_things_are_not_plain(version: int, body: str) -> None:
+    received = bytes.fromhex(body)
     assert outcome(BY_HAND[version], received, 0) == outcome(GENERAL[version], received, 0)
 
 

@@ -25,13 +25,16 @@ def batch(*values: bytes, timestamp_ms: int = 1_700_000_000_000, **header: int) 
     return encode_batch([Record(None, value) for value in values or (b"v",)], base_timestamp_ms=timestamp_ms, **header)
 
 
+ONE_RECORD = batch()
+
+
 def produce(
     topic: str | UUID,
     partition: int = 0,
     *,
     acks: int = -1,
     timeout_ms: int = 500,
-    records: bytes | None = b"",
+    records: bytes | None = ONE_RECORD,
     correlation_id: int = 1,
     version: int = 9,
     partitions: dict[int, bytes | None] | None = None,
@@ -40,7 +43,7 @@ def produce(
 ) -> bytes:
     """The frame of a Produce request; one record if `records` is not given. A UUID names the topic from v13 on."""
     if partitions is None:
-        partitions = {partition: batch() if records == b"" else records}
+        partitions = {partition: records}
     name = {"topic_id": topic} if isinstance(topic, UUID) else {"name": topic}
     values = {
         "transactional_id": transactional_id,

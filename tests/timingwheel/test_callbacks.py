@@ -119,6 +119,15 @@ def test_a_limit_bounds_the_tasks_run_and_keeps_the_order() -> None:
     assert timer.advance_clock(100, limit=2) == 0
 
 
+def test_what_a_limit_left_goes_before_what_a_callback_added() -> None:
+    timer, log = SystemTimer(0), []
+    timer.add(Recording(5, "first", log, lambda: timer.add(Recording(0, "added", log), 5)), 0)
+    timer.add(Recording(5, "left", log), 0)
+    assert timer.advance_clock(5, limit=1) == 1
+    assert timer.advance_clock(5) == 2
+    assert log == ["first", "left", "added"]
+
+
 def test_a_limit_bounds_the_tasks_moved_too() -> None:
     timer, log = SystemTimer(0), []
     names = [(deadline_ms, n) for n in range(1500) for deadline_ms in (399, 390, 380)]

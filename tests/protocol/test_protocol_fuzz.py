@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from message_strategies import messages
+from message_strategies import any_bytes, damaged, damages, messages
 
 from fakebroker.protocol.errors import ProtocolError
 from fakebroker.protocol.framing import FrameDecoder
@@ -23,28 +23,6 @@ from fakebroker.protocol.messages import (
 
 APIS = {"ApiVersions": 18, "Metadata": 3, "InitProducerId": 22, "Produce": 0, "CreateTopics": 19, "Fetch": 1}
 
-# Lengths, counts and tags where things change.
-telling_bytes = st.sampled_from([0, 1, 2, 3, 15, 16, 127, 128, 255])
-any_bytes = st.binary(max_size=60) | st.lists(telling_bytes, max_size=60).map(bytes)
-changes = st.lists(
-    st.tuples(st.integers(0, 300), st.one_of(telling_bytes.map(lambda byte: bytes([byte])), st.binary(max_size=6))),
-    min_size=1,
-    max_size=4,
-)
-
-
-def changed(encoded: bytes, places: list[tuple[int, bytes]]) -> bytes:
-    """With some bytes overwritten, or put in between, or with what comes behind a place cut off."""
-    for place, what in places:
-        place %= len(encoded) + 1
-        if not what:
-            encoded = encoded[:place]
-        elif len(what) == 1:
-            encoded = encoded[:place] + what + encoded[place + 1 :]
-        else:
-            encoded = encoded[:place] + what + encoded[place:]
-    return encoded
-
 
 def read(api_key: int, version: int, body: bytes) -> None:
     try:
@@ -61,21 +39,21 @@ def test_any_body(api_key: int, data: st.DataObject, body: bytes) -> None:
 
 
 @pytest.mark.parametrize("api_key", APIS.values(), ids=APIS)
-@given(data=st.data(), places=changes)
+@given(data=st.data(), places=damages)
 def test_a_damaged_request(api_key: int, data: st.DataObject, places: list[tuple[int, bytes]]) -> None:
     version = data.draw(st.sampled_from(versions(api_key)))
     encoded = encode_request(data.draw(messages(request_type(api_key, version))), 1, None)[4:]
     body_offset = decode_request_header(encoded, is_flexible(api_key, version)).body_offset
-    read(api_key, version, changed(encoded[body_offset:], places))
+    read(api_key, version, damaged(encoded[body_offset:], places))
 
 
 @pytest.mark.parametrize("api_key", APIS.values(), ids=APIS)
-@given(data=st.data(), places=changes)
+@given(data=st.data(), places=damages)
 def test_a_damaged_response(api_key: int, data: st.DataObject, places: list[tuple[int, bytes]]) -> None:
     version = data.draw(st.sampled_from(versions(api_key)))
     encoded = encode_response(data.draw(messages(response_type(api_key, version))), 1)[4:]
     try:
-        _, response = decode_response(api_key, version, changed(encoded, places))
+        _, response = decode_response(api_key, version, damaged(encoded, places))
     except ProtocolError:
         return
     assert type(response) is response_type(api_key, version)

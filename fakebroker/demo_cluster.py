@@ -1,0 +1,83 @@
+"""The cluster of the demo, in a process of its own. Nothing of Spark is imported here, so the process starts at once.
+
+Theory   Frozen followers leave the in-sync replicas after replica.lag.time.max.ms, and then acks=all no longer waits
+         for them. This cluster has that far away.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from multiprocessing.connection import Connection
+
+from fakebroker.server.fake_cluster import FakeCluster
+
+BROKERS = 3
+REPLICA_LAG_TIME_MAX_MS = 3_600_000  # an hour: longer than any run
+STOP_TIMEOUT_S = 10
+
+Bootstrap = list[tuple[str, int]]
+Freeze = Callable[[str], None]
+
+
+class ClusterDidNotStart(Exception):
+    """The cluster's process ended before it listened; what it printed says why."""
+
+
+@contextmanager
+def cluster_process(topics: dict[str, int]) -> Iterator[tuple[Bootstrap, Freeze]]:
+    """A cluster with these topics (name -> partitions) in another process: where it is, and how to freeze a topic."""
+    context = multiprocessing.get_context("spawn")  # a fork would take Spark's threads and sockets along
+    ours, theirs = context.Pipe()
+    process = context.Process(target=serve_cluster, args=(theirs, topics), name="fakebroker-cluster", daemon=True)
+    with ignored_interrupts():  # Ctrl-C reaches both processes; the new one inherits that it is not meant
+        process.start()
+    theirs.close()
+
+    def freeze(topic: str) -> None:
+        ours.send(topic)
+        if ours.recv() != topic:
+            raise RuntimeError("the cluster's process answers something else than it was asked")
+
+    try:
+        try:
+            bootstrap = ours.recv()
+        except EOFError:
+            raise ClusterDidNotStart("The cluster's process ended before it listened.") from None
+        yield bootstrap, freeze
+    finally:
+        ours.close()  # the other side takes that as the end
+        process.join(STOP_TIMEOUT_S)
+        if process.is_alive():
+            process.kill()
+            process.join()
+
+
+@contextmanager
+def ignored_interrupts() -> Iterator[None]:
+    if threading.current_thread() is not threading.main_thread():  # only there can signals be set
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def serve_cluster(pipe: Connection, topics: dict[str, int]) -> None:
+    """The other process: start the cluster, tell where it is, freeze what is named, until the pipe is closed."""
+    with FakeCluster(BROKERS, config={"replica.lag.time.max.ms": REPLICA_LAG_TIME_MAX_MS}) as kafka:
+        for name, partitions in topics.items():
+            kafka.create_topic(name, partitions, BROKERS)
+        try:
+            pipe.send([(broker.host, broker.port) for broker in kafka.endpoints])
+            while True:
+                topic = pipe.recv()
+                kafka.followers.freeze(topic)
+                pipe.send(topic)
+        except (EOFError, OSError):  # the other side is gone
+            return

@@ -1,0 +1,157 @@
+"""What holds of every API and version that is served, whatever it is: nothing here names one."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from dataclasses import fields, is_dataclass
+from typing import Any, get_args, get_type_hints
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.any_request import requests, served
+from support.requests import API_VERSIONS, api_versions
+from support.simulation import SimulatedClient, Simulation
+
+from fakebroker.apis import registry
+from fakebroker.protocol.error_code import ErrorCode
+from fakebroker.protocol.messages import decode_response, encode_request, encode_response, response_type, versions
+
+APIS = registry.load()
+SERVED = [pytest.param(api, version, id=f"{api.name} v{version}") for api, version in served()]
+LONGEST_WAIT_MS = 1000
+
+
+def simulation() -> tuple[Simulation, SimulatedClient]:
+    running = Simulation()
+    running.topic("t", partitions=2)
+    return running, running.connect()
+
+
+@pytest.mark.parametrize("version", range(5))
+def test_api_versions_lists_exactly_what_is_served(version: int) -> None:
+    _, client = simulation()
+    client.send(api_versions(version))
+
+    _, answer = decode_response(API_VERSIONS, version, client.answers[0][1])
+    listed = [(entry.api_key, entry.min_version, entry.max_version) for entry in answer.api_keys]  # type: ignore[attr-defined]
+    # Produce is listed from v0, because old librdkafka decides by it (apis/produce.py).
+    assert listed == [
+        (api.key, 0 if api.name == "Produce" else api.min_version, api.max_version) for api in APIS.values()
+    ]
+
+
+def test_nothing_is_served_that_cannot_be_read() -> None:
+    for api in APIS.values():
+        assert set(range(api.min_version, api.max_version + 1)) <= set(versions(api.key))
+
+
+@pytest.mark.parametrize(("api", "version"), SERVED)
+@settings(max_examples=15)
+@given(data=st.data())
+def test_a_request_gets_one_answer_of_its_version(api: registry.Api, version: int, data: st.DataObject) -> None:
+    running, client = simulation()
+    message = data.draw(requests(api.key, version))
+    client.send(encode_request(message, 4711, "test"))
+    running.advance(LONGEST_WAIT_MS)
+
+    if getattr(message, "acks", 1) == 0:
+        assert client.answers == []
+        return
+    ((_, frame),) = client.answers
+    correlation_id, _ = decode_response(api.key, version, frame)
+    assert correlation_id == 4711
+    assert client.closed is None
+
+
+class Answering:
+    """A context that takes what a handler answers, and has nothing else but a cluster."""
+
+    def __init__(self, version: int) -> None:
+        self.api_version = version
+        self.correlation_id = 1
+        self.broker_id = 1
+        self.client_id = "test"
+        self.cluster = Simulation().cluster
+        self.frames: list[bytes] = []
+        self.closed: list[str] = []
+
+    def respond(self, response: Any) -> None:
+        self.frames.append(encode_response(response, self.correlation_id))
+
+    def respond_frame(self, frame: bytes) -> None:
+        self.frames.append(frame)
+
+    def respond_nothing(self) -> None:
+        pass
+
+    def close(self, reason: str) -> None:
+        self.closed.append(reason)
+
+
+@pytest.mark.parametrize(("api", "version"), SERVED)
+@settings(max_examples=8)
+@given(data=st.data())
+def test_an_error_can_be_answered_to_any_request(api: registry.Api, version: int, data: st.DataObject) -> None:
+    context: Any = Answering(version)
+    message = data.draw(requests(api.key, version))
+    api.error_response(context, message, ErrorCode.unknown_server_error)
+
+    if getattr(message, "acks", 1) != 0:
+        (frame,) = context.frames
+        decode_response(api.key, version, frame[4:])
+
+
+def field_names(kind: Any) -> set[str]:
+    """The names of all fields of a message, those of its structs included."""
+    names = set()
+    hints = get_type_hints(kind)
+    for field in fields(kind):
+        names.add(field.name)
+        for nested in structs_in(hints[field.name]):
+            names |= field_names(nested)
+    return names
+
+
+def structs_in(hint: Any) -> list[Any]:
+    if isinstance(hint, type) and is_dataclass(hint):
+        return [hint]
+    return [struct for argument in get_args(hint) for struct in structs_in(argument)]
+
+
+@pytest.mark.parametrize("api", APIS.values(), ids=lambda api: api.name)
+def test_every_name_a_handler_builds_with_is_a_field_of_some_version(api: registry.Api) -> None:
+    module = inspect.getmodule(api.handle)
+    assert module is not None
+    known = set().union(*(field_names(response_type(api.key, version)) for version in versions(api.key)))
+    # Every dict that an API's module writes down is handed to `build`.
+    written = {
+        key.value
+        for node in ast.walk(ast.parse(inspect.getsource(module)))
+        if isinstance(node, ast.Dict)
+        for key in node.keys
+        if isinstance(key, ast.Constant) and isinstance(key.value, str)
+    }
+    assert written <= known
+
+
+@pytest.mark.parametrize("api", APIS.values(), ids=lambda api: api.name)
+def test_an_api_is_registered_once(api: registry.Api) -> None:
+    with pytest.raises(ValueError, match=f"API key {api.key} is registered twice"):
+        registry.api(api.key, api.min_version, api.max_version, error_response=api.error_response)
+
+
+@pytest.mark.parametrize(("lowest", "highest"), [(2, 1), (0, 99), (-1, 0)])
+def test_versions_that_nobody_knows_are_not_registered(lowest: int, highest: int) -> None:
+    with pytest.raises(ValueError, match="Heartbeat cannot be served as"):
+        registry.api(12, lowest, highest, error_response=lambda *_: None)
+
+
+def test_a_key_that_nobody_knows_is_not_registered() -> None:
+    with pytest.raises(ValueError, match=r"UNKNOWN\(999\) cannot be served"):
+        registry.api(999, 0, 0, error_response=lambda *_: None)
+
+
+def test_what_was_refused_is_not_listed() -> None:
+    assert set(registry.load()) == set(APIS)

@@ -1,0 +1,116 @@
+"""The command `fakebroker-load`: exit status, and one sentence for whoever slips."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+import typer
+from load_stub import frozen, healthy, stub_broker_thread
+from pyspark.sql import SparkSession
+
+import load.session
+from load.cli import main, parse_bootstrap
+from load.java import JavaNotFound
+
+SCENARIO = """
+name = "tiny"
+[[groups]]
+name = "waiting"
+topic = "t"
+acks = -1
+expect = "REQUEST_TIMED_OUT"
+waits = true
+connections = 3
+requests_per_connection = 2
+timeout_ms = [20, 40]
+"""
+
+
+def command(monkeypatch: pytest.MonkeyPatch, *arguments: str | Path) -> int:
+    monkeypatch.setattr(sys, "argv", ["fakebroker-load", *map(str, arguments)])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    return ended.value.code if isinstance(ended.value.code, int) else int(ended.value.code is not None)
+
+
+@pytest.mark.spark
+def test_run_and_verify(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    scenario, out = tmp_path / "tiny.toml", tmp_path / "out"
+    scenario.write_text(SCENARIO)
+    with stub_broker_thread(frozen) as broker:
+        server = f"--bootstrap-server=127.0.0.1:{broker.port}"
+        assert command(monkeypatch, "run", scenario, server, "--out", out) == 0
+        said = capfd.readouterr()
+        assert "Confirmed: 6 of 6 requests" in said.out
+        assert "6/6 requests" in said.out
+        assert said.err == ""
+        assert json.loads((out / "verdict.json").read_text())["ok"] is True
+
+        assert "Every request got what it should" in (out / "report.html").read_text()
+        assert command(monkeypatch, "verify", out, "--lateness-limit-ms", "0") == 1
+        assert "tiny: waiting: late: 6" in capfd.readouterr().out
+
+        broker.behave = healthy
+        assert command(monkeypatch, "run", scenario, server, "--out", out) == 1
+        assert "Not confirmed: 0 of 6 requests" in capfd.readouterr().out
+        assert "Not every request got what it should" in (out / "report.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["run", "nope", "--bootstrap-server", "h:1", "--out", "x"], "There is no scenario 'nope'"),
+        (["run", "frozen", "--bootstrap-server", "localhost", "--out", "x"], "'localhost' is not HOST:PORT"),
+        (["run", "frozen", "--bootstrap-server", "h:99999", "--out", "x"], "'h:99999' is not HOST:PORT"),
+        (["run", "frozen", "--out", "x"], "--bootstrap-server"),
+        (["run", "frozen", "--bootstrap-server", "h:1", "--out", "x", "--seed", "many"], "many"),
+        (["run", "frozen", "--bootstrap-server", "h:1", "--out", __file__], "--out"),
+        (["verify", "nowhere"], "holds no results of a run"),
+        (["report", "nowhere"], "holds no results of a run"),
+        (["verify"], "DIR"),
+        (["fly"], "fly"),
+    ],
+)
+def test_a_slip_is_one_sentence_and_status_2(
+    arguments: list[str],
+    sentence: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert command(monkeypatch, *arguments) == 2
+    said = capsys.readouterr().err
+    assert sentence in said
+    assert said.startswith("fakebroker-load: ")
+    assert said.count("\n") == 1
+
+
+def test_no_java_is_one_sentence_and_status_2(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def none() -> None:
+        raise JavaNotFound("Spark needs Java 17 or later.")
+
+    monkeypatch.setattr(load.session, "find_java", none)
+    monkeypatch.setattr(load.session.SparkSession, "getActiveSession", lambda: None)
+    out = str(tmp_path / "out")
+    assert command(monkeypatch, "run", "frozen", "--bootstrap-server", "127.0.0.1:1", "--out", out) == 2
+    assert capsys.readouterr().err == "fakebroker-load: Spark needs Java 17 or later.\n"
+
+
+def test_help_names_the_commands(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    assert command(monkeypatch, "--help") == 0
+    said = capsys.readouterr().out
+    assert all(name in said for name in ("run", "verify", "report"))
+
+
+def test_bootstrap_servers() -> None:
+    assert parse_bootstrap("a:1, b:2,[::1]:3") == [("a", 1), ("b", 2), ("::1", 3)]
+    with pytest.raises(typer.BadParameter):
+        parse_bootstrap("a:1,")

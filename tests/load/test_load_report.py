@@ -1,0 +1,148 @@
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import SparkSession
+
+from load import plots
+from load.report import write_report
+from load.verdict import judge, summarise
+from load.worker import RESULT_SCHEMA
+
+MACHINE = dict.fromkeys(("system", "fakebroker", "python", "spark", "java", "uvloop"), "x") | {
+    "cores": 2,
+    "usable_cores": 2,
+}
+
+
+def run_entry(name: str, *groups: tuple[str, str, bool, int]) -> dict[str, Any]:
+    return {
+        "scenario": {
+            "name": name,
+            "about": "About <this> & that.",
+            "groups": [{"name": group, "expect": expect, "waits": waits} for group, expect, waits, _ in groups],
+        },
+        "planned": {group: requests for group, _, _, requests in groups},
+        "seed": 4711,
+        "bootstrap": ["127.0.0.1:9092"],
+        "slots": 2,
+        "planned_s": 1.5,
+        "started_at": "2026-01-02T03:04:05Z",
+        "took_s": 2.5,
+        "machine": MACHINE,
+    }
+
+
+def rows(count: int, **changes: Any) -> list[dict[str, Any]]:
+    return [
+        {
+            "run": "r",
+            "group": "<waiting>",
+            "connection": number,
+            "sequence": 0,
+            "correlation_id": number,
+            "topic": "t",
+            "partition": 0,
+            "acks": -1,
+            "timeout_ms": 50 + number,
+            "intended_us": 0,
+            "sent_us": 1_000,
+            "answered_us": 1_000 + (50 + number) * 1_000 + number * 37,
+            "error_code": 7,
+            "base_offset": number,
+            "outcome": "answered",
+            "expected_error": 7,
+            "must_wait": True,
+        }
+        | changes
+        for number in range(count)
+    ]
+
+
+def report(spark: SparkSession, path: Path, results: list[dict[str, Any]], runs: list[dict[str, Any]]) -> str:
+    judged = judge(spark, spark.createDataFrame(pa.Table.from_pylist(results, schema=RESULT_SCHEMA)))
+    write_report(spark, judged, summarise(spark, judged, runs), runs, path / "report.html")
+    return (path / "report.html").read_text()
+
+
+@pytest.mark.spark
+def test_a_report_of_a_good_run(spark: SparkSession, tmp_path: Path) -> None:
+    html = report(spark, tmp_path, rows(40), [run_entry("r", ("<waiting>", "REQUEST_TIMED_OUT", True, 40))])
+    assert "Every request got what it should" in html
+    assert "40 of 40 requests confirmed, 0 answered early" in html
+    assert "&lt;waiting&gt;" in html
+    assert "<waiting>" not in html
+    assert "About &lt;this&gt; &amp; that." in html
+    assert "4711" in html
+    assert html.count("<svg") == 4  # histogram, quantiles, timeouts, one run over time
+    assert "currentColor" in html
+    assert plots.INK not in html
+
+
+@pytest.mark.spark
+def test_a_report_of_a_bad_run_says_so_and_stands_alone(spark: SparkSession, tmp_path: Path) -> None:
+    early = rows(1, connection=40, answered_us=20_000, base_offset=77)
+    silent = rows(
+        1,
+        group="s",
+        connection=41,
+        error_code=None,
+        base_offset=None,
+        answered_us=None,
+        outcome="silent",
+        expected_error=None,
+        must_wait=False,
+    )
+    runs = [run_entry("r", ("<waiting>", "REQUEST_TIMED_OUT", True, 42), ("s", "no answer", False, 1))]
+    html = report(spark, tmp_path, rows(40) + early + silent, runs)
+    assert "Not every request got what it should" in html
+    assert "41 of 43 requests confirmed, 1 answered early" in html
+    assert "early: 1" in html
+    assert "41 results for 42 requests" in html
+    assert "silent (acks=0; by time of sending)" in html
+    links = set(re.findall(r"(?:src|href)=\"([^\"]*)\"", html))
+    assert all(link.startswith(("#", "data:")) for link in links), links
+    assert "<script" not in html
+
+
+@pytest.mark.spark
+def test_a_report_of_nothing_is_still_a_report(spark: SparkSession, tmp_path: Path) -> None:
+    html = report(spark, tmp_path, [], [run_entry("r", ("g", "REQUEST_TIMED_OUT", True, 5))])
+    assert "Not every request got what it should" in html
+    assert "0 results for 5 requests" in html
+    assert "Nothing was sent." in html
+    assert "<svg" not in html
+
+
+@pytest.mark.parametrize(
+    "svg",
+    [
+        plots.lateness_histogram({"a": {-12: 3, 5: 9}, "b": {5: 1}}, 12),
+        plots.lateness_quantiles({"a": [float(value) for value in range(-3, 9)]}),
+        plots.answers_over_time({"NONE": {0: 3}, "CORRUPT_MESSAGE": {0: 1, 7: 2}}, 50),
+        plots.waits({"REQUEST_TIMED_OUT": [(50, 50.3), (90, 91.0)]}),
+    ],
+    ids=["histogram", "quantiles", "over time", "waits"],
+)
+def test_pictures_are_svg_in_the_colours_of_the_page(svg: str) -> None:
+    root = ElementTree.fromstring(svg)
+    assert root.tag.endswith("svg")
+    assert root.get("width") == "100%"
+    assert root.get("viewBox")
+    assert "currentColor" in svg
+
+
+def test_answers_that_nobody_expects_have_colours_of_their_own() -> None:
+    colours = plots.answer_colours(["NONE", "REQUEST_TIMED_OUT", "CORRUPT_MESSAGE", "closed"])
+    assert len(set(colours.values())) == 4
+
+
+def test_each_further_nine_takes_the_same_room() -> None:
+    places = [plots.nines(quantile) for quantile in plots.QUANTILES]
+    assert places == sorted(set(places))
+    assert plots.nines(0.99) - plots.nines(0.9) == pytest.approx(plots.nines(0.999) - plots.nines(0.99))

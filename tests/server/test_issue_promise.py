@@ -1,0 +1,142 @@
+"""What the issue promises of `fakebroker serve` with frozen followers, over raw sockets, in real time.
+
+The lower bounds hold in every try. The upper bounds say that the broker is not late; a loaded machine can make any
+single try late, so they hold for the best of several.
+"""
+
+from __future__ import annotations
+
+import signal
+import socket
+from collections.abc import Iterator
+from time import monotonic
+
+import pytest
+from support.raw_client import RawClient
+from support.requests import Produced, produce
+from support.serving import Serving
+
+TIMEOUT_MS = 500
+LATE_MS = 10
+TRIES = 3
+REQUEST_TIMED_OUT = 7
+
+COMMAND = ["--brokers", "3", "--topic", "t:3:3", "--followers", "frozen", "--port", "0"]
+
+# Partition p of t:3:3 is led by broker p + 1. Each test has a partition of its own and so knows its offsets.
+TIMED, PIPELINED, AT_ONCE = range(3)
+
+
+@pytest.fixture(scope="module")
+def serving() -> Iterator[Serving]:
+    with Serving(*COMMAND) as running:
+        yield running
+
+
+def timed(client: RawClient, partition: int, acks: int = -1) -> tuple[float, Produced]:
+    """Milliseconds from before the request was sent until its answer is here, and the answer."""
+    sent = monotonic()
+    answer = Produced(client.ask(produce("t", partition, acks=acks, timeout_ms=TIMEOUT_MS)))
+    return (monotonic() - sent) * 1000, answer
+
+
+def test_acks_all_on_frozen_followers_is_answered_7_with_its_offset_at_its_timeout(serving: Serving) -> None:
+    waits_ms = []
+    with RawClient(serving.endpoint(TIMED + 1)) as client:
+        for offset in range(TRIES):
+            wait_ms, answer = timed(client, TIMED)
+            assert answer.partitions == {TIMED: (REQUEST_TIMED_OUT, offset)}
+            waits_ms.append(wait_ms)
+
+    assert min(waits_ms) >= TIMEOUT_MS
+    assert min(waits_ms) <= TIMEOUT_MS + LATE_MS
+
+
+def test_a_pipelined_request_waits_for_the_one_before_it_and_another_connection_for_neither(serving: Serving) -> None:
+    first_ms, second_ms, other_ms = [], [], []
+    with RawClient(serving.endpoint(PIPELINED + 1)) as client, RawClient(serving.endpoint(PIPELINED + 1)) as other:
+        for base in range(0, 3 * TRIES, 3):
+            frames = [produce("t", PIPELINED, timeout_ms=TIMEOUT_MS, correlation_id=i) for i in (1, 2)]
+            started = monotonic()
+            client.send(*frames)
+            wait_ms, other_answer = timed(other, PIPELINED)
+            other_ms.append(wait_ms)
+            first = Produced(client.receive())
+            first_ms.append((monotonic() - started) * 1000)
+            second = Produced(client.receive())
+            second_ms.append((monotonic() - started) * 1000)
+
+            assert (first.correlation_id, second.correlation_id) == (1, 2)
+            # The second is appended when its turn comes, after the other connection's.
+            codes, offsets = zip(
+                *(answer.partitions[PIPELINED] for answer in (first, other_answer, second)), strict=True
+            )
+            assert codes == (REQUEST_TIMED_OUT,) * 3
+            assert {*offsets[:2]} == {base, base + 1}
+            assert offsets[2] == base + 2
+
+    assert min(first_ms) >= TIMEOUT_MS
+    assert min(other_ms) >= TIMEOUT_MS
+    assert min(other_ms) <= TIMEOUT_MS + LATE_MS
+    assert min(second_ms) >= 2 * TIMEOUT_MS
+    assert min(second_ms) <= 2 * (TIMEOUT_MS + LATE_MS)
+
+
+def test_acks_1_is_answered_at_once(serving: Serving) -> None:
+    waits_ms = []
+    with RawClient(serving.endpoint(AT_ONCE + 1)) as client:
+        for offset in range(TRIES):
+            wait_ms, answer = timed(client, AT_ONCE, acks=1)
+            assert answer.partitions == {AT_ONCE: (0, offset)}
+            waits_ms.append(wait_ms)
+
+    assert min(waits_ms) <= LATE_MS
+
+
+@pytest.fixture(scope="module", params=[signal.SIGTERM, signal.SIGINT], ids=lambda number: number.name)
+def stopped(request: pytest.FixtureRequest) -> tuple[Serving, int, str, str, bytes]:
+    """A `serve` that a signal ended while a request was parked, and what the client of that request got."""
+    with Serving(*COMMAND) as running, RawClient(running.endpoint(1)) as client:
+        client.send(produce("t", 0, acks=1), produce("t", 0, timeout_ms=60_000))
+        client.receive()  # so the next one is in hand
+        status, out, err = running.stop(request.param)
+        try:
+            rest = client.socket.recv(1)
+        except ConnectionResetError:
+            rest = b""
+        return running, status, out, err, rest
+
+
+def test_a_signal_ends_it_with_status_0(stopped: tuple[Serving, int, str, str, bytes]) -> None:
+    _, status, _, err, _ = stopped
+
+    assert (status, err) == (0, "")
+
+
+def test_a_signal_closes_a_connection_whose_request_is_parked(stopped: tuple[Serving, int, str, str, bytes]) -> None:
+    assert stopped[-1] == b""
+
+
+def test_stdout_is_one_line_with_the_facts(stopped: tuple[Serving, int, str, str, bytes]) -> None:
+    running, _, out, _, _ = stopped
+
+    servers = running.facts["bootstrap_servers"]
+    assert out == f"fakebroker ready: bootstrap_servers={servers} pid={running.process.pid}\n"
+
+
+def test_the_ready_file_tells_where_every_broker_accepts(serving: Serving) -> None:
+    brokers = serving.facts["brokers"]
+
+    assert [broker["id"] for broker in brokers] == [1, 2, 3]
+    assert serving.facts == {
+        "bootstrap_servers": ",".join(f"127.0.0.1:{broker['port']}" for broker in brokers),
+        "brokers": [{"id": broker["id"], "host": "127.0.0.1", "port": broker["port"]} for broker in brokers],
+        "control_url": None,
+        "pid": serving.process.pid,
+    }
+    for broker in brokers:
+        socket.create_connection((broker["host"], broker["port"]), timeout=10).close()
+
+
+def test_the_ready_file_is_put_there_whole(serving: Serving) -> None:
+    assert serving.files() == ["ready.json"]

@@ -1,0 +1,83 @@
+"""`fakebroker serve` as a process of its own, as a user starts it."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from time import monotonic, sleep
+from types import TracebackType
+from typing import Any, Self
+
+from fakebroker.protocol.produce_response import NodeEndpoint
+
+LIMIT_S = 20.0  # of any wait: a test never hangs
+
+COMMAND = [sys.executable, "-c", "from fakebroker.cli import main; main()"]
+
+
+def wait_until(happened: Callable[[], bool], what: str, limit_s: float = LIMIT_S) -> None:
+    """Wait for something outside of this thread; fail if it does not come."""
+    end = monotonic() + limit_s
+    while not happened():
+        assert monotonic() < end, f"{what} did not happen within {limit_s} s"
+        sleep(0.002)
+
+
+def fakebroker(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run a command that ends by itself."""
+    return subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, timeout=LIMIT_S, check=False)
+
+
+class Serving:
+    """A running `serve`: its facts from the ready file, its process, and what it wrote in the end."""
+
+    def __init__(self, *arguments: str) -> None:
+        self._folder = tempfile.TemporaryDirectory()
+        self._ready_file = Path(self._folder.name) / "ready.json"
+        self.arguments: Sequence[str] = ["serve", *arguments, "--ready-file", str(self._ready_file)]
+        self.process: subprocess.Popen[str]
+        self.facts: dict[str, Any] = {}
+
+    def __enter__(self) -> Self:
+        self.process = subprocess.Popen(
+            [*COMMAND, *self.arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        try:
+            wait_until(lambda: self._ready_file.exists() or self.process.poll() is not None, "the ready file")
+            assert self.process.poll() is None, self.process.communicate()
+        except BaseException:
+            self._end()
+            raise
+        self.facts = json.loads(self._ready_file.read_text())
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._end()
+
+    def endpoint(self, broker_id: int) -> NodeEndpoint:
+        broker = next(broker for broker in self.facts["brokers"] if broker["id"] == broker_id)
+        return NodeEndpoint(broker["id"], broker["host"], broker["port"])
+
+    def stop(self, number: signal.Signals) -> tuple[int, str, str]:
+        """Send a signal and wait: (exit status, stdout, stderr)."""
+        self.process.send_signal(number)
+        out, err = self.process.communicate(timeout=LIMIT_S)
+        return self.process.returncode, out, err
+
+    def files(self) -> list[str]:
+        """What lies in the folder of the ready file."""
+        return sorted(path.name for path in Path(self._folder.name).iterdir())
+
+    def _end(self) -> None:
+        if self.process.poll() is None:
+            self.process.kill()
+        with self.process:
+            pass
+        self._folder.cleanup()
