@@ -27,18 +27,30 @@ from fakebroker.server.loops import new_event_loop
 app = typer.Typer(
     name="fakebroker",
     help="A stand-in Kafka cluster that tells the truth about acks=all.",
-    no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
 )
 
 _USAGE_ERROR = 2
+_INTERRUPTED = 130
 _OTHER_PORT_HELPS = {errno.EADDRINUSE, errno.EACCES}
 
 
+# What a wrong option or argument raises; typer has it from click or carries a copy.
+UsageError: type[Exception] = typer.BadParameter.__bases__[0]
+
+
 def main() -> None:
-    """Entry point of the console script."""
-    app()
+    """Entry point of the console script. A slip on the command line is one sentence and exit status 2."""
+    try:
+        sys.exit(app(sys.argv[1:] or ["--help"], standalone_mode=False))
+    except UsageError as error:
+        # "Invalid value for '--brokers': ..."; the bare text does not name the option.
+        sentence = error.format_message() if hasattr(error, "format_message") else error
+        typer.echo(f"fakebroker: {sentence}", err=True)
+        sys.exit(_USAGE_ERROR)
+    except (KeyboardInterrupt, typer.Abort):
+        sys.exit(_INTERRUPTED)
 
 
 def _fail(message: str) -> NoReturn:

@@ -14,6 +14,7 @@ from rich.table import Table
 from load.verdict import GroupVerdict, Verdict
 
 WIDTH_WITHOUT_TERMINAL = 130  # in a log nothing has to be folded
+WIDE_COLUMNS = 115
 
 
 def make_console() -> Console:
@@ -35,29 +36,37 @@ def progress_bar(console: Console, text: str, requests: int) -> Iterator[Callabl
         yield lambda sent, done: progress.update(bar, completed=done)
 
 
-def verdict_table(verdict: Verdict) -> Table:
+def verdict_table(verdict: Verdict, width: int) -> Table:
+    """One row for each group. A narrow one lacks the answers: they are as expected, or complained of below it."""
+    wide = width >= WIDE_COLUMNS
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-    for header in ("group", "expected"):
-        table.add_column(header, overflow="fold")
-    for header in ("requests", "confirmed"):
+    table.add_column("\ngroup")
+    table.add_column("\nexpected", no_wrap=True)
+    table.add_column("\nrequests", justify="right")
+    table.add_column("\nconfirmed" if wide else "con-\nfirmed", justify="right")
+    if wide:
+        table.add_column("\nanswered")
+    for header in ("late ms\np50", "\np99", "\nmax"):
         table.add_column(header, justify="right")
-    table.add_column("answered", overflow="fold")
-    for header in ("p50", "p99", "max"):
-        table.add_column("late ms\n" + header if header == "p50" else "\n" + header, justify="right")
     run = ""
     for group in verdict.groups:
         if group.run != run:
             run = group.run
             table.add_row(f"[bold]{escape(run)}[/]")
+        lateness = (group.lateness_p50_us, group.lateness_p99_us, group.lateness_max_us)
         table.add_row(
-            "  " + escape(group.group),
+            "  " + escape(group.group) if wide else escape(group.group),
             escape(group.expected),
             f"{group.requests:,}",
             f"[{'green' if group.ok else 'bold red'}]{group.confirmed:,}[/]",
-            escape(", ".join(f"{name} {count:,}" for name, count in group.answers.items())),
-            *(as_ms(value) for value in (group.lateness_p50_us, group.lateness_p99_us, group.lateness_max_us)),
+            *([escape(answers(group))] if wide else []),
+            *map(as_ms, lateness),
         )
     return table
+
+
+def answers(group: GroupVerdict) -> str:
+    return ", ".join(f"{name} {count:,}" for name, count in group.answers.items())
 
 
 def as_ms(microseconds: int | None) -> str:
@@ -65,7 +74,7 @@ def as_ms(microseconds: int | None) -> str:
 
 
 def print_verdict(console: Console, verdict: Verdict) -> None:
-    console.print(verdict_table(verdict))
+    console.print(verdict_table(verdict, console.width))
     for group in verdict.groups:
         for text in complaints(group):
             console.print(f"[red]{escape(text)}[/]")
@@ -78,7 +87,8 @@ def print_verdict(console: Console, verdict: Verdict) -> None:
 
 
 def complaints(group: GroupVerdict) -> list[str]:
-    texts = [f"{group.run}: {group.group}: {name}: {count:,}" for name, count in group.problems.items()]
+    """What is wrong with a group, in one line; none if nothing is."""
+    texts = [f"{name}: {count:,}" for name, count in group.problems.items()]
     if group.rows != group.requests:
-        texts.append(f"{group.run}: {group.group}: {group.rows:,} results for {group.requests:,} requests")
-    return texts
+        texts.append(f"{group.rows:,} results for {group.requests:,} requests")
+    return [f"{group.run}: {group.group}: {'; '.join(texts)} (answered {answers(group) or 'nothing'})"] if texts else []

@@ -47,6 +47,13 @@ SELECT error_code, outcome, timeout_ms, (answered_us - handled_us) / 1000 AS wai
 FROM {{judged}} WHERE must_wait AND answered_us IS NOT NULL ORDER BY hash(run, correlation_id) LIMIT {MAX_DOTS}
 """
 
+MAX_EXAMPLES = 25
+EXAMPLES = f"""
+SELECT run, `group`, connection, sequence, concat(topic, '-', partition) AS partition, timeout_ms, handled_us,
+    answered_us, error_code, outcome, base_offset, lateness_us, problem
+FROM {{judged}} WHERE problem IS NOT NULL ORDER BY run, `group`, connection, sequence LIMIT {MAX_EXAMPLES}
+"""
+
 
 def write_report(
     spark: SparkSession, judged: DataFrame, verdict: Verdict, runs: Sequence[dict[str, Any]], path: Path
@@ -60,6 +67,7 @@ def write_report(
         verdict=verdict,
         runs=runs,
         pictures=draw(spark, judged, verdict, runs),
+        examples=[row.asDict() | {"answer": answer_name(row)} for row in spark.sql(EXAMPLES, judged=judged).collect()],
         colours=plots.answer_colours(sorted({name for group in verdict.groups for name in group.answers})),
         group_colours=dict(zip(waiting_groups(verdict, runs), plots.PALETTE, strict=False)),
         scenario_texts={run["scenario"]["name"]: json.dumps(run["scenario"], indent=1) for run in runs},

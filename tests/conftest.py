@@ -7,6 +7,8 @@ import os
 import hypothesis
 
 # `ci` is deterministic and quick; HYPOTHESIS_PROFILE=thorough is for a night.
-hypothesis.settings.register_profile("ci", derandomize=True, deadline=None, max_examples=60, print_blob=True)
-hypothesis.settings.register_profile("thorough", deadline=None, max_examples=5_000)
+# A busy machine is no fault of a test: neither its deadline nor how fast examples are drawn is looked at.
+BUSY = {"deadline": None, "suppress_health_check": [hypothesis.HealthCheck.too_slow]}
+hypothesis.settings.register_profile("ci", derandomize=True, max_examples=60, print_blob=True, **BUSY)
+hypothesis.settings.register_profile("thorough", max_examples=5_000, **BUSY)
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))

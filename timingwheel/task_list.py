@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from timingwheel.task import TaskCounter, TimerTask
+from timingwheel.task import UNSCHEDULED, TaskCounter, TimerTask
 
 NOT_QUEUED: Final = -(1 << 80)
 """The expiration of a bucket that is in no delay queue. Kafka's -1 is a real time on a clock that starts below 0."""
@@ -94,9 +94,10 @@ class TimerTaskList:
         self.root._prev = last
 
     def clear(self) -> None:
-        """Cancel every task."""
+        """Cancel every task, without calling its `cancel`, which a subclass may have given other things to do."""
         for task in self:
-            task.cancel()
+            task._unlink()
+            task._deadline_ms = UNSCHEDULED
 
     def set_expiration(self, expiration_ms: int) -> bool:
         """Say when the bucket is due; True if that is news, and the bucket is to be offered to the delay queue."""

@@ -33,6 +33,7 @@ from typing import Final
 
 from timingwheel.delay_queue import DelayQueue
 from timingwheel.due_queue import DueQueue
+from timingwheel.snapshot import TimerSnapshot, take_snapshot
 from timingwheel.task import TaskCounter, TimerTask
 from timingwheel.wheel import TimingWheel
 
@@ -83,11 +84,14 @@ class SystemTimer:
             self._running = None
         return count
 
-    def pop_due(self, now_ms: int) -> TimerTask | None:
-        """Take out the next due task without running it, for a caller that must not hold the timer while it runs."""
+    def pop_due(self, now_ms: int, limit: int | None = None) -> TimerTask | None:
+        """Take out the next due task without running it, for a caller that must not hold the timer while it runs.
+
+        With a limit it moves at most so many tasks to finer wheels, and may then answer None too early; see Limit.
+        """
         if self._running is not None:
             raise RuntimeError("pop_due() called from a task")
-        return self._due.pop_before(self._flush(now_ms, None))
+        return self._due.pop_before(self._flush(now_ms, limit))
 
     def _flush(self, now_ms: int, moves: int | None) -> int:
         """Empty the buckets that are due, moving at most so many tasks one by one.
@@ -131,6 +135,11 @@ class SystemTimer:
     def size(self) -> int:
         """The number of pending tasks, exactly; a task is no longer pending when its `run` is called."""
         return self._counter.value
+
+    def snapshot(self) -> TimerSnapshot:
+        """What is in every level and bucket, for display; takes time in proportion to what is pending."""
+        queues = [self._due] if self._running is None else [self._running, self._due]
+        return take_snapshot(self._wheel, queues, self.size, self.next_deadline_ms())
 
     def clear(self) -> None:
         """Cancel every pending task. The clock stays."""

@@ -6,11 +6,12 @@ The core implements these; the handlers import nothing from it. A handler answer
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 from uuid import UUID
 
 from fakebroker.protocol.error_code import ErrorCode
+from fakebroker.protocol.errors import KafkaError
 from fakebroker.protocol.produce_response import NodeEndpoint, PartitionProduceResponse
 from fakebroker.protocol.topic_partition import TopicPartition
 
@@ -107,8 +108,16 @@ class PartitionView(Protocol):
     def offline_ids(self) -> Sequence[int]: ...
 
 
+class ConfigEntry(NamedTuple):
+    """A setting of a topic: its value as text, and the number of Kafka's ConfigSource that it comes from."""
+
+    name: str
+    value: str
+    source: int
+
+
 class TopicView(Protocol):
-    """A topic as the metadata shows it; partition i is `partitions[i]`."""
+    """A topic as the metadata shows it; partition i is `partitions[i]`. `effective_configs` are sorted by name."""
 
     @property
     def name(self) -> str: ...
@@ -116,15 +125,17 @@ class TopicView(Protocol):
     def topic_id(self) -> UUID: ...
     @property
     def partitions(self) -> Sequence[PartitionView]: ...
+    @property
+    def effective_configs(self) -> Sequence[ConfigEntry]: ...
 
 
 class NewTopic(NamedTuple):
-    """A topic to be made. -1 means the broker's default; `assignments` maps partition to broker ids."""
+    """A topic to be made. -1 means the broker's default; `assignments` are pairs of partition and broker ids."""
 
     name: str
     num_partitions: int = -1
     replication_factor: int = -1
-    assignments: Mapping[int, Sequence[int]] = {}
+    assignments: Collection[tuple[int, Sequence[int]]] = ()
     configs: Mapping[str, str | None] = {}
 
 
@@ -169,8 +180,11 @@ class RequestContext(Protocol):
     def close(self, reason: str) -> None:
         """Close the connection instead of answering."""
 
-    def create_topic(self, topic: NewTopic, validate_only: bool = False) -> TopicView:
-        """Make a topic, or see whether it could be made; raises KafkaError with Kafka's code."""
+    def create_topics(
+        self, topics: Sequence[NewTopic], validate_only: bool = False
+    ) -> Sequence[TopicView | KafkaError]:
+        """Make topics, or see whether they could be made: what became of each, in order. Raises KafkaError, with
+        Kafka's code and text, if all of them are refused together."""
 
     def new_producer_id(self) -> int:
         """A producer id that nobody else has."""

@@ -1,11 +1,12 @@
 """CreateTopics (API key 19), versions 2-7.
 
-Behaviour      Each topic on its own: made, or Kafka's error and message. -1 partitions or replicas take the broker's
-               default. The same name twice in one request: INVALID_REQUEST for it. Any broker may be asked.
-Version notes  v4 broker defaults by -1; v5 flexible, the answer tells partitions, replicas and configs (KIP-525);
+Behaviour      Each topic on its own: made, or Kafka's error and message; too many partitions in one request fail all.
+               -1 partitions or replicas take the broker's default. The same name twice in one request: INVALID_REQUEST
+               for it. Any broker may be asked. The answers to duplicates and to `__cluster_metadata` come last.
+Version notes  v4 broker defaults by -1; v5 flexible, the answer tells partitions, replicas and all settings (KIP-525);
                v7 topic id.
-Not done       The timeout (a topic is there at once); policies; configs are told as they were given, without defaults.
-Source         metadata/.../controller/ReplicationControlManager.java createTopics; ControllerApis.scala
+Not done       The timeout (a topic is there at once); policies.
+Source         metadata/.../controller/ReplicationControlManager.java createTopics; ControllerApis.scala createTopics
 """
 
 from __future__ import annotations
@@ -15,14 +16,15 @@ from datetime import timedelta
 from typing import Any
 
 from fakebroker.apis import registry
-from fakebroker.apis.context import Message, NewTopic, RequestContext
+from fakebroker.apis.context import Message, NewTopic, RequestContext, TopicView
 from fakebroker.protocol.build import build
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
 from fakebroker.protocol.messages import response_type
+from fakebroker.protocol.topic_name import CLUSTER_METADATA_TOPIC_NAME
 
 KEY = 19
-_DYNAMIC_TOPIC_CONFIG = 1
+_MESSAGE_CHARS = 1000  # a message may quote what the client sent; a string before v5 ends at 32,767 bytes
 
 
 def _respond(ctx: RequestContext, topics: list[dict[str, Any]]) -> None:
@@ -37,43 +39,50 @@ def error_response(ctx: RequestContext, request: Message, code: ErrorCode) -> No
 @registry.api(KEY, 2, 7, error_response=error_response)
 def handle(ctx: RequestContext, request: Message) -> None:
     times = Counter(topic.name for topic in request.topics)
-    answers = []
-    for asked in {topic.name: topic for topic in request.topics}.values():
-        if times[asked.name] > 1:
-            answers.append(_failed(asked.name, ErrorCode.invalid_request, "Duplicate topic name."))
-            continue
-        try:
-            answers.append(_create(ctx, asked, request.validate_only))
-        except KafkaError as error:
-            answers.append(_failed(asked.name, error.code, error.message))
+    asked = [_new_topic(topic) for topic in request.topics if times[topic.name] == 1]
+    try:
+        results = ctx.create_topics(asked, request.validate_only)
+    except KafkaError as error:
+        _respond(ctx, [_failed(topic.name, error.code, error.message) for topic in request.topics])
+        return
+    answers = [_answer(topic.name, result) for topic, result in zip(asked, results, strict=True)]
+    answers += [
+        _failed(name, ErrorCode.invalid_request, "Duplicate topic name.") for name, count in times.items() if count > 1
+    ]
+    answers.sort(key=lambda answer: answer["name"] == CLUSTER_METADATA_TOPIC_NAME)
     _respond(ctx, answers)
 
 
-def _create(ctx: RequestContext, asked: Message, validate_only: bool) -> dict[str, Any]:
-    assignments = {entry.partition_index: tuple(entry.broker_ids) for entry in asked.assignments}
-    if len(assignments) != len(asked.assignments):
-        raise KafkaError(ErrorCode.invalid_replica_assignment, "The manual assignment names a partition twice.")
-    configs = {config.name: config.value for config in asked.configs}
-    topic = ctx.create_topic(
-        NewTopic(asked.name, asked.num_partitions, asked.replication_factor, assignments, configs), validate_only
-    )
+def _new_topic(asked: Message) -> NewTopic:
+    assignments = [(entry.partition_index, tuple(entry.broker_ids)) for entry in asked.assignments]
+    configs: dict[str, str | None] = {}
+    for config in asked.configs:
+        # The last value of a name counts, but Kafka forgives no null.
+        if configs.get(config.name, "") is not None:
+            configs[config.name] = config.value
+    return NewTopic(asked.name, asked.num_partitions, asked.replication_factor, assignments, configs)
+
+
+def _answer(name: str, result: TopicView | KafkaError) -> dict[str, Any]:
+    if isinstance(result, KafkaError):
+        return _failed(name, result.code, result.message)
     return {
-        "name": topic.name,
-        "topic_id": None if validate_only else topic.topic_id,
+        "name": name,
+        "topic_id": result.topic_id,
         "error_code": ErrorCode.none,
         "error_message": None,
         "topic_config_error_code": 0,
-        "num_partitions": len(topic.partitions),
-        "replication_factor": len(topic.partitions[0].replica_ids),
+        "num_partitions": len(result.partitions),
+        "replication_factor": len(result.partitions[0].replica_ids),
         "configs": [
             {
-                "name": name,
-                "value": value,
+                "name": config.name,
+                "value": config.value,
                 "read_only": False,
-                "config_source": _DYNAMIC_TOPIC_CONFIG,
+                "config_source": config.source,
                 "is_sensitive": False,
             }
-            for name, value in configs.items()
+            for config in result.effective_configs
         ],
     }
 
@@ -83,9 +92,15 @@ def _failed(name: str, code: ErrorCode, message: str | None) -> dict[str, Any]:
         "name": name,
         "topic_id": None,
         "error_code": code,
-        "error_message": message,
+        "error_message": message and _shortened(message),
         "topic_config_error_code": 0,
         "num_partitions": -1,
         "replication_factor": -1,
-        "configs": None,
+        "configs": (),
     }
+
+
+def _shortened(message: str) -> str:
+    """The message with its middle left out if it is too long."""
+    half = _MESSAGE_CHARS // 2
+    return message if len(message) <= _MESSAGE_CHARS else f"{message[:half]}...{message[-half:]}"

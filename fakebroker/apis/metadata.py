@@ -1,26 +1,32 @@
 """Metadata (API key 3), versions 0-13.
 
-Behaviour      The brokers that run; the topics asked for, or all (null; in v0: an empty list). An unknown topic is made
-               if broker and request allow it, and is answered UNKNOWN_TOPIC_OR_PARTITION this once, as a KRaft cluster
-               does: the client asks again and finds it. A name that cannot be one: INVALID_TOPIC_EXCEPTION. A
-               partition that nobody leads: LEADER_NOT_AVAILABLE, leader -1. Replicas and ISR are told whether or not
-               their brokers run (in v0 too: KRaft knows the address of a broker that is fenced).
+Behaviour      The brokers that run; the topics asked for, or all (null; in v0: an empty list). If any topic is asked
+               for by id, names are ignored. An unknown topic is made if broker and request allow it, and is answered
+               UNKNOWN_TOPIC_OR_PARTITION this once, as a KRaft cluster does, whatever comes of it: the client asks
+               again. A name that cannot be one: INVALID_TOPIC_EXCEPTION. Unknown ids are answered first, then the known
+               topics, then the unknown names; each once, however often it was asked for. A partition that nobody leads:
+               LEADER_NOT_AVAILABLE, leader -1. Replicas and ISR are told whether or not their brokers run (in v0 too:
+               KRaft knows the address of a broker that is fenced).
 Version notes  v1 rack, controller, internal flag, null for all topics; v2 cluster id; v4 the request may forbid
-               creation (below, it is allowed); v5 offline replicas; v7 leader epoch; v8-v10 authorized operations;
-               v9 flexible; v10 topic ids in answers; v12 topics by id; v13 top-level error (KIP-1102).
-Not done       Authorized operations are not computed (no authorizer): the "not requested" value is sent.
-Source         core/.../server/KafkaApis.scala handleTopicMetadataRequest, DefaultAutoTopicCreationManager.scala,
-               KRaftMetadataCache.scala getPartitionMetadata
+               creation (below, it is allowed); v5 offline replicas; v7 leader epoch; v8 authorized operations (of the
+               cluster to v10 only); v9 flexible; v10 topic ids in answers; v12 topics by id; v13 top-level error
+               (KIP-1102).
+Not done       Internal topics are made with the brokers' defaults, not with their coordinators' settings.
+Source         core/.../server/KafkaApis.scala handleTopicMetadataRequest, DefaultAutoTopicCreationManager.scala;
+               KRaftMetadataCache.scala getPartitionMetadata; clients/.../requests/MetadataRequest.java getErrorResponse
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from contextlib import suppress
 from datetime import timedelta
-from typing import Any, cast
+from typing import Any
 from uuid import UUID
 
 from fakebroker.apis import registry
 from fakebroker.apis.context import Message, NewTopic, RequestContext, TopicView
+from fakebroker.protocol import topic_name
 from fakebroker.protocol.build import build
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
@@ -28,63 +34,93 @@ from fakebroker.protocol.messages import response_type
 
 KEY = 3
 
+# Bit fields of AclOperation codes. Without an authorizer everything that the resource knows is allowed
+# (AuthHelper.authorizedOperations, AclEntry.supportedOperations).
+_READ, _WRITE, _CREATE, _DELETE, _ALTER, _DESCRIBE = (1 << code for code in range(3, 9))
+_CLUSTER_ACTION, _DESCRIBE_CONFIGS, _ALTER_CONFIGS, _IDEMPOTENT_WRITE = (1 << code for code in range(9, 13))
+_TOPIC_OPERATIONS = _READ | _WRITE | _CREATE | _DESCRIBE | _DELETE | _ALTER | _DESCRIBE_CONFIGS | _ALTER_CONFIGS
+_CLUSTER_OPERATIONS = (
+    _CREATE | _CLUSTER_ACTION | _DESCRIBE_CONFIGS | _ALTER_CONFIGS | _IDEMPOTENT_WRITE | _ALTER | _DESCRIBE
+)
+_NOT_REQUESTED = -(1 << 31)
 
-def _respond(ctx: RequestContext, topics: list[dict[str, Any]]) -> None:
+
+def error_response(ctx: RequestContext, request: Message, code: ErrorCode) -> None:
+    values = {
+        "throttle_time": timedelta(0),
+        "brokers": (),
+        "cluster_id": None,
+        "controller_id": -1,
+        "topics": [
+            _without_partitions(topic.name or "", getattr(topic, "topic_id", None), code)
+            for topic in request.topics or ()
+        ],
+        "error_code": code,
+    }
+    ctx.respond(build(response_type(KEY, ctx.api_version), values))
+
+
+@registry.api(KEY, 0, 13, error_response=error_response)
+def handle(ctx: RequestContext, request: Message) -> None:
+    ids, names = _asked_for(ctx, request)
+    known = [topic for id_ in ids if (topic := ctx.cluster.topic_by_id(id_)) is not None]
+    known += [topic for name in names if (topic := ctx.cluster.topic(name)) is not None]
+    missing = [name for name in names if ctx.cluster.topic(name) is None]
+    topics = [_known(topic) for topic in known] + [_missing(name) for name in missing]
+    if getattr(request, "include_topic_authorized_operations", False):
+        topics = [topic | {"topic_authorized_operations": _TOPIC_OPERATIONS} for topic in topics]
+    unknown_ids = [
+        _without_partitions(None, id_, ErrorCode.unknown_topic_id)
+        for id_ in ids
+        if ctx.cluster.topic_by_id(id_) is None
+    ]
+    if ctx.cluster.auto_create_topics_enable and getattr(request, "allow_auto_topic_creation", True):
+        _create(ctx, missing)
+    wants_cluster_operations = getattr(request, "include_cluster_authorized_operations", False)
     values = {
         "throttle_time": timedelta(0),
         "brokers": [broker._asdict() for broker in ctx.cluster.brokers()],
         "cluster_id": ctx.cluster.cluster_id,
         "controller_id": ctx.cluster.controller_id,
-        "topics": topics,
+        "topics": unknown_ids + topics,
+        "cluster_authorized_operations": _CLUSTER_OPERATIONS if wants_cluster_operations else _NOT_REQUESTED,
         "error_code": ErrorCode.none,
     }
     ctx.respond(build(response_type(KEY, ctx.api_version), values))
 
 
-def error_response(ctx: RequestContext, request: Message, code: ErrorCode) -> None:
-    _respond(ctx, [_unknown(topic.name or "", code) for topic in request.topics or ()])
+def _asked_for(ctx: RequestContext, request: Message) -> tuple[Iterable[UUID], Iterable[str]]:
+    """The ids, or else the names, that are to be answered, each once."""
+    asked = request.topics
+    if asked is None or (ctx.api_version == 0 and not asked):
+        return (), ctx.cluster.topic_names()
+    ids = dict.fromkeys(id_ for topic in asked if (id_ := getattr(topic, "topic_id", None)) is not None)
+    names = dict.fromkeys(topic.name for topic in asked)
+    if ctx.api_version < 12 and (ids or None in names):
+        # Both are in the schema from v10 on, but may be used from v12 on only.
+        raise KafkaError(ErrorCode.invalid_request, f"Topics are asked for by name in version {ctx.api_version}")
+    if ids:
+        return ids, ()
+    if None in names:
+        # Kafka trips over it: a NullPointerException in Topic.validate.
+        raise KafkaError(ErrorCode.unknown_server_error, "A topic is asked for without name and id.")
+    return (), names
 
 
-@registry.api(KEY, 0, 13, error_response=error_response)
-def handle(ctx: RequestContext, request: Message) -> None:
-    wants_all = not request.topics if ctx.api_version == 0 else request.topics is None
-    if wants_all:
-        names = ctx.cluster.topic_names()
-        _respond(ctx, [_known(topic) for name in names if (topic := ctx.cluster.topic(name)) is not None])
-        return
-    if 10 <= ctx.api_version < 12 and any(topic.topic_id is not None or topic.name is None for topic in request.topics):
-        # Kafka: topic ids are in the schema from v10 but may be used from v12 only.
-        _respond(ctx, [_unknown(topic.name or "", ErrorCode.invalid_request) for topic in request.topics])
-        return
-    may_create = ctx.cluster.auto_create_topics_enable and (
-        ctx.api_version < 4 or bool(request.allow_auto_topic_creation)
-    )
-    answers = []
-    for asked in request.topics:
-        topic_id = getattr(asked, "topic_id", None)
-        if asked.name is None and topic_id is None:
-            answers.append(_unknown("", ErrorCode.invalid_request))
-        elif asked.name is None:
-            topic = ctx.cluster.topic_by_id(cast(UUID, topic_id))
-            answers.append(
-                _known(topic) if topic else _unknown(None, ErrorCode.unknown_topic_id) | {"topic_id": topic_id}
-            )
-        else:
-            topic = ctx.cluster.topic(asked.name)
-            answers.append(_known(topic) if topic else _unknown(asked.name, _missing(ctx, asked.name, may_create)))
-    _respond(ctx, answers)
+def _create(ctx: RequestContext, names: Iterable[str]) -> None:
+    """One CreateTopics request to the controller. Nobody waits for what comes of it."""
+    with suppress(KafkaError):
+        ctx.create_topics([NewTopic(name) for name in names if topic_name.is_valid(name)])
 
 
-def _missing(ctx: RequestContext, name: str, may_create: bool) -> ErrorCode:
-    try:
-        ctx.create_topic(NewTopic(name), validate_only=not may_create)
-    except KafkaError as error:
-        return error.code
-    return ErrorCode.unknown_topic_or_partition
+def _missing(name: str) -> dict[str, Any]:
+    valid = topic_name.is_valid(name)
+    code = ErrorCode.unknown_topic_or_partition if valid else ErrorCode.invalid_topic_exception
+    return _without_partitions(name, None, code) | {"is_internal": topic_name.is_internal(name)}
 
 
-def _unknown(name: str | None, code: ErrorCode) -> dict[str, Any]:
-    return {"error_code": code, "name": name, "topic_id": None, "is_internal": False, "partitions": []}
+def _without_partitions(name: str | None, topic_id: UUID | None, code: ErrorCode) -> dict[str, Any]:
+    return {"error_code": code, "name": name, "topic_id": topic_id, "is_internal": False, "partitions": []}
 
 
 def _known(topic: TopicView) -> dict[str, Any]:
@@ -92,7 +128,7 @@ def _known(topic: TopicView) -> dict[str, Any]:
         "error_code": ErrorCode.none,
         "name": topic.name,
         "topic_id": topic.topic_id,
-        "is_internal": False,
+        "is_internal": topic_name.is_internal(topic.name),
         "partitions": [
             {
                 "error_code": ErrorCode.none if partition.leader_id >= 0 else ErrorCode.leader_not_available,

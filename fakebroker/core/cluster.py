@@ -30,7 +30,7 @@ from fakebroker.core.follower_set import FollowerSet, Selection
 from fakebroker.core.partition import Partition
 from fakebroker.core.replica_manager import ReplicaManager
 from fakebroker.core.topics import Topic
-from fakebroker.protocol.errors import ProtocolError
+from fakebroker.protocol.errors import KafkaError, ProtocolError
 from fakebroker.protocol.produce_response import NodeEndpoint
 from fakebroker.protocol.topic_partition import TopicPartition
 from timingwheel import SystemTimer
@@ -150,7 +150,16 @@ class Cluster:
 
     def create_topic(self, new: NewTopic, now: Now, validate_only: bool = False) -> Topic:
         """Make a topic; raises KafkaError with the code that CreateTopics answers."""
-        return self.controller.create_topic(new, now, validate_only)
+        [result] = self.create_topics([new], now, validate_only)
+        if isinstance(result, KafkaError):
+            raise result
+        return result
+
+    def create_topics(
+        self, topics: Sequence[NewTopic], now: Now, validate_only: bool = False
+    ) -> list[Topic | KafkaError]:
+        """Make topics: what became of each, in order. Raises KafkaError if the request as a whole is refused."""
+        return self.controller.create_topics(topics, now, validate_only)
 
     def delete_topic(self, name: str, now: Now) -> None:
         """Delete a topic; raises KafkaError. Who waits for it is answered UNKNOWN_TOPIC_OR_PARTITION."""
@@ -203,7 +212,7 @@ class Cluster:
         """Change what followers do: all, or those of a topic, partition or broker. None undoes a freeze.
 
         Without topic, partition and broker it also holds for topics made later. Raises KafkaError if it concerns
-        nobody. A replica that leads takes the behaviour up when it follows.
+        nobody that follows. A replica that leads takes the behaviour up once it follows.
         """
         self.now = now
         self.followers.set_behaviour(behaviour, Selection(topic, partition, broker_id), now)

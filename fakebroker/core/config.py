@@ -1,29 +1,22 @@
 """Settings by Kafka's names, with Kafka's defaults.
 
 A setting is a dataclass field; its Kafka name is the same with dots for underscores. Values given as text
-(command line, CreateTopics) are parsed and checked here, in one place.
+(command line, CreateTopics) are read as Kafka reads them: core/config_def.py. What a topic may be told is in
+core/log_config.py; `TopicConfig` is what this broker acts on.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
-from typing import Self
+from typing import Self, cast
 
+from fakebroker.core import log_config
+from fakebroker.core.config_def import Type, parse_type, to_text
 from fakebroker.core.errors import ConfigError
 
-# Topic settings that Kafka knows and this broker stores but does not act on yet (README: what is not there yet).
-STORED_ONLY_TOPIC_CONFIGS = frozenset(
-    {
-        "cleanup.policy", "compression.gzip.level", "compression.lz4.level", "compression.type",
-        "compression.zstd.level", "delete.retention.ms", "file.delete.delay.ms", "flush.messages", "flush.ms",
-        "follower.replication.throttled.replicas", "index.interval.bytes", "leader.replication.throttled.replicas",
-        "local.retention.bytes", "local.retention.ms", "max.compaction.lag.ms", "message.timestamp.after.max.ms",
-        "message.timestamp.before.max.ms", "min.cleanable.dirty.ratio", "min.compaction.lag.ms", "preallocate",
-        "remote.log.copy.disable", "remote.log.delete.on.disable", "remote.storage.enable", "retention.bytes",
-        "retention.ms", "segment.bytes", "segment.index.bytes", "segment.jitter.ms", "segment.ms",
-    }
-)  # fmt: skip
+# The settings of brokers whose numbers have 64 bits, by how their names end; others have 32.
+_LONG_ENDINGS = (".ms", ".us", ".retention.bytes", ".memory.bytes")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,15 +50,12 @@ class _Config:
 
 def _parse(name: str, default: int | str | bool, text: str) -> int | str | bool:
     if isinstance(default, bool):
-        if text.lower() not in ("true", "false"):
-            raise ConfigError(f"Invalid value {text!r} for configuration {name}: expected true or false")
-        return text.lower() == "true"
-    if isinstance(default, int):
-        try:
-            return int(text)
-        except ValueError:
-            raise ConfigError(f"Invalid value {text!r} for configuration {name}: not a number") from None
-    return text
+        config_type = Type.BOOLEAN
+    elif isinstance(default, int):
+        config_type = Type.LONG if name.endswith(_LONG_ENDINGS) else Type.INT
+    else:
+        config_type = Type.STRING
+    return cast(int | str | bool, parse_type(name, text, config_type))
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +78,22 @@ class TopicConfig(_Config):
 
     @classmethod
     def of(cls, values: Mapping[str, str | None], defaults: TopicConfig) -> TopicConfig:
-        """The configuration of a new topic; settings that are only stored are left aside."""
-        return defaults.with_text({k: v for k, v in values.items() if k not in STORED_ONLY_TOPIC_CONFIGS})
+        """The configuration of a new topic; raises ConfigError for any setting that Kafka would refuse."""
+        parsed = log_config.validate(values)
+        known = {field.name: field.name.replace("_", ".") for field in fields(cls)}
+        chosen = {name: parsed[kafka_name] for name, kafka_name in known.items() if kafka_name in parsed}
+        # What is a LIST in Kafka is kept as its text.
+        texts = {name: to_text(value) for name, value in chosen.items() if isinstance(value, tuple)}
+        return replace(defaults, **(chosen | texts))  # type: ignore[arg-type]
+
+    def set_by_brokers(self) -> dict[str, str]:
+        """By Kafka's names, what the brokers' settings made different from Kafka's defaults."""
+        return {
+            name: to_text(value)
+            for field in fields(self)
+            if (value := getattr(self, field.name)) != field.default
+            and (name := field.name.replace("_", ".")) in log_config.TOPIC_CONFIGS
+        }
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,12 +19,20 @@ from uuid import UUID
 from fakebroker.apis.context import NewTopic
 from fakebroker.core.broker_registry import BrokerRegistry
 from fakebroker.core.clock import Now
-from fakebroker.core.config import ClusterConfig
+from fakebroker.core.config import ClusterConfig, TopicConfig
 from fakebroker.core.elections import elect_any_leader
 from fakebroker.core.follower_set import FollowerSet
+from fakebroker.core.log_config import effective_configs
 from fakebroker.core.partition import NO_LEADER, Partition
 from fakebroker.core.replica_manager import ReplicaManager
-from fakebroker.core.topics import Topic, check_placement_is_alive, place_replicas, topic_config, validate_name
+from fakebroker.core.topics import (
+    Topic,
+    check_placement_is_alive,
+    new_name_error,
+    place_replicas,
+    validate_total_number_of_partitions,
+)
+from fakebroker.protocol import topic_name
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
 from fakebroker.protocol.topic_partition import TopicPartition
@@ -44,6 +52,7 @@ class Controller:
         self.brokers = BrokerRegistry(broker_ids)
         self.topics: dict[str, Topic] = {}
         self.topics_by_id: dict[UUID, Topic] = {}
+        self._names_by_unified_name: dict[str, str] = {}
         self.followers: FollowerSet  # set by the cluster: it needs the partitions' leaders
         self._broker_ids = broker_ids
         self.config = config
@@ -62,22 +71,38 @@ class Controller:
         for topic in self.topics.values():
             yield from topic.partitions
 
-    def create_topic(self, new: NewTopic, now: Now, validate_only: bool = False) -> Topic:
-        """Make a topic; raises KafkaError with the code that CreateTopics answers."""
-        validate_name(new.name)
-        if new.name in self.topics:
-            raise KafkaError(ErrorCode.topic_already_exists, f"Topic '{new.name}' already exists.")
+    def create_topics(
+        self, topics: Sequence[NewTopic], now: Now, validate_only: bool = False
+    ) -> list[Topic | KafkaError]:
+        """Make topics: what became of each, in order. Raises KafkaError if the request as a whole is refused.
+
+        All names are held against the topics that were there before, so names of one request cannot collide.
+        """
+        validate_total_number_of_partitions(topics, self.config.num_partitions)
+        errors = [new_name_error(new.name, self.topics, self._names_by_unified_name) for new in topics]
+        results: list[Topic | KafkaError] = []
+        for new, error in zip(topics, errors, strict=True):
+            try:
+                results.append(error or self._create_topic(new, now, validate_only))
+            except KafkaError as failure:
+                results.append(failure)
+        return results
+
+    def _create_topic(self, new: NewTopic, now: Now, validate_only: bool) -> Topic:
+        defaults = self.config.topic_defaults()
+        config = TopicConfig.of(new.configs, defaults)
         placement = place_replicas(new, self._broker_ids, self.config)
         check_placement_is_alive(new, placement, self.brokers)
-        config = topic_config(new, self.config)
         lag_max_ms = self.config.replica_lag_time_max_ms
         partitions = [
             Partition(TopicPartition(new.name, index), broker_ids, config, lag_max_ms, now.mono_ms, self.brokers)
             for index, broker_ids in enumerate(placement)
         ]
         topic_id = UUID(int=self._random.getrandbits(128), version=4)
-        topic = Topic(new.name, topic_id, partitions, new.configs)
+        own = {name: text for name, text in new.configs.items() if text is not None}
+        topic = Topic(new.name, topic_id, partitions, effective_configs(own, defaults.set_by_brokers()))
         if not validate_only:
+            self._names_by_unified_name[topic_name.unify_collision_chars(new.name)] = new.name
             self.topics[new.name] = self.topics_by_id[topic_id] = topic
             for partition in partitions:
                 self.followers.add(partition)
@@ -89,6 +114,7 @@ class Controller:
         if topic is None:
             raise KafkaError(ErrorCode.unknown_topic_or_partition, "This server does not host this topic-partition.")
         del self.topics_by_id[topic.topic_id]
+        self._names_by_unified_name.pop(topic_name.unify_collision_chars(name), None)
         for partition in topic.partitions:
             self.followers.remove(partition)
         for partition in topic.partitions:

@@ -159,8 +159,10 @@ class _Context(RequestContext):
         assert not self.answered, f"request {self.correlation_id} of {self.connection.peer} is answered twice"
         self.answered = True
 
-    def create_topic(self, topic: NewTopic, validate_only: bool = False) -> TopicView:
-        return self.cluster.create_topic(topic, self._now, validate_only)
+    def create_topics(
+        self, topics: Sequence[NewTopic], validate_only: bool = False
+    ) -> Sequence[TopicView | KafkaError]:
+        return self.cluster.create_topics(topics, self._now, validate_only)
 
     def new_producer_id(self) -> int:
         return self.cluster.new_producer_id(self.broker_id)

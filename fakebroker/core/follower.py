@@ -88,6 +88,10 @@ class Follower:
         self._line_bytes = 0  # sent since then
 
     @property
+    def leads(self) -> bool:
+        return self.partition.leader_id == self.broker_id
+
+    @property
     def is_following(self) -> bool:
         """Somebody leads, somebody else than this replica, and its broker is alive."""
         leader_id = self.partition.leader_id

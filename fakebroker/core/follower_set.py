@@ -109,15 +109,15 @@ class FollowerSet:
 
     def _check(self, selection: Selection) -> None:
         if selection != EVERYBODY and not any(
-            selection.has(follower)
+            selection.has(follower) and not follower.leads
             for followers in self._followers.values()
-            if len(followers) > 1
             for follower in followers
         ):
             raise KafkaError(
                 ErrorCode.unknown_topic_or_partition,
                 f"No follower has topic={selection.topic!r}, partition={selection.partition!r}, "
-                f"broker={selection.broker_id!r}: there is no such replica, or it is the only one of its partition.",
+                f"broker={selection.broker_id!r}: "
+                "there is no such partition, or it has one replica, or that broker leads it.",
             )
 
     def _apply(self, behaviour: Behaviour | None, selection: Selection, now: Now) -> None:

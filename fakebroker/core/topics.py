@@ -1,76 +1,89 @@
-"""Topics: their names, their making, and where their replicas lie.
+"""Topics: their making, and where their replicas lie.
 
-Source   metadata/.../controller/ReplicationControlManager.java createTopic; clients/.../internals/Topic.java validate.
+Source   metadata/.../controller/ReplicationControlManager.java createTopics, createTopic, validateNewTopicNames,
+         validateManualPartitionAssignment; core/.../server/ControllerApis.scala createTopics @ 4.0.
 Differs  Replicas are laid out by rule instead of at random, so that a test can say who leads: partition p has its
          leader on broker p mod N, its followers on the next ones.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from uuid import UUID
 
-from fakebroker.apis.context import NewTopic
+from fakebroker.apis.context import ConfigEntry, NewTopic
 from fakebroker.core.broker_registry import BrokerRegistry
-from fakebroker.core.config import ClusterConfig, TopicConfig
+from fakebroker.core.config import ClusterConfig
 from fakebroker.core.partition import Partition
+from fakebroker.protocol import topic_name
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
 
-MAX_PARTITIONS = 10_000  # KRaft's limit for the partitions of one CreateTopics request
-
-_LEGAL_NAME = re.compile(r"[a-zA-Z0-9._-]{1,249}")
+MAX_PARTITIONS_PER_BATCH = 10_000  # of all topics of one request
 
 
 class Topic:
-    """A topic: `partitions[i]` is partition i; `configs` are its settings as they were given."""
+    """A topic: `partitions[i]` is partition i."""
 
-    __slots__ = ("configs", "name", "partitions", "topic_id")
+    __slots__ = ("effective_configs", "name", "partitions", "topic_id")
 
     def __init__(
-        self, name: str, topic_id: UUID, partitions: Sequence[Partition], configs: Mapping[str, str | None]
+        self,
+        name: str,
+        topic_id: UUID,
+        partitions: Sequence[Partition],
+        effective_configs: Sequence[ConfigEntry],
     ) -> None:
         self.name = name
         self.topic_id = topic_id
         self.partitions = partitions
-        self.configs = dict(configs)
+        self.effective_configs = effective_configs
 
 
-def validate_name(name: str) -> None:
-    """Raise INVALID_TOPIC_EXCEPTION, in Kafka's words, unless the name is legal."""
-    problem = None
-    if not name:
-        problem = "the empty string is not allowed"
-    elif name in (".", ".."):
-        problem = "'.' or '..' is not allowed"
-    elif len(name) > 249:
-        problem = f"the length of '{name}' is longer than the max allowed length 249"
-    elif not _LEGAL_NAME.fullmatch(name):
-        problem = f"'{name}' contains one or more characters other than ASCII alphanumerics, '.', '_' and '-'"
-    if problem is not None:
-        raise KafkaError(ErrorCode.invalid_topic_exception, f"Topic name is invalid: {problem}")
+def new_name_error(name: str, topics: Collection[str], by_unified_name: Mapping[str, str]) -> KafkaError | None:
+    """What is wrong with the name of a new topic. `by_unified_name` finds the topic whose name would collide."""
+    if name == topic_name.CLUSTER_METADATA_TOPIC_NAME:
+        return KafkaError(ErrorCode.invalid_request, f"Creation of internal topic {name} is prohibited.")
+    if name in topics:
+        return KafkaError(ErrorCode.topic_already_exists, f"Topic '{name}' already exists.")
+    if topic_name.has_collision_chars(name):
+        colliding = by_unified_name.get(topic_name.unify_collision_chars(name))
+        if colliding in topics:
+            return KafkaError(
+                ErrorCode.invalid_topic_exception, f"Topic '{name}' collides with existing topic: {colliding}"
+            )
+    try:
+        topic_name.validate(name)
+    except KafkaError as error:
+        return error
+    return None
+
+
+def validate_total_number_of_partitions(topics: Sequence[NewTopic], default: int) -> None:
+    """Raise POLICY_VIOLATION if one request asks for too many partitions, whether it could have them or not."""
+    total = 0
+    for topic in topics:
+        if topic.name != topic_name.CLUSTER_METADATA_TOPIC_NAME:
+            count = default if topic.num_partitions == -1 else max(topic.num_partitions, 0)
+            total += len(topic.assignments) or count
+    if total > MAX_PARTITIONS_PER_BATCH:
+        raise KafkaError(ErrorCode.policy_violation, "Excessively large number of partitions per request.")
 
 
 def place_replicas(topic: NewTopic, broker_ids: Sequence[int], config: ClusterConfig) -> list[tuple[int, ...]]:
     """The broker ids of each partition, the preferred leader first; raises KafkaError with CreateTopics' errors."""
     if topic.assignments:
         return _checked_assignments(topic, broker_ids)
-    partitions = config.num_partitions if topic.num_partitions == -1 else topic.num_partitions
-    factor = topic.replication_factor
-    factor = config.replication_factor(len(broker_ids)) if factor == -1 else factor
-    if partitions < 1:
-        raise KafkaError(ErrorCode.invalid_partitions, "Number of partitions was set to an invalid non-positive value.")
-    if partitions > MAX_PARTITIONS:
-        raise KafkaError(
-            ErrorCode.policy_violation,
-            f"Excessively large number of partitions per request: {partitions}, at most {MAX_PARTITIONS}.",
-        )
-    if factor < 1:
+    if topic.replication_factor < -1 or topic.replication_factor == 0:
         raise KafkaError(
             ErrorCode.invalid_replication_factor,
             "Replication factor must be larger than 0, or -1 to use the default value.",
         )
+    if topic.num_partitions < -1 or topic.num_partitions == 0:
+        raise KafkaError(ErrorCode.invalid_partitions, "Number of partitions was set to an invalid non-positive value.")
+    partitions = config.num_partitions if topic.num_partitions == -1 else topic.num_partitions
+    factor = topic.replication_factor
+    factor = config.replication_factor(len(broker_ids)) if factor == -1 else factor
     if factor > len(broker_ids):
         raise KafkaError(
             ErrorCode.invalid_replication_factor,
@@ -100,31 +113,51 @@ def check_placement_is_alive(topic: NewTopic, placement: Sequence[Sequence[int]]
 
 
 def _checked_assignments(topic: NewTopic, broker_ids: Sequence[int]) -> list[tuple[int, ...]]:
-    if topic.num_partitions != -1 or topic.replication_factor != -1:
+    if topic.replication_factor != -1:
         raise KafkaError(
             ErrorCode.invalid_request,
-            "Partition count and replication factor must be -1 when a manual partition assignment is given.",
+            "A manual partition assignment was specified, but replication factor was not set to -1.",
         )
-    if sorted(topic.assignments) != list(range(len(topic.assignments))):
+    if topic.num_partitions != -1:
         raise KafkaError(
-            ErrorCode.invalid_replica_assignment, "partitions should be a consecutive 0-based integer sequence"
+            ErrorCode.invalid_request,
+            "A manual partition assignment was specified, but numPartitions was not set to -1.",
         )
-    placed = [tuple(topic.assignments[index]) for index in range(len(topic.assignments))]
-    for index, replicas in enumerate(placed):
-        if not replicas or len(set(replicas)) != len(replicas) or len(replicas) != len(placed[0]):
-            raise KafkaError(
-                ErrorCode.invalid_replica_assignment,
-                f"The manual assignment of partition {index} is empty, names a broker twice, or differs in length.",
-            )
-        unknown = set(replicas) - set(broker_ids)
-        if unknown:
-            raise KafkaError(
-                ErrorCode.invalid_replica_assignment,
-                f"The manual partition assignment includes broker {min(unknown)}, but no such broker is registered.",
-            )
-    return placed
+    placed: dict[int, tuple[int, ...]] = {}
+    factor = None
+    for index, replicas in topic.assignments:
+        if index in placed:
+            raise _invalid_assignment(f"Found multiple manual partition assignments for partition {index}")
+        _validate_manual_partition_assignment(replicas, broker_ids, factor)
+        factor = len(replicas)
+        placed[index] = tuple(replicas)
+    if sorted(placed) != list(range(len(placed))):
+        raise _invalid_assignment("partitions should be a consecutive 0-based integer sequence")
+    return [placed[index] for index in range(len(placed))]
 
 
-def topic_config(topic: NewTopic, config: ClusterConfig) -> TopicConfig:
-    """The settings of a new topic; raises INVALID_CONFIG."""
-    return TopicConfig.of(topic.configs, config.topic_defaults())
+def _validate_manual_partition_assignment(
+    replicas: Sequence[int], broker_ids: Sequence[int], factor: int | None
+) -> None:
+    if not replicas:
+        raise _invalid_assignment("The manual partition assignment includes an empty replica list.")
+    previous = None
+    for broker_id in sorted(replicas):
+        if broker_id not in broker_ids:
+            raise _invalid_assignment(
+                f"The manual partition assignment includes broker {broker_id}, but no such broker is registered."
+            )
+        if broker_id == previous:
+            raise _invalid_assignment(
+                f"The manual partition assignment includes the broker {broker_id} more than once."
+            )
+        previous = broker_id
+    if factor is not None and len(replicas) != factor:
+        raise _invalid_assignment(
+            f"The manual partition assignment includes a partition with {len(replicas)} replica(s), but this is not "
+            f"consistent with previous partitions, which have {factor} replica(s)."
+        )
+
+
+def _invalid_assignment(message: str) -> KafkaError:
+    return KafkaError(ErrorCode.invalid_replica_assignment, message)

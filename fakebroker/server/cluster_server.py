@@ -20,6 +20,7 @@ from fakebroker.server.timer_driver import TimerDriver
 
 log = logging.getLogger("fakebroker")
 
+_TURNS_TO_OPEN = 3  # of the loop, from accepting a connection to connection_made(): asyncio takes 2, uvloop 1
 _BACKLOG = 1024  # Kafka's 50 (socket.listen.backlog.size) drops connects when a load starts all of its connections
 
 
@@ -34,6 +35,7 @@ class ClusterServer:
         self._host = ""
         self._reserved: dict[int, socket.socket] = {}  # ports of stopped brokers
         self._protocols: dict[Connection, KafkaConnection] = {}
+        self._stopped = False
 
     async def start(self, host: str, port: int, advertised_host: str) -> None:
         """Listen for broker i on `port + i - 1`, or on free ports if `port` is 0. Raises OSError if a port is taken;
@@ -61,6 +63,7 @@ class ClusterServer:
 
     async def stop(self) -> None:
         """Close the listeners and every connection. What was parked is not answered, as when a broker stops."""
+        self._stopped = True
         self._timer.stop()
         for listener in self._listeners.values():
             listener.close()
@@ -68,6 +71,8 @@ class ClusterServer:
             reserved.close()
         for protocol in list(self._protocols.values()):
             protocol.transport.abort()
+        for _ in range(_TURNS_TO_OPEN):  # what was accepted just now is still to come, and `opened` aborts it
+            await asyncio.sleep(0)
         for listener in self._listeners.values():
             await listener.wait_closed()
         while self._protocols:  # abort() reports connection_lost in the next turns of the loop
@@ -78,20 +83,23 @@ class ClusterServer:
     async def stop_broker(self, broker_id: int) -> None:
         """Close the broker's listener and connections. Its port is kept, so that nobody takes it meanwhile."""
         self.cluster.stop_broker(broker_id, stamp())
+        self.settle()
         listener = self._listeners.pop(broker_id, None)
         if listener is None:
             return
         listener.close()
-        self.settle()
-        leaving = [connection for connection in self._protocols if connection.broker_id == broker_id]
-        for connection in leaving:
-            transport = self._protocols[connection].transport
-            if transport.get_write_buffer_size():
-                transport.abort()  # a peer that does not read would keep it open
+        for protocol in self._of_broker(broker_id):
+            if protocol.transport.get_write_buffer_size():
+                protocol.transport.abort()  # a peer that does not read would keep it open
+        for _ in range(_TURNS_TO_OPEN):
+            await asyncio.sleep(0)
         await listener.wait_closed()
-        while any(connection in self._protocols for connection in leaving):
+        while self._of_broker(broker_id):
             await asyncio.sleep(0)
         self._reserved[broker_id] = _reserve(self._host, self.cluster.nodes[broker_id].advertised_port)
+
+    def _of_broker(self, broker_id: int) -> list[KafkaConnection]:
+        return [protocol for connection, protocol in self._protocols.items() if connection.broker_id == broker_id]
 
     async def start_broker(self, broker_id: int) -> None:
         """Listen again, on the same port. Raises OSError if somebody has taken it; the broker stays stopped then."""
@@ -110,6 +118,8 @@ class ClusterServer:
     def opened(self, protocol: KafkaConnection, broker_id: int, peer: str) -> Connection:
         connection = self.cluster.open_connection(broker_id, peer)
         self._protocols[connection] = protocol
+        if self._stopped or not self.cluster.is_running(broker_id):
+            protocol.transport.abort()
         return connection
 
     def received(self, connection: Connection, data: bytes) -> None:

@@ -202,7 +202,11 @@ class FakeCluster:
         self._thread = self._loop = None
 
     def _run(self, started: Future[None]) -> None:
-        self._loop = loop = new_event_loop()
+        try:
+            self._loop = loop = new_event_loop()
+        except BaseException as error:
+            started.set_exception(error)
+            return
         try:
             try:
                 loop.run_until_complete(self._cluster.start())

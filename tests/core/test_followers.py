@@ -160,7 +160,9 @@ def test_a_script_outlives_its_topic() -> None:
     assert answers(client) == [(200, NONE, 0)]
 
 
-@pytest.mark.parametrize("selection", [{"topic": "u"}, {"partition": 7}, {"broker": 9}, {"topic": "alone"}])
+@pytest.mark.parametrize(
+    "selection", [{"topic": "u"}, {"partition": 7}, {"broker": 9}, {"topic": "alone"}, {"topic": "t", "broker": 1}]
+)
 def test_a_change_that_concerns_nobody_is_a_slip(selection: dict[str, object]) -> None:
     simulation = Simulation()
     simulation.topic()
@@ -171,8 +173,9 @@ def test_a_change_that_concerns_nobody_is_a_slip(selection: dict[str, object]) -
 
 def test_a_replica_that_leads_takes_its_behaviour_up_when_it_follows() -> None:
     simulation = Simulation()
-    simulation.topic(min_insync_replicas=3)
-    simulation.followers("lagging:80", broker=1)
+    simulation.topic()
+    simulation.followers("lagging:80", "t")
+    simulation.followers("instant", broker=3)
     simulation.move_leader(2)
     client = simulation.connect(2)
     client.send(produce("t", timeout_ms=500))

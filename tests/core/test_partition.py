@@ -73,6 +73,15 @@ def test_a_follower_behind_for_longer_than_the_lag_leaves_the_isr_and_frees_the_
     assert p.high_watermark == 1
 
 
+def test_the_watermark_waits_for_the_isr_until_it_is_shrunk_however_long_ago_its_time_was_up() -> None:
+    p = partition()
+    append(p, now_ms=1_000)
+    append(p, now_ms=1_001 + 2 * LAG_MAX_MS)
+    assert p.high_watermark == 0
+    assert p.maybe_shrink_isr(1_002 + 2 * LAG_MAX_MS)
+    assert p.high_watermark == 2
+
+
 def test_a_follower_that_has_everything_never_leaves_the_isr() -> None:
     p = partition()
     assert not p.maybe_shrink_isr(10**9)

@@ -10,6 +10,7 @@ from support.simulation import SimulatedClient, Simulation
 
 from fakebroker.core.connection import State
 from fakebroker.protocol.messages import decode_response
+from fakebroker.protocol.topic_partition import TopicPartition
 
 NONE, UNKNOWN_TOPIC, NOT_LEADER, TIMED_OUT, NOT_ENOUGH = 0, 3, 6, 7, 19
 
@@ -247,3 +248,26 @@ def test_many_requests_that_expire_together_are_all_answered() -> None:
     assert {answers(client)[0][0] for client in clients} == {250}
     assert offsets == set(range(300))
     assert simulation.cluster.nodes[1].replica_manager.produce_purgatory.num_delayed() == 0
+
+
+def test_a_blocked_peer_whose_request_expires_has_its_next_one_left_alone() -> None:
+    simulation = frozen()
+    client = simulation.connect()
+    client.send(produce("t", timeout_ms=100, correlation_id=1), produce("t", acks=1, correlation_id=2))
+    simulation.cluster.set_write_blocked(client.connection, True, simulation.now)
+    simulation.advance(100)
+    assert [correlation_id for _, correlation_id, _ in answers(client)] == [1]
+    simulation.cluster.set_write_blocked(client.connection, False, simulation.now)
+    simulation.settle()
+    assert [correlation_id for _, correlation_id, _ in answers(client)] == [1, 2]
+
+
+def test_an_expiry_is_counted_for_the_partitions_that_still_waited() -> None:
+    simulation = Simulation()
+    simulation.topic(partitions=4)
+    simulation.followers("frozen", "t", 3)
+    client = simulation.connect()
+    client.send(produce("t", partitions={0: batch(), 3: batch()}, timeout_ms=50))
+    simulation.advance(50)
+    assert answers(client) == [(50, 1, {0: (NONE, 0), 3: (TIMED_OUT, 0)})]
+    assert simulation.cluster.nodes[1].replica_manager.produce_expirations == {TopicPartition("t", 3): 1}

@@ -80,6 +80,7 @@ def test_a_report_of_a_good_run(spark: SparkSession, tmp_path: Path) -> None:
     assert "About &lt;this&gt; &amp; that." in html
     assert "4711" in html
     assert html.count("<svg") == 4  # histogram, quantiles, timeouts, one run over time
+    assert "Requests that are not confirmed" not in html
     assert "currentColor" in html
     assert plots.INK not in html
 
@@ -103,6 +104,7 @@ def test_a_report_of_a_bad_run_says_so_and_stands_alone(spark: SparkSession, tmp
     assert "Not every request got what it should" in html
     assert "41 of 43 requests confirmed, 1 answered early" in html
     assert "early: 1" in html
+    assert html.count('<td class="bad">early</td>') == 1
     assert "41 results for 42 requests" in html
     assert "silent (acks=0; by time of sending)" in html
     links = set(re.findall(r"(?:src|href)=\"([^\"]*)\"", html))

@@ -192,6 +192,19 @@ def test_clear_leaves_the_timer_in_use() -> None:
     assert log == [6]
 
 
+def test_close_calls_no_method_of_a_task() -> None:
+    class Stubborn(TimerTask):
+        def cancel(self) -> bool:
+            raise AssertionError("the timer is not to call this")
+
+    timer = SystemTimer(0)
+    tasks = [Stubborn(delay_ms) for delay_ms in (0, 5)]
+    for task in tasks:
+        timer.add(task, 0)
+    timer.close()
+    assert [task.is_pending for task in tasks] == [False, False]
+
+
 def test_a_task_may_change_timers() -> None:
     one, two, log = SystemTimer(0), SystemTimer(0), []
     task = Recording(5, "task", log)

@@ -1,0 +1,153 @@
+"""Typed settings: how a text becomes a value, what is checked of it, and in which words it is refused.
+
+Theory   A text is read as Java reads it, not as Python does: no underscores between digits, 32 or 64 bits and no more,
+         "1e3" and "0x1p3" for doubles. Blanks around a value do not count (String.trim: all up to U+0020).
+Source   clients/.../common/config/ConfigDef.java parseType, Range, ValidString, ValidList; ConfigException.java @ 4.0.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection
+from decimal import Decimal
+from enum import Enum
+from typing import NamedTuple
+
+from fakebroker.core.errors import ConfigError
+
+Value = bool | int | float | str | tuple[str, ...]
+Validator = Callable[[str, Value], None]
+
+_TRIMMED = "".join(map(chr, range(0x21)))
+_INTEGER = re.compile(r"[+-]?\d+")
+_DECIMAL = re.compile(r"[+-]?(?:Infinity|NaN|(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?[fFdD]?)")
+_HEXADECIMAL = re.compile(r"[+-]?0[xX](?:[0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)[pP][+-]?[0-9]+[fFdD]?")
+_COMMA_WITH_WHITESPACE = re.compile(r"[ \t\n\x0b\f\r]*,[ \t\n\x0b\f\r]*")
+
+
+class Type(Enum):
+    """The types that settings of brokers and topics have; a LIST is separated by commas."""
+
+    BOOLEAN = "BOOLEAN"
+    STRING = "STRING"
+    INT = "INT"
+    LONG = "LONG"
+    DOUBLE = "DOUBLE"
+    LIST = "LIST"
+
+
+_BITS = {Type.INT: 31, Type.LONG: 63}
+
+
+class ConfigKey(NamedTuple):
+    """One setting: its type, what it is without being set, and what is checked of it."""
+
+    name: str
+    type: Type
+    default: Value
+    validator: Validator | None = None
+
+    def parse(self, text: str) -> Value:
+        """The value that the text says; raises ConfigError if it says none, or none that is allowed."""
+        value = parse_type(self.name, text, self.type)
+        if self.validator is not None:
+            self.validator(self.name, value)
+        return value
+
+
+def invalid(name: str, value: object, message: str) -> ConfigError:
+    """Kafka's ConfigException of a value."""
+    return ConfigError(f"Invalid value {value} for configuration {name}: {message}")
+
+
+def parse_type(name: str, text: str, config_type: Type) -> Value:
+    """Read a text as Java does; raises ConfigError."""
+    trimmed = text.strip(_TRIMMED)
+    match config_type:
+        case Type.BOOLEAN:
+            if trimmed.lower() not in ("true", "false"):
+                raise invalid(name, text, "Expected value to be either true or false")
+            return trimmed.lower() == "true"
+        case Type.STRING:
+            return trimmed
+        case Type.LIST:
+            return tuple(_COMMA_WITH_WHITESPACE.split(trimmed)) if trimmed else ()
+    number = _parse_double(trimmed) if config_type is Type.DOUBLE else _parse_integer(trimmed, _BITS[config_type])
+    if number is None:
+        raise invalid(name, text, f"Not a number of type {config_type.value}")
+    return number
+
+
+def _parse_integer(text: str, bits: int) -> int | None:
+    # Python refuses to read more than 4300 digits; only zeros in front could make so many of them a number.
+    if not _INTEGER.fullmatch(text) or len(text) > 4000:
+        return None
+    value = int(text)
+    return value if -(1 << bits) <= value < 1 << bits else None
+
+
+def _parse_double(text: str) -> float | None:
+    if _DECIMAL.fullmatch(text):
+        return float(text.rstrip("fFdD"))
+    if _HEXADECIMAL.fullmatch(text):
+        try:
+            return float.fromhex(text.rstrip("fFdD"))
+        except OverflowError:
+            return float("-inf" if text.startswith("-") else "inf")
+    return None
+
+
+def to_text(value: Value) -> str:
+    """A value as Kafka shows it (ConfigDef.convertToString)."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, tuple):
+        return ",".join(value)
+    return _double_to_text(value) if isinstance(value, float) else str(value)
+
+
+def _double_to_text(value: float) -> str:
+    """Java's Double.toString."""
+    if value != value:
+        return "NaN"
+    if value in (float("inf"), float("-inf")):
+        return "Infinity" if value > 0 else "-Infinity"
+    if value == 0 or 1e-3 <= abs(value) < 1e7:
+        return repr(value)
+    mantissa, exponent = f"{Decimal(repr(value)).normalize():E}".split("E")
+    return f"{mantissa}{'' if '.' in mantissa else '.0'}E{int(exponent)}"
+
+
+def at_least(minimum: int) -> Validator:
+    return _in_range(minimum, None)
+
+
+def between(minimum: int, maximum: int) -> Validator:
+    return _in_range(minimum, maximum)
+
+
+def _in_range(minimum: int, maximum: int | None) -> Validator:
+    def ensure_valid(name: str, value: Value) -> None:
+        assert isinstance(value, int | float)
+        if value < minimum:
+            raise invalid(name, to_text(value), f"Value must be at least {minimum}")
+        if maximum is not None and value > maximum:
+            raise invalid(name, to_text(value), f"Value must be no more than {maximum}")
+
+    return ensure_valid
+
+
+def one_of(*choices: str) -> Validator:
+    """ValidString.in for a STRING; ValidList.in, which looks at each element, for a LIST."""
+
+    def ensure_valid(name: str, value: Value) -> None:
+        for item in value if isinstance(value, tuple) else (value,):
+            if item not in choices:
+                raise invalid(name, item, f"String must be one of: {', '.join(choices)}")
+
+    return ensure_valid
+
+
+def by_name(keys: Collection[ConfigKey]) -> dict[str, ConfigKey]:
+    """The definitions in their order, which is the order in which values are checked."""
+    return {key.name: key for key in keys}

@@ -1,0 +1,55 @@
+"""What a topic may be called, and which names are Kafka's own.
+
+Source   clients/.../common/internals/Topic.java @ 4.0.
+"""
+
+from __future__ import annotations
+
+import re
+
+from fakebroker.protocol.error_code import ErrorCode
+from fakebroker.protocol.errors import KafkaError
+
+CLUSTER_METADATA_TOPIC_NAME = "__cluster_metadata"
+
+_INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
+_MAX_NAME_LENGTH = 249
+_LEGAL_CHARS = re.compile(r"[a-zA-Z0-9._-]+")
+
+
+def validate(name: str) -> None:
+    """Raise INVALID_TOPIC_EXCEPTION, in Kafka's words, unless the name is legal."""
+    problem = _detect_invalid_topic(name)
+    if problem is not None:
+        raise KafkaError(ErrorCode.invalid_topic_exception, f"Topic name is invalid: {problem}")
+
+
+def is_valid(name: str) -> bool:
+    return _detect_invalid_topic(name) is None
+
+
+def is_internal(name: str) -> bool:
+    """Whether Kafka keeps its own state there. `__cluster_metadata` is none of them."""
+    return name in _INTERNAL_TOPICS
+
+
+def has_collision_chars(name: str) -> bool:
+    """Whether another name could have the same metrics: there, a dot is an underscore."""
+    return "_" in name or "." in name
+
+
+def unify_collision_chars(name: str) -> str:
+    """The same for all names that collide."""
+    return name.replace(".", "_")
+
+
+def _detect_invalid_topic(name: str) -> str | None:
+    if not name:
+        return "the empty string is not allowed"
+    if name in (".", ".."):
+        return f"'{name}' is not allowed"
+    if len(name) > _MAX_NAME_LENGTH:
+        return f"the length of '{name}' is longer than the max allowed length {_MAX_NAME_LENGTH}"
+    if not _LEGAL_CHARS.fullmatch(name):
+        return f"'{name}' contains one or more characters other than ASCII alphanumerics, '.', '_' and '-'"
+    return None

@@ -1,0 +1,23 @@
+"""`fakebroker-load` and `python -m load`: says in one sentence what is missing, if something is."""
+
+from __future__ import annotations
+
+import sys
+
+
+def main() -> None:
+    """Entry point of the console script."""
+    try:
+        from load.cli import main as run
+    except ImportError as error:
+        if error.name is None or error.name.split(".")[0] in ("load", "fakebroker"):
+            raise
+        print(
+            f"fakebroker-load: {error.name} is not installed; pip install 'fakebroker[load]' brings it", file=sys.stderr
+        )
+        sys.exit(2)
+    run()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,412 @@
+"""Fetch, every version, as a consumer meets it (apis/fetch.py)."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any, NamedTuple
+from uuid import UUID
+
+import pytest
+from support.asking import served_versions
+from support.requests import FETCH, Produced, batch, produce, request
+from support.simulation import SimulatedClient, Simulation
+
+from fakebroker.protocol.messages import decode_response
+from fakebroker.protocol.record_batch import read_batch_header
+
+VERSIONS = served_versions(FETCH)
+BY_NAME = [version for version in VERSIONS if version < 13]
+BY_ID = served_versions(FETCH, 13)
+
+OFFSET_OUT_OF_RANGE, UNKNOWN_TOPIC_OR_PARTITION, NOT_LEADER = 1, 3, 6
+FETCH_SESSION_ID_NOT_FOUND, UNKNOWN_TOPIC_ID = 70, 100
+
+BATCH = batch(b"a", b"b")
+BATCH_BYTES = len(BATCH)
+
+
+class Read(NamedTuple):
+    """What a partition answered: its error, watermark, and (first, last) offset of each batch."""
+
+    error: int
+    high_watermark: int
+    batches: list[tuple[int, int]]
+
+
+NOTHING = Read(0, 0, [])
+
+
+def wanted(partition: int = 0, offset: int = 0, max_bytes: int = 1 << 20) -> dict[str, Any]:
+    return {
+        "partition": partition,
+        "current_leader_epoch": -1,
+        "fetch_offset": offset,
+        "last_fetched_epoch": -1,
+        "log_start_offset": -1,
+        "partition_max_bytes": max_bytes,
+    }
+
+
+class Consumer:
+    """Fetches on a connection of its own, in one version, by name or by id as the version has it."""
+
+    def __init__(self, simulation: Simulation, version: int, broker_id: int = 1) -> None:
+        self._simulation = simulation
+        self.version = version
+        self.client: SimulatedClient = simulation.connect(broker_id)
+
+    def send(self, *partitions: dict[str, Any], topic: str | UUID = "t", **values: Any) -> None:
+        known = None if isinstance(topic, UUID) else self._simulation.cluster.topic(topic)
+        topic_id = topic if isinstance(topic, UUID) else known.topic_id if known else UUID(int=7)
+        asked = {
+            "replica_id": -1,
+            "max_wait": timedelta(0),
+            "min_bytes": 1,
+            "max_bytes": 1 << 20,
+            "isolation_level": 0,
+            "session_id": 0,
+            "session_epoch": -1,
+            "topics": [{"topic": str(topic), "topic_id": topic_id, "partitions": partitions or [wanted()]}],
+            "forgotten_topics_data": [],
+            "rack_id": "",
+        }
+        self.client.send(request(FETCH, self.version, asked | values))
+
+    @property
+    def answers(self) -> list[tuple[int, Any]]:
+        """(milliseconds since the start, message)."""
+        assert self.client.closed is None
+        return [(at_ms, decode_response(FETCH, self.version, frame)[1]) for at_ms, frame in self.client.answers]
+
+    def ask(self, *partitions: dict[str, Any], **values: Any) -> Any:
+        before = len(self.answers)
+        self.send(*partitions, **values)
+        ((_, answer),) = self.answers[before:]
+        return answer
+
+    def read(self, *partitions: dict[str, Any], **values: Any) -> list[Read]:
+        return [read_of(p) for topic in self.ask(*partitions, **values).responses for p in topic.partitions]
+
+
+def read_of(partition: Any) -> Read:
+    batches = []
+    records = partition.records or b""
+    while records:
+        header = read_batch_header(records)
+        batches.append((header.base_offset, header.last_offset))
+        records = records[header.size_in_bytes :]
+    return Read(int(partition.error_code), partition.high_watermark, batches)
+
+
+def waits_ms(ms: int) -> dict[str, Any]:
+    return {"max_wait": timedelta(milliseconds=ms)}
+
+
+@pytest.fixture
+def simulation() -> Simulation:
+    """Topic t; partition 0 is led by broker 1, partition 1 by broker 2."""
+    running = Simulation()
+    running.topic("t", partitions=2)
+    return running
+
+
+def append(simulation: Simulation, times: int = 1, topic: str = "t", acks: int = 1, timeout_ms: int = 100) -> None:
+    """Append BATCH: two records each time."""
+    client = simulation.connect()
+    for _ in range(times):
+        client.send(produce(topic, acks=acks, timeout_ms=timeout_ms, records=BATCH))
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_what_was_appended_is_read(simulation: Simulation, version: int) -> None:
+    append(simulation, 2)
+
+    assert Consumer(simulation, version).read() == [Read(0, 4, [(0, 1), (2, 3)])]
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_an_answer_names_what_was_asked_for(simulation: Simulation, version: int) -> None:
+    (topic,) = Consumer(simulation, version).ask().responses
+
+    known = simulation.cluster.topic("t")
+    assert known is not None
+    assert (topic.topic if version < 13 else topic.topic_id) == ("t" if version < 13 else known.topic_id)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_the_other_fields_say_that_there_is_nothing_more(simulation: Simulation, version: int) -> None:
+    append(simulation)
+    answer = Consumer(simulation, version).ask()
+    partition = answer.responses[0].partitions[0]
+
+    assert partition.partition_index == 0
+    assert partition.last_stable_offset == 2
+    assert partition.aborted_transactions is None
+    assert getattr(partition, "log_start_offset", 0) == 0
+    assert getattr(partition, "preferred_read_replica", -1) == -1
+    assert getattr(answer, "session_id", 0) == 0
+    assert getattr(answer, "error_code", 0) == 0
+
+
+@pytest.mark.parametrize(("offset", "batches"), [(0, [(0, 1), (2, 3)]), (1, [(0, 1), (2, 3)]), (2, [(2, 3)]), (4, [])])
+def test_reading_starts_with_the_batch_that_holds_the_offset(
+    simulation: Simulation, offset: int, batches: list[tuple[int, int]]
+) -> None:
+    append(simulation, 2)
+
+    assert Consumer(simulation, 11).read(wanted(offset=offset)) == [Read(0, 4, batches)]
+
+
+# The high watermark.
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_what_is_not_replicated_is_not_read(simulation: Simulation, version: int) -> None:
+    append(simulation)
+    simulation.followers("frozen")
+    append(simulation)
+
+    assert Consumer(simulation, version).read() == [Read(0, 2, [(0, 1)])]
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_record_that_timed_out_is_read_once_it_is_replicated(simulation: Simulation, version: int) -> None:
+    simulation.followers("frozen")
+    append(simulation, acks=-1, timeout_ms=50)
+    simulation.advance(50)
+    consumer = Consumer(simulation, version)
+    before = consumer.read()
+    simulation.followers(None)
+
+    assert (before, consumer.read()) == ([NOTHING], [Read(0, 2, [(0, 1)])])
+
+
+def test_an_offset_between_watermark_and_log_end_reads_nothing(simulation: Simulation) -> None:
+    simulation.followers("frozen")
+    append(simulation)
+
+    assert Consumer(simulation, 11).read(wanted(offset=2)) == [NOTHING]
+
+
+# Waiting.
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_an_empty_read_waits_its_time(simulation: Simulation, version: int) -> None:
+    consumer = Consumer(simulation, version)
+    consumer.send(**waits_ms(300))
+    simulation.advance(299)
+    too_early = consumer.answers
+    simulation.advance(1)
+
+    ((at_ms, answer),) = consumer.answers
+    assert too_early == []
+    assert (at_ms, read_of(answer.responses[0].partitions[0])) == (300, NOTHING)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_waiting_read_is_woken_by_a_record(simulation: Simulation, version: int) -> None:
+    consumer = Consumer(simulation, version)
+    consumer.send(**waits_ms(300))
+    simulation.advance(100)
+    append(simulation)
+
+    ((at_ms, answer),) = consumer.answers
+    assert (at_ms, read_of(answer.responses[0].partitions[0])) == (100, Read(0, 2, [(0, 1)]))
+
+
+def test_a_waiting_read_is_not_woken_before_the_record_is_replicated(simulation: Simulation) -> None:
+    simulation.followers("lagging:70")
+    consumer = Consumer(simulation, 11)
+    consumer.send(**waits_ms(300))
+    append(simulation)
+    simulation.advance(200)
+
+    ((at_ms, answer),) = consumer.answers
+    assert (at_ms, read_of(answer.responses[0].partitions[0])) == (70, Read(0, 2, [(0, 1)]))
+
+
+def test_a_waiting_read_is_not_woken_by_too_few_bytes(simulation: Simulation) -> None:
+    consumer = Consumer(simulation, 11)
+    consumer.send(min_bytes=2 * BATCH_BYTES, **waits_ms(300))
+    simulation.advance(10)
+    append(simulation)
+    too_few = consumer.answers
+    simulation.advance(10)
+    append(simulation)
+
+    ((at_ms, answer),) = consumer.answers
+    assert too_few == []
+    assert (at_ms, read_of(answer.responses[0].partitions[0])) == (20, Read(0, 4, [(0, 1), (2, 3)]))
+
+
+def test_too_few_bytes_are_answered_when_the_time_is_over(simulation: Simulation) -> None:
+    append(simulation)
+    consumer = Consumer(simulation, 11)
+    consumer.send(min_bytes=2 * BATCH_BYTES, **waits_ms(300))
+    simulation.advance(300)
+
+    ((at_ms, answer),) = consumer.answers
+    assert (at_ms, read_of(answer.responses[0].partitions[0])) == (300, Read(0, 2, [(0, 1)]))
+
+
+@pytest.mark.parametrize("values", [{"min_bytes": 0} | waits_ms(300), waits_ms(0)], ids=["min_bytes=0", "max_wait=0"])
+def test_who_does_not_want_to_wait_does_not(simulation: Simulation, values: dict[str, Any]) -> None:
+    assert Consumer(simulation, 11).read(**values) == [NOTHING]
+
+
+def test_a_waiting_read_holds_up_the_next_request_of_its_connection(simulation: Simulation) -> None:
+    consumer = Consumer(simulation, 11)
+    consumer.send(**waits_ms(300))
+    consumer.send()
+    simulation.advance(300)
+
+    assert [at_ms for at_ms, _ in consumer.answers] == [300, 300]
+
+
+def test_a_partition_that_is_named_twice_waits_and_is_woken(simulation: Simulation) -> None:
+    consumer = Consumer(simulation, 11)
+    consumer.send(wanted(), wanted(), **waits_ms(300))
+    append(simulation)
+
+    assert len(consumer.answers) == 1
+
+
+def test_a_consumer_that_vanished_leaves_its_read_to_time_out(simulation: Simulation) -> None:
+    consumer = Consumer(simulation, 11)
+    consumer.send(**waits_ms(300))
+    consumer.client.disconnect()
+    append(simulation)
+    simulation.advance(300)
+
+    assert consumer.answers == []
+
+
+# Errors.
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("offset", [-1, 3, 2**62])
+def test_an_offset_outside_of_the_log_is_told(simulation: Simulation, version: int, offset: int) -> None:
+    append(simulation)
+
+    assert Consumer(simulation, version).read(wanted(offset=offset)) == [Read(OFFSET_OUT_OF_RANGE, -1, [])]
+
+
+@pytest.mark.parametrize("version", BY_NAME)
+def test_an_unknown_topic_is_told(simulation: Simulation, version: int) -> None:
+    read = Consumer(simulation, version).read(topic="nobody")
+
+    assert read == [Read(UNKNOWN_TOPIC_OR_PARTITION, -1, [])]
+
+
+@pytest.mark.parametrize("version", BY_ID)
+def test_an_unknown_topic_id_is_told(simulation: Simulation, version: int) -> None:
+    answer = Consumer(simulation, version).ask(topic=UUID(int=7))
+
+    (topic,) = answer.responses
+    assert topic.topic_id == UUID(int=7)
+    assert [read_of(partition) for partition in topic.partitions] == [Read(UNKNOWN_TOPIC_ID, -1, [])]
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("partition", [2, -1])
+def test_an_unknown_partition_is_told(simulation: Simulation, version: int, partition: int) -> None:
+    read = Consumer(simulation, version).read(wanted(partition))
+
+    assert read == [Read(UNKNOWN_TOPIC_OR_PARTITION, -1, [])]
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_who_does_not_lead_says_so_to_consumers_that_do_not_tell_where_they_are(
+    simulation: Simulation, version: int
+) -> None:
+    # From v11 on any replica may be read (KIP-392), up to the watermark that it knows.
+    expected = Read(NOT_LEADER, -1, []) if version < 11 else NOTHING
+    assert Consumer(simulation, version, broker_id=2).read() == [expected]
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_an_error_is_not_waited_with(simulation: Simulation, version: int) -> None:
+    read = Consumer(simulation, version).read(wanted(0), wanted(1, offset=9), **waits_ms(300))
+
+    # Broker 2 leads partition 1: it is asked first whether it may be read here, then where.
+    assert read == [NOTHING, Read(NOT_LEADER if version < 11 else OFFSET_OUT_OF_RANGE, -1, [])]
+
+
+@pytest.mark.parametrize("version", BY_ID)
+def test_an_unknown_topic_id_is_not_waited_with(simulation: Simulation, version: int) -> None:
+    assert len(Consumer(simulation, version).read(topic=UUID(int=7), **waits_ms(300))) == 1
+
+
+@pytest.mark.parametrize("version", served_versions(FETCH, 7))
+def test_there_are_no_sessions(simulation: Simulation, version: int) -> None:
+    answer = Consumer(simulation, version).ask(session_id=5, session_epoch=1)
+
+    assert (int(answer.error_code), answer.responses) == (FETCH_SESSION_ID_NOT_FOUND, ())
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_follower_over_the_wire_is_turned_away(simulation: Simulation, version: int) -> None:
+    append(simulation)
+    state = {"replica_id": 2, "replica_epoch": 1}
+    (read,) = Consumer(simulation, version).read(replica_id=2, replica_state=state)
+
+    assert read == Read(NOT_LEADER, -1, [])
+
+
+# Limits: whole batches, and at least one.
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize(
+    ("limit", "count"),
+    [(0, 1), (1, 1), (BATCH_BYTES, 1), (2 * BATCH_BYTES - 1, 1), (2 * BATCH_BYTES, 2), (9 * BATCH_BYTES, 3)],
+)
+@pytest.mark.parametrize("of", ["partition", "request"])
+def test_a_limit_is_kept_but_for_the_first_batch(
+    simulation: Simulation, version: int, limit: int, count: int, of: str
+) -> None:
+    append(simulation, 3)
+    consumer = Consumer(simulation, version)
+    (read,) = consumer.read(wanted(max_bytes=limit)) if of == "partition" else consumer.read(max_bytes=limit)
+
+    assert len(read.batches) == count
+
+
+def test_the_limit_of_the_request_holds_for_all_partitions_together() -> None:
+    running = Simulation(brokers=1)
+    running.topic("t", partitions=3, replicas=1)
+    client = running.connect()
+    for partition in range(3):
+        client.send(produce("t", partition, records=BATCH))
+    reads = Consumer(running, 11).read(*(wanted(p) for p in range(3)), max_bytes=2 * BATCH_BYTES)
+
+    assert [len(read.batches) for read in reads] == [1, 1, 0]
+
+
+def test_a_partition_that_is_empty_does_not_use_up_the_first_batch() -> None:
+    running = Simulation(brokers=1)
+    running.topic("t", partitions=2, replicas=1)
+    running.connect().send(produce("t", 1, records=BATCH))
+    reads = Consumer(running, 11).read(wanted(0), wanted(1), max_bytes=1)
+
+    assert [len(read.batches) for read in reads] == [0, 1]
+
+
+def test_what_is_read_is_what_was_sent_with_its_place_in_the_log(simulation: Simulation) -> None:
+    append(simulation, 2)
+    records = Consumer(simulation, 11).ask(wanted(offset=2)).responses[0].partitions[0].records
+
+    # Base offset and leader epoch are written by the broker; they lie outside of the CRC.
+    assert records[16:] == BATCH[16:]
+    assert (int.from_bytes(records[:8], "big"), int.from_bytes(records[12:16], "big")) == (2, 0)
+
+
+def test_reading_does_not_disturb_producing(simulation: Simulation) -> None:
+    append(simulation)
+    Consumer(simulation, 11).read()
+    client = simulation.connect()
+    client.send(produce("t"))
+
+    assert Produced(client.answers[0][1]).partitions == {0: (0, 2)}

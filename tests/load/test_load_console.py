@@ -1,0 +1,77 @@
+from __future__ import annotations
+
+import io
+
+import pytest
+from rich.console import Console
+
+from load.console import print_verdict, progress_bar
+from load.verdict import GroupVerdict, Verdict
+
+GOOD = GroupVerdict(
+    run="frozen",
+    group="acks=all [1]",
+    expected="REQUEST_TIMED_OUT",
+    requests=5_000,
+    rows=5_000,
+    confirmed=5_000,
+    early=0,
+    answers={"REQUEST_TIMED_OUT": 5_000},
+    problems={},
+    lateness_p50_us=1_149,
+    lateness_p99_us=5_600,
+    lateness_max_us=44_287,
+    max_send_delay_us=0,
+)
+BAD = GroupVerdict(
+    run="frozen",
+    group="acks=0",
+    expected="no answer",
+    requests=10,
+    rows=9,
+    confirmed=6,
+    early=0,
+    answers={"silent": 6, "NONE": 3},
+    problems={"answered, against acks=0": 3},
+    lateness_p50_us=None,
+    lateness_p99_us=None,
+    lateness_max_us=None,
+    max_send_delay_us=None,
+)
+
+
+def printed(width: int, *groups: GroupVerdict) -> str:
+    console = Console(file=io.StringIO(), width=width, highlight=False)
+    print_verdict(console, Verdict(groups, 500))
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
+
+
+@pytest.mark.parametrize("width", [80, 130])
+def test_the_table_has_the_figures_of_each_group(width: int) -> None:
+    text = printed(width, GOOD)
+    for figure in ("acks=all [1]", "REQUEST_TIMED_OUT", "5,000", "1.1", "5.6", "44.3"):
+        assert figure in text
+    assert "Confirmed: 5,000 of 5,000 requests got what they should, 0 answered early" in text
+    assert max(map(len, text.splitlines())) <= width
+
+
+def test_a_wide_table_has_the_answers_by_error_code() -> None:
+    assert "REQUEST_TIMED_OUT 5,000" in printed(130, GOOD)
+    assert "silent 6, NONE 3" in printed(130, BAD)
+
+
+@pytest.mark.parametrize("width", [100, 130])
+def test_what_is_wrong_stands_below(width: int) -> None:
+    text = " ".join(printed(width, GOOD, BAD).split())
+    assert "frozen: acks=0: answered, against acks=0: 3; 9 results for 10 requests (answered silent 6, NONE 3)" in text
+    assert "Not confirmed: 5,006 of 5,010 requests got what they should" in text
+
+
+def test_the_bar_ends_where_the_run_ends() -> None:
+    console = Console(file=io.StringIO(), width=120)
+    with progress_bar(console, "a [run]", 20) as on_progress:
+        on_progress(20, 17)
+    assert isinstance(console.file, io.StringIO)
+    assert "a [run]" in console.file.getvalue()
+    assert "17/20 requests" in console.file.getvalue()

@@ -1,0 +1,27 @@
+"""One question in the simulation, one decoded answer, at once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fakebroker.apis import registry
+from fakebroker.protocol.messages import decode_response
+from support.requests import request
+from support.simulation import SimulatedClient
+
+
+def ask(client: SimulatedClient, api_key: int, version: int, **values: Any) -> Any:
+    """The kio message that answers the request; `values` as for the newest version."""
+    before = len(client.answers)
+    client.send(request(api_key, version, values, correlation_id=77))
+    assert client.closed is None, client.closed
+    ((_, frame),) = client.answers[before:]
+    correlation_id, answer = decode_response(api_key, version, frame)
+    assert correlation_id == 77
+    return answer
+
+
+def served_versions(api_key: int, at_least: int = 0) -> list[int]:
+    """The versions of an API that are served."""
+    api = registry.load()[api_key]
+    return [version for version in range(api.min_version, api.max_version + 1) if version >= at_least]

@@ -1,0 +1,89 @@
+"""What goes in and out of a broker's sockets, written down: the proof that no client hides."""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from typing import Any, NamedTuple
+
+import pytest
+
+from fakebroker.core.connection import Connection
+from fakebroker.protocol.framing import FrameDecoder
+from fakebroker.protocol.headers import decode_request_header, peek_api
+from fakebroker.protocol.messages import decode_request, decode_response, is_flexible
+from fakebroker.server.cluster_server import ClusterServer
+
+PRODUCE = 0
+
+
+class Exchange(NamedTuple):
+    """A Produce request and its answer, one partition each. Times are monotonic milliseconds; an answer that was
+    not written is None."""
+
+    client_id: str
+    acks: int
+    timeout_ms: int
+    error: int | None
+    base_offset: int | None
+    waited_ms: float | None
+
+
+class WireTap:
+    """Patches the server while a test runs; asks nothing of the broker but its bytes."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._incoming: dict[Connection, list[tuple[float, bytes]]] = defaultdict(list)
+        self._outgoing: dict[Connection, list[tuple[float, bytes]]] = defaultdict(list)
+        received, write = ClusterServer.received, ClusterServer._write
+
+        def tapped_received(server: ClusterServer, connection: Connection, data: bytes) -> None:
+            self._incoming[connection].append((time.monotonic() * 1000, bytes(data)))
+            received(server, connection, data)
+
+        def tapped_write(server: ClusterServer, connection: Connection, parts: list[bytes]) -> None:
+            self._outgoing[connection] += [(time.monotonic() * 1000, part) for part in parts]
+            write(server, connection, parts)
+
+        monkeypatch.setattr(ClusterServer, "received", tapped_received)
+        monkeypatch.setattr(ClusterServer, "_write", tapped_write)
+
+    def produce(self) -> list[Exchange]:
+        """All Produce requests of all connections, each with what was written back to it."""
+        return [exchange for connection in list(self._incoming) for exchange in self._of(connection)]
+
+    def _of(self, connection: Connection) -> list[Exchange]:
+        answers = {
+            int.from_bytes(frame[:4], "big"): (at_ms, frame) for at_ms, frame in _frames(self._outgoing[connection])
+        }
+        exchanges = []
+        free_ms = 0.0  # a request is handled when the one before it is answered
+        for at_ms, frame in _frames(self._incoming[connection]):
+            api_key, version = peek_api(frame)
+            header = decode_request_header(frame, is_flexible(api_key, version))
+            answered_ms, answer = answers.get(header.correlation_id, (None, None))
+            if api_key == PRODUCE:
+                request: Any = decode_request(api_key, version, frame, header.body_offset)
+                error, base_offset = _outcome(version, answer) if answer is not None else (None, None)
+                waited_ms = None if answered_ms is None else answered_ms - max(at_ms, free_ms)
+                timeout_ms = round(request.timeout.total_seconds() * 1000)
+                exchanges.append(
+                    Exchange(header.client_id or "", request.acks, timeout_ms, error, base_offset, waited_ms)
+                )
+            free_ms = answered_ms or free_ms
+        return exchanges
+
+
+def _frames(parts: list[tuple[float, bytes]]) -> list[tuple[float, bytes]]:
+    decoder, found = FrameDecoder(), []
+    for at_ms, data in parts:
+        decoder.feed(data)
+        while (frame := decoder.next_frame()) is not None:
+            found.append((at_ms, frame))
+    return found
+
+
+def _outcome(version: int, answer: bytes) -> tuple[int, int]:
+    _, response = decode_response(PRODUCE, version, answer)
+    partition = response.responses[0].partition_responses[0]  # type: ignore[attr-defined]
+    return int(partition.error_code), partition.base_offset

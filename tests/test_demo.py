@@ -1,0 +1,140 @@
+"""The main job, small: the real cluster in its own process, the real load on Spark, the whole way to the report."""
+
+from __future__ import annotations
+
+import json
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from fakebroker.demo import run_demo
+from fakebroker.demo_cluster import cluster_process
+from load.session import spark_session
+
+BEFORE = """
+name = "before"
+[[groups]]
+name = "acks=all"
+topic = "orders"
+partitions = 3
+acks = -1
+expect = "NONE"
+connections = 6
+requests_per_connection = 3
+"""
+
+AFTER = """
+name = "after"
+[[groups]]
+name = "acks=all"
+topic = "orders"
+partitions = 3
+acks = -1
+expect = "REQUEST_TIMED_OUT"
+waits = true
+connections = 12
+requests_per_connection = 4
+timeout_ms = [50, 150]
+
+[[groups]]
+name = "acks=all, 3 in flight"
+topic = "orders"
+partitions = 3
+acks = -1
+expect = "REQUEST_TIMED_OUT"
+waits = true
+connections = 3
+requests_per_connection = 6
+pipelined = 3
+timeout_ms = [50, 100]
+
+[[groups]]
+name = "acks=0"
+topic = "orders"
+partitions = 3
+acks = 0
+expect = "no answer"
+connections = 3
+requests_per_connection = 5
+
+[[groups]]
+name = "acks=1"
+topic = "orders"
+partitions = 3
+acks = 1
+expect = "NONE"
+connections = 3
+requests_per_connection = 5
+
+[[groups]]
+name = "acks=all, healthy"
+topic = "payments"
+partitions = 3
+acks = -1
+expect = "NONE"
+connections = 3
+requests_per_connection = 5
+"""
+
+
+@pytest.fixture(scope="module")
+def session() -> Iterator[SparkSession]:
+    with spark_session("local[2]") as spark:
+        yield spark
+
+
+def write(folder: Path, before: str, after: str) -> tuple[str, str]:
+    (folder / "before.toml").write_text(before)
+    (folder / "after.toml").write_text(after)
+    return str(folder / "before.toml"), str(folder / "after.toml")
+
+
+@pytest.mark.spark
+def test_every_request_gets_what_it_should(
+    session: SparkSession, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    # A busy machine may be late, and this test is not about that; early is early on any machine.
+    assert run_demo(out, scenarios=write(tmp_path, BEFORE, AFTER), lateness_limit_ms=10_000) == 0
+    said = capfd.readouterr()
+    assert "Confirmed: 129 of 129 requests got what they should, 0 answered early" in said.out
+    assert said.err == ""
+    verdict = json.loads((out / "verdict.json").read_text())
+    assert [(group["run"], group["group"], group["answers"]) for group in verdict["groups"]] == [
+        ("before", "acks=all", {"NONE": 18}),
+        ("after", "acks=all", {"REQUEST_TIMED_OUT": 48}),
+        ("after", "acks=all, 3 in flight", {"REQUEST_TIMED_OUT": 18}),
+        ("after", "acks=0", {"silent": 15}),
+        ("after", "acks=1", {"NONE": 15}),
+        ("after", "acks=all, healthy", {"NONE": 15}),
+    ]
+    assert "Every request got what it should" in (out / "report.html").read_text()
+
+
+@pytest.mark.spark
+def test_a_wrong_expectation_ends_with_status_1(
+    session: SparkSession, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    # payments stays healthy, so this expectation is one that the broker must not meet.
+    wrong = AFTER[: AFTER.index("[[groups]]", 20)].replace("orders", "payments")
+    assert run_demo(tmp_path / "out", scenarios=write(tmp_path, BEFORE, wrong)) == 1
+    assert "after: acks=all: wrong answer: 48" in capfd.readouterr().out
+
+
+def test_a_scenario_that_is_not_there_ends_with_status_2(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert run_demo(tmp_path / "out", scenarios=("healthy", "nope")) == 2
+    assert capfd.readouterr().err.startswith("fakebroker demo: There is no scenario 'nope'")
+
+
+def test_the_cluster_has_its_own_process_and_ends_with_the_block() -> None:
+
+    with cluster_process({"t": 1}) as (bootstrap, freeze):
+        freeze("t")
+        for place in bootstrap:
+            socket.create_connection(place, timeout=5).close()
+    for place in bootstrap:
+        with pytest.raises(OSError):
+            socket.create_connection(place, timeout=5).close()

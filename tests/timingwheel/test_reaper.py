@@ -1,0 +1,192 @@
+"""The driver for threads. Real threads and a real clock: tests wait for events, with a bound that no machine needs."""
+
+from __future__ import annotations
+
+import threading
+import time
+from concurrent.futures import Future
+
+import pytest
+from wheel_recording import Recording
+
+from timingwheel import SystemTimer, TimerTask
+from timingwheel.reaper import SystemTimerReaper
+
+BOUND_S = 20
+
+
+def wait(event: threading.Event) -> None:
+    assert event.wait(BOUND_S), "nothing happened"
+
+
+class Timeout(TimerTask):
+    """Fails a future, as the tasks of Kafka's SystemTimerReaperTest do."""
+
+    def __init__(self, delay_ms: int, future: Future[None]) -> None:
+        super().__init__(delay_ms)
+        self.future = future
+
+    def run(self) -> None:
+        self.future.set_exception(TimeoutError())
+
+
+def test_reaper() -> None:
+    with SystemTimerReaper("reaper") as reaper:
+        for _ in range(2):  # the second time the reaper has been idle
+            futures: list[Future[None]] = [Future() for _ in range(3)]
+            start = time.monotonic()
+            for delay_ms, future in zip((10, 20, 30), futures, strict=True):
+                reaper.add(Timeout(delay_ms, future))
+            for future in futures:
+                assert isinstance(future.exception(BOUND_S), TimeoutError)
+            assert time.monotonic() - start >= 0.030, "early"
+        assert reaper.size == 0
+
+
+def test_close_ends_the_thread_and_closes_the_timer_once() -> None:
+    class Closing(SystemTimer):
+        __slots__ = ("closed",)
+
+        def close(self) -> None:
+            self.closed = getattr(self, "closed", 0) + 1
+            super().close()
+
+    timer = Closing(0)
+    reaper = SystemTimerReaper("reaper", timer)
+    log: list[object] = []
+    task = Recording(60_000, "never", log)
+    reaper.add(task)
+    assert reaper.is_alive
+    reaper.close()
+    reaper.close()
+    assert not reaper.is_alive
+    assert timer.closed == 1
+    assert (task.is_pending, log) == (False, [])
+    with pytest.raises(RuntimeError, match="closed"):
+        reaper.add(task)
+
+
+def test_a_reaper_needs_a_name() -> None:
+    with pytest.raises(ValueError, match="name"):
+        SystemTimerReaper("")
+    with SystemTimerReaper("expiration-reaper"):
+        names = {thread.name: thread.daemon for thread in threading.enumerate()}
+    assert names["expiration-reaper"] is True
+
+
+def test_an_earlier_task_wakes_the_sleeper() -> None:
+    with SystemTimerReaper("reaper") as reaper:
+        reaper.call_later(3600, lambda: None)
+        done = threading.Event()
+        reaper.call_later(0.005, done.set)
+        wait(done)
+        assert reaper.size == 1
+
+
+def test_tasks_run_one_at_a_time_in_the_order_of_their_deadlines() -> None:
+    with SystemTimerReaper("reaper") as reaper:
+        log: list[int] = []
+        done, go = threading.Event(), threading.Event()
+        reaper.call_later(0, go.wait, BOUND_S)  # holds the thread until all are added
+        reaper.call_later(0.015, done.set)
+        for ms in (9, 3, 12, 6):
+            reaper.call_later(ms / 1000, log.append, ms)
+        go.set()
+        wait(done)
+    assert log == [3, 6, 9, 12]
+
+
+def test_cancel_from_another_thread() -> None:
+    with SystemTimerReaper("reaper") as reaper:
+        log: list[object] = []
+        done = threading.Event()
+        handle = reaper.call_later(0.005, log.append, "cancelled")
+        task = Recording(5, "cancelled", log)
+        reaper.add(task)
+        assert handle.cancel()
+        assert reaper.cancel(task)
+        assert not handle.cancel()
+        reaper.call_later(0.010, done.set)
+        wait(done)
+    assert log == []
+
+
+def test_a_task_may_add_cancel_and_close() -> None:
+    reaper = SystemTimerReaper("reaper")
+    log: list[object] = []
+
+    def first() -> None:
+        log.append(other.cancel())
+        reaper.call_later(0.001, second)
+
+    def second() -> None:
+        log.append("second")
+        reaper.close()
+
+    other = reaper.call_later(3600, log.append, "never")
+    reaper.call_later(0, first)
+    reaper._thread.join(BOUND_S)
+    assert not reaper.is_alive
+    reaper.close()
+    assert log == [True, "second"]
+
+
+def test_an_exception_is_reported_and_stops_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    reports: list[tuple[type[BaseException], str]] = []
+    monkeypatch.setattr(
+        threading, "excepthook", lambda args: reports.append((args.exc_type, args.thread.name if args.thread else ""))
+    )
+    with SystemTimerReaper("reaper") as reaper:
+        done = threading.Event()
+        reaper.call_later(0, lambda: 1 // 0)
+        reaper.call_later(0.002, done.set)
+        wait(done)
+    assert reports == [(ZeroDivisionError, "reaper")]
+
+
+def test_many_threads_add_and_cancel() -> None:
+    """Every task runs exactly once or was cancelled exactly once, and the structure is whole."""
+    timer = SystemTimer(0)
+    ran: list[int] = []
+    cancelled: list[int] = []
+    with SystemTimerReaper("reaper", timer) as reaper:
+
+        def work(worker: int) -> None:
+            handles = []
+            for n in range(300):
+                number = worker * 300 + n
+                handles.append((number, reaper.call_later(n % 7 / 1000, ran.append, number)))
+                if n % 3 == 0:
+                    number, handle = handles[n // 2]
+                    if handle.cancel():
+                        cancelled.append(number)
+
+        threads = [threading.Thread(target=work, args=(worker,)) for worker in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(BOUND_S)
+        done = threading.Event()
+        reaper.call_later(0.010, done.set)
+        wait(done)
+        with reaper._changed:
+            timer.check_invariants()
+        assert reaper.size == 0
+    assert sorted(ran + cancelled) == list(range(8 * 300))
+
+
+def test_time_stands_still_if_the_clock_does() -> None:
+    """The clock is an argument; nothing runs before it says so."""
+    now_ns = [5_000_000_000]
+    with SystemTimerReaper("reaper", SystemTimer(5_000), clock_ns=lambda: now_ns[0]) as reaper:
+        log: list[object] = []
+        early, late = threading.Event(), threading.Event()
+        reaper.call_later(0.0101, log.append, "late")
+        now_ns[0] += 10_900_000
+        reaper.call_later(-1, early.set)
+        wait(early)
+        assert log == [], "due at 5.0101 s, hence at 5,011 ms; it is 5,010.9"
+        now_ns[0] += 100_000
+        reaper.call_later(0, late.set)
+        wait(late)
+        assert log == ["late"]
