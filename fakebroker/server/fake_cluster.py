@@ -94,8 +94,9 @@ class AsyncFakeCluster:
 
     @property
     def bootstrap_servers(self) -> str:
-        """For a client's configuration: "host:port,host:port,..."."""
-        return ",".join(f"{_bracketed(broker.host)}:{broker.port}" for broker in self.endpoints)
+        """For a client's configuration: "host:port,host:port,...", of all brokers, whether they run or not."""
+        endpoints = [broker.endpoint for broker in self.brokers.values()]
+        return ",".join(f"{_bracketed(broker.host)}:{broker.port}" for broker in endpoints)
 
     def create_topic(
         self,
@@ -226,7 +227,7 @@ class FakeCluster:
 
     @property
     def bootstrap_servers(self) -> str:
-        """For a client's configuration: "host:port,host:port,..."."""
+        """For a client's configuration: `AsyncFakeCluster.bootstrap_servers`."""
         return self._call(lambda: self._cluster.bootstrap_servers)
 
     def create_topic(
