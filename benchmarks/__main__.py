@@ -1,31 +1,40 @@
-"""`python -m benchmarks [NAME ...] [--quick] [--json]`: run benchmarks; without a name, all of them.
+"""`python -m benchmarks NAME [options]` runs one benchmark, `python -m benchmarks` all of them in turn.
 
-A benchmark is a module of this package with a function `main(quick: bool, as_json: bool) -> None`.
+A benchmark is a module of this package with `main(argv) -> int`, its purpose in the first line of its docstring;
+modules that begin with an underscore are parts of others. Adding one takes nothing but the file.
 """
 
 from __future__ import annotations
 
-import argparse
+import importlib
+import pkgutil
 import sys
-from importlib import import_module
-from pathlib import Path
 
-NAMES = sorted(path.stem for path in Path(__file__).parent.glob("[!_]*.py"))
+import benchmarks
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Benchmarks, side by side with peers.")
-    parser.add_argument("names", nargs="*", metavar="NAME", help=f"which: {', '.join(NAMES)}; all if none is named")
-    parser.add_argument("--quick", action="store_true", help="shorter runs, rougher figures")
-    parser.add_argument("--json", action="store_true", help="one JSON line each instead of tables")
-    options = parser.parse_args()
-    unknown = set(options.names) - set(NAMES)
-    if unknown:
-        parser.error(f"there is no benchmark {min(unknown)!r}; there are: {', '.join(NAMES)}")
-    for name in options.names or NAMES:
-        import_module(f"benchmarks.{name}").main(quick=options.quick, as_json=options.json)
-    return 0
+def names() -> list[str]:
+    return sorted(m.name for m in pkgutil.iter_modules(benchmarks.__path__) if not m.name.startswith("_"))
+
+
+def run(name: str, argv: list[str]) -> int:
+    return int(importlib.import_module(f"benchmarks.{name}").main(argv))
+
+
+def main(argv: list[str]) -> int:
+    if argv and argv[0] in names():
+        return run(argv[0], argv[1:])
+    if argv and not argv[0].startswith("-"):
+        print(f"no benchmark {argv[0]!r}; there are: {', '.join(names())}", file=sys.stderr)
+        return 2
+    if argv and argv[0] in {"-h", "--help"}:
+        print(__doc__)
+        for name in names():
+            purpose = (importlib.import_module(f"benchmarks.{name}").__doc__ or "").strip().splitlines()
+            print(f"  {name:<12} {purpose[0] if purpose else ''}")
+        return 0
+    return max([run(name, argv) for name in names()], default=0)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

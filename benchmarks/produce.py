@@ -9,6 +9,7 @@ client share the machine, so only the ratios mean something. The two alternate, 
 
 from __future__ import annotations
 
+import argparse
 import json
 import multiprocessing
 import socket
@@ -151,14 +152,19 @@ def measure(quick: bool) -> list[dict[str, Any]]:
     return rows
 
 
-def main(quick: bool, as_json: bool) -> None:
-    rows = measure(quick)
-    if as_json:
+def main(argv: list[str]) -> int:
+    parser = argparse.ArgumentParser(prog="benchmarks produce", description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="shorter runs, rougher figures")
+    parser.add_argument("--json", action="store_true", help="one line of JSON")
+    options = parser.parse_args(argv)
+    rows = measure(options.quick)
+    if options.json:
         print(json.dumps({"name": "produce", "rows": rows}))
-        return
+        return 0
     table = Table(title="produce: medians of one run; a ratio above 1 means that we are faster")
     for column in ("work", "peer", "ours", "theirs", "unit", "ratio"):
         table.add_column(column, justify="left" if column in ("work", "peer", "unit") else "right")
     for row in rows:
         table.add_row(*(f"{value:,}" if isinstance(value, int) else str(value) for value in row.values()))
     Console().print(table)
+    return 0

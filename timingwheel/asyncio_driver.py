@@ -66,13 +66,13 @@ class TimerHandle(TimerTask):
 
     def cancel(self) -> bool:
         """Never call the callback; forget it at once. True if it was pending."""
-        deadline_ms = self._deadline_ms
-        pending = super().cancel()
-        # asyncio's handle still knows its time afterwards.
-        self._deadline_ms = deadline_ms
         self._callback = _cancelled
         self._args = ()
-        return pending
+        if self._counter is None:
+            return False
+        # Unlike a plain task's, the deadline stays: asyncio's handle still knows its time afterwards.
+        self._unlink()
+        return True
 
     def cancelled(self) -> bool:
         return self._callback is _cancelled
@@ -126,7 +126,7 @@ class AsyncioTimer:
         context: contextvars.Context | None = None,
     ) -> TimerHandle:
         """As `loop.call_later`: call back in `delay` seconds."""
-        return self.call_at(self._loop.time() + delay, callback, *args, context=context)
+        return self._call_at(self._loop.time() + delay, callback, args, context)
 
     def call_at(
         self,
@@ -136,6 +136,15 @@ class AsyncioTimer:
         context: contextvars.Context | None = None,
     ) -> TimerHandle:
         """As `loop.call_at`: call back when `loop.time()` is `when`."""
+        return self._call_at(when, callback, args, context)
+
+    def _call_at(
+        self,
+        when: float,
+        callback: Callable[..., object],
+        args: tuple[object, ...],
+        context: contextvars.Context | None,
+    ) -> TimerHandle:
         handle = TimerHandle(self._loop, callback, args, contextvars.copy_context() if context is None else context)
         # The handle's delay is 0, so what it is added at is its deadline. Rounded up, by way of microseconds.
         self._add(handle, -(-round(when * 1_000_000) // 1000))

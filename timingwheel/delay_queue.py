@@ -36,7 +36,7 @@ class DelayQueue:
         heap = self._heap
         while heap:
             bucket = heap[0][2]
-            if not bucket.is_empty:
+            if bucket.root._next is not bucket.root:
                 return bucket
             self.poll()
         return None

@@ -14,23 +14,29 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterator
+from typing import Final
 
 from timingwheel.task import TaskCounter, TimerTask
 from timingwheel.task_list import TimerTaskList
 
+MAX_SPARE: Final = 64
+"""Empty lists kept for the next deadlines: making one costs as much as running a task."""
+
 
 class DueQueue:
-    __slots__ = ("_deadlines", "_lists", "counter")
+    __slots__ = ("_deadlines", "_lists", "_spare", "counter")
 
     def __init__(self, counter: TaskCounter) -> None:
         self.counter = counter
         self._deadlines: list[int] = []
         self._lists: dict[int, TimerTaskList] = {}
+        self._spare: list[TimerTaskList] = []
 
     def _list_for(self, deadline_ms: int) -> TimerTaskList:
         tasks = self._lists.get(deadline_ms)
         if tasks is None:
-            tasks = self._lists[deadline_ms] = TimerTaskList(self.counter)
+            tasks = self._spare.pop() if self._spare else TimerTaskList(self.counter)
+            self._lists[deadline_ms] = tasks
             heapq.heappush(self._deadlines, deadline_ms)
         return tasks
 
@@ -53,9 +59,14 @@ class DueQueue:
         """The soonest deadline."""
         deadlines = self._deadlines
         while deadlines:
-            if not self._lists[deadlines[0]].is_empty:
-                return deadlines[0]
-            del self._lists[heapq.heappop(deadlines)]
+            deadline_ms = deadlines[0]
+            root = self._lists[deadline_ms].root
+            if root._next is not root:
+                return deadline_ms
+            heapq.heappop(deadlines)
+            tasks = self._lists.pop(deadline_ms)
+            if len(self._spare) < MAX_SPARE:
+                self._spare.append(tasks)
         return None
 
     def pop_before(self, horizon_ms: int) -> TimerTask | None:
@@ -89,6 +100,7 @@ class DueQueue:
         assert len(set(deadlines)) == len(deadlines) == len(self._lists), "a deadline twice, or without its list"
         for index, deadline_ms in enumerate(deadlines):
             assert index == 0 or deadlines[(index - 1) // 2] <= deadline_ms, "not a heap"
+        assert all(tasks.is_empty for tasks in self._spare), "a task where nobody looks"
         size = 0
         for deadline_ms, tasks in self._lists.items():
             assert deadline_ms in deadlines

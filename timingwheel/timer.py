@@ -42,15 +42,17 @@ MIN_MOVES: Final = 1024
 
 
 class SystemTimer:
-    __slots__ = ("_closed", "_counter", "_due", "_queue", "_running", "_wheel")
+    __slots__ = ("_closed", "_counter", "_due", "_late", "_queue", "_running", "_wheel")
 
     def __init__(self, start_ms: int, tick_ms: int = 1, wheel_size: int = 20) -> None:
         self._counter = TaskCounter()
         self._queue = DelayQueue()
         self._wheel = TimingWheel(tick_ms, wheel_size, start_ms, self._counter, self._queue)
         self._due = DueQueue(self._counter)
-        # The due tasks an advance has begun to run; those added meanwhile gather in _due.
+        # While an advance runs tasks, _running is what was due when it began, and _due is _late, where those added
+        # meanwhile gather; otherwise _late is empty.
         self._running: DueQueue | None = None
+        self._late = DueQueue(self._counter)
         self._closed = False
 
     def add(self, task: TimerTask, now_ms: int) -> None:
@@ -68,8 +70,10 @@ class SystemTimer:
         if limit is not None and limit < 0:
             raise ValueError(f"limit must not be negative: {limit}")
         horizon_ms = self._flush(now_ms, None if limit is None else max(limit, MIN_MOVES))
+        if self._due.peek_ms() is None:
+            return 0
         running = self._running = self._due
-        self._due = DueQueue(self._counter)
+        self._due = self._late
         count = 0
         try:
             while count != limit:
@@ -79,7 +83,7 @@ class SystemTimer:
                 count += 1
                 task.run()
         finally:
-            running.add_all_later(self._due)
+            running.add_all_later(self._late)
             self._due = running
             self._running = None
         return count
@@ -105,12 +109,12 @@ class SystemTimer:
                 due.add_bucket(bucket)
             else:
                 # Last to first, each to the front: the order of adding survives (see `wheel`).
-                while not bucket.is_empty:
+                root = bucket.root
+                while (task := root._prev) is not root:
                     if moves is not None:
                         if moves == 0:
                             return bucket.expiration_ms
                         moves -= 1
-                    task = bucket.root._prev
                     if not wheel.add(task, first=True):
                         due.add_first(task)
             self._queue.poll()
@@ -122,14 +126,17 @@ class SystemTimer:
 
         Never later than the earliest deadline. With due tasks left over, a time at or before `now`.
         """
-        times_ms = []
-        if (bucket := self._queue.peek()) is not None:
-            times_ms.append(bucket.expiration_ms)
-        for queue in (self._due, self._running):
-            # A task in a queue of due tasks runs from tick - 1 before its deadline on: see the horizon of _flush.
-            if queue is not None and (due_ms := queue.peek_ms()) is not None:
-                times_ms.append(due_ms - self._wheel.tick_ms + 1)
-        return min(times_ms, default=None)
+        due_ms = self._due.peek_ms()
+        if self._running is not None:
+            rest_ms = self._running.peek_ms()
+            if due_ms is None or (rest_ms is not None and rest_ms < due_ms):
+                due_ms = rest_ms
+        bucket = self._queue.peek()
+        if due_ms is None:
+            return None if bucket is None else bucket.expiration_ms
+        # A due task runs from tick - 1 before its deadline on: see the horizon of _flush.
+        due_ms -= self._wheel.tick_ms - 1
+        return due_ms if bucket is None or due_ms < bucket.expiration_ms else bucket.expiration_ms
 
     @property
     def size(self) -> int:
@@ -159,6 +166,7 @@ class SystemTimer:
     def check_invariants(self) -> None:
         """Raise AssertionError if any structure is broken or they disagree."""
         self._queue.check_invariants()
+        assert self._running is not None or self._late.check_invariants() == 0, "a task in a queue nobody looks at"
         size = self._wheel.check_invariants() + self._due.check_invariants()
         if self._running is not None:
             size += self._running.check_invariants()

@@ -83,8 +83,7 @@ class TimingWheel:
             return False
         wheel = self
         while deadline_ms >= wheel._end_ms:
-            overflow = wheel.overflow_wheel
-            wheel = wheel._add_overflow_wheel() if overflow is None else overflow
+            wheel = wheel.overflow_wheel or wheel._add_overflow_wheel()
         tick_ms = wheel.tick_ms
         virtual_id = deadline_ms // tick_ms
         bucket = wheel.buckets[virtual_id % wheel.wheel_size]
@@ -104,10 +103,10 @@ class TimingWheel:
 
     def advance_clock(self, time_ms: int) -> None:
         """Move the clock, here and above, in whole ticks. Touches no bucket: the caller has emptied those passed."""
-        if time_ms >= self._due_before_ms:
-            self._set_clock(time_ms)
-            if self.overflow_wheel is not None:
-                self.overflow_wheel.advance_clock(self.current_time_ms)
+        wheel: TimingWheel | None = self
+        while wheel is not None and time_ms >= wheel._due_before_ms:
+            wheel._set_clock(time_ms)
+            wheel = wheel.overflow_wheel
 
     def levels(self) -> Iterator[TimingWheel]:
         """This wheel and those above it, finest first."""

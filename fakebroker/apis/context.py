@@ -168,11 +168,16 @@ class RequestContext(Protocol):
     @property
     def cluster(self) -> ClusterView: ...
 
-    def respond(self, response: Message) -> None:
-        """Answer with a kio message."""
+    def throttle(self, *, produced: bool = False, uses_request_time: bool = True) -> int:
+        """Record what the request used against its client's quotas: its bytes if it `produced`, its time unless it is
+        exempt. If that violates a quota, the connection is muted from now on for the milliseconds returned, which the
+        answer tells; else 0. Recorded once: later calls return the same."""
+
+    def respond(self, response: Message, *, exempt: bool = False) -> None:
+        """Answer with a kio message, throttled if the request quota says so and it is not `exempt`."""
 
     def respond_frame(self, frame: bytes) -> None:
-        """Answer with a frame that is already encoded."""
+        """Answer with a frame that is already encoded; call `throttle` before."""
 
     def respond_nothing(self) -> None:
         """The request is done and its protocol has no answer (acks=0)."""

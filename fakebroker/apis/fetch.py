@@ -21,7 +21,7 @@ from typing import Any
 
 from fakebroker.apis import registry
 from fakebroker.apis.context import FetchParams, FetchPartition, FetchResult, Message, RequestContext
-from fakebroker.protocol.build import build
+from fakebroker.protocol.build import build, with_throttle_time
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.messages import response_type
 from fakebroker.protocol.topic_partition import TopicPartition
@@ -34,7 +34,9 @@ _FULL_FETCH_EPOCHS = (0, -1)  # make a session; make none
 _LEADER_IS_ELSEWHERE = (ErrorCode.not_leader_or_follower, ErrorCode.fenced_leader_epoch)
 
 
-def _respond(ctx: RequestContext, topics: list[dict[str, Any]], code: ErrorCode = ErrorCode.none) -> None:
+def _respond(
+    ctx: RequestContext, topics: list[dict[str, Any]], code: ErrorCode = ErrorCode.none, *, from_follower: bool = False
+) -> None:
     values = {
         "throttle_time": timedelta(0),
         "error_code": code,
@@ -42,7 +44,11 @@ def _respond(ctx: RequestContext, topics: list[dict[str, Any]], code: ErrorCode 
         "responses": topics,
         "node_endpoints": _leader_endpoints(ctx, topics),
     }
-    ctx.respond(build(response_type(KEY, ctx.api_version), values))
+    response = build(response_type(KEY, ctx.api_version), values)
+    if from_follower:
+        ctx.respond(response, exempt=True)
+    else:
+        ctx.respond(response)
 
 
 def error_response(ctx: RequestContext, request: Message, code: ErrorCode) -> None:
@@ -52,7 +58,12 @@ def error_response(ctx: RequestContext, request: Message, code: ErrorCode) -> No
         _respond(ctx, [_topic_failed(topic, code) for topic in request.topics])
 
 
-@registry.api(KEY, 4, 18, error_response=error_response)
+def throttled(response: Message, throttle_time_ms: int) -> Message:
+    """FetchContext.getThrottledResponse: nothing is read for a client that is throttled."""
+    return with_throttle_time(response, throttle_time_ms, responses=())
+
+
+@registry.api(KEY, 4, 18, error_response=error_response, throttled=throttled)
 def handle(ctx: RequestContext, request: Message) -> None:
     if getattr(request, "session_epoch", -1) not in _FULL_FETCH_EPOCHS:
         _respond(ctx, [], ErrorCode.fetch_session_id_not_found)
@@ -81,10 +92,12 @@ def handle(ctx: RequestContext, request: Message) -> None:
             if 0 <= p.partition < count
         )
 
-    def complete(results: Sequence[FetchResult]) -> None:
-        _respond(ctx, _by_topic(ctx, results) + unknown)
+    params = _params(ctx, request)
 
-    ctx.fetch_messages(_params(ctx, request), wanted, complete)
+    def complete(results: Sequence[FetchResult]) -> None:
+        _respond(ctx, _by_topic(ctx, results) + unknown, from_follower=params.is_from_follower)
+
+    ctx.fetch_messages(params, wanted, complete)
 
 
 def _params(ctx: RequestContext, request: Message) -> FetchParams:

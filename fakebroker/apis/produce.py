@@ -136,10 +136,11 @@ class _Answer:
         self._results[self._key(topic)][index] = PartitionProduceResponse(index, code, -1)
 
     def all_failed(self, code: ErrorCode, message: str | None = None) -> None:
+        """The request as a whole failed: its bytes do not count, as in Kafka (sendErrorResponseMaybeThrottle)."""
         for partitions in self._results.values():
             for index in partitions:
                 partitions[index] = PartitionProduceResponse(index, code, -1, error_message=message)
-        self.complete({})
+        self._answer(self._ctx.throttle())
 
     def complete(self, results: ProduceResults) -> None:
         """All partitions are decided: `results` are those that went to the replica manager.
@@ -152,6 +153,9 @@ class _Answer:
             if response.error_code == ErrorCode.not_leader_or_follower:
                 response = self._with_leader_hint(tp, response)
             self._results[tp.topic, self._ids[tp.topic]][tp.partition] = response
+        self._answer(self._ctx.throttle(produced=True, uses_request_time=self._acks != 0))
+
+    def _answer(self, throttle_time_ms: int) -> None:
         if self._acks == 0:
             self._complete_unanswered()
             return
@@ -160,8 +164,9 @@ class _Answer:
             for (name, topic_id), partitions in self._results.items()
         )
         ctx = self._ctx
+        endpoints = self._leader_endpoints(topics)
         ctx.respond_frame(
-            encode_produce_response(ctx.api_version, ctx.correlation_id, topics, 0, self._leader_endpoints(topics))
+            encode_produce_response(ctx.api_version, ctx.correlation_id, topics, throttle_time_ms, endpoints)
         )
 
     def _complete_unanswered(self) -> None:

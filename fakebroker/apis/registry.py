@@ -12,11 +12,13 @@ from typing import NamedTuple
 
 import fakebroker.apis
 from fakebroker.apis.context import Message, RequestContext
+from fakebroker.protocol.build import with_throttle_time
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.messages import api_name, versions
 
 Handler = Callable[[RequestContext, Message], None]
 ErrorResponse = Callable[[RequestContext, Message, ErrorCode], None]
+Throttled = Callable[[Message, int], Message]
 
 _NOT_APIS = {"context", "registry"}
 
@@ -26,6 +28,7 @@ class Api(NamedTuple):
 
     `advertised_min_version` is lower than `min_version` where Kafka advertises more than it serves.
     `error_response` answers a request whose handler failed, as Kafka's `getErrorResponse` does.
+    `throttled` makes of an answer the one that a client gets whose request is throttled for so many milliseconds.
     """
 
     key: int
@@ -35,6 +38,7 @@ class Api(NamedTuple):
     advertised_min_version: int
     handle: Handler
     error_response: ErrorResponse
+    throttled: Throttled
 
     def serves(self, version: int) -> bool:
         return self.min_version <= version <= self.max_version
@@ -50,6 +54,7 @@ def api(
     *,
     error_response: ErrorResponse,
     advertised_min_version: int | None = None,
+    throttled: Throttled = with_throttle_time,
 ) -> Callable[[Handler], Handler]:
     """Register the decorated handler for an API key. Each key and version must be one that kio can read."""
     known = versions(key)
@@ -60,7 +65,7 @@ def api(
 
     def register(handle: Handler) -> Handler:
         advertised = min_version if advertised_min_version is None else advertised_min_version
-        _apis[key] = Api(key, api_name(key), min_version, max_version, advertised, handle, error_response)
+        _apis[key] = Api(key, api_name(key), min_version, max_version, advertised, handle, error_response, throttled)
         return handle
 
     return register

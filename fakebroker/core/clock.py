@@ -8,7 +8,7 @@ Source   org.apache.kafka.common.utils.Time: hiResClockMs() and milliseconds().
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 
 class Now(NamedTuple):
@@ -20,3 +20,9 @@ class Now(NamedTuple):
     def at(self, mono_ms: int) -> Now:
         """The same moment of both clocks moved to `mono_ms`: used to run an event at its own time."""
         return Now(mono_ms, self.wall_ms + mono_ms - self.mono_ms)
+
+
+class HasNow(Protocol):
+    """Who was told the time of the event at hand (the cluster, by its doors)."""
+
+    now: Now

@@ -12,7 +12,6 @@ Source   The roles of BrokerServer, KRaft's controller and ReplicaManager's sche
 from __future__ import annotations
 
 from base64 import urlsafe_b64encode
-from collections import deque
 from collections.abc import Sequence
 from itertools import count
 from random import Random
@@ -20,17 +19,20 @@ from uuid import UUID
 
 from fakebroker.apis.context import NewTopic
 from fakebroker.core.behaviour import INSTANT, Behaviour
+from fakebroker.core.client_quotas import ClientQuotas
 from fakebroker.core.clock import Now
 from fakebroker.core.config import ClusterConfig
-from fakebroker.core.connection import Connection, Event, State
+from fakebroker.core.connection import Connection
 from fakebroker.core.controller import Controller, IsrExpiration
 from fakebroker.core.dispatcher import Dispatcher
-from fakebroker.core.effects import Effect, InternalError, PauseReading, ResumeReading
+from fakebroker.core.effects import Effect, InternalError
 from fakebroker.core.follower_set import FollowerSet, Selection
 from fakebroker.core.partition import Partition
+from fakebroker.core.quota import QuotaManagers
 from fakebroker.core.replica_manager import ReplicaManager
+from fakebroker.core.socket_server import SocketServer
 from fakebroker.core.topics import Topic
-from fakebroker.protocol.errors import KafkaError, ProtocolError
+from fakebroker.protocol.errors import KafkaError
 from fakebroker.protocol.produce_response import NodeEndpoint
 from fakebroker.protocol.topic_partition import TopicPartition
 from timingwheel import SystemTimer
@@ -41,13 +43,13 @@ PRODUCER_ID_BLOCK = 1000  # ids a broker takes from the controller at once
 class Node:
     """One broker of the cluster. Host and port are what clients are told."""
 
-    def __init__(self, broker_id: int, replica_manager: ReplicaManager) -> None:
+    def __init__(self, broker_id: int, replica_manager: ReplicaManager, quotas: QuotaManagers) -> None:
         self.broker_id = broker_id
         self.replica_manager = replica_manager
+        self.quotas = quotas
         self.advertised_host = "127.0.0.1"
         self.advertised_port = 0
         self.producer_ids = iter(range(0))
-        self.connections: dict[Connection, None] = {}  # in the order in which they were opened
 
 
 class Cluster:
@@ -68,56 +70,53 @@ class Cluster:
         self.cluster_id = urlsafe_b64encode(self._random.randbytes(16)).decode().rstrip("=")
         self._timer = SystemTimer(now.mono_ms)
         self._effects: list[Effect] = []
-        self._ready: deque[Connection] = deque()
         self._producer_id_blocks = count(0, PRODUCER_ID_BLOCK)
         broker_ids = range(1, brokers + 1)
         self.controller = Controller(broker_ids, self.config, self._random, self._replica_manager)
         self.followers = FollowerSet(followers, self._timer, self._leader_of, self._read_now)
         self.controller.followers = self.followers
-        self.nodes = {broker_id: Node(broker_id, self._new_replica_manager(broker_id)) for broker_id in broker_ids}
-        self._dispatcher = Dispatcher(self, self._effects.append, self._ready.append)
+        self.nodes = {
+            broker_id: Node(broker_id, self._new_replica_manager(broker_id), QuotaManagers(self.config))
+            for broker_id in broker_ids
+        }
+        self.client_quotas = ClientQuotas([node.quotas for node in self.nodes.values()])
+        self.sockets = SocketServer(self.nodes, self.config, self._timer, self._effects.append, self._handle, self)
+        self._dispatcher = Dispatcher(self, self.sockets, self._effects.append)
         IsrExpiration(self.controller, self._timer, self._read_now).start(now)
 
     # The doors.
 
-    def open_connection(self, broker_id: int, peer: str) -> Connection:
-        """A client has connected to a broker. If that one has just stopped, the connection is closed at once."""
-        connection = Connection(broker_id, peer, self.config.socket_request_max_bytes)
-        if self.is_running(broker_id):
-            self.nodes[broker_id].connections[connection] = None
-        else:
-            self._dispatcher.close(connection, f"broker {broker_id} has stopped")
+    def open_connection(self, broker_id: int, peer: str, now: Now, address: str = "") -> Connection:
+        """A client has connected to a broker, from an IP address. If the broker has just stopped, the connection is
+        closed at once."""
+        self.now = now
+        connection = self.sockets.open(broker_id, peer, address)
+        if not self.is_running(broker_id):
+            self.sockets.close(connection, f"broker {broker_id} has stopped")
+        self._run_ready()
         return connection
 
     def receive(self, connection: Connection, data: bytes, now: Now) -> None:
         """Bytes have arrived; handle what requests they complete, one at a time."""
-        if connection.state is State.CLOSED:
-            return
-        connection.decoder.feed(data)
-        if connection.can_handle:
-            self.now = now
-            self._ready.append(connection)
-            self._run_ready()
-        if (connection.state is State.BUSY or connection.write_blocked) and not connection.reading_paused:
-            connection.reading_paused = True
-            self._effects.append(PauseReading(connection))
+        self.now = now
+        self.sockets.receive(connection, data)
 
     def set_write_blocked(self, connection: Connection, blocked: bool, now: Now) -> None:
-        """The peer stopped taking its answers, or takes them again."""
-        connection.write_blocked = blocked
-        if not blocked and connection.can_handle:
-            self.now = now
-            self._ready.append(connection)
-            self._run_ready()
+        """The peer stopped taking its answers, or takes them again: the last one is completely written."""
+        self.now = now
+        self.sockets.set_write_blocked(connection, blocked)
 
-    def connection_lost(self, connection: Connection) -> None:
+    def connection_lost(self, connection: Connection, now: Now) -> None:
         """The peer has gone. What it asked for stays done; a parked request stays parked, its answer is dropped."""
-        self.nodes[connection.broker_id].connections.pop(connection, None)
-        if connection.state is not State.CLOSED:
-            connection.on(Event.CLOSE)
+        self.now = now
+        self.sockets.lost(connection)
 
-    def advance_to(self, now: Now) -> None:
-        """Run everything that is due by `now`, each event at its own time."""
+    def advance_to(self, now: Now, handled_at: Now | None = None) -> None:
+        """Run everything that is due by `now`, each event at its own time.
+
+        Then handle the requests that waited behind what was answered, at `handled_at` (`now` if not given). Their
+        timeouts start when they are handled: if time comes in late, that is later than the events that let them in.
+        """
         while (deadline_ms := self.next_deadline_ms()) is not None and deadline_ms <= now.mono_ms:
             # What was due when it was added has a deadline in the past; time does not go back for it.
             step_ms = self._advanced_ms = max(deadline_ms, self._advanced_ms)
@@ -129,9 +128,9 @@ class Cluster:
             except Exception as error:
                 # The timers are consistent: what else is due runs in the next turn of this loop.
                 self._effects.append(InternalError("a timer's task", error))
-            self._run_ready()
         self._advanced_ms = max(now.mono_ms, self._advanced_ms)
-        self.now = now
+        self.now = handled_at or now
+        self._run_ready()
 
     def next_deadline_ms(self) -> int | None:
         """When `advance_to` next has something to do."""
@@ -144,6 +143,7 @@ class Cluster:
         """What is to be done outside, in order; each effect is handed out once."""
         taken = self._effects[:]
         self._effects.clear()
+        self.sockets.end_turn()
         return taken
 
     # What a user does to the cluster. Whoever calls performs the effects then.
@@ -184,9 +184,7 @@ class Cluster:
         if not self.is_running(broker_id):
             return
         self.now = now
-        for connection in node.connections:
-            self._dispatcher.close(connection, f"broker {broker_id} has stopped")
-        node.connections.clear()
+        self.sockets.close_all(broker_id, f"broker {broker_id} has stopped")
         node.replica_manager = self._new_replica_manager(broker_id)
         node.producer_ids = iter(range(0))
         self.controller.stop_broker(broker_id, now)
@@ -265,25 +263,13 @@ class Cluster:
     # Inside.
 
     def _run_ready(self) -> None:
-        """Handle one request of each connection in turn, until none has a whole one. What a request wakes joins the
-        queue, so completions never nest."""
-        ready = self._ready
-        while ready:
-            connection = ready.popleft()
-            if not connection.can_handle:
-                continue
-            try:
-                frame = connection.decoder.next_frame()
-            except ProtocolError as error:
-                self._dispatcher.close(connection, f"bad frame: {error}")
-                continue
-            if frame is None:
-                if connection.reading_paused:
-                    connection.reading_paused = False
-                    self._effects.append(ResumeReading(connection))
-                continue
-            self._dispatcher.handle(connection, frame, self.now)
-            self._complete_actions(self.nodes[connection.broker_id].replica_manager)
+        """Handle the next request of each connection whose turn has come. What a request wakes joins the queue, so
+        completions never nest."""
+        self.sockets.run_ready()
+
+    def _handle(self, connection: Connection, frame: bytes) -> None:
+        self._dispatcher.handle(connection, frame, self.now)
+        self._complete_actions(self.nodes[connection.broker_id].replica_manager)
 
     def _complete_actions(self, replica_manager: ReplicaManager) -> None:
         while True:
@@ -323,5 +309,5 @@ class Cluster:
         for node in self.nodes.values():
             node.replica_manager.produce_purgatory.check_invariants()
             node.replica_manager.fetch_purgatory.check_invariants()
-            assert self.is_running(node.broker_id) or not node.connections
-        assert not self._ready
+            assert self.is_running(node.broker_id) or not self.sockets.is_connected(node.broker_id)
+        self.sockets.check_invariants()

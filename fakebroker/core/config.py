@@ -13,6 +13,7 @@ from typing import Self, cast
 
 from fakebroker.core import log_config
 from fakebroker.core.config_def import Type, parse_type, to_text
+from fakebroker.core.connection_quotas import parse_overrides
 from fakebroker.core.errors import ConfigError
 
 # The settings of brokers whose numbers have 64 bits, by how their names end; others have 32.
@@ -101,6 +102,14 @@ class ClusterConfig(_Config):
     """Settings of all brokers (Kafka's server.properties, defaults of Kafka 4.0 unless a comment says otherwise)."""
 
     socket_request_max_bytes: int = 104_857_600
+    connections_max_idle_ms: int = 600_000
+    max_connections: int = 2**31 - 1
+    max_connections_per_ip: int = 2**31 - 1
+    max_connections_per_ip_overrides: str = ""
+    quota_window_num: int = 11
+    quota_window_size_seconds: int = 1
+    # Not Kafka's: what each request counts for request_percentage quotas (core/quota.py), in microseconds.
+    fakebroker_request_handler_time_us: int = 100
     message_max_bytes: int = 1_048_588
     min_insync_replicas: int = 1
     num_partitions: int = 1
@@ -119,6 +128,10 @@ class ClusterConfig(_Config):
         self._at_least(
             1, "socket_request_max_bytes", "min_insync_replicas", "num_partitions", "replica_lag_time_max_ms"
         )
+        self._at_least(1, "quota_window_num", "quota_window_size_seconds")
+        self._at_least(0, "max_connections", "max_connections_per_ip", "fakebroker_request_handler_time_us")
+        if not parse_overrides(self.max_connections_per_ip_overrides) and not self.max_connections_per_ip:
+            raise ConfigError("max.connections.per.ip can be 0 only if max.connections.per.ip.overrides is set")
         self._at_least(
             0,
             "message_max_bytes",

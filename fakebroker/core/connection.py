@@ -1,14 +1,26 @@
 """One client connection, as the broker's network thread sees it: one request at a time.
 
-Theory   Kafka mutes a channel from the receipt of a request until its response is written. So a parked acks=all produce
-         blocks every later request of its connection, responses are in request order, and the timeout of a later
-         request starts only when its turn comes: N stuck requests answer at T, 2T, 3T.
+Theory   Kafka mutes a channel from the receipt of a request until its response is written and the throttling that came
+         of it is over. So a parked acks=all produce blocks every later request of its connection, responses are in
+         request order, and the timeout of a later request starts only when its turn comes: N stuck requests answer
+         at T, 2T, 3T.
 
-           READY --request--> BUSY --responded--> READY          any --close--> CLOSED
+           WAITING --admitted--> READY --request--> BUSY --responded--> READY
+                                                     | throttle_started
+                                                     v
+                      THROTTLED <--responded-- BUSY_THROTTLED
+                        | throttle_ended              | throttle_ended
+                        v                             v
+                      READY                          BUSY             any state but CLOSED --close--> CLOSED
 
-         While BUSY the socket is not read; what had arrived before stays in the decoder.
-Source   clients/.../network/KafkaChannel.java ChannelMuteState; core/.../network/SocketServer.scala Processor.
-Differs  Throttling is not there yet, so Kafka's five states are these three.
+         Only a READY connection is read. What had arrived before stays in the decoder. WAITING: the broker has
+         max.connections already; the connection is there, and nobody reads it until another one goes.
+Source   clients/.../network/KafkaChannel.java ChannelMuteState, handleChannelMuteEvent, maybeUnmute;
+         core/.../network/SocketServer.scala Processor @ 4.0.
+Differs  Kafka's MUTED lasts from muting to REQUEST_RECEIVED, and from the last of RESPONSE_SENT and THROTTLE_ENDED to
+         unmuting, with nothing in between; it and NOT_MUTED are READY here. BUSY is MUTED_AND_RESPONSE_PENDING,
+         THROTTLED is MUTED_AND_THROTTLED, BUSY_THROTTLED is MUTED_AND_THROTTLED_AND_RESPONSE_PENDING.
+         WAITING is no state of a channel in Kafka: its acceptor thread stands still with the socket in hand.
 """
 
 from __future__ import annotations
@@ -16,41 +28,72 @@ from __future__ import annotations
 from enum import Enum
 
 from fakebroker.protocol.framing import FrameDecoder
+from timingwheel import TimerTask
 
 
 class State(Enum):
+    WAITING = "waiting"
     READY = "ready"
     BUSY = "busy"
+    BUSY_THROTTLED = "busy and throttled"
+    THROTTLED = "throttled"
     CLOSED = "closed"
 
 
 class Event(Enum):
+    ADMITTED = "admitted"
     REQUEST = "request"
     RESPONDED = "responded"
+    THROTTLE_STARTED = "throttle started"
+    THROTTLE_ENDED = "throttle ended"
     CLOSE = "close"
 
 
-TRANSITIONS = {
+TRANSITIONS: dict[tuple[State, Event], State] = {
+    (State.WAITING, Event.ADMITTED): State.READY,
     (State.READY, Event.REQUEST): State.BUSY,
     (State.BUSY, Event.RESPONDED): State.READY,
-    (State.READY, Event.CLOSE): State.CLOSED,
-    (State.BUSY, Event.CLOSE): State.CLOSED,
+    (State.BUSY, Event.THROTTLE_STARTED): State.BUSY_THROTTLED,
+    (State.BUSY_THROTTLED, Event.RESPONDED): State.THROTTLED,
+    (State.BUSY_THROTTLED, Event.THROTTLE_ENDED): State.BUSY,
+    (State.THROTTLED, Event.THROTTLE_ENDED): State.READY,
+    **{(state, Event.CLOSE): State.CLOSED for state in State if state is not State.CLOSED},
 }
 
 
 class Connection:
-    """State of one connection to one broker. `peer` names the other side in logs."""
+    """State of one connection to one broker.
 
-    __slots__ = ("broker_id", "decoder", "peer", "reading_paused", "state", "write_blocked")
+    peer             names the other side in logs
+    address          its IP address, by which max.connections.per.ip counts; empty if it has none
+    write_blocked    an answer is not completely written yet: it counts as unsent, so nothing more is handled
+    last_active_ms   when it last read or wrote, once admitted, for connections.max.idle.ms
+    throttle         the timer's task that ends the throttling, if one is pending
+    """
 
-    def __init__(self, broker_id: int, peer: str, max_request_bytes: int) -> None:
+    __slots__ = (
+        "__weakref__",
+        "address",
+        "broker_id",
+        "decoder",
+        "last_active_ms",
+        "peer",
+        "reading_paused",
+        "state",
+        "throttle",
+        "write_blocked",
+    )
+
+    def __init__(self, broker_id: int, peer: str, address: str, max_request_bytes: int) -> None:
         self.broker_id = broker_id
         self.peer = peer
+        self.address = address
         self.decoder = FrameDecoder(max_request_bytes)
-        self.state = State.READY
+        self.state = State.WAITING
         self.reading_paused = False
-        # The peer does not take its answers: the response in hand counts as unsent, nothing more is handled.
         self.write_blocked = False
+        self.last_active_ms = 0
+        self.throttle: TimerTask | None = None
 
     def on(self, event: Event) -> None:
         """Take the transition; an event that cannot be is a bug of ours."""
@@ -62,3 +105,7 @@ class Connection:
     @property
     def can_handle(self) -> bool:
         return self.state is State.READY and not self.write_blocked
+
+    @property
+    def is_closed(self) -> bool:
+        return self.state is State.CLOSED

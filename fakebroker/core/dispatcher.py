@@ -3,6 +3,8 @@
 Theory   Header first: its first four bytes decide how to read the rest. What cannot be read closes the connection with
          a reason; the one exception is an ApiVersions request of a version that is not served, which is answered in a
          layout that every client can read (KIP-511). A handler that fails answers with the error of its request.
+         Quotas are judged when the answer is built: it goes out at once and says for how long the connection is muted
+         (KIP-219).
 Source   core/.../network/SocketServer.scala processCompletedReceives; clients/.../requests/RequestContext.java;
          core/.../server/KafkaApis.scala handle; RequestHandlerHelper.scala handleError @ 4.0.
 """
@@ -26,9 +28,10 @@ from fakebroker.apis.context import (
     TopicView,
 )
 from fakebroker.core.clock import Now
-from fakebroker.core.connection import Connection, Event, State
-from fakebroker.core.effects import Close, Effect, InternalError, Send
+from fakebroker.core.connection import Connection
+from fakebroker.core.effects import Effect, InternalError
 from fakebroker.core.replica_manager import ReplicaManager
+from fakebroker.core.socket_server import SocketServer
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError, ProtocolError
 from fakebroker.protocol.headers import RequestHeader, decode_request_header, peek_api
@@ -42,20 +45,17 @@ if TYPE_CHECKING:
 class Dispatcher:
     """Hands the requests of all connections to their handlers."""
 
-    def __init__(
-        self, cluster: Cluster, emit: Callable[[Effect], None], on_answered: Callable[[Connection], None]
-    ) -> None:
+    def __init__(self, cluster: Cluster, sockets: SocketServer, emit: Callable[[Effect], None]) -> None:
         self._cluster = cluster
+        self._sockets = sockets
         self._emit = emit
-        self._on_answered = on_answered
         self._apis = registry.load()
 
     def handle(self, connection: Connection, frame: bytes, now: Now) -> None:
-        """Handle one request of a connection that is READY."""
-        connection.on(Event.REQUEST)
+        """Handle one request; the connection is BUSY with it."""
         try:
             header, api = self._read_header(frame)
-            context = _Context(self, connection, header, now)
+            context = _Context(self, connection, api, header, len(frame), now)
             if not api.serves(header.api_version):
                 if api.key == api_versions.KEY:
                     api_versions.respond_unsupported_version(context)
@@ -65,7 +65,7 @@ class Dispatcher:
                 )
             request = decode_request(api.key, header.api_version, frame, header.body_offset)
         except ProtocolError as error:
-            self.close(connection, f"bad request: {error}")
+            self._sockets.close(connection, f"bad request: {error}")
             return
         self._call(api, context, request)
 
@@ -80,45 +80,67 @@ class Dispatcher:
         try:
             api.handle(context, request)
         except KafkaError as error:
-            api.error_response(context, request, error.code)
+            if context.answered:
+                self._report(api, context, error)
+            self._answer_error(api, context, request, error.code)
         except Exception as error:
             # A bug of ours must be loud: in the log, and for the client.
-            request_id = f"{api.name} v{context.api_version}, correlation id {context.correlation_id}"
-            self._emit(InternalError(f"{request_id}, from {context.connection.peer}", error))
+            self._report(api, context, error)
+            self._answer_error(api, context, request, ErrorCode.unknown_server_error)
+
+    def _answer_error(self, api: registry.Api, context: _Context, request: Message, code: ErrorCode) -> None:
+        if context.answered:
+            return
+        try:
+            api.error_response(context, request, code)
+        except Exception as error:
+            self._report(api, context, error)
             if not context.answered:
-                api.error_response(context, request, ErrorCode.unknown_server_error)
+                context.close("a bug in fakebroker: not even an error can be answered")
 
-    def respond(self, connection: Connection, frame: bytes | None) -> None:
-        """The request in hand is answered, with nothing if `frame` is None. Dropped if the peer has gone."""
-        if connection.state is State.CLOSED:
-            return
-        if frame is not None:
-            self._emit(Send(connection, frame))
-        connection.on(Event.RESPONDED)
-        self._on_answered(connection)
-
-    def close(self, connection: Connection, reason: str) -> None:
-        if connection.state is State.CLOSED:
-            return
-        connection.on(Event.CLOSE)
-        self._emit(Close(connection, reason))
+    def _report(self, api: registry.Api, context: _Context, error: Exception) -> None:
+        request_id = f"{api.name} v{context.api_version}, correlation id {context.correlation_id}"
+        self._emit(InternalError(f"{request_id}, from {context.peer}", error))
 
 
 class _Context(RequestContext):
-    """The context of one request: what its handler sees (apis/context.py)."""
+    """The context of one request: what its handler sees (apis/context.py).
 
-    __slots__ = ("_dispatcher", "_header", "_now", "answered", "connection")
+    It lets go of its connection when it has answered, because who holds the context may live longer: a delayed
+    operation stays on watch lists until they are visited.
+    """
 
-    def __init__(self, dispatcher: Dispatcher, connection: Connection, header: RequestHeader, now: Now) -> None:
+    __slots__ = (
+        "_api", "_broker_id", "_connection", "_dispatcher", "_header", "_now", "_request_bytes", "_throttle_time_ms",
+        "peer",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        dispatcher: Dispatcher,
+        connection: Connection,
+        api: registry.Api,
+        header: RequestHeader,
+        request_bytes: int,
+        now: Now,
+    ) -> None:
         self._dispatcher = dispatcher
-        self.connection = connection
+        self._connection: Connection | None = connection
+        self._api = api
         self._header = header
+        self._request_bytes = request_bytes
         self._now = now
-        self.answered = False
+        self._throttle_time_ms = -1
+        self._broker_id = connection.broker_id
+        self.peer = connection.peer
+
+    @property
+    def answered(self) -> bool:
+        return self._connection is None
 
     @property
     def broker_id(self) -> int:
-        return self.connection.broker_id
+        return self._broker_id
 
     @property
     def api_version(self) -> int:
@@ -140,24 +162,41 @@ class _Context(RequestContext):
     def _replica_manager(self) -> ReplicaManager:
         return self.cluster.nodes[self.broker_id].replica_manager
 
-    def respond(self, response: Message) -> None:
+    def throttle(self, *, produced: bool = False, uses_request_time: bool = True) -> int:
+        if self._throttle_time_ms < 0:
+            self._throttle_time_ms = 0
+            quotas = self.cluster.nodes[self.broker_id].quotas
+            if quotas.enabled:
+                throttle_time_ms = quotas.record_and_get_throttle_time_ms(
+                    self.client_id,
+                    self._request_bytes if produced else None,
+                    uses_request_time,
+                    self.cluster.now.mono_ms,
+                )
+                if throttle_time_ms > 0 and self._connection is not None:
+                    self._throttle_time_ms = throttle_time_ms
+                    self._dispatcher._sockets.throttle(self._connection, throttle_time_ms)
+        return self._throttle_time_ms
+
+    def respond(self, response: Message, *, exempt: bool = False) -> None:
+        throttle_time_ms = 0 if exempt else self.throttle()
+        if throttle_time_ms > 0:
+            response = self._api.throttled(response, throttle_time_ms)
         self.respond_frame(encode_response(response, self.correlation_id))
 
     def respond_frame(self, frame: bytes) -> None:
-        self._answer_once()
-        self._dispatcher.respond(self.connection, frame)
+        self._dispatcher._sockets.answer(self._take_connection(), frame)
 
     def respond_nothing(self) -> None:
-        self._answer_once()
-        self._dispatcher.respond(self.connection, None)
+        self._dispatcher._sockets.answer(self._take_connection(), None)
 
     def close(self, reason: str) -> None:
-        self._answer_once()
-        self._dispatcher.close(self.connection, reason)
+        self._dispatcher._sockets.close(self._take_connection(), reason)
 
-    def _answer_once(self) -> None:
-        assert not self.answered, f"request {self.correlation_id} of {self.connection.peer} is answered twice"
-        self.answered = True
+    def _take_connection(self) -> Connection:
+        connection, self._connection = self._connection, None
+        assert connection is not None, f"request {self.correlation_id} of {self.peer} is answered twice"
+        return connection
 
     def create_topics(
         self, topics: Sequence[NewTopic], validate_only: bool = False

@@ -27,6 +27,12 @@ class ResumeReading(NamedTuple):
     connection: Connection
 
 
+class AwaitWrite(NamedTuple):
+    """Tell `Cluster.set_write_blocked(connection, False)` when all that was sent before is written, maybe at once."""
+
+    connection: Connection
+
+
 class Close(NamedTuple):
     """Close the connection after what was sent before. `reason` is one sentence for the log."""
 
@@ -41,4 +47,4 @@ class InternalError(NamedTuple):
     error: Exception
 
 
-Effect = Send | PauseReading | ResumeReading | Close | InternalError
+Effect = Send | PauseReading | ResumeReading | AwaitWrite | Close | InternalError

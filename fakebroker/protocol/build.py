@@ -6,7 +6,8 @@ do with "ignorable" fields. A name that no version has is a slip, and tests/apis
 
 from __future__ import annotations
 
-from dataclasses import fields, is_dataclass
+from dataclasses import fields, is_dataclass, replace
+from datetime import timedelta
 from functools import cache
 from typing import Any, TypeVar, cast, get_args, get_type_hints
 
@@ -26,6 +27,13 @@ def build(entity_type: type[T], values: dict[str, Any]) -> T:
             value = tuple(build(nested, item) for item in value)
         arguments[name] = value
     return entity_type(**arguments)
+
+
+def with_throttle_time(response: Any, throttle_time_ms: int, **changes: Any) -> Any:
+    """The response with its throttle time set, if its version has one, and with other fields changed."""
+    if hasattr(response, "throttle_time"):
+        changes["throttle_time"] = timedelta(milliseconds=throttle_time_ms)
+    return replace(response, **changes) if changes else response
 
 
 @cache

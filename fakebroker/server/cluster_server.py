@@ -13,7 +13,7 @@ from collections import defaultdict
 
 from fakebroker.core.cluster import Cluster
 from fakebroker.core.connection import Connection
-from fakebroker.core.effects import Close, Effect, InternalError, PauseReading, ResumeReading, Send
+from fakebroker.core.effects import AwaitWrite, Close, Effect, InternalError, PauseReading, ResumeReading, Send
 from fakebroker.server.connection import KafkaConnection
 from fakebroker.server.system_clock import reached, stamp
 from fakebroker.server.timer_driver import TimerDriver
@@ -77,6 +77,7 @@ class ClusterServer:
             await listener.wait_closed()
         while self._protocols:  # abort() reports connection_lost in the next turns of the loop
             await asyncio.sleep(0)
+        self._timer.stop()  # what the lost connections left to do arms it again
         self._listeners.clear()
         self._reserved.clear()
 
@@ -109,17 +110,18 @@ class ClusterServer:
         if reserved is not None:
             reserved.close()
         listener = await self._listen(broker_id, self.cluster.nodes[broker_id].advertised_port)
-        await listener.start_serving()
         self.cluster.start_broker(broker_id, stamp())
         self.settle()
+        await listener.start_serving()
 
     # Called by the connections.
 
-    def opened(self, protocol: KafkaConnection, broker_id: int, peer: str) -> Connection:
-        connection = self.cluster.open_connection(broker_id, peer)
+    def opened(self, protocol: KafkaConnection, broker_id: int, peer: str, address: str) -> Connection:
+        connection = self.cluster.open_connection(broker_id, peer, stamp(), address)
         self._protocols[connection] = protocol
         if self._stopped or not self.cluster.is_running(broker_id):
             protocol.transport.abort()
+        self._after_door()
         return connection
 
     def received(self, connection: Connection, data: bytes) -> None:
@@ -137,12 +139,13 @@ class ClusterServer:
             log.info("%s went away in the middle of a request: %d bytes of it had arrived", connection.peer, left)
         elif error is not None:
             log.debug("%s is lost: %s", connection.peer, error)
-        self.cluster.connection_lost(connection)
+        self.cluster.connection_lost(connection, stamp())
+        self._after_door()
 
     # The loop's timer, and what is asked for from outside.
 
     def _wake(self) -> None:
-        self.cluster.advance_to(reached())
+        self.cluster.advance_to(reached(), stamp())
         self._after_door()
 
     def settle(self) -> None:
@@ -150,13 +153,13 @@ class ClusterServer:
         self._after_door()
 
     def _after_door(self) -> None:
-        effects = self.cluster.take_effects()
-        if effects:
+        while effects := self.cluster.take_effects():
             self._perform(effects)
         self._timer.arm(self.cluster.next_deadline_ms())
 
     def _perform(self, effects: list[Effect]) -> None:
         frames: defaultdict[Connection, list[bytes]] = defaultdict(list)
+        awaited: list[Connection] = []
         for effect in effects:
             match effect:
                 case Send(connection, data):
@@ -167,6 +170,8 @@ class ClusterServer:
                 case ResumeReading(connection):
                     if (transport := self._open_transport(connection)) is not None:
                         transport.resume_reading()
+                case AwaitWrite(connection):
+                    awaited.append(connection)
                 case Close(connection, reason):
                     log.info("closed the connection from %s: %s", connection.peer, reason)
                     self._write(connection, frames.pop(connection, []))
@@ -176,6 +181,10 @@ class ClusterServer:
                     log.error("bug in fakebroker: %s failed", what, exc_info=error)
         for connection, parts in frames.items():
             self._write(connection, parts)
+        for connection in awaited:
+            protocol = self._protocols.get(connection)
+            if protocol is not None and not protocol.writing_paused:
+                self.cluster.set_write_blocked(connection, False, stamp())
 
     def _write(self, connection: Connection, parts: list[bytes]) -> None:
         """All answers of one turn in one write."""

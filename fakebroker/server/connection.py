@@ -21,26 +21,32 @@ class KafkaConnection(asyncio.Protocol):
     def __init__(self, server: ClusterServer, broker_id: int) -> None:
         self._server = server
         self._broker_id = broker_id
+        self.writing_paused = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = cast(asyncio.Transport, transport)
         sock = transport.get_extra_info("socket")
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)  # asyncio and uvloop set TCP_NODELAY themselves
-        self.connection = self._server.opened(self, self._broker_id, _peer_name(transport))
+        # So pause_writing says "not completely written" and resume_writing "completely written", as Kafka counts it.
+        self.transport.set_write_buffer_limits(high=0)
+        self.connection = self._server.opened(self, self._broker_id, *_peer(transport))
 
     def data_received(self, data: bytes) -> None:
         self._server.received(self.connection, data)
 
     def pause_writing(self) -> None:
+        self.writing_paused = True
         self._server.write_blocked(self.connection, True)
 
     def resume_writing(self) -> None:
+        self.writing_paused = False
         self._server.write_blocked(self.connection, False)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._server.lost(self.connection, exc)
 
 
-def _peer_name(transport: asyncio.BaseTransport) -> str:
+def _peer(transport: asyncio.BaseTransport) -> tuple[str, str]:
+    """Its name in logs, and its IP address."""
     address = transport.get_extra_info("peername")
-    return f"{address[0]}:{address[1]}" if address else "unknown peer"
+    return (f"{address[0]}:{address[1]}", address[0]) if address else ("unknown peer", "")

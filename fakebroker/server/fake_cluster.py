@@ -14,11 +14,13 @@ from fakebroker.core.behaviour import Behaviour
 from fakebroker.core.cluster import Cluster
 from fakebroker.core.config import ClusterConfig
 from fakebroker.core.follower_set import Selection
+from fakebroker.core.quota import QuotaEntity
 from fakebroker.protocol.produce_response import NodeEndpoint
 from fakebroker.server.brokers import AsyncBroker, Broker
 from fakebroker.server.cluster_server import ClusterServer
 from fakebroker.server.followers import Followers, Step
 from fakebroker.server.loops import new_event_loop
+from fakebroker.server.quotas import Quotas
 from fakebroker.server.system_clock import stamp
 
 T = TypeVar("T")
@@ -63,6 +65,7 @@ class AsyncFakeCluster:
         self._seed = seed
         self._server: ClusterServer | None = None
         self.followers = Followers(self._run_followers)
+        self.quotas = Quotas(self._alter_quotas)
         self.brokers = {broker_id: AsyncBroker(broker_id, lambda: self._running) for broker_id in range(1, brokers + 1)}
 
     async def __aenter__(self) -> Self:
@@ -131,6 +134,9 @@ class AsyncFakeCluster:
         server.cluster.script_followers(steps, selection, stamp())
         server.settle()
 
+    def _alter_quotas(self, entity: QuotaEntity, alterations: Mapping[str, float | None] | None) -> None:
+        self._running.cluster.client_quotas.alter(entity, alterations)
+
     @property
     def _running(self) -> ClusterServer:
         if self._server is None:
@@ -164,6 +170,7 @@ class FakeCluster:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self.followers = Followers(self._run_followers)
+        self.quotas = Quotas(self._alter_quotas)
         self.brokers = {
             broker_id: Broker(broker, self._call, self._await) for broker_id, broker in self._cluster.brokers.items()
         }
@@ -250,6 +257,9 @@ class FakeCluster:
 
     def _run_followers(self, steps: Sequence[Step], selection: Selection) -> None:
         self._call(lambda: self._cluster._run_followers(steps, selection))
+
+    def _alter_quotas(self, entity: QuotaEntity, alterations: Mapping[str, float | None] | None) -> None:
+        self._call(lambda: self._cluster._alter_quotas(entity, alterations))
 
     def _call(self, function: Callable[[], T]) -> T:
         """Run the function in the cluster's thread and wait for its result."""

@@ -77,6 +77,9 @@ class Answering:
         self.frames: list[bytes] = []
         self.closed: list[str] = []
 
+    def throttle(self, **_: bool) -> int:
+        return 0
+
     def respond(self, response: Any) -> None:
         self.frames.append(encode_response(response, self.correlation_id))
 

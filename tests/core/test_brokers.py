@@ -104,6 +104,19 @@ def test_a_connection_that_comes_too_late_is_closed() -> None:
     assert client.closed == "broker 2 has stopped"
 
 
+def test_who_waits_to_be_let_in_is_closed_too_and_not_let_in() -> None:
+    simulation = Simulation(config={"max.connections": "1"})
+    clients = [simulation.connect(2) for _ in range(3)]
+    elsewhere = simulation.connect(1)
+    simulation.stop(2)
+    assert [client.closed for client in clients] == ["broker 2 has stopped"] * 3
+    assert elsewhere.closed is None
+    simulation.start(2)
+    client = simulation.connect(2)
+    client.send(metadata(None))
+    assert len(client.answers) == 1
+
+
 def test_an_old_leader_drops_what_only_it_had_and_follows() -> None:
     simulation = Simulation()
     simulation.topic()

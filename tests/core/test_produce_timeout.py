@@ -200,12 +200,11 @@ def test_a_peer_that_takes_no_answers_gets_no_more_work_done() -> None:
     simulation = Simulation()
     simulation.topic()
     client = simulation.connect()
-    simulation.cluster.set_write_blocked(client.connection, True, simulation.now)
+    client.take_answers(False)
     client.send(produce("t"))
     assert client.answers == []
     assert client.reading_paused
-    simulation.cluster.set_write_blocked(client.connection, False, simulation.now)
-    simulation.settle()
+    client.take_answers(True)
     assert answers(client) == [(0, 1, {0: (NONE, 0)})]
     assert not client.reading_paused
 
@@ -229,7 +228,8 @@ def test_no_time_is_enough_where_nobody_has_to_be_waited_for() -> None:
 
 
 def test_the_longest_timeout_there_is() -> None:
-    simulation = frozen(config={"replica.lag.time.max.ms": str(2**31 - 1)})
+    # An answer that takes longer than connections.max.idle.ms finds its connection closed.
+    simulation = frozen(config={"replica.lag.time.max.ms": str(2**31 - 1), "connections.max.idle.ms": "-1"})
     client = simulation.connect()
     client.send(produce("t", timeout_ms=2**31 - 1))
     simulation.advance(2**31 - 2)
@@ -271,3 +271,18 @@ def test_an_expiry_is_counted_for_the_partitions_that_still_waited() -> None:
     simulation.advance(50)
     assert answers(client) == [(50, 1, {0: (NONE, 0), 3: (TIMED_OUT, 0)})]
     assert simulation.cluster.nodes[1].replica_manager.produce_expirations == {TopicPartition("t", 3): 1}
+
+
+def test_if_time_comes_in_late_the_next_request_has_its_whole_timeout_all_the_same() -> None:
+    simulation = frozen()
+    client, other = simulation.connect(), simulation.connect()
+    client.send(*(produce("t", timeout_ms=100, correlation_id=number) for number in (1, 2)))
+    other.send(produce("t", timeout_ms=120, correlation_id=3))
+    simulation.elapsed_ms = 150  # nobody woke the cluster at 100 or 120
+    simulation.cluster.advance_to(simulation.now)
+    simulation.settle()
+    simulation.advance(99)
+    assert [correlation_id for _, correlation_id, _ in answers(client)] == [1]
+    simulation.advance(1)
+    assert answers(client) == [(150, 1, {0: (TIMED_OUT, 0)}), (250, 2, {0: (TIMED_OUT, 2)})]
+    assert answers(other) == [(150, 3, {0: (TIMED_OUT, 1)})]

@@ -84,10 +84,6 @@ def test_the_connection_is_served_on(kafka: FakeCluster, client: RawClient) -> N
     assert answer.topics[0].error_code == 0  # type: ignore[attr-defined]
 
 
-both = pytest.mark.xfail(strict=True, reason="the dispatcher lets an exception of error_response through to the socket")
-
-
-@both
 def test_what_was_answered_before_is_sent_when_not_even_an_error_can_be_answered(
     kafka: FakeCluster, client: RawClient
 ) -> None:
@@ -97,7 +93,6 @@ def test_what_was_answered_before_is_sent_when_not_even_an_error_can_be_answered
     assert Produced(client.receive()).partitions == {0: (0, 0)}
 
 
-@both
 def test_the_log_is_ours_when_not_even_an_error_can_be_answered(
     kafka: FakeCluster, client: RawClient, log: pytest.LogCaptureFixture
 ) -> None:

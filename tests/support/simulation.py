@@ -10,7 +10,7 @@ from fakebroker.core.clock import Now
 from fakebroker.core.cluster import Cluster
 from fakebroker.core.config import ClusterConfig
 from fakebroker.core.connection import Connection
-from fakebroker.core.effects import Close, InternalError, PauseReading, ResumeReading, Send
+from fakebroker.core.effects import AwaitWrite, Close, Effect, InternalError, PauseReading, ResumeReading, Send
 from fakebroker.core.follower_set import Selection
 from fakebroker.core.partition import Partition
 from fakebroker.protocol.topic_partition import TopicPartition
@@ -28,7 +28,21 @@ class SimulatedClient:
         self.connection = connection
         self.answers: list[tuple[int, bytes]] = []
         self.closed: str | None = None
+        self.closed_ms: int | None = None
         self.reading_paused = False
+        self._takes_answers = True
+
+    def take_answers(self, takes: bool) -> None:
+        """The peer stops reading, or reads again all that it was sent."""
+        self._takes_answers = takes
+        simulation = self._simulation
+        simulation.cluster.set_write_blocked(self.connection, not takes, simulation.now)
+        simulation.settle()
+
+    def written(self) -> None:
+        """The broker asks to be told when its answers are written."""
+        if self._takes_answers:
+            self._simulation.cluster.set_write_blocked(self.connection, False, self._simulation.now)
 
     def send(self, *frames: bytes) -> None:
         """Bytes arrive at the broker now."""
@@ -37,7 +51,7 @@ class SimulatedClient:
         simulation.settle()
 
     def disconnect(self) -> None:
-        self._simulation.cluster.connection_lost(self.connection)
+        self._simulation.cluster.connection_lost(self.connection, self._simulation.now)
         self._simulation.settle()
 
 
@@ -61,9 +75,11 @@ class Simulation:
         texts = {key.replace("_", "."): str(value) for key, value in configs.items()}
         self.cluster.create_topic(NewTopic(name, partitions, replicas, {}, texts), self.now)
 
-    def connect(self, broker_id: int = 1) -> SimulatedClient:
-        connection = self.cluster.open_connection(broker_id, f"client {len(self._clients) + 1}")
+    def connect(self, broker_id: int = 1, address: str = "10.0.0.1") -> SimulatedClient:
+        peer = f"client {len(self._clients) + 1}"
+        connection = self.cluster.open_connection(broker_id, peer, self.now, address)
         client = self._clients[connection] = SimulatedClient(self, connection)
+        self.settle()
         return client
 
     def followers(
@@ -112,21 +128,28 @@ class Simulation:
 
     def settle(self) -> None:
         """Perform the effects, and check what must always hold."""
-        for effect in self.cluster.take_effects():
+        while effects := self.cluster.take_effects():
+            self._perform(effects)
+        self.cluster.check_invariants()
+
+    def _perform(self, effects: list[Effect]) -> None:
+        for effect in effects:
             match effect:
                 case Send(connection, data):
                     client = self._clients[connection]
                     assert client.closed is None, "an answer after the connection was closed"
                     client.answers += [(self.elapsed_ms, frame) for frame in split_frames(data)]
+                case AwaitWrite(connection):
+                    self._clients[connection].written()
                 case Close(connection, reason):
-                    self._clients[connection].closed = reason
+                    client = self._clients[connection]
+                    client.closed, client.closed_ms = reason, self.elapsed_ms
                 case PauseReading(connection):
                     self._clients[connection].reading_paused = True
                 case ResumeReading(connection):
                     self._clients[connection].reading_paused = False
                 case InternalError(what, error):
                     raise AssertionError(f"{what} failed") from error
-        self.cluster.check_invariants()
 
 
 def split_frames(data: bytes) -> list[bytes]:

@@ -246,29 +246,27 @@ class CrowdedModel(TimerModel):
     may_answer_early = True
 
 
-def run_model(model: type[TimerModel], thorough_examples: int) -> None:
+def run_model(model: type[TimerModel], thorough_examples: int, thorough_steps: int) -> None:
     thorough = os.environ.get("HYPOTHESIS_PROFILE") == "thorough"
-    examples = thorough_examples if thorough else 60
-    steps = 100 if thorough else 50
     model.steps_done = 0
     run_state_machine_as_test(
         model,
         settings=settings(
-            max_examples=examples,
-            stateful_step_count=steps,
+            max_examples=thorough_examples if thorough else 60,
+            stateful_step_count=100 if thorough else 50,
             derandomize=not thorough,
             deadline=None,
             suppress_health_check=[HealthCheck.too_slow],
         ),
     )
-    # A test of the test: it took the steps it is said to take.
-    assert model.steps_done >= examples * steps * 0.9, f"only {model.steps_done} steps"
+    # A test of the test: Hypothesis may end examples early, and takes as many steps as are claimed all the same.
+    assert model.steps_done >= (thorough_steps if thorough else 1_500), f"only {model.steps_done} steps"
 
 
 def test_the_timer_is_a_sorted_list() -> None:
-    run_model(TimerModel, thorough_examples=2_400)
+    run_model(TimerModel, thorough_examples=3_000, thorough_steps=200_000)
 
 
 def test_the_timer_is_a_sorted_list_when_work_is_scarce(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("timingwheel.timer.MIN_MOVES", 2)
-    run_model(CrowdedModel, thorough_examples=600)
+    run_model(CrowdedModel, thorough_examples=800, thorough_steps=50_000)

@@ -1,0 +1,50 @@
+"""The client quotas in the user's hand: `kafka.quotas.set(client_id="loader", producer_byte_rate=1_000_000)`.
+
+A quota is for a user, a client id, or both; `DEFAULT` in place of a name is for everybody who has none of his own.
+Until there is authentication every client is the user "ANONYMOUS". Each broker allows each client that much
+(core/quota.py says who shares what and how long a client is muted).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from fakebroker.core.quota import DEFAULT, PRODUCER_BYTE_RATE, REQUEST_PERCENTAGE, QuotaEntity
+
+# None removes all quotas of the entity.
+Apply = Callable[[QuotaEntity, Mapping[str, float | None] | None], None]
+
+
+class Quotas:
+    """What clients may use."""
+
+    DEFAULT = DEFAULT
+
+    def __init__(self, apply: Apply) -> None:
+        self._apply = apply
+
+    def set(
+        self,
+        *,
+        user: str | None = None,
+        client_id: str | None = None,
+        producer_byte_rate: int | None = None,
+        request_percentage: float | None = None,
+    ) -> None:
+        """Set one quota or both; one that is not named stays as it is. Takes effect with the next request.
+
+        producer_byte_rate   bytes of Produce requests per second
+        request_percentage   handling time, in percent of one thread; a request counts the microseconds of the setting
+                             fakebroker.request.handler.time.us (100)
+
+        Raises KafkaError (INVALID_REQUEST) for a bad value, or if neither user nor client id is given.
+        """
+        given = {PRODUCER_BYTE_RATE: producer_byte_rate, REQUEST_PERCENTAGE: request_percentage}
+        alterations = {key: value for key, value in given.items() if value is not None}
+        if not alterations:
+            raise ValueError("no quota is given: set producer_byte_rate, request_percentage or both")
+        self._apply(QuotaEntity(user, client_id), alterations)
+
+    def remove(self, *, user: str | None = None, client_id: str | None = None) -> None:
+        """Remove all quotas of this entity; others that are less particular hold for it then."""
+        self._apply(QuotaEntity(user, client_id), None)
