@@ -27,10 +27,10 @@ from random import Random
 from time import perf_counter
 
 from fakebroker.apis.context import NewTopic
+from fakebroker.core.behaviour import FROZEN, INSTANT
 from fakebroker.core.clock import Now
 from fakebroker.core.cluster import Cluster
 from fakebroker.core.config import ClusterConfig
-from fakebroker.core.follower import FROZEN, INSTANT
 from fakebroker.protocol.record_batch import Record, encode_batch
 
 LIMIT_BYTES = 1536
@@ -136,7 +136,7 @@ def measure_soak(count: int) -> list[int]:
             residents.append(resident_bytes())
     if answered != count:
         raise AssertionError(f"{answered} answers to {count} requests")
-    end_offsets = sum(partition.leader_log.log_end_offset for partition in cluster._partitions())
+    end_offsets = sum(partition.leader_log.log_end_offset for partition in cluster.controller.partitions())
     if end_offsets != count:
         raise AssertionError(f"{end_offsets} of {count} records were appended")
     return residents

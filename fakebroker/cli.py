@@ -127,7 +127,10 @@ def serve(
     ] = None,
     auto_create_topics: Annotated[bool, typer.Option(help="Make a topic when a client asks for it.")] = True,
     followers: Annotated[
-        str, typer.Option(help="What followers do: instant, frozen, or lagging:MS (milliseconds).")
+        str,
+        typer.Option(
+            help="What followers do: instant, lagging:MS (milliseconds), throttled:BYTES_PER_S, frozen, or external."
+        ),
     ] = "instant",
     config: Annotated[
         list[str] | None,

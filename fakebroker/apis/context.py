@@ -23,22 +23,71 @@ ProduceResults = Mapping[TopicPartition, PartitionProduceResponse]
 ProduceCallback = Callable[[ProduceResults], None]
 
 
+CONSUMER_REPLICA_ID = -1
+DEBUGGING_REPLICA_ID = -2
+
+
+class FetchParams(NamedTuple):
+    """What a Fetch says of all its partitions. `replica_id` is -1 for a consumer, else the broker id of a follower;
+    `replica_epoch` is -1 if the follower does not tell. Times are milliseconds, sizes bytes."""
+
+    max_wait_ms: int
+    min_bytes: int
+    max_bytes: int
+    replica_id: int = CONSUMER_REPLICA_ID
+    replica_epoch: int = -1
+    read_committed: bool = False
+    has_client_metadata: bool = False
+
+    @property
+    def is_from_follower(self) -> bool:
+        return self.replica_id >= 0
+
+    @property
+    def fetch_only_leader(self) -> bool:
+        """Consumers may read from any replica since they tell where they are (v11, KIP-392)."""
+        return self.is_from_follower or (self.replica_id == CONSUMER_REPLICA_ID and not self.has_client_metadata)
+
+
 class FetchPartition(NamedTuple):
-    """Where to read one partition, and how much at most."""
+    """Where to read one partition, and how much at most. An epoch of -1 is not told."""
 
     topic_partition: TopicPartition
     fetch_offset: int
     max_bytes: int
+    current_leader_epoch: int = -1
+    last_fetched_epoch: int = -1
 
 
 class FetchResult(NamedTuple):
-    """What a read gave. On an error the offsets are -1 and the records empty."""
+    """What a read gave. On an error the offsets are -1 and the records empty. `diverging_epoch` is (epoch, its end
+    offset) for a reader whose log is not the leader's."""
 
     topic_partition: TopicPartition
     error_code: ErrorCode
-    high_watermark: int
-    log_start_offset: int
-    records: bytes
+    high_watermark: int = -1
+    last_stable_offset: int = -1
+    log_start_offset: int = -1
+    records: bytes = b""
+    diverging_epoch: tuple[int, int] | None = None
+
+
+class OffsetQuery(NamedTuple):
+    """What ListOffsets asks of one partition. `timestamp_ms` may be one of the special negative ones."""
+
+    topic_partition: TopicPartition
+    timestamp_ms: int
+    current_leader_epoch: int = -1
+    replica_id: int = CONSUMER_REPLICA_ID
+    read_committed: bool = False
+
+
+class TimestampAndOffset(NamedTuple):
+    """What ListOffsets answers. -1 is "none"."""
+
+    timestamp_ms: int = -1
+    offset: int = -1
+    leader_epoch: int = -1
 
 
 FetchCallback = Callable[[Sequence[FetchResult]], None]
@@ -55,6 +104,8 @@ class PartitionView(Protocol):
     def replica_ids(self) -> Sequence[int]: ...
     @property
     def isr_ids(self) -> Sequence[int]: ...
+    @property
+    def offline_ids(self) -> Sequence[int]: ...
 
 
 class ConfigEntry(NamedTuple):
@@ -153,12 +204,18 @@ class RequestContext(Protocol):
     ) -> None:
         """ReplicaManager.append_records on this broker, now."""
 
+    def delete_topic(self, name: str) -> None:
+        """Delete a topic; raises KafkaError with Kafka's code."""
+
     def fetch_messages(
-        self,
-        max_wait_ms: int,
-        min_bytes: int,
-        max_bytes: int,
-        partitions: Sequence[FetchPartition],
-        callback: FetchCallback,
+        self, params: FetchParams, partitions: Sequence[FetchPartition], callback: FetchCallback
     ) -> None:
         """ReplicaManager.fetch_messages on this broker, now."""
+
+    def fetch_offset(self, query: OffsetQuery) -> TimestampAndOffset:
+        """ReplicaManager.fetch_offset on this broker; raises KafkaError with Kafka's code."""
+
+    def last_offset_for_leader_epoch(
+        self, topic_partition: TopicPartition, current_leader_epoch: int, leader_epoch: int
+    ) -> tuple[int, int]:
+        """ReplicaManager.last_offset_for_leader_epoch on this broker; raises KafkaError with Kafka's code."""

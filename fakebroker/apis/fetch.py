@@ -1,11 +1,16 @@
-"""Fetch (API key 1), versions 4-18, the consumer's side.
+"""Fetch (API key 1), versions 4-18, for consumers and for followers over the wire.
 
-Behaviour      Whole batches below the high watermark, so a record that an acks=all produce waits for, or timed out on,
-               is not seen before it is replicated. Waits in the fetch purgatory up to MaxWaitMs for MinBytes.
-Version notes  v5 log start offset; v7 sessions (KIP-227): none is ever made, which is allowed; v9 leader epoch;
-               v10 zstd; v12 flexible; v13 topic ids; v15 replica state (KIP-903); v16 node endpoints (KIP-951).
-Not done       A follower over the wire (a replica id is answered NOT_LEADER_OR_FOLLOWER); epochs; transactions.
-Source         core/.../server/KafkaApis.scala handleFetchRequest @ 4.0
+Behaviour      A consumer gets whole batches below the high watermark, so a record that an acks=all produce waits for,
+               or timed out on, is not seen before it is replicated. A replica id makes it the fetch of a follower: it
+               reads up to the leader's log end and tells the leader how far it has come, which moves the watermark.
+               Waits in the fetch purgatory up to MaxWaitMs for MinBytes. A partition that nobody knows is told so in
+               the answer, which waits for the others all the same.
+Version notes  v5 log start offset; v7 sessions (KIP-227): none is ever made, which is allowed, and one that the client
+               believes in is FETCH_SESSION_ID_NOT_FOUND; v9 leader epoch; v10 zstd; v11 a consumer may ask a follower
+               (KIP-392) and reads up to the watermark that it knows; v12 flexible, last fetched and diverging epochs
+               (KIP-595); v13 topic ids; v15 replica state (KIP-903); v16 node endpoints (KIP-951).
+Not done       Preferred read replicas; transactions.
+Source         core/.../server/KafkaApis.scala handleFetchRequest, FetchSession.scala newContext @ 4.0
 """
 
 from __future__ import annotations
@@ -15,7 +20,7 @@ from datetime import timedelta
 from typing import Any
 
 from fakebroker.apis import registry
-from fakebroker.apis.context import FetchPartition, FetchResult, Message, RequestContext
+from fakebroker.apis.context import FetchParams, FetchPartition, FetchResult, Message, RequestContext
 from fakebroker.protocol.build import build, with_throttle_time
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.messages import response_type
@@ -25,16 +30,32 @@ KEY = 1
 _MILLISECOND = timedelta(milliseconds=1)
 
 
-def _respond(ctx: RequestContext, topics: list[dict[str, Any]], code: ErrorCode = ErrorCode.none) -> None:
-    values = {"throttle_time": timedelta(0), "error_code": code, "session_id": 0, "responses": topics}
-    ctx.respond(build(response_type(KEY, ctx.api_version), values))
+_FULL_FETCH_EPOCHS = (0, -1)  # make a session; make none
+_LEADER_IS_ELSEWHERE = (ErrorCode.not_leader_or_follower, ErrorCode.fenced_leader_epoch)
+
+
+def _respond(
+    ctx: RequestContext, topics: list[dict[str, Any]], code: ErrorCode = ErrorCode.none, *, from_follower: bool = False
+) -> None:
+    values = {
+        "throttle_time": timedelta(0),
+        "error_code": code,
+        "session_id": 0,
+        "responses": topics,
+        "node_endpoints": _leader_endpoints(ctx, topics),
+    }
+    response = build(response_type(KEY, ctx.api_version), values)
+    if from_follower:
+        ctx.respond(response, exempt=True)
+    else:
+        ctx.respond(response)
 
 
 def error_response(ctx: RequestContext, request: Message, code: ErrorCode) -> None:
     if ctx.api_version >= 7:
         _respond(ctx, [], code)
     else:
-        _respond(ctx, _all_failed(request, code))
+        _respond(ctx, [_topic_failed(topic, code) for topic in request.topics])
 
 
 def throttled(response: Message, throttle_time_ms: int) -> Message:
@@ -44,11 +65,8 @@ def throttled(response: Message, throttle_time_ms: int) -> Message:
 
 @registry.api(KEY, 4, 18, error_response=error_response, throttled=throttled)
 def handle(ctx: RequestContext, request: Message) -> None:
-    if getattr(request, "session_id", 0) != 0:
+    if getattr(request, "session_epoch", -1) not in _FULL_FETCH_EPOCHS:
         _respond(ctx, [], ErrorCode.fetch_session_id_not_found)
-        return
-    if _replica_id(request) >= 0:
-        _respond(ctx, _all_failed(request, ErrorCode.not_leader_or_follower))
         return
     wanted: list[FetchPartition] = []
     unknown: list[dict[str, Any]] = []
@@ -57,21 +75,42 @@ def handle(ctx: RequestContext, request: Message) -> None:
         if name is None:
             unknown.append(_topic_failed(topic, ErrorCode.unknown_topic_id))
             continue
+        known = ctx.cluster.topic(name)
+        count = 0 if known is None else len(known.partitions)
+        missing = [p for p in topic.partitions if not 0 <= p.partition < count]
+        if missing:
+            unknown.append(_topic_failed(topic, ErrorCode.unknown_topic_or_partition, missing))
         wanted += (
-            FetchPartition(TopicPartition(name, p.partition), p.fetch_offset, p.partition_max_bytes)
+            FetchPartition(
+                TopicPartition(name, p.partition),
+                p.fetch_offset,
+                p.partition_max_bytes,
+                getattr(p, "current_leader_epoch", -1),
+                getattr(p, "last_fetched_epoch", -1),
+            )
             for p in topic.partitions
+            if 0 <= p.partition < count
         )
 
+    params = _params(ctx, request)
+
     def complete(results: Sequence[FetchResult]) -> None:
-        _respond(ctx, unknown + _by_topic(ctx, results))
+        _respond(ctx, _by_topic(ctx, results) + unknown, from_follower=params.is_from_follower)
 
-    max_wait_ms = 0 if unknown else request.max_wait // _MILLISECOND
-    ctx.fetch_messages(max_wait_ms, request.min_bytes, request.max_bytes, wanted, complete)
+    ctx.fetch_messages(params, wanted, complete)
 
 
-def _replica_id(request: Message) -> int:
+def _params(ctx: RequestContext, request: Message) -> FetchParams:
     state = getattr(request, "replica_state", None)
-    return int(request.replica_id if state is None else state.replica_id)
+    return FetchParams(
+        max_wait_ms=request.max_wait // _MILLISECOND,
+        min_bytes=request.min_bytes,
+        max_bytes=request.max_bytes,
+        replica_id=int(request.replica_id if state is None else state.replica_id),
+        replica_epoch=-1 if state is None else state.replica_epoch,
+        read_committed=request.isolation_level == 1,
+        has_client_metadata=ctx.api_version >= 11,
+    )
 
 
 def _name_of(ctx: RequestContext, topic: Message) -> str | None:
@@ -81,10 +120,8 @@ def _name_of(ctx: RequestContext, topic: Message) -> str | None:
 
 def _by_topic(ctx: RequestContext, results: Sequence[FetchResult]) -> list[dict[str, Any]]:
     topics: dict[str, list[dict[str, Any]]] = {}
-    for tp, code, high_watermark, log_start_offset, records in results:
-        topics.setdefault(tp.topic, []).append(
-            _partition(tp.partition, code, high_watermark, log_start_offset, records)
-        )
+    for result in results:
+        topics.setdefault(result.topic_partition.topic, []).append(_partition(ctx, result))
     answers = []
     for name, partitions in topics.items():
         topic = ctx.cluster.topic(name)
@@ -92,28 +129,44 @@ def _by_topic(ctx: RequestContext, results: Sequence[FetchResult]) -> list[dict[
     return answers
 
 
-def _all_failed(request: Message, code: ErrorCode) -> list[dict[str, Any]]:
-    return [_topic_failed(topic, code) for topic in request.topics]
-
-
-def _topic_failed(topic: Message, code: ErrorCode) -> dict[str, Any]:
+def _topic_failed(topic: Message, code: ErrorCode, partitions: Sequence[Message] | None = None) -> dict[str, Any]:
     return {
         "topic": getattr(topic, "topic", None),
         "topic_id": getattr(topic, "topic_id", None),
-        "partitions": [_partition(p.partition, code, -1, -1, b"") for p in topic.partitions],
+        "partitions": [
+            _partition_values(FetchResult(TopicPartition("", p.partition), code))
+            for p in (topic.partitions if partitions is None else partitions)
+        ],
     }
 
 
-def _partition(
-    index: int, code: ErrorCode, high_watermark: int, log_start_offset: int, records: bytes
-) -> dict[str, Any]:
+def _partition(ctx: RequestContext, result: FetchResult) -> dict[str, Any]:
+    values = _partition_values(result)
+    if result.diverging_epoch is not None:
+        epoch, end_offset = result.diverging_epoch
+        values["diverging_epoch"] = {"epoch": epoch, "end_offset": end_offset}
+    if ctx.api_version >= 16 and result.error_code in _LEADER_IS_ELSEWHERE:
+        topic = ctx.cluster.topic(result.topic_partition.topic)
+        if topic is not None:
+            leader = topic.partitions[result.topic_partition.partition]
+            values["current_leader"] = {"leader_id": leader.leader_id, "leader_epoch": leader.leader_epoch}
+    return values
+
+
+def _partition_values(result: FetchResult) -> dict[str, Any]:
     return {
-        "partition_index": index,
-        "error_code": code,
-        "high_watermark": high_watermark,
-        "last_stable_offset": high_watermark,
-        "log_start_offset": log_start_offset,
+        "partition_index": result.topic_partition.partition,
+        "error_code": result.error_code,
+        "high_watermark": result.high_watermark,
+        "last_stable_offset": result.last_stable_offset,
+        "log_start_offset": result.log_start_offset,
         "aborted_transactions": None,
         "preferred_read_replica": -1,
-        "records": records,
+        "records": result.records,
     }
+
+
+def _leader_endpoints(ctx: RequestContext, topics: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The addresses of the leaders that the answer names."""
+    leaders = {p["current_leader"]["leader_id"] for t in topics for p in t["partitions"] if "current_leader" in p}
+    return [broker._asdict() for broker in ctx.cluster.brokers() if broker.node_id in leaders] if leaders else []

@@ -1,17 +1,19 @@
 """Metadata (API key 3), versions 0-13.
 
-Behaviour      All brokers; the topics asked for, or all (null; in v0: an empty list). If any topic is asked for by id,
-               names are ignored. An unknown topic is made if broker and request allow it, and is answered
+Behaviour      The brokers that run; the topics asked for, or all (null; in v0: an empty list). If any topic is asked
+               for by id, names are ignored. An unknown topic is made if broker and request allow it, and is answered
                UNKNOWN_TOPIC_OR_PARTITION this once, as a KRaft cluster does, whatever comes of it: the client asks
                again. A name that cannot be one: INVALID_TOPIC_EXCEPTION. Unknown ids are answered first, then the known
-               topics, then the unknown names; each once, however often it was asked for.
+               topics, then the unknown names; each once, however often it was asked for. A partition that nobody leads:
+               LEADER_NOT_AVAILABLE, leader -1. Replicas and ISR are told whether or not their brokers run (in v0 too:
+               KRaft knows the address of a broker that is fenced).
 Version notes  v1 rack, controller, internal flag, null for all topics; v2 cluster id; v4 the request may forbid
                creation (below, it is allowed); v5 offline replicas; v7 leader epoch; v8 authorized operations (of the
                cluster to v10 only); v9 flexible; v10 topic ids in answers; v12 topics by id; v13 top-level error
                (KIP-1102).
 Not done       Internal topics are made with the brokers' defaults, not with their coordinators' settings.
 Source         core/.../server/KafkaApis.scala handleTopicMetadataRequest, DefaultAutoTopicCreationManager.scala;
-               clients/.../requests/MetadataRequest.java getErrorResponse
+               KRaftMetadataCache.scala getPartitionMetadata; clients/.../requests/MetadataRequest.java getErrorResponse
 """
 
 from __future__ import annotations
@@ -129,13 +131,13 @@ def _known(topic: TopicView) -> dict[str, Any]:
         "is_internal": topic_name.is_internal(topic.name),
         "partitions": [
             {
-                "error_code": ErrorCode.none,
+                "error_code": ErrorCode.none if partition.leader_id >= 0 else ErrorCode.leader_not_available,
                 "partition_index": index,
                 "leader_id": partition.leader_id,
                 "leader_epoch": partition.leader_epoch,
                 "replica_nodes": tuple(partition.replica_ids),
                 "isr_nodes": tuple(partition.isr_ids),
-                "offline_replicas": (),
+                "offline_replicas": tuple(partition.offline_ids),
             }
             for index, partition in enumerate(topic.partitions)
         ],

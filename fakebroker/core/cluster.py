@@ -12,33 +12,31 @@ Source   The roles of BrokerServer, KRaft's controller and ReplicaManager's sche
 from __future__ import annotations
 
 from base64 import urlsafe_b64encode
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import count
 from random import Random
 from uuid import UUID
 
 from fakebroker.apis.context import NewTopic
+from fakebroker.core.behaviour import INSTANT, Behaviour
 from fakebroker.core.client_quotas import ClientQuotas
 from fakebroker.core.clock import Now
-from fakebroker.core.config import ClusterConfig, TopicConfig
+from fakebroker.core.config import ClusterConfig
 from fakebroker.core.connection import Connection
+from fakebroker.core.controller import Controller, IsrExpiration
 from fakebroker.core.dispatcher import Dispatcher
 from fakebroker.core.effects import Effect, InternalError
-from fakebroker.core.follower import INSTANT, Behaviour, Follower
+from fakebroker.core.follower_set import FollowerSet, Selection
 from fakebroker.core.housekeeping import start_housekeeping
-from fakebroker.core.log_config import effective_configs
-from fakebroker.core.log_retention import LogMemory
 from fakebroker.core.partition import Partition
 from fakebroker.core.quota import QuotaManagers
 from fakebroker.core.replica_manager import ReplicaManager
 from fakebroker.core.socket_server import SocketServer
-from fakebroker.core.topics import Topic, new_name_error, place_replicas, validate_total_number_of_partitions
-from fakebroker.protocol import topic_name
-from fakebroker.protocol.error_code import ErrorCode
+from fakebroker.core.topics import Topic
 from fakebroker.protocol.errors import KafkaError
 from fakebroker.protocol.produce_response import NodeEndpoint
 from fakebroker.protocol.topic_partition import TopicPartition
-from timingwheel import SystemTimer, TimerTask
+from timingwheel import SystemTimer
 
 PRODUCER_ID_BLOCK = 1000  # ids a broker takes from the controller at once
 
@@ -69,37 +67,34 @@ class Cluster:
         self.config = config or ClusterConfig()
         self.now = now
         self._advanced_ms = now.mono_ms
-        self.followers_behaviour = followers
         self._random = Random(seed)
         self.cluster_id = urlsafe_b64encode(self._random.randbytes(16)).decode().rstrip("=")
         self._timer = SystemTimer(now.mono_ms)
-        self._topics: dict[str, Topic] = {}
-        self._topics_by_id: dict[UUID, Topic] = {}
-        self._names_by_unified_name: dict[str, str] = {}
-        self.followers: dict[TopicPartition, list[Follower]] = {}
-        self._memory = LogMemory(self.config.log_memory_bytes, self._partitions)
         self._effects: list[Effect] = []
         self._producer_id_blocks = count(0, PRODUCER_ID_BLOCK)
+        broker_ids = range(1, brokers + 1)
+        self.controller = Controller(broker_ids, self.config, self._random, self._replica_manager)
+        self.followers = FollowerSet(followers, self._timer, self._leader_of, self._read_now)
+        self.controller.followers = self.followers
         self.nodes = {
-            broker_id: Node(
-                broker_id,
-                ReplicaManager(broker_id, self.config, now.mono_ms, self.find_partition, self._leader_appended),
-                QuotaManagers(self.config),
-            )
-            for broker_id in range(1, brokers + 1)
+            broker_id: Node(broker_id, self._new_replica_manager(broker_id), QuotaManagers(self.config))
+            for broker_id in broker_ids
         }
         self.client_quotas = ClientQuotas([node.quotas for node in self.nodes.values()])
         self.sockets = SocketServer(self.nodes, self.config, self._timer, self._effects.append, self._handle, self)
         self._dispatcher = Dispatcher(self, self.sockets, self._effects.append)
-        self._timer.add(_IsrExpirationTask(self), now.mono_ms)
-        start_housekeeping(self._timer, self.config, self._partitions, self._read_now)
+        IsrExpiration(self.controller, self._timer, self._read_now).start(now)
+        start_housekeeping(self._timer, self.config, self.controller.partitions, self._read_now)
 
     # The doors.
 
     def open_connection(self, broker_id: int, peer: str, now: Now, address: str = "") -> Connection:
-        """A client has connected to a broker, from an IP address."""
+        """A client has connected to a broker, from an IP address. If the broker has just stopped, the connection is
+        closed at once."""
         self.now = now
         connection = self.sockets.open(broker_id, peer, address)
+        if not self.is_running(broker_id):
+            self.sockets.close(connection, f"broker {broker_id} has stopped")
         self._run_ready()
         return connection
 
@@ -153,7 +148,7 @@ class Cluster:
         self.sockets.end_turn()
         return taken
 
-    # Topics and followers.
+    # What a user does to the cluster. Whoever calls performs the effects then.
 
     def create_topic(self, new: NewTopic, now: Now, validate_only: bool = False) -> Topic:
         """Make a topic; raises KafkaError with the code that CreateTopics answers."""
@@ -165,48 +160,46 @@ class Cluster:
     def create_topics(
         self, topics: Sequence[NewTopic], now: Now, validate_only: bool = False
     ) -> list[Topic | KafkaError]:
-        """Make topics: what became of each, in order. Raises KafkaError if the request as a whole is refused.
+        """Make topics: what became of each, in order. Raises KafkaError if the request as a whole is refused."""
+        return self.controller.create_topics(topics, now, validate_only)
 
-        All names are held against the topics that were there before, so names of one request cannot collide.
-        """
-        validate_total_number_of_partitions(topics, self.config.num_partitions)
-        errors = [new_name_error(new.name, self._topics, self._names_by_unified_name) for new in topics]
-        results: list[Topic | KafkaError] = []
-        for new, error in zip(topics, errors, strict=True):
-            try:
-                results.append(error or self._create_topic(new, now, validate_only))
-            except KafkaError as failure:
-                results.append(failure)
-        return results
+    def delete_topic(self, name: str, now: Now) -> None:
+        """Delete a topic; raises KafkaError. Who waits for it is answered UNKNOWN_TOPIC_OR_PARTITION."""
+        self.now = now
+        self.controller.delete_topic(name)
+        self._run_ready()
 
-    def _create_topic(self, new: NewTopic, now: Now, validate_only: bool) -> Topic:
-        defaults = self.config.topic_defaults()
-        config = TopicConfig.of(new.configs, defaults)
-        placement = place_replicas(new, list(self.nodes), self.config)
-        lag_max_ms = self.config.replica_lag_time_max_ms
-        partitions = [
-            Partition(TopicPartition(new.name, index), broker_ids, config, lag_max_ms, now.mono_ms, self._memory)
-            for index, broker_ids in enumerate(placement)
-        ]
-        topic_id = UUID(int=self._random.getrandbits(128), version=4)
-        own = {name: text for name, text in new.configs.items() if text is not None}
-        topic = Topic(new.name, topic_id, partitions, effective_configs(own, defaults.set_by_brokers()))
-        if not validate_only:
-            self._names_by_unified_name[topic_name.unify_collision_chars(new.name)] = new.name
-            self._topics[new.name] = self._topics_by_id[topic_id] = topic
-            for partition in partitions:
-                self.followers[partition.topic_partition] = [
-                    Follower(
-                        partition,
-                        replica.broker_id,
-                        self.followers_behaviour,
-                        self._timer,
-                        self._leader_of,
-                        self._read_now,
-                    )
-                    for replica in partition.followers
-                ]
-        return topic
+    def move_leader(self, topic: str, partition: int, broker_id: int, now: Now) -> None:
+        """Let an in-sync replica lead; raises KafkaError if it may not. Who waits at the old leader is answered
+        NOT_LEADER_OR_FOLLOWER."""
+        self.now = now
+        self.controller.move_leader(TopicPartition(topic, partition), broker_id, now)
+        self._run_ready()
+
+    def is_running(self, broker_id: int) -> bool:
+        return self.controller.brokers.is_alive(broker_id)
+
+    def stop_broker(self, broker_id: int, now: Now) -> None:
+        """Stop a broker: its connections are closed, what is parked there is never answered; its log stays. Nothing
+        happens if it is stopped. Raises ValueError for an id that no broker has."""
+        node = self._node(broker_id)
+        if not self.is_running(broker_id):
+            return
+        self.now = now
+        self.sockets.close_all(broker_id, f"broker {broker_id} has stopped")
+        node.replica_manager = self._new_replica_manager(broker_id)
+        node.producer_ids = iter(range(0))
+        self.controller.stop_broker(broker_id, now)
+        self._run_ready()
+
+    def start_broker(self, broker_id: int, now: Now) -> None:
+        """Start a broker that was stopped; nothing happens if it runs. Raises ValueError for an unknown id."""
+        self._node(broker_id)
+        if self.is_running(broker_id):
+            return
+        self.now = now
+        self.controller.start_broker(broker_id, now)
+        self._run_ready()
 
     def set_followers(
         self,
@@ -219,59 +212,45 @@ class Cluster:
         """Change what followers do: all, or those of a topic, partition or broker. None undoes a freeze.
 
         Without topic, partition and broker it also holds for topics made later. Raises KafkaError if it concerns
-        nobody, because a change that changes nothing is a slip.
+        nobody that follows. A replica that leads takes the behaviour up once it follows.
         """
         self.now = now
-        everybody = topic is None and partition is None and broker_id is None
-        if everybody:
-            self.followers_behaviour = behaviour or INSTANT
-        chosen = [
-            follower
-            for tp, followers in self.followers.items()
-            for follower in followers
-            if topic in (None, tp.topic)
-            and partition in (None, tp.partition)
-            and broker_id in (None, follower.broker_id)
-        ]
-        if not chosen and not everybody:
-            raise KafkaError(
-                ErrorCode.unknown_topic_or_partition,
-                f"No follower has topic={topic!r}, partition={partition!r}, broker={broker_id!r}: "
-                "there is no such partition, or it has one replica, or that broker leads it.",
-            )
-        for follower in chosen:
-            follower.set_behaviour(behaviour or follower.before_freeze, now)
+        self.followers.set_behaviour(behaviour, Selection(topic, partition, broker_id), now)
         self._run_ready()
 
-    def find_partition(self, topic_partition: TopicPartition) -> Partition | None:
-        topic = self._topics.get(topic_partition.topic)
-        if topic is None or not 0 <= topic_partition.partition < len(topic.partitions):
-            return None
-        return topic.partitions[topic_partition.partition]
+    def script_followers(self, steps: Sequence[tuple[int, Behaviour | None]], selection: Selection, now: Now) -> None:
+        """The same over time: (milliseconds from now, behaviour), in order."""
+        self.now = now
+        self.followers.script(steps, selection, now)
+        self._run_ready()
 
     # What handlers see (apis.context.ClusterView).
 
     @property
     def controller_id(self) -> int:
-        return min(self.nodes)
+        """Any broker that is alive, as KRaft tells clients; here the first. -1 if there is none."""
+        return min((broker_id for broker_id in self.nodes if self.is_running(broker_id)), default=-1)
 
     @property
     def auto_create_topics_enable(self) -> bool:
         return self.config.auto_create_topics_enable
 
     def brokers(self) -> Sequence[NodeEndpoint]:
+        """Those that run."""
         return [
-            NodeEndpoint(node.broker_id, node.advertised_host, node.advertised_port) for node in self.nodes.values()
+            NodeEndpoint(node.broker_id, node.advertised_host, node.advertised_port)
+            for node in self.nodes.values()
+            if self.is_running(node.broker_id)
         ]
 
     def topic_names(self) -> Sequence[str]:
-        return list(self._topics)
+        return list(self.controller.topics)
 
     def topic(self, name: str) -> Topic | None:
-        return self._topics.get(name)
+        return self.controller.topics.get(name)
 
     def topic_by_id(self, topic_id: UUID) -> Topic | None:
-        return self._topics_by_id.get(topic_id)
+        return self.controller.topics_by_id.get(topic_id)
 
     def new_producer_id(self, broker_id: int) -> int:
         """Unique in the cluster; each broker hands out ids from a block of its own."""
@@ -303,9 +282,23 @@ class Cluster:
             if not replica_manager.has_actions:
                 return
 
-    def _leader_appended(self, partition: Partition, now: Now) -> None:
-        for follower in self.followers[partition.topic_partition]:
-            follower.on_leader_append(now)
+    def _node(self, broker_id: int) -> Node:
+        if broker_id not in self.nodes:
+            raise ValueError(f"there is no broker {broker_id}: the ids are 1 to {len(self.nodes)}")
+        return self.nodes[broker_id]
+
+    def _new_replica_manager(self, broker_id: int) -> ReplicaManager:
+        return ReplicaManager(
+            broker_id,
+            self.config,
+            self.now.mono_ms,
+            self.controller.find_partition,
+            self.followers.on_leader_append,
+            self.controller.complete_fetches_of_followers,
+        )
+
+    def _replica_manager(self, broker_id: int) -> ReplicaManager:
+        return self.nodes[broker_id].replica_manager
 
     def _leader_of(self, partition: Partition) -> ReplicaManager:
         return self.nodes[partition.leader_id].replica_manager
@@ -313,35 +306,10 @@ class Cluster:
     def _read_now(self) -> Now:
         return self.now
 
-    def maybe_shrink_isrs(self) -> None:
-        """ReplicaManager.maybeShrinkIsr, for all brokers."""
-        for topic in self._topics.values():
-            for partition in topic.partitions:
-                self._leader_of(partition).maybe_shrink_isr(partition, self.now)
-
-    def _partitions(self) -> Iterator[Partition]:
-        for topic in self._topics.values():
-            yield from topic.partitions
-
     def check_invariants(self) -> None:
-        for topic in self._topics.values():
-            for partition in topic.partitions:
-                partition.check_invariants()
+        self.controller.check_invariants()
         for node in self.nodes.values():
             node.replica_manager.produce_purgatory.check_invariants()
             node.replica_manager.fetch_purgatory.check_invariants()
+            assert self.is_running(node.broker_id) or not self.sockets.is_connected(node.broker_id)
         self.sockets.check_invariants()
-
-
-class _IsrExpirationTask(TimerTask):
-    """Kafka's "isr-expiration" job: looks for lagging followers every half of replica.lag.time.max.ms."""
-
-    __slots__ = ("_cluster",)
-
-    def __init__(self, cluster: Cluster) -> None:
-        super().__init__(max(cluster.config.replica_lag_time_max_ms // 2, 1))
-        self._cluster = cluster
-
-    def run(self) -> None:
-        self._cluster.maybe_shrink_isrs()
-        self._cluster._timer.add(self, self._cluster.now.mono_ms)

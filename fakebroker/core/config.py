@@ -74,6 +74,7 @@ class TopicConfig(_Config):
     min_insync_replicas: int = 1
     max_message_bytes: int = 1_048_588
     message_timestamp_type: str = "CreateTime"
+    unclean_leader_election_enable: bool = False
     message_timestamp_before_max_ms: int = 2**63 - 1
     message_timestamp_after_max_ms: int = 3_600_000
     cleanup_policy: str = "delete"
@@ -138,6 +139,7 @@ class ClusterConfig(_Config):
     auto_create_topics_enable: bool = True
     replica_lag_time_max_ms: int = 30_000
     log_message_timestamp_type: str = "CreateTime"
+    unclean_leader_election_enable: bool = False
     producer_purgatory_purge_interval_requests: int = 1000
     fetch_purgatory_purge_interval_requests: int = 1000
     fetch_max_bytes: int = 57_671_680
@@ -189,6 +191,7 @@ class ClusterConfig(_Config):
             min_insync_replicas=self.min_insync_replicas,
             max_message_bytes=self.message_max_bytes,
             message_timestamp_type=self.log_message_timestamp_type,
+            unclean_leader_election_enable=self.unclean_leader_election_enable,
             message_timestamp_before_max_ms=self.log_message_timestamp_before_max_ms,
             message_timestamp_after_max_ms=self.log_message_timestamp_after_max_ms,
             cleanup_policy=self.log_cleanup_policy,

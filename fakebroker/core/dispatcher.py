@@ -17,11 +17,14 @@ from typing import TYPE_CHECKING
 from fakebroker.apis import api_versions, registry
 from fakebroker.apis.context import (
     FetchCallback,
+    FetchParams,
     FetchPartition,
     Message,
     NewTopic,
+    OffsetQuery,
     ProduceCallback,
     RequestContext,
+    TimestampAndOffset,
     TopicView,
 )
 from fakebroker.core.clock import Now
@@ -215,12 +218,18 @@ class _Context(RequestContext):
             timeout_ms, required_acks, internal_topics_allowed, entries, callback, self._now
         )
 
+    def delete_topic(self, name: str) -> None:
+        self.cluster.controller.delete_topic(name)
+
     def fetch_messages(
-        self,
-        max_wait_ms: int,
-        min_bytes: int,
-        max_bytes: int,
-        partitions: Sequence[FetchPartition],
-        callback: FetchCallback,
+        self, params: FetchParams, partitions: Sequence[FetchPartition], callback: FetchCallback
     ) -> None:
-        self._replica_manager.fetch_messages(max_wait_ms, min_bytes, max_bytes, partitions, callback, self._now)
+        self._replica_manager.fetch_messages(params, partitions, callback, self._now)
+
+    def fetch_offset(self, query: OffsetQuery) -> TimestampAndOffset:
+        return self._replica_manager.fetch_offset(query)
+
+    def last_offset_for_leader_epoch(
+        self, topic_partition: TopicPartition, current_leader_epoch: int, leader_epoch: int
+    ) -> tuple[int, int]:
+        return self._replica_manager.last_offset_for_leader_epoch(topic_partition, current_leader_epoch, leader_epoch)

@@ -5,25 +5,28 @@ Theory   An append goes to the leader's log and moves nothing else, unless the l
          join it; it moves when a follower's fetch proves progress or when the ISR changes, never backwards, and
          not while the ISR is smaller than the effective min.insync.replicas (KIP-966, 3.7 and later).
 Units    times are monotonic milliseconds; offsets count records.
-Source   core/.../cluster/Partition.scala @ 4.0: appendRecordsToLeader, maybeIncrementLeaderHW,
+Source   core/.../cluster/Partition.scala @ 4.0: makeLeader, appendRecordsToLeader, maybeIncrementLeaderHW,
          updateFollowerFetchState, maybeShrinkIsr, maybeExpandIsr, checkEnoughReplicasReachOffset.
 Differs  One object for the whole cluster instead of one per broker: `leader_id` says who leads. ISR changes apply
-         at once (no controller round trip), so committed and maximal ISR are the same set.
+         at once (no controller round trip), so committed and maximal ISR are the same set. A follower that is alive
+         learns a new watermark at once; in Kafka the answer to its next fetch brings it, at most
+         replica.fetch.wait.max.ms (500 ms) later.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from enum import Enum
 from typing import NamedTuple
 
+from fakebroker.core.broker_registry import BrokerRegistry
 from fakebroker.core.clock import Now
 from fakebroker.core.config import TopicConfig
 from fakebroker.core.log import Log
 from fakebroker.core.log_append import prepare_append
 from fakebroker.core.log_retention import LogMemory, start_at_most, start_by_size, start_by_time
 from fakebroker.core.producer_state import BatchMetadata
-from fakebroker.core.replica import Replica
+from fakebroker.core.replica import UNKNOWN_OFFSET, Replica
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
 from fakebroker.protocol.topic_partition import TopicPartition
@@ -47,8 +50,14 @@ class LogAppendInfo(NamedTuple):
     leader_hw_change: LeaderHwChange
 
 
+NO_LEADER = -1
+
+
 class Partition:
-    """State of one partition. `replicas` are in assignment order; the first is the preferred leader."""
+    """State of one partition. `replicas` are in assignment order; the first is the preferred leader.
+
+    While `leader_id` is NO_LEADER nobody may be asked for the leader's log or watermark.
+    """
 
     def __init__(
         self,
@@ -57,19 +66,26 @@ class Partition:
         config: TopicConfig,
         lag_max_ms: int,
         now_ms: int,
+        brokers: BrokerRegistry | None = None,
         memory: LogMemory | None = None,
     ) -> None:
+        """Raises ValueError if none of the brokers is alive; `brokers` are all alive if not given."""
         self.topic_partition = topic_partition
         self._memory = memory
         self.config = config
         self.replica_lag_time_max_ms = lag_max_ms
+        self.brokers = brokers or BrokerRegistry(broker_ids)
         self.replicas = {broker_id: Replica(broker_id) for broker_id in broker_ids}
-        self.leader_id = broker_ids[0]
-        self.leader_epoch = 0
+        self.leader_id = NO_LEADER
+        self.leader_epoch = -1
         self.leader_epoch_start_offset = 0
-        self.isr: set[int] = set(broker_ids)
-        for replica in self.replicas.values():
-            replica.update_fetch_state(0, now_ms)
+        self.isr: set[int] = set()
+        alive = self.brokers.alive(broker_ids)
+        if not alive:
+            raise ValueError(f"no broker of {list(broker_ids)} is alive")
+        self.become_leader(alive[0], alive, now_ms)
+        for broker_id in alive:
+            self.replicas[broker_id].update_fetch_state(0, now_ms)
 
     @property
     def leader_log(self) -> Log:
@@ -93,6 +109,11 @@ class Partition:
         return [broker_id for broker_id in self.replicas if broker_id in self.isr]
 
     @property
+    def offline_ids(self) -> list[int]:
+        """Replicas on brokers that are not alive, in assignment order."""
+        return [broker_id for broker_id in self.replicas if not self.brokers.is_alive(broker_id)]
+
+    @property
     def effective_min_isr(self) -> int:
         """min.insync.replicas, but never more than there are replicas (KAFKA-15583, 3.7 and later)."""
         return min(self.config.min_insync_replicas, len(self.replicas))
@@ -100,6 +121,33 @@ class Partition:
     @property
     def is_under_min_isr(self) -> bool:
         return len(self.isr) < self.effective_min_isr
+
+    # What the controller decides.
+
+    def become_leader(self, broker_id: int, isr: Iterable[int], now_ms: int) -> bool:
+        """Begin a new leader epoch. True if the high watermark moved because of it."""
+        self.leader_id = broker_id
+        self.leader_epoch += 1
+        self.isr = set(isr)
+        leader = self.replicas[broker_id]
+        end_offset = self.leader_epoch_start_offset = leader.log.log_end_offset
+        leader.leader_epochs.assign(self.leader_epoch, end_offset)
+        for replica in self.replicas.values():
+            replica.reset(replica.broker_id in self.isr, now_ms)
+        leader.update_fetch_state(end_offset, now_ms)
+        return self.maybe_increment_leader_hw(now_ms)
+
+    def lose_leader(self) -> None:
+        """Nobody may lead. The ISR stays: its last member may lead again when it comes back."""
+        self.leader_id = NO_LEADER
+        self.leader_epoch += 1
+
+    def update_isr(self, isr: Iterable[int], now_ms: int) -> bool:
+        """A new ISR in the same leader epoch. True if the high watermark moved because of it."""
+        self.isr = set(isr)
+        return self.maybe_increment_leader_hw(now_ms)
+
+    # What the leader does.
 
     def append_records_to_leader(self, records: bytes, required_acks: int, now: Now) -> LogAppendInfo:
         """Validate and append one batch; raises KafkaError with the partition's error and appends nothing."""
@@ -118,7 +166,7 @@ class Partition:
             self._memory.make_room(len(batch.data))
         for follower in self.followers:
             # A follower that has everything fetches on and on, and so was caught up until this very append.
-            if follower.log_end_offset == batch.base_offset:
+            if follower.log_end_offset == batch.base_offset and self._fetches_on(follower):
                 follower.update_fetch_state(batch.base_offset, now.mono_ms)
         log.append(batch)
         self.replicas[self.leader_id].update_fetch_state(log.log_end_offset, now.mono_ms)
@@ -140,7 +188,7 @@ class Partition:
     def delete_old_records(self, now_wall_ms: int) -> None:
         """UnifiedLog.deleteOldSegments: by retention.bytes, then by retention.ms. Compacted topics keep theirs."""
         config = self.config
-        if "delete" not in config.cleanup_policy or self.leader_id not in self.replicas:
+        if "delete" not in config.cleanup_policy or self.leader_id == NO_LEADER:
             return
         if config.retention_bytes >= 0:
             self.delete_records_before(start_by_size(self.leader_log, config.retention_bytes))
@@ -154,7 +202,7 @@ class Partition:
 
     def shrink_to(self, max_bytes: int) -> None:
         """Delete old records until there are no more than `max_bytes`, if the watermark allows; for lack of memory."""
-        if self.leader_id in self.replicas:
+        if self.leader_id != NO_LEADER:
             self.delete_records_before(start_at_most(self.leader_log, max_bytes))
 
     def delete_records_before(self, offset: int) -> None:
@@ -168,42 +216,90 @@ class Partition:
         for replica in self.replicas.values():
             replica.log.producer_state.remove_expired_producers(now_wall_ms, expiration_ms)
 
+    def _fetches_on(self, follower: Replica) -> bool:
+        """Whether a follower is modelled here, on a broker that is alive: then it has a fetch waiting at the leader."""
+        return not follower.is_external and self.brokers.is_alive(follower.broker_id)
+
     def maybe_increment_leader_hw(self, now_ms: int) -> bool:
         """Move the high watermark as far as the in-sync replicas allow. True if it moved."""
         if self.is_under_min_isr:
             return False
         leader_end_offset = self.leader_log.log_end_offset
         new_high_watermark = leader_end_offset
-        for replica in self.followers:
-            waits_for = replica.broker_id in self.isr or replica.is_caught_up(
-                leader_end_offset, now_ms, self.replica_lag_time_max_ms
-            )
-            if waits_for and replica.log_end_offset < new_high_watermark:
+        followers = self.followers
+        for replica in followers:
+            if replica.log_end_offset < new_high_watermark and (
+                replica.broker_id in self.isr
+                or (
+                    replica.is_caught_up(leader_end_offset, now_ms, self.replica_lag_time_max_ms)
+                    and self._is_isr_eligible(replica)
+                )
+            ):
                 new_high_watermark = replica.log_end_offset
         if new_high_watermark <= self.high_watermark:
             return False
         self.leader_log.update_high_watermark(new_high_watermark)
+        for replica in followers:
+            if self.brokers.is_alive(replica.broker_id):
+                replica.log.update_high_watermark(new_high_watermark)
         return True
 
     def update_follower_fetch_state(
         self, broker_id: int, fetch_offset: int, caught_up_time_ms: int, now_ms: int
     ) -> bool:
-        """A follower fetched from `fetch_offset`, so it has all before it. True if the high watermark moved."""
+        """A modelled follower fetched from `fetch_offset`, so it has all before it. True if the high watermark
+        moved."""
         replica = self.replicas[broker_id]
+        previous_offset = replica.log_end_offset
         replica.update_fetch_state(fetch_offset, caught_up_time_ms)
-        self.maybe_expand_isr(broker_id)
-        moved = self.maybe_increment_leader_hw(now_ms)
+        return self._follower_fetched(replica, previous_offset, now_ms)
+
+    def update_follower_fetch_state_over_wire(
+        self, broker_id: int, fetch_offset: int, leader_end_offset: int, now_ms: int, broker_epoch: int
+    ) -> bool:
+        """The same for a follower that somebody else plays; `leader_end_offset` is that of the read for this fetch.
+        Raises NOT_LEADER_OR_FOLLOWER for a fetch from an earlier life of the broker."""
+        alive_epoch = self.brokers.alive_broker_epoch(broker_id)
+        if broker_epoch != -1 and alive_epoch is not None and alive_epoch > broker_epoch:
+            raise KafkaError(
+                ErrorCode.not_leader_or_follower,
+                f"Received stale fetch state update. broker epoch={broker_epoch} vs expected={alive_epoch}",
+            )
+        replica = self.replicas[broker_id]
+        previous_offset = replica.log_end_offset
+        replica.update_fetch_state_over_wire(fetch_offset, leader_end_offset, now_ms, broker_epoch)
+        replica.truncate_to(fetch_offset)
+        replica.copy_from(self.replicas[self.leader_id], fetch_offset)
+        return self._follower_fetched(replica, previous_offset, now_ms)
+
+    def _follower_fetched(self, replica: Replica, previous_offset: int, now_ms: int) -> bool:
+        expanded = self.maybe_expand_isr(replica.broker_id)
+        changed = expanded or replica.log_end_offset != previous_offset
+        moved = changed and self.maybe_increment_leader_hw(now_ms)
         # The answer to the fetch carries the leader's watermark.
         replica.log.update_high_watermark(self.high_watermark)
         return moved
 
     def maybe_expand_isr(self, broker_id: int) -> bool:
         """Take a follower into the ISR once it has reached the watermark and the start of this leadership."""
-        offset = self.replicas[broker_id].log_end_offset
-        if broker_id in self.isr or offset < self.high_watermark or offset < self.leader_epoch_start_offset:
+        replica = self.replicas[broker_id]
+        offset = replica.log_end_offset
+        if (
+            broker_id in self.isr
+            or offset < self.high_watermark
+            or offset < self.leader_epoch_start_offset
+            or not self._is_isr_eligible(replica)
+        ):
             return False
         self.isr.add(broker_id)
         return True
+
+    def _is_isr_eligible(self, replica: Replica) -> bool:
+        """Partition.isReplicaIsrEligible: not fenced, and its fetch came from this life of the broker."""
+        alive_epoch = self.brokers.alive_broker_epoch(replica.broker_id)
+        if replica.is_external:
+            return alive_epoch is not None and replica.broker_epoch in (-1, alive_epoch)
+        return alive_epoch is not None
 
     def maybe_shrink_isr(self, now_ms: int) -> bool:
         """Drop followers that have been behind for longer than replica.lag.time.max.ms. True if the high watermark
@@ -229,10 +325,19 @@ class Partition:
         return True, ErrorCode.none
 
     def check_invariants(self) -> None:
-        assert self.leader_id in self.isr
+        assert self.isr, "an empty ISR"
         assert self.isr <= set(self.replicas)
         for replica in self.replicas.values():
-            replica.log.check_invariants()
-            assert replica.log.log_end_offset == replica.log_end_offset
-            assert replica.log.log_end_offset <= self.leader_log.log_end_offset
-        assert self.high_watermark <= min(self.replicas[i].log_end_offset for i in self.isr)
+            replica.check_invariants()
+        if self.leader_id == NO_LEADER:
+            assert not self.brokers.alive(self.isr), "somebody in the ISR could lead"
+            return
+        assert self.leader_id in self.isr
+        assert len(self.brokers.alive(self.isr)) == len(self.isr), "a stopped broker in the ISR"
+        end_offset = self.leader_log.log_end_offset
+        assert self.replicas[self.leader_id].leader_epochs.latest_epoch == self.leader_epoch
+        for replica in self.followers:
+            assert UNKNOWN_OFFSET <= replica.log_end_offset <= end_offset
+            if replica.log_end_offset != UNKNOWN_OFFSET and not replica.is_external:
+                assert replica.log.log_end_offset == replica.log_end_offset
+                assert replica.broker_id not in self.isr or self.high_watermark <= replica.log_end_offset

@@ -5,7 +5,8 @@ Theory   Append locally, then answer now (acks 0 and 1, or nothing was appended)
          request (KAFKA-8334): a completion never runs inside the append that caused it.
 Units    timeouts are milliseconds.
 Source   core/.../server/ReplicaManager.scala @ 4.0: appendRecords, appendToLocalLog, delayedProduceRequestRequired,
-         maybeAddDelayedProduce, addCompletePurgatoryAction, fetchMessages, readFromLog, maybeShrinkIsr.
+         maybeAddDelayedProduce, addCompletePurgatoryAction, fetchMessages, readFromLog, fetchOffset,
+         lastOffsetForLeaderEpoch, maybeShrinkIsr, completeDelayedOperationsWhenNotPartitionLeader.
 """
 
 from __future__ import annotations
@@ -13,13 +14,26 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Callable, Mapping, Sequence
 
-from fakebroker.apis.context import FetchCallback, FetchPartition, FetchResult, ProduceCallback
+from fakebroker.apis.context import (
+    FetchCallback,
+    FetchParams,
+    FetchPartition,
+    FetchResult,
+    OffsetQuery,
+    ProduceCallback,
+    TimestampAndOffset,
+)
 from fakebroker.core.clock import Now
 from fakebroker.core.config import ClusterConfig
 from fakebroker.core.delayed_fetch import DelayedFetch, is_satisfied
 from fakebroker.core.delayed_produce import DelayedProduce, ProducePartitionStatus
 from fakebroker.core.errors import RecordValidationError
 from fakebroker.core.partition import LeaderHwChange, Partition
+from fakebroker.core.partition_reads import (
+    fetch_offset_for_timestamp,
+    fetch_records,
+    last_offset_for_leader_epoch,
+)
 from fakebroker.core.purgatory import DelayedOperationPurgatory
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
@@ -57,7 +71,9 @@ class ReplicaManager:
         start_ms: int,
         find_partition: Callable[[TopicPartition], Partition | None],
         on_append: Callable[[Partition, Now], None],
+        on_high_watermark: Callable[[Partition], None],
     ) -> None:
+        """`on_append` and `on_high_watermark` are told of partitions that this broker leads."""
         self.broker_id = broker_id
         self.produce_purgatory = DelayedOperationPurgatory[DelayedProduce](
             "Produce", start_ms, config.producer_purgatory_purge_interval_requests
@@ -67,9 +83,11 @@ class ReplicaManager:
         )
         self.produce_expirations: Counter[TopicPartition] = Counter()
         self._on_expired = self._produce_expired  # one for all operations that wait
+        self.fetch_expirations: Counter[str] = Counter()
         self._fetch_max_bytes = config.fetch_max_bytes
         self._find_partition = find_partition
         self._on_append = on_append
+        self._on_high_watermark = on_high_watermark
         self._action_queue: deque[tuple[Partition, LeaderHwChange]] = deque()
 
     def get_partition_or_error(self, topic_partition: TopicPartition) -> Partition | ErrorCode:
@@ -78,6 +96,14 @@ class ReplicaManager:
         if partition is None:
             return ErrorCode.unknown_topic_or_partition
         return partition if partition.leader_id == self.broker_id else ErrorCode.not_leader_or_follower
+
+    def hosted_partition_or_error(self, topic_partition: TopicPartition) -> Partition | ErrorCode:
+        """The partition if this broker has a replica of it, whoever leads; else what a client is told. This is Kafka's
+        getPartitionOrError; the one above looks at the leader as well, as all who append do next."""
+        partition = self._find_partition(topic_partition)
+        if partition is None:
+            return ErrorCode.unknown_topic_or_partition
+        return partition if self.broker_id in partition.replicas else ErrorCode.not_leader_or_follower
 
     def append_records(
         self,
@@ -134,67 +160,97 @@ class ReplicaManager:
             if hw_change is LeaderHwChange.INCREASED:
                 self.produce_purgatory.check_and_complete(partition.topic_partition)
                 self.fetch_purgatory.check_and_complete(partition.topic_partition)
+                self._on_high_watermark(partition)
+            elif hw_change is LeaderHwChange.SAME:
+                self.fetch_purgatory.check_and_complete(partition.topic_partition)  # followers over the wire
             self._on_append(partition, now)
 
     @property
     def has_actions(self) -> bool:
         return bool(self._action_queue)
 
-    def try_complete_delayed_requests(self, topic_partition: TopicPartition) -> None:
-        """The watermark of the partition moved (not by an append): re-check who waits for it."""
-        self.fetch_purgatory.check_and_complete(topic_partition)
+    def try_complete_delayed_requests(self, partition: Partition) -> None:
+        """The watermark moved (not by an append): re-check who waits for it, here and at the followers."""
+        self.fetch_purgatory.check_and_complete(partition.topic_partition)
+        self.produce_purgatory.check_and_complete(partition.topic_partition)
+        self._on_high_watermark(partition)
+
+    def complete_delayed_operations_when_not_partition_leader(self, topic_partition: TopicPartition) -> None:
+        """This broker stopped leading the partition, or having it: who waits here is told so."""
         self.produce_purgatory.check_and_complete(topic_partition)
+        self.fetch_purgatory.check_and_complete(topic_partition)
 
     def follower_fetched(
         self, partition: Partition, broker_id: int, fetch_offset: int, caught_up_time_ms: int, now: Now
     ) -> None:
         """A follower has everything below `fetch_offset`."""
         if partition.update_follower_fetch_state(broker_id, fetch_offset, caught_up_time_ms, now.mono_ms):
-            self.try_complete_delayed_requests(partition.topic_partition)
+            self.try_complete_delayed_requests(partition)
 
     def maybe_shrink_isr(self, partition: Partition, now: Now) -> None:
         """Drop lagging followers from the ISR; the watermark may pass them then."""
         if partition.maybe_shrink_isr(now.mono_ms):
-            self.try_complete_delayed_requests(partition.topic_partition)
+            self.try_complete_delayed_requests(partition)
 
     def fetch_messages(
-        self,
-        max_wait_ms: int,
-        min_bytes: int,
-        max_bytes: int,
-        partitions: Sequence[FetchPartition],
-        callback: FetchCallback,
-        now: Now,
+        self, params: FetchParams, partitions: Sequence[FetchPartition], callback: FetchCallback, now: Now
     ) -> None:
-        """Read up to the high watermark; wait up to `max_wait_ms` for `min_bytes`."""
-        max_bytes = min(max_bytes, self._fetch_max_bytes)
-        results = self.read_from_log(partitions, max_bytes)
-        if max_wait_ms <= 0 or not partitions or is_satisfied(results, min_bytes):
+        """Read what the reader may see; wait up to `max_wait_ms` for `min_bytes`."""
+        max_bytes = min(params.max_bytes, self._fetch_max_bytes)
+        params = params._replace(max_bytes=max_bytes, min_bytes=min(params.min_bytes, max_bytes))
+        results = self.read_from_log(params, partitions, update_fetch_state_at=now)
+        if params.max_wait_ms <= 0 or not partitions or is_satisfied(results, params.min_bytes):
             callback(results)
             return
-        operation = DelayedFetch(max_wait_ms, min_bytes, max_bytes, partitions, self, callback)
+        operation = DelayedFetch(params, partitions, self, callback, self.fetch_expirations)
         keys = tuple(partition.topic_partition for partition in partitions)
         self.fetch_purgatory.try_complete_else_watch(operation, keys, now.mono_ms)
 
-    def read_from_log(self, partitions: Sequence[FetchPartition], max_bytes: int) -> list[FetchResult]:
-        """What a consumer can read now, partition by partition, at most `max_bytes` in all but at least one batch."""
-        results = []
-        for tp, offset, partition_max_bytes in partitions:
-            partition = self.get_partition_or_error(tp)
-            if not isinstance(partition, Partition):
-                results.append(FetchResult(tp, partition, -1, -1, b""))
-                continue
-            log = partition.leader_log
-            if not log.log_start_offset <= offset <= log.log_end_offset:
-                results.append(FetchResult(tp, ErrorCode.offset_out_of_range, -1, -1, b""))
-                continue
-            wanted = min(partition_max_bytes, max_bytes)
-            records = log.read(offset, log.high_watermark, wanted)
-            if len(records) > wanted and any(result.records for result in results):
-                records = b""  # only the first non-empty partition may exceed the limit
-            max_bytes -= len(records)
-            results.append(FetchResult(tp, ErrorCode.none, log.high_watermark, log.log_start_offset, records))
+    def read_from_log(
+        self, params: FetchParams, partitions: Sequence[FetchPartition], update_fetch_state_at: Now | None = None
+    ) -> list[FetchResult]:
+        """What the reader can read now, partition by partition, at most `max_bytes` in all but at least one batch."""
+        results: list[FetchResult] = []
+        left = params.max_bytes
+        for fetch in partitions:
+            wanted = min(fetch.max_bytes, left)
+            result = self._read(params, fetch, wanted, update_fetch_state_at)
+            if len(result.records) > wanted and any(earlier.records for earlier in results):
+                result = result._replace(records=b"")  # only the first non-empty partition may exceed the limit
+            left = max(left - len(result.records), 0)
+            results.append(result)
         return results
+
+    def _read(
+        self, params: FetchParams, fetch: FetchPartition, max_bytes: int, update_fetch_state_at: Now | None
+    ) -> FetchResult:
+        partition = self.hosted_partition_or_error(fetch.topic_partition)
+        if not isinstance(partition, Partition):
+            return FetchResult(fetch.topic_partition, partition)
+        try:
+            info = fetch_records(partition, self.broker_id, params, fetch, max_bytes, update_fetch_state_at)
+        except KafkaError as error:
+            return FetchResult(fetch.topic_partition, error.code)
+        if info.moved_high_watermark:
+            self.try_complete_delayed_requests(partition)
+        return info.result
+
+    def fetch_offset(self, query: OffsetQuery) -> TimestampAndOffset:
+        """The answer to a question for an offset; raises KafkaError."""
+        return fetch_offset_for_timestamp(self._hosted_partition(query.topic_partition), self.broker_id, query)
+
+    def last_offset_for_leader_epoch(
+        self, topic_partition: TopicPartition, current_leader_epoch: int, leader_epoch: int
+    ) -> tuple[int, int]:
+        """Where an epoch ends; raises KafkaError."""
+        partition = self._hosted_partition(topic_partition)
+        return last_offset_for_leader_epoch(partition, self.broker_id, current_leader_epoch, leader_epoch)
+
+    def _hosted_partition(self, topic_partition: TopicPartition) -> Partition:
+        partition = self.hosted_partition_or_error(topic_partition)
+        if not isinstance(partition, Partition):
+            raise KafkaError(partition, f"broker {self.broker_id} has no replica of {topic_partition}")
+        return partition
 
     def next_deadlines_ms(self) -> tuple[int | None, int | None]:
         return self.produce_purgatory.next_deadline_ms(), self.fetch_purgatory.next_deadline_ms()

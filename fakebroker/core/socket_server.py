@@ -57,12 +57,15 @@ class SocketServer:
         self._waiting: dict[int, OrderedDict[Connection, None]] = {
             broker_id: OrderedDict() for broker_id in self.connection_quotas
         }
+        # All that are not closed, those that wait included, in the order in which they came.
+        self._open: dict[int, dict[Connection, None]] = {broker_id: {} for broker_id in self.connection_quotas}
 
     # From outside.
 
     def open(self, broker_id: int, peer: str, address: str) -> Connection:
         """A client has connected. It is admitted, closed at once, or waits for another one to go."""
         connection = Connection(broker_id, peer, normalized(address), self._max_request_bytes)
+        self._open[broker_id][connection] = None
         if self.connection_quotas[broker_id].connection_slot_available():
             self._admit(connection)
         else:
@@ -132,6 +135,14 @@ class SocketServer:
             self._release(connection)
             self._emit(Close(connection, reason))
 
+    def close_all(self, broker_id: int, reason: str) -> None:
+        """Close every connection to a broker: it has stopped."""
+        while self._open[broker_id]:
+            self.close(next(reversed(self._open[broker_id])), reason)  # who waits goes first, and is not let in
+
+    def is_connected(self, broker_id: int) -> bool:
+        return bool(self._open[broker_id])
+
     # Inside.
 
     def end_turn(self) -> None:
@@ -166,6 +177,7 @@ class SocketServer:
     def _admit(self, connection: Connection) -> None:
         maximum = self.connection_quotas[connection.broker_id].inc(connection.address)
         if maximum is not None:
+            del self._open[connection.broker_id][connection]
             connection.on(Event.CLOSE)
             self._emit(
                 Close(
@@ -181,6 +193,7 @@ class SocketServer:
 
     def _release(self, connection: Connection) -> None:
         """The connection is closed: whatever it held is free, and the next one that waits comes in."""
+        del self._open[connection.broker_id][connection]
         waiting = self._waiting[connection.broker_id]
         quotas = self.connection_quotas[connection.broker_id]
         if connection.state is State.WAITING:

@@ -12,6 +12,7 @@ from collections.abc import Collection, Mapping, Sequence
 from uuid import UUID
 
 from fakebroker.apis.context import ConfigEntry, NewTopic
+from fakebroker.core.broker_registry import BrokerRegistry
 from fakebroker.core.config import ClusterConfig
 from fakebroker.core.partition import Partition
 from fakebroker.protocol import topic_name
@@ -91,6 +92,24 @@ def place_replicas(topic: NewTopic, broker_ids: Sequence[int], config: ClusterCo
         )
     count = len(broker_ids)
     return [tuple(broker_ids[(index + step) % count] for step in range(factor)) for index in range(partitions)]
+
+
+def check_placement_is_alive(topic: NewTopic, placement: Sequence[Sequence[int]], brokers: BrokerRegistry) -> None:
+    """Raise CreateTopics' error unless each partition has a replica that can lead it: stopped brokers are registered,
+    so they get replicas, but they are in no ISR."""
+    for index, replicas in enumerate(placement):
+        if brokers.alive(replicas):
+            continue
+        if topic.assignments:
+            raise KafkaError(
+                ErrorCode.invalid_replica_assignment,
+                f"All brokers specified in the manual partition assignment for partition {index} are fenced or in "
+                "controlled shutdown.",
+            )
+        raise KafkaError(
+            ErrorCode.invalid_replication_factor,
+            f"Unable to replicate the partition {len(replicas)} time(s): All brokers are currently fenced.",
+        )
 
 
 def _checked_assignments(topic: NewTopic, broker_ids: Sequence[int]) -> list[tuple[int, ...]]:

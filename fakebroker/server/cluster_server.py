@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import socket
 from collections import defaultdict
 
 from fakebroker.core.cluster import Cluster
@@ -30,55 +31,95 @@ class ClusterServer:
         self.cluster = cluster
         self._loop = asyncio.get_running_loop()
         self._timer = TimerDriver(self._loop, self._wake)
-        self._listeners: list[asyncio.Server] = []
+        self._listeners: dict[int, asyncio.Server] = {}
+        self._host = ""
+        self._reserved: dict[int, socket.socket] = {}  # ports of stopped brokers
         self._protocols: dict[Connection, KafkaConnection] = {}
         self._stopped = False
 
     async def start(self, host: str, port: int, advertised_host: str) -> None:
         """Listen for broker i on `port + i - 1`, or on free ports if `port` is 0. Raises OSError if a port is taken;
         nothing is left open then."""
+        self._host = host
         try:
             for node in self.cluster.nodes.values():
-                listener = await self._loop.create_server(
-                    lambda broker_id=node.broker_id: KafkaConnection(self, broker_id),  # type: ignore[misc]
-                    host,
-                    port + node.broker_id - 1 if port else 0,
-                    backlog=_BACKLOG,
-                    start_serving=False,
-                )
-                self._listeners.append(listener)
+                listener = await self._listen(node.broker_id, port + node.broker_id - 1 if port else 0)
                 node.advertised_host = advertised_host
                 node.advertised_port = listener.sockets[0].getsockname()[1]
-            for listener in self._listeners:
+            for listener in self._listeners.values():
                 await listener.start_serving()
         except OSError:
             await self.stop()
             raise
         self.settle()
 
+    async def _listen(self, broker_id: int, port: int) -> asyncio.Server:
+        """Take the port; connections are accepted once the listener is told to serve."""
+        listener = await self._loop.create_server(
+            lambda: KafkaConnection(self, broker_id), self._host, port, backlog=_BACKLOG, start_serving=False
+        )
+        self._listeners[broker_id] = listener
+        return listener
+
     async def stop(self) -> None:
         """Close the listeners and every connection. What was parked is not answered, as when a broker stops."""
         self._stopped = True
         self._timer.stop()
-        for listener in self._listeners:
+        for listener in self._listeners.values():
             listener.close()
+        for reserved in self._reserved.values():
+            reserved.close()
         for protocol in list(self._protocols.values()):
             protocol.transport.abort()
         for _ in range(_TURNS_TO_OPEN):  # what was accepted just now is still to come, and `opened` aborts it
             await asyncio.sleep(0)
-        for listener in self._listeners:
+        for listener in self._listeners.values():
             await listener.wait_closed()
         while self._protocols:  # abort() reports connection_lost in the next turns of the loop
             await asyncio.sleep(0)
         self._timer.stop()  # what the lost connections left to do arms it again
         self._listeners.clear()
+        self._reserved.clear()
+
+    async def stop_broker(self, broker_id: int) -> None:
+        """Close the broker's listener and connections. Its port is kept, so that nobody takes it meanwhile."""
+        self.cluster.stop_broker(broker_id, stamp())
+        self.settle()
+        listener = self._listeners.pop(broker_id, None)
+        if listener is None:
+            return
+        listener.close()
+        for protocol in self._of_broker(broker_id):
+            if protocol.transport.get_write_buffer_size():
+                protocol.transport.abort()  # a peer that does not read would keep it open
+        for _ in range(_TURNS_TO_OPEN):
+            await asyncio.sleep(0)
+        await listener.wait_closed()
+        while self._of_broker(broker_id):
+            await asyncio.sleep(0)
+        self._reserved[broker_id] = _reserve(self._host, self.cluster.nodes[broker_id].advertised_port)
+
+    def _of_broker(self, broker_id: int) -> list[KafkaConnection]:
+        return [protocol for connection, protocol in self._protocols.items() if connection.broker_id == broker_id]
+
+    async def start_broker(self, broker_id: int) -> None:
+        """Listen again, on the same port. Raises OSError if somebody has taken it; the broker stays stopped then."""
+        if broker_id in self._listeners:
+            return
+        reserved = self._reserved.pop(broker_id, None)
+        if reserved is not None:
+            reserved.close()
+        listener = await self._listen(broker_id, self.cluster.nodes[broker_id].advertised_port)
+        self.cluster.start_broker(broker_id, stamp())
+        self.settle()
+        await listener.start_serving()
 
     # Called by the connections.
 
     def opened(self, protocol: KafkaConnection, broker_id: int, peer: str, address: str) -> Connection:
         connection = self.cluster.open_connection(broker_id, peer, stamp(), address)
         self._protocols[connection] = protocol
-        if self._stopped:
+        if self._stopped or not self.cluster.is_running(broker_id):
             protocol.transport.abort()
         self._after_door()
         return connection
@@ -154,3 +195,17 @@ class ClusterServer:
     def _open_transport(self, connection: Connection) -> asyncio.Transport | None:
         protocol = self._protocols.get(connection)
         return None if protocol is None or protocol.transport.is_closing() else protocol.transport
+
+
+def _reserve(host: str, port: int) -> socket.socket:
+    """A socket that has the port and refuses connections."""
+    family, kind, protocol, _, address = socket.getaddrinfo(
+        host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+    )[0]
+    reserved = socket.socket(family, kind, protocol)
+    reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        reserved.bind(address)
+    except OSError:
+        log.debug("port %d could not be kept", port)
+    return reserved

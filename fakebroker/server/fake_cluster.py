@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import Future
 from types import TracebackType
 from typing import Self, TypeVar
 
 from fakebroker.apis.context import NewTopic
+from fakebroker.core.behaviour import Behaviour
 from fakebroker.core.cluster import Cluster
 from fakebroker.core.config import ClusterConfig
-from fakebroker.core.follower import Behaviour
+from fakebroker.core.follower_set import Selection
 from fakebroker.core.quota import QuotaEntity
 from fakebroker.protocol.produce_response import NodeEndpoint
+from fakebroker.server.brokers import AsyncBroker, Broker
 from fakebroker.server.cluster_server import ClusterServer
-from fakebroker.server.followers import Followers
+from fakebroker.server.followers import Followers, Step
 from fakebroker.server.loops import new_event_loop
 from fakebroker.server.quotas import Quotas
 from fakebroker.server.system_clock import stamp
@@ -31,7 +33,8 @@ class AsyncFakeCluster:
 
     host, port        where to listen: broker i on port + i - 1; port 0 (default) takes free ports
     advertised_host   what clients are told to connect to; the host if not given
-    followers         what followers do from the start: "instant", "frozen" or "lagging:MS"
+    followers         what followers do from the start: "instant", "lagging:MS", "throttled:BYTES_PER_S", "frozen" or
+                      "external"
     config            broker settings by Kafka's names, e.g. {"min.insync.replicas": 2}
     seed              of topic ids and cluster id: the same seed gives the same ids
 
@@ -61,8 +64,9 @@ class AsyncFakeCluster:
         self._config = ClusterConfig().with_text({name: _text(value) for name, value in (config or {}).items()})
         self._seed = seed
         self._server: ClusterServer | None = None
-        self.followers = Followers(self._set_followers)
+        self.followers = Followers(self._run_followers)
         self.quotas = Quotas(self._alter_quotas)
+        self.brokers = {broker_id: AsyncBroker(broker_id, lambda: self._running) for broker_id in range(1, brokers + 1)}
 
     async def __aenter__(self) -> Self:
         await self.start()
@@ -88,13 +92,14 @@ class AsyncFakeCluster:
 
     @property
     def endpoints(self) -> list[NodeEndpoint]:
-        """Id, host and port of each broker, as clients are told."""
+        """Id, host and port of each broker that runs, as clients are told."""
         return list(self._running.cluster.brokers())
 
     @property
     def bootstrap_servers(self) -> str:
-        """For a client's configuration: "host:port,host:port,..."."""
-        return ",".join(f"{_bracketed(broker.host)}:{broker.port}" for broker in self.endpoints)
+        """For a client's configuration: "host:port,host:port,...", of all brokers, whether they run or not."""
+        endpoints = [broker.endpoint for broker in self.brokers.values()]
+        return ",".join(f"{_bracketed(broker.host)}:{broker.port}" for broker in endpoints)
 
     def create_topic(
         self,
@@ -111,11 +116,22 @@ class AsyncFakeCluster:
         server = self._running
         server.cluster.create_topic(NewTopic(name, partitions, replication_factor, {}, texts), stamp())
 
-    def _set_followers(
-        self, behaviour: Behaviour | None, topic: str | None, partition: int | None, broker: int | None
-    ) -> None:
+    def delete_topic(self, name: str) -> None:
+        """Delete a topic; who waits for it is answered UNKNOWN_TOPIC_OR_PARTITION. Raises KafkaError for no topic."""
         server = self._running
-        server.cluster.set_followers(behaviour, stamp(), topic, partition, broker)
+        server.cluster.delete_topic(name, stamp())
+        server.settle()
+
+    def move_leader(self, topic: str, partition: int, broker: int) -> None:
+        """Let an in-sync replica lead; nothing happens if it does. Who waits at the old leader is answered
+        NOT_LEADER_OR_FOLLOWER. Raises KafkaError for a broker that is stopped, not in sync, or has no replica."""
+        server = self._running
+        server.cluster.move_leader(topic, partition, broker, stamp())
+        server.settle()
+
+    def _run_followers(self, steps: Sequence[Step], selection: Selection) -> None:
+        server = self._running
+        server.cluster.script_followers(steps, selection, stamp())
         server.settle()
 
     def _alter_quotas(self, entity: QuotaEntity, alterations: Mapping[str, float | None] | None) -> None:
@@ -153,8 +169,11 @@ class FakeCluster:
         )
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
-        self.followers = Followers(self._set_followers)
+        self.followers = Followers(self._run_followers)
         self.quotas = Quotas(self._alter_quotas)
+        self.brokers = {
+            broker_id: Broker(broker, self._call, self._await) for broker_id, broker in self._cluster.brokers.items()
+        }
 
     def __enter__(self) -> Self:
         self.start()
@@ -210,12 +229,12 @@ class FakeCluster:
 
     @property
     def endpoints(self) -> list[NodeEndpoint]:
-        """Id, host and port of each broker, as clients are told."""
+        """Id, host and port of each broker that runs, as clients are told."""
         return self._call(lambda: self._cluster.endpoints)
 
     @property
     def bootstrap_servers(self) -> str:
-        """For a client's configuration: "host:port,host:port,..."."""
+        """For a client's configuration: `AsyncFakeCluster.bootstrap_servers`."""
         return self._call(lambda: self._cluster.bootstrap_servers)
 
     def create_topic(
@@ -228,10 +247,16 @@ class FakeCluster:
         """Make a topic: `AsyncFakeCluster.create_topic`."""
         self._call(lambda: self._cluster.create_topic(name, partitions, replication_factor, configs))
 
-    def _set_followers(
-        self, behaviour: Behaviour | None, topic: str | None, partition: int | None, broker: int | None
-    ) -> None:
-        self._call(lambda: self._cluster._set_followers(behaviour, topic, partition, broker))
+    def delete_topic(self, name: str) -> None:
+        """Delete a topic: `AsyncFakeCluster.delete_topic`."""
+        self._call(lambda: self._cluster.delete_topic(name))
+
+    def move_leader(self, topic: str, partition: int, broker: int) -> None:
+        """Let an in-sync replica lead: `AsyncFakeCluster.move_leader`."""
+        self._call(lambda: self._cluster.move_leader(topic, partition, broker))
+
+    def _run_followers(self, steps: Sequence[Step], selection: Selection) -> None:
+        self._call(lambda: self._cluster._run_followers(steps, selection))
 
     def _alter_quotas(self, entity: QuotaEntity, alterations: Mapping[str, float | None] | None) -> None:
         self._call(lambda: self._cluster._alter_quotas(entity, alterations))
@@ -250,6 +275,13 @@ class FakeCluster:
 
         self._loop.call_soon_threadsafe(run)
         return result.result()
+
+    def _await(self, coroutine: Coroutine[None, None, T]) -> T:
+        """Run the coroutine in the cluster's thread and wait for its result."""
+        if self._loop is None:
+            coroutine.close()
+            raise RuntimeError("the cluster is not running: use it in a `with` block, or call start()")
+        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
 
 
 def _text(value: str | int | bool) -> str:

@@ -6,18 +6,23 @@ also holds for topics made later.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
-from fakebroker.core.follower import FROZEN, INSTANT, Behaviour
+from fakebroker.core.behaviour import EXTERNAL, FROZEN, INSTANT, Behaviour
+from fakebroker.core.follower_set import Selection
 
-Apply = Callable[[Behaviour | None, str | None, int | None, int | None], None]
+Step = tuple[int, Behaviour | None]  # when, in milliseconds from now; None undoes a freeze
+Run = Callable[[Sequence[Step], Selection], None]
 
 
 class Followers:
-    """What the replicas do that do not lead (core/follower.py)."""
+    """What the replicas do that do not lead (core/follower.py). A replica that leads does it once it follows."""
 
-    def __init__(self, apply: Apply) -> None:
-        self._apply = apply
+    def __init__(self, run: Run) -> None:
+        self._run = run
+
+    def _apply(self, behaviour: Behaviour | None, topic: str | None, partition: int | None, broker: int | None) -> None:
+        self._run([(0, behaviour)], Selection(topic, partition, broker))
 
     def freeze(self, topic: str | None = None, partition: int | None = None, broker: int | None = None) -> None:
         """Stop copying: acks=all on these partitions times out, until the ISR shrinks (replica.lag.time.max.ms)."""
@@ -29,6 +34,17 @@ class Followers:
         """Have each record `lag_ms` milliseconds after the leader."""
         self._apply(Behaviour.lagging(lag_ms), topic, partition, broker)
 
+    def throttle(
+        self, bytes_per_s: int, topic: str | None = None, partition: int | None = None, broker: int | None = None
+    ) -> None:
+        """Copy at most `bytes_per_s` bytes of record batches a second, one batch after the other."""
+        self._apply(Behaviour.throttled(bytes_per_s), topic, partition, broker)
+
+    def external(self, topic: str | None = None, partition: int | None = None, broker: int | None = None) -> None:
+        """Let somebody else play them over the wire: whoever sends Fetch with the broker's id as replica id to the
+        leader. Until then they have what they have."""
+        self._apply(EXTERNAL, topic, partition, broker)
+
     def instant(self, topic: str | None = None, partition: int | None = None, broker: int | None = None) -> None:
         """Have each record at once; catch up first."""
         self._apply(INSTANT, topic, partition, broker)
@@ -36,3 +52,18 @@ class Followers:
     def resume(self, topic: str | None = None, partition: int | None = None, broker: int | None = None) -> None:
         """Undo `freeze`: each frozen follower does again what it did before (instant, if it always was frozen)."""
         self._apply(None, topic, partition, broker)
+
+    def script(
+        self,
+        steps: Sequence[tuple[int, str]],
+        topic: str | None = None,
+        partition: int | None = None,
+        broker: int | None = None,
+    ) -> None:
+        """Change what they do over time: (milliseconds from now, behaviour) in rising order, as in
+        `[(0, "instant"), (2_000, "frozen"), (5_000, "lagging:200"), (9_000, "resume")]`.
+
+        Raises ValueError for a behaviour that does not exist or a time out of order.
+        """
+        parsed = [(at_ms, None if text == "resume" else Behaviour.parse(text)) for at_ms, text in steps]
+        self._run(parsed, Selection(topic, partition, broker))

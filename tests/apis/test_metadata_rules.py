@@ -112,9 +112,8 @@ def test_only_the_name_decides_how_an_unknown_topic_is_answered(
     version: int, name: str, error: int, create: bool
 ) -> None:
     # A replication factor that no topic can have: every creation fails, and nobody hears of it.
-    simulation = Simulation(brokers=2)
+    simulation = Simulation(brokers=2, config={"default.replication.factor": "3"})
     simulation.topic("a.b", replicas=1)
-    simulation.cluster.config = simulation.cluster.config.with_text({"default.replication.factor": "3"})
     for _ in range(2):
         assert flat(ask(simulation, names(name), version, create=create)) == [(name, error)]
     assert simulation.cluster.topic_names() == ["a.b"]

@@ -53,7 +53,7 @@ def test_the_only_copy_is_in_the_log(codec: Codec, version: int) -> None:
         client.send(produce("t", records=batch_of([Record(b"k", noise)], codec), timeout_ms=60_000, version=version))
     manager = simulation.cluster.nodes[1].replica_manager
     assert manager.produce_purgatory.num_delayed() == 3
-    partition = simulation.cluster.find_partition(TopicPartition("t", 0))
+    partition = simulation.cluster.controller.find_partition(TopicPartition("t", 0))
     assert partition is not None
     buffers = large_buffers(simulation)
     logged = [batch.data for batch in partition.leader_log.batches]

@@ -5,12 +5,15 @@ from __future__ import annotations
 import struct
 
 from fakebroker.apis.context import NewTopic
+from fakebroker.core.behaviour import Behaviour
 from fakebroker.core.clock import Now
 from fakebroker.core.cluster import Cluster
 from fakebroker.core.config import ClusterConfig
 from fakebroker.core.connection import Connection
 from fakebroker.core.effects import AwaitWrite, Close, Effect, InternalError, PauseReading, ResumeReading, Send
-from fakebroker.core.follower import Behaviour
+from fakebroker.core.follower_set import Selection
+from fakebroker.core.partition import Partition
+from fakebroker.protocol.topic_partition import TopicPartition
 
 # The clocks start far apart, so that code that mixes them fails at once.
 START_MONO_MS = 5_000_000
@@ -85,6 +88,32 @@ class Simulation:
         chosen = None if behaviour is None else Behaviour.parse(behaviour)
         self.cluster.set_followers(chosen, self.now, topic, partition, broker)
         self.settle()
+
+    def script(self, steps: list[tuple[int, str]], **selection: object) -> None:
+        parsed = [(at_ms, Behaviour.parse(text)) for at_ms, text in steps]
+        self.cluster.script_followers(parsed, Selection(**selection), self.now)  # type: ignore[arg-type]
+        self.settle()
+
+    def stop(self, broker_id: int) -> None:
+        self.cluster.stop_broker(broker_id, self.now)
+        self.settle()
+
+    def start(self, broker_id: int) -> None:
+        self.cluster.start_broker(broker_id, self.now)
+        self.settle()
+
+    def move_leader(self, broker_id: int, topic: str = "t", partition: int = 0) -> None:
+        self.cluster.move_leader(topic, partition, broker_id, self.now)
+        self.settle()
+
+    def delete_topic(self, name: str = "t") -> None:
+        self.cluster.delete_topic(name, self.now)
+        self.settle()
+
+    def partition(self, topic: str = "t", partition: int = 0) -> Partition:
+        found = self.cluster.controller.find_partition(TopicPartition(topic, partition))
+        assert found is not None
+        return found
 
     def advance(self, ms: int) -> None:
         """Let time pass, event by event."""

@@ -1,0 +1,89 @@
+"""ListOffsets (API key 2), versions 1-11.
+
+Behaviour      The latest offset is the high watermark for a consumer, the log end for a follower; a time gives the
+               first record at or after it, if a consumer may read that far. Not found: offset -1 and no error. A
+               partition named twice: INVALID_REQUEST. A special timestamp newer than the request's version:
+               UNSUPPORTED_VERSION. After an election, until the watermark has reached the start of the new leadership,
+               a consumer that asks for the end is told OFFSET_NOT_AVAILABLE.
+Version notes  v2 isolation level; v4 leader epochs; v5 OFFSET_NOT_AVAILABLE (below it, LEADER_NOT_AVAILABLE); v6
+               flexible; v7 offset of the maximum timestamp (-3); v8 earliest local (-4); v9 last tiered (-5); v10
+               timeout; v11 earliest pending upload (-6). Nothing is tiered, so -5 and -6 are never found.
+Not done       v0; transactions (a read-committed reader sees up to the watermark); tiered storage.
+Source         core/.../server/KafkaApis.scala handleListOffsetRequestV1AndAbove; ReplicaManager.scala fetchOffset @ 4.0
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from datetime import timedelta
+from typing import Any
+
+from fakebroker.apis import registry
+from fakebroker.apis.context import Message, OffsetQuery, RequestContext, TimestampAndOffset
+from fakebroker.protocol.build import build
+from fakebroker.protocol.error_code import ErrorCode
+from fakebroker.protocol.errors import KafkaError
+from fakebroker.protocol.messages import response_type
+from fakebroker.protocol.topic_partition import TopicPartition
+
+KEY = 2
+
+# Negative timestamps have a meaning each, and the version that brought it.
+_MIN_VERSION_OF_TIMESTAMP = {-1: 1, -2: 1, -3: 7, -4: 8, -5: 9, -6: 11}
+
+
+def _respond(ctx: RequestContext, topics: list[dict[str, Any]]) -> None:
+    ctx.respond(build(response_type(KEY, ctx.api_version), {"throttle_time": timedelta(0), "topics": topics}))
+
+
+def error_response(ctx: RequestContext, request: Message, code: ErrorCode) -> None:
+    _respond(
+        ctx,
+        [
+            {"name": topic.name, "partitions": [_partition(p.partition_index, code) for p in topic.partitions]}
+            for topic in request.topics
+        ],
+    )
+
+
+@registry.api(KEY, 1, 11, error_response=error_response)
+def handle(ctx: RequestContext, request: Message) -> None:
+    times = Counter((topic.name, p.partition_index) for topic in request.topics for p in topic.partitions)
+    topics: dict[str, dict[int, dict[str, Any]]] = {}
+    for topic in request.topics:
+        partitions = topics.setdefault(topic.name, {})
+        for p in topic.partitions:
+            if times[topic.name, p.partition_index] > 1:
+                partitions[p.partition_index] = _partition(p.partition_index, ErrorCode.invalid_request)
+            else:
+                partitions[p.partition_index] = _answer(ctx, request, topic.name, p)
+    _respond(ctx, [{"name": name, "partitions": list(answers.values())} for name, answers in topics.items()])
+
+
+def _answer(ctx: RequestContext, request: Message, topic: str, asked: Message) -> dict[str, Any]:
+    if asked.timestamp < 0 and ctx.api_version < _MIN_VERSION_OF_TIMESTAMP.get(asked.timestamp, 1 << 15):
+        return _partition(asked.partition_index, ErrorCode.unsupported_version)
+    query = OffsetQuery(
+        TopicPartition(topic, asked.partition_index),
+        asked.timestamp,
+        getattr(asked, "current_leader_epoch", -1),
+        int(request.replica_id),
+        getattr(request, "isolation_level", 0) == 1,
+    )
+    try:
+        return _partition(asked.partition_index, ErrorCode.none, ctx.fetch_offset(query))
+    except KafkaError as error:
+        if error.code is ErrorCode.offset_not_available and ctx.api_version < 5:
+            return _partition(asked.partition_index, ErrorCode.leader_not_available)
+        return _partition(asked.partition_index, error.code)
+
+
+def _partition(index: int, code: ErrorCode, found: TimestampAndOffset | None = None) -> dict[str, Any]:
+    found = found or TimestampAndOffset()
+    return {
+        "partition_index": index,
+        "error_code": code,
+        "timestamp": found.timestamp_ms,
+        "offset": found.offset,
+        "leader_epoch": found.leader_epoch,
+    }

@@ -1,0 +1,63 @@
+"""OffsetForLeaderEpoch (API key 23), versions 2-4: where does an epoch end in the leader's log?
+
+Behaviour      The largest epoch up to the one asked for, and the offset at which the next one starts, or the log end.
+               -1 and -1 if the epoch is higher than any. A client that has records of that epoch beyond that offset has
+               something that the leader lost. An older leader epoch of the client: FENCED_LEADER_EPOCH, a newer one:
+               UNKNOWN_LEADER_EPOCH.
+Version notes  v2 the client's leader epoch, throttle time; v3 replica id; v4 flexible.
+Source         core/.../server/KafkaApis.scala handleOffsetForLeaderEpochRequest; ReplicaManager.scala
+               lastOffsetForLeaderEpoch @ 4.0 (KIP-101, KIP-320)
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+from fakebroker.apis import registry
+from fakebroker.apis.context import Message, RequestContext
+from fakebroker.protocol.build import build
+from fakebroker.protocol.error_code import ErrorCode
+from fakebroker.protocol.errors import KafkaError
+from fakebroker.protocol.messages import response_type
+from fakebroker.protocol.topic_partition import TopicPartition
+
+KEY = 23
+
+
+def _respond(ctx: RequestContext, topics: list[dict[str, Any]]) -> None:
+    ctx.respond(build(response_type(KEY, ctx.api_version), {"throttle_time": timedelta(0), "topics": topics}))
+
+
+def error_response(ctx: RequestContext, request: Message, code: ErrorCode) -> None:
+    _respond(
+        ctx,
+        [
+            {"topic": topic.topic, "partitions": [_partition(p.partition, code) for p in topic.partitions]}
+            for topic in request.topics
+        ],
+    )
+
+
+@registry.api(KEY, 2, 4, error_response=error_response)
+def handle(ctx: RequestContext, request: Message) -> None:
+    _respond(
+        ctx,
+        [
+            {"topic": topic.topic, "partitions": [_answer(ctx, topic.topic, p) for p in topic.partitions]}
+            for topic in request.topics
+        ],
+    )
+
+
+def _answer(ctx: RequestContext, topic: str, asked: Message) -> dict[str, Any]:
+    tp = TopicPartition(topic, asked.partition)
+    try:
+        found = ctx.last_offset_for_leader_epoch(tp, asked.current_leader_epoch, asked.leader_epoch)
+    except KafkaError as error:
+        return _partition(asked.partition, error.code)
+    return _partition(asked.partition, ErrorCode.none, *found)
+
+
+def _partition(index: int, code: ErrorCode, leader_epoch: int = -1, end_offset: int = -1) -> dict[str, Any]:
+    return {"error_code": code, "partition": index, "leader_epoch": leader_epoch, "end_offset": end_offset}

@@ -1,0 +1,58 @@
+"""What a follower does, as a value: the words of `--followers`, of `kafka.followers` and of the control plane."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+MAX_LAG_MS = 2**31 - 1
+MAX_BYTES_PER_S = 2**63 - 1
+
+
+class Behaviour(NamedTuple):
+    """Made by `Behaviour.parse`, `lagging` or `throttled`, or taken from INSTANT, FROZEN and EXTERNAL."""
+
+    name: str
+    lag_ms: int = 0
+    bytes_per_s: int = 0
+
+    @classmethod
+    def lagging(cls, lag_ms: int) -> Behaviour:
+        """Has each record `lag_ms` after the leader."""
+        if not 0 <= lag_ms <= MAX_LAG_MS:
+            raise ValueError(f"a lag is 0 to {MAX_LAG_MS} ms, not {lag_ms}")
+        return cls("lagging", lag_ms=lag_ms)
+
+    @classmethod
+    def throttled(cls, bytes_per_s: int) -> Behaviour:
+        """Copies at most so many bytes of record batches a second, one batch after the other."""
+        if not 1 <= bytes_per_s <= MAX_BYTES_PER_S:
+            raise ValueError(f"a throttled follower takes 1 to {MAX_BYTES_PER_S} bytes a second, not {bytes_per_s}")
+        return cls("throttled", bytes_per_s=bytes_per_s)
+
+    @classmethod
+    def parse(cls, text: str) -> Behaviour:
+        """`instant`, `frozen`, `external`, `lagging:MS` or `throttled:BYTES_PER_S`."""
+        if text in ("instant", "frozen", "external"):
+            return cls(text)
+        match = re.fullmatch(r"(lagging|throttled):(\d{1,19})", text, re.ASCII)
+        if match is None:
+            raise ValueError(
+                "followers are 'instant', 'lagging:MS' (milliseconds), 'throttled:BYTES_PER_S', 'frozen' or "
+                f"'external', not {text!r}"
+            )
+        number = int(match[2])
+        return cls.lagging(number) if match[1] == "lagging" else cls.throttled(number)
+
+    def __str__(self) -> str:
+        match self.name:
+            case "lagging":
+                return f"lagging:{self.lag_ms}"
+            case "throttled":
+                return f"throttled:{self.bytes_per_s}"
+        return self.name
+
+
+INSTANT = Behaviour("instant")
+FROZEN = Behaviour("frozen")
+EXTERNAL = Behaviour("external")

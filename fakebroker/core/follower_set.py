@@ -1,0 +1,144 @@
+"""All followers of a cluster: made with the partitions, told what happens to them, and in the user's hand.
+
+Theory   Every replica has an actor (follower.py), the leader's too: it rests while its replica leads. A user names whom
+         he means by topic, partition and broker; what is left out means all. Without any of the three a behaviour also
+         holds for topics made later. A script is a list of (milliseconds from now, behaviour) for one such selection.
+Units    monotonic milliseconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from fakebroker.core.behaviour import INSTANT, Behaviour
+from fakebroker.core.clock import Now
+from fakebroker.core.follower import Follower, LeaderDoor
+from fakebroker.core.partition import Partition
+from fakebroker.protocol.error_code import ErrorCode
+from fakebroker.protocol.errors import KafkaError
+from fakebroker.protocol.topic_partition import TopicPartition
+from timingwheel import SystemTimer, TimerTask
+
+
+class Selection(NamedTuple):
+    """Whom the user means; None means all."""
+
+    topic: str | None = None
+    partition: int | None = None
+    broker_id: int | None = None
+
+    def has(self, follower: Follower) -> bool:
+        tp = follower.partition.topic_partition
+        return (
+            self.topic in (None, tp.topic)
+            and self.partition in (None, tp.partition)
+            and self.broker_id in (None, follower.broker_id)
+        )
+
+
+EVERYBODY = Selection()
+
+
+class FollowerSet:
+    """The followers of all partitions."""
+
+    def __init__(
+        self,
+        behaviour: Behaviour,
+        timer: SystemTimer,
+        leader: Callable[[Partition], LeaderDoor],
+        now: Callable[[], Now],
+    ) -> None:
+        self.behaviour = behaviour  # of topics made later
+        self._timer = timer
+        self._leader = leader
+        self._now = now
+        self._followers: dict[TopicPartition, list[Follower]] = {}
+
+    def of_broker(self, partition: Partition, broker_id: int) -> Follower:
+        """What the replica on that broker does."""
+        followers = self._followers[partition.topic_partition]
+        return next(follower for follower in followers if follower.broker_id == broker_id)
+
+    # What happens to partitions.
+
+    def add(self, partition: Partition) -> None:
+        self._followers[partition.topic_partition] = [
+            Follower(partition, broker_id, self.behaviour, self._timer, self._leader, self._now)
+            for broker_id in partition.replicas
+        ]
+
+    def remove(self, partition: Partition) -> None:
+        for follower in self._followers.pop(partition.topic_partition):
+            follower.stop()
+
+    def on_leader_append(self, partition: Partition, now: Now) -> None:
+        for follower in self._followers.get(partition.topic_partition, ()):
+            follower.on_leader_append(now)
+
+    def on_leader_change(self, partition: Partition, now: Now) -> None:
+        for follower in self._followers[partition.topic_partition]:
+            follower.on_leader_change(now)
+
+    # What the user wants.
+
+    def set_behaviour(self, behaviour: Behaviour | None, selection: Selection, now: Now) -> None:
+        """Change what the selected followers do. None undoes a freeze. Raises KafkaError if it concerns nobody, because
+        a change that changes nothing is a slip."""
+        self._check(selection)
+        self._apply(behaviour, selection, now)
+
+    def script(
+        self,
+        steps: Sequence[tuple[int, Behaviour | None]],
+        selection: Selection,
+        now: Now,
+    ) -> None:
+        """Do the same at each step's time, counted from now. A step that concerns nobody by then does nothing. Raises
+        ValueError for a time before now or out of order."""
+        times_ms = [at_ms for at_ms, _ in steps]
+        if not steps or times_ms[0] < 0 or times_ms != sorted(times_ms):
+            raise ValueError(f"the times of a script are milliseconds from now, rising, and not {times_ms}")
+        self._check(selection)
+        for at_ms, behaviour in steps:
+            if at_ms == 0:
+                self._apply(behaviour, selection, now)
+            else:
+                self._timer.add(_ScriptStep(at_ms, self, behaviour, selection), now.mono_ms)
+
+    def _check(self, selection: Selection) -> None:
+        if selection != EVERYBODY and not any(
+            selection.has(follower) and not follower.leads
+            for followers in self._followers.values()
+            for follower in followers
+        ):
+            raise KafkaError(
+                ErrorCode.unknown_topic_or_partition,
+                f"No follower has topic={selection.topic!r}, partition={selection.partition!r}, "
+                f"broker={selection.broker_id!r}: "
+                "there is no such partition, or it has one replica, or that broker leads it.",
+            )
+
+    def _apply(self, behaviour: Behaviour | None, selection: Selection, now: Now) -> None:
+        if selection == EVERYBODY:
+            self.behaviour = behaviour or INSTANT
+        for followers in list(self._followers.values()):
+            for follower in followers:
+                if selection.has(follower):
+                    follower.set_behaviour(behaviour or follower.before_freeze, now)
+
+
+class _ScriptStep(TimerTask):
+    __slots__ = ("_behaviour", "_followers", "_selection")
+
+    def __init__(
+        self, delay_ms: int, followers: FollowerSet, behaviour: Behaviour | None, selection: Selection
+    ) -> None:
+        super().__init__(delay_ms)
+        self._followers = followers
+        self._behaviour = behaviour
+        self._selection = selection
+
+    def run(self) -> None:
+        self._followers._apply(self._behaviour, self._selection, self._followers._now())

@@ -1,0 +1,78 @@
+"""Which leader epoch began at which offset of a log: what two replicas compare to find where their logs part.
+
+Theory   Entries (epoch, start offset), both rising. An epoch ends where the next one starts, the last one at the log
+         end. A new leader enters its epoch at its log end before it appends anything, so its cache always knows an
+         epoch at least as high as any follower can ask for.
+
+           leader    0:0  2:5  4:9        asked for epoch 2 -> (2, 9); for 3 -> (2, 9); for 4 -> (4, log end)
+
+Units    offsets count records.
+Source   storage/.../epoch/LeaderEpochFileCache.java @ 4.0: assign, endOffsetFor, epochForOffset, truncateFromEnd.
+Differs  No checkpoint file. Entries below the log start are kept: a few integers per election.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from typing import NamedTuple
+
+UNDEFINED_EPOCH = -1
+UNDEFINED_EPOCH_OFFSET = -1
+
+
+class EpochEntry(NamedTuple):
+    """Records of `epoch` begin at `start_offset`."""
+
+    epoch: int
+    start_offset: int
+
+
+class LeaderEpochCache:
+    """The leader epochs of one replica's log."""
+
+    __slots__ = ("entries",)
+
+    def __init__(self) -> None:
+        self.entries: list[EpochEntry] = []
+
+    @property
+    def latest_epoch(self) -> int:
+        """The highest epoch; UNDEFINED_EPOCH if there is none."""
+        return self.entries[-1].epoch if self.entries else UNDEFINED_EPOCH
+
+    def assign(self, epoch: int, start_offset: int) -> None:
+        """Enter an epoch. What contradicts it, an entry not below it in epoch or in offset, goes."""
+        entries = self.entries
+        if entries and entries[-1].epoch == epoch and entries[-1].start_offset <= start_offset:
+            return
+        while entries and (entries[-1].epoch >= epoch or entries[-1].start_offset >= start_offset):
+            entries.pop()
+        entries.append(EpochEntry(epoch, start_offset))
+
+    def end_offset_for(self, epoch: int, log_end_offset: int) -> tuple[int, int]:
+        """(the largest epoch up to the asked one, the offset where it ends); both UNDEFINED if the asked epoch is
+        higher than any known."""
+        if epoch == UNDEFINED_EPOCH:
+            return UNDEFINED_EPOCH, UNDEFINED_EPOCH_OFFSET
+        if epoch == self.latest_epoch:
+            return epoch, log_end_offset
+        higher = bisect_right(self.entries, epoch, key=lambda entry: entry.epoch)
+        if higher == len(self.entries):
+            return UNDEFINED_EPOCH, UNDEFINED_EPOCH_OFFSET
+        end_offset = self.entries[higher].start_offset
+        return (self.entries[higher - 1].epoch if higher else epoch), end_offset
+
+    def epoch_for_offset(self, offset: int) -> int:
+        """The epoch that the offset was, or would be, written in; UNDEFINED_EPOCH before the first entry."""
+        after = bisect_right(self.entries, offset, key=lambda entry: entry.start_offset)
+        return self.entries[after - 1].epoch if after else UNDEFINED_EPOCH
+
+    def truncate_from_end(self, end_offset: int) -> None:
+        """Forget the epochs that start at `end_offset` or later."""
+        while self.entries and self.entries[-1].start_offset >= end_offset:
+            self.entries.pop()
+
+    def check_invariants(self) -> None:
+        for before, after in zip(self.entries, self.entries[1:], strict=False):
+            assert before.epoch < after.epoch
+            assert before.start_offset < after.start_offset

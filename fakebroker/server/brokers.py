@@ -1,0 +1,74 @@
+"""One broker in the user's hand: `kafka.brokers[2].stop()`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from typing import Protocol, TypeVar
+
+from fakebroker.protocol.produce_response import NodeEndpoint
+from fakebroker.server.cluster_server import ClusterServer
+
+T = TypeVar("T")
+
+
+class AsyncBroker:
+    """A broker of an `AsyncFakeCluster`; the keys of `brokers` are its ids, 1 to N."""
+
+    def __init__(self, broker_id: int, server: Callable[[], ClusterServer]) -> None:
+        self.broker_id = broker_id
+        self._server = server
+
+    @property
+    def is_running(self) -> bool:
+        return self._server().cluster.is_running(self.broker_id)
+
+    @property
+    def endpoint(self) -> NodeEndpoint:
+        """Id, host and port, as clients are told; the same after a restart."""
+        node = self._server().cluster.nodes[self.broker_id]
+        return NodeEndpoint(node.broker_id, node.advertised_host, node.advertised_port)
+
+    async def stop(self) -> None:
+        """Close its listener and its connections; what is parked there is never answered. It leaves every ISR, and what
+        it led goes to the next in-sync replica, or to nobody. Nothing happens if it is stopped."""
+        await self._server().stop_broker(self.broker_id)
+
+    async def start(self) -> None:
+        """Listen again, on the same port. Its replicas drop what the present leaders do not have, and follow them.
+        Nothing happens if it runs. Raises OSError if the port is taken."""
+        await self._server().start_broker(self.broker_id)
+
+
+class _Call(Protocol):
+    def __call__(self, function: Callable[[], T], /) -> T: ...
+
+
+class _Await(Protocol):
+    def __call__(self, coroutine: Coroutine[None, None, T], /) -> T: ...
+
+
+class Broker:
+    """A broker of a `FakeCluster`: `AsyncBroker`, from another thread."""
+
+    def __init__(self, broker: AsyncBroker, call: _Call, wait_for: _Await) -> None:
+        self.broker_id = broker.broker_id
+        self._broker = broker
+        self._call = call
+        self._await = wait_for
+
+    @property
+    def is_running(self) -> bool:
+        return self._call(lambda: self._broker.is_running)
+
+    @property
+    def endpoint(self) -> NodeEndpoint:
+        """`AsyncBroker.endpoint`."""
+        return self._call(lambda: self._broker.endpoint)
+
+    def stop(self) -> None:
+        """`AsyncBroker.stop`."""
+        self._await(self._broker.stop())
+
+    def start(self) -> None:
+        """`AsyncBroker.start`."""
+        self._await(self._broker.start())

@@ -1,0 +1,290 @@
+"""A follower over the wire: Fetch with a replica id moves the watermark by Kafka's rules (replication 1.1 to 1.4)."""
+
+from __future__ import annotations
+
+import pytest
+from support.answers import NONE, NOT_LEADER, TIMED_OUT, answers
+from support.asking import served_versions
+from support.external_follower import ExternalFollower, Fetched
+from support.requests import FETCH, batch, fetch, produce
+from support.simulation import Simulation
+
+from fakebroker.protocol.messages import decode_response
+
+OUT_OF_RANGE, FENCED, UNKNOWN_EPOCH = 1, 74, 75
+
+
+def external(replicas: int = 2, **configs: object) -> Simulation:
+    """Topic t: broker 1 leads, the last replica is external, one between is instant."""
+    simulation = Simulation()
+    simulation.topic("t", replicas=replicas, **configs)
+    simulation.followers("external", "t", 0, replicas)
+    return simulation
+
+
+def appended(simulation: Simulation, *values: bytes) -> None:
+    client = simulation.connect(simulation.partition().leader_id)
+    for value in values or (b"v",):
+        client.send(produce("t", acks=1, records=batch(value)))
+
+
+@pytest.mark.parametrize("version", served_versions(FETCH))
+def test_the_next_fetch_acknowledges_what_the_one_before_delivered(version: int) -> None:
+    simulation = external()
+    follower = ExternalFollower(simulation, 2, version=version)
+    client = simulation.connect()
+    client.send(produce("t", timeout_ms=5_000))
+    # It reads up to the log end, beyond the watermark.
+    assert follower.fetch(0)[:3] == (NONE, 0, [(0, 0)])
+    assert client.answers == []
+    simulation.advance(70)
+    # This answer still carries the watermark from before: the leader reads first and then learns.
+    assert follower.fetch(1)[:3] == (NONE, 0, [])
+    assert answers(client) == [(70, NONE, 0)]
+    assert follower.fetch(1)[:3] == (NONE, 1, [])
+
+
+def test_the_long_poll_of_a_follower_is_woken_by_an_append() -> None:
+    simulation = external()
+    follower = ExternalFollower(simulation, 2)
+    follower.send(0, max_wait_ms=500)
+    simulation.advance(120)
+    assert follower.answers == []
+    client = simulation.connect()
+    client.send(produce("t", timeout_ms=5_000))
+    assert follower.answers == [(120, Fetched(NONE, 0, [(0, 0)]))]
+    # Its next fetch has the acknowledgement in it, and waits in turn; at its end it brings the watermark.
+    follower.send(1, max_wait_ms=500)
+    assert answers(client) == [(120, NONE, 0)]
+    simulation.advance(500)
+    assert follower.answers[1:] == [(620, Fetched(NONE, 1, []))]
+    assert simulation.cluster.nodes[1].replica_manager.fetch_expirations == {"follower": 1}
+
+
+def test_a_consumer_is_not_woken_by_an_append_but_by_the_watermark() -> None:
+    simulation = external()
+    consumer = simulation.connect()
+    consumer.send(fetch("t", max_wait_ms=5_000))
+    appended(simulation)
+    simulation.advance(100)
+    assert consumer.answers == []
+    ExternalFollower(simulation, 2).fetch(1)
+    assert [at_ms for at_ms, _ in consumer.answers] == [100]
+
+
+@pytest.mark.parametrize(
+    ("name", "replica_id", "epoch", "offset", "replica_epoch", "error"),
+    [
+        ("the leader's epoch", 3, 1, 0, -1, NONE),
+        ("no epoch", 3, -1, 0, -1, NONE),
+        ("an older epoch", 3, 0, 0, -1, FENCED),
+        ("an older epoch comes before all else", 9, 0, 99, -1, FENCED),
+        ("a newer epoch", 3, 2, 0, -1, UNKNOWN_EPOCH),
+        ("not assigned, with the right epoch", 9, 1, 0, -1, UNKNOWN_EPOCH),
+        ("not assigned, without an epoch", 9, -1, 0, -1, NOT_LEADER),
+        ("the leader itself", 2, 1, 0, -1, UNKNOWN_EPOCH),
+        ("a follower that is not external", 1, 1, 0, -1, NOT_LEADER),
+        ("beyond the end", 3, 1, 3, -1, OUT_OF_RANGE),
+        ("at the end", 3, 1, 2, -1, NONE),
+        ("before the start", 3, 1, -1, -1, OUT_OF_RANGE),
+        ("this life of the broker", 3, 1, 0, 3, NONE),
+        ("an earlier life of the broker", 3, 1, 0, 2, NOT_LEADER),
+        ("beyond the end, of an earlier life", 3, 1, 3, 2, OUT_OF_RANGE),
+    ],
+)
+def test_what_a_leader_checks_and_in_which_order(
+    name: str, replica_id: int, epoch: int, offset: int, replica_epoch: int, error: int
+) -> None:
+    simulation = Simulation()
+    simulation.topic()
+    simulation.followers("external", "t", 0, 3)
+    simulation.move_leader(2)
+    appended(simulation, b"a", b"b")
+    follower = ExternalFollower(simulation, replica_id, broker=2)
+    before = simulation.partition().replicas[3].log_end_offset
+    answer = follower.fetch(offset, epoch=epoch, replica_epoch=replica_epoch)
+    assert answer.error == error
+    if error != NONE:
+        assert (answer.high_watermark, answer.batches) == (-1, [])
+        assert simulation.partition().replicas[3].log_end_offset == before
+    assert answer.leader == ((2, 1) if error in (NOT_LEADER, FENCED) else (-1, -1))
+
+
+def test_followers_must_ask_the_leader() -> None:
+    simulation = external(3)
+    assert ExternalFollower(simulation, 3, broker=2).fetch(0).error == NOT_LEADER
+
+
+def test_a_partition_that_nobody_has() -> None:
+    simulation = external()
+    assert ExternalFollower(simulation, 2).fetch(0, partition=5).error == 3
+
+
+@pytest.mark.parametrize(
+    ("name", "last_epoch", "offset", "diverging"),
+    [
+        ("the same history", 1, 3, (-1, -1)),
+        ("behind in an old epoch", 0, 1, (-1, -1)),
+        ("at the end of an old epoch", 0, 2, (-1, -1)),
+        ("beyond the end of an old epoch", 0, 3, (0, 2)),
+        ("nothing is told", -1, 3, (-1, -1)),
+        ("beyond the end in the present epoch", 2, 9, (2, 3)),
+    ],
+)
+def test_a_diverging_log_is_told_where_it_parts(
+    name: str, last_epoch: int, offset: int, diverging: tuple[int, int]
+) -> None:
+    """Epoch 0 has the offsets 0 and 1, epoch 1 has offset 2, epoch 2 nothing yet."""
+    simulation = external(3)
+    appended(simulation, b"a", b"b")
+    simulation.move_leader(2)
+    appended(simulation, b"c")
+    simulation.move_leader(1)
+    before = simulation.partition().replicas[3].log_end_offset
+    answer = ExternalFollower(simulation, 3).fetch(offset, epoch=2, last_epoch=last_epoch)
+    assert (answer.error, answer.diverging) == (NONE, diverging)
+    if diverging != (-1, -1):
+        assert answer.batches == []
+        assert simulation.partition().replicas[3].log_end_offset == before
+
+
+def test_an_epoch_that_the_leader_does_not_know_is_out_of_range() -> None:
+    simulation = external()
+    assert ExternalFollower(simulation, 2).fetch(0, last_epoch=7).error == OUT_OF_RANGE
+
+
+def test_a_follower_that_stands_still_leaves_the_isr() -> None:
+    simulation = external()
+    follower = ExternalFollower(simulation, 2)
+    follower.fetch(0)
+    simulation.advance(10_000)
+    appended(simulation)
+    for _ in range(6):
+        follower.fetch(0)
+        simulation.advance(10_000)
+    # At 0 it had everything; the fetches at 10 s and later prove nothing new.
+    assert simulation.partition().isr == {1}
+    assert simulation.partition().high_watermark == 1
+    # It returns: the fetch at the watermark takes it in again.
+    follower.fetch(1)
+    assert simulation.partition().isr == {1, 2}
+
+
+def test_a_follower_that_is_always_one_fetch_behind_stays_in_sync() -> None:
+    simulation = external()
+    follower = ExternalFollower(simulation, 2)
+    offset = 0
+    for number in range(20):
+        appended(simulation)
+        simulation.advance(5_000)
+        follower.fetch(offset)
+        offset = number + 1
+    assert simulation.elapsed_ms == 100_000
+    assert simulation.partition().isr == {1, 2}
+
+
+def test_a_follower_that_never_comes_times_acks_all_out() -> None:
+    simulation = external()
+    client = simulation.connect()
+    client.send(produce("t", timeout_ms=700))
+    simulation.advance(700)
+    assert answers(client) == [(700, TIMED_OUT, 0)]
+
+
+@pytest.mark.parametrize(("later_ms", "high_watermark"), [(30_000, 3), (30_001, 5)])
+def test_the_watermark_waits_for_a_follower_outside_the_isr_that_was_caught_up_lately(
+    later_ms: int, high_watermark: int
+) -> None:
+    simulation = external()
+    partition = simulation.partition()
+    follower = ExternalFollower(simulation, 2)
+    follower.fetch(0)
+    appended(simulation, b"a", b"b")
+    simulation.advance(60_000)
+    assert (partition.isr, partition.high_watermark) == ({1}, 2)
+    follower.fetch(0)
+    appended(simulation, b"c")
+    assert partition.high_watermark == 3
+    # It has all that there was at its fetch before, and so was caught up a moment ago; but it is below the watermark.
+    follower.fetch(2)
+    assert partition.isr == {1}
+    appended(simulation, b"d")
+    assert partition.high_watermark == 3
+    simulation.advance(later_ms)
+    appended(simulation, b"e")
+    assert partition.high_watermark == high_watermark
+    follower.fetch(5)
+    assert (partition.isr, partition.high_watermark) == ({1, 2}, 5)
+
+
+def test_an_election_may_choose_what_an_external_follower_was_known_to_have() -> None:
+    """Broker 2 of this cluster speaks for it: it has what the fetches proved."""
+    simulation = external()
+    follower = ExternalFollower(simulation, 2)
+    appended(simulation, b"a", b"b", b"c")
+    follower.fetch(2)
+    simulation.stop(1)
+    partition = simulation.partition()
+    assert (partition.leader_id, partition.leader_log.log_end_offset, partition.high_watermark) == (2, 2, 2)
+    simulation.start(1)
+    assert [partition.replicas[broker].log.log_end_offset for broker in (1, 2)] == [2, 2]
+
+
+def test_a_follower_that_lost_its_disk_does_not_lower_the_watermark() -> None:
+    simulation = external()
+    follower = ExternalFollower(simulation, 2)
+    appended(simulation, b"a", b"b")
+    follower.fetch(2)
+    assert simulation.partition().high_watermark == 2
+    assert follower.fetch(0).batches == [(0, 0), (1, 1)]
+    assert simulation.partition().high_watermark == 2
+
+
+def test_an_external_follower_that_is_taken_back_goes_on_from_what_it_has() -> None:
+    simulation = external()
+    follower = ExternalFollower(simulation, 2)
+    appended(simulation, b"a", b"b", b"c")
+    follower.fetch(1)
+    client = simulation.connect()
+    client.send(produce("t", timeout_ms=5_000))
+    simulation.followers("lagging:30", "t", 0, 2)
+    simulation.advance(100)
+    assert answers(client) == [(30, NONE, 3)]
+    assert follower.fetch(4).error == NOT_LEADER
+
+
+def test_a_stopped_brokers_follower_over_the_wire_is_not_taken_into_the_isr() -> None:
+    simulation = external()
+    follower = ExternalFollower(simulation, 2)
+    simulation.stop(2)
+    appended(simulation)
+    assert follower.fetch(1).error == NONE
+    assert simulation.partition().isr == {1}
+    simulation.start(2)
+    follower.fetch(1)
+    assert simulation.partition().isr == {1, 2}
+
+
+@pytest.mark.parametrize(("what", "error"), [("move", FENCED), ("delete", 3)])
+def test_a_followers_long_poll_ends_with_the_leadership(what: str, error: int) -> None:
+    simulation = external(3)
+    follower = ExternalFollower(simulation, 3)
+    follower.send(0, epoch=0, max_wait_ms=5_000)
+    simulation.advance(40)
+    if what == "move":
+        simulation.move_leader(2)
+    else:
+        simulation.delete_topic()
+    ((at_ms, answer),) = follower.answers
+    assert (at_ms, answer.error) == (40, error)
+
+
+def test_unknown_partitions_do_not_cut_the_wait_of_the_others_short() -> None:
+    """KafkaApis answers them beside the others, when those are answered."""
+    simulation = Simulation()
+    simulation.topic()
+    client = simulation.connect()
+    client.send(fetch("t", 7, max_wait_ms=300))
+    assert len(client.answers) == 1  # nothing is left to wait for
+    _, response = decode_response(FETCH, 11, client.answers[0][1])
+    assert int(response.responses[0].partitions[0].error_code) == 3  # type: ignore[attr-defined]

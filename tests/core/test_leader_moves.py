@@ -1,0 +1,218 @@
+"""Leaders that move and topics that go while requests are parked (DelayedProduce, cases A and B)."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from support.answers import NONE, NOT_LEADER, TIMED_OUT, UNKNOWN_TOPIC, answers
+from support.requests import PRODUCE, Produced, batch, fetch, produce, request
+from support.simulation import SimulatedClient, Simulation
+
+from fakebroker.protocol.error_code import ErrorCode
+from fakebroker.protocol.errors import KafkaError
+from fakebroker.protocol.messages import decode_response
+
+
+def parked(version: int = 10) -> tuple[Simulation, SimulatedClient]:
+    simulation = Simulation(followers="frozen")
+    simulation.topic()
+    client = simulation.connect()
+    client.send(produce("t", timeout_ms=5_000, version=version))
+    simulation.advance(321)
+    return simulation, client
+
+
+@pytest.mark.parametrize("version", [9, 10, 12])
+def test_a_parked_produce_is_told_who_leads_now(version: int) -> None:
+    simulation, client = parked(version)
+    simulation.move_leader(3)
+    # The base offset is the one that the record got: only the error is replaced.
+    assert answers(client, version) == [(321, NOT_LEADER, 0)]
+    response = Produced(client.answers[0][1], version).response
+    (partition,) = response.responses[0].partition_responses  # type: ignore[attr-defined]
+    if version >= 10:
+        assert (partition.current_leader.leader_id, partition.current_leader.leader_epoch) == (3, 1)
+        assert [endpoint.node_id for endpoint in response.node_endpoints] == [3]  # type: ignore[attr-defined]
+
+
+def test_a_parked_produce_without_a_leader_to_name() -> None:
+    simulation = Simulation()
+    simulation.topic()
+    simulation.stop(3)
+    simulation.followers("frozen")
+    clients = [simulation.connect(broker) for broker in (1, 2)]
+    clients[0].send(produce("t", timeout_ms=5_000, version=10))
+    simulation.stop(1)
+    simulation.stop(2)
+    assert clients[0].answers == clients[1].answers == []
+    simulation.start(3)  # it was not the last in sync
+    other = simulation.connect(3)
+    other.send(produce("t", timeout_ms=5_000, version=10))
+    response = Produced(other.answers[0][1], 10).response
+    (partition,) = response.responses[0].partition_responses  # type: ignore[attr-defined]
+    assert int(partition.error_code) == NOT_LEADER
+    assert partition.current_leader.leader_id == -1
+    assert response.node_endpoints == ()  # type: ignore[attr-defined]
+
+
+def test_a_leader_that_moves_keeps_what_is_committed_and_may_lose_the_rest() -> None:
+    simulation = Simulation()
+    simulation.topic()
+    client = simulation.connect()
+    client.send(produce("t", records=batch(b"committed")))
+    simulation.followers("frozen")
+    client.send(produce("t", timeout_ms=5_000, records=batch(b"not yet")))
+    simulation.move_leader(2)
+    partition = simulation.partition()
+    assert [answer[1] for answer in answers(client)] == [NONE, NOT_LEADER]
+    assert [partition.replicas[broker].log.log_end_offset for broker in (1, 2, 3)] == [1, 1, 1]
+    assert partition.high_watermark == 1
+
+
+def test_a_follower_that_has_the_record_saves_it() -> None:
+    simulation = Simulation()
+    simulation.topic()
+    simulation.followers("frozen", broker=3)
+    client = simulation.connect()
+    client.send(produce("t", timeout_ms=5_000, records=batch(b"on 1 and 2")))
+    simulation.move_leader(2)
+    partition = simulation.partition()
+    assert [partition.replicas[broker].log.log_end_offset for broker in (1, 2, 3)] == [1, 1, 0]
+    assert partition.high_watermark == 0
+    simulation.followers("instant", broker=3)
+    assert partition.high_watermark == 1
+
+
+def test_the_old_leader_follows_and_may_lead_again() -> None:
+    simulation = Simulation()
+    simulation.topic()
+    for number, broker in enumerate((2, 1, 3, 1)):
+        simulation.move_leader(broker)
+        client = simulation.connect(broker)
+        client.send(produce("t", timeout_ms=100))
+        assert answers(client) == [(0, NONE, number)]
+        refused = simulation.connect(broker % 3 + 1)
+        refused.send(produce("t", timeout_ms=100))
+        assert answers(refused) == [(0, NOT_LEADER, -1)]
+    assert simulation.partition().leader_epoch == 4
+
+
+def test_moving_to_the_leader_changes_nothing() -> None:
+    simulation, client = parked()
+    simulation.move_leader(1)
+    assert client.answers == []
+    assert simulation.partition().leader_epoch == 0
+
+
+@pytest.mark.parametrize(
+    ("broker", "partition", "words", "code"),
+    [
+        (4, 0, r"its replicas are on \[1, 2, 3\]", ErrorCode.eligible_leaders_not_available),
+        (2, 0, "that broker is stopped", ErrorCode.eligible_leaders_not_available),
+        (3, 0, r"not in the ISR \[1\]", ErrorCode.eligible_leaders_not_available),
+        (1, 5, "There is no partition t-5", ErrorCode.unknown_topic_or_partition),
+    ],
+)
+def test_who_may_not_lead(broker: int, partition: int, words: str, code: ErrorCode) -> None:
+    simulation = Simulation(brokers=4)
+    simulation.topic()
+    simulation.stop(2)
+    simulation.followers("frozen", broker=3)
+    simulation.connect().send(produce("t", acks=1))
+    simulation.advance(60_000)
+    with pytest.raises(KafkaError, match=words) as refused:
+        simulation.move_leader(broker, partition=partition)
+    assert refused.value.code is code
+
+
+def test_a_follower_that_becomes_leader_waits_for_the_others_before_it_tells_the_end() -> None:
+    """The watermark does not fall; records of the old leadership are committed with the first fetches."""
+    simulation = Simulation()
+    simulation.topic(min_insync_replicas=3)
+    simulation.followers("lagging:100", broker=3)
+    client = simulation.connect()
+    client.send(produce("t", timeout_ms=5_000))
+    simulation.advance(40)
+    simulation.move_leader(2)
+    partition = simulation.partition()
+    assert partition.high_watermark == 0
+    simulation.advance(99)
+    assert partition.high_watermark == 0
+    simulation.advance(1)  # what was under way to broker 3 was lost: it begins anew with the new leader
+    assert partition.high_watermark == 1
+
+
+@pytest.mark.parametrize("version", [9, 12])
+def test_a_parked_produce_of_a_deleted_topic_is_told_that_it_is_gone(version: int) -> None:
+    simulation, client = parked(version)
+    simulation.delete_topic()
+    assert answers(client, version) == [(321, UNKNOWN_TOPIC, 0)]
+    simulation.topic()
+    simulation.advance(10_000)
+    assert len(client.answers) == 1
+
+
+def test_a_parked_produce_with_a_topic_id_survives_the_deletion_too() -> None:
+    simulation = Simulation(followers="frozen")
+    simulation.topic()
+    topic = simulation.cluster.topic("t")
+    assert topic is not None
+    client = simulation.connect()
+    client.send(produce(topic.topic_id, timeout_ms=5_000, version=13))
+    simulation.delete_topic()
+    assert answers(client, 13) == [(0, UNKNOWN_TOPIC, 0)]
+
+
+def test_deletion_answers_one_partition_and_the_others_wait_on() -> None:
+    simulation = Simulation(followers="frozen")
+    simulation.topic("t")
+    simulation.topic("u")
+    client = simulation.connect()
+    topics = [{"name": name, "partition_data": [{"index": 0, "records": batch()}]} for name in ("t", "u")]
+    values = {"transactional_id": None, "acks": -1, "timeout": timedelta(milliseconds=300), "topic_data": topics}
+    client.send(request(PRODUCE, 9, values))
+    simulation.advance(100)
+    simulation.delete_topic("u")
+    assert client.answers == []
+    simulation.advance(200)
+    ((at_ms, frame),) = client.answers
+    by_topic = {
+        topic.name: int(topic.partition_responses[0].error_code)
+        for topic in Produced(frame).response.responses  # type: ignore[attr-defined]
+    }
+    assert (at_ms, by_topic) == (300, {"t": TIMED_OUT, "u": UNKNOWN_TOPIC})
+
+
+def test_a_deleted_topic_made_anew_is_empty() -> None:
+    simulation = Simulation()
+    simulation.topic()
+    simulation.connect().send(produce("t"))
+    simulation.delete_topic()
+    simulation.topic()
+    client = simulation.connect()
+    client.send(produce("t"))
+    assert answers(client) == [(0, NONE, 0)]
+
+
+def test_deleting_a_topic_that_is_not_there() -> None:
+    with pytest.raises(KafkaError) as refused:
+        Simulation().delete_topic("t")
+    assert refused.value.code is ErrorCode.unknown_topic_or_partition
+
+
+@pytest.mark.parametrize(("what", "error"), [("move", NOT_LEADER), ("delete", UNKNOWN_TOPIC)])
+def test_a_parked_fetch_is_answered_as_well(what: str, error: int) -> None:
+    simulation = Simulation()
+    simulation.topic()
+    client = simulation.connect()
+    client.send(fetch("t", max_wait_ms=5_000, version=10))
+    simulation.advance(50)
+    if what == "move":
+        simulation.move_leader(2)
+    else:
+        simulation.delete_topic()
+    ((at_ms, frame),) = client.answers
+    _, response = decode_response(1, 10, frame)
+    assert at_ms == 50
+    assert int(response.responses[0].partitions[0].error_code) == error  # type: ignore[attr-defined]

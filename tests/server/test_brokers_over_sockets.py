@@ -1,0 +1,198 @@
+"""Brokers that stop and start, leaders that move, topics that go: over real sockets, on uvloop and on plain asyncio."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import os
+import socket
+from collections.abc import Callable, Iterator
+
+import pytest
+from support.raw_client import RawClient
+from support.requests import METADATA, Produced, metadata, produce
+from support.serving import wait_until
+
+from fakebroker import AsyncFakeCluster, FakeCluster, KafkaError
+from fakebroker.protocol.messages import decode_response
+from fakebroker.server import fake_cluster, loops
+
+NONE, UNKNOWN_TOPIC, NOT_LEADER, TIMED_OUT = 0, 3, 6, 7
+NEVER_MS = 60_000
+
+LOOPS: dict[str, Callable[[], asyncio.AbstractEventLoop]] = {"asyncio": asyncio.new_event_loop}
+if loops.NAME == "uvloop":
+    LOOPS["uvloop"] = loops.new_event_loop
+
+for new_event_loop in LOOPS.values():
+    new_event_loop().close()  # the first loop of its kind opens files that stay open
+
+
+@pytest.fixture(params=LOOPS.values(), ids=LOOPS.keys())
+def kafka(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeCluster]:
+    monkeypatch.setattr(fake_cluster, "new_event_loop", request.param)
+    gc.collect()
+    before = len(os.listdir("/dev/fd"))
+    with FakeCluster(brokers=3) as cluster:
+        cluster.create_topic("t")
+        yield cluster
+    gc.collect()
+    assert len(os.listdir("/dev/fd")) == before, "files are left open"
+
+
+def produced(kafka: FakeCluster, broker: int, timeout_ms: int = 300) -> tuple[int, int]:
+    with RawClient(kafka.brokers[broker].endpoint) as client:
+        (answer,) = Produced(client.ask(produce("t", timeout_ms=timeout_ms))).partitions.values()
+    return answer
+
+
+def leader(kafka: FakeCluster, asked: int) -> tuple[int, list[int]]:
+    """The leader of t-0, and the brokers, as a broker tells them."""
+    with RawClient(kafka.brokers[asked].endpoint) as client:
+        _, answer = decode_response(METADATA, 12, client.ask(metadata(["t"])))
+    return answer.topics[0].partitions[0].leader_id, [b.node_id for b in answer.brokers]  # type: ignore[attr-defined]
+
+
+def test_a_broker_stops_and_starts_on_its_port(kafka: FakeCluster) -> None:
+    assert produced(kafka, 1) == (NONE, 0)
+    endpoint = kafka.brokers[1].endpoint
+    with RawClient(endpoint) as client:
+        client.ask(metadata(["t"]))
+        kafka.brokers[1].stop()
+        assert client.is_closed_by_broker()
+    with pytest.raises(ConnectionRefusedError):
+        RawClient(endpoint)
+    assert not kafka.brokers[1].is_running
+    assert [broker.node_id for broker in kafka.endpoints] == [2, 3]
+    assert leader(kafka, 2) == (2, [2, 3])
+    assert produced(kafka, 2) == (NONE, 1)
+    kafka.brokers[1].start()
+    assert kafka.brokers[1].endpoint == endpoint
+    assert leader(kafka, 1) == (2, [1, 2, 3])
+    assert produced(kafka, 1) == (NOT_LEADER, -1)
+    kafka.move_leader("t", 0, 1)
+    assert produced(kafka, 1) == (NONE, 2)
+
+
+def test_nobody_takes_the_port_of_a_stopped_broker(kafka: FakeCluster) -> None:
+    kafka.brokers[2].stop()
+    with socket.socket() as other, pytest.raises(OSError, match="in use"):
+        other.bind((kafka.brokers[2].endpoint.host, kafka.brokers[2].endpoint.port))
+    kafka.brokers[2].start()
+
+
+def test_what_is_parked_on_a_stopped_broker_is_never_answered(kafka: FakeCluster) -> None:
+    kafka.followers.freeze()
+    with RawClient(kafka.brokers[1].endpoint) as client:
+        client.send(produce("t", timeout_ms=NEVER_MS))
+        wait_until(lambda: _end_offset(kafka) == 1, "the append")
+        kafka.brokers[1].stop()
+        assert client.is_closed_by_broker()
+
+
+def _end_offset(kafka: FakeCluster) -> int:
+    """How many records the leader of t-0 has: an acks=1 produce is answered with it, and leaves one behind."""
+    server = kafka._cluster._running
+    topic = server.cluster.topic("t")
+    assert topic is not None
+    return topic.partitions[0].leader_log.log_end_offset
+
+
+def test_a_parked_produce_is_answered_when_its_leader_moves_or_its_topic_goes(kafka: FakeCluster) -> None:
+    kafka.followers.freeze()
+    with RawClient(kafka.brokers[1].endpoint) as client:
+        client.send(produce("t", timeout_ms=NEVER_MS))
+        wait_until(lambda: _end_offset(kafka) == 1, "the append")
+        kafka.move_leader("t", 0, 3)
+        assert Produced(client.receive()).partitions == {0: (NOT_LEADER, 0)}
+    with RawClient(kafka.brokers[3].endpoint) as client:
+        client.send(produce("t", timeout_ms=NEVER_MS))
+        wait_until(lambda: _end_offset(kafka) == 1, "the append")
+        kafka.delete_topic("t")
+        assert Produced(client.receive()).partitions == {0: (UNKNOWN_TOPIC, 0)}
+
+
+def test_all_brokers_stop_one_after_the_other_and_come_back(kafka: FakeCluster) -> None:
+    bootstrap_servers = kafka.bootstrap_servers
+    for broker in kafka.brokers.values():
+        broker.stop()
+        broker.stop()
+    assert kafka.endpoints == []
+    assert kafka.bootstrap_servers == bootstrap_servers
+    for broker in kafka.brokers.values():
+        broker.start()
+        broker.start()
+    assert kafka.bootstrap_servers == bootstrap_servers
+    assert leader(kafka, 1) == (3, [1, 2, 3])
+    assert produced(kafka, 3) == (NONE, 0)
+
+
+def test_a_cluster_stops_with_brokers_that_are_stopped(kafka: FakeCluster) -> None:
+    kafka.brokers[2].stop()
+
+
+def test_what_cannot_be_done_is_said(kafka: FakeCluster) -> None:
+    with pytest.raises(KafkaError, match="There is no partition u-0"):
+        kafka.move_leader("u", 0, 1)
+    with pytest.raises(KafkaError, match="does not host"):
+        kafka.delete_topic("u")
+    kafka.brokers[2].stop()
+    with pytest.raises(KafkaError, match="that broker is stopped"):
+        kafka.move_leader("t", 0, 2)
+    with pytest.raises(ValueError, match="followers are"):
+        kafka.followers.script([(0, "asleep")])
+    with pytest.raises(ValueError, match="1 to"):
+        kafka.followers.throttle(0)
+
+
+def test_brokers_of_a_cluster_that_does_not_run() -> None:
+    kafka = FakeCluster(brokers=2)
+    assert list(kafka.brokers) == [1, 2]
+    for use in (kafka.brokers[1].stop, kafka.brokers[1].start, lambda: kafka.brokers[1].is_running):
+        with pytest.raises(RuntimeError, match="not running"):
+            use()
+
+
+def test_the_port_of_a_stopped_broker_may_be_gone_after_all(
+    kafka: FakeCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kafka.brokers[2].stop()
+    endpoint = kafka.brokers[2].endpoint
+    server = kafka._cluster._running
+    server._reserved.pop(2).close()
+    with socket.create_server((endpoint.host, endpoint.port)):
+        with pytest.raises(OSError, match="in use"):
+            kafka.brokers[2].start()
+        assert not kafka.brokers[2].is_running
+    kafka.brokers[2].start()
+    assert leader(kafka, 2) == (1, [1, 2, 3])
+
+
+def test_followers_are_throttled_scripted_and_handed_over(kafka: FakeCluster) -> None:
+    kafka.followers.throttle(1, "t")
+    assert produced(kafka, 1) == (TIMED_OUT, 0)
+    kafka.followers.script([(0, "frozen"), (50, "resume")], "t", partition=0)
+    assert produced(kafka, 1, 100) == (TIMED_OUT, 1)  # what it did before the freeze was a byte a second
+    kafka.followers.script([(0, "frozen"), (50, "instant")], "t")
+    assert produced(kafka, 1, NEVER_MS) == (NONE, 2)
+    kafka.followers.external("t", broker=3)
+    assert produced(kafka, 1) == (TIMED_OUT, 3)
+
+
+@pytest.mark.parametrize("new_loop", LOOPS.values(), ids=LOOPS.keys())
+def test_the_same_from_async_code(new_loop: Callable[[], asyncio.AbstractEventLoop]) -> None:
+    async def main() -> None:
+        async with AsyncFakeCluster(brokers=2) as kafka:
+            kafka.create_topic("t")
+            await kafka.brokers[1].stop()
+            assert [broker.node_id for broker in kafka.endpoints] == [2]
+            await kafka.brokers[1].start()
+            kafka.move_leader("t", 0, 1)
+            kafka.delete_topic("t")
+            assert kafka.brokers[1].is_running
+
+    loop = new_loop()
+    try:
+        loop.run_until_complete(main())
+    finally:
+        loop.close()

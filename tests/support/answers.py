@@ -1,0 +1,17 @@
+"""Answers of a simulated client, flat."""
+
+from __future__ import annotations
+
+from support.requests import Produced
+from support.simulation import SimulatedClient
+
+NONE, UNKNOWN_TOPIC, NOT_LEADER, TIMED_OUT, NOT_ENOUGH, NOT_ENOUGH_AFTER = 0, 3, 6, 7, 19, 20
+
+
+def answers(client: SimulatedClient, version: int = 9) -> list[tuple[int, int, int]]:
+    """(milliseconds, error, base offset) of each answer to a produce of one partition."""
+    found = []
+    for at_ms, frame in client.answers:
+        ((error, base_offset),) = Produced(frame, version).partitions.values()
+        found.append((at_ms, error, base_offset))
+    return found
