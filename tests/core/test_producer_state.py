@@ -153,6 +153,39 @@ def test_the_state_is_on_each_replica() -> None:
         assert (entry.producer_epoch, entry.last_sequence) == (5, 9)
 
 
+def test_a_new_leader_goes_on_where_the_old_one_stopped() -> None:
+    simulation = Simulation()
+    simulation.topic()
+    old = simulation.connect(broker_id=1)
+    for sequence in range(3):
+        answer(old, 1, 4, sequence, 1)
+    simulation.cluster.move_leader("t", 0, 2, simulation.now)
+    simulation.settle()
+    new = simulation.connect(broker_id=2)
+    assert answer(new, 1, 4, 1, 1) == (NONE, 1)
+    assert answer(new, 1, 4, 4, 1) == (OUT_OF_ORDER, -1)
+    assert answer(new, 1, 3, 3, 1) == (INVALID_EPOCH, -1)
+    assert answer(new, 1, 4, 3, 1) == (NONE, 3)
+
+
+def test_what_the_old_leader_alone_had_is_not_known_to_the_new_one() -> None:
+    simulation = Simulation()
+    simulation.topic()
+    old = simulation.connect(broker_id=1)
+    answer(old, 1, 0, 0, 1)
+    simulation.followers("frozen")
+    assert answer(old, 1, 0, 1, 1) == (NONE, 1)
+    simulation.cluster.move_leader("t", 0, 2, simulation.now)
+    simulation.followers("instant")
+    new = simulation.connect(broker_id=2)
+    # The client sends it again, and it is no duplicate.
+    assert answer(new, 1, 0, 1, 1) == (NONE, 1)
+    simulation.cluster.move_leader("t", 0, 1, simulation.now)
+    simulation.settle()
+    assert answer(simulation.connect(broker_id=1), 1, 0, 1, 1) == (NONE, 1)
+    assert partition_of(simulation).leader_log.log_end_offset == 2
+
+
 def test_a_producer_is_forgotten_some_time_after_its_last_timestamp() -> None:
     assert ClusterConfig().producer_id_expiration_ms == 86_400_000
     expiration_ms, interval_ms = 3_600_000, 600_000
