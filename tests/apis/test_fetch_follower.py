@@ -232,6 +232,24 @@ def test_an_election_may_choose_what_an_external_follower_was_known_to_have() ->
     assert [partition.replicas[broker].log.log_end_offset for broker in (1, 2)] == [2, 2]
 
 
+def test_what_an_external_follower_had_of_an_old_leader_is_forgotten_when_it_follows_the_new_one() -> None:
+    simulation = external(3)
+    appended(simulation, b"a")
+    ExternalFollower(simulation, 3).fetch(1)
+    simulation.followers("frozen", "t", 0, 2)
+    appended(simulation, b"lost with broker 1")
+    ExternalFollower(simulation, 3).fetch(2)
+    simulation.move_leader(2)
+    appended(simulation, b"b")
+    follower = ExternalFollower(simulation, 3, broker=2)
+    assert follower.fetch(2, epoch=1, last_epoch=0).diverging == (0, 1)
+    assert follower.fetch(1, epoch=1, last_epoch=0).batches == [(1, 1)]
+    follower.fetch(2, epoch=1, last_epoch=1)
+    replicas = simulation.partition().replicas
+    assert replicas[3].log.batches == replicas[2].log.batches
+    assert replicas[3].leader_epochs.entries == replicas[2].leader_epochs.entries
+
+
 def test_a_follower_that_lost_its_disk_does_not_lower_the_watermark() -> None:
     simulation = external()
     follower = ExternalFollower(simulation, 2)
