@@ -172,6 +172,18 @@ def test_a_follower_that_stands_still_leaves_the_isr() -> None:
     assert simulation.partition().isr == {1, 2}
 
 
+def test_only_its_fetches_say_that_an_external_follower_was_caught_up() -> None:
+    """One that is modelled here has a fetch waiting at the leader, and so was caught up until the append."""
+    simulation = external()
+    ExternalFollower(simulation, 2).fetch(0)
+    simulation.advance(20_000)
+    appended(simulation)
+    simulation.advance(24_999)
+    assert simulation.partition().isr == {1, 2}
+    simulation.advance(1)
+    assert simulation.partition().isr == {1}
+
+
 def test_a_follower_that_is_always_one_fetch_behind_stays_in_sync() -> None:
     simulation = external()
     follower = ExternalFollower(simulation, 2)

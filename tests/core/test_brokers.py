@@ -114,11 +114,11 @@ def test_what_is_parked_on_a_stopped_broker_is_never_answered() -> None:
     client.send(produce("t", timeout_ms=500))
     simulation.stop(1)
     assert client.closed == "broker 1 has stopped"
+    assert simulation.cluster.nodes[1].replica_manager.produce_purgatory.num_delayed() == 0
     simulation.advance(60_000)
     simulation.start(1)
     simulation.advance(60_000)
     assert client.answers == []
-    assert simulation.cluster.nodes[1].replica_manager.produce_purgatory.num_delayed() == 0
 
 
 def test_a_connection_that_comes_too_late_is_closed() -> None:
