@@ -29,6 +29,7 @@ app = typer.Typer(
     help="A stand-in Kafka cluster that tells the truth about acks=all.",
     add_completion=False,
     pretty_exceptions_enable=False,
+    rich_markup_mode=None,  # its boxes cut long option names off at 80 columns
 )
 
 _USAGE_ERROR = 2
@@ -244,7 +245,7 @@ def demo(
     out: Annotated[Path, typer.Option(help="Folder for report.html and the results.")] = Path("fakebroker-demo"),
     seed: Annotated[int, typer.Option(help="Of the timeouts that are drawn.")] = 1,
 ) -> None:
-    """The main job: a Spark load of acks=all requests against frozen followers, and the verdict."""
+    """The main job: acks=all against frozen followers, and a verdict."""
     try:
         from fakebroker.demo import run_demo
     except ImportError as error:

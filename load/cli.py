@@ -26,6 +26,7 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
+    rich_markup_mode=None,  # its boxes cut long option names off at 80 columns
 )
 
 # What a wrong option or argument raises; typer has it from click or carries a copy.

@@ -47,7 +47,9 @@ NOT_IN_CORE = {
     "time",
     "secrets",
 }
-SANS_IO = ("timingwheel.wheel", "timingwheel.task", "timingwheel.task_list", "timingwheel.timer")
+SANS_IO = tuple(
+    f"timingwheel.{name}" for name in ("delay_queue", "due_queue", "snapshot", "task", "task_list", "timer", "wheel")
+)
 
 
 def modules() -> list[tuple[str, Path]]:

@@ -5,8 +5,8 @@ Behaviour      The brokers that run; the topics asked for, or all (null; in v0: 
                UNKNOWN_TOPIC_OR_PARTITION this once, as a KRaft cluster does, whatever comes of it: the client asks
                again. A name that cannot be one: INVALID_TOPIC_EXCEPTION. Unknown ids are answered first, then the known
                topics, then the unknown names; each once, however often it was asked for. A partition that nobody leads:
-               LEADER_NOT_AVAILABLE, leader -1. Replicas and ISR are told whether or not their brokers run (in v0 too:
-               KRaft knows the address of a broker that is fenced).
+               LEADER_NOT_AVAILABLE, leader -1. Replicas and ISR are told whether or not their brokers run, except in
+               v0, which has no list of those that are offline: it leaves them out and says REPLICA_NOT_AVAILABLE.
 Version notes  v1 rack, controller, internal flag, null for all topics; v2 cluster id; v4 the request may forbid
                creation (below, it is allowed); v5 offline replicas; v7 leader epoch; v8 authorized operations (of the
                cluster to v10 only); v9 flexible; v10 topic ids in answers; v12 topics by id; v13 top-level error
@@ -25,7 +25,7 @@ from typing import Any
 from uuid import UUID
 
 from fakebroker.apis import registry
-from fakebroker.apis.context import Message, NewTopic, RequestContext, TopicView
+from fakebroker.apis.context import Message, NewTopic, PartitionView, RequestContext, TopicView
 from fakebroker.protocol import topic_name
 from fakebroker.protocol.build import build
 from fakebroker.protocol.error_code import ErrorCode
@@ -66,7 +66,7 @@ def handle(ctx: RequestContext, request: Message) -> None:
     known = [topic for id_ in ids if (topic := ctx.cluster.topic_by_id(id_)) is not None]
     known += [topic for name in names if (topic := ctx.cluster.topic(name)) is not None]
     missing = [name for name in names if ctx.cluster.topic(name) is None]
-    topics = [_known(topic) for topic in known] + [_missing(name) for name in missing]
+    topics = [_known(topic, ctx.api_version) for topic in known] + [_missing(name) for name in missing]
     if getattr(request, "include_topic_authorized_operations", False):
         topics = [topic | {"topic_authorized_operations": _TOPIC_OPERATIONS} for topic in topics]
     unknown_ids = [
@@ -123,22 +123,31 @@ def _without_partitions(name: str | None, topic_id: UUID | None, code: ErrorCode
     return {"error_code": code, "name": name, "topic_id": topic_id, "is_internal": False, "partitions": []}
 
 
-def _known(topic: TopicView) -> dict[str, Any]:
+def _known(topic: TopicView, version: int) -> dict[str, Any]:
     return {
         "error_code": ErrorCode.none,
         "name": topic.name,
         "topic_id": topic.topic_id,
         "is_internal": topic_name.is_internal(topic.name),
-        "partitions": [
-            {
-                "error_code": ErrorCode.none if partition.leader_id >= 0 else ErrorCode.leader_not_available,
-                "partition_index": index,
-                "leader_id": partition.leader_id,
-                "leader_epoch": partition.leader_epoch,
-                "replica_nodes": tuple(partition.replica_ids),
-                "isr_nodes": tuple(partition.isr_ids),
-                "offline_replicas": tuple(partition.offline_ids),
-            }
-            for index, partition in enumerate(topic.partitions)
-        ],
+        "partitions": [_partition(index, partition, version) for index, partition in enumerate(topic.partitions)],
+    }
+
+
+def _partition(index: int, partition: PartitionView, version: int) -> dict[str, Any]:
+    offline = partition.offline_ids
+    code = ErrorCode.none
+    replicas, isr = tuple(partition.replica_ids), tuple(partition.isr_ids)
+    if version == 0 and offline:
+        code = ErrorCode.replica_not_available
+        replicas, isr = (tuple(id_ for id_ in ids if id_ not in offline) for ids in (replicas, isr))
+    if partition.leader_id < 0:
+        code = ErrorCode.leader_not_available
+    return {
+        "error_code": code,
+        "partition_index": index,
+        "leader_id": partition.leader_id,
+        "leader_epoch": partition.leader_epoch,
+        "replica_nodes": replicas,
+        "isr_nodes": isr,
+        "offline_replicas": tuple(offline),
     }

@@ -197,8 +197,8 @@ class Controller:
 
     def complete_fetches_of_followers(self, partition: Partition) -> None:
         """The watermark moved, and the followers know: wake the consumers that wait there."""
-        for broker_id in self.brokers.alive(partition.replicas):
-            if broker_id != partition.leader_id:
+        for broker_id in partition.replicas:
+            if broker_id != partition.leader_id and self.brokers.is_alive(broker_id):
                 self._replica_manager(broker_id).fetch_purgatory.check_and_complete(partition.topic_partition)
 
     # Periodically.

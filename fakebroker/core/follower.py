@@ -151,11 +151,11 @@ class Follower:
 
     def _take(self, now: Now, appended_ms: int) -> None:
         """Begin to copy what the replica lacks; `appended_ms` is NEVER_MS for what it has been lacking for long."""
-        match self.behaviour.name:
-            case "instant":
-                self._fetch(self.partition.leader_log.log_end_offset, now.mono_ms, now)
-            case "lagging" | "throttled":
-                self._send_off(now, appended_ms)
+        name = self.behaviour.name
+        if name == "instant":
+            self._fetch(self.partition.leader_log.log_end_offset, now.mono_ms, now)
+        elif name in ("lagging", "throttled"):
+            self._send_off(now, appended_ms)
 
     def _send_off(self, now: Now, appended_ms: int) -> None:
         start = self._under_way[-1].end_offset if self._under_way else self._replica.log.log_end_offset

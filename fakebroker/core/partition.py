@@ -268,8 +268,10 @@ class Partition:
         replica = self.replicas[broker_id]
         previous_offset = replica.log_end_offset
         replica.update_fetch_state_over_wire(fetch_offset, leader_end_offset, now_ms, broker_epoch)
+        leader = self.replicas[self.leader_id]
+        replica.truncate_to_leader(leader)
         replica.truncate_to(fetch_offset)
-        replica.copy_from(self.replicas[self.leader_id], fetch_offset)
+        replica.copy_from(leader, fetch_offset)
         return self._follower_fetched(replica, previous_offset, now_ms)
 
     def _follower_fetched(self, replica: Replica, previous_offset: int, now_ms: int) -> bool:

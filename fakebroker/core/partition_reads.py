@@ -171,9 +171,7 @@ def fetch_offset_for_timestamp(partition: Partition, broker_id: int, query: Offs
     log = replica.log
     is_consumer = query.replica_id == CONSUMER_REPLICA_ID
     last_fetchable_offset = log.high_watermark if is_consumer else log.log_end_offset
-    lags_behind_election = (
-        is_consumer and partition.leader_id == broker_id and partition.leader_epoch_start_offset > log.high_watermark
-    )
+    lags_behind_election = is_consumer and partition.leader_epoch_start_offset > log.high_watermark
     if query.timestamp_ms in (EARLIEST_TIMESTAMP, EARLIEST_LOCAL_TIMESTAMP):
         epoch = replica.leader_epochs.epoch_for_offset(log.log_start_offset)
         return TimestampAndOffset(-1, log.log_start_offset, epoch)

@@ -96,13 +96,14 @@ class Replica:
         if log.log_end_offset < leader.log.log_start_offset:
             log.truncate_fully_and_start_at(leader.log.log_start_offset)
             self.leader_epochs.truncate_from_end(0)
+        # Once the two agree on the latest epoch, all that comes is of that one.
+        has_latest_epoch = self.leader_epochs.latest_epoch == leader.leader_epochs.latest_epoch
         for batch in leader.log.batches_from(log.log_end_offset):
             if batch.last_offset >= up_to:
                 break
             log.append(batch)
-            epoch = int.from_bytes(batch.data[_LEADER_EPOCH], "big", signed=True)
-            if epoch != self.leader_epochs.latest_epoch:
-                self.leader_epochs.assign(epoch, batch.base_offset)
+            if not has_latest_epoch:
+                self.leader_epochs.assign(int.from_bytes(batch.data[_LEADER_EPOCH], "big"), batch.base_offset)
 
     def truncate_to(self, offset: int) -> None:
         """Forget everything from `offset` on. The epochs go in any case: this replica may have led, and entered an

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 from support.answers import NONE, NOT_LEADER, TIMED_OUT, answers
 from support.asking import served_versions
 from support.external_follower import ExternalFollower, Fetched
-from support.requests import FETCH, batch, fetch, produce
+from support.requests import FETCH, batch, fetch, produce, request
 from support.simulation import Simulation
 
 from fakebroker.protocol.messages import decode_response
@@ -170,6 +172,18 @@ def test_a_follower_that_stands_still_leaves_the_isr() -> None:
     assert simulation.partition().isr == {1, 2}
 
 
+def test_only_its_fetches_say_that_an_external_follower_was_caught_up() -> None:
+    """One that is modelled here has a fetch waiting at the leader, and so was caught up until the append."""
+    simulation = external()
+    ExternalFollower(simulation, 2).fetch(0)
+    simulation.advance(20_000)
+    appended(simulation)
+    simulation.advance(24_999)
+    assert simulation.partition().isr == {1, 2}
+    simulation.advance(1)
+    assert simulation.partition().isr == {1}
+
+
 def test_a_follower_that_is_always_one_fetch_behind_stays_in_sync() -> None:
     simulation = external()
     follower = ExternalFollower(simulation, 2)
@@ -230,6 +244,23 @@ def test_an_election_may_choose_what_an_external_follower_was_known_to_have() ->
     assert [partition.replicas[broker].log.log_end_offset for broker in (1, 2)] == [2, 2]
 
 
+def test_what_an_external_follower_had_of_an_old_leader_is_forgotten_when_it_follows_the_new_one() -> None:
+    simulation = external(3)
+    appended(simulation, b"a")
+    ExternalFollower(simulation, 3).fetch(1)
+    simulation.followers("frozen", "t", 0, 2)
+    appended(simulation, b"lost with broker 1")
+    ExternalFollower(simulation, 3).fetch(2)
+    simulation.move_leader(2)
+    appended(simulation, b"b")
+    follower = ExternalFollower(simulation, 3, broker=2)
+    assert follower.fetch(2, epoch=1, last_epoch=0).diverging == (0, 1)
+    follower.fetch(2, epoch=1, last_epoch=1)  # it says that it has offset 1 of the new epoch
+    replicas = simulation.partition().replicas
+    assert replicas[3].log.batches == replicas[2].log.batches
+    assert replicas[3].leader_epochs.entries == replicas[2].leader_epochs.entries
+
+
 def test_a_follower_that_lost_its_disk_does_not_lower_the_watermark() -> None:
     simulation = external()
     follower = ExternalFollower(simulation, 2)
@@ -279,12 +310,101 @@ def test_a_followers_long_poll_ends_with_the_leadership(what: str, error: int) -
     assert (at_ms, answer.error) == (40, error)
 
 
-def test_unknown_partitions_do_not_cut_the_wait_of_the_others_short() -> None:
-    """KafkaApis answers them beside the others, when those are answered."""
+@pytest.mark.parametrize(("replica_epoch", "isr"), [(-1, {1, 3}), (3, {1, 3}), (4, {1})])
+def test_a_fetch_from_a_life_that_the_leader_has_not_heard_of_counts_but_does_not_join(
+    replica_epoch: int, isr: set[int]
+) -> None:
+    """Brokers 1 to 3 have the epochs 1 to 3; a newer one is known to the follower only (isBrokerEpochIsrEligible)."""
+    simulation = Simulation()
+    simulation.topic()
+    simulation.stop(2)
+    simulation.followers("external", "t", 0, 3)
+    appended(simulation)
+    simulation.advance(60_000)
+    partition = simulation.partition()
+    assert partition.isr == {1}
+    assert ExternalFollower(simulation, 3).fetch(1, replica_epoch=replica_epoch).error == NONE
+    assert partition.replicas[3].log_end_offset == 1
+    assert partition.isr == isr
+
+
+def test_a_broker_that_starts_again_has_a_new_epoch_and_its_old_fetches_are_refused() -> None:
+    simulation = external(3)
+    follower = ExternalFollower(simulation, 3)
+    assert follower.fetch(0, replica_epoch=3).error == NONE
+    simulation.stop(3)
+    assert follower.fetch(0, replica_epoch=3).error == NONE  # fenced, but no newer life is known
+    simulation.start(3)
+    assert follower.fetch(0, replica_epoch=3).error == NOT_LEADER
+    assert follower.fetch(0, replica_epoch=4).error == NONE
+
+
+def test_a_consumer_at_a_follower_reads_up_to_the_watermark_and_is_woken_by_it() -> None:
+    """KIP-392: from v11 on any replica may be read."""
+    simulation = Simulation()
+    simulation.topic()
+    simulation.followers("lagging:70", "t", 0, 3)
+    consumer = simulation.connect(2)
+    consumer.send(fetch("t", max_wait_ms=5_000, version=11))
+    producer = simulation.connect()
+    producer.send(produce("t", timeout_ms=5_000))
+    simulation.advance(69)
+    assert consumer.answers == []  # broker 2 has the record, broker 3 has not
+    simulation.advance(1)
+    ((at_ms, frame),) = consumer.answers
+    _, response = decode_response(FETCH, 11, frame)
+    (partition,) = response.responses[0].partitions  # type: ignore[attr-defined]
+    assert (at_ms, int(partition.error_code), partition.high_watermark) == (70, NONE, 1)
+    assert partition.records
+
+
+def test_a_consumer_beyond_the_watermark_is_answered_at_once_with_nothing() -> None:
+    """Case F of DelayedFetch: it may be on a truncated leader."""
+    simulation = external()
+    appended(simulation)
+    consumer = simulation.connect()
+    consumer.send(fetch("t", offset=1, max_wait_ms=5_000))
+    ((at_ms, frame),) = consumer.answers
+    _, response = decode_response(FETCH, 11, frame)
+    (partition,) = response.responses[0].partitions  # type: ignore[attr-defined]
+    assert (at_ms, int(partition.error_code), partition.high_watermark, partition.records) == (0, NONE, 0, b"")
+
+
+@pytest.mark.parametrize(("partitions", "at_ms"), [((7,), 0), ((0, 7), 300)])
+def test_unknown_partitions_do_not_cut_the_wait_of_the_others_short(partitions: tuple[int, ...], at_ms: int) -> None:
+    """KafkaApis tells of them in the answer of the others; alone they leave nothing to wait for."""
     simulation = Simulation()
     simulation.topic()
     client = simulation.connect()
-    client.send(fetch("t", 7, max_wait_ms=300))
-    assert len(client.answers) == 1  # nothing is left to wait for
-    _, response = decode_response(FETCH, 11, client.answers[0][1])
-    assert int(response.responses[0].partitions[0].error_code) == 3  # type: ignore[attr-defined]
+    asked = [
+        {
+            "partition": index,
+            "current_leader_epoch": -1,
+            "fetch_offset": 0,
+            "log_start_offset": -1,
+            "partition_max_bytes": 1 << 20,
+        }
+        for index in partitions
+    ]
+    values = {
+        "replica_id": -1,
+        "max_wait": timedelta(milliseconds=300),
+        "min_bytes": 1,
+        "max_bytes": 1 << 20,
+        "isolation_level": 0,
+        "session_id": 0,
+        "session_epoch": -1,
+        "topics": [{"topic": "t", "partitions": asked}],
+        "forgotten_topics_data": [],
+        "rack_id": "",
+    }
+    client.send(request(FETCH, 11, values))
+    simulation.advance(1_000)
+    ((answered_ms, frame),) = client.answers
+    _, response = decode_response(FETCH, 11, frame)
+    errors = {
+        p.partition_index: int(p.error_code)
+        for topic in response.responses  # type: ignore[attr-defined]
+        for p in topic.partitions
+    }
+    assert (answered_ms, errors) == (at_ms, {index: 0 if index == 0 else 3 for index in partitions})

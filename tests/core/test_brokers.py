@@ -68,6 +68,31 @@ def test_a_stopped_leader_is_followed_by_the_next_in_sync() -> None:
     assert values(simulation, 1) == [b"a", b"b"]
 
 
+@pytest.mark.parametrize(
+    ("stopped", "told_in_v0"),
+    [
+        ((), (0, 1, (1, 2, 3), (1, 2, 3))),
+        ((3,), (9, 1, (1, 2), (1, 2))),
+        ((2, 1), (9, 3, (3,), (3,))),
+    ],
+)
+def test_the_first_version_of_metadata_leaves_out_who_is_stopped(stopped: tuple[int, ...], told_in_v0: object) -> None:
+    simulation = Simulation()
+    simulation.topic()
+    for broker in stopped:
+        simulation.stop(broker)
+    client = simulation.connect(3 if 3 not in stopped else 1)
+    client.send(metadata(["t"], 0))
+    _, answer = decode_response(3, 0, client.answers[0][1])
+    (partition,) = answer.topics[0].partitions  # type: ignore[attr-defined]
+    assert (
+        int(partition.error_code),
+        partition.leader_id,
+        partition.replica_nodes,
+        partition.isr_nodes,
+    ) == told_in_v0
+
+
 def test_a_stopped_follower_leaves_the_isr_without_a_new_epoch_and_frees_the_watermark() -> None:
     simulation = Simulation()
     simulation.topic()
@@ -89,11 +114,11 @@ def test_what_is_parked_on_a_stopped_broker_is_never_answered() -> None:
     client.send(produce("t", timeout_ms=500))
     simulation.stop(1)
     assert client.closed == "broker 1 has stopped"
+    assert simulation.cluster.nodes[1].replica_manager.produce_purgatory.num_delayed() == 0
     simulation.advance(60_000)
     simulation.start(1)
     simulation.advance(60_000)
     assert client.answers == []
-    assert simulation.cluster.nodes[1].replica_manager.produce_purgatory.num_delayed() == 0
 
 
 def test_a_connection_that_comes_too_late_is_closed() -> None:

@@ -28,6 +28,7 @@ def partition(leader: int, isr: set[int], alive: set[int], unclean: bool) -> Par
     ("name", "leader", "isr", "target_isr", "alive", "unclean", "leads", "new_isr"),
     [
         ("a follower goes", 2, {1, 2, 3}, {2, 3}, {2, 3}, False, 2, (2, 3)),
+        ("the leader stays though it is not the preferred one", 3, {1, 2, 3}, {2, 3}, {2, 3}, False, 3, (2, 3)),
         ("the leader goes: the next in assignment order", 2, {1, 2, 3}, {1, 3}, {1, 3}, False, 3, (3, 1)),
         ("the next is not in sync: the one after", 2, {1, 2}, {1}, {1, 3}, False, 1, (1,)),
         ("the last in sync goes: nobody, and it stays", 2, {2}, set(), {1, 3}, False, NO_LEADER, (2,)),

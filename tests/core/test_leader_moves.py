@@ -143,6 +143,19 @@ def test_a_follower_that_becomes_leader_waits_for_the_others_before_it_tells_the
     assert partition.high_watermark == 1
 
 
+def test_who_is_out_of_sync_does_not_hold_a_new_leader_back() -> None:
+    simulation = Simulation()
+    simulation.topic()
+    simulation.followers("frozen", broker=3)
+    simulation.connect().send(produce("t", acks=1))
+    simulation.advance(60_000)
+    assert simulation.partition().isr == {1, 2}
+    simulation.move_leader(2)
+    client = simulation.connect(2)
+    client.send(produce("t", timeout_ms=100))
+    assert answers(client) == [(60_000, NONE, 1)]
+
+
 @pytest.mark.parametrize("version", [9, 12])
 def test_a_parked_produce_of_a_deleted_topic_is_told_that_it_is_gone(version: int) -> None:
     simulation, client = parked(version)

@@ -178,3 +178,19 @@ def test_log_append_time_is_written_into_the_batch_with_a_valid_crc() -> None:
     assert header.max_timestamp_ms == 1_900_000_000_000
     assert is_crc_valid(data, 0, len(data))
     assert header.record_count == 2
+
+
+def test_a_follower_joins_a_new_leadership_only_from_its_start_on() -> None:
+    """Below it there may be committed records that the new watermark does not cover yet."""
+    p = partition(replicas=3)
+    append(p)
+    append(p)
+    fetch(p, 2, 2)
+    p.become_leader(2, {1, 2}, 10)
+    assert (p.leader_epoch_start_offset, p.high_watermark) == (2, 0)
+    p.replicas[3].copy_from(p.replicas[2], 1)
+    p.update_follower_fetch_state(3, 1, 10, 10)
+    assert p.isr == {1, 2}
+    p.replicas[3].copy_from(p.replicas[2], 2)
+    p.update_follower_fetch_state(3, 2, 11, 11)
+    assert p.isr == {1, 2, 3}

@@ -105,6 +105,46 @@ def test_float_seconds_are_exact_milliseconds(loop: VirtualLoop, when_ms: int) -
     assert log == [1]
 
 
+def test_every_millisecond_is_read_as_itself(loop: VirtualLoop) -> None:
+    timer = AsyncioTimer(loop)
+    for now_ms in range(3_000):  # 1.001 * 1000 is a little less than 1001
+        loop.now = now_ms / 1000
+        assert timer.now_ms() == now_ms
+
+
+def alarms(loop: VirtualLoop) -> int:
+    """Timers the loop itself still has to serve."""
+    return sum(not handle.cancelled() for handle in loop._scheduled)
+
+
+def test_the_loop_holds_one_alarm_whatever_is_pending(loop: VirtualLoop, monkeypatch: pytest.MonkeyPatch) -> None:
+    timer, armed = AsyncioTimer(loop), []
+    real_call_at = loop.call_at
+
+    def call_at(when: float, *args: object, **more: object) -> object:
+        armed.append(when)
+        return real_call_at(when, *args, **more)
+
+    monkeypatch.setattr(loop, "call_at", call_at)
+
+    def add_many() -> None:
+        for n in range(50):
+            timer.call_later(10 - n / 10, lambda: None)
+
+    for delay in (5, 6, 7, 8, 3, 4):
+        timer.call_later(delay, lambda: None)
+    assert len(armed) == 2, "for the first, and for the one that was sooner"
+    assert alarms(loop) == 1
+    timer.call_later(0.001, add_many)
+    armed.clear()
+    loop.call_soon(loop.stop)
+    loop.now += 0.001
+    loop.run_forever()
+    assert timer.size == 56
+    assert len(armed) == 1, "not one for each task that a callback adds"
+    assert alarms(loop) == 1
+
+
 def test_cancel(loop: VirtualLoop) -> None:
     timer, log = AsyncioTimer(loop), []
     handle = timer.call_later(1, log.append, 1)

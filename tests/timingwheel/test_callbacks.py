@@ -246,3 +246,20 @@ def test_what_a_callback_sees() -> None:
     add_all(timer, [7, 30], log)
     timer.advance_clock(10)
     assert seen == [(2, 7)]
+
+
+def test_the_next_deadline_a_callback_sees_is_the_soonest_of_all() -> None:
+    timer, seen = SystemTimer(0), []
+
+    def look() -> None:
+        seen.append(timer.next_deadline_ms())
+        timer.add(Recording(-4, "late", []), 10)
+        seen.append(timer.next_deadline_ms())
+        timer.add(Recording(-9, "later", []), 10)
+        seen.append(timer.next_deadline_ms())
+
+    timer.add(Recording(3, "look", [], look), 0)
+    timer.add(Recording(5, "rest", []), 0)
+    timer.add(Recording(50, "wheel", []), 0)
+    timer.advance_clock(10)
+    assert seen == [5, 5, 1]

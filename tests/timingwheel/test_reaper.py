@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import threading
 import time
+import weakref
+from collections.abc import Callable
 from concurrent.futures import Future
 
 import pytest
@@ -77,13 +79,35 @@ def test_a_reaper_needs_a_name() -> None:
     assert names["expiration-reaper"] is True
 
 
+def until(true: Callable[[], bool]) -> None:
+    """Wait for what makes no event."""
+    bound = time.monotonic() + BOUND_S
+    while not true():
+        assert time.monotonic() < bound, "nothing happened"
+        time.sleep(0.001)
+
+
 def test_an_earlier_task_wakes_the_sleeper() -> None:
     with SystemTimerReaper("reaper") as reaper:
         reaper.call_later(3600, lambda: None)
+        until(lambda: reaper._sleeps_until_ms is not None)
         done = threading.Event()
         reaper.call_later(0.005, done.set)
         wait(done)
         assert reaper.size == 1
+
+
+def test_a_task_that_has_run_is_not_kept_alive() -> None:
+    class Large(TimerTask):
+        def run(self) -> None:
+            pass
+
+    with SystemTimerReaper("reaper") as reaper:
+        task = Large(0)
+        alive = weakref.ref(task)
+        reaper.add(task)
+        del task
+        until(lambda: alive() is None)
 
 
 def test_tasks_run_one_at_a_time_in_the_order_of_their_deadlines() -> None:
