@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parent.parent
 # A package may import the standard library, itself, and what stands here. The longest matching name decides.
 ALLOWED: dict[str, set[str]] = {
     "timingwheel": set(),
-    "fakebroker.protocol": {"construct", "crc32c", "kio"},
+    "fakebroker.protocol": {"construct", "cramjam", "crc32c", "kio"},
     "fakebroker.apis": {"fakebroker.protocol", "kio"},
     "fakebroker.core": {"fakebroker.protocol", "fakebroker.apis", "timingwheel"},
     "fakebroker.server": {"fakebroker.core", "fakebroker.apis", "fakebroker.protocol", "uvloop"},

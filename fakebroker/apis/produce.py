@@ -9,8 +9,7 @@ Version notes  v3 record batches only, transactional id; v5 log start offset; v7
                v9 flexible; v10 leader hints (KIP-951); v12 transactions v2 (KIP-890); v13 topic ids.
                v0-v2 are advertised, as Kafka 4 does, because old librdkafka decides by them (KAFKA-18659); who sends
                them is disconnected.
-Not done       Transactions (a transactional batch is answered INVALID_TXN_STATE); sequence checks of idempotent
-               producers.
+Not done       Transactions (a transactional batch is answered INVALID_TXN_STATE).
 Source         core/.../server/KafkaApis.scala handleProduceRequest @ 4.0, topic ids @ 4.1
 """
 
@@ -36,10 +35,12 @@ KEY = 0
 _MILLISECOND = timedelta(milliseconds=1)
 _ADMIN_CLIENT_ID = "__admin_client"
 
+_NO_IDS: dict[str, UUID | None] = {}
+
 
 def error_response(ctx: RequestContext, request: Message, code: ErrorCode) -> None:
     """The same error for every partition of the request."""
-    _Answer(ctx, request).all_failed(code)
+    _Answer(ctx, request).all_failed(request, code)
 
 
 @registry.api(KEY, 3, 13, advertised_min_version=0, error_response=error_response)
@@ -53,10 +54,10 @@ def handle(ctx: RequestContext, request: Message) -> None:
             if partition.records is not None
         )
     except KafkaError as error:  # the header of a first batch cannot be one
-        answer.all_failed(error.code, error.message)
+        answer.all_failed(request, error.code, error.message)
         return
     if transactional and request.transactional_id is None:
-        answer.all_failed(ErrorCode.transactional_id_authorization_failed)
+        answer.all_failed(request, ErrorCode.transactional_id_authorization_failed)
         return
 
     entries: dict[TopicPartition, bytes] = {}
@@ -67,7 +68,7 @@ def handle(ctx: RequestContext, request: Message) -> None:
             code = _refuse(ctx, name, partition, transactional)
             if code is ErrorCode.unknown_server_error:
                 # Kafka fails on such a partition before it appends any (docs/decisions.md, 9).
-                answer.all_failed(code)
+                answer.all_failed(request, code)
                 return
             if code is ErrorCode.none:
                 entries[tp] = partition.records
@@ -114,17 +115,12 @@ class _Answer:
     def __init__(self, ctx: RequestContext, request: Message) -> None:
         self._ctx = ctx
         self._acks: int = request.acks
-        self._ids: dict[str, UUID | None] = {}
-        # Refused partitions by what names their topic on the wire: (name, id).
+        self._ids = _NO_IDS
+        if ctx.api_version >= 13:
+            self._ids = dict(self._key(topic) for topic in request.topic_data if topic.topic_id is not None)
+        # What is decided, by what names the topic on the wire: (name, id). Mostly empty while the request waits, since
+        # very many may wait.
         self._results: dict[tuple[str, UUID | None], dict[int, PartitionProduceResponse]] = {}
-        for topic in request.topic_data:
-            if not topic.partition_data:
-                continue
-            key = self._key(topic)
-            self._ids[key[0]] = key[1]
-            partitions = self._results.setdefault(key, {})
-            for partition in topic.partition_data:
-                partitions[partition.index] = PartitionProduceResponse(partition.index, ErrorCode.none, -1)
 
     def topic_name(self, topic: Message) -> str | None:
         """The name of a topic of the request; None for an id that nobody has."""
@@ -132,14 +128,15 @@ class _Answer:
             return str(topic.name)
         return self._key(topic)[0] or None
 
-    def failed(self, topic: Message, index: int, code: ErrorCode) -> None:
-        self._results[self._key(topic)][index] = PartitionProduceResponse(index, code, -1)
+    def failed(self, topic: Message, index: int, code: ErrorCode, message: str | None = None) -> None:
+        response = PartitionProduceResponse(index, code, -1, error_message=message)
+        self._results.setdefault(self._key(topic), {})[index] = response
 
-    def all_failed(self, code: ErrorCode, message: str | None = None) -> None:
+    def all_failed(self, request: Message, code: ErrorCode, message: str | None = None) -> None:
         """The request as a whole failed: its bytes do not count, as in Kafka (sendErrorResponseMaybeThrottle)."""
-        for partitions in self._results.values():
-            for index in partitions:
-                partitions[index] = PartitionProduceResponse(index, code, -1, error_message=message)
+        for topic in request.topic_data:
+            for partition in topic.partition_data:
+                self.failed(topic, partition.index, code, message)
         self._answer(self._ctx.throttle())
 
     def complete(self, results: ProduceResults) -> None:
@@ -148,11 +145,12 @@ class _Answer:
         A partition that the request names twice may have been refused once and appended once: the refusal is told.
         """
         for tp, response in results.items():
-            if self._results[tp.topic, self._ids[tp.topic]][tp.partition].error_code != ErrorCode.none:
+            partitions = self._results.setdefault((tp.topic, self._ids.get(tp.topic)), {})
+            if tp.partition in partitions:
                 continue
             if response.error_code == ErrorCode.not_leader_or_follower:
                 response = self._with_leader_hint(tp, response)
-            self._results[tp.topic, self._ids[tp.topic]][tp.partition] = response
+            partitions[tp.partition] = response
         self._answer(self._ctx.throttle(produced=True, uses_request_time=self._acks != 0))
 
     def _answer(self, throttle_time_ms: int) -> None:

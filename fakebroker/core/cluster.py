@@ -27,6 +27,7 @@ from fakebroker.core.controller import Controller, IsrExpiration
 from fakebroker.core.dispatcher import Dispatcher
 from fakebroker.core.effects import Effect, InternalError
 from fakebroker.core.follower_set import FollowerSet, Selection
+from fakebroker.core.housekeeping import start_housekeeping
 from fakebroker.core.partition import Partition
 from fakebroker.core.quota import QuotaManagers
 from fakebroker.core.replica_manager import ReplicaManager
@@ -83,6 +84,7 @@ class Cluster:
         self.sockets = SocketServer(self.nodes, self.config, self._timer, self._effects.append, self._handle, self)
         self._dispatcher = Dispatcher(self, self.sockets, self._effects.append)
         IsrExpiration(self.controller, self._timer, self._read_now).start(now)
+        start_housekeeping(self._timer, self.config, self.controller.partitions, self._read_now)
 
     # The doors.
 

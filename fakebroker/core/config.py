@@ -48,6 +48,14 @@ class _Config:
                     f"Invalid value {value} for configuration {kafka_name}: Value must be at least {minimum}"
                 )
 
+    def _one_of(self, name: str, *choices: str) -> None:
+        value = getattr(self, name)
+        if value not in choices:
+            raise ConfigError(
+                f"Invalid value {value} for configuration {name.replace('_', '.')}: String must be one of: "
+                f"{', '.join(choices)}"
+            )
+
 
 def _parse(name: str, default: int | str | bool, text: str) -> int | str | bool:
     if isinstance(default, bool):
@@ -67,15 +75,27 @@ class TopicConfig(_Config):
     max_message_bytes: int = 1_048_588
     message_timestamp_type: str = "CreateTime"
     unclean_leader_election_enable: bool = False
+    message_timestamp_before_max_ms: int = 2**63 - 1
+    message_timestamp_after_max_ms: int = 3_600_000
+    cleanup_policy: str = "delete"
+    compression_type: str = "producer"
+    retention_bytes: int = -1
+    retention_ms: int = 604_800_000
+    segment_bytes: int = 1_073_741_824
 
     def check(self) -> None:
         self._at_least(1, "min_insync_replicas")
-        self._at_least(0, "max_message_bytes")
-        if self.message_timestamp_type not in ("CreateTime", "LogAppendTime"):
-            raise ConfigError(
-                f"Invalid value {self.message_timestamp_type} for configuration message.timestamp.type: "
-                "String must be one of: CreateTime, LogAppendTime"
-            )
+        self._at_least(0, "max_message_bytes", "message_timestamp_before_max_ms", "message_timestamp_after_max_ms")
+        self._at_least(-1, "retention_ms")
+        self._at_least(1_048_576, "segment_bytes")
+        self._one_of("message_timestamp_type", "CreateTime", "LogAppendTime")
+        self._one_of("compression_type", "uncompressed", "zstd", "lz4", "snappy", "gzip", "producer")
+        for policy in self.cleanup_policy.split(","):
+            if policy.strip() not in ("compact", "delete"):
+                raise ConfigError(
+                    f"Invalid value {policy.strip()} for configuration cleanup.policy: String must be one of: compact, "
+                    "delete"
+                )
 
     @classmethod
     def of(cls, values: Mapping[str, str | None], defaults: TopicConfig) -> TopicConfig:
@@ -123,10 +143,31 @@ class ClusterConfig(_Config):
     producer_purgatory_purge_interval_requests: int = 1000
     fetch_purgatory_purge_interval_requests: int = 1000
     fetch_max_bytes: int = 57_671_680
+    log_message_timestamp_before_max_ms: int = 2**63 - 1
+    log_message_timestamp_after_max_ms: int = 3_600_000
+    log_cleanup_policy: str = "delete"
+    compression_type: str = "producer"
+    log_retention_bytes: int = -1
+    log_retention_ms: int = 604_800_000
+    log_segment_bytes: int = 1_073_741_824
+    log_initial_task_delay_ms: int = 30_000
+    log_retention_check_interval_ms: int = 300_000
+    # Not Kafka's: the bytes of all logs together, so that a forgotten broker does not eat the machine
+    # (docs/decisions.md). -1 is no bound.
+    log_memory_bytes: int = 1_073_741_824
+    producer_id_expiration_ms: int = 86_400_000
+    producer_id_expiration_check_interval_ms: int = 600_000
 
     def check(self) -> None:
         self._at_least(
-            1, "socket_request_max_bytes", "min_insync_replicas", "num_partitions", "replica_lag_time_max_ms"
+            1,
+            "socket_request_max_bytes",
+            "min_insync_replicas",
+            "num_partitions",
+            "replica_lag_time_max_ms",
+            "log_retention_check_interval_ms",
+            "producer_id_expiration_ms",
+            "producer_id_expiration_check_interval_ms",
         )
         self._at_least(1, "quota_window_num", "quota_window_size_seconds")
         self._at_least(0, "max_connections", "max_connections_per_ip", "fakebroker_request_handler_time_us")
@@ -138,7 +179,9 @@ class ClusterConfig(_Config):
             "default_replication_factor",
             "producer_purgatory_purge_interval_requests",
             "fetch_purgatory_purge_interval_requests",
+            "log_initial_task_delay_ms",
         )
+        self._at_least(-1, "log_memory_bytes")
         self._at_least(1024, "fetch_max_bytes")
         self.topic_defaults().check()
 
@@ -149,6 +192,13 @@ class ClusterConfig(_Config):
             max_message_bytes=self.message_max_bytes,
             message_timestamp_type=self.log_message_timestamp_type,
             unclean_leader_election_enable=self.unclean_leader_election_enable,
+            message_timestamp_before_max_ms=self.log_message_timestamp_before_max_ms,
+            message_timestamp_after_max_ms=self.log_message_timestamp_after_max_ms,
+            cleanup_policy=self.log_cleanup_policy,
+            compression_type=self.compression_type,
+            retention_bytes=self.log_retention_bytes,
+            retention_ms=self.log_retention_ms,
+            segment_bytes=self.log_segment_bytes,
         )
 
     def replication_factor(self, brokers: int) -> int:

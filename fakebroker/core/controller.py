@@ -23,6 +23,7 @@ from fakebroker.core.config import ClusterConfig, TopicConfig
 from fakebroker.core.elections import elect_any_leader
 from fakebroker.core.follower_set import FollowerSet
 from fakebroker.core.log_config import effective_configs
+from fakebroker.core.log_retention import LogMemory
 from fakebroker.core.partition import NO_LEADER, Partition
 from fakebroker.core.replica_manager import ReplicaManager
 from fakebroker.core.topics import (
@@ -58,6 +59,7 @@ class Controller:
         self.config = config
         self._random = random
         self._replica_manager = replica_manager
+        self._memory = LogMemory(config.log_memory_bytes, self.partitions)
 
     # Topics.
 
@@ -95,7 +97,15 @@ class Controller:
         check_placement_is_alive(new, placement, self.brokers)
         lag_max_ms = self.config.replica_lag_time_max_ms
         partitions = [
-            Partition(TopicPartition(new.name, index), broker_ids, config, lag_max_ms, now.mono_ms, self.brokers)
+            Partition(
+                TopicPartition(new.name, index),
+                broker_ids,
+                config,
+                lag_max_ms,
+                now.mono_ms,
+                self.brokers,
+                self._memory,
+            )
             for index, broker_ids in enumerate(placement)
         ]
         topic_id = UUID(int=self._random.getrandbits(128), version=4)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
 
-__all__ = ["ConfigError", "KafkaError"]
+__all__ = ["ConfigError", "KafkaError", "RecordValidationError"]
 
 
 class ConfigError(KafkaError):
@@ -13,3 +15,20 @@ class ConfigError(KafkaError):
 
     def __init__(self, message: str) -> None:
         super().__init__(ErrorCode.invalid_config, message)
+
+
+class RecordValidationError(KafkaError):
+    """Records of a batch that were refused one by one: (index in the batch, why). The only error of an append whose
+    text reaches the client."""
+
+    def __init__(self, code: ErrorCode, record_errors: Sequence[tuple[int, str]]) -> None:
+        if code is ErrorCode.invalid_timestamp:
+            message = "One or more records have been rejected due to invalid timestamp"
+        else:
+            first_three = ", ".join(f"RecordError(batchIndex={i}, message='{text}')" for i, text in record_errors[:3])
+            message = (
+                f"One or more records have been rejected due to {len(record_errors)} record errors in total, and only "
+                f"showing the first three errors at most: [{first_three}]"
+            )
+        super().__init__(code, message)
+        self.record_errors = tuple(record_errors)

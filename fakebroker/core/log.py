@@ -1,10 +1,11 @@
 """An in-memory log of one replica: batches in offset order, with the three offsets that matter.
 
-Theory   log_start_offset <= high_watermark <= log_end_offset. The end moves when a batch is appended; the
-         high watermark is moved by the partition (leader) or by what the leader told (follower).
-Units    offsets count records; sizes are bytes.
+Theory   log_start_offset <= high_watermark <= log_end_offset. The end moves when a batch is appended, the start when
+         old batches are deleted; the high watermark is moved by the partition (leader) or by what the leader told
+         (follower). Batches go as a whole: the start may lie within the first one.
+Units    offsets count records; sizes are bytes; timestamps are milliseconds since the epoch.
 Source   storage/internals/log/UnifiedLog.java @ 4.0 (append, read, updateHighWatermark, truncateTo,
-         truncateFullyAndStartAt).
+         truncateFullyAndStartAt, maybeIncrementLogStartOffset).
 Differs  No segments and no files. A follower shares the leader's bytes: a batch is immutable once appended,
          so N replicas cost the memory of one. Truncation into the middle of a batch ends the log before that batch,
          where Kafka leaves a gap of offsets; between replicas it never happens, epochs start where batches do.
@@ -13,42 +14,84 @@ Differs  No segments and no files. A follower shares the leader's bytes: a batch
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Iterator
 from typing import NamedTuple
+
+from fakebroker.core.producer_state import ProducerBatch, ProducerStateManager
 
 
 class LoggedBatch(NamedTuple):
-    """A record batch as it stands in the log, header stamped."""
+    """A record batch as it stands in the log, header stamped.
+
+    `timestamp_ms` is what retention.ms goes by: the largest timestamp, or the time of the append if there is none.
+    """
 
     base_offset: int
     last_offset: int
     data: bytes
+    timestamp_ms: int = -1
+    producer: ProducerBatch | None = None
+
+
+# Takes the place of a deleted batch until the list is cut.
+_DELETED = LoggedBatch(-1, -1, b"")
 
 
 class Log:
     """The log of one replica of one partition."""
 
-    __slots__ = ("_base_offsets", "batches", "high_watermark", "log_end_offset", "log_start_offset")
+    __slots__ = (
+        "_base_offsets",
+        "_batches",
+        "_head",
+        "_producer_state",
+        "high_watermark",
+        "log_end_offset",
+        "log_start_offset",
+        "size_in_bytes",
+    )
 
     def __init__(self) -> None:
         self.log_start_offset = 0
         self.log_end_offset = 0
         self.high_watermark = 0
-        self.batches: list[LoggedBatch] = []
+        self.size_in_bytes = 0
+        self._batches: list[LoggedBatch] = []
         self._base_offsets: list[int] = []
+        # Both lists begin here. A list is slow to lose its first element, so the dead ones go when they are the half.
+        self._head = 0
+        self._producer_state = ProducerStateManager()
+
+    @property
+    def batches(self) -> list[LoggedBatch]:
+        """All batches. A copy: to look at, not to work with."""
+        return self._batches[self._head :]
+
+    @property
+    def producer_state(self) -> ProducerStateManager:
+        """What this log knows of its producers, up to its end."""
+        state = self._producer_state
+        if state.map_end_offset < self.log_end_offset:
+            for batch in self.batches_from(state.map_end_offset):
+                if batch.producer is not None:
+                    state.update(batch.producer, batch.base_offset, batch.last_offset)
+            state.map_end_offset = self.log_end_offset
+        return state
 
     def append(self, batch: LoggedBatch) -> None:
         """Add a batch at the end; its base offset must be the log end offset."""
         if batch.base_offset != self.log_end_offset:
             raise ValueError(f"batch at {batch.base_offset} does not continue a log that ends at {self.log_end_offset}")
-        self.batches.append(batch)
+        self._batches.append(batch)
         self._base_offsets.append(batch.base_offset)
         self.log_end_offset = batch.last_offset + 1
+        self.size_in_bytes += len(batch.data)
 
-    def batches_from(self, offset: int) -> list[LoggedBatch]:
-        """The batches from the one that holds `offset` to the end; empty at the log end offset."""
-        if offset >= self.log_end_offset:
-            return []
-        return self.batches[max(bisect_right(self._base_offsets, offset) - 1, 0) :]
+    def batches_from(self, offset: int) -> Iterator[LoggedBatch]:
+        """The batches from the one that holds `offset` to the end; none at the log end offset."""
+        if offset < self.log_end_offset:
+            for index in range(self._index_of(offset), len(self._batches)):
+                yield self._batches[index]
 
     def read(self, offset: int, upper_bound: int, max_bytes: int) -> bytes:
         """Whole batches from `offset` on that lie below `upper_bound`; the first one even if larger than
@@ -66,6 +109,30 @@ class Log:
         """Set the high watermark, held within the log."""
         self.high_watermark = max(self.log_start_offset, min(offset, self.log_end_offset))
 
+    def maybe_increment_log_start_offset(self, offset: int) -> bool:
+        """Delete what lies below `offset`, as far as whole batches do; never beyond the end of the log.
+
+        True if the start moved. The caller sees to it that a leader does not delete beyond its high watermark.
+        """
+        offset = min(offset, self.log_end_offset)
+        if offset <= self.log_start_offset:
+            return False
+        # Deleted batches count no less for their producers.
+        _ = self.producer_state
+        batches = self._batches
+        head = self._head
+        while head < len(batches) and batches[head].last_offset < offset:
+            self.size_in_bytes -= len(batches[head].data)
+            batches[head] = _DELETED
+            head += 1
+        if head > len(batches) // 2:
+            del batches[:head], self._base_offsets[:head]
+            head = 0
+        self._head = head
+        self.log_start_offset = offset
+        self.update_high_watermark(self.high_watermark)
+        return True
+
     def truncate_to(self, offset: int) -> bool:
         """Forget everything from `offset` on, in whole batches. False if the log ends there or before.
 
@@ -76,24 +143,39 @@ class Log:
         if offset < self.log_start_offset:
             self.truncate_fully_and_start_at(offset)
             return True
-        kept = bisect_right(self._base_offsets, offset) - 1
-        if kept >= 0:
-            self.log_end_offset = self._base_offsets[kept]
-            del self.batches[kept:], self._base_offsets[kept:]
+        kept = self._index_of(offset)
+        self.log_end_offset = max(self._base_offsets[kept], self.log_start_offset)
+        self.size_in_bytes -= sum(len(batch.data) for batch in self._batches[kept:])
+        del self._batches[kept:], self._base_offsets[kept:]
         self.update_high_watermark(self.high_watermark)
+        self._producer_state.reload_from(self.log_start_offset)
         return True
 
     def truncate_fully_and_start_at(self, offset: int) -> None:
-        self.batches.clear()
+        """Forget everything, the producers too; the next batch goes to `offset`."""
+        self._batches.clear()
         self._base_offsets.clear()
+        self._head = 0
+        self.size_in_bytes = 0
         self.log_start_offset = self.log_end_offset = self.high_watermark = offset
+        self._producer_state = ProducerStateManager(offset)
+
+    def _index_of(self, offset: int) -> int:
+        """Where the batch that holds `offset` is; below the first one, where the first one is."""
+        return max(bisect_right(self._base_offsets, offset, self._head) - 1, self._head)
 
     def check_invariants(self) -> None:
         assert self.log_start_offset <= self.high_watermark <= self.log_end_offset
-        expected = self.log_start_offset
-        for batch in self.batches:
+        batches = self.batches
+        if batches:
+            assert batches[0].base_offset <= self.log_start_offset <= batches[0].last_offset
+        expected = batches[0].base_offset if batches else self.log_start_offset
+        for batch in batches:
             assert batch.base_offset == expected
             assert batch.last_offset >= batch.base_offset
             expected = batch.last_offset + 1
         assert expected == self.log_end_offset
-        assert self._base_offsets == [batch.base_offset for batch in self.batches]
+        assert self._base_offsets[self._head :] == [batch.base_offset for batch in batches]
+        assert self.size_in_bytes == sum(len(batch.data) for batch in batches)
+        assert self._producer_state.map_end_offset <= self.log_end_offset
+        self._producer_state.check_invariants()

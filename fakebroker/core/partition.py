@@ -22,8 +22,10 @@ from typing import NamedTuple
 from fakebroker.core.broker_registry import BrokerRegistry
 from fakebroker.core.clock import Now
 from fakebroker.core.config import TopicConfig
-from fakebroker.core.log import Log, LoggedBatch
-from fakebroker.core.record_validation import analyze_and_validate, stamp_batch
+from fakebroker.core.log import Log
+from fakebroker.core.log_append import prepare_append
+from fakebroker.core.log_retention import LogMemory, start_at_most, start_by_size, start_by_time
+from fakebroker.core.producer_state import BatchMetadata
 from fakebroker.core.replica import UNKNOWN_OFFSET, Replica
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
@@ -65,9 +67,11 @@ class Partition:
         lag_max_ms: int,
         now_ms: int,
         brokers: BrokerRegistry | None = None,
+        memory: LogMemory | None = None,
     ) -> None:
         """Raises ValueError if none of the brokers is alive; `brokers` are all alive if not given."""
         self.topic_partition = topic_partition
+        self._memory = memory
         self.config = config
         self.replica_lag_time_max_ms = lag_max_ms
         self.brokers = brokers or BrokerRegistry(broker_ids)
@@ -153,26 +157,64 @@ class Partition:
                 f"The size of the current ISR {sorted(self.isr)} is insufficient to satisfy the min.isr requirement of "
                 f"{self.effective_min_isr} for partition {self.topic_partition}",
             )
-        header = analyze_and_validate(records, self.config.max_message_bytes)
         log = self.leader_log
-        append_time_ms = now.wall_ms if self.config.message_timestamp_type == "LogAppendTime" else None
-        first_offset = log.log_end_offset
-        last_offset = first_offset + header.last_offset_delta
-        data = stamp_batch(records, header, first_offset, self.leader_epoch, append_time_ms)
+        prepared = prepare_append(log, records, self.config, self.topic_partition, self.leader_epoch, now.wall_ms)
+        if isinstance(prepared, BatchMetadata):  # sent again: the answer of the first time, and nothing appended
+            return self._append_info(prepared.first_offset, prepared.last_offset, prepared.timestamp_ms, now)
+        batch, append_time_ms = prepared
+        if self._memory is not None:
+            self._memory.make_room(len(batch.data))
         for follower in self.followers:
             # A follower that has everything fetches on and on, and so was caught up until this very append.
-            if follower.log_end_offset == first_offset and self._fetches_on(follower):
-                follower.update_fetch_state(first_offset, now.mono_ms)
-        log.append(LoggedBatch(first_offset, last_offset, data))
+            if follower.log_end_offset == batch.base_offset and self._fetches_on(follower):
+                follower.update_fetch_state(batch.base_offset, now.mono_ms)
+        log.append(batch)
         self.replicas[self.leader_id].update_fetch_state(log.log_end_offset, now.mono_ms)
+        info = self._append_info(batch.base_offset, batch.last_offset, append_time_ms, now)
+        if 0 <= self.config.retention_bytes < log.size_in_bytes and "delete" in self.config.cleanup_policy:
+            self.delete_records_before(start_by_size(log, self.config.retention_bytes))
+        return info
+
+    def _append_info(self, first_offset: int, last_offset: int, append_time_ms: int, now: Now) -> LogAppendInfo:
         increased = self.maybe_increment_leader_hw(now.mono_ms)
         return LogAppendInfo(
             first_offset,
             last_offset,
-            -1 if append_time_ms is None else append_time_ms,
-            log.log_start_offset,
+            append_time_ms,
+            self.leader_log.log_start_offset,
             LeaderHwChange.INCREASED if increased else LeaderHwChange.SAME,
         )
+
+    def delete_old_records(self, now_wall_ms: int) -> None:
+        """UnifiedLog.deleteOldSegments: by retention.bytes, then by retention.ms. Compacted topics keep theirs."""
+        config = self.config
+        if "delete" not in config.cleanup_policy or self.leader_id == NO_LEADER:
+            return
+        if config.retention_bytes >= 0:
+            self.delete_records_before(start_by_size(self.leader_log, config.retention_bytes))
+        if config.retention_ms >= 0:
+            self.delete_records_before(start_by_time(self.leader_log, config.retention_ms, now_wall_ms))
+
+    @property
+    def size_in_bytes(self) -> int:
+        """Of the largest replica: the others share its batches."""
+        return max(replica.log.size_in_bytes for replica in self.replicas.values())
+
+    def shrink_to(self, max_bytes: int) -> None:
+        """Delete old records until there are no more than `max_bytes`, if the watermark allows; for lack of memory."""
+        if self.leader_id != NO_LEADER:
+            self.delete_records_before(start_at_most(self.leader_log, max_bytes))
+
+    def delete_records_before(self, offset: int) -> None:
+        """Move the log start, of the followers too: their next fetch would tell them."""
+        if self.leader_log.maybe_increment_log_start_offset(min(offset, self.high_watermark)):
+            for follower in self.followers:
+                follower.log.maybe_increment_log_start_offset(self.leader_log.log_start_offset)
+
+    def remove_expired_producers(self, now_wall_ms: int, expiration_ms: int) -> None:
+        """UnifiedLog.removeExpiredProducers, on each replica."""
+        for replica in self.replicas.values():
+            replica.log.producer_state.remove_expired_producers(now_wall_ms, expiration_ms)
 
     def _fetches_on(self, follower: Replica) -> bool:
         """Whether a follower is modelled here, on a broker that is alive: then it has a fetch waiting at the leader."""

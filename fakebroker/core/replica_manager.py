@@ -27,6 +27,7 @@ from fakebroker.core.clock import Now
 from fakebroker.core.config import ClusterConfig
 from fakebroker.core.delayed_fetch import DelayedFetch, is_satisfied
 from fakebroker.core.delayed_produce import DelayedProduce, ProducePartitionStatus
+from fakebroker.core.errors import RecordValidationError
 from fakebroker.core.partition import LeaderHwChange, Partition
 from fakebroker.core.partition_reads import (
     fetch_offset_for_timestamp,
@@ -81,6 +82,7 @@ class ReplicaManager:
             "Fetch", start_ms, config.fetch_purgatory_purge_interval_requests
         )
         self.produce_expirations: Counter[TopicPartition] = Counter()
+        self._on_expired = self._produce_expired  # one for all operations that wait
         self.fetch_expirations: Counter[str] = Counter()
         self._fetch_max_bytes = config.fetch_max_bytes
         self._find_partition = find_partition
@@ -122,7 +124,7 @@ class ReplicaManager:
             for tp, records in entries.items()
         }
         if _delayed_produce_request_required(required_acks, status):
-            operation = DelayedProduce(timeout_ms, status, self, callback, self._produce_expired)
+            operation = DelayedProduce(timeout_ms, status, self, callback, self._on_expired)
             self.produce_purgatory.try_complete_else_watch(operation, tuple(entries), now.mono_ms)
         else:
             callback({tp: entry.response for tp, entry in status.items()})
@@ -139,7 +141,10 @@ class ReplicaManager:
             info = partition.append_records_to_leader(records, required_acks, now)
         except KafkaError as error:
             log_start = -1 if error.code in _WITHOUT_LOG_START else partition.leader_log.log_start_offset
-            return ProducePartitionStatus(-1, _failed(tp, error.code, log_start))
+            failed = _failed(tp, error.code, log_start)
+            if isinstance(error, RecordValidationError):
+                failed = failed._replace(record_errors=error.record_errors, error_message=error.message)
+            return ProducePartitionStatus(-1, failed)
         self._action_queue.append((partition, info.leader_hw_change))
         response = PartitionProduceResponse(
             tp.partition, ErrorCode.none, info.first_offset, info.log_append_time_ms, info.log_start_offset

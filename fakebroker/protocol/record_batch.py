@@ -30,6 +30,7 @@ __all__ = [
     "decode_records",
     "encode_batch",
     "is_crc_valid",
+    "pack_batch",
     "read_batch_header",
     "stamp",
 ]
@@ -52,6 +53,8 @@ _CRC = Struct(">I")
 _BASE_OFFSET = Struct(">q")
 _LEADER_EPOCH = Struct(">i")
 _LEADER_EPOCH_OFFSET = 12
+_BATCH_LENGTH = Struct(">i")
+_BATCH_LENGTH_OFFSET = 8
 
 
 class BatchHeader(NamedTuple):
@@ -163,11 +166,9 @@ def encode_batch(
         encoded = _encode_record(record, timestamp_ms - base_timestamp_ms, last_delta)
         body += encode_varint(len(encoded))
         body += encoded
-    batch = bytearray(RECORD_BATCH_OVERHEAD)
-    batch += body
     header = BatchHeader(
         base_offset=base_offset,
-        batch_length=len(batch) - LOG_OVERHEAD,
+        batch_length=RECORD_BATCH_OVERHEAD - LOG_OVERHEAD + len(body),
         partition_leader_epoch=partition_leader_epoch,
         magic=2,
         crc=0,
@@ -180,7 +181,15 @@ def encode_batch(
         base_sequence=base_sequence,
         record_count=len(records),
     )
+    return pack_batch(header, body)
+
+
+def pack_batch(header: BatchHeader, records: bytes | bytearray) -> bytes:
+    """The batch of this header and these records, compressed or not; its length and its CRC are set to fit."""
+    batch = bytearray(RECORD_BATCH_OVERHEAD)
+    batch += records
     _HEADER.pack_into(batch, 0, *header)
+    _BATCH_LENGTH.pack_into(batch, _BATCH_LENGTH_OFFSET, len(batch) - LOG_OVERHEAD)
     _CRC.pack_into(batch, CRC_OFFSET, compute_crc(batch, 0, len(batch)))
     return bytes(batch)
 

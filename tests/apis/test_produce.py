@@ -63,9 +63,9 @@ def test_a_corrupt_first_header_fails_the_whole_request_and_says_why() -> None:
         (batch() + batch(), 9, INVALID_RECORD),
         (batch()[:16] + b"\1" + batch()[17:], 9, INVALID_RECORD),
         (batch()[:16] + b"\3" + batch()[17:], 9, CORRUPT),
-        (short_batch(0), 9, CORRUPT),
+        (short_batch(0), 9, UNKNOWN),  # Kafka reads the last offset, and runs over the end, before it sees the size
         (short_batch(4), 6, ZSTD),
-        (short_batch(4), 7, CORRUPT),
+        (short_batch(4), 7, UNKNOWN),
         (short_batch(5), 6, UNKNOWN),
         (short_batch(0x10), 9, NOT_ALLOWED),
     ],

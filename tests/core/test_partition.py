@@ -22,7 +22,7 @@ def partition(replicas: int = 3, min_isr: int = 1) -> Partition:
 
 
 def append(to: Partition, now_ms: int = 0, acks: int = 1, records: bytes | None = None) -> LeaderHwChange:
-    return to.append_records_to_leader(records or batch(), acks, Now(now_ms, 10**12)).leader_hw_change
+    return to.append_records_to_leader(records or batch(), acks, Now(now_ms, 1_800_000_000_000)).leader_hw_change
 
 
 def fetch(of: Partition, broker_id: int, offset: int, now_ms: int = 0) -> bool:

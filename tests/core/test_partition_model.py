@@ -35,7 +35,7 @@ class ReplicatedPartition(RuleBasedStateMachine):
 
     @initialize(min_isr=st.sampled_from([1, 2]), followers=st.sampled_from(["instant", "lagging:70", "throttled:900"]))
     def begin(self, min_isr: int, followers: str) -> None:
-        self.simulation.topic("t", min_insync_replicas=min_isr)
+        self.simulation.topic("t", min_insync_replicas=min_isr, retention_ms=-1)
         self.simulation.followers(followers)
         self.partition = self.simulation.partition()
 

@@ -229,7 +229,8 @@ def test_no_time_is_enough_where_nobody_has_to_be_waited_for() -> None:
 
 def test_the_longest_timeout_there_is() -> None:
     # An answer that takes longer than connections.max.idle.ms finds its connection closed.
-    simulation = frozen(config={"replica.lag.time.max.ms": str(2**31 - 1), "connections.max.idle.ms": "-1"})
+    rare = ("replica.lag.time.max.ms", "log.retention.check.interval.ms", "producer.id.expiration.check.interval.ms")
+    simulation = frozen(config=dict.fromkeys(rare, str(2**31 - 1)) | {"connections.max.idle.ms": "-1"})
     client = simulation.connect()
     client.send(produce("t", timeout_ms=2**31 - 1))
     simulation.advance(2**31 - 2)

@@ -1,0 +1,151 @@
+"""The codecs of a record batch: one block of bytes becomes another.
+
+Theory   gzip; snappy in the blocks of xerial's snappy-java, or raw; lz4 frames; zstd frames. What comes out is bounded
+         by the caller: a megabyte of zstd can stand for thirty gigabytes.
+Units    sizes are bytes.
+Source   clients/.../compress/{Gzip,Snappy,Lz4,Zstd}Compression.java @ 4.0; org.xerial.snappy SnappyInputStream and
+         SnappyOutputStream.
+Differs  Kafka decompresses as it walks and knows no bound. Compressed bytes differ from Kafka's, which uses other
+         implementations and levels; they decompress to the same.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable
+from enum import IntEnum
+from struct import Struct
+
+from cramjam import DecompressionError as CodecError
+from cramjam import gzip, lz4, snappy, zstd
+
+__all__ = ["Codec", "DecompressedTooLargeError", "DecompressionError", "compress", "decompress"]
+
+
+class Codec(IntEnum):
+    """Bits 0 to 2 of a batch's attributes. The names are those of compression.type, but for NONE."""
+
+    NONE = 0
+    GZIP = 1
+    SNAPPY = 2
+    LZ4 = 3
+    ZSTD = 4
+
+
+class DecompressionError(Exception):
+    """The bytes are not what the codec writes."""
+
+
+class DecompressedTooLargeError(Exception):
+    """The bytes stand for more than the bound allows."""
+
+
+_XERIAL_MAGIC = bytes.fromhex("82 53 4e 41 50 50 59 00")
+_XERIAL_HEADER = _XERIAL_MAGIC + bytes.fromhex("00 00 00 01 00 00 00 01")  # version 1, compatible with 1
+_XERIAL_BLOCK = 32 * 1024
+_I32 = Struct(">i")
+_GZIP_MAGIC = b"\x1f\x8b\x08"
+_GZIP_WINDOW = 31  # a window of 2**15 bytes, and a gzip header
+_TOO_SMALL = "failed to write whole buffer"
+_FIRST_GUESS = 64 * 1024
+
+
+def compress(codec: int, data: bytes) -> bytes:
+    """The records of a batch as `codec` has them."""
+    return _COMPRESS[codec](data)
+
+
+def decompress(codec: int, data: bytes, max_bytes: int) -> bytes:
+    """The records of a batch of that codec. Raises DecompressionError or DecompressedTooLargeError."""
+    try:
+        return _DECOMPRESS[codec](data, max_bytes)
+    except (CodecError, zlib.error) as error:
+        raise DecompressionError(str(error)) from None
+
+
+def _compress_snappy(data: bytes) -> bytes:
+    blocks = [_XERIAL_HEADER]
+    for start in range(0, len(data), _XERIAL_BLOCK):
+        block = bytes(snappy.compress_raw(data[start : start + _XERIAL_BLOCK]))
+        blocks += _I32.pack(len(block)), block
+    return b"".join(blocks)
+
+
+_COMPRESS: dict[int, Callable[[bytes], bytes]] = {
+    Codec.NONE: lambda data: data,
+    Codec.GZIP: lambda data: bytes(gzip.compress(data)),
+    Codec.SNAPPY: _compress_snappy,
+    Codec.LZ4: lambda data: bytes(lz4.compress(data)),
+    Codec.ZSTD: lambda data: bytes(zstd.compress(data)),
+}
+
+
+def _decompress_gzip(data: bytes, max_bytes: int) -> bytes:
+    parts: list[bytes] = []
+    size = 0
+    while True:
+        member = zlib.decompressobj(_GZIP_WINDOW)
+        parts.append(member.decompress(data, max_bytes - size + 1))
+        size += len(parts[-1])
+        if size > max_bytes:
+            raise DecompressedTooLargeError
+        if not member.eof:
+            raise DecompressionError("the gzip stream is cut")
+        data = member.unused_data
+        if not data.startswith(_GZIP_MAGIC):  # as java.util.zip does: another member, or something to leave alone
+            return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+def _decompress_snappy(data: bytes, max_bytes: int) -> bytes:
+    if not data.startswith(_XERIAL_MAGIC):
+        return _decompress_raw_snappy(data, max_bytes)
+    if len(data) < len(_XERIAL_HEADER) or _I32.unpack_from(data, len(_XERIAL_MAGIC))[0] < 1:
+        raise DecompressionError("the xerial header is cut or of a version that never was")
+    parts: list[bytes] = []
+    size = 0
+    position = len(_XERIAL_HEADER)
+    while position + _I32.size <= len(data):
+        length = _I32.unpack_from(data, position)[0]
+        position += _I32.size
+        if not 0 <= length <= len(data) - position:
+            raise DecompressionError(f"a snappy block claims {length} bytes")
+        parts.append(_decompress_raw_snappy(data[position : position + length], max_bytes - size))
+        size += len(parts[-1])
+        position += length
+    return b"".join(parts)
+
+
+def _decompress_raw_snappy(block: bytes, max_bytes: int) -> bytes:
+    if snappy.decompress_raw_len(block) > max_bytes:
+        raise DecompressedTooLargeError
+    return bytes(snappy.decompress_raw(block))
+
+
+def _growing(decompress_into: Callable[[bytes, bytearray], int]) -> Callable[[bytes, int], bytes]:
+    """Decompress into a buffer that grows until the result fits, or would be larger than allowed."""
+
+    def decompress_growing(data: bytes, max_bytes: int) -> bytes:
+        guess = max(_FIRST_GUESS, 4 * len(data))
+        while True:
+            room = min(guess, max_bytes)
+            buffer = bytearray(room)
+            try:
+                size = decompress_into(data, buffer)
+            except CodecError as error:
+                if _TOO_SMALL not in str(error):
+                    raise
+                if room == max_bytes:
+                    raise DecompressedTooLargeError from None
+                guess *= 8
+                continue
+            return bytes(memoryview(buffer)[:size])
+
+    return decompress_growing
+
+
+_DECOMPRESS: dict[int, Callable[[bytes, int], bytes]] = {
+    Codec.GZIP: _decompress_gzip,
+    Codec.SNAPPY: _decompress_snappy,
+    Codec.LZ4: _growing(lz4.decompress_into),
+    Codec.ZSTD: _growing(zstd.decompress_into),
+}
