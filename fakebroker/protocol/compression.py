@@ -71,11 +71,18 @@ def _compress_snappy(data: bytes) -> bytes:
     return b"".join(blocks)
 
 
+def _compress_lz4(data: bytes) -> bytes:
+    # lz4.compress would let each block refer to the one before, which Kafka's clients refuse.
+    compressor = lz4.Compressor(content_checksum=False, block_linked=False)
+    compressor.compress(data)
+    return bytes(compressor.finish())
+
+
 _COMPRESS: dict[int, Callable[[bytes], bytes]] = {
     Codec.NONE: lambda data: data,
     Codec.GZIP: lambda data: bytes(gzip.compress(data)),
     Codec.SNAPPY: _compress_snappy,
-    Codec.LZ4: lambda data: bytes(lz4.compress(data)),
+    Codec.LZ4: _compress_lz4,
     Codec.ZSTD: lambda data: bytes(zstd.compress(data)),
 }
 

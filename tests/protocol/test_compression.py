@@ -29,6 +29,15 @@ def test_what_was_compressed_comes_back(codec: Codec, data: bytes, times: int) -
     assert decompress(codec, compress(codec, data), max(len(data), 1)) == data
 
 
+@pytest.mark.parametrize("size", [0, 1, 100, 64 * 1024, 64 * 1024 + 1, 1 << 20, 5_000_000])
+def test_lz4_blocks_do_not_depend_on_each_other(size: int) -> None:
+    """Kafka's Java client reads no others: "Dependent block stream is unsupported"."""
+    data = (TEXT * (size // len(TEXT) + 1))[:size]
+    frame = compress(Codec.LZ4, data)
+    assert frame[4] & 0x20
+    assert decompress(Codec.LZ4, frame, max(size, 1)) == data
+
+
 @pytest.mark.parametrize("codec", COMPRESSED)
 def test_the_bound_is_exact(codec: Codec) -> None:
     compressed = compress(codec, TEXT)
