@@ -7,8 +7,9 @@ Theory   Entries (epoch, start offset), both rising. An epoch ends where the nex
            leader    0:0  2:5  4:9        asked for epoch 2 -> (2, 9); for 3 -> (2, 9); for 4 -> (4, log end)
 
 Units    offsets count records.
-Source   storage/.../epoch/LeaderEpochFileCache.java @ 4.0: assign, endOffsetFor, epochForOffset, truncateFromEnd.
-Differs  No checkpoint file. Entries below the log start are kept: a few integers per election.
+Source   storage/.../epoch/LeaderEpochFileCache.java @ 4.0: assign, endOffsetFor, epochForOffset, truncateFromEnd,
+         truncateFromStart.
+Differs  No checkpoint file.
 """
 
 from __future__ import annotations
@@ -71,6 +72,13 @@ class LeaderEpochCache:
         """Forget the epochs that start at `end_offset` or later."""
         while self.entries and self.entries[-1].start_offset >= end_offset:
             self.entries.pop()
+
+    def truncate_from_start(self, start_offset: int) -> None:
+        """Forget the epochs that end at `start_offset` or before; the one that goes on there starts there."""
+        entries = self.entries
+        after = bisect_right(entries, start_offset, key=lambda entry: entry.start_offset)
+        if after:
+            entries[:after] = [EpochEntry(entries[after - 1].epoch, start_offset)]
 
     def check_invariants(self) -> None:
         for before, after in zip(self.entries, self.entries[1:], strict=False):

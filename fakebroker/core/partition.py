@@ -207,9 +207,10 @@ class Partition:
 
     def delete_records_before(self, offset: int) -> None:
         """Move the log start, of the followers too: their next fetch would tell them."""
-        if self.leader_log.maybe_increment_log_start_offset(min(offset, self.high_watermark)):
+        leader = self.replicas[self.leader_id]
+        if leader.maybe_increment_log_start_offset(min(offset, self.high_watermark)):
             for follower in self.followers:
-                follower.log.maybe_increment_log_start_offset(self.leader_log.log_start_offset)
+                follower.maybe_increment_log_start_offset(leader.log.log_start_offset)
 
     def remove_expired_producers(self, now_wall_ms: int, expiration_ms: int) -> None:
         """UnifiedLog.removeExpiredProducers, on each replica."""

@@ -89,6 +89,13 @@ class Replica:
         """UnifiedLog.endOffsetForEpoch."""
         return self.leader_epochs.end_offset_for(epoch, self.log.log_end_offset)
 
+    def maybe_increment_log_start_offset(self, offset: int) -> bool:
+        """Delete what lies below `offset`, epochs too; see `Log`. True if the start moved."""
+        if not self.log.maybe_increment_log_start_offset(offset):
+            return False
+        self.leader_epochs.truncate_from_start(self.log.log_start_offset)
+        return True
+
     def copy_from(self, leader: Replica, up_to: int) -> None:
         """Append the leader's batches that end below `up_to`. Where the leader has deleted what comes next, start anew
         at its first offset."""
@@ -130,3 +137,4 @@ class Replica:
     def check_invariants(self) -> None:
         self.log.check_invariants()
         self.leader_epochs.check_invariants()
+        assert all(entry.start_offset >= self.log.log_start_offset for entry in self.leader_epochs.entries)

@@ -7,10 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.requests import batch
 
+from fakebroker.apis.context import FetchPartition
 from fakebroker.core.leader_epochs import EpochEntry, LeaderEpochCache
 from fakebroker.core.log import LoggedBatch
+from fakebroker.core.partition_reads import diverging_epoch
 from fakebroker.core.replica import Replica
 from fakebroker.protocol.record_batch import stamp
+from fakebroker.protocol.topic_partition import TopicPartition
 
 Entries = list[tuple[int, int]]
 
@@ -73,6 +76,50 @@ def test_truncation_forgets_epochs_that_start_at_the_end_or_later(end: int, left
     made = cache([(0, 0), (2, 5), (4, 9)])
     made.truncate_from_end(end)
     assert len(made.entries) == left
+
+
+@pytest.mark.parametrize(
+    ("start", "left"),
+    [
+        (0, [(0, 0), (2, 5), (4, 9)]),
+        (3, [(0, 3), (2, 5), (4, 9)]),
+        (5, [(2, 5), (4, 9)]),
+        (8, [(2, 8), (4, 9)]),
+        (9, [(4, 9)]),
+        (10, [(4, 10)]),
+    ],
+)
+def test_an_epoch_begins_with_the_log_at_the_earliest(start: int, left: Entries) -> None:
+    made = cache([(0, 0), (2, 5), (4, 9)])
+    made.truncate_from_start(start)
+    assert made.entries == left
+
+
+def test_an_epoch_that_begins_later_stays() -> None:
+    made = cache([(3, 5)])
+    made.truncate_from_start(4)
+    assert made.entries == [(3, 5)]
+
+
+@given(st.dictionaries(st.integers(0, 9), st.integers(0, 20), max_size=6), st.integers(0, 20))
+def test_truncation_from_the_start_changes_no_epoch_of_what_is_left(wanted: dict[int, int], start: int) -> None:
+    made = cache(sorted(wanted.items()))
+    before = [made.epoch_for_offset(offset) for offset in range(start, 25)]
+    made.truncate_from_start(start)
+    made.check_invariants()
+    assert all(entry.start_offset >= start for entry in made.entries)
+    assert [made.epoch_for_offset(offset) for offset in range(start, 25)] == before
+
+
+def test_what_was_deleted_does_not_diverge() -> None:
+    leader = replica([(0, 0), (2, 5), (4, 9)], 12)
+    leader.log.update_high_watermark(12)
+    read = FetchPartition(TopicPartition("t", 0), 10, 1 << 20, last_fetched_epoch=2)
+    assert diverging_epoch(leader, read) == (2, 9)
+    assert leader.maybe_increment_log_start_offset(10)
+    leader.check_invariants()
+    assert diverging_epoch(leader, read) is None
+    assert not leader.maybe_increment_log_start_offset(10)
 
 
 @pytest.mark.parametrize(("offset", "epoch"), [(0, 0), (4, 0), (5, 2), (8, 2), (9, 4), (100, 4)])
@@ -145,3 +192,25 @@ def test_after_truncation_the_log_is_the_longest_common_beginning(logs: tuple[Re
     follower.copy_from(leader, leader.log.log_end_offset)
     follower.check_invariants()
     assert [b.data for b in follower.log.batches] == [b.data for b in leader.log.batches]
+
+
+@given(histories(), st.integers(0, 24), st.booleans())
+def test_a_deleted_beginning_does_not_change_where_two_logs_part(
+    logs: tuple[Replica, Replica], start: int, follower_too: bool
+) -> None:
+    """What is deleted is committed: both have it, or the follower is behind and has less."""
+    leader, follower = logs
+    pairs = zip(leader.log.batches, follower.log.batches, strict=False)
+    common = next((ours.base_offset for ours, theirs in pairs if ours.data != theirs.data), None)
+    if common is None:
+        common = min(leader.log.log_end_offset, follower.log.log_end_offset)
+    leader.maybe_increment_log_start_offset(min(start, common))
+    if follower_too:
+        follower.maybe_increment_log_start_offset(min(start, common))
+    follower.truncate_to_leader(leader)
+    assert follower.log.log_end_offset == common
+    follower.copy_from(leader, leader.log.log_end_offset)
+    follower.check_invariants()
+    leader.check_invariants()
+    ends = [replica.log.batches_from(leader.log.log_start_offset) for replica in logs]
+    assert [b.data for b in ends[0]] == [b.data for b in ends[1]]

@@ -205,6 +205,20 @@ def test_a_producer_whose_records_are_deleted_is_remembered() -> None:
     assert send(client, records=sequenced(1, 0, 7)) == [45]
 
 
+def test_the_epochs_of_deleted_records_are_forgotten() -> None:
+    simulation = Simulation()
+    simulation.topic(retention_bytes=0)
+    client = simulation.connect()
+    send(client, 3)
+    partition = partition_of(simulation)
+    partition.become_leader(1, {1, 2, 3}, 0)
+    partition.delete_old_records(TIME_MS)
+    assert partition.leader_log.log_start_offset == 3
+    for replica in partition.replicas.values():
+        replica.check_invariants()
+        assert [entry.start_offset for entry in replica.leader_epochs.entries] == [3]
+
+
 def test_all_logs_together_stay_within_their_bound() -> None:
     bound = 64 * len(KIB)
     simulation = Simulation(brokers=1, config={"log.memory.bytes": str(bound)})
