@@ -43,22 +43,25 @@ class Log:
     __slots__ = (
         "_base_offsets",
         "_batches",
+        "_end_position",
         "_head",
+        "_positions",
         "_producer_state",
         "high_watermark",
         "log_end_offset",
         "log_start_offset",
-        "size_in_bytes",
     )
 
     def __init__(self) -> None:
         self.log_start_offset = 0
         self.log_end_offset = 0
         self.high_watermark = 0
-        self.size_in_bytes = 0
         self._batches: list[LoggedBatch] = []
         self._base_offsets: list[int] = []
-        # Both lists begin here. A list is slow to lose its first element, so the dead ones go when they are the half.
+        # How many bytes were before each batch, the deleted ones counted too, and how many before the next one.
+        self._positions: list[int] = []
+        self._end_position = 0
+        # The lists begin here. A list is slow to lose its first element, so the dead ones go when they are the half.
         self._head = 0
         self._producer_state = ProducerStateManager()
 
@@ -66,6 +69,11 @@ class Log:
     def batches(self) -> list[LoggedBatch]:
         """All batches. A copy: to look at, not to work with."""
         return self._batches[self._head :]
+
+    @property
+    def size_in_bytes(self) -> int:
+        """Of all batches."""
+        return self._end_position - self._position_of(self._head)
 
     @property
     def producer_state(self) -> ProducerStateManager:
@@ -84,8 +92,9 @@ class Log:
             raise ValueError(f"batch at {batch.base_offset} does not continue a log that ends at {self.log_end_offset}")
         self._batches.append(batch)
         self._base_offsets.append(batch.base_offset)
+        self._positions.append(self._end_position)
         self.log_end_offset = batch.last_offset + 1
-        self.size_in_bytes += len(batch.data)
+        self._end_position += len(batch.data)
 
     def batches_from(self, offset: int) -> Iterator[LoggedBatch]:
         """The batches from the one that holds `offset` to the end; none at the log end offset."""
@@ -105,6 +114,17 @@ class Log:
             size += len(batch.data)
         return b"".join(parts)
 
+    def size_between(self, offset: int, upper_bound: int) -> int:
+        """How much `read` would give, were it not for `max_bytes`. Two binary searches: whoever waits for more asks
+        with each append, and the answer is the distance of two positions, not a sum."""
+        if offset >= self.log_end_offset:
+            return 0
+        first = self._position_of(self._index_of(offset))
+        if upper_bound >= self.log_end_offset:
+            return self._end_position - first
+        # The batch that holds the bound does not lie below it; those before it do.
+        return max(0, self._position_of(self._index_of(upper_bound)) - first)
+
     def update_high_watermark(self, offset: int) -> None:
         """Set the high watermark, held within the log."""
         self.high_watermark = max(self.log_start_offset, min(offset, self.log_end_offset))
@@ -122,11 +142,10 @@ class Log:
         batches = self._batches
         head = self._head
         while head < len(batches) and batches[head].last_offset < offset:
-            self.size_in_bytes -= len(batches[head].data)
             batches[head] = _DELETED
             head += 1
         if head > len(batches) // 2:
-            del batches[:head], self._base_offsets[:head]
+            del batches[:head], self._base_offsets[:head], self._positions[:head]
             head = 0
         self._head = head
         self.log_start_offset = offset
@@ -145,8 +164,8 @@ class Log:
             return True
         kept = self._index_of(offset)
         self.log_end_offset = max(self._base_offsets[kept], self.log_start_offset)
-        self.size_in_bytes -= sum(len(batch.data) for batch in self._batches[kept:])
-        del self._batches[kept:], self._base_offsets[kept:]
+        self._end_position = self._position_of(kept)
+        del self._batches[kept:], self._base_offsets[kept:], self._positions[kept:]
         self.update_high_watermark(self.high_watermark)
         self._producer_state.reload_from(self.log_start_offset)
         return True
@@ -155,14 +174,18 @@ class Log:
         """Forget everything, the producers too; the next batch goes to `offset`."""
         self._batches.clear()
         self._base_offsets.clear()
+        self._positions.clear()
+        self._end_position = 0
         self._head = 0
-        self.size_in_bytes = 0
         self.log_start_offset = self.log_end_offset = self.high_watermark = offset
         self._producer_state = ProducerStateManager(offset)
 
     def _index_of(self, offset: int) -> int:
         """Where the batch that holds `offset` is; below the first one, where the first one is."""
         return max(bisect_right(self._base_offsets, offset, self._head) - 1, self._head)
+
+    def _position_of(self, index: int) -> int:
+        return self._positions[index] if index < len(self._positions) else self._end_position
 
     def check_invariants(self) -> None:
         assert self.log_start_offset <= self.high_watermark <= self.log_end_offset
@@ -176,6 +199,12 @@ class Log:
             expected = batch.last_offset + 1
         assert expected == self.log_end_offset
         assert self._base_offsets[self._head :] == [batch.base_offset for batch in batches]
+        position = self._position_of(self._head)
+        assert len(self._positions) == len(self._base_offsets) == len(self._batches)
+        for batch, its_position in zip(batches, self._positions[self._head :], strict=True):
+            assert its_position == position
+            position += len(batch.data)
+        assert position == self._end_position
         assert self.size_in_bytes == sum(len(batch.data) for batch in batches)
         assert self._producer_state.map_end_offset <= self.log_end_offset
         self._producer_state.check_invariants()

@@ -71,12 +71,7 @@ def end_offset(log: Log, params: FetchParams) -> int:
 
 def readable_bytes(log: Log, offset: int, end: int, limit: int) -> int:
     """How much a read from `offset` would give, counted up to `limit`."""
-    size = 0
-    for batch in log.batches_from(offset):
-        if batch.last_offset >= end or size >= limit:
-            break
-        size += len(batch.data)
-    return min(size, limit)
+    return min(log.size_between(offset, end), limit)
 
 
 def diverging_epoch(replica: Replica, fetch: FetchPartition) -> tuple[int, int] | None:

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fakebroker.core.log import Log, LoggedBatch
+from fakebroker.core.partition_reads import readable_bytes
 
 
 def filled(sizes: list[int]) -> Log:
@@ -35,6 +36,33 @@ def test_reading_gives_the_whole_batches_between_two_offsets(sizes: list[int], d
             break
         fitting.append(part)
     assert log.read(offset, upper, max_bytes) == b"".join(fitting)
+
+
+@given(st.lists(st.tuples(st.integers(1, 4), st.integers(0, 50)), max_size=12), st.data())
+def test_the_bytes_between_two_offsets_are_those_of_a_read(batches: list[tuple[int, int]], data: st.DataObject) -> None:
+    """Also after the log has lost some at either end, and grown again."""
+    log = Log()
+
+    def grow() -> None:
+        for records, size in batches:
+            start = log.log_end_offset
+            log.append(LoggedBatch(start, start + records - 1, bytes(size)))
+        log.check_invariants()
+
+    grow()
+    log.maybe_increment_log_start_offset(data.draw(st.integers(0, log.log_end_offset)))
+    log.check_invariants()
+    if data.draw(st.booleans()):
+        log.truncate_to(data.draw(st.integers(0, log.log_end_offset)))
+        log.check_invariants()
+    if data.draw(st.booleans()):
+        grow()
+    offset = data.draw(st.integers(0, log.log_end_offset + 1))
+    upper = data.draw(st.integers(0, log.log_end_offset + 1))
+    plain = sum(len(batch.data) for batch in log.batches if batch.last_offset >= offset and batch.last_offset < upper)
+    assert log.size_between(offset, upper) == plain == len(log.read(offset, upper, 10**6))
+    limit = data.draw(st.integers(0, 100))
+    assert readable_bytes(log, offset, upper, limit) == min(plain, limit)
 
 
 def test_a_gap_is_refused() -> None:
