@@ -106,7 +106,6 @@ class Follower:
         """Somebody new leads, or nobody; or the broker of this replica has started or stopped."""
         self._drop_under_way()
         if self.is_following and self.behaviour.name != "external":
-            self._replica.truncate_to_leader(self.partition.replicas[self.partition.leader_id])
             self._start_over(now)
 
     def set_behaviour(self, behaviour: Behaviour, now: Now) -> None:
@@ -142,7 +141,8 @@ class Follower:
             self._fetch(end_offset, caught_up_time_ms, now)
 
     def _start_over(self, now: Now) -> None:
-        """Fetch from where the replica stands, and go on from there."""
+        """Drop what the leader does not have, fetch from where the replica stands then, and go on from there."""
+        self._replica.truncate_to_leader(self.partition.replicas[self.partition.leader_id])
         end_offset = self._replica.log.log_end_offset
         has_everything = end_offset == self.partition.leader_log.log_end_offset
         self._fetch(end_offset, now.mono_ms if has_everything else NEVER_MS, now)

@@ -284,6 +284,27 @@ def test_an_external_follower_that_is_taken_back_goes_on_from_what_it_has() -> N
     assert follower.fetch(4).error == NOT_LEADER
 
 
+@pytest.mark.parametrize("sizes", [(), (5, 5), (2, 5), (7,)])
+def test_an_external_follower_that_is_taken_back_after_an_election_drops_what_the_new_leader_lacks(
+    sizes: tuple[int, ...],
+) -> None:
+    simulation = external(3)
+    simulation.followers("frozen", "t", 0, 2)
+    simulation.connect().send(produce("t", acks=1, records=batch(*[b"lost with broker 1"] * 5)))
+    follower = ExternalFollower(simulation, 3)
+    follower.fetch(0)
+    follower.fetch(5)
+    simulation.stop(1)
+    client = simulation.connect(2)
+    for size in sizes:
+        client.send(produce("t", acks=1, records=batch(*[b"b"] * size)))
+    simulation.followers("instant", "t", 0, 3)
+    partition = simulation.partition()
+    assert (partition.isr, partition.high_watermark) == ({2, 3}, sum(sizes))
+    assert partition.replicas[3].log.batches == partition.replicas[2].log.batches
+    assert partition.replicas[3].leader_epochs.entries == partition.replicas[2].leader_epochs.entries[: len(sizes)]
+
+
 def test_a_stopped_brokers_follower_over_the_wire_is_not_taken_into_the_isr() -> None:
     simulation = external()
     follower = ExternalFollower(simulation, 2)
