@@ -28,7 +28,6 @@ from fakebroker.core.partition import NO_LEADER, Partition
 from fakebroker.core.replica_manager import ReplicaManager
 from fakebroker.core.topics import (
     Topic,
-    check_placement_is_alive,
     new_name_error,
     place_replicas,
     validate_total_number_of_partitions,
@@ -93,8 +92,7 @@ class Controller:
     def _create_topic(self, new: NewTopic, now: Now, validate_only: bool) -> Topic:
         defaults = self.config.topic_defaults()
         config = TopicConfig.of(new.configs, defaults)
-        placement = place_replicas(new, self._broker_ids, self.config)
-        check_placement_is_alive(new, placement, self.brokers)
+        placement = place_replicas(new, self._broker_ids, self.brokers, self.config)
         lag_max_ms = self.config.replica_lag_time_max_ms
         partitions = [
             Partition(
