@@ -78,7 +78,7 @@ class Follower:
         self.behaviour = behaviour
         self.before_freeze = INSTANT if behaviour == FROZEN else behaviour
         self._replica = partition.replicas[broker_id]
-        self._replica.is_external = behaviour.name == "external"
+        self._replica.set_external(behaviour.name == "external")
         self._timer = timer
         self._leader = leader
         self._now = now
@@ -114,7 +114,7 @@ class Follower:
         self.behaviour = behaviour
         if behaviour != FROZEN:
             self.before_freeze = behaviour
-        self._replica.is_external = behaviour.name == "external"
+        self._replica.set_external(behaviour.name == "external")
         self._drop_under_way()
         if not self.is_following or behaviour.name == "external":
             return
