@@ -252,3 +252,22 @@ def test_a_follower_that_comes_from_afar_does_not_hold_the_watermark_back() -> N
     assert simulation.partition().replicas[3].log_end_offset == 5
     client.send(produce("t", timeout_ms=100))
     assert answers(client)[-1] == (5_500, NONE, 10)
+
+
+@pytest.mark.parametrize("behaviour", ["instant", "lagging:70", "throttled:900"])
+@pytest.mark.parametrize("freezes", [0, 1, 2])
+def test_topics_made_after_a_freeze_is_undone_have_the_followers_that_were_wanted_before(
+    behaviour: str, freezes: int
+) -> None:
+    simulation = Simulation()
+    simulation.followers(behaviour)
+    for _ in range(freezes):
+        simulation.followers("frozen")
+    simulation.followers(None)
+    assert str(simulation.cluster.followers.behaviour) == behaviour
+
+
+def test_a_cluster_that_began_frozen_is_instant_when_the_freeze_is_undone() -> None:
+    simulation = Simulation(followers="frozen")
+    simulation.followers(None)
+    assert str(simulation.cluster.followers.behaviour) == "instant"
