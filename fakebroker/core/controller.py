@@ -25,6 +25,7 @@ from fakebroker.core.follower_set import FollowerSet
 from fakebroker.core.log_config import effective_configs
 from fakebroker.core.log_retention import LogMemory
 from fakebroker.core.partition import NO_LEADER, Partition
+from fakebroker.core.periodic_task import PeriodicTask
 from fakebroker.core.replica_manager import ReplicaManager
 from fakebroker.core.topics import (
     Topic,
@@ -36,7 +37,7 @@ from fakebroker.protocol import topic_name
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
 from fakebroker.protocol.topic_partition import TopicPartition
-from timingwheel import SystemTimer, TimerTask
+from timingwheel import SystemTimer
 
 
 class Controller:
@@ -212,21 +213,7 @@ class Controller:
             partition.check_invariants()
 
 
-class IsrExpiration(TimerTask):
+def start_isr_expiration(controller: Controller, timer: SystemTimer, now: Callable[[], Now]) -> None:
     """Kafka's "isr-expiration" job: looks for lagging followers every half of replica.lag.time.max.ms."""
-
-    __slots__ = ("_controller", "_now", "_timer")
-
-    def __init__(self, controller: Controller, timer: SystemTimer, now: Callable[[], Now]) -> None:
-        super().__init__(max(controller.config.replica_lag_time_max_ms // 2, 1))
-        self._controller = controller
-        self._timer = timer
-        self._now = now
-
-    def start(self, now: Now) -> None:
-        self._timer.add(self, now.mono_ms)
-
-    def run(self) -> None:
-        now = self._now()
-        self._controller.maybe_shrink_isrs(now)
-        self._timer.add(self, now.mono_ms)
+    interval_ms = max(controller.config.replica_lag_time_max_ms // 2, 1)
+    PeriodicTask(interval_ms, interval_ms, controller.maybe_shrink_isrs, timer, now)

@@ -8,6 +8,7 @@ from support.requests import batch, produce
 from support.simulation import Simulation
 
 from fakebroker.core.behaviour import MAX_BYTES_PER_S, MAX_LAG_MS, Behaviour
+from fakebroker.core.partition import Partition
 from fakebroker.protocol.errors import KafkaError
 
 
@@ -271,3 +272,19 @@ def test_a_cluster_that_began_frozen_is_instant_when_the_freeze_is_undone() -> N
     simulation = Simulation(followers="frozen")
     simulation.followers(None)
     assert str(simulation.cluster.followers.behaviour) == "instant"
+
+
+def test_a_look_at_the_isr_that_fails_is_not_the_last_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(self: Partition, now_ms: int) -> bool:
+        raise RuntimeError("on purpose")
+
+    simulation = Simulation(followers="frozen")
+    simulation.topic()
+    simulation.advance(1)
+    simulation.connect().send(produce("t", acks=1))
+    with monkeypatch.context() as patch:
+        patch.setattr(Partition, "maybe_shrink_isr", fails)
+        with pytest.raises(AssertionError, match="a timer's task failed"):
+            simulation.advance(15_000)
+    simulation.advance(45_000)
+    assert simulation.partition().isr == {1}
