@@ -12,6 +12,7 @@ Differs  In one step, without a metadata log in between: everybody knows at once
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from random import Random
 from uuid import UUID
@@ -53,7 +54,7 @@ class Controller:
         self.brokers = BrokerRegistry(broker_ids)
         self.topics: dict[str, Topic] = {}
         self.topics_by_id: dict[UUID, Topic] = {}
-        self._names_by_unified_name: dict[str, str] = {}
+        self._names_by_unified_name: defaultdict[str, dict[str, None]] = defaultdict(dict)  # the oldest first
         self.followers: FollowerSet  # set by the cluster: it needs the partitions' leaders
         self._broker_ids = broker_ids
         self.config = config
@@ -111,7 +112,7 @@ class Controller:
         own = {name: text for name, text in new.configs.items() if text is not None}
         topic = Topic(new.name, topic_id, partitions, effective_configs(own, defaults.set_by_brokers()))
         if not validate_only:
-            self._names_by_unified_name[topic_name.unify_collision_chars(new.name)] = new.name
+            self._names_by_unified_name[topic_name.unify_collision_chars(new.name)][new.name] = None
             self.topics[new.name] = self.topics_by_id[topic_id] = topic
             for partition in partitions:
                 self.followers.add(partition)
@@ -123,7 +124,10 @@ class Controller:
         if topic is None:
             raise KafkaError(ErrorCode.unknown_topic_or_partition, "This server does not host this topic-partition.")
         del self.topics_by_id[topic.topic_id]
-        self._names_by_unified_name.pop(topic_name.unify_collision_chars(name), None)
+        unified_name = topic_name.unify_collision_chars(name)
+        del self._names_by_unified_name[unified_name][name]
+        if not self._names_by_unified_name[unified_name]:
+            del self._names_by_unified_name[unified_name]
         for partition in topic.partitions:
             self.followers.remove(partition)
         for partition in topic.partitions:

@@ -41,17 +41,20 @@ class Topic:
         self.effective_configs = effective_configs
 
 
-def new_name_error(name: str, topics: Collection[str], by_unified_name: Mapping[str, str]) -> KafkaError | None:
-    """What is wrong with the name of a new topic. `by_unified_name` finds the topic whose name would collide."""
+def new_name_error(
+    name: str, topics: Collection[str], by_unified_name: Mapping[str, Collection[str]]
+) -> KafkaError | None:
+    """What is wrong with the name of a new topic. `by_unified_name` finds the topics whose names would collide."""
     if name == topic_name.CLUSTER_METADATA_TOPIC_NAME:
         return KafkaError(ErrorCode.invalid_request, f"Creation of internal topic {name} is prohibited.")
     if name in topics:
         return KafkaError(ErrorCode.topic_already_exists, f"Topic '{name}' already exists.")
     if topic_name.has_collision_chars(name):
         colliding = by_unified_name.get(topic_name.unify_collision_chars(name))
-        if colliding in topics:
+        if colliding:
             return KafkaError(
-                ErrorCode.invalid_topic_exception, f"Topic '{name}' collides with existing topic: {colliding}"
+                ErrorCode.invalid_topic_exception,
+                f"Topic '{name}' collides with existing topic: {next(iter(colliding))}",
             )
     try:
         topic_name.validate(name)
