@@ -80,7 +80,7 @@ class Cluster:
             broker_id: Node(broker_id, self._new_replica_manager(broker_id), QuotaManagers(self.config))
             for broker_id in broker_ids
         }
-        self.client_quotas = ClientQuotas([node.quotas for node in self.nodes.values()])
+        self.client_quotas = ClientQuotas(lambda: (node.quotas for node in self.nodes.values()))
         self.sockets = SocketServer(self.nodes, self.config, self._timer, self._effects.append, self._handle, self)
         self._dispatcher = Dispatcher(self, self.sockets, self._effects.append)
         start_isr_expiration(self.controller, self._timer, self._read_now)
@@ -180,8 +180,8 @@ class Cluster:
         return self.controller.brokers.is_alive(broker_id)
 
     def stop_broker(self, broker_id: int, now: Now) -> None:
-        """Stop a broker: its connections are closed, what is parked there is never answered; its log stays. Nothing
-        happens if it is stopped. Raises ValueError for an id that no broker has."""
+        """Stop a broker: its connections are closed, what is parked there is never answered; its log stays, what it has
+        counted for quotas does not. Nothing happens if it is stopped. Raises ValueError for an unknown id."""
         node = self._node(broker_id)
         if not self.is_running(broker_id):
             return
@@ -189,6 +189,8 @@ class Cluster:
         self.sockets.close_all(broker_id, f"broker {broker_id} has stopped")
         node.replica_manager = self._new_replica_manager(broker_id)
         node.producer_ids = iter(range(0))
+        node.quotas = QuotaManagers(self.config)
+        self.client_quotas.tell(node.quotas)
         self.controller.stop_broker(broker_id, now)
         self._run_ready()
 
