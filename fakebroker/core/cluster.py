@@ -23,7 +23,7 @@ from fakebroker.core.client_quotas import ClientQuotas
 from fakebroker.core.clock import Now
 from fakebroker.core.config import ClusterConfig
 from fakebroker.core.connection import Connection
-from fakebroker.core.controller import Controller, start_isr_expiration
+from fakebroker.core.controller import Controller, start_isr_expiration, start_leader_balancing
 from fakebroker.core.dispatcher import Dispatcher
 from fakebroker.core.effects import Effect, InternalError
 from fakebroker.core.follower_set import FollowerSet, Selection
@@ -84,6 +84,7 @@ class Cluster:
         self.sockets = SocketServer(self.nodes, self.config, self._timer, self._effects.append, self._handle, self)
         self._dispatcher = Dispatcher(self, self.sockets, self._effects.append)
         start_isr_expiration(self.controller, self._timer, self._read_now)
+        start_leader_balancing(self.controller, self._timer, self._read_now)
         start_housekeeping(self._timer, self.config, self.controller.partitions, self._read_now)
 
     # The doors.

@@ -2,11 +2,13 @@
 
 Theory   A broker that stops is fenced: it leaves every ISR (unless it is the last one in it), and what it led goes to
          another (elections.py). A broker that starts is the leader of what only it may lead, and a follower of the
-         rest. Whatever changes, the order is Kafka's: the metadata first, then the new leader, then the followers, then
-         those who wait at a broker that does not lead any more (answer 6), or for a topic that is gone (answer 3).
+         rest. Once it is in the ISR, what it is the preferred leader of comes back to it with the next balancing, every
+         300 s. Whatever changes, the order is Kafka's: the metadata first, then the new leader, then the followers,
+         then those who wait at a broker that does not lead any more (answer 6), or for a topic that is gone (answer 3).
 Units    monotonic milliseconds.
 Source   metadata/.../controller/ReplicationControlManager.java @ 4.0: createTopic, deleteTopic, handleBrokerFenced,
-         handleBrokerUnfenced; core/.../server/ReplicaManager.scala applyDelta, stopPartitions.
+         handleBrokerUnfenced, maybeBalancePartitionLeaders; core/.../server/ReplicaManager.scala applyDelta,
+         stopPartitions.
 Differs  In one step, without a metadata log in between: everybody knows at once.
 """
 
@@ -212,6 +214,13 @@ class Controller:
             if partition.leader_id != NO_LEADER:
                 self._replica_manager(partition.leader_id).maybe_shrink_isr(partition, now)
 
+    def balance_leaders(self, now: Now) -> None:
+        """ReplicationControlManager.maybeBalancePartitionLeaders: let the first replica lead wherever it may."""
+        for partition in self.partitions():
+            preferred = partition.replica_ids[0]
+            if NO_LEADER != partition.leader_id != preferred and preferred in self.brokers.alive(partition.isr):
+                self._make_leader(partition, preferred, partition.isr, now)
+
     def check_invariants(self) -> None:
         for partition in self.partitions():
             partition.check_invariants()
@@ -221,3 +230,10 @@ def start_isr_expiration(controller: Controller, timer: SystemTimer, now: Callab
     """Kafka's "isr-expiration" job: looks for lagging followers every half of replica.lag.time.max.ms."""
     interval_ms = max(controller.config.replica_lag_time_max_ms // 2, 1)
     PeriodicTask(interval_ms, interval_ms, controller.maybe_shrink_isrs, timer, now)
+
+
+def start_leader_balancing(controller: Controller, timer: SystemTimer, now: Callable[[], Now]) -> None:
+    """Bring leaders back every leader.imbalance.check.interval.seconds, unless auto.leader.rebalance.enable=false."""
+    if controller.config.auto_leader_rebalance_enable:
+        interval_ms = controller.config.leader_imbalance_check_interval_seconds * 1000
+        PeriodicTask(interval_ms, interval_ms, controller.balance_leaders, timer, now)
