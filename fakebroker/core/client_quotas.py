@@ -7,7 +7,7 @@ Differs  Not served: consumer_byte_rate, controller_mutation_rate, and connectio
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 
 from fakebroker.core.errors import KafkaError
 from fakebroker.core.quota import PRODUCER_BYTE_RATE, REQUEST_PERCENTAGE, QuotaEntity, QuotaManagers
@@ -20,7 +20,7 @@ _INTEGRAL = (PRODUCER_BYTE_RATE,)
 class ClientQuotas:
     """Each broker enforces the same quotas, each by what it has seen itself."""
 
-    def __init__(self, brokers: Sequence[QuotaManagers]) -> None:
+    def __init__(self, brokers: Callable[[], Iterable[QuotaManagers]]) -> None:
         self._brokers = brokers
         self.entities: dict[QuotaEntity, dict[str, float]] = {}
 
@@ -40,10 +40,16 @@ class ClientQuotas:
                     continue
             else:
                 quotas[key] = value
-            for broker in self._brokers:
+            for broker in self._brokers():
                 broker.update_quota(key, entity, None if value is None else float(value))
         if not quotas:
             del self.entities[entity]
+
+    def tell(self, broker: QuotaManagers) -> None:
+        """Set all quotas that hold on a broker that starts."""
+        for entity, quotas in self.entities.items():
+            for key, value in quotas.items():
+                broker.update_quota(key, entity, float(value))
 
 
 def _validate(key: str, value: float | None) -> None:

@@ -23,7 +23,7 @@ from fakebroker.core.client_quotas import ClientQuotas
 from fakebroker.core.clock import Now
 from fakebroker.core.config import ClusterConfig
 from fakebroker.core.connection import Connection
-from fakebroker.core.controller import Controller, IsrExpiration
+from fakebroker.core.controller import Controller, start_isr_expiration, start_leader_balancing
 from fakebroker.core.dispatcher import Dispatcher
 from fakebroker.core.effects import Effect, InternalError
 from fakebroker.core.follower_set import FollowerSet, Selection
@@ -80,10 +80,11 @@ class Cluster:
             broker_id: Node(broker_id, self._new_replica_manager(broker_id), QuotaManagers(self.config))
             for broker_id in broker_ids
         }
-        self.client_quotas = ClientQuotas([node.quotas for node in self.nodes.values()])
+        self.client_quotas = ClientQuotas(lambda: (node.quotas for node in self.nodes.values()))
         self.sockets = SocketServer(self.nodes, self.config, self._timer, self._effects.append, self._handle, self)
         self._dispatcher = Dispatcher(self, self.sockets, self._effects.append)
-        IsrExpiration(self.controller, self._timer, self._read_now).start(now)
+        start_isr_expiration(self.controller, self._timer, self._read_now)
+        start_leader_balancing(self.controller, self._timer, self._read_now)
         start_housekeeping(self._timer, self.config, self.controller.partitions, self._read_now)
 
     # The doors.
@@ -180,8 +181,8 @@ class Cluster:
         return self.controller.brokers.is_alive(broker_id)
 
     def stop_broker(self, broker_id: int, now: Now) -> None:
-        """Stop a broker: its connections are closed, what is parked there is never answered; its log stays. Nothing
-        happens if it is stopped. Raises ValueError for an id that no broker has."""
+        """Stop a broker: its connections are closed, what is parked there is never answered; its log stays, what it has
+        counted for quotas does not. Nothing happens if it is stopped. Raises ValueError for an unknown id."""
         node = self._node(broker_id)
         if not self.is_running(broker_id):
             return
@@ -189,6 +190,8 @@ class Cluster:
         self.sockets.close_all(broker_id, f"broker {broker_id} has stopped")
         node.replica_manager = self._new_replica_manager(broker_id)
         node.producer_ids = iter(range(0))
+        node.quotas = QuotaManagers(self.config)
+        self.client_quotas.tell(node.quotas)
         self.controller.stop_broker(broker_id, now)
         self._run_ready()
 

@@ -138,6 +138,8 @@ class ClusterConfig(_Config):
     default_replication_factor: int = 0
     auto_create_topics_enable: bool = True
     replica_lag_time_max_ms: int = 30_000
+    auto_leader_rebalance_enable: bool = True
+    leader_imbalance_check_interval_seconds: int = 300
     log_message_timestamp_type: str = "CreateTime"
     unclean_leader_election_enable: bool = False
     producer_purgatory_purge_interval_requests: int = 1000
@@ -165,6 +167,7 @@ class ClusterConfig(_Config):
             "min_insync_replicas",
             "num_partitions",
             "replica_lag_time_max_ms",
+            "leader_imbalance_check_interval_seconds",
             "log_retention_check_interval_ms",
             "producer_id_expiration_ms",
             "producer_id_expiration_check_interval_ms",

@@ -2,16 +2,19 @@
 
 Theory   A broker that stops is fenced: it leaves every ISR (unless it is the last one in it), and what it led goes to
          another (elections.py). A broker that starts is the leader of what only it may lead, and a follower of the
-         rest. Whatever changes, the order is Kafka's: the metadata first, then the new leader, then the followers, then
-         those who wait at a broker that does not lead any more (answer 6), or for a topic that is gone (answer 3).
+         rest. Once it is in the ISR, what it is the preferred leader of comes back to it with the next balancing, every
+         300 s. Whatever changes, the order is Kafka's: the metadata first, then the new leader, then the followers,
+         then those who wait at a broker that does not lead any more (answer 6), or for a topic that is gone (answer 3).
 Units    monotonic milliseconds.
 Source   metadata/.../controller/ReplicationControlManager.java @ 4.0: createTopic, deleteTopic, handleBrokerFenced,
-         handleBrokerUnfenced; core/.../server/ReplicaManager.scala applyDelta, stopPartitions.
+         handleBrokerUnfenced, maybeBalancePartitionLeaders; core/.../server/ReplicaManager.scala applyDelta,
+         stopPartitions.
 Differs  In one step, without a metadata log in between: everybody knows at once.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from random import Random
 from uuid import UUID
@@ -25,10 +28,10 @@ from fakebroker.core.follower_set import FollowerSet
 from fakebroker.core.log_config import effective_configs
 from fakebroker.core.log_retention import LogMemory
 from fakebroker.core.partition import NO_LEADER, Partition
+from fakebroker.core.periodic_task import PeriodicTask
 from fakebroker.core.replica_manager import ReplicaManager
 from fakebroker.core.topics import (
     Topic,
-    check_placement_is_alive,
     new_name_error,
     place_replicas,
     validate_total_number_of_partitions,
@@ -37,7 +40,7 @@ from fakebroker.protocol import topic_name
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
 from fakebroker.protocol.topic_partition import TopicPartition
-from timingwheel import SystemTimer, TimerTask
+from timingwheel import SystemTimer
 
 
 class Controller:
@@ -53,7 +56,7 @@ class Controller:
         self.brokers = BrokerRegistry(broker_ids)
         self.topics: dict[str, Topic] = {}
         self.topics_by_id: dict[UUID, Topic] = {}
-        self._names_by_unified_name: dict[str, str] = {}
+        self._names_by_unified_name: defaultdict[str, dict[str, None]] = defaultdict(dict)  # the oldest first
         self.followers: FollowerSet  # set by the cluster: it needs the partitions' leaders
         self._broker_ids = broker_ids
         self.config = config
@@ -93,8 +96,7 @@ class Controller:
     def _create_topic(self, new: NewTopic, now: Now, validate_only: bool) -> Topic:
         defaults = self.config.topic_defaults()
         config = TopicConfig.of(new.configs, defaults)
-        placement = place_replicas(new, self._broker_ids, self.config)
-        check_placement_is_alive(new, placement, self.brokers)
+        placement = place_replicas(new, self._broker_ids, self.brokers, self.config)
         lag_max_ms = self.config.replica_lag_time_max_ms
         partitions = [
             Partition(
@@ -112,7 +114,7 @@ class Controller:
         own = {name: text for name, text in new.configs.items() if text is not None}
         topic = Topic(new.name, topic_id, partitions, effective_configs(own, defaults.set_by_brokers()))
         if not validate_only:
-            self._names_by_unified_name[topic_name.unify_collision_chars(new.name)] = new.name
+            self._names_by_unified_name[topic_name.unify_collision_chars(new.name)][new.name] = None
             self.topics[new.name] = self.topics_by_id[topic_id] = topic
             for partition in partitions:
                 self.followers.add(partition)
@@ -124,7 +126,10 @@ class Controller:
         if topic is None:
             raise KafkaError(ErrorCode.unknown_topic_or_partition, "This server does not host this topic-partition.")
         del self.topics_by_id[topic.topic_id]
-        self._names_by_unified_name.pop(topic_name.unify_collision_chars(name), None)
+        unified_name = topic_name.unify_collision_chars(name)
+        del self._names_by_unified_name[unified_name][name]
+        if not self._names_by_unified_name[unified_name]:
+            del self._names_by_unified_name[unified_name]
         for partition in topic.partitions:
             self.followers.remove(partition)
         for partition in topic.partitions:
@@ -209,26 +214,26 @@ class Controller:
             if partition.leader_id != NO_LEADER:
                 self._replica_manager(partition.leader_id).maybe_shrink_isr(partition, now)
 
+    def balance_leaders(self, now: Now) -> None:
+        """ReplicationControlManager.maybeBalancePartitionLeaders: let the first replica lead wherever it may."""
+        for partition in self.partitions():
+            preferred = partition.replica_ids[0]
+            if NO_LEADER != partition.leader_id != preferred and preferred in self.brokers.alive(partition.isr):
+                self._make_leader(partition, preferred, partition.isr, now)
+
     def check_invariants(self) -> None:
         for partition in self.partitions():
             partition.check_invariants()
 
 
-class IsrExpiration(TimerTask):
+def start_isr_expiration(controller: Controller, timer: SystemTimer, now: Callable[[], Now]) -> None:
     """Kafka's "isr-expiration" job: looks for lagging followers every half of replica.lag.time.max.ms."""
+    interval_ms = max(controller.config.replica_lag_time_max_ms // 2, 1)
+    PeriodicTask(interval_ms, interval_ms, controller.maybe_shrink_isrs, timer, now)
 
-    __slots__ = ("_controller", "_now", "_timer")
 
-    def __init__(self, controller: Controller, timer: SystemTimer, now: Callable[[], Now]) -> None:
-        super().__init__(max(controller.config.replica_lag_time_max_ms // 2, 1))
-        self._controller = controller
-        self._timer = timer
-        self._now = now
-
-    def start(self, now: Now) -> None:
-        self._timer.add(self, now.mono_ms)
-
-    def run(self) -> None:
-        now = self._now()
-        self._controller.maybe_shrink_isrs(now)
-        self._timer.add(self, now.mono_ms)
+def start_leader_balancing(controller: Controller, timer: SystemTimer, now: Callable[[], Now]) -> None:
+    """Bring leaders back every leader.imbalance.check.interval.seconds, unless auto.leader.rebalance.enable=false."""
+    if controller.config.auto_leader_rebalance_enable:
+        interval_ms = controller.config.leader_imbalance_check_interval_seconds * 1000
+        PeriodicTask(interval_ms, interval_ms, controller.balance_leaders, timer, now)

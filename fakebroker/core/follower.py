@@ -78,7 +78,7 @@ class Follower:
         self.behaviour = behaviour
         self.before_freeze = INSTANT if behaviour == FROZEN else behaviour
         self._replica = partition.replicas[broker_id]
-        self._replica.is_external = behaviour.name == "external"
+        self._replica.set_external(behaviour.name == "external")
         self._timer = timer
         self._leader = leader
         self._now = now
@@ -106,7 +106,6 @@ class Follower:
         """Somebody new leads, or nobody; or the broker of this replica has started or stopped."""
         self._drop_under_way()
         if self.is_following and self.behaviour.name != "external":
-            self._replica.truncate_to_leader(self.partition.replicas[self.partition.leader_id])
             self._start_over(now)
 
     def set_behaviour(self, behaviour: Behaviour, now: Now) -> None:
@@ -115,7 +114,7 @@ class Follower:
         self.behaviour = behaviour
         if behaviour != FROZEN:
             self.before_freeze = behaviour
-        self._replica.is_external = behaviour.name == "external"
+        self._replica.set_external(behaviour.name == "external")
         self._drop_under_way()
         if not self.is_following or behaviour.name == "external":
             return
@@ -142,7 +141,8 @@ class Follower:
             self._fetch(end_offset, caught_up_time_ms, now)
 
     def _start_over(self, now: Now) -> None:
-        """Fetch from where the replica stands, and go on from there."""
+        """Drop what the leader does not have, fetch from where the replica stands then, and go on from there."""
+        self._replica.truncate_to_leader(self.partition.replicas[self.partition.leader_id])
         end_offset = self._replica.log.log_end_offset
         has_everything = end_offset == self.partition.leader_log.log_end_offset
         self._fetch(end_offset, now.mono_ms if has_everything else NEVER_MS, now)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from fakebroker.core.behaviour import INSTANT, Behaviour
+from fakebroker.core.behaviour import FROZEN, INSTANT, Behaviour
 from fakebroker.core.clock import Now
 from fakebroker.core.follower import Follower, LeaderDoor
 from fakebroker.core.partition import Partition
@@ -51,6 +51,7 @@ class FollowerSet:
         now: Callable[[], Now],
     ) -> None:
         self.behaviour = behaviour  # of topics made later
+        self._before_freeze = INSTANT if behaviour == FROZEN else behaviour
         self._timer = timer
         self._leader = leader
         self._now = now
@@ -122,7 +123,9 @@ class FollowerSet:
 
     def _apply(self, behaviour: Behaviour | None, selection: Selection, now: Now) -> None:
         if selection == EVERYBODY:
-            self.behaviour = behaviour or INSTANT
+            self.behaviour = behaviour or self._before_freeze
+            if self.behaviour != FROZEN:
+                self._before_freeze = self.behaviour
         for followers in list(self._followers.values()):
             for follower in followers:
                 if selection.has(follower):

@@ -35,11 +35,13 @@ class Replica:
         "leader_epochs",
         "log",
         "log_end_offset",
+        "was_external",
     )
 
     def __init__(self, broker_id: int) -> None:
         self.broker_id = broker_id
         self.is_external = False  # played by somebody else, over the wire
+        self.was_external = False  # at any time
         self.log = Log()
         self.leader_epochs = LeaderEpochCache()
         self.log_end_offset = UNKNOWN_OFFSET
@@ -47,6 +49,11 @@ class Replica:
         self.last_fetch_leader_log_end_offset = 0
         self.last_fetch_time_ms = NEVER_MS
         self.broker_epoch: int | None = None  # of its last fetch; -1 does not tell
+
+    def set_external(self, is_external: bool) -> None:
+        """Say who plays this replica: somebody else, or an actor here."""
+        self.is_external = is_external
+        self.was_external |= is_external
 
     # In the eyes of the leader.
 

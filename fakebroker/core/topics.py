@@ -2,8 +2,9 @@
 
 Source   metadata/.../controller/ReplicationControlManager.java createTopics, createTopic, validateNewTopicNames,
          validateManualPartitionAssignment; core/.../server/ControllerApis.scala createTopics @ 4.0.
-Differs  Replicas are laid out by rule instead of at random, so that a test can say who leads: partition p has its
-         leader on broker p mod N, its followers on the next ones.
+         metadata/.../placement/StripedReplicaPlacer.java place.
+Differs  Replicas are laid out by rule instead of at random, so that a test can say who leads: of the N brokers that
+         run, number p mod N leads partition p and the next ones follow; stopped ones follow only when those run out.
 """
 
 from __future__ import annotations
@@ -40,17 +41,20 @@ class Topic:
         self.effective_configs = effective_configs
 
 
-def new_name_error(name: str, topics: Collection[str], by_unified_name: Mapping[str, str]) -> KafkaError | None:
-    """What is wrong with the name of a new topic. `by_unified_name` finds the topic whose name would collide."""
+def new_name_error(
+    name: str, topics: Collection[str], by_unified_name: Mapping[str, Collection[str]]
+) -> KafkaError | None:
+    """What is wrong with the name of a new topic. `by_unified_name` finds the topics whose names would collide."""
     if name == topic_name.CLUSTER_METADATA_TOPIC_NAME:
         return KafkaError(ErrorCode.invalid_request, f"Creation of internal topic {name} is prohibited.")
     if name in topics:
         return KafkaError(ErrorCode.topic_already_exists, f"Topic '{name}' already exists.")
     if topic_name.has_collision_chars(name):
         colliding = by_unified_name.get(topic_name.unify_collision_chars(name))
-        if colliding in topics:
+        if colliding:
             return KafkaError(
-                ErrorCode.invalid_topic_exception, f"Topic '{name}' collides with existing topic: {colliding}"
+                ErrorCode.invalid_topic_exception,
+                f"Topic '{name}' collides with existing topic: {next(iter(colliding))}",
             )
     try:
         topic_name.validate(name)
@@ -70,10 +74,13 @@ def validate_total_number_of_partitions(topics: Sequence[NewTopic], default: int
         raise KafkaError(ErrorCode.policy_violation, "Excessively large number of partitions per request.")
 
 
-def place_replicas(topic: NewTopic, broker_ids: Sequence[int], config: ClusterConfig) -> list[tuple[int, ...]]:
-    """The broker ids of each partition, the preferred leader first; raises KafkaError with CreateTopics' errors."""
+def place_replicas(
+    topic: NewTopic, broker_ids: Sequence[int], brokers: BrokerRegistry, config: ClusterConfig
+) -> list[tuple[int, ...]]:
+    """The broker ids of each partition, the preferred leader first; raises KafkaError with CreateTopics' errors. Each
+    partition has a replica that can lead it. Stopped brokers are registered and may get replicas, out of sync."""
     if topic.assignments:
-        return _checked_assignments(topic, broker_ids)
+        return _checked_assignments(topic, broker_ids, brokers)
     if topic.replication_factor < -1 or topic.replication_factor == 0:
         raise KafkaError(
             ErrorCode.invalid_replication_factor,
@@ -84,35 +91,31 @@ def place_replicas(topic: NewTopic, broker_ids: Sequence[int], config: ClusterCo
     partitions = config.num_partitions if topic.num_partitions == -1 else topic.num_partitions
     factor = topic.replication_factor
     factor = config.replication_factor(len(broker_ids)) if factor == -1 else factor
+    alive = brokers.alive(broker_ids)
+    if not alive:
+        raise _cannot_replicate(factor, "All brokers are currently fenced.")
     if factor > len(broker_ids):
-        raise KafkaError(
-            ErrorCode.invalid_replication_factor,
-            f"Unable to replicate the partition {factor} time(s): The target replication factor of {factor} cannot be "
-            f"reached because only {len(broker_ids)} broker(s) are registered.",
+        raise _cannot_replicate(
+            factor,
+            f"The target replication factor of {factor} cannot be reached because only {len(broker_ids)} broker(s) are "
+            "registered.",
         )
+    stopped = [broker_id for broker_id in broker_ids if broker_id not in alive]
+    return [(_rotated(alive, index) + _rotated(stopped, index))[:factor] for index in range(partitions)]
+
+
+def _rotated(broker_ids: Sequence[int], start: int) -> tuple[int, ...]:
     count = len(broker_ids)
-    return [tuple(broker_ids[(index + step) % count] for step in range(factor)) for index in range(partitions)]
+    return tuple(broker_ids[(start + step) % count] for step in range(count))
 
 
-def check_placement_is_alive(topic: NewTopic, placement: Sequence[Sequence[int]], brokers: BrokerRegistry) -> None:
-    """Raise CreateTopics' error unless each partition has a replica that can lead it: stopped brokers are registered,
-    so they get replicas, but they are in no ISR."""
-    for index, replicas in enumerate(placement):
-        if brokers.alive(replicas):
-            continue
-        if topic.assignments:
-            raise KafkaError(
-                ErrorCode.invalid_replica_assignment,
-                f"All brokers specified in the manual partition assignment for partition {index} are fenced or in "
-                "controlled shutdown.",
-            )
-        raise KafkaError(
-            ErrorCode.invalid_replication_factor,
-            f"Unable to replicate the partition {len(replicas)} time(s): All brokers are currently fenced.",
-        )
+def _cannot_replicate(factor: int, why: str) -> KafkaError:
+    return KafkaError(
+        ErrorCode.invalid_replication_factor, f"Unable to replicate the partition {factor} time(s): {why}"
+    )
 
 
-def _checked_assignments(topic: NewTopic, broker_ids: Sequence[int]) -> list[tuple[int, ...]]:
+def _checked_assignments(topic: NewTopic, broker_ids: Sequence[int], brokers: BrokerRegistry) -> list[tuple[int, ...]]:
     if topic.replication_factor != -1:
         raise KafkaError(
             ErrorCode.invalid_request,
@@ -130,6 +133,11 @@ def _checked_assignments(topic: NewTopic, broker_ids: Sequence[int]) -> list[tup
             raise _invalid_assignment(f"Found multiple manual partition assignments for partition {index}")
         _validate_manual_partition_assignment(replicas, broker_ids, factor)
         factor = len(replicas)
+        if not brokers.alive(replicas):
+            raise _invalid_assignment(
+                f"All brokers specified in the manual partition assignment for partition {index} are fenced or in "
+                "controlled shutdown."
+            )
         placed[index] = tuple(replicas)
     if sorted(placed) != list(range(len(placed))):
         raise _invalid_assignment("partitions should be a consecutive 0-based integer sequence")

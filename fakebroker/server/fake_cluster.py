@@ -124,7 +124,10 @@ class AsyncFakeCluster:
 
     def move_leader(self, topic: str, partition: int, broker: int) -> None:
         """Let an in-sync replica lead; nothing happens if it does. Who waits at the old leader is answered
-        NOT_LEADER_OR_FOLLOWER. Raises KafkaError for a broker that is stopped, not in sync, or has no replica."""
+        NOT_LEADER_OR_FOLLOWER. Raises KafkaError for a broker that is stopped, not in sync, or has no replica.
+
+        As in Kafka the first replica leads again 300 s later at most, unless `auto.leader.rebalance.enable` is false.
+        """
         server = self._running
         server.cluster.move_leader(topic, partition, broker, stamp())
         server.settle()

@@ -89,6 +89,17 @@ def test_names_of_one_request_do_not_collide() -> None:
     ]
 
 
+def test_a_name_collides_as_long_as_one_of_those_like_it_is_there() -> None:
+    simulation = Simulation()
+    create(simulation, new("a.b"), new("a_b"))
+    simulation.delete_topic("a_b")
+    assert errors(create(simulation, new("a_b"))) == [
+        ("a_b", INVALID_TOPIC, "Topic 'a_b' collides with existing topic: a.b")
+    ]
+    simulation.delete_topic("a.b")
+    assert errors(create(simulation, new("a_b"))) == [("a_b", 0, None)]
+
+
 def test_a_name_in_one_request_twice_is_answered_last_and_cluster_metadata_after_it() -> None:
     simulation = Simulation()
     answers = create(simulation, new("__cluster_metadata"), new("twice"), new("a"), new("twice"), new("b"))

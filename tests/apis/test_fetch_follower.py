@@ -284,6 +284,53 @@ def test_an_external_follower_that_is_taken_back_goes_on_from_what_it_has() -> N
     assert follower.fetch(4).error == NOT_LEADER
 
 
+@pytest.mark.parametrize("sizes", [(), (5, 5), (2, 5), (7,)])
+def test_an_external_follower_that_is_taken_back_after_an_election_drops_what_the_new_leader_lacks(
+    sizes: tuple[int, ...],
+) -> None:
+    simulation = external(3)
+    simulation.followers("frozen", "t", 0, 2)
+    simulation.connect().send(produce("t", acks=1, records=batch(*[b"lost with broker 1"] * 5)))
+    follower = ExternalFollower(simulation, 3)
+    follower.fetch(0)
+    follower.fetch(5)
+    simulation.stop(1)
+    client = simulation.connect(2)
+    for size in sizes:
+        client.send(produce("t", acks=1, records=batch(*[b"b"] * size)))
+    simulation.followers("instant", "t", 0, 3)
+    partition = simulation.partition()
+    assert (partition.isr, partition.high_watermark) == ({2, 3}, sum(sizes))
+    assert partition.replicas[3].log.batches == partition.replicas[2].log.batches
+    assert partition.replicas[3].leader_epochs.entries == partition.replicas[2].leader_epochs.entries[: len(sizes)]
+
+
+def test_an_external_follower_that_went_back_stays_in_the_isr_below_the_watermark_when_it_is_taken_back() -> None:
+    simulation = external()
+    follower = ExternalFollower(simulation, 2)
+    appended(simulation, b"a", b"b")
+    follower.fetch(2)
+    follower.fetch(0)
+    simulation.followers("frozen", "t", 0, 2)
+    partition = simulation.partition()
+    assert (partition.isr, partition.high_watermark, partition.replicas[2].log_end_offset) == ({1, 2}, 2, 0)
+    simulation.followers("instant", "t", 0, 2)
+    assert partition.replicas[2].log_end_offset == 2
+
+
+def test_an_external_follower_of_a_stopped_broker_may_be_taken_back_within_a_batch() -> None:
+    simulation = external()
+    follower = ExternalFollower(simulation, 2)
+    simulation.connect().send(produce("t", acks=1, records=batch(b"a", b"b", b"c")))
+    simulation.stop(2)
+    follower.fetch(2)
+    simulation.followers("instant", "t", 0, 2)
+    replica = simulation.partition().replicas[2]
+    assert (replica.log_end_offset, replica.log.log_end_offset) == (2, 0)
+    simulation.start(2)
+    assert (replica.log_end_offset, replica.log.log_end_offset) == (3, 3)
+
+
 def test_a_stopped_brokers_follower_over_the_wire_is_not_taken_into_the_isr() -> None:
     simulation = external()
     follower = ExternalFollower(simulation, 2)

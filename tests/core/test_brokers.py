@@ -7,6 +7,7 @@ from support.answers import NONE, NOT_ENOUGH, NOT_LEADER, TIMED_OUT, answers
 from support.requests import batch, metadata, produce
 from support.simulation import Simulation
 
+from fakebroker.apis.context import NewTopic
 from fakebroker.core.partition import NO_LEADER
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
@@ -307,7 +308,7 @@ def test_a_topic_made_while_a_broker_is_stopped_has_it_as_a_replica_out_of_sync(
         "error_code": 0,
         "leader_id": 2,
         "leader_epoch": 0,
-        "replica_nodes": (1, 2, 3),
+        "replica_nodes": (2, 3, 1),
         "isr_nodes": (2, 3),
         "offline_replicas": (1,),
     }
@@ -315,11 +316,39 @@ def test_a_topic_made_while_a_broker_is_stopped_has_it_as_a_replica_out_of_sync(
     assert simulation.partition().isr == {1, 2, 3}
 
 
+@pytest.mark.parametrize(
+    ("stopped", "replicas", "placed"),
+    [
+        ((), 2, [[1, 2], [2, 3], [3, 1], [1, 2]]),
+        ((2,), 1, [[1], [3], [1], [3]]),
+        ((2,), 2, [[1, 3], [3, 1], [1, 3], [3, 1]]),
+        ((2,), 3, [[1, 3, 2], [3, 1, 2], [1, 3, 2], [3, 1, 2]]),
+        ((1, 2), 2, [[3, 1], [3, 2], [3, 1], [3, 2]]),
+    ],
+)
+def test_stopped_brokers_are_given_replicas_only_when_the_others_run_out(
+    stopped: tuple[int, ...], replicas: int, placed: list[list[int]]
+) -> None:
+    simulation = Simulation()
+    for broker in stopped:
+        simulation.stop(broker)
+    simulation.topic("t", partitions=4, replicas=replicas)
+    partitions = [simulation.partition("t", index) for index in range(4)]
+    assert [partition.replica_ids for partition in partitions] == placed
+    assert [partition.isr_ids for partition in partitions] == [[b for b in ids if b not in stopped] for ids in placed]
+    assert [partition.leader_id for partition in partitions] == [ids[0] for ids in placed]
+
+
 def test_a_topic_whose_replicas_are_all_stopped_cannot_be_made() -> None:
     simulation = Simulation()
     simulation.stop(1)
+    with pytest.raises(KafkaError, match="assignment for partition 1 are fenced") as refused:
+        simulation.cluster.create_topic(NewTopic("t", -1, -1, [(0, [2]), (1, [1])]), simulation.now)
+    assert refused.value.code is ErrorCode.invalid_replica_assignment
+    simulation.stop(2)
+    simulation.stop(3)
     with pytest.raises(KafkaError, match="All brokers are currently fenced") as refused:
-        simulation.topic(replicas=1)
+        simulation.topic(replicas=4)
     assert refused.value.code is ErrorCode.invalid_replication_factor
 
 

@@ -8,6 +8,7 @@ from support.requests import batch, produce
 from support.simulation import Simulation
 
 from fakebroker.core.behaviour import MAX_BYTES_PER_S, MAX_LAG_MS, Behaviour
+from fakebroker.core.partition import Partition
 from fakebroker.protocol.errors import KafkaError
 
 
@@ -252,3 +253,38 @@ def test_a_follower_that_comes_from_afar_does_not_hold_the_watermark_back() -> N
     assert simulation.partition().replicas[3].log_end_offset == 5
     client.send(produce("t", timeout_ms=100))
     assert answers(client)[-1] == (5_500, NONE, 10)
+
+
+@pytest.mark.parametrize("behaviour", ["instant", "lagging:70", "throttled:900"])
+@pytest.mark.parametrize("freezes", [0, 1, 2])
+def test_topics_made_after_a_freeze_is_undone_have_the_followers_that_were_wanted_before(
+    behaviour: str, freezes: int
+) -> None:
+    simulation = Simulation()
+    simulation.followers(behaviour)
+    for _ in range(freezes):
+        simulation.followers("frozen")
+    simulation.followers(None)
+    assert str(simulation.cluster.followers.behaviour) == behaviour
+
+
+def test_a_cluster_that_began_frozen_is_instant_when_the_freeze_is_undone() -> None:
+    simulation = Simulation(followers="frozen")
+    simulation.followers(None)
+    assert str(simulation.cluster.followers.behaviour) == "instant"
+
+
+def test_a_look_at_the_isr_that_fails_is_not_the_last_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(self: Partition, now_ms: int) -> bool:
+        raise RuntimeError("on purpose")
+
+    simulation = Simulation(followers="frozen")
+    simulation.topic()
+    simulation.advance(1)
+    simulation.connect().send(produce("t", acks=1))
+    with monkeypatch.context() as patch:
+        patch.setattr(Partition, "maybe_shrink_isr", fails)
+        with pytest.raises(AssertionError, match="a timer's task failed"):
+            simulation.advance(15_000)
+    simulation.advance(45_000)
+    assert simulation.partition().isr == {1}

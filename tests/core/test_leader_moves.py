@@ -229,3 +229,59 @@ def test_a_parked_fetch_is_answered_as_well(what: str, error: int) -> None:
     _, response = decode_response(1, 10, frame)
     assert at_ms == 50
     assert int(response.responses[0].partitions[0].error_code) == error  # type: ignore[attr-defined]
+
+
+def test_a_preferred_replica_that_is_back_in_the_isr_leads_again_when_the_balance_is_looked_at() -> None:
+    simulation = Simulation()
+    simulation.topic("t", partitions=3)
+    simulation.stop(1)
+    simulation.advance(300_000)
+    assert [simulation.partition("t", index).leader_id for index in range(3)] == [2, 2, 3]
+    simulation.followers("frozen", broker=1)
+    simulation.connect(2).send(produce("t", acks=1))
+    simulation.start(1)
+    simulation.advance(300_000)
+    assert simulation.partition().leader_id == 2  # broker 1 is not in the ISR
+    simulation.followers("instant", broker=1)
+    client = simulation.connect(2)
+    simulation.followers("frozen", broker=3)
+    simulation.advance(290_000)
+    client.send(produce("t", timeout_ms=20_000))
+    simulation.advance(9_999)
+    assert (simulation.partition().leader_id, answers(client)) == (2, [])
+    simulation.advance(1)
+    assert [simulation.partition("t", index).leader_id for index in range(3)] == [1, 2, 3]
+    assert answers(client) == [(900_000, NOT_LEADER, 1)]
+    assert simulation.partition().isr == {1, 2, 3}
+
+
+def test_a_partition_that_nobody_leads_is_left_alone_by_the_balance() -> None:
+    simulation = Simulation(brokers=2)
+    simulation.topic(replicas=2)
+    simulation.stop(1)
+    simulation.stop(2)
+    simulation.start(1)
+    simulation.advance(600_000)
+    assert simulation.partition().leader_id == -1
+
+
+@pytest.mark.parametrize(
+    ("config", "at_ms"),
+    [
+        ({}, 300_000),
+        ({"leader.imbalance.check.interval.seconds": "7"}, 7_000),
+        ({"auto.leader.rebalance.enable": "false"}, None),
+    ],
+)
+def test_how_often_leaders_are_balanced_is_a_setting(config: dict[str, str], at_ms: int | None) -> None:
+    simulation = Simulation(config=config)
+    simulation.topic()
+    simulation.move_leader(2)
+    if at_ms is None:
+        simulation.advance(1_000_000)
+        assert simulation.partition().leader_id == 2
+        return
+    simulation.advance(at_ms - 1)
+    assert simulation.partition().leader_id == 2
+    simulation.advance(1)
+    assert simulation.partition().leader_id == 1

@@ -183,7 +183,7 @@ def test_the_throttle_time_is_kafkas_formula(
 
 def test_both_quotas_of_a_broker_are_recorded_and_the_longer_time_counts() -> None:
     brokers = QuotaManagers(ClusterConfig(fakebroker_request_handler_time_us=525_000))  # 52.5 % of a second
-    quotas = ClientQuotas([brokers])
+    quotas = ClientQuotas(lambda: [brokers])
     quotas.alter(QuotaEntity(None, "c"), {"request_percentage": 5.0})
     assert brokers.record_and_get_throttle_time_ms("c", 1_010, True, 0) == 500
     quotas.alter(QuotaEntity(None, "d"), {"request_percentage": 5.0, "producer_byte_rate": 100})
@@ -213,7 +213,7 @@ def test_what_kafkas_controller_refuses(
     entity: QuotaEntity, alterations: dict[str, float | None], message: str
 ) -> None:
     brokers = QuotaManagers(ClusterConfig())
-    quotas = ClientQuotas([brokers])
+    quotas = ClientQuotas(lambda: [brokers])
     with pytest.raises(KafkaError, match=message) as caught:
         quotas.alter(entity, alterations)
     assert caught.value.code is ErrorCode.invalid_request
@@ -223,7 +223,7 @@ def test_what_kafkas_controller_refuses(
 
 def test_removing_by_name_and_altogether() -> None:
     brokers = QuotaManagers(ClusterConfig())
-    quotas = ClientQuotas([brokers])
+    quotas = ClientQuotas(lambda: [brokers])
     quotas.alter(ALL, None)
     quotas.alter(ALL, {"producer_byte_rate": None})
     assert not brokers.enabled

@@ -347,3 +347,22 @@ def test_a_throttle_that_is_over_before_the_answer() -> None:
     simulation.cluster.client_quotas.alter(MINE, None)
     simulation.advance(300)
     assert [(at_ms, number) for at_ms, number, _ in answers(client)] == [(500, 1), (500, 2)]
+
+
+def test_a_broker_that_starts_again_has_counted_nothing_and_knows_the_quotas_that_hold() -> None:
+    simulation = throttled(request_percentage=50, producer_byte_rate=100)
+    quotas = simulation.cluster.client_quotas
+    simulation.connect().send(produce_1500(correlation_id=1))
+    quotas.alter(MINE, {"request_percentage": None})
+    simulation.stop(1)
+    quotas.alter(MINE, {"producer_byte_rate": 50})
+    simulation.start(1)
+    node = simulation.cluster.nodes[1].quotas
+    assert node.enabled
+    assert (node.produce.quotas_enabled, node.request.quotas_enabled) == (True, False)
+    assert node.produce.quota(ANONYMOUS, "test") == 50
+    simulation.move_leader(1)
+    client = simulation.connect()
+    client.send(produce_1500(correlation_id=3))
+    # 1500 bytes in one second, at 50 bytes per second: what was sent before the stop is forgotten.
+    assert answers(client) == [(0, 3, 20_000)]
