@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from fakebroker.core.behaviour import INSTANT, Behaviour
+from fakebroker.core.arguments import WHOLE_NUMBER, require
+from fakebroker.core.behaviour import INSTANT, MAX_LAG_MS, Behaviour
 from fakebroker.core.clock import Now
 from fakebroker.core.follower import Follower, LeaderDoor
 from fakebroker.core.partition import Partition
@@ -96,10 +97,14 @@ class FollowerSet:
         now: Now,
     ) -> None:
         """Do the same at each step's time, counted from now. A step that concerns nobody by then does nothing. Raises
-        ValueError for a time before now or out of order."""
+        TypeError or ValueError for a time that is no whole number, before now or out of order; nothing is done then."""
         times_ms = [at_ms for at_ms, _ in steps]
-        if not steps or times_ms[0] < 0 or times_ms != sorted(times_ms):
-            raise ValueError(f"the times of a script are milliseconds from now, rising, and not {times_ms}")
+        for at_ms in times_ms:
+            require(WHOLE_NUMBER, **{"a time of a script": at_ms})
+        if not times_ms or times_ms != sorted(times_ms) or not 0 <= times_ms[0] <= times_ms[-1] <= MAX_LAG_MS:
+            raise ValueError(
+                f"the times of a script are milliseconds from now, rising, from 0 to {MAX_LAG_MS}, and not {times_ms}"
+            )
         self._check(selection)
         for at_ms, behaviour in steps:
             if at_ms == 0:

@@ -7,6 +7,7 @@ also holds for topics made later.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from fakebroker.core.behaviour import EXTERNAL, FROZEN, INSTANT, Behaviour
 from fakebroker.core.follower_set import Selection
@@ -63,7 +64,14 @@ class Followers:
         """Change what they do over time: (milliseconds from now, behaviour) in rising order, as in
         `[(0, "instant"), (2_000, "frozen"), (5_000, "lagging:200"), (9_000, "resume")]`.
 
-        Raises ValueError for a behaviour that does not exist or a time out of order.
+        Raises ValueError or TypeError for a behaviour that does not exist, or a time that is no whole number or out of
+        order; then no step is done.
         """
-        parsed = [(at_ms, None if text == "resume" else Behaviour.parse(text)) for at_ms, text in steps]
+        parsed = [(at_ms, None if text == "resume" else Behaviour.parse(text)) for at_ms, text in map(_step, steps)]
         self._run(parsed, Selection(topic, partition, broker))
+
+
+def _step(step: object) -> tuple[Any, Any]:
+    if not isinstance(step, tuple | list) or len(step) != 2:
+        raise TypeError(f"a step of a script is (milliseconds, behaviour), as in (2_000, 'frozen'), and not {step!r}")
+    return step[0], step[1]

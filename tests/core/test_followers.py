@@ -140,12 +140,31 @@ def test_a_script_for_everybody_holds_for_topics_made_later() -> None:
     assert answers(client) == [(350, NONE, 0)]
 
 
-@pytest.mark.parametrize("times", [[], [-1], [5, 4]])
+@pytest.mark.parametrize("times", [[], [-1], [5, 4], [0, MAX_LAG_MS + 1], [0, 10**400]])
 def test_the_times_of_a_script_rise_from_now(times: list[int]) -> None:
     simulation = Simulation()
     simulation.topic()
     with pytest.raises(ValueError, match="rising"):
         simulation.script([(at_ms, "frozen") for at_ms in times])
+
+
+@pytest.mark.parametrize("wrong", [1.5, 1.0, "1", None, True])
+def test_a_script_with_a_time_that_is_no_whole_number_does_nothing_at_all(wrong: object) -> None:
+    simulation = Simulation()
+    simulation.topic()
+    with pytest.raises(TypeError, match=r"^a time of a script must be a whole number, not "):
+        simulation.script([(0, "frozen"), (wrong, "instant")])  # type: ignore[list-item]
+    client = simulation.connect()
+    client.send(produce("t"))
+    assert answers(client) == [(0, NONE, 0)]
+
+
+@pytest.mark.parametrize("wrong", [1.5, 2.0, "5", None, True])
+def test_a_lag_and_a_rate_are_whole_numbers(wrong: object) -> None:
+    with pytest.raises(TypeError, match=r"^lag_ms must be a whole number, not "):
+        Behaviour.lagging(wrong)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"^bytes_per_s must be a whole number, not "):
+        Behaviour.throttled(wrong)  # type: ignore[arg-type]
 
 
 def test_a_script_outlives_its_topic() -> None:

@@ -534,6 +534,18 @@ def test_a_lag_that_cannot_be_is_refused(kafka: FakeCluster, lag_ms: int) -> Non
         kafka.followers.lag(lag_ms)
 
 
+@pytest.mark.parametrize("step", [5, "ab", (0,), (0, "frozen", "t"), None], ids=str)
+def test_a_step_of_a_script_that_is_no_pair_is_refused(kafka: FakeCluster, step: Any) -> None:
+    with pytest.raises(TypeError, match=r"^a step of a script is \(milliseconds, behaviour\), as in .*, and not "):
+        kafka.followers.script([(0, "frozen"), step])
+
+
+@pytest.mark.parametrize("text", [5, None, ["frozen"]], ids=str)
+def test_a_step_that_names_no_behaviour_is_refused(kafka: FakeCluster, text: Any) -> None:
+    with pytest.raises(ValueError, match=r"^followers are 'instant', .*, not "):
+        kafka.followers.script([(0, "frozen"), (5, text)])
+
+
 # Back-pressure. A client sends much and reads nothing; what the broker holds for it stays small.
 
 SMALL_BYTES = 4 << 20
