@@ -55,9 +55,14 @@ class ClusterServer:
 
     async def _listen(self, broker_id: int, port: int) -> asyncio.Server:
         """Take the port; connections are accepted once the listener is told to serve."""
-        listener = await self._loop.create_server(
-            lambda: KafkaConnection(self, broker_id), self._host, port, backlog=_BACKLOG, start_serving=False
-        )
+        try:
+            listener = await self._loop.create_server(
+                lambda: KafkaConnection(self, broker_id), self._host, port, backlog=_BACKLOG, start_serving=False
+            )
+        except socket.gaierror as error:
+            raise socket.gaierror(error.errno, f"the host {self._host!r} is not known: {error.strerror}") from None
+        except ValueError as error:  # no resolver can be asked for it
+            raise socket.gaierror(socket.EAI_NONAME, f"the host {self._host!r} is no host name: {error}") from error
         self._listeners[broker_id] = listener
         return listener
 

@@ -10,13 +10,15 @@ from types import TracebackType
 from typing import Self, TypeVar
 
 from fakebroker.apis.context import NewTopic
+from fakebroker.core.arguments import MAPPING_OR_NONE, SETTING, STRING, STRING_OR_NONE, WHOLE_NUMBER, require
 from fakebroker.core.behaviour import Behaviour
 from fakebroker.core.cluster import Cluster
 from fakebroker.core.config import ClusterConfig
+from fakebroker.core.errors import ConfigError
 from fakebroker.core.follower_set import Selection
 from fakebroker.core.quota import QuotaEntity
 from fakebroker.protocol.produce_response import NodeEndpoint
-from fakebroker.server.brokers import AsyncBroker, Broker
+from fakebroker.server.brokers import AsyncBroker, Broker, Brokers
 from fakebroker.server.cluster_server import ClusterServer
 from fakebroker.server.followers import Followers, Step
 from fakebroker.server.loops import new_event_loop
@@ -38,7 +40,8 @@ class AsyncFakeCluster:
     config            broker settings by Kafka's names, e.g. {"min.insync.replicas": 2}
     seed              of topic ids and cluster id: the same seed gives the same ids
 
-    Raises KafkaError for a bad setting, ValueError for a bad argument, OSError if a port is taken.
+    Raises KafkaError for a bad setting, ValueError or TypeError for a bad argument. start() raises OSError if a port is
+    taken or the host is not known.
     """
 
     def __init__(
@@ -52,6 +55,9 @@ class AsyncFakeCluster:
         config: Mapping[str, str | int | bool] | None = None,
         seed: int = 0,
     ) -> None:
+        require(WHOLE_NUMBER, brokers=brokers, port=port, seed=seed)
+        require(STRING, host=host)
+        require(STRING_OR_NONE, advertised_host=advertised_host)
         if not 1 <= brokers <= 100:
             raise ValueError(f"a cluster has 1 to 100 brokers, not {brokers}")
         if not 0 <= port <= 65_536 - brokers:
@@ -61,12 +67,14 @@ class AsyncFakeCluster:
         self._port = port
         self._advertised_host = advertised_host or _WILDCARDS.get(host, host)
         self._behaviour = Behaviour.parse(followers)
-        self._config = ClusterConfig().with_text({name: _text(value) for name, value in (config or {}).items()})
+        self._config = ClusterConfig().with_text(_texts(config))
         self._seed = seed
         self._server: ClusterServer | None = None
         self.followers = Followers(self._run_followers)
         self.quotas = Quotas(self._alter_quotas)
-        self.brokers = {broker_id: AsyncBroker(broker_id, lambda: self._running) for broker_id in range(1, brokers + 1)}
+        self.brokers = Brokers(
+            {broker_id: AsyncBroker(broker_id, lambda: self._running) for broker_id in range(1, brokers + 1)}
+        )
 
     async def __aenter__(self) -> Self:
         await self.start()
@@ -112,12 +120,14 @@ class AsyncFakeCluster:
 
         Raises KafkaError with the code that CreateTopics would answer.
         """
-        texts = {name: _text(value) for name, value in (configs or {}).items()}
-        server = self._running
-        server.cluster.create_topic(NewTopic(name, partitions, replication_factor, {}, texts), stamp())
+        require(STRING, name=name)
+        require(WHOLE_NUMBER, partitions=partitions, replication_factor=replication_factor)
+        new = NewTopic(name, partitions, replication_factor, {}, _texts(configs))
+        self._running.cluster.create_topic(new, stamp())
 
     def delete_topic(self, name: str) -> None:
         """Delete a topic; who waits for it is answered UNKNOWN_TOPIC_OR_PARTITION. Raises KafkaError for no topic."""
+        require(STRING, name=name)
         server = self._running
         server.cluster.delete_topic(name, stamp())
         server.settle()
@@ -125,6 +135,8 @@ class AsyncFakeCluster:
     def move_leader(self, topic: str, partition: int, broker: int) -> None:
         """Let an in-sync replica lead; nothing happens if it does. Who waits at the old leader is answered
         NOT_LEADER_OR_FOLLOWER. Raises KafkaError for a broker that is stopped, not in sync, or has no replica."""
+        require(STRING, topic=topic)
+        require(WHOLE_NUMBER, partition=partition, broker=broker)
         server = self._running
         server.cluster.move_leader(topic, partition, broker, stamp())
         server.settle()
@@ -171,9 +183,9 @@ class FakeCluster:
         self._thread: threading.Thread | None = None
         self.followers = Followers(self._run_followers)
         self.quotas = Quotas(self._alter_quotas)
-        self.brokers = {
-            broker_id: Broker(broker, self._call, self._await) for broker_id, broker in self._cluster.brokers.items()
-        }
+        self.brokers = Brokers(
+            {broker_id: Broker(broker, self._call, self._await) for broker_id, broker in self._cluster.brokers.items()}
+        )
 
     def __enter__(self) -> Self:
         self.start()
@@ -284,7 +296,24 @@ class FakeCluster:
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
 
 
-def _text(value: str | int | bool) -> str:
+def _texts(settings: Mapping[str, str | int | bool] | None) -> dict[str, str | None]:
+    """Settings as Kafka reads them. None stays, so that Kafka's error tells it."""
+    require(MAPPING_OR_NONE, settings=settings)
+    texts: dict[str, str | None] = {}
+    for name, value in (settings or {}).items():
+        require(STRING, **{"the name of a setting": name})
+        require(SETTING, **{f"the setting {name}": value})
+        if "_" in name:
+            raise ConfigError(
+                f"Unknown configuration {name!r}: Kafka's names have dots, as in {name.replace('_', '.')!r}."
+            )
+        texts[name] = _text(value)
+    return texts
+
+
+def _text(value: object) -> str | None:
+    if value is None:
+        return None
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 

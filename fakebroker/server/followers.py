@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from fakebroker.core.arguments import STRING_OR_NONE, WHOLE_NUMBER_OR_NONE, require
 from fakebroker.core.behaviour import EXTERNAL, FROZEN, INSTANT, Behaviour
 from fakebroker.core.follower_set import Selection
 
@@ -23,7 +24,7 @@ class Followers:
         self._run = run
 
     def _apply(self, behaviour: Behaviour | None, topic: str | None, partition: int | None, broker: int | None) -> None:
-        self._run([(0, behaviour)], Selection(topic, partition, broker))
+        self._run([(0, behaviour)], _selection(topic, partition, broker))
 
     def freeze(self, topic: str | None = None, partition: int | None = None, broker: int | None = None) -> None:
         """Stop copying: acks=all on these partitions times out, until the ISR shrinks (replica.lag.time.max.ms)."""
@@ -68,7 +69,13 @@ class Followers:
         order; then no step is done.
         """
         parsed = [(at_ms, None if text == "resume" else Behaviour.parse(text)) for at_ms, text in map(_step, steps)]
-        self._run(parsed, Selection(topic, partition, broker))
+        self._run(parsed, _selection(topic, partition, broker))
+
+
+def _selection(topic: str | None, partition: int | None, broker: int | None) -> Selection:
+    require(STRING_OR_NONE, topic=topic)
+    require(WHOLE_NUMBER_OR_NONE, partition=partition, broker=broker)
+    return Selection(topic, partition, broker)
 
 
 def _step(step: object) -> tuple[Any, Any]:
