@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Coroutine, Mapping, Sequence
-from concurrent.futures import Future
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from concurrent.futures import CancelledError, Future
 from types import TracebackType
-from typing import Self, TypeVar
+from typing import Any, Self, TypeVar
 
 from fakebroker.apis.context import NewTopic
 from fakebroker.core.arguments import MAPPING_OR_NONE, SETTING, STRING, STRING_OR_NONE, WHOLE_NUMBER, require
@@ -27,6 +27,7 @@ from fakebroker.server.system_clock import stamp
 
 T = TypeVar("T")
 
+NOT_RUNNING = "the cluster is not running: use it in a `with` block, or call start()"
 _WILDCARDS = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}
 
 
@@ -152,7 +153,7 @@ class AsyncFakeCluster:
     @property
     def _running(self) -> ClusterServer:
         if self._server is None:
-            raise RuntimeError("the cluster is not running: use it in a `with` block, or call start()")
+            raise RuntimeError(NOT_RUNNING)
         return self._server
 
 
@@ -179,8 +180,10 @@ class FakeCluster:
             config=config,
             seed=seed,
         )
-        self._loop: asyncio.AbstractEventLoop | None = None
+        self._starting_or_stopping = threading.Lock()
         self._thread: threading.Thread | None = None
+        self._calling = threading.Lock()  # what is handed to the loop comes before its end, or is refused
+        self._loop: asyncio.AbstractEventLoop | None = None  # None: takes no calls
         self.followers = Followers(self._run_followers)
         self.quotas = Quotas(self._alter_quotas)
         self.brokers = Brokers(
@@ -198,32 +201,35 @@ class FakeCluster:
 
     def start(self) -> None:
         """Start the thread and listen on all brokers."""
-        if self._thread is not None:
-            raise RuntimeError("the cluster is running already")
-        started: Future[None] = Future()
-        self._thread = threading.Thread(target=self._run, args=(started,), name="fakebroker", daemon=True)
-        self._thread.start()
-        try:
-            started.result()
-        except BaseException:
-            self._join()
-            raise
+        with self._starting_or_stopping:
+            if self._thread is not None:
+                raise RuntimeError("the cluster is running already")
+            started: Future[asyncio.AbstractEventLoop] = Future()
+            self._thread = threading.Thread(target=self._run, args=(started,), name="fakebroker", daemon=True)
+            self._thread.start()
+            try:
+                self._loop = started.result()
+            except BaseException:
+                self._join()
+                raise
 
     def stop(self) -> None:
         """Close everything and end the thread."""
-        if self._thread is not None:
-            assert self._loop is not None
-            self._loop.call_soon_threadsafe(self._loop.stop)
-            self._join()
+        with self._starting_or_stopping:
+            with self._calling:
+                loop, self._loop = self._loop, None
+            if loop is not None:
+                loop.call_soon_threadsafe(loop.stop)
+                self._join()
 
     def _join(self) -> None:
         assert self._thread is not None
         self._thread.join()
-        self._thread = self._loop = None
+        self._thread = None
 
-    def _run(self, started: Future[None]) -> None:
+    def _run(self, started: Future[asyncio.AbstractEventLoop]) -> None:
         try:
-            self._loop = loop = new_event_loop()
+            loop = new_event_loop()
         except BaseException as error:
             started.set_exception(error)
             return
@@ -233,9 +239,10 @@ class FakeCluster:
             except BaseException as error:
                 started.set_exception(error)
                 return
-            started.set_result(None)
+            started.set_result(loop)
             loop.run_forever()
             loop.run_until_complete(self._cluster.stop())
+            loop.run_until_complete(_cancel(asyncio.all_tasks(loop)))
         finally:
             loop.close()
 
@@ -275,8 +282,6 @@ class FakeCluster:
 
     def _call(self, function: Callable[[], T]) -> T:
         """Run the function in the cluster's thread and wait for its result."""
-        if self._loop is None:
-            raise RuntimeError("the cluster is not running: use it in a `with` block, or call start()")
         result: Future[T] = Future()
 
         def run() -> None:
@@ -285,15 +290,30 @@ class FakeCluster:
             except BaseException as error:
                 result.set_exception(error)
 
-        self._loop.call_soon_threadsafe(run)
+        with self._calling:
+            if self._loop is None:
+                raise RuntimeError(NOT_RUNNING)
+            self._loop.call_soon_threadsafe(run)
         return result.result()
 
     def _await(self, coroutine: Coroutine[None, None, T]) -> T:
         """Run the coroutine in the cluster's thread and wait for its result."""
-        if self._loop is None:
-            coroutine.close()
-            raise RuntimeError("the cluster is not running: use it in a `with` block, or call start()")
-        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
+        with self._calling:
+            if self._loop is None:
+                coroutine.close()
+                raise RuntimeError(NOT_RUNNING)
+            result = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
+        try:
+            return result.result()
+        except CancelledError:  # the cluster stops
+            raise RuntimeError(NOT_RUNNING) from None
+
+
+async def _cancel(tasks: Iterable[asyncio.Task[Any]]) -> None:
+    """End what is left of coroutines, so that nobody waits for them."""
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
 
 
 def _texts(settings: Mapping[str, str | int | bool] | None) -> dict[str, str | None]:

@@ -228,3 +228,25 @@ def test_threads_stop_and_start_the_same_broker(kafka: FakeCluster) -> None:
     assert in_threads(4, stop_and_start) == []
     assert kafka.brokers[2].is_running
     assert leader(kafka, 2) == (1, [1, 2, 3])
+
+
+def test_a_cluster_stops_while_threads_stop_and_start_a_broker(kafka: FakeCluster) -> None:
+    begun = threading.Barrier(4)
+
+    def stop_and_start() -> None:
+        begun.wait(LIMIT_S)
+        while True:
+            kafka.brokers[2].stop()
+            kafka.brokers[2].start()
+
+    def stop() -> None:
+        begun.wait(LIMIT_S)
+        kafka.stop()
+
+    works = iter([stop_and_start, stop_and_start, stop_and_start, stop])
+
+    def work() -> None:
+        next(works)()
+
+    raised = in_threads(4, work)
+    assert [(type(error), str(error)[:26]) for error in raised] == [(RuntimeError, "the cluster is not running")] * 3
