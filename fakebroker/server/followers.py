@@ -65,6 +65,8 @@ class Followers:
         """Change what they do over time: (milliseconds from now, behaviour) in rising order, as in
         `[(0, "instant"), (2_000, "frozen"), (5_000, "lagging:200"), (9_000, "resume")]`.
 
+        A newer command or script for a follower ends what is left of this one for it; so does the end of its topic.
+
         Raises ValueError or TypeError for a behaviour that does not exist, or a time that is no whole number or out of
         order; then no step is done.
         """
