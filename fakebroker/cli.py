@@ -182,7 +182,7 @@ async def _serve(cluster: AsyncFakeCluster, specs: list[TopicSpec], ready_file: 
         loop.add_signal_handler(number, stopped.set)
     try:
         await cluster.start()
-    except (OSError, UnicodeError) as error:  # UnicodeError: a host that no resolver can be asked for
+    except OSError as error:
         return _why_not_listening(error)
     try:
         for spec in specs:
@@ -203,9 +203,7 @@ async def _serve(cluster: AsyncFakeCluster, specs: list[TopicSpec], ready_file: 
         await cluster.stop()
 
 
-def _why_not_listening(error: OSError | UnicodeError) -> str:
-    if isinstance(error, UnicodeError):
-        return f"cannot listen: the --host is not a host name ({error})"
+def _why_not_listening(error: OSError) -> str:
     advice = "; take another --port, or --port 0 for free ones" if error.errno in _OTHER_PORT_HELPS else ""
     return f"cannot listen: {error.strerror or error}{advice}"
 

@@ -126,8 +126,14 @@ MISTAKES: dict[str, tuple[list[str], str]] = {
     "followers that lag too long": (["--followers", "lagging:9999999999"], "a lag is 0 to 2147483647 ms"),
     "no room for the ports": (["--port", "65535"], "port 65535 leaves no room for 3 brokers"),
     "a ready file nowhere": (["--ready-file", "/no/such/folder/f"], "the folder /no/such/folder does not exist"),
-    "a host that cannot be": (["--host", "no such host"], "cannot listen"),
-    "a host with an empty label": (["--host", "a..b"], "cannot listen"),
+    "a host that cannot be": (["--host", "no such host"], "cannot listen: the host 'no such host' is not known: "),
+    "a host that nobody has": (["--host", "no.such.invalid"], "cannot listen: the host 'no.such.invalid' is not"),
+    "a host with an empty label": (["--host", "a..b"], "cannot listen: the host 'a..b' is no"),
+    "a setting with underscores": (
+        ["--config", "num_partitions=2"],
+        "Unknown configuration 'num_partitions': Kafka's names have dots, as in 'num.partitions'.",
+    ),
+    "a topic setting with underscores": (["--topic", "t,retention_ms=2"], "as in 'retention.ms'."),
     "a host of somebody else": (["--host", "192.0.2.1"], "cannot listen"),
 }  # fmt: skip
 

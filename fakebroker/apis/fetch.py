@@ -15,9 +15,10 @@ Source         core/.../server/KafkaApis.scala handleFetchRequest, FetchSession.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import Any
+from uuid import UUID
 
 from fakebroker.apis import registry
 from fakebroker.apis.context import FetchParams, FetchPartition, FetchResult, Message, RequestContext
@@ -70,11 +71,14 @@ def handle(ctx: RequestContext, request: Message) -> None:
         return
     wanted: list[FetchPartition] = []
     unknown: list[dict[str, Any]] = []
+    ids: dict[str, UUID] = {}  # by which the request named them: a topic may be deleted while the request waits
     for topic in request.topics:
         name = topic.topic if ctx.api_version < 13 else _name_of(ctx, topic)
         if name is None:
             unknown.append(_topic_failed(topic, ErrorCode.unknown_topic_id))
             continue
+        if ctx.api_version >= 13:
+            ids[name] = topic.topic_id
         known = ctx.cluster.topic(name)
         count = 0 if known is None else len(known.partitions)
         missing = [p for p in topic.partitions if not 0 <= p.partition < count]
@@ -95,7 +99,7 @@ def handle(ctx: RequestContext, request: Message) -> None:
     params = _params(ctx, request)
 
     def complete(results: Sequence[FetchResult]) -> None:
-        _respond(ctx, _by_topic(ctx, results) + unknown, from_follower=params.is_from_follower)
+        _respond(ctx, _by_topic(ctx, results, ids) + unknown, from_follower=params.is_from_follower)
 
     ctx.fetch_messages(params, wanted, complete)
 
@@ -118,15 +122,11 @@ def _name_of(ctx: RequestContext, topic: Message) -> str | None:
     return known.name if known else None
 
 
-def _by_topic(ctx: RequestContext, results: Sequence[FetchResult]) -> list[dict[str, Any]]:
+def _by_topic(ctx: RequestContext, results: Sequence[FetchResult], ids: Mapping[str, UUID]) -> list[dict[str, Any]]:
     topics: dict[str, list[dict[str, Any]]] = {}
     for result in results:
         topics.setdefault(result.topic_partition.topic, []).append(_partition(ctx, result))
-    answers = []
-    for name, partitions in topics.items():
-        topic = ctx.cluster.topic(name)
-        answers.append({"topic": name, "topic_id": topic.topic_id if topic else None, "partitions": partitions})
-    return answers
+    return [{"topic": name, "topic_id": ids.get(name), "partitions": partitions} for name, partitions in topics.items()]
 
 
 def _topic_failed(topic: Message, code: ErrorCode, partitions: Sequence[Message] | None = None) -> dict[str, Any]:

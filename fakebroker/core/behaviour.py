@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from fakebroker.core.arguments import WHOLE_NUMBER, require
+
 MAX_LAG_MS = 2**31 - 1
 MAX_BYTES_PER_S = 2**63 - 1
 
@@ -19,6 +21,7 @@ class Behaviour(NamedTuple):
     @classmethod
     def lagging(cls, lag_ms: int) -> Behaviour:
         """Has each record `lag_ms` after the leader."""
+        require(WHOLE_NUMBER, lag_ms=lag_ms)
         if not 0 <= lag_ms <= MAX_LAG_MS:
             raise ValueError(f"a lag is 0 to {MAX_LAG_MS} ms, not {lag_ms}")
         return cls("lagging", lag_ms=lag_ms)
@@ -26,6 +29,7 @@ class Behaviour(NamedTuple):
     @classmethod
     def throttled(cls, bytes_per_s: int) -> Behaviour:
         """Copies at most so many bytes of record batches a second, one batch after the other."""
+        require(WHOLE_NUMBER, bytes_per_s=bytes_per_s)
         if not 1 <= bytes_per_s <= MAX_BYTES_PER_S:
             raise ValueError(f"a throttled follower takes 1 to {MAX_BYTES_PER_S} bytes a second, not {bytes_per_s}")
         return cls("throttled", bytes_per_s=bytes_per_s)
@@ -35,7 +39,7 @@ class Behaviour(NamedTuple):
         """`instant`, `frozen`, `external`, `lagging:MS` or `throttled:BYTES_PER_S`."""
         if text in ("instant", "frozen", "external"):
             return cls(text)
-        match = re.fullmatch(r"(lagging|throttled):(\d{1,19})", text, re.ASCII)
+        match = re.fullmatch(r"(lagging|throttled):(\d{1,19})", str(text), re.ASCII)
         if match is None:
             raise ValueError(
                 "followers are 'instant', 'lagging:MS' (milliseconds), 'throttled:BYTES_PER_S', 'frozen' or "

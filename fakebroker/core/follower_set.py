@@ -3,6 +3,7 @@
 Theory   Every replica has an actor (follower.py), the leader's too: it rests while its replica leads. A user names whom
          he means by topic, partition and broker; what is left out means all. Without any of the three a behaviour also
          holds for topics made later. A script is a list of (milliseconds from now, behaviour) for one such selection.
+         A follower obeys the newest command that concerned it, and the steps to come of older ones pass it by.
 Units    monotonic milliseconds.
 """
 
@@ -11,7 +12,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from fakebroker.core.behaviour import FROZEN, INSTANT, Behaviour
+from fakebroker.core.arguments import WHOLE_NUMBER, require
+from fakebroker.core.behaviour import FROZEN, INSTANT, MAX_LAG_MS, Behaviour
 from fakebroker.core.clock import Now
 from fakebroker.core.follower import Follower, LeaderDoor
 from fakebroker.core.partition import Partition
@@ -40,6 +42,13 @@ class Selection(NamedTuple):
 EVERYBODY = Selection()
 
 
+class _Command:
+    """What the user said once, with all its steps. Known by its identity: the same may be said again."""
+
+    def __init__(self, selection: Selection) -> None:
+        self.selection = selection
+
+
 class FollowerSet:
     """The followers of all partitions."""
 
@@ -56,6 +65,8 @@ class FollowerSet:
         self._leader = leader
         self._now = now
         self._followers: dict[TopicPartition, list[Follower]] = {}
+        self._newest_for_all = _Command(EVERYBODY)
+        self._obeyed: dict[Follower, _Command] = {}
 
     def of_broker(self, partition: Partition, broker_id: int) -> Follower:
         """What the replica on that broker does."""
@@ -69,10 +80,13 @@ class FollowerSet:
             Follower(partition, broker_id, self.behaviour, self._timer, self._leader, self._now)
             for broker_id in partition.replicas
         ]
+        for follower in self._followers[partition.topic_partition]:
+            self._obeyed[follower] = self._newest_for_all
 
     def remove(self, partition: Partition) -> None:
         for follower in self._followers.pop(partition.topic_partition):
             follower.stop()
+            del self._obeyed[follower]
 
     def on_leader_append(self, partition: Partition, now: Now) -> None:
         for follower in self._followers.get(partition.topic_partition, ()):
@@ -87,8 +101,7 @@ class FollowerSet:
     def set_behaviour(self, behaviour: Behaviour | None, selection: Selection, now: Now) -> None:
         """Change what the selected followers do. None undoes a freeze. Raises KafkaError if it concerns nobody, because
         a change that changes nothing is a slip."""
-        self._check(selection)
-        self._apply(behaviour, selection, now)
+        self.script([(0, behaviour)], selection, now)
 
     def script(
         self,
@@ -96,17 +109,33 @@ class FollowerSet:
         selection: Selection,
         now: Now,
     ) -> None:
-        """Do the same at each step's time, counted from now. A step that concerns nobody by then does nothing. Raises
-        ValueError for a time before now or out of order."""
+        """Do the same at each step's time, counted from now. A step does nothing to a follower that was commanded
+        anew meanwhile, or whose topic was made later (unless everybody is meant). Raises TypeError or ValueError for a
+        time that is no whole number, before now or out of order; nothing is done then."""
         times_ms = [at_ms for at_ms, _ in steps]
-        if not steps or times_ms[0] < 0 or times_ms != sorted(times_ms):
-            raise ValueError(f"the times of a script are milliseconds from now, rising, and not {times_ms}")
+        for at_ms in times_ms:
+            require(WHOLE_NUMBER, **{"a time of a script": at_ms})
+        if not times_ms or times_ms != sorted(times_ms) or not 0 <= times_ms[0] <= times_ms[-1] <= MAX_LAG_MS:
+            raise ValueError(
+                f"the times of a script are milliseconds from now, rising, from 0 to {MAX_LAG_MS}, and not {times_ms}"
+            )
         self._check(selection)
+        command = self._begin(selection)
         for at_ms, behaviour in steps:
             if at_ms == 0:
-                self._apply(behaviour, selection, now)
+                self._run_step(behaviour, command, now)
             else:
-                self._timer.add(_ScriptStep(at_ms, self, behaviour, selection), now.mono_ms)
+                self._timer.add(_ScriptStep(at_ms, self, behaviour, command), now.mono_ms)
+
+    def _begin(self, selection: Selection) -> _Command:
+        """A command that those whom it concerns obey from now on."""
+        command = _Command(selection)
+        if selection == EVERYBODY:
+            self._newest_for_all = command
+        for follower in self._obeyed:
+            if selection.has(follower):
+                self._obeyed[follower] = command
+        return command
 
     def _check(self, selection: Selection) -> None:
         if selection != EVERYBODY and not any(
@@ -121,27 +150,29 @@ class FollowerSet:
                 "there is no such partition, or it has one replica, or that broker leads it.",
             )
 
-    def _apply(self, behaviour: Behaviour | None, selection: Selection, now: Now) -> None:
+    def _run_step(self, behaviour: Behaviour | None, command: _Command, now: Now) -> None:
+        if command.selection != EVERYBODY or command is self._newest_for_all:
+            self._apply(behaviour, command.selection, command, now)
+
+    def _apply(self, behaviour: Behaviour | None, selection: Selection, command: _Command, now: Now) -> None:
         if selection == EVERYBODY:
             self.behaviour = behaviour or self._before_freeze
             if self.behaviour != FROZEN:
                 self._before_freeze = self.behaviour
         for followers in list(self._followers.values()):
             for follower in followers:
-                if selection.has(follower):
+                if self._obeyed[follower] is command:
                     follower.set_behaviour(behaviour or follower.before_freeze, now)
 
 
 class _ScriptStep(TimerTask):
-    __slots__ = ("_behaviour", "_followers", "_selection")
+    __slots__ = ("_behaviour", "_command", "_followers")
 
-    def __init__(
-        self, delay_ms: int, followers: FollowerSet, behaviour: Behaviour | None, selection: Selection
-    ) -> None:
+    def __init__(self, delay_ms: int, followers: FollowerSet, behaviour: Behaviour | None, command: _Command) -> None:
         super().__init__(delay_ms)
         self._followers = followers
         self._behaviour = behaviour
-        self._selection = selection
+        self._command = command
 
     def run(self) -> None:
-        self._followers._apply(self._behaviour, self._selection, self._followers._now())
+        self._followers._run_step(self._behaviour, self._command, self._followers._now())

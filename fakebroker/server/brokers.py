@@ -9,6 +9,14 @@ from fakebroker.protocol.produce_response import NodeEndpoint
 from fakebroker.server.cluster_server import ClusterServer
 
 T = TypeVar("T")
+B = TypeVar("B")
+
+
+class Brokers(dict[int, B]):
+    """Brokers by id; an id that no broker has is a KeyError that says which there are."""
+
+    def __missing__(self, broker_id: int) -> B:
+        raise KeyError(f"there is no broker {broker_id!r}: the ids are 1 to {len(self)}")
 
 
 class AsyncBroker:

@@ -10,6 +10,8 @@ import asyncio
 import logging
 import socket
 from collections import defaultdict
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 from fakebroker.core.cluster import Cluster
 from fakebroker.core.connection import Connection
@@ -35,6 +37,7 @@ class ClusterServer:
         self._host = ""
         self._reserved: dict[int, socket.socket] = {}  # ports of stopped brokers
         self._protocols: dict[Connection, KafkaConnection] = {}
+        self._turns = {broker_id: asyncio.Lock() for broker_id in cluster.nodes}  # to stop or start it
         self._stopped = False
 
     async def start(self, host: str, port: int, advertised_host: str) -> None:
@@ -55,15 +58,23 @@ class ClusterServer:
 
     async def _listen(self, broker_id: int, port: int) -> asyncio.Server:
         """Take the port; connections are accepted once the listener is told to serve."""
-        listener = await self._loop.create_server(
-            lambda: KafkaConnection(self, broker_id), self._host, port, backlog=_BACKLOG, start_serving=False
-        )
+        try:
+            listener = await self._loop.create_server(
+                lambda: KafkaConnection(self, broker_id), self._host, port, backlog=_BACKLOG, start_serving=False
+            )
+        except socket.gaierror as error:
+            raise socket.gaierror(error.errno, f"the host {self._host!r} is not known: {error.strerror}") from None
+        except ValueError as error:  # no resolver can be asked for it
+            raise socket.gaierror(socket.EAI_NONAME, f"the host {self._host!r} is no host name: {error}") from error
         self._listeners[broker_id] = listener
         return listener
 
     async def stop(self) -> None:
         """Close the listeners and every connection. What was parked is not answered, as when a broker stops."""
         self._stopped = True
+        for turn in self._turns.values():  # who comes later finds that all is stopped
+            async with turn:
+                pass
         self._timer.stop()
         for listener in self._listeners.values():
             listener.close()
@@ -83,6 +94,10 @@ class ClusterServer:
 
     async def stop_broker(self, broker_id: int) -> None:
         """Close the broker's listener and connections. Its port is kept, so that nobody takes it meanwhile."""
+        async with self._turn(broker_id):
+            await self._stop_broker(broker_id)
+
+    async def _stop_broker(self, broker_id: int) -> None:
         self.cluster.stop_broker(broker_id, stamp())
         self.settle()
         listener = self._listeners.pop(broker_id, None)
@@ -104,6 +119,18 @@ class ClusterServer:
 
     async def start_broker(self, broker_id: int) -> None:
         """Listen again, on the same port. Raises OSError if somebody has taken it; the broker stays stopped then."""
+        async with self._turn(broker_id):
+            await self._start_broker(broker_id)
+
+    @asynccontextmanager
+    async def _turn(self, broker_id: int) -> AsyncIterator[None]:
+        """One after the other: both wait for the sockets half way."""
+        async with self._turns[broker_id]:
+            if self._stopped:
+                raise RuntimeError("the cluster is not running: it has been stopped meanwhile")
+            yield
+
+    async def _start_broker(self, broker_id: int) -> None:
         if broker_id in self._listeners:
             return
         reserved = self._reserved.pop(broker_id, None)

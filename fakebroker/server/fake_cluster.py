@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Coroutine, Mapping, Sequence
-from concurrent.futures import Future
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from concurrent.futures import CancelledError, Future
 from types import TracebackType
-from typing import Self, TypeVar
+from typing import Any, Self, TypeVar
 
 from fakebroker.apis.context import NewTopic
+from fakebroker.core.arguments import MAPPING_OR_NONE, SETTING, STRING, STRING_OR_NONE, WHOLE_NUMBER, require
 from fakebroker.core.behaviour import Behaviour
 from fakebroker.core.cluster import Cluster
 from fakebroker.core.config import ClusterConfig
+from fakebroker.core.errors import ConfigError
 from fakebroker.core.follower_set import Selection
 from fakebroker.core.quota import QuotaEntity
 from fakebroker.protocol.produce_response import NodeEndpoint
-from fakebroker.server.brokers import AsyncBroker, Broker
+from fakebroker.server.brokers import AsyncBroker, Broker, Brokers
 from fakebroker.server.cluster_server import ClusterServer
 from fakebroker.server.followers import Followers, Step
 from fakebroker.server.loops import new_event_loop
@@ -25,6 +27,7 @@ from fakebroker.server.system_clock import stamp
 
 T = TypeVar("T")
 
+NOT_RUNNING = "the cluster is not running: use it in a `with` block, or call start()"
 _WILDCARDS = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}
 
 
@@ -38,7 +41,8 @@ class AsyncFakeCluster:
     config            broker settings by Kafka's names, e.g. {"min.insync.replicas": 2}
     seed              of topic ids and cluster id: the same seed gives the same ids
 
-    Raises KafkaError for a bad setting, ValueError for a bad argument, OSError if a port is taken.
+    Raises KafkaError for a bad setting, ValueError or TypeError for a bad argument. start() raises OSError if a port is
+    taken or the host is not known.
     """
 
     def __init__(
@@ -52,6 +56,9 @@ class AsyncFakeCluster:
         config: Mapping[str, str | int | bool] | None = None,
         seed: int = 0,
     ) -> None:
+        require(WHOLE_NUMBER, brokers=brokers, port=port, seed=seed)
+        require(STRING, host=host)
+        require(STRING_OR_NONE, advertised_host=advertised_host)
         if not 1 <= brokers <= 100:
             raise ValueError(f"a cluster has 1 to 100 brokers, not {brokers}")
         if not 0 <= port <= 65_536 - brokers:
@@ -61,12 +68,14 @@ class AsyncFakeCluster:
         self._port = port
         self._advertised_host = advertised_host or _WILDCARDS.get(host, host)
         self._behaviour = Behaviour.parse(followers)
-        self._config = ClusterConfig().with_text({name: _text(value) for name, value in (config or {}).items()})
+        self._config = ClusterConfig().with_text(_texts(config))
         self._seed = seed
         self._server: ClusterServer | None = None
         self.followers = Followers(self._run_followers)
         self.quotas = Quotas(self._alter_quotas)
-        self.brokers = {broker_id: AsyncBroker(broker_id, lambda: self._running) for broker_id in range(1, brokers + 1)}
+        self.brokers = Brokers(
+            {broker_id: AsyncBroker(broker_id, lambda: self._running) for broker_id in range(1, brokers + 1)}
+        )
 
     async def __aenter__(self) -> Self:
         await self.start()
@@ -112,12 +121,14 @@ class AsyncFakeCluster:
 
         Raises KafkaError with the code that CreateTopics would answer.
         """
-        texts = {name: _text(value) for name, value in (configs or {}).items()}
-        server = self._running
-        server.cluster.create_topic(NewTopic(name, partitions, replication_factor, {}, texts), stamp())
+        require(STRING, name=name)
+        require(WHOLE_NUMBER, partitions=partitions, replication_factor=replication_factor)
+        new = NewTopic(name, partitions, replication_factor, {}, _texts(configs))
+        self._running.cluster.create_topic(new, stamp())
 
     def delete_topic(self, name: str) -> None:
         """Delete a topic; who waits for it is answered UNKNOWN_TOPIC_OR_PARTITION. Raises KafkaError for no topic."""
+        require(STRING, name=name)
         server = self._running
         server.cluster.delete_topic(name, stamp())
         server.settle()
@@ -128,6 +139,8 @@ class AsyncFakeCluster:
 
         As in Kafka the first replica leads again 300 s later at most, unless `auto.leader.rebalance.enable` is false.
         """
+        require(STRING, topic=topic)
+        require(WHOLE_NUMBER, partition=partition, broker=broker)
         server = self._running
         server.cluster.move_leader(topic, partition, broker, stamp())
         server.settle()
@@ -143,7 +156,7 @@ class AsyncFakeCluster:
     @property
     def _running(self) -> ClusterServer:
         if self._server is None:
-            raise RuntimeError("the cluster is not running: use it in a `with` block, or call start()")
+            raise RuntimeError(NOT_RUNNING)
         return self._server
 
 
@@ -170,13 +183,15 @@ class FakeCluster:
             config=config,
             seed=seed,
         )
-        self._loop: asyncio.AbstractEventLoop | None = None
+        self._starting_or_stopping = threading.Lock()
         self._thread: threading.Thread | None = None
+        self._calling = threading.Lock()  # what is handed to the loop comes before its end, or is refused
+        self._loop: asyncio.AbstractEventLoop | None = None  # None: takes no calls
         self.followers = Followers(self._run_followers)
         self.quotas = Quotas(self._alter_quotas)
-        self.brokers = {
-            broker_id: Broker(broker, self._call, self._await) for broker_id, broker in self._cluster.brokers.items()
-        }
+        self.brokers = Brokers(
+            {broker_id: Broker(broker, self._call, self._await) for broker_id, broker in self._cluster.brokers.items()}
+        )
 
     def __enter__(self) -> Self:
         self.start()
@@ -189,32 +204,35 @@ class FakeCluster:
 
     def start(self) -> None:
         """Start the thread and listen on all brokers."""
-        if self._thread is not None:
-            raise RuntimeError("the cluster is running already")
-        started: Future[None] = Future()
-        self._thread = threading.Thread(target=self._run, args=(started,), name="fakebroker", daemon=True)
-        self._thread.start()
-        try:
-            started.result()
-        except BaseException:
-            self._join()
-            raise
+        with self._starting_or_stopping:
+            if self._thread is not None:
+                raise RuntimeError("the cluster is running already")
+            started: Future[asyncio.AbstractEventLoop] = Future()
+            self._thread = threading.Thread(target=self._run, args=(started,), name="fakebroker", daemon=True)
+            self._thread.start()
+            try:
+                self._loop = started.result()
+            except BaseException:
+                self._join()
+                raise
 
     def stop(self) -> None:
         """Close everything and end the thread."""
-        if self._thread is not None:
-            assert self._loop is not None
-            self._loop.call_soon_threadsafe(self._loop.stop)
-            self._join()
+        with self._starting_or_stopping:
+            with self._calling:
+                loop, self._loop = self._loop, None
+            if loop is not None:
+                loop.call_soon_threadsafe(loop.stop)
+                self._join()
 
     def _join(self) -> None:
         assert self._thread is not None
         self._thread.join()
-        self._thread = self._loop = None
+        self._thread = None
 
-    def _run(self, started: Future[None]) -> None:
+    def _run(self, started: Future[asyncio.AbstractEventLoop]) -> None:
         try:
-            self._loop = loop = new_event_loop()
+            loop = new_event_loop()
         except BaseException as error:
             started.set_exception(error)
             return
@@ -224,9 +242,10 @@ class FakeCluster:
             except BaseException as error:
                 started.set_exception(error)
                 return
-            started.set_result(None)
+            started.set_result(loop)
             loop.run_forever()
             loop.run_until_complete(self._cluster.stop())
+            loop.run_until_complete(_cancel(asyncio.all_tasks(loop)))
         finally:
             loop.close()
 
@@ -266,8 +285,6 @@ class FakeCluster:
 
     def _call(self, function: Callable[[], T]) -> T:
         """Run the function in the cluster's thread and wait for its result."""
-        if self._loop is None:
-            raise RuntimeError("the cluster is not running: use it in a `with` block, or call start()")
         result: Future[T] = Future()
 
         def run() -> None:
@@ -276,18 +293,50 @@ class FakeCluster:
             except BaseException as error:
                 result.set_exception(error)
 
-        self._loop.call_soon_threadsafe(run)
+        with self._calling:
+            if self._loop is None:
+                raise RuntimeError(NOT_RUNNING)
+            self._loop.call_soon_threadsafe(run)
         return result.result()
 
     def _await(self, coroutine: Coroutine[None, None, T]) -> T:
         """Run the coroutine in the cluster's thread and wait for its result."""
-        if self._loop is None:
-            coroutine.close()
-            raise RuntimeError("the cluster is not running: use it in a `with` block, or call start()")
-        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
+        with self._calling:
+            if self._loop is None:
+                coroutine.close()
+                raise RuntimeError(NOT_RUNNING)
+            result = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
+        try:
+            return result.result()
+        except CancelledError:  # the cluster stops
+            raise RuntimeError(NOT_RUNNING) from None
 
 
-def _text(value: str | int | bool) -> str:
+async def _cancel(tasks: Iterable[asyncio.Task[Any]]) -> None:
+    """End what is left of coroutines, so that nobody waits for them."""
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _texts(settings: Mapping[str, str | int | bool] | None) -> dict[str, str | None]:
+    """Settings as Kafka reads them. None stays, so that Kafka's error tells it."""
+    require(MAPPING_OR_NONE, settings=settings)
+    texts: dict[str, str | None] = {}
+    for name, value in (settings or {}).items():
+        require(STRING, **{"the name of a setting": name})
+        require(SETTING, **{f"the setting {name}": value})
+        if "_" in name:
+            raise ConfigError(
+                f"Unknown configuration {name!r}: Kafka's names have dots, as in {name.replace('_', '.')!r}."
+            )
+        texts[name] = _text(value)
+    return texts
+
+
+def _text(value: object) -> str | None:
+    if value is None:
+        return None
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 

@@ -7,7 +7,9 @@ also holds for topics made later.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
+from fakebroker.core.arguments import STRING_OR_NONE, WHOLE_NUMBER_OR_NONE, require
 from fakebroker.core.behaviour import EXTERNAL, FROZEN, INSTANT, Behaviour
 from fakebroker.core.follower_set import Selection
 
@@ -22,7 +24,7 @@ class Followers:
         self._run = run
 
     def _apply(self, behaviour: Behaviour | None, topic: str | None, partition: int | None, broker: int | None) -> None:
-        self._run([(0, behaviour)], Selection(topic, partition, broker))
+        self._run([(0, behaviour)], _selection(topic, partition, broker))
 
     def freeze(self, topic: str | None = None, partition: int | None = None, broker: int | None = None) -> None:
         """Stop copying: acks=all on these partitions times out, until the ISR shrinks (replica.lag.time.max.ms)."""
@@ -63,7 +65,22 @@ class Followers:
         """Change what they do over time: (milliseconds from now, behaviour) in rising order, as in
         `[(0, "instant"), (2_000, "frozen"), (5_000, "lagging:200"), (9_000, "resume")]`.
 
-        Raises ValueError for a behaviour that does not exist or a time out of order.
+        A newer command or script for a follower ends what is left of this one for it; so does the end of its topic.
+
+        Raises ValueError or TypeError for a behaviour that does not exist, or a time that is no whole number or out of
+        order; then no step is done.
         """
-        parsed = [(at_ms, None if text == "resume" else Behaviour.parse(text)) for at_ms, text in steps]
-        self._run(parsed, Selection(topic, partition, broker))
+        parsed = [(at_ms, None if text == "resume" else Behaviour.parse(text)) for at_ms, text in map(_step, steps)]
+        self._run(parsed, _selection(topic, partition, broker))
+
+
+def _selection(topic: str | None, partition: int | None, broker: int | None) -> Selection:
+    require(STRING_OR_NONE, topic=topic)
+    require(WHOLE_NUMBER_OR_NONE, partition=partition, broker=broker)
+    return Selection(topic, partition, broker)
+
+
+def _step(step: object) -> tuple[Any, Any]:
+    if not isinstance(step, tuple | list) or len(step) != 2:
+        raise TypeError(f"a step of a script is (milliseconds, behaviour), as in (2_000, 'frozen'), and not {step!r}")
+    return step[0], step[1]

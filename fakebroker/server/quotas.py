@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from fakebroker.core.arguments import NUMBER_OR_NONE, STRING_OR_NONE, require
 from fakebroker.core.quota import DEFAULT, PRODUCER_BYTE_RATE, REQUEST_PERCENTAGE, QuotaEntity
 
 # None removes all quotas of the entity.
@@ -39,12 +40,18 @@ class Quotas:
 
         Raises KafkaError (INVALID_REQUEST) for a bad value, or if neither user nor client id is given.
         """
+        require(NUMBER_OR_NONE, producer_byte_rate=producer_byte_rate, request_percentage=request_percentage)
         given = {PRODUCER_BYTE_RATE: producer_byte_rate, REQUEST_PERCENTAGE: request_percentage}
         alterations = {key: value for key, value in given.items() if value is not None}
         if not alterations:
             raise ValueError("no quota is given: set producer_byte_rate, request_percentage or both")
-        self._apply(QuotaEntity(user, client_id), alterations)
+        self._apply(_entity(user, client_id), alterations)
 
     def remove(self, *, user: str | None = None, client_id: str | None = None) -> None:
         """Remove all quotas of this entity; others that are less particular hold for it then."""
-        self._apply(QuotaEntity(user, client_id), None)
+        self._apply(_entity(user, client_id), None)
+
+
+def _entity(user: str | None, client_id: str | None) -> QuotaEntity:
+    require(STRING_OR_NONE, user=user, client_id=client_id)
+    return QuotaEntity(user, client_id)

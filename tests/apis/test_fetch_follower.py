@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from support.answers import NONE, NOT_LEADER, TIMED_OUT, answers
@@ -13,7 +14,7 @@ from support.simulation import Simulation
 
 from fakebroker.protocol.messages import decode_response
 
-OUT_OF_RANGE, FENCED, UNKNOWN_EPOCH = 1, 74, 75
+OUT_OF_RANGE, UNKNOWN_TOPIC, FENCED, UNKNOWN_EPOCH = 1, 3, 74, 75
 
 
 def external(replicas: int = 2, **configs: object) -> Simulation:
@@ -455,3 +456,22 @@ def test_unknown_partitions_do_not_cut_the_wait_of_the_others_short(partitions: 
         for p in topic.partitions
     }
     assert (answered_ms, errors) == (at_ms, {index: 0 if index == 0 else 3 for index in partitions})
+
+
+@pytest.mark.parametrize("version", [version for version in served_versions(FETCH) if version >= 13])
+@pytest.mark.parametrize("made_again", [False, True])
+def test_a_topic_that_is_deleted_meanwhile_is_answered_by_the_id_that_was_asked_for(
+    version: int, made_again: bool
+) -> None:
+    simulation = external(replicas=3)
+    topic = simulation.cluster.topic("t")
+    assert topic is not None
+    follower = ExternalFollower(simulation, 3, version=version)
+    follower.send(0, max_wait_ms=5_000)
+    simulation.delete_topic()
+    if made_again:
+        simulation.topic()
+    ((_, frame),) = follower.client.answers
+    response: Any = decode_response(FETCH, version, frame)[1]
+    assert [answered.topic_id for answered in response.responses] == [topic.topic_id]
+    assert follower.read(frame).error == UNKNOWN_TOPIC

@@ -141,7 +141,7 @@ def test_a_script_for_everybody_holds_for_topics_made_later() -> None:
     assert answers(client) == [(350, NONE, 0)]
 
 
-@pytest.mark.parametrize("times", [[], [-1], [5, 4]])
+@pytest.mark.parametrize("times", [[], [-1], [5, 4], [0, MAX_LAG_MS + 1], [0, 10**400]])
 def test_the_times_of_a_script_rise_from_now(times: list[int]) -> None:
     simulation = Simulation()
     simulation.topic()
@@ -149,7 +149,109 @@ def test_the_times_of_a_script_rise_from_now(times: list[int]) -> None:
         simulation.script([(at_ms, "frozen") for at_ms in times])
 
 
-def test_a_script_outlives_its_topic() -> None:
+@pytest.mark.parametrize("wrong", [1.5, 1.0, "1", None, True])
+def test_a_script_with_a_time_that_is_no_whole_number_does_nothing_at_all(wrong: object) -> None:
+    simulation = Simulation()
+    simulation.topic()
+    with pytest.raises(TypeError, match=r"^a time of a script must be a whole number, not "):
+        simulation.script([(0, "frozen"), (wrong, "instant")])  # type: ignore[list-item]
+    client = simulation.connect()
+    client.send(produce("t"))
+    assert answers(client) == [(0, NONE, 0)]
+
+
+@pytest.mark.parametrize("wrong", [1.5, 2.0, "5", None, True])
+def test_a_lag_and_a_rate_are_whole_numbers(wrong: object) -> None:
+    with pytest.raises(TypeError, match=r"^lag_ms must be a whole number, not "):
+        Behaviour.lagging(wrong)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"^bytes_per_s must be a whole number, not "):
+        Behaviour.throttled(wrong)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "selection", [{}, {"topic": "t"}, {"topic": "t", "partition": 0}, {"topic": "t", "partition": 0, "broker": 2}]
+)
+@pytest.mark.parametrize("scripted", [{}, {"topic": "t"}, {"topic": "t", "broker_id": 2}])
+def test_a_newer_command_for_a_follower_ends_its_script(
+    selection: dict[str, object], scripted: dict[str, object]
+) -> None:
+    simulation = Simulation()
+    simulation.topic(replicas=2)
+    simulation.script([(0, "instant"), (100, "frozen")], **scripted)
+    simulation.followers("lagging:5", **selection)  # type: ignore[arg-type]
+    simulation.advance(200)
+    client = simulation.connect()
+    client.send(produce("t", timeout_ms=1_000))
+    simulation.advance(1_000)
+    assert answers(client) == [(205, NONE, 0)]
+
+
+def test_a_newer_script_for_a_follower_ends_the_one_before_though_its_first_step_is_to_come() -> None:
+    simulation = Simulation()
+    simulation.topic()
+    simulation.script([(100, "frozen")])
+    simulation.script([(500, "frozen")], topic="t")
+    simulation.advance(200)
+    client = simulation.connect()
+    client.send(produce("t"))
+    assert answers(client) == [(200, NONE, 0)]
+
+
+def test_a_command_for_one_follower_leaves_the_others_to_their_script() -> None:
+    simulation = Simulation()
+    simulation.topic()
+    simulation.script([(100, "lagging:50")], topic="t")
+    simulation.followers("instant", "t", 0, 2)
+    simulation.advance(100)
+    client = simulation.connect()
+    client.send(produce("t", timeout_ms=1_000))
+    simulation.advance(1_000)
+    assert answers(client) == [(150, NONE, 0)]
+
+
+def test_a_command_that_is_refused_leaves_the_script_alone() -> None:
+    simulation = Simulation()
+    simulation.topic()
+    simulation.script([(100, "frozen")])
+    for refused in ([], [(5, "instant"), (4, "instant")]):
+        with pytest.raises(ValueError):
+            simulation.script(refused)
+    simulation.advance(100)
+    client = simulation.connect()
+    client.send(produce("t", timeout_ms=10))
+    simulation.advance(10)
+    assert answers(client) == [(110, TIMED_OUT, 0)]
+
+
+def test_topics_made_later_obey_the_newest_command_for_everybody() -> None:
+    simulation = Simulation()
+    simulation.topic("early")
+    simulation.script([(100, "frozen")])
+    simulation.followers("lagging:5")
+    simulation.advance(50)
+    simulation.topic("late")
+    simulation.advance(150)
+    simulation.topic("later")
+    for topic in ("late", "later"):
+        client = simulation.connect()
+        client.send(produce(topic, timeout_ms=1_000))
+        simulation.advance(100)
+        assert [error for _, error, _ in answers(client)] == [NONE]
+
+
+def test_a_script_ends_with_its_topic() -> None:
+    simulation = Simulation()
+    simulation.topic()
+    simulation.script([(100, "frozen")], topic="t")
+    simulation.delete_topic()
+    simulation.topic()
+    simulation.advance(200)
+    client = simulation.connect()
+    client.send(produce("t"))
+    assert answers(client) == [(200, NONE, 0)]
+
+
+def test_a_script_whose_topic_is_gone_does_nothing() -> None:
     simulation = Simulation()
     simulation.topic()
     simulation.script([(100, "frozen")], topic="t")

@@ -6,6 +6,7 @@ import asyncio
 import gc
 import os
 import socket
+import threading
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -19,6 +20,7 @@ from fakebroker.server import fake_cluster, loops
 
 NONE, UNKNOWN_TOPIC, NOT_LEADER, TIMED_OUT = 0, 3, 6, 7
 NEVER_MS = 60_000
+LIMIT_S = 20.0
 
 LOOPS: dict[str, Callable[[], asyncio.AbstractEventLoop]] = {"asyncio": asyncio.new_event_loop}
 if loops.NAME == "uvloop":
@@ -196,3 +198,55 @@ def test_the_same_from_async_code(new_loop: Callable[[], asyncio.AbstractEventLo
         loop.run_until_complete(main())
     finally:
         loop.close()
+
+
+def in_threads(count: int, work: Callable[[], None]) -> list[BaseException]:
+    """Do the work in some threads at once; fail if it takes too long. What they raised."""
+    raised: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            work()
+        except BaseException as error:
+            raised.append(error)
+
+    threads = [threading.Thread(target=run, daemon=True) for _ in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(LIMIT_S)
+    assert not any(thread.is_alive() for thread in threads), "it takes too long"
+    return raised
+
+
+def test_threads_stop_and_start_the_same_broker(kafka: FakeCluster) -> None:
+    def stop_and_start() -> None:
+        for _ in range(20):
+            kafka.brokers[2].stop()
+            kafka.brokers[2].start()
+
+    assert in_threads(4, stop_and_start) == []
+    assert kafka.brokers[2].is_running
+    assert leader(kafka, 2) == (1, [1, 2, 3])
+
+
+def test_a_cluster_stops_while_threads_stop_and_start_a_broker(kafka: FakeCluster) -> None:
+    begun = threading.Barrier(4)
+
+    def stop_and_start() -> None:
+        begun.wait(LIMIT_S)
+        while True:
+            kafka.brokers[2].stop()
+            kafka.brokers[2].start()
+
+    def stop() -> None:
+        begun.wait(LIMIT_S)
+        kafka.stop()
+
+    works = iter([stop_and_start, stop_and_start, stop_and_start, stop])
+
+    def work() -> None:
+        next(works)()
+
+    raised = in_threads(4, work)
+    assert [(type(error), str(error)[:26]) for error in raised] == [(RuntimeError, "the cluster is not running")] * 3

@@ -534,6 +534,18 @@ def test_a_lag_that_cannot_be_is_refused(kafka: FakeCluster, lag_ms: int) -> Non
         kafka.followers.lag(lag_ms)
 
 
+@pytest.mark.parametrize("step", [5, "ab", (0,), (0, "frozen", "t"), None], ids=str)
+def test_a_step_of_a_script_that_is_no_pair_is_refused(kafka: FakeCluster, step: Any) -> None:
+    with pytest.raises(TypeError, match=r"^a step of a script is \(milliseconds, behaviour\), as in .*, and not "):
+        kafka.followers.script([(0, "frozen"), step])
+
+
+@pytest.mark.parametrize("text", [5, None, ["frozen"]], ids=str)
+def test_a_step_that_names_no_behaviour_is_refused(kafka: FakeCluster, text: Any) -> None:
+    with pytest.raises(ValueError, match=r"^followers are 'instant', .*, not "):
+        kafka.followers.script([(0, "frozen"), (5, text)])
+
+
 # Back-pressure. A client sends much and reads nothing; what the broker holds for it stays small.
 
 SMALL_BYTES = 4 << 20
@@ -614,3 +626,82 @@ def test_a_client_that_reads_nothing_holds_up_nobody_else(new_loop: NewLoop) -> 
         wait_until(lambda: held_for_clients(cluster) > 0, "an answer that waits for the client")
 
         assert produced(cluster.endpoints[0]) == (0, 1)
+
+
+# Threads that use a cluster while another stops it.
+
+NOT_RUNNING = "the cluster is not running: use it in a `with` block, or call start()"
+
+
+def test_a_call_that_meets_a_stop_is_answered_or_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    closing, asked = threading.Event(), threading.Event()
+    slow: list[threading.Thread] = []
+
+    class Loop(asyncio.SelectorEventLoop):
+        """The call of the slow thread comes after the last turn, if nothing else prevents that."""
+
+        def call_soon_threadsafe(self, *args: Any, **kwargs: Any) -> asyncio.Handle:
+            if threading.current_thread() not in slow:
+                return super().call_soon_threadsafe(*args, **kwargs)
+            asked.set()
+            closing.wait(0.3)
+            return super().call_soon_threadsafe(*args, **kwargs)
+
+        def close(self) -> None:
+            closing.set()
+            if slow:
+                slow[0].join(0.3)
+            super().close()
+
+    monkeypatch.setattr(fake_cluster, "new_event_loop", Loop)
+    cluster = FakeCluster(brokers=1)
+    outcomes: list[str] = []
+
+    def call() -> None:
+        try:
+            outcomes.append(f"{len(cluster.endpoints)} broker")
+        except RuntimeError as error:
+            outcomes.append(str(error))
+
+    with cluster:
+        slow.append(threading.Thread(target=call, daemon=True))
+        slow[0].start()
+        asked.wait(LIMIT_S)
+    slow[0].join(LIMIT_S)
+    assert not slow[0].is_alive(), "it waits for ever"
+    assert outcomes in (["1 broker"], [NOT_RUNNING])
+
+
+def test_threads_that_call_while_the_cluster_stops_are_refused(new_loop: NewLoop) -> None:
+    for _ in range(10):
+        cluster = FakeCluster(brokers=1)
+        refused: list[str] = []
+
+        def call(cluster: FakeCluster = cluster, refused: list[str] = refused) -> None:
+            try:
+                while True:
+                    assert cluster.bootstrap_servers
+            except RuntimeError as error:
+                refused.append(str(error))
+
+        threads = [threading.Thread(target=call, daemon=True) for _ in range(3)]
+        with cluster:
+            for thread in threads:
+                thread.start()
+        for thread in threads:
+            thread.join(LIMIT_S)
+        assert refused == [NOT_RUNNING] * 3
+
+
+def test_threads_may_stop_a_cluster_at_once(new_loop: NewLoop) -> None:
+    cluster = FakeCluster(brokers=1)
+    for _ in range(5):
+        cluster.start()
+        endpoint = cluster.endpoints[0]
+        threads = [threading.Thread(target=cluster.stop, daemon=True) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(LIMIT_S)
+        assert not any(thread.is_alive() for thread in threads)
+        assert is_refused(endpoint)

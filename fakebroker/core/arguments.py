@@ -1,0 +1,33 @@
+"""Arguments of the Python API, checked for their types: a slip is told at once, in a sentence that says what is right.
+
+Booleans are no numbers here. What is missing or out of bounds is for others to tell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import NoneType
+from typing import NamedTuple
+
+
+class Kind(NamedTuple):
+    """What an argument may be."""
+
+    words: str
+    types: tuple[type, ...]
+
+
+WHOLE_NUMBER = Kind("a whole number", (int,))
+WHOLE_NUMBER_OR_NONE = Kind("a whole number or None", (int, NoneType))
+NUMBER_OR_NONE = Kind("a number or None", (int, float, NoneType))
+STRING = Kind("a string", (str,))
+STRING_OR_NONE = Kind("a string or None", (str, NoneType))
+MAPPING_OR_NONE = Kind("a mapping of names to values, or None", (Mapping, NoneType))
+SETTING = Kind("a string, a number or a boolean", (str, int, float, bool, NoneType))  # None has an error of Kafka's
+
+
+def require(kind: Kind, **arguments: object) -> None:
+    """Raise TypeError unless each argument is of that kind."""
+    for name, value in arguments.items():
+        if not isinstance(value, kind.types) or (isinstance(value, bool) and bool not in kind.types):
+            raise TypeError(f"{name} must be {kind.words}, not {value!r}")
