@@ -53,10 +53,8 @@ def _respond(
 
 
 def error_response(ctx: RequestContext, request: Message, code: ErrorCode) -> None:
-    if ctx.api_version >= 7:
-        _respond(ctx, [], code)
-    else:
-        _respond(ctx, [_topic_failed(topic, code) for topic in request.topics])
+    """FetchRequest.getErrorResponse: up to v12 each partition tells it, and from v7 on the code of the whole."""
+    _respond(ctx, [_topic_failed(topic, code) for topic in request.topics] if ctx.api_version < 13 else [], code)
 
 
 def throttled(response: Message, throttle_time_ms: int) -> Message:

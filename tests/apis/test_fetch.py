@@ -11,6 +11,8 @@ from support.asking import served_versions
 from support.requests import FETCH, Produced, batch, produce, request
 from support.simulation import SimulatedClient, Simulation
 
+from fakebroker.protocol.error_code import ErrorCode
+from fakebroker.protocol.errors import KafkaError
 from fakebroker.protocol.messages import decode_response
 from fakebroker.protocol.record_batch import read_batch_header
 
@@ -410,3 +412,25 @@ def test_reading_does_not_disturb_producing(simulation: Simulation) -> None:
     client.send(produce("t"))
 
     assert Produced(client.answers[0][1]).partitions == {0: (0, 2)}
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_fetch_that_fails_as_a_whole_is_told_for_each_partition_up_to_v12(version: int) -> None:
+    """FetchRequest.getErrorResponse: each partition up to v12, and the code of the whole from v7 on."""
+    simulation = Simulation()
+    simulation.topic("t", partitions=2)
+
+    def fails(*_: object) -> None:
+        raise KafkaError(ErrorCode.kafka_storage_error, "on purpose")
+
+    apis = simulation.cluster._dispatcher._apis
+    apis[FETCH] = apis[FETCH]._replace(handle=fails)
+    consumer = Consumer(simulation, version)
+    consumer.send(wanted(0), wanted(1))
+    ((_, frame),) = consumer.client.answers
+    response: Any = decode_response(FETCH, version, frame)[1]
+
+    told = {p.partition_index: p.error_code for topic in response.responses for p in topic.partitions}
+    assert told == (dict.fromkeys((0, 1), ErrorCode.kafka_storage_error) if version < 13 else {})
+    if version >= 7:
+        assert response.error_code == ErrorCode.kafka_storage_error
