@@ -1,0 +1,24 @@
+"""The clusters that cases run on, by name: the same brokers and settings for Kafka and for fakebroker."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+_COMMON = {
+    "auto.create.topics.enable": "false",
+    "auto.leader.rebalance.enable": "false",  # leaders are where a case puts them
+    "log.retention.ms": "-1",  # cases use fixed timestamps of the past
+}
+
+
+@dataclass(frozen=True)
+class Box:
+    brokers: int
+    config: dict[str, str]
+
+
+BOXES = {
+    "one": Box(1, _COMMON),
+    "three": Box(3, _COMMON),
+    "lag": Box(3, _COMMON | {"replica.lag.time.max.ms": "1500"}),
+}
