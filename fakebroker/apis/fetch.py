@@ -1,10 +1,10 @@
 """Fetch (API key 1), versions 4-18, for consumers and for followers over the wire.
 
-Behaviour      A consumer reads below the high watermark, so a record that an acks=all produce waits for, or timed out on,
+Behaviour      A consumer reads below the high watermark: a record that an acks=all produce waits for, or timed out on,
                is not seen before it is replicated. The last batch is cut where the limit is. A replica id makes it the
                fetch of a follower: it reads up to the leader's log end and tells the leader how far it has come, which
-               moves the watermark. Waits in the fetch purgatory up to MaxWaitMs for MinBytes. A partition that nobody knows is told so in
-               the answer, which waits for the others all the same.
+               moves the watermark. Waits in the fetch purgatory up to MaxWaitMs for MinBytes. A partition that nobody
+               knows is told so in the answer, which waits for the others all the same.
 Version notes  v5 log start offset; v7 sessions (KIP-227): none is ever made, which is allowed, and one that the client
                believes in is FETCH_SESSION_ID_NOT_FOUND; v9 leader epoch; v10 zstd; v11 a consumer may ask a follower
                (KIP-392) and reads up to the watermark that it knows; v12 flexible, last fetched and diverging epochs
