@@ -83,7 +83,7 @@ CASES: list[Case] = [
             "colon": "a:b",
             "nul": "\0",
             "underscore-and-dot": "a_b.c",
-            "internal": "__consumer_offsets",
+            "internal": "__transaction_state",
         }.items()
     ),
     *(
