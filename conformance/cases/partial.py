@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from uuid import UUID
+
 from conformance.frames import batch, patched, produce, produce_many
 from conformance.scenario import At, Case, Freeze, Listen, ReadLog, Send, Settle, Step, Thaw, Topic
 from conformance.shared_steps import warm
@@ -15,8 +17,11 @@ def _frozen_and(
     """A request to a frozen topic first, and to others; sent twice, in both orders. `healthy` has one replica."""
     frozen = Topic(f"partial-{name}-frozen", replicas=3)
     healthy = Topic(f"partial-{name}-healthy", partitions=2)
-    named = {healthy.name if topic == "healthy" else f"partial-{topic}": parts for topic, parts in others.items()}
-    forward = {frozen.name: {0: batch(b"late")}} | named
+    named: dict[str | UUID, dict[int, bytes | None]] = {
+        healthy.name if topic == "healthy" else f"partial-{topic}": parts for topic, parts in others.items()
+    }
+    late: dict[str | UUID, dict[int, bytes | None]] = {frozen.name: {0: batch(b"late")}}
+    forward = late | named
     backward = dict(reversed(forward.items()))
     frames = tuple(
         produce_many(topics, acks=acks, timeout_ms=200, correlation_id=number)
