@@ -54,9 +54,11 @@ def ordered(value: Any, name: str = "") -> Any:
     if isinstance(value, list):
         items = [ordered(item) for item in value]
         key = SORTED_BY.get(name)
-        if key is not None and all(isinstance(item, dict) and key in item for item in items):
-            items.sort(key=lambda item: str(item[key]))
-        return items
+        if key is None or not all(isinstance(item, dict) and key in item for item in items):
+            return items
+        by_key = {str(item[key]): item for item in items}
+        # As a map, so that one that is missing does not make the others differ.
+        return by_key if len(by_key) == len(items) else sorted(items, key=lambda item: str(item[key]))
     return value
 
 

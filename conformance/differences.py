@@ -48,4 +48,26 @@ SORTED_BY = {
 RULES: tuple[Rule, ...] = (
     Rule("each cluster has an id of its own", "*.cluster_id", holds=_both_texts),
     Rule("each cluster has ports of its own", "*.port", holds=_both_numbers),
+    Rule(
+        "fakebroker serves fewer APIs than Kafka, and advertises only what it serves",
+        "*.says.api_keys.*",
+        holds=lambda kafka, ours: isinstance(kafka, dict) and ours == "(absent)",
+    ),
+    Rule(
+        "ApiVersions v5 (Kafka 4.4, KIP-1242) is not served: a client that begins with it is told 0 to 4, and asks again",
+        "*.says.api_keys.18.max_version",
+        holds=lambda kafka, ours: (kafka, ours) == (5, 4),
+    ),
+    Rule(
+        "no features: transactions, groups and whatever else they stand for are not served",
+        "*.says.*ed_features.*",
+        "handshake/*",
+        holds=lambda kafka, ours: isinstance(kafka, dict) and ours == "(absent)",
+    ),
+    Rule(
+        "without features there is no epoch of theirs",
+        "*.says.finalized_features_epoch",
+        "handshake/*",
+        holds=lambda kafka, ours: isinstance(kafka, int) and ours == -1,
+    ),
 )

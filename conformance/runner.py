@@ -57,9 +57,11 @@ class _Client:
         self.sent: dict[int, Sent] = {}
         self.sent_at: dict[int, float] = {}
         self.noted = 0
+        self._unfinished = b""
 
     def send(self, data: bytes, now_s: float) -> None:
-        for number, sent in requests_in(data).items():
+        found, self._unfinished = requests_in(self._unfinished + data)
+        for number, sent in found.items():
             self.sent[number] = sent
             self.sent_at[number] = now_s
         self.connection.send(data)
