@@ -35,6 +35,11 @@ def _both_texts(kafka: Any, ours: Any) -> bool:
     return isinstance(kafka, str) and isinstance(ours, str)
 
 
+def _near(ms: int) -> Callable[[Any, Any], bool]:
+    """Both throttle or both do not, and for about as long."""
+    return lambda kafka, ours: _both_numbers(kafka, ours) and min(kafka, ours) > 0 and abs(kafka - ours) <= ms
+
+
 # Lists whose order means nothing, by the name of the field, and what they are sorted by.
 SORTED_BY = {
     "brokers": "node_id",
@@ -69,5 +74,14 @@ RULES: tuple[Rule, ...] = (
         "*.says.finalized_features_epoch",
         "handshake/*",
         holds=lambda kafka, ours: isinstance(kafka, int) and ours == -1,
+    ),
+    *(
+        Rule(
+            "a second request is judged by how long after the first it came, to the millisecond of each side",
+            "*.throttle_time",
+            f"quota/{case}",
+            _near(100),
+        )
+        for case in ("two-in-a-row", "second-connection", "refused")
     ),
 )

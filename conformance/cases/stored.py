@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conformance.frames import batch, list_offsets, produce, produce_many
+from conformance.frames import batch, fetch, list_offsets, produce, produce_many
 from conformance.scenario import At, Case, ReadLog, Send, Settle, Topic
 from conformance.shared_steps import warm, while_frozen
 
@@ -83,6 +83,31 @@ def _recompressed_append_time() -> Case:
     return Case("recompress/append-time", why, (Send(frames), Settle(), ReadLog(topic.name)), (topic,))
 
 
+def _zstd_for_old_consumers() -> Case:
+    kept = Topic("recompress-zstd-kept", configs={"compression.type": "zstd"})
+    sent = Topic("recompress-zstd-sent")
+    frames = (
+        produce_many({kept.name: {0: batch(b"a", codec=4)}, sent.name: {0: batch(b"b", codec=4)}}, correlation_id=100),
+        *(
+            fetch(topic.name, at, version=version, partition=partition, max_wait_ms=wait_ms, correlation_id=number)
+            for number, (topic, version, at, partition, wait_ms) in enumerate(
+                (
+                    (kept, 4, 0, 0, 0),
+                    (kept, 9, 0, 0, 0),
+                    (kept, 9, 1, 0, 150),
+                    (kept, 9, 7, 0, 0),
+                    (kept, 9, 0, 3, 0),
+                    (sent, 4, 0, 0, 0),
+                    (sent, 9, 0, 0, 0),
+                    (sent, 10, 0, 0, 0),
+                )
+            )
+        ),
+    )
+    why = "zstd for consumers that do not know it (v9 and older): they get it as it is"
+    return Case("recompress/zstd-for-old-consumers", why, (Send(frames), Settle()), (kept, sent), timed=(At(2, 150),))
+
+
 def _recompressed_late() -> Case:
     topic = Topic("recompress-late", replicas=3, configs={"compression.type": "zstd"})
     frame = produce(topic.name, batch(b"x" * 400, codec=1), timeout_ms=150)
@@ -147,6 +172,7 @@ CASES = [
     *_recompressed(),
     _recompressed_append_time(),
     _recompressed_late(),
+    _zstd_for_old_consumers(),
     _too_large(),
     _too_large_after_recompression(),
 ]

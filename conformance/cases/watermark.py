@@ -77,7 +77,7 @@ def _frozen_watermark() -> Case:
         Settle("c"),
     )
     why = "nobody reads above the watermark while a follower is frozen, and everybody after the thaw"
-    return Case("watermark/frozen", why, steps, (topic,), "three", (At(2, 150), At(5, 300)))
+    return Case("watermark/frozen", why, steps, (topic,), "three", (At(2, 150), At(5, 150)))
 
 
 def _waits_for_the_thaw() -> Case:

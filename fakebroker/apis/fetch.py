@@ -132,7 +132,8 @@ def _topic_failed(topic: Message, code: ErrorCode, partitions: Sequence[Message]
         "topic": getattr(topic, "topic", None),
         "topic_id": getattr(topic, "topic_id", None),
         "partitions": [
-            _partition_values(FetchResult(TopicPartition("", p.partition), code))
+            # Nobody looked: an empty list, where what was read has null (FetchResponse.partitionResponse).
+            _partition_values(FetchResult(TopicPartition("", p.partition), code)) | {"aborted_transactions": ()}
             for p in (topic.partitions if partitions is None else partitions)
         ],
     }
