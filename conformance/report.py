@@ -20,8 +20,8 @@ _HEAD = """\
 
 Written by `make conformance`; do not edit. Each case sends the same bytes to Apache Kafka {kafka_version} and to
 fakebroker, with the same topics and settings, and compares all that came back, field by field: the answers, their
-order, whether the connection was closed, and every batch as it is stored. What Kafka answered is kept in `tests/golden/`
-and replayed by `make test` without Java, in virtual time.
+order, whether the connection was closed, and every batch as it is stored. What Kafka answered is kept in
+`tests/golden/` and replayed by `make test` without Java, in virtual time.
 
 A difference is allowed only by a rule in `conformance/differences.py`, and stands here with its reason.
 

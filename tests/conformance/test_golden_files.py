@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from conformance.cases import all_cases
-from conformance.golden import Golden, load, refresh
+from conformance.golden import Golden, load, load_all, refresh
 from conformance.scenario import Case, ReadLog, Send, Settle, Topic
 
 CASE = Case("g/one", "why", (Send((b"\0\0\0\4abcd", b"x" * 5000)), Settle(), ReadLog("t")), (Topic("t"),))
@@ -41,6 +41,4 @@ def test_a_group_that_is_gone_is_removed(tmp_path: Path) -> None:
 
 def test_the_kept_cases_are_the_cases_of_today() -> None:
     """A case that was changed or added needs `make conformance`, which asks Kafka."""
-    from conformance.golden import load_all
-
     assert {each.case.name: each.case for each in load_all()} == {case.name: case for case in all_cases()}
