@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -55,3 +57,15 @@ def test_ci_says_that_it_was_not_run(monkeypatch: pytest.MonkeyPatch) -> None:
     assert result.exit_code == 0
     assert "not run" in result.output
     assert "`java` is not installed" in " ".join(result.output.split())
+
+
+def test_what_a_killed_harness_left_is_removed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(kafka_box.tempfile, "tempdir", str(tmp_path))
+    ended = subprocess.Popen(["true"])
+    ended.wait()
+    for name in (f"fakebroker-kafka-{ended.pid}-x", f"fakebroker-kafka-{os.getpid()}-x", "fakebroker-kafka-own"):
+        (tmp_path / name).mkdir()
+
+    kafka_box.remove_leftovers()
+
+    assert {path.name for path in tmp_path.iterdir()} == {f"fakebroker-kafka-{os.getpid()}-x", "fakebroker-kafka-own"}
