@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from conformance.differences import RULES, SORTED_BY
+from conformance.differences import KEYED_BY, RULES, SORTED_BY
 from conformance.runner import Transcript
 from conformance.scenario import At, Case
 
@@ -58,12 +58,13 @@ def ordered(value: Any, name: str = "") -> Any:
         return {key: ordered(item, key) for key, item in value.items()}
     if isinstance(value, list):
         items = [ordered(item) for item in value]
-        key = SORTED_BY.get(name)
-        if key is None or not all(isinstance(item, dict) and key in item for item in items):
+        key, keys = KEYED_BY.get(name), SORTED_BY.get(name, ())
+        if not (key or keys) or not all(isinstance(item, dict) for item in items):
             return items
-        by_key = {str(item[key]): item for item in items}
-        # As a map, so that one that is missing does not make the others differ.
-        return by_key if len(by_key) == len(items) else sorted(items, key=lambda item: str(item[key]))
+        by_key = {str(item.get(key)): item for item in items}
+        if key and len(by_key) == len(items):
+            return by_key
+        return sorted(items, key=lambda item: [str(item.get(key)) for key in keys])
     return value
 
 

@@ -207,6 +207,15 @@ def read_log(target: Target, topic: str, partition: int, broker: int) -> Entry:
             if end.end_offset == part.high_watermark or end.error_code or target.now_s() > limit:
                 break
             target.pause(_POLL_MS)
+        batches = batches_in(bytes(part.records or b""))
+        while batches and (end_of_read := _end(batches)) < part.high_watermark:
+            # Kafka ends a read where a segment ends.
+            frame = frames.fetch(topic, end_of_read, partition)
+            [more] = _ask(connection, target, 1, 11, frame).responses[0].partitions
+            found = batches_in(bytes(more.records or b""))
+            if not found:
+                break
+            batches += found
     finally:
         connection.close()
     return {
@@ -215,8 +224,12 @@ def read_log(target: Target, topic: str, partition: int, broker: int) -> Entry:
         "log_start_offset": part.log_start_offset,
         "high_watermark": part.high_watermark,
         "log_end_offset": end.end_offset,
-        "batches": batches_in(bytes(part.records or b"")),
+        "batches": batches,
     }
+
+
+def _end(batches: list[Entry]) -> int:
+    return int(batches[-1]["base_offset"] + batches[-1]["last_offset_delta"] + 1)
 
 
 def batches_in(data: bytes) -> list[Entry]:
