@@ -118,7 +118,7 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule("each cluster gives topic ids of its own", "*.topics[*].topic_id", "create/*", _both_texts),
     Rule(
-        "fetch sessions are not kept: the id 0 says so, and clients send whole requests, as to a Kafka that is full",
+        "fetch sessions are not kept: the id 0 says so, as that of a Kafka whose cache is full",
         "*.session_id",
         "fetch/sessions-*",
         holds=lambda kafka, ours: kafka > 0 and ours == 0,
