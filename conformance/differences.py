@@ -63,14 +63,32 @@ SORTED_BY = {
     "brokers": ("node_id",),
     "responses": ("name", "topic", "topic_id"),
     "partition_responses": ("index",),
+    "topics": ("name", "topic", "topic_id"),
+    "partitions": ("partition_index", "partition"),
 }
 
 # Such lists that are compared as maps, because one side may have more: what is the key.
-KEYED_BY = {"api_keys": "api_key", "supported_features": "name", "finalized_features": "name"}
+KEYED_BY = {
+    "api_keys": "api_key",
+    "supported_features": "name",
+    "finalized_features": "name",
+    "configs": "name",
+}
 
 RULES: tuple[Rule, ...] = (
     Rule("each cluster has an id of its own", "*.cluster_id", holds=_both_texts),
     Rule("each cluster has ports of its own", "*.port", holds=_both_numbers),
+    Rule(
+        "a broker of KRaft names any broker that runs as the controller",
+        "*.controller_id",
+        holds=lambda kafka, ours: min(kafka, ours) >= 1,
+    ),
+    Rule(
+        "each cluster gives producer ids of its own",
+        "*.producer_id",
+        "producer-id/*",
+        holds=lambda kafka, ours: min(kafka, ours) >= 0,
+    ),
     Rule(
         "fakebroker serves fewer APIs than Kafka, and advertises only what it serves",
         "*.says.api_keys.*",
@@ -97,6 +115,13 @@ RULES: tuple[Rule, ...] = (
         "*.says.finalized_features_epoch",
         "handshake/*",
         holds=lambda kafka, ours: isinstance(kafka, int) and ours == -1,
+    ),
+    Rule("each cluster gives topic ids of its own", "*.topics[*].topic_id", "create/*", _both_texts),
+    Rule(
+        "fetch sessions are not kept: the id 0 says so, as that of a Kafka whose cache is full",
+        "*.session_id",
+        "fetch/sessions-*",
+        holds=lambda kafka, ours: kafka > 0 and ours == 0,
     ),
     Rule(
         "the clocks are two: what is allowed is told relative to the broker's time",
