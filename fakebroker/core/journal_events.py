@@ -6,8 +6,8 @@ Theory   Every event has both clocks of the moment at which it happened (`Now`).
          what happens is stamped rounded up and time that is reached is rounded down.
          A request has one `Request`, then what became of it under the same number, and at last one `Answer`; there is
          none if its connection was closed before, or its broker stopped.
-Units    milliseconds of `mono_ms` (origin arbitrary) and `wall_ms` (since 1970); sizes are bytes. `error` is Kafka's name,
-         "NONE" for none. Offsets, epochs, sequences and producer ids are -1 where there is none.
+Units    milliseconds of `mono_ms` (origin arbitrary) and `wall_ms` (since 1970); sizes are bytes. `error` is Kafka's
+         name, "NONE" for none. Offsets, epochs, sequences and producer ids are -1 where there is none.
 JSON     {"event": "append", "mono_ms": ..., ...}: the fields of the class in their order. `from_json(to_json(event)) ==
          event`.
 """
@@ -268,7 +268,9 @@ Event = (
     | TimerFired
 )
 
-_KINDS: dict[str, type[Event]] = {re.sub("(?<=.)([A-Z])", r"_\1", kind.__name__).lower(): kind for kind in Event.__args__}
+_KINDS: dict[str, type[Event]] = {
+    re.sub("(?<=.)([A-Z])", r"_\1", kind.__name__).lower(): kind for kind in Event.__args__
+}
 _NAMES = {kind: name for name, kind in _KINDS.items()}
 
 
