@@ -157,7 +157,7 @@ def serve(
     """Run a cluster until SIGINT or SIGTERM."""
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s", stream=sys.stderr)
     if clock == "manual":
-        _fail("--clock manual needs somebody who moves it: take FakeCluster(clock='manual') from Python, or --clock auto")
+        _fail("--clock manual needs somebody who moves it: take FakeCluster(clock='manual') in Python, or --clock auto")
     try:
         specs = [parse_topic(text) for text in topic or []]
         settings = parse_settings("--config", config or [])

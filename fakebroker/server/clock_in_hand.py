@@ -35,8 +35,9 @@ class AsyncClock:
         return self._server().clock.reached().wall_ms
 
     async def advance(self, ms: int) -> None:
-        """Let `ms` milliseconds pass for the broker, each deadline at its own time. All that is answered is written
-        when this returns. It is one step for the clients: what they send in reaction comes after it."""
+        """Let `ms` milliseconds pass for the broker, each deadline at its own time. What has arrived is handled
+        before, and all that is answered is written when this returns. It is one step for the clients: what they send
+        in reaction comes after it."""
         require(WHOLE_NUMBER, ms=ms)
         if not 0 <= ms <= MAX_ADVANCE_MS:
             raise ValueError(f"a clock is advanced by 0 to {MAX_ADVANCE_MS} ms, not {ms}")

@@ -24,7 +24,8 @@ from fakebroker.server.timer_driver import TimerDriver
 log = logging.getLogger("fakebroker")
 
 _TURNS_TO_OPEN = 3  # of the loop, from accepting a connection to connection_made(): asyncio takes 2, uvloop 1
-_TURNS_TO_WRITE = 2  # of the loop, until it has written what it was given: asyncio takes none, uvloop 1
+_TURNS_TO_READ = 6  # from a connect that is there to having handled what was sent with it: asyncio takes 4
+_TURNS_TO_WRITE = 2  # until the loop has written what it was given: asyncio takes none, uvloop 1
 _STEPS_AT_ONCE = 1000  # of skipped time, before the sockets have their turn
 _BACKLOG = 1024  # Kafka's 50 (socket.listen.backlog.size) drops connects when a load starts all of its connections
 
@@ -91,8 +92,7 @@ class ClusterServer:
             reserved.close()
         for protocol in list(self._protocols.values()):
             protocol.transport.abort()
-        for _ in range(_TURNS_TO_OPEN):  # what was accepted just now is still to come, and `opened` aborts it
-            await asyncio.sleep(0)
+        await _turns(_TURNS_TO_OPEN)  # what was accepted just now is still to come, and `opened` aborts it
         for listener in self._listeners.values():
             await listener.wait_closed()
         while self._protocols:  # abort() reports connection_lost in the next turns of the loop
@@ -116,8 +116,7 @@ class ClusterServer:
         for protocol in self._of_broker(broker_id):
             if protocol.transport.get_write_buffer_size():
                 protocol.transport.abort()  # a peer that does not read would keep it open
-        for _ in range(_TURNS_TO_OPEN):
-            await asyncio.sleep(0)
+        await _turns(_TURNS_TO_OPEN)
         await listener.wait_closed()
         while self._of_broker(broker_id):
             await asyncio.sleep(0)
@@ -206,16 +205,18 @@ class ClusterServer:
 
     async def advance(self, ms: int) -> None:
         """Let so much time pass, each deadline at its own time; what is answered is written when this returns, as far
-        as the peers take it. What clients send meanwhile comes after it."""
+        as the peers take it. What has arrived comes before it, what clients send meanwhile after it."""
+        await _turns(_TURNS_TO_READ)
         end_ms = self.clock.reached().mono_ms + ms
         while (deadline_ms := self.cluster.next_deadline_ms()) is not None and deadline_ms <= end_ms:
             self._move_to(deadline_ms)
         self._move_to(end_ms)
-        await self._written()
+        await _turns(_TURNS_TO_WRITE)
 
     async def advance_to_next_deadline(self) -> int | None:
         """Let time pass until the next of what somebody waits for; how much that was. None, and no time passes, if
         nobody waits for anything."""
+        await _turns(_TURNS_TO_READ)
         if not self.cluster.has_deadlines:
             return None
         start_ms = self.clock.reached().mono_ms
@@ -224,7 +225,7 @@ class ClusterServer:
             deadline_ms = self.cluster.next_deadline_ms()
             assert deadline_ms is not None
             self._move_to(deadline_ms)
-        await self._written()
+        await _turns(_TURNS_TO_WRITE)
         return self.clock.reached().mono_ms - start_ms
 
     def _skip(self) -> None:
@@ -242,10 +243,6 @@ class ClusterServer:
         self.clock.move_to(mono_ms)
         self.cluster.advance_to(self.clock.reached(), self.clock.stamp())
         return self._after_door()
-
-    async def _written(self) -> None:
-        for _ in range(_TURNS_TO_WRITE):
-            await asyncio.sleep(0)
 
     def _perform(self, effects: list[Effect]) -> None:
         frames: defaultdict[Connection, list[bytes]] = defaultdict(list)
@@ -285,6 +282,12 @@ class ClusterServer:
     def _open_transport(self, connection: Connection) -> asyncio.Transport | None:
         protocol = self._protocols.get(connection)
         return None if protocol is None or protocol.transport.is_closing() else protocol.transport
+
+
+async def _turns(count: int) -> None:
+    """Let the loop go round so many times."""
+    for _ in range(count):
+        await asyncio.sleep(0)
 
 
 def _reserve(host: str, port: int) -> socket.socket:

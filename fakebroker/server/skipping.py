@@ -30,30 +30,29 @@ class SkippingTimerDriver(TimerDriver):
     ) -> None:
         super().__init__(loop, wake, clock)
         self._skip = skip
-        self._last_door_s = 0.0
+        self._quiet_at_s = 0.0
         self._doors = 0
         self._look: asyncio.Handle | None = None
 
     def arm(self, deadline_ms: int | None) -> None:
         super().arm(deadline_ms)
         self._doors += 1
-        self._last_door_s = self._loop.time()
+        self._quiet_at_s = self._loop.time() + QUIET_S
         if self._look is None:
-            self._look_in(QUIET_S)
+            self._look_later()
 
-    def _look_in(self, delay_s: float) -> None:
-        self._look = self._loop.call_later(delay_s, self._look_now)
+    def _look_later(self) -> None:
+        self._look = self._loop.call_at(self._quiet_at_s, self._look_now)
 
     def _look_now(self) -> None:
-        quiet_s = self._loop.time() - self._last_door_s
-        if quiet_s < QUIET_S:
-            self._look_in(QUIET_S - quiet_s)
+        if self._loop.time() < self._quiet_at_s:  # there was a door meanwhile
+            self._look_later()
         else:
             self._read_on(_TURNS_TO_READ, self._doors)
 
     def _read_on(self, turns: int, doors: int) -> None:
         if self._doors != doors:
-            self._look_in(QUIET_S)
+            self._look_later()
         elif turns:
             self._look = self._loop.call_soon(self._read_on, turns - 1, doors)
         else:
