@@ -256,6 +256,14 @@ def test_a_connection_that_the_broker_closes_has_a_reason(simulation: Recorded) 
     assert simulation.of(Request) == []
 
 
+def test_a_connection_is_closed_once(simulation: Recorded) -> None:
+    client = simulation.connect()
+    client.send(b"\xff\xff\xff\xff")
+    client.disconnect()  # as its socket does when the broker closes it
+
+    assert len(simulation.of(ConnectionClosed)) == 1
+
+
 def test_a_connection_that_is_not_let_in_was_there(simulation: Recorded) -> None:
     recorded = Recorded(config={"max.connections.per.ip": "1"})
     recorded.connect()

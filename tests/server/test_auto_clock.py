@@ -11,6 +11,7 @@ from time import monotonic
 import pytest
 from support.raw_client import RawClient
 from support.requests import Produced, batch, fetch, metadata, produce
+from support.serving import wait_until
 
 from fakebroker import FakeCluster
 from fakebroker.core.journal_events import TimerFired
@@ -168,6 +169,30 @@ def test_clients_at_work_hold_time_up(kafka: FakeCluster, client: RawClient) -> 
     # A machine that is busy elsewhere may keep this client from asking for 10 ms: then it was quiet.
     assert (answered, -5 < went_ms < 5) in [([None], True), (["REQUEST_TIMED_OUT"], False)]
     assert Produced(client.receive()).partitions == {0: (REQUEST_TIMED_OUT, 0)}
+
+
+def test_a_client_that_has_not_read_its_answers_holds_time_up(kafka: FakeCluster, client: RawClient) -> None:
+    client.ask(produce("u", records=batch(b"x" * 900_000)))
+    with RawClient(kafka.endpoints[0]) as slow, RawClient(kafka.endpoints[0]) as other:
+        count = 30
+        slow.send(*(fetch("u") for _ in range(count)))
+        wait_until(lambda: held_for(kafka) > 0, "an answer that waits for its client")
+        other.send(produce("t", timeout_ms=TIMEOUT_MS))
+        idle = threading.Event()
+        went_ms = skipped_ms(kafka, lambda: idle.wait(10 * QUIET_S))
+        for _ in range(count):
+            slow.receive()
+
+        assert -5 < went_ms < 5
+        assert Produced(other.receive()).partitions == {0: (REQUEST_TIMED_OUT, 0)}
+
+
+def held_for(kafka: FakeCluster) -> int:
+    """Bytes that clients have not taken yet."""
+    server = kafka._cluster._running
+    return kafka._call(
+        lambda: sum(protocol.transport.get_write_buffer_size() for protocol in server._protocols.values())
+    )
 
 
 def test_housekeeping_is_done_on_the_way() -> None:
