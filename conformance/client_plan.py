@@ -15,7 +15,8 @@ MIXED, FROZEN, THAWED = "mixed", "frozen", "thawed"  # the stages: followers run
 
 _LINGER_MS = 50  # so that the records of a job make one batch for each partition, which is worth compressing
 _TIMEOUT_MS = 10_000  # where all is well
-_SHORT_MS = 1_000  # where the client is to give up
+_REFUSED_MS = 3_000  # where the broker refuses, or there is nothing to wait for
+_FROZEN_MS = 2_000  # where the broker does not answer in time
 _START_MS = 1_700_000_000_000
 _FUTURE_MS = 4_000_000_000_000  # the year 2096
 
@@ -36,6 +37,7 @@ class Job:
     acks           0, 1, or -1 for all
     retries        False: off, as far as the client can
     pause_before   the index of a record: what is before it is delivered first, then the harness is waited for
+    block_ms       how long the client may look for the topic and the partition
     replicas, configs, partitions   of the topic; partitions 0: there is no such topic
     stage          what followers do meanwhile
     """
@@ -45,6 +47,7 @@ class Job:
     idempotent: bool = False
     codec: str = "none"
     timeout_ms: int = _TIMEOUT_MS
+    block_ms: int = _TIMEOUT_MS
     retries: bool = True
     pause_before: int | None = None
     records: tuple[Record, ...] = ()
@@ -63,6 +66,7 @@ class Job:
             "codec": self.codec,
             "linger_ms": _LINGER_MS,
             "timeout_ms": self.timeout_ms,
+            "block_ms": self.block_ms,
             "retries": self.retries,
             "pause_before": self.pause_before,
             "records": [
@@ -120,10 +124,10 @@ def _all_jobs() -> tuple[Job, ...]:
         for way, (acks, idempotent) in ways.items()
         for codec in CODECS
     ]
-    refused = Job("", timeout_ms=_SHORT_MS * 2, retries=False, replicas=1)
+    refused = Job("", timeout_ms=_REFUSED_MS, block_ms=_REFUSED_MS, retries=False, replicas=1)
     frozen = Job(
         "",
-        timeout_ms=_SHORT_MS,
+        timeout_ms=_FROZEN_MS,
         pause_before=1,
         records=_values(0, 0, 0),
         partitions=1,
@@ -132,6 +136,7 @@ def _all_jobs() -> tuple[Job, ...]:
     late = _values(0, timestamp_ms=_FUTURE_MS) + _values(1)
     return (
         *good,
+        Job("many", idempotent=True, codec="gzip", records=_many()),
         Job("log-append-time", records=_twenty(), configs={"message.timestamp.type": "LogAppendTime"}, replicas=1),
         Job(
             "compressed-by-the-broker", codec="gzip", records=_twenty(), configs={"compression.type": "lz4"}, replicas=1
@@ -145,6 +150,11 @@ def _all_jobs() -> tuple[Job, ...]:
         replace(frozen, name="frozen", stage=FROZEN, retries=False),
         replace(frozen, name="thawed-idempotent", stage=THAWED, idempotent=True),
     )
+
+
+def _many() -> tuple[Record, ...]:
+    """Enough for several batches in flight at once, in most clients."""
+    return tuple(Record(i % 2, b"%d" % i, b"record %d " % i * 20, (), _START_MS + i) for i in range(2_000))
 
 
 def _one_large() -> tuple[Record, ...]:

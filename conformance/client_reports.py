@@ -76,8 +76,11 @@ def job_report(job: Job, told: Mapping[str, Any], log: Log) -> JobReport:
 def compare(
     kafka: Mapping[str, ClientReport], ours: Mapping[str, ClientReport], rules: Sequence[Rule] = CLIENT_RULES
 ) -> list[Difference]:
-    """Everything that any client saw differently. A client that was run on neither side gives nothing: `not_run` says
-    so in both reports. A rule for a difference that is no longer there is a difference too."""
+    """Everything that any client saw differently.
+
+    A client that was run on neither side gives nothing: `not_run` says so in both reports. A program that broke is a
+    difference even if it broke on both, and so is a rule for a difference that is no longer there.
+    """
     return [
         difference
         for client in sorted({*kafka, *ours})
@@ -157,8 +160,10 @@ class _Comparison:
         self._applied: set[str] = set()  # reasons
 
     def differences(self, kafka: ClientReport, ours: ClientReport) -> Iterator[Difference]:
-        for name in ("version", "not_run", "broken"):
+        for name in ("version", "not_run"):
             yield from self._values("", name, getattr(kafka, name), getattr(ours, name))
+        if kafka.broken or ours.broken:  # also if both: nothing was compared
+            yield Difference(self._client, "", "broken", _shown(kafka.broken), _shown(ours.broken))
         for job in {**kafka.jobs, **ours.jobs}:
             theirs, mine = kafka.jobs.get(job), ours.jobs.get(job)
             if theirs is None or mine is None:

@@ -10,9 +10,11 @@ Units    _s is seconds.
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
@@ -20,7 +22,7 @@ from conformance.client_builds import CLIENTS, Client, NotRun, build, started
 from conformance.client_log import LogReader
 from conformance.client_plan import FROZEN, JOBS, MIXED, THAWED, Job, plan
 from conformance.client_process import Broken, ClientProcess
-from conformance.client_reports import ClientReport, Log, job_report
+from conformance.client_reports import ClientReport, JobReport, job_report
 from conformance.scenario import Topic
 
 T = TypeVar("T")
@@ -29,7 +31,7 @@ _FOLLOWING_BROKERS = (2, 3)
 _AT_ONCE = 2
 _RUN_LIMIT_S = 120.0
 _FROZEN_LIMIT_S = 60.0
-_THAW_AFTER_S = 2.5  # meanwhile two requests of a second time out
+_THAW_AFTER = 2.5  # timeouts: two requests have timed out by then
 
 
 class Target(Protocol):
@@ -106,20 +108,20 @@ class _Runs:
         """All programs up to their pause; freeze, let them go on; thaw, after their reports or in their midst."""
         with ExitStack() as stack:
             processes: dict[str, ClientProcess] = {}
-            for client in self._commands:
-                processes |= self._start(client, stage, _FROZEN_LIMIT_S, stack)
+            for client in self._commands:  # one after the other: what is before the pause has short timeouts too
+                for name, process in self._start(client, stage, _FROZEN_LIMIT_S, stack).items():
+                    if self._attempt(client, process.await_pause):
+                        processes[name] = process
             if not processes:
                 return
-            for client, process in list(processes.items()):
-                if self._attempt(client, process.await_pause) is None:
-                    del processes[client]
             try:
                 for broker in _FOLLOWING_BROKERS:
                     self._target.freeze(broker)
                 for client, process in processes.items():
                     self._attempt(client, process.go_on)
                 if stage == THAWED:
-                    time.sleep(_THAW_AFTER_S)
+                    timeout_ms = max(job.timeout_ms for job in self._jobs if job.stage == stage)
+                    time.sleep(_THAW_AFTER * timeout_ms / 1_000)
                 else:
                     self._note_all(processes)
             finally:
@@ -132,23 +134,30 @@ class _Runs:
         with LogReader(self._target.bootstrap_servers) as reader:
             for client, told in self._told.items():
                 for job in self._jobs:
-                    if job.name in told:
-                        try:
-                            log = self._read(reader, client, job, told[job.name])
-                        except TimeoutError as late:
-                            self.reports[client].broken = str(late)
-                            continue
-                        self.reports[client].jobs[job.name] = job_report(job, told[job.name], log)
+                    if self.reports[client].broken:
+                        break
+                    report = self._attempt(client, partial(self._report, reader, client, job, told))
+                    if report is not None:
+                        self.reports[client].jobs[job.name] = report
 
-    def _read(self, reader: LogReader, client: str, job: Job, told: Mapping[str, Any]) -> Log:
-        if not job.partitions or told.get("unsupported"):
-            return {}
-        delivered = [
-            record.partition
-            for record, result in zip(job.records, told["results"], strict=True)
-            if "error" not in result
-        ]
-        return reader.read(self._topic(client, job), {each: delivered.count(each) for each in delivered})
+    def _report(self, reader: LogReader, client: str, job: Job, told: Mapping[str, Mapping[str, Any]]) -> JobReport:
+        """The report of one job. Raises Broken if the program did not tell of each record, or the log is never
+        committed."""
+        found = told.get(job.name, {})
+        if found.get("unsupported"):
+            return job_report(job, found, {})
+        results = found.get("results") or ()
+        if len(results) != len(job.records):
+            raise Broken(f"it told of {len(results)} of {len(job.records)} records of the job {job.name}")
+        if not job.partitions:
+            return job_report(job, found, {})
+        counts = Counter(
+            record.partition for record, result in zip(job.records, results, strict=True) if "error" not in result
+        )
+        try:
+            return job_report(job, found, reader.read(self._topic(client, job), counts))
+        except TimeoutError as late:
+            raise Broken(str(late)) from late
 
     def _start(self, client: str, stage: str, limit_s: float, stack: ExitStack) -> dict[str, ClientProcess]:
         """The running program by its client, or nothing if it could not be given its plan."""

@@ -25,6 +25,7 @@ from conformance.scenario import Topic
 from fakebroker import FakeCluster
 
 RECORD = Record(0, b"key", b"value", (("name", b"1"),), 1_000)
+TIMEOUT_MS = 600
 JOB = Job("job", records=(RECORD,))
 
 
@@ -173,8 +174,14 @@ def test_a_client_that_runs_on_one_side_only_is_different() -> None:
     not_run = {"client": ClientReport("client", not_run="`go` is not installed")}
     assert compare(not_run, not_run) == []
     assert "not_run" in {each.where for each in compare(report(job=GOOD), not_run)}
-    assert "broken" in {each.where for each in compare(report(), {"client": ClientReport("client", "1.0", broken="x")})}
     assert compare(report(job=GOOD), {}) != []
+
+
+def test_a_broken_program_is_never_the_same_even_if_it_broke_on_both_sides() -> None:
+    broken = {"client": ClientReport("client", "1.0", broken="it ended")}
+    for kafka, ours in ((report(), broken), (broken, report()), (broken, broken)):
+        assert [(each.where, each.reason) for each in compare(kafka, ours)] == [("broken", None)]
+        assert [row["outcome"] for row in rows(kafka, ours)] == ["different"]
 
 
 def test_a_job_that_only_one_side_reports_is_different() -> None:
@@ -334,7 +341,7 @@ def python(module: str) -> Client:
 def run(jobs: list[str], clients: list[Client], tmp_path: Path, *, freezes: bool = True) -> dict[str, ClientReport]:
     config = {"auto.create.topics.enable": False, "auto.leader.rebalance.enable": False}
     with FakeCluster(brokers=3, config=config) as kafka:
-        chosen = [job for job in JOBS if job.name in jobs]
+        chosen = [replace(job, timeout_ms=TIMEOUT_MS) for job in JOBS if job.name in jobs]
         assert len(chosen) == len(jobs)
         return run_clients(Ours(kafka, freezes=freezes), tmp_path, clients=clients, jobs=chosen)
 
@@ -361,6 +368,22 @@ def test_real_programs_are_run_and_their_logs_read(tmp_path: Path) -> None:
     assert of["thawed-idempotent"].results == [(0, 0), (0, 1), (0, 2)]
     assert len(of["thawed-idempotent"].log[0]) == 3  # it was retried, and is there once
     assert found["aiokafka_client"].jobs["frozen"].results[1:] == ["RequestTimedOutError"] * 2
+
+
+@pytest.mark.parametrize(
+    ("jobs", "said"),
+    [
+        ([], "it told of 0 of 20 records of the job acks-1-none"),
+        (
+            [{"name": "acks-1-none", "results": [{"partition": 0, "offset": 0}]}],
+            "it told of 1 of 20 records of the job acks-1-none",
+        ),
+    ],
+)
+def test_a_program_that_leaves_something_out_is_broken(jobs: list[object], said: str, tmp_path: Path) -> None:
+    code = f"input(); print({json.dumps(json.dumps({'version': '1', 'jobs': jobs}))})"
+    client = Client("silent", Folder("python", (), ()), (sys.executable, "-c", code))
+    assert run(["acks-1-none"], [client], tmp_path)["silent"].broken == said
 
 
 @pytest.mark.clients

@@ -91,5 +91,5 @@ for (const job of plan.jobs) {
     ? { name: job.name, unsupported: 'a header whose value is null' }
     : { name: job.name, results: await runJob(plan.bootstrap, job) })
 }
-console.log(JSON.stringify({ client: 'KafkaJS', version: require('kafkajs/package.json').version, jobs }))
-process.exit(0)
+const report = JSON.stringify({ client: 'KafkaJS', version: require('kafkajs/package.json').version, jobs })
+process.stdout.write(report + '\n', () => process.exit(0)) // not before all of it is written

@@ -21,7 +21,7 @@ def run_job(bootstrap: str, job: Job) -> list[Result]:
             "socket.timeout.ms": job.timeout_ms + 3_000,
             "message.timeout.ms": job.delivery_timeout_ms,
             "retries": 1_000 if job.retries else 0,
-            "topic.metadata.propagation.max.ms": job.timeout_ms,
+            "topic.metadata.propagation.max.ms": job.block_ms,
             "log_level": 0,
         }
     )

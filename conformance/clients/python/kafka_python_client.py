@@ -21,7 +21,7 @@ def run_job(bootstrap: str, job: Job) -> list[Result]:
         linger_ms=job.linger_ms,
         request_timeout_ms=job.timeout_ms,  # what the broker is told and what the client waits
         delivery_timeout_ms=job.delivery_timeout_ms,
-        max_block_ms=job.timeout_ms,
+        max_block_ms=job.block_ms,
         retries=float("inf") if job.retries else 0,
     )
     sent: list[Any] = []

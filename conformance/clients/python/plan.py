@@ -28,6 +28,7 @@ class Job:
     codec: str  # none, gzip, snappy, lz4, zstd
     linger_ms: int
     timeout_ms: int  # of one produce request
+    block_ms: int  # how long the topic and the partition may be looked for
     retries: bool
     pause_before: int | None  # the index of a record
     records: list[Record]

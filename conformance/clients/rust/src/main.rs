@@ -24,6 +24,7 @@ struct Job {
     codec: String,
     linger_ms: u64,
     timeout_ms: u64,
+    block_ms: u64,
     retries: bool,
     pause_before: Option<usize>,
     records: Vec<Record>,
@@ -87,7 +88,7 @@ async fn producer(bootstrap: &str, job: &Job) -> Result<Producer, KrafkaError> {
         } else {
             timeout + linger
         })
-        .max_block(timeout)
+        .max_block(Duration::from_millis(job.block_ms))
         .metrics_push(false)
         .build()
         .await

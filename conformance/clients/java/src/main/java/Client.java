@@ -70,7 +70,7 @@ public final class Client {
         settings.put("linger.ms", job.get("linger_ms").asInt());
         settings.put("request.timeout.ms", timeoutMs); // what the broker is told and what the client waits
         settings.put("delivery.timeout.ms", retries ? timeoutMs * 20 : timeoutMs + 4_000);
-        settings.put("max.block.ms", timeoutMs);
+        settings.put("max.block.ms", job.get("block_ms").asInt());
         settings.put("retries", retries ? Integer.MAX_VALUE : 0);
         settings.put("key.serializer", ByteArraySerializer.class);
         settings.put("value.serializer", ByteArraySerializer.class);
