@@ -15,6 +15,7 @@ from pathlib import Path
 
 SOURCES = Path(__file__).with_name("clients")
 _BUILD_LIMIT_S = 900
+_SHOWN = 300  # characters of what a tool said
 _BUILT = ".built"  # holds the digest of what was built
 
 
@@ -40,7 +41,7 @@ class Client:
     command: tuple[str, ...]
 
 
-_JAVA = Folder("java", ("java", "mvn"), (("mvn", "-q", "-B", "package"),))
+_JAVA = Folder("java", ("java", "mvn"), (("mvn", "-q", "-B", "-Dstyle.color=never", "package"),))
 _GO = Folder("go", ("go",), (("go", "build", "-mod=readonly", "-o", "bin/", "./franz", "./sarama"),))
 _NODE = Folder("kafkajs", ("node", "npm"), (("npm", "ci", "--no-audit", "--no-fund", "--loglevel=error"),))
 _PYTHON = Folder(
@@ -112,8 +113,8 @@ def _run(command: tuple[str, ...], folder: Path) -> None:
         raise NotRun(f"`{program}` failed: {error}") from error
     if done.returncode:
         lines = [line for line in (done.stderr + done.stdout).splitlines() if line.strip()]
-        telling = [line for line in lines if "error" in line.lower()] or lines or [f"exit status {done.returncode}"]
-        raise NotRun(f"`{' '.join([Path(program).name, *arguments])}` failed: {telling[0].strip()}")
+        telling = [line for line in lines if "error" in line.lower()][:1] or lines[-1:] or [f"status {done.returncode}"]
+        raise NotRun(f"`{' '.join([Path(program).name, *arguments])}` failed: {telling[0].strip()[:_SHOWN]}")
 
 
 def _digest(source: Path, folder: Folder) -> str:

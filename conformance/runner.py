@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from typing import Any, TypeAlias
 from uuid import UUID
@@ -35,6 +36,7 @@ Transcript: TypeAlias = list[Entry]
 
 _POLL_MS = 5
 _LOG_LIMIT_S = 20.0
+_SHOWN_BYTES = 1024  # of records; more are named by their hash
 _MAX_RECORDS = 1 << 28  # bytes of a batch, decompressed
 
 
@@ -223,15 +225,21 @@ def batches_in(data: bytes) -> list[Entry]:
         if len(data) < header.size_in_bytes:
             break
         whole, data = data[: header.size_in_bytes], data[header.size_in_bytes :]
-        records: Any = whole[RECORD_BATCH_OVERHEAD:]
+        records: bytes | str = whole[RECORD_BATCH_OVERHEAD:]
         try:
             if header.compression:
-                records = decompress(header.compression, records, _MAX_RECORDS)
+                records = decompress(header.compression, whole[RECORD_BATCH_OVERHEAD:], _MAX_RECORDS)
         except (DecompressionError, DecompressedTooLargeError) as problem:
             records = str(problem)
-        fields = header._asdict() | {"is_crc_valid": is_crc_valid(whole, 0, len(whole)), "records": plain(records)}
+        fields = header._asdict() | {"is_crc_valid": is_crc_valid(whole, 0, len(whole)), "records": _shown(records)}
         found.append(fields)
     return found
+
+
+def _shown(records: bytes | str) -> Any:
+    if isinstance(records, bytes) and len(records) > _SHOWN_BYTES:
+        return {"bytes": len(records), "sha256": hashlib.sha256(records).hexdigest()}
+    return plain(records)
 
 
 def _ask(connection: Connection, target: Target, api_key: int, version: int, frame: bytes) -> Any:
