@@ -12,9 +12,11 @@ from rich.console import Console
 from rich.progress import MofNCompleteColumn, Progress
 
 from conformance.cases import all_cases
+from conformance.client_reports import rows as client_rows
+from conformance.client_runs import run_clients
 from conformance.compare import side_by_side
 from conformance.golden import Golden, refresh
-from conformance.kafka_box import Unavailable, fetch_kafka, kafka_version
+from conformance.kafka_box import Unavailable, cache_folder, fetch_kafka, kafka_version
 from conformance.lateness import measure_kafka, measure_ours
 from conformance.report import results, write
 from conformance.suite import Outcome, Sides, run_cases
@@ -63,6 +65,13 @@ def run_all(
         found = results(kafka_version(), outcomes)
         console.print("lateness of REQUEST_TIMED_OUT: 500 requests for each timeout, on each side")
         found["lateness"] = [*measure_kafka(sides.kafka["three"]), *measure_ours()]
+        console.print(
+            "clients: each runs the same jobs against both sides (the first time they are built, which takes minutes)"
+        )
+        found["clients"] = client_rows(
+            *(run_clients(side["three"], cache_folder()) for side in (sides.kafka, sides.ours))
+        )
+        found["unexplained"] += sum(row["outcome"] == "different" for row in found["clients"])
     changed = refresh(Golden(outcome.case, outcome.kafka, kafka_version()) for outcome in outcomes)
     write(found)
     took_s = time.monotonic() - started
