@@ -50,8 +50,8 @@ timeout: Kafka rounds both ends of it down, and may be up to 1 ms early.
 _CLIENTS = """\
 ## Clients
 
-The same program of each client against both sides: acks and codecs, idempotent and not, 31 jobs. Compared are what the client
-told the application (places and errors), and every record in the logs.
+The same program of each client against both sides: acks and codecs, idempotent and not, 31 jobs. Compared are what the
+client told the application (places and errors), and every record in the logs.
 
 | client | jobs |
 |---|---|
