@@ -53,8 +53,9 @@ def ordered(value: Any, name: str = "") -> Any:
         return {key: ordered(item, key) for key, item in value.items()}
     if isinstance(value, list):
         items = [ordered(item) for item in value]
-        key = SORTED_BY.get(name)
-        if key is None or not all(isinstance(item, dict) and key in item for item in items):
+        keys = SORTED_BY.get(name, ())
+        key = next((k for k in keys if all(isinstance(item, dict) and k in item for item in items)), None)
+        if key is None:
             return items
         by_key = {str(item[key]): item for item in items}
         # As a map, so that one that is missing does not make the others differ.

@@ -19,7 +19,7 @@ from fakebroker import FakeCluster, __version__
 from fakebroker.protocol.error_code import ErrorCode, kafka_name
 from fakebroker.protocol.messages import decode_response
 
-METADATA, CREATE_TOPICS, DELETE_TOPICS, OFFSET_FOR_LEADER_EPOCH = 3, 19, 20, 23
+METADATA, CREATE_TOPICS, DELETE_TOPICS, INIT_PRODUCER_ID, OFFSET_FOR_LEADER_EPOCH = 3, 19, 20, 22, 23
 ELECT_LEADERS, INCREMENTAL_ALTER_CONFIGS, ALTER_PARTITION_REASSIGNMENTS, ALTER_CLIENT_QUOTAS = 43, 44, 45, 49
 _LIMIT_S = 60.0
 
@@ -172,6 +172,10 @@ class KafkaTarget(_OverTheWire):
 
     def start(self) -> None:
         self._box.start()
+        limit = self.now_s() + _LIMIT_S  # its first producer ids come from the controller; until then it says 14
+        frame = frames.init_producer_id(version=4)
+        while self.admin.ask(INIT_PRODUCER_ID, 4, frame).error_code and self.now_s() < limit:
+            self.pause(5)
 
     def stop(self) -> None:
         self._box.stop()

@@ -24,13 +24,16 @@ from fakebroker.apis import registry
 from fakebroker.apis.context import FetchParams, FetchPartition, FetchResult, Message, RequestContext
 from fakebroker.protocol.build import build, with_throttle_time
 from fakebroker.protocol.error_code import ErrorCode
+from fakebroker.protocol.errors import KafkaError
 from fakebroker.protocol.messages import response_type
 from fakebroker.protocol.topic_partition import TopicPartition
 
 KEY = 1
 _MILLISECOND = timedelta(milliseconds=1)
 
+_Answered = tuple[str | None, UUID | None, dict[str, Any]]  # topic, its id, what is said of one partition
 
+_ISOLATION_LEVELS = (0, 1)  # read uncommitted, read committed
 _FULL_FETCH_EPOCHS = (0, -1)  # make a session; make none
 _LEADER_IS_ELSEWHERE = (ErrorCode.not_leader_or_follower, ErrorCode.fenced_leader_epoch)
 
@@ -54,7 +57,11 @@ def _respond(
 
 def error_response(ctx: RequestContext, request: Message, code: ErrorCode) -> None:
     """FetchRequest.getErrorResponse: up to v12 each partition tells it, and from v7 on the code of the whole."""
-    _respond(ctx, [_topic_failed(topic, code) for topic in request.topics] if ctx.api_version < 13 else [], code)
+    topics = [
+        {"topic": topic.topic, "partitions": [values for _, _, values in _failed(topic, code, topic.partitions)]}
+        for topic in (request.topics if ctx.api_version < 13 else ())
+    ]
+    _respond(ctx, topics, code)
 
 
 def throttled(response: Message, throttle_time_ms: int) -> Message:
@@ -67,39 +74,48 @@ def handle(ctx: RequestContext, request: Message) -> None:
     if getattr(request, "session_epoch", -1) not in _FULL_FETCH_EPOCHS:
         _respond(ctx, [], ErrorCode.fetch_session_id_not_found)
         return
-    wanted: list[FetchPartition] = []
-    unknown: list[dict[str, Any]] = []
+    # What is asked for twice is answered once: as it was asked last, where it was asked first.
+    wanted: dict[TopicPartition, FetchPartition] = {}
+    unknown: list[_Answered] = []
     ids: dict[str, UUID] = {}  # by which the request named them: a topic may be deleted while the request waits
     for topic in request.topics:
         name = topic.topic if ctx.api_version < 13 else _name_of(ctx, topic)
         if name is None:
-            unknown.append(_topic_failed(topic, ErrorCode.unknown_topic_id))
+            unknown += _failed(topic, ErrorCode.unknown_topic_id, topic.partitions)
             continue
         if ctx.api_version >= 13:
             ids[name] = topic.topic_id
         known = ctx.cluster.topic(name)
         count = 0 if known is None else len(known.partitions)
         missing = [p for p in topic.partitions if not 0 <= p.partition < count]
-        if missing:
-            unknown.append(_topic_failed(topic, ErrorCode.unknown_topic_or_partition, missing))
-        wanted += (
-            FetchPartition(
-                TopicPartition(name, p.partition),
+        unknown += _failed(topic, ErrorCode.unknown_topic_or_partition, missing)
+        wanted |= {
+            (tp := TopicPartition(name, p.partition)): FetchPartition(
+                tp,
                 p.fetch_offset,
                 p.partition_max_bytes,
-                getattr(p, "current_leader_epoch", -1),
-                getattr(p, "last_fetched_epoch", -1),
+                max(getattr(p, "current_leader_epoch", -1), -1),  # Kafka takes every negative epoch for none
+                max(getattr(p, "last_fetched_epoch", -1), -1),
             )
             for p in topic.partitions
             if 0 <= p.partition < count
-        )
+        }
+    if wanted and request.isolation_level not in _ISOLATION_LEVELS:
+        # Kafka trips over it (IsolationLevel.forId), when there is something to read.
+        raise KafkaError(ErrorCode.unknown_server_error, f"Unknown isolation level {request.isolation_level}")
 
     params = _params(ctx, request)
 
     def complete(results: Sequence[FetchResult]) -> None:
-        _respond(ctx, _by_topic(ctx, results, ids) + unknown, from_follower=params.is_from_follower)
+        answered = [_answered(ctx, params, result, ids) for result in results]
+        try:
+            topics = _by_topic(ctx, answered + unknown)
+        except KafkaError as error:
+            error_response(ctx, request, error.code)
+            return
+        _respond(ctx, topics, from_follower=params.is_from_follower)
 
-    ctx.fetch_messages(params, wanted, complete)
+    ctx.fetch_messages(params, list(wanted.values()), complete)
 
 
 def _params(ctx: RequestContext, request: Message) -> FetchParams:
@@ -120,27 +136,44 @@ def _name_of(ctx: RequestContext, topic: Message) -> str | None:
     return known.name if known else None
 
 
-def _by_topic(ctx: RequestContext, results: Sequence[FetchResult], ids: Mapping[str, UUID]) -> list[dict[str, Any]]:
-    topics: dict[str, list[dict[str, Any]]] = {}
-    for result in results:
-        topics.setdefault(result.topic_partition.topic, []).append(_partition(ctx, result))
-    return [{"topic": name, "topic_id": ids.get(name), "partitions": partitions} for name, partitions in topics.items()]
+def _by_topic(ctx: RequestContext, answered: Sequence[_Answered]) -> list[dict[str, Any]]:
+    """FetchResponse.toMessage: neighbours of one topic come together, each partition once."""
+    once = {(name, topic_id, values["partition_index"]): values for name, topic_id, values in answered}
+    topics: list[dict[str, Any]] = []
+    for (name, topic_id, _), values in once.items():
+        if topics and ctx.api_version >= 13 and topics[-1]["topic_id"] is None:
+            # Behind a topic with the id of zeros Kafka compares names, and that topic has none: NullPointerException.
+            raise KafkaError(ErrorCode.unknown_server_error, "A topic of the answer has neither name nor id.")
+        if topics and (topics[-1]["topic"], topics[-1]["topic_id"]) == (name, topic_id):
+            topics[-1]["partitions"].append(values)
+        else:
+            topics.append({"topic": name, "topic_id": topic_id, "partitions": [values]})
+    return topics
 
 
-def _topic_failed(topic: Message, code: ErrorCode, partitions: Sequence[Message] | None = None) -> dict[str, Any]:
-    return {
-        "topic": getattr(topic, "topic", None),
-        "topic_id": getattr(topic, "topic_id", None),
-        "partitions": [
-            _partition_values(FetchResult(TopicPartition("", p.partition), code))
-            for p in (topic.partitions if partitions is None else partitions)
-        ],
-    }
+def _failed(topic: Message, code: ErrorCode, partitions: Sequence[Message]) -> list[_Answered]:
+    # Here Kafka leaves the list of aborted transactions at its default, which is empty and not null.
+    return [
+        (
+            getattr(topic, "topic", None),
+            getattr(topic, "topic_id", None),
+            _partition_values(FetchResult(TopicPartition("", p.partition), code)) | {"aborted_transactions": ()},
+        )
+        for p in partitions
+    ]
 
 
-def _partition(ctx: RequestContext, result: FetchResult) -> dict[str, Any]:
+def _answered(ctx: RequestContext, params: FetchParams, result: FetchResult, ids: Mapping[str, UUID]) -> _Answered:
+    topic = result.topic_partition.topic
+    return topic, ids.get(topic), _partition(ctx, params, result)
+
+
+def _partition(ctx: RequestContext, params: FetchParams, result: FetchResult) -> dict[str, Any]:
     values = _partition_values(result)
-    if result.diverging_epoch is not None:
+    if result.diverging_epoch is None and result.error_code is ErrorCode.none:
+        if params.read_committed and not params.is_from_follower:
+            values["aborted_transactions"] = ()  # Kafka looked for them and found none
+    elif result.diverging_epoch is not None:
         epoch, end_offset = result.diverging_epoch
         values["diverging_epoch"] = {"epoch": epoch, "end_offset": end_offset}
     if ctx.api_version >= 16 and result.error_code in _LEADER_IS_ELSEWHERE:

@@ -48,6 +48,10 @@ def error_response(ctx: RequestContext, request: Message, code: ErrorCode) -> No
 
 @registry.api(KEY, 1, 11, error_response=error_response)
 def handle(ctx: RequestContext, request: Message) -> None:
+    isolation_level = getattr(request, "isolation_level", 0)
+    if request.topics and isolation_level not in (0, 1):
+        # Kafka trips over it (IsolationLevel.forId).
+        raise KafkaError(ErrorCode.unknown_server_error, f"Unknown isolation level {isolation_level}")
     times = Counter((topic.name, p.partition_index) for topic in request.topics for p in topic.partitions)
     topics: dict[str, dict[int, dict[str, Any]]] = {}
     for topic in request.topics:

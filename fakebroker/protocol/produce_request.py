@@ -76,6 +76,7 @@ def _batch_size(records: bytes, offset: int) -> int | None:
         return None
     magic = records[offset + _MAGIC_OFFSET]
     if magic > 2:
-        raise KafkaError(ErrorCode.corrupt_message, f"Invalid magic found in record: {magic}")
+        as_byte_of_java = magic - 256 if magic > 127 else magic
+        raise KafkaError(ErrorCode.corrupt_message, f"Invalid magic found in record: {as_byte_of_java}")
     size = LOG_OVERHEAD + length
     return size if size <= remaining else None
