@@ -1,9 +1,9 @@
 """Generated traffic: random streams to both sides, and what differs shrunk to a small case.
 
-Theory   Hypothesis makes the streams (`strategies.py`) from a seed; each runs on a fresh topic of both sides, by the same
-         runner and under the same `differences.py` as the written cases, and ends with what is stored. The first stream
-         with an unexplained difference ends a round: it is shrunk as long as it shows the same difference, and the next
-         round goes on with another seed and counts that difference without stopping at it.
+Theory   Hypothesis makes the streams (`strategies.py`) from a seed; each runs on a fresh topic of both sides, by the
+         same runner and under the same `differences.py` as the written cases, and ends with what is stored. The first
+         stream with an unexplained difference ends a round: it is shrunk as long as it shows the same difference, and
+         the next round goes on with another seed and counts that difference without stopping at it.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Difference:
     signature: str
     stream: Stream
     outcome: Outcome
-    seen: int
+    seen: int  # streams that were not part of shrinking
 
 
 @dataclass
@@ -134,11 +134,11 @@ class _Run:
         self._rounds = 0
         self._known: Counter[str] = Counter()
         self._hunted = ""  # the signature that this round shrinks
-        self._smallest: tuple[Stream, Outcome] | None = None
+        self._smallest: tuple[Stream, Outcome]
 
     def round(self) -> None:
         """Streams until they are enough, or until one shows something new; that one is shrunk."""
-        self._hunted, self._smallest = "", None
+        self._hunted = ""
         self._rounds += 1
         before = self.result.streams
         body = settings(
@@ -154,10 +154,8 @@ class _Run:
         try:
             body()
         except (_DifferentError, Flaky):
-            assert self._smallest is not None
-            stream, outcome = self._smallest
             self._known[self._hunted] = 1
-            self.result.differences.append(Difference(self._hunted, stream, outcome, 0))
+            self.result.differences.append(Difference(self._hunted, *self._smallest, 1))
         assert self.result.streams > before, "Hypothesis made no stream"
         self.result.differences = [
             Difference(known.signature, known.stream, known.outcome, self._known[known.signature])

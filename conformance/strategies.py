@@ -127,7 +127,7 @@ _SHORT = st.binary(min_size=1, max_size=3)
 @st.composite
 def batches(draw: Callable[[st.SearchStrategy[Any]], Any]) -> bytes:
     """A batch of magic 2, mostly good."""
-    header: dict[str, int] = {}
+    header: dict[str, Any] = {}
     if draw(st.booleans()):
         header |= draw(_PRODUCERS)
     if draw(_RARELY):
