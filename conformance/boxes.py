@@ -19,6 +19,7 @@ class Box:
 
 BOXES = {
     "one": Box(1, _COMMON),
+    "alone": Box(1, _COMMON),  # for one case that asks for all topics
     "three": Box(3, _COMMON),
     "lag": Box(3, _COMMON | {"replica.lag.time.max.ms": "1500"}),
 }

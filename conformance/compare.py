@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from conformance.differences import RULES, SORTED_BY
+from conformance.differences import KEYED_BY, RULES, SORTED_BY
 from conformance.runner import Transcript
 from conformance.scenario import At, Case
 
@@ -25,13 +25,18 @@ class Finding(NamedTuple):
 
 def compare(case: Case, kafka: Transcript, ours: Transcript) -> list[Finding]:
     """Every field in which the two differ, and every answer that came at a wrong time."""
-    found = [
-        Finding(path, left, right, explain(case.name, path, left, right))
+    found = fields_that_differ(case.name, kafka, ours)
+    for at in case.timed:
+        found += wrong_time(at, "kafka", kafka) + wrong_time(at, "ours", ours)
+    return found
+
+
+def fields_that_differ(case: str, kafka: Transcript, ours: Transcript) -> list[Finding]:
+    """Every field in which the two differ, whatever the time."""
+    return [
+        Finding(path, left, right, explain(case, path, left, right))
         for path, left, right in _differ("", ordered(kafka), ordered(ours))
     ]
-    for at in case.timed:
-        found += _wrong_time(at, "kafka", kafka) + _wrong_time(at, "ours", ours)
-    return found
 
 
 def explain(case: str, path: str, kafka: Any, ours: Any) -> str | None:
@@ -53,13 +58,13 @@ def ordered(value: Any, name: str = "") -> Any:
         return {key: ordered(item, key) for key, item in value.items()}
     if isinstance(value, list):
         items = [ordered(item) for item in value]
-        keys = SORTED_BY.get(name, ())
-        key = next((k for k in keys if all(isinstance(item, dict) and k in item for item in items)), None)
-        if key is None:
+        key, keys = KEYED_BY.get(name), SORTED_BY.get(name, ())
+        if not (key or keys) or not all(isinstance(item, dict) for item in items):
             return items
-        by_key = {str(item[key]): item for item in items}
-        # As a map, so that one that is missing does not make the others differ.
-        return by_key if len(by_key) == len(items) else sorted(items, key=lambda item: str(item[key]))
+        by_key = {str(item.get(key)): item for item in items}
+        if key and len(by_key) == len(items):
+            return by_key
+        return sorted(items, key=lambda item: [str(item.get(key)) for key in keys])
     return value
 
 
@@ -80,7 +85,8 @@ def _differ(path: str, kafka: Any, ours: Any) -> Iterator[tuple[str, Any, Any]]:
 _EARLY_MS = {"kafka": 1.0, "ours": 0.0}  # Kafka floors both ends of a timeout (docs/decisions.md, 1)
 
 
-def _wrong_time(at: At, side: str, transcript: Transcript) -> list[Finding]:
+def wrong_time(at: At, side: str, transcript: Transcript) -> list[Finding]:
+    """What is wrong with the time of an answer of that side, "kafka" or "ours"; nothing if it is right."""
     path = f"time of answer {at.correlation_id} on {at.conn} ({side})"
     times = [
         answer["after_ms"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from typing import Any, TypeAlias
 from uuid import UUID
@@ -35,6 +36,7 @@ Transcript: TypeAlias = list[Entry]
 
 _POLL_MS = 5
 _LOG_LIMIT_S = 20.0
+_SHOWN_BYTES = 1024  # of records; more are named by their hash
 _MAX_RECORDS = 1 << 28  # bytes of a batch, decompressed
 
 
@@ -205,6 +207,15 @@ def read_log(target: Target, topic: str, partition: int, broker: int) -> Entry:
             if end.end_offset == part.high_watermark or end.error_code or target.now_s() > limit:
                 break
             target.pause(_POLL_MS)
+        batches = batches_in(bytes(part.records or b""))
+        while batches and (end_of_read := _end(batches)) < part.high_watermark:
+            # Kafka ends a read where a segment ends.
+            frame = frames.fetch(topic, end_of_read, partition)
+            [more] = _ask(connection, target, 1, 11, frame).responses[0].partitions
+            found = batches_in(bytes(more.records or b""))
+            if not found:
+                break
+            batches += found
     finally:
         connection.close()
     return {
@@ -213,8 +224,12 @@ def read_log(target: Target, topic: str, partition: int, broker: int) -> Entry:
         "log_start_offset": part.log_start_offset,
         "high_watermark": part.high_watermark,
         "log_end_offset": end.end_offset,
-        "batches": batches_in(bytes(part.records or b"")),
+        "batches": batches,
     }
+
+
+def _end(batches: list[Entry]) -> int:
+    return int(batches[-1]["base_offset"] + batches[-1]["last_offset_delta"] + 1)
 
 
 def opened(says: Any) -> Any:
@@ -239,15 +254,21 @@ def batches_in(data: bytes) -> list[Entry]:
         if len(data) < header.size_in_bytes:
             break
         whole, data = data[: header.size_in_bytes], data[header.size_in_bytes :]
-        records: Any = whole[RECORD_BATCH_OVERHEAD:]
+        records: bytes | str = whole[RECORD_BATCH_OVERHEAD:]
         try:
             if header.compression:
-                records = decompress(header.compression, records, _MAX_RECORDS)
+                records = decompress(header.compression, whole[RECORD_BATCH_OVERHEAD:], _MAX_RECORDS)
         except (DecompressionError, DecompressedTooLargeError) as problem:
             records = str(problem)
-        fields = header._asdict() | {"is_crc_valid": is_crc_valid(whole, 0, len(whole)), "records": plain(records)}
+        fields = header._asdict() | {"is_crc_valid": is_crc_valid(whole, 0, len(whole)), "records": _shown(records)}
         found.append(fields)
     return found
+
+
+def _shown(records: bytes | str) -> Any:
+    if isinstance(records, bytes) and len(records) > _SHOWN_BYTES:
+        return {"bytes": len(records), "sha256": hashlib.sha256(records).hexdigest()}
+    return plain(records)
 
 
 def _ask(connection: Connection, target: Target, api_key: int, version: int, frame: bytes) -> Any:

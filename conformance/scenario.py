@@ -152,7 +152,8 @@ class At:
 class Case:
     """name     "group/what", unique; the topics of a case carry names that no other case uses
     why      one line: what is compared, and where Kafka decides it
-    box      the cluster it runs on: "one" broker, "three" brokers, or "lag": three that shrink the ISR fast
+    box      the cluster it runs on: "one" broker, "alone": one for a case of all topics, "three" brokers, or "lag":
+             three that shrink the ISR fast
     timed    answers whose time is part of the promise
     """
 

@@ -53,9 +53,9 @@ def run_cases(
         starting(box)
         chosen = [case for case in cases if case.box == box]
         topics = [topic for case in chosen for topic in case.topics]
-        for targets in (sides.kafka, sides.ours):
-            if topics:
-                targets[box].create_topics(topics)
+        if topics:
+            sides.kafka[box].create_topics(topics)
+            sides.ours[box].create_topics(topics)
         for case in chosen:
             yield run_case(case, sides)
 

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from datetime import timedelta
-from typing import Any, Protocol
+from typing import Any, Generic, Protocol, TypeVar
 from uuid import UUID
 
 from conformance import frames
@@ -225,15 +225,18 @@ class FakeTarget(_OverTheWire):
         )
 
 
-class Targets:
+T = TypeVar("T", KafkaTarget, FakeTarget)
+
+
+class Targets(Generic[T]):
     """The boxes of one side, each started when it is first asked for."""
 
-    def __init__(self, kind: type[KafkaTarget] | type[FakeTarget]) -> None:
-        self._kind = kind
+    def __init__(self, kind: type[T]) -> None:
+        self._kind: type[T] = kind
         self._stack = ExitStack()
-        self._running: dict[str, KafkaTarget | FakeTarget] = {}
+        self._running: dict[str, T] = {}
 
-    def __getitem__(self, box: str) -> KafkaTarget | FakeTarget:
+    def __getitem__(self, box: str) -> T:
         if box not in self._running:
             target = self._kind(BOXES[box])
             self._stack.callback(target.stop)

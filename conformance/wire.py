@@ -106,7 +106,7 @@ def requests_in(data: bytes) -> tuple[dict[int, Sent], bytes]:
 
     Behind a frame that has no room for a header nothing is read.
     """
-    found = {}
+    found: dict[int, Sent] = {}
     while len(data) >= 12:
         size, api_key, version, number = struct.unpack_from(">ihhi", data)
         if size < 8:

@@ -20,6 +20,7 @@ ALLOWED: dict[str, set[str]] = {
     "fakebroker.demo": {"fakebroker.demo_cluster", "load", "rich"},
     "fakebroker.cli": {"fakebroker", "typer", "rich"},
     "fakebroker": {"fakebroker.server", "fakebroker.core"},
+    "conformance": {"fakebroker", "crc32c", "typer", "rich"},
     "load": {
         "fakebroker.protocol",
         "kio",
@@ -54,7 +55,7 @@ SANS_IO = tuple(
 
 def modules() -> list[tuple[str, Path]]:
     found = []
-    for package in ("timingwheel", "fakebroker", "load"):
+    for package in ("timingwheel", "fakebroker", "load", "conformance"):
         for path in sorted((ROOT / package).rglob("*.py")):
             parts = path.relative_to(ROOT).with_suffix("").parts
             found.append((".".join(parts[:-1] if parts[-1] == "__init__" else parts), path))

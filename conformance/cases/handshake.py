@@ -57,7 +57,13 @@ CASES = [
             header(API_VERSIONS, version, version > 2, b"\xff" * 7),
             api_versions(0, correlation_id=2),
         )
-        for version in (5, 99, -1, 32767)
+        for version in (99, -1, 32767)
+    ),
+    _closed(
+        "api-versions-v5",
+        "what a client of Kafka 4.4 begins with (KIP-1242), and what it goes on with if it is told 35",
+        header(API_VERSIONS, 5, True, b"\x05test\x041.0\0\xff\xff\xff\xff\0"),
+        api_versions(4, correlation_id=2),
     ),
     *(
         _closed(

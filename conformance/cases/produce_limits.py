@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from conformance.frames import TIMESTAMP_MS, batch, batch_of, produce
 from conformance.rows import Rows, cases, raw
 from conformance.scenario import Case, ReadLog, Send, Settle, Topic
@@ -19,10 +21,13 @@ def _of_size(size: int) -> bytes:
     return data
 
 
-def _times(*times_ms: int, key: bytes | None = b"k", **header: int) -> bytes:
+def _times(*times_ms: int, key: bytes | None = b"k", codec: int = 0, **header: Any) -> bytes:
     """A batch with a record per timestamp."""
     return batch_of(
-        [Record(key, b"v", timestamp_ms=time_ms) for time_ms in times_ms], timestamp_ms=times_ms[0], **header
+        [Record(key, b"v", timestamp_ms=time_ms) for time_ms in times_ms],
+        codec=codec,
+        timestamp_ms=times_ms[0],
+        **header,
     )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+from typing import Any
 from uuid import UUID
 
 from conformance.frames import PRODUCE, batch, batch_of, produce, produce_many, request
@@ -100,14 +102,12 @@ _TXN_BATCH = batch(b"v", attributes=0x10, producer_id=4002, producer_epoch=0, ba
 
 def _twice(topic: Topic, first: bytes, second: bytes) -> bytes:
     """One partition that is named twice in one request."""
-    parts = [{"index": 0, "records": records} for records in (first, second)]
+    parts: list[dict[str, Any]] = [{"index": 0, "records": records} for records in (first, second)]
     data = [{"name": topic.name, "partition_data": parts}]
     return _raw_produce(data)
 
 
-def _raw_produce(data: list[dict[str, object]], version: int = 9, transactional_id: str | None = None) -> bytes:
-    from datetime import timedelta
-
+def _raw_produce(data: list[dict[str, Any]], version: int = 9, transactional_id: str | None = None) -> bytes:
     values = {
         "transactional_id": transactional_id,
         "acks": -1,

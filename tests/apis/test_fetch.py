@@ -320,6 +320,20 @@ def test_an_unknown_partition_is_told(simulation: Simulation, version: int, part
 
 
 @pytest.mark.parametrize("version", VERSIONS)
+def test_a_partition_that_is_not_there_has_no_aborted_transactions_where_others_do_not_know(
+    simulation: Simulation, version: int
+) -> None:
+    # FetchResponse.partitionResponse leaves the list empty; what was read, or refused by the log, has null.
+    consumer = Consumer(simulation, version)
+    read, refused, nowhere = (
+        consumer.ask(each).responses[0].partitions[0] for each in (wanted(), wanted(offset=9), wanted(2))
+    )
+
+    assert (read.aborted_transactions, refused.aborted_transactions) == (None, None)
+    assert nowhere.aborted_transactions == ()
+
+
+@pytest.mark.parametrize("version", VERSIONS)
 def test_who_does_not_lead_says_so_to_consumers_that_do_not_tell_where_they_are(
     simulation: Simulation, version: int
 ) -> None:
