@@ -69,11 +69,27 @@ SORTED_BY = {
 }
 
 # Such lists that are compared as maps, because one side may have more: what is the key.
-KEYED_BY = {"api_keys": "api_key", "supported_features": "name", "finalized_features": "name"}
+KEYED_BY = {
+    "api_keys": "api_key",
+    "supported_features": "name",
+    "finalized_features": "name",
+    "configs": "name",
+}
 
 RULES: tuple[Rule, ...] = (
     Rule("each cluster has an id of its own", "*.cluster_id", holds=_both_texts),
     Rule("each cluster has ports of its own", "*.port", holds=_both_numbers),
+    Rule(
+        "a broker of KRaft names any broker that runs as the controller",
+        "*.controller_id",
+        holds=lambda kafka, ours: min(kafka, ours) >= 1,
+    ),
+    Rule(
+        "each cluster gives producer ids of its own",
+        "*.producer_id",
+        "producer-id/*",
+        holds=lambda kafka, ours: min(kafka, ours) >= 0,
+    ),
     Rule(
         "fakebroker serves fewer APIs than Kafka, and advertises only what it serves",
         "*.says.api_keys.*",
@@ -98,6 +114,12 @@ RULES: tuple[Rule, ...] = (
         "without features there is no epoch of theirs",
         "*.says.finalized_features_epoch",
         holds=lambda kafka, ours: isinstance(kafka, int) and ours == -1,
+    ),
+    Rule("each cluster gives topic ids of its own", "*.topics[*].topic_id", "create/*", _both_texts),
+    Rule(
+        "fetch sessions are not kept: the id 0 says so, and the client sends whole requests, as to a Kafka that is full",
+        "*.session_id",
+        holds=lambda kafka, ours: kafka > 0 and ours == 0,
     ),
     Rule(
         "the clocks are two: what is allowed is told relative to the broker's time",
@@ -131,11 +153,6 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(
         "the clocks are two: LogAppendTime is found in what is stored", "*.timestamp", "*append-time*", _both_wall_times
-    ),
-    Rule(
-        "no fetch sessions are made, which the protocol allows (docs/kafka-map.md)",
-        "*.says.session_id",
-        holds=lambda kafka, ours: _both_numbers(kafka, ours) and kafka > 0 and ours == 0,
     ),
     Rule(
         "each cluster hands out producer ids of its own",

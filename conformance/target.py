@@ -172,10 +172,10 @@ class KafkaTarget(_OverTheWire):
 
     def start(self) -> None:
         self._box.start()
-        limit = self.now_s() + _LIMIT_S  # its first producer ids come from the controller; until then it says 14
-        frame = frames.init_producer_id(version=4)
-        while self.admin.ask(INIT_PRODUCER_ID, 4, frame).error_code and self.now_s() < limit:
-            self.pause(5)
+        # Until its first block of producer ids has come a broker answers COORDINATOR_LOAD_IN_PROGRESS.
+        for broker in self.endpoints:
+            while self.admin.ask(INIT_PRODUCER_ID, 4, frames.init_producer_id(), broker).error_code:
+                time.sleep(0.01)
 
     def stop(self) -> None:
         self._box.stop()

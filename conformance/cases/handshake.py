@@ -15,7 +15,7 @@ SERVED = {
     "Metadata": (3, 0, 13, 9),
     "CreateTopics": (19, 2, 7, 5),
     "DeleteTopics": (20, 1, 6, 4),
-    "InitProducerId": (22, 0, 6, 2),
+    "InitProducerId": (22, 0, 5, 2),
     "OffsetForLeaderEpoch": (23, 2, 4, 4),
 }
 
