@@ -11,8 +11,10 @@ import typer
 from rich.console import Console
 from rich.progress import MofNCompleteColumn, Progress
 
+from conformance import found
 from conformance.cases import all_cases
 from conformance.compare import side_by_side
+from conformance.generated import SEED, run_generated
 from conformance.golden import Golden, refresh
 from conformance.kafka_box import Unavailable, fetch_kafka, kafka_version
 from conformance.lateness import measure_kafka, measure_ours
@@ -60,17 +62,17 @@ def run_all(
         return
     with Sides() as sides:
         outcomes = _all_cases(sides)
-        found = results(kafka_version(), outcomes)
+        written = results(kafka_version(), outcomes)
         console.print("lateness of REQUEST_TIMED_OUT: 500 requests for each timeout, on each side")
-        found["lateness"] = [*measure_kafka(sides.kafka["three"]), *measure_ours()]
+        written["lateness"] = [*measure_kafka(sides.kafka["three"]), *measure_ours()]
     changed = refresh(Golden(outcome.case, outcome.kafka, kafka_version()) for outcome in outcomes)
-    write(found)
+    write(written)
     took_s = time.monotonic() - started
     console.print(
-        f"{found['cases']} cases, {found['generated_streams']} generated streams, {found['unexplained']} differences"
-        f" without a reason, {len(changed)} golden transcripts new or changed, {took_s:.0f} s"
+        f"{written['cases']} cases, {written['generated_streams']} generated streams, {written['unexplained']} "
+        f"differences without a reason, {len(changed)} golden transcripts new or changed, {took_s:.0f} s"
     )
-    raise typer.Exit(1 if found["unexplained"] else 0)
+    raise typer.Exit(1 if written["unexplained"] else 0)
 
 
 def _all_cases(sides: Sides) -> list[Outcome]:
@@ -84,6 +86,29 @@ def _all_cases(sides: Sides) -> list[Outcome]:
             if outcome.unexplained:
                 _show(progress.console, outcome)
     return outcomes
+
+
+@app.command()
+def generated(
+    streams: Annotated[int, typer.Option(min=1, help="How many streams.")] = 2000,
+    seed: Annotated[int, typer.Option(help="The same seed makes the same streams.")] = SEED,
+    keep: Annotated[bool, typer.Option("--keep", help="Keep what differs as cases in conformance/found.")] = False,
+) -> None:
+    """Send random streams of requests to both sides and shrink what differs."""
+    console.print(f"seed {seed}")
+    with Sides() as sides, Progress(*Progress.get_default_columns(), MofNCompleteColumn(), console=console) as progress:
+        task = progress.add_task("streams", total=streams)
+        result = run_generated(sides, streams, seed, lambda so_far: progress.update(task, completed=so_far.streams))
+    for difference in result.differences:
+        console.print(f"\n{difference.seen} streams: {difference.signature}", markup=False, highlight=False)
+        _show(console, difference.outcome)
+        if keep:
+            path = found.keep(difference.stream, difference.signature)
+            console.print(f"kept as {path}", markup=False, highlight=False)
+    for (api, code), times in sorted(result.codes.items()):
+        console.print(f"{times:6} {api} {code}", markup=False, highlight=False)
+    console.print(result.summary(), markup=False, highlight=False)
+    raise typer.Exit(1 if result.differences else 0)
 
 
 @app.command("list")

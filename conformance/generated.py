@@ -21,11 +21,11 @@ from hypothesis import seed as seeded
 from hypothesis.errors import Flaky
 
 from conformance.compare import Finding
-from conformance.scenario import Case, ReadLog, Send, Settle, Step, Topic, placeholder
-from conformance.strategies import KINDS, STAND_IN, Stream, streams
+from conformance.scenario import Topic
+from conformance.strategies import streams
+from conformance.streams import BOX, KINDS, Stream, as_case
 from conformance.suite import Outcome, Sides, run_case
 
-BOX = "one"
 SEED = 1
 _TOPICS_AT_ONCE = 100
 _MAX_DIFFERENCES = 20  # a side that is quite broken is not shrunk all day
@@ -60,6 +60,16 @@ class GeneratedResult:
     explained: Counter[str] = field(default_factory=Counter)
     differences: list[Difference] = field(default_factory=list)
 
+    def summary(self) -> str:
+        """How much was sent and reached, in one line."""
+        kinds = {code for _, code in self.codes}
+        return (
+            f"{self.streams} streams, {self.requests.total()} answers to {len(self.requests)} versions of APIs, "
+            f"{len(self.codes)} pairs of API and error code ({len(kinds)} codes), "
+            f"{self.stored_batches} batches stored, "
+            f"{self.ends['closed']} connections closed, {len(self.differences)} differences without a reason"
+        )
+
     def note(self, outcome: Outcome) -> None:
         self.streams += 1
         self.explained.update({finding.reason for finding in outcome.findings if finding.reason is not None})
@@ -81,26 +91,6 @@ def run_generated(
     while run.result.streams < streams and len(run.result.differences) < _MAX_DIFFERENCES:
         run.round()
     return run.result
-
-
-def as_case(stream: Stream, name: str, topic: str) -> Case:
-    """The stream on a topic, whose name is as long as STAND_IN's; at its end the logs of both partitions are read."""
-    assert len(topic) == len(STAND_IN)
-    old_id, new_id = placeholder(STAND_IN).bytes, placeholder(topic).bytes
-    old_name, new_name = STAND_IN.encode(), topic.encode()
-    steps: list[Step] = []
-    for group in stream.groups:
-        parts = tuple(part.replace(old_name, new_name).replace(old_id, new_id) for part in group.frames)
-        steps += [Send(parts, group.conn), Settle(group.conn)]
-    steps += [ReadLog(topic, 0), ReadLog(topic, 1)]
-    why = "found by generated traffic: what is answered and what is stored"
-    return Case(name, why, tuple(steps), (Topic(topic, 2, configs=KINDS[stream.kind]),), BOX)
-
-
-def kept_case(stream: Stream) -> Case:
-    """The stream as a case that is kept, named by its bytes."""
-    digest = hashlib.sha256(b"".join(part for group in stream.groups for part in group.frames)).hexdigest()[:8]
-    return as_case(stream, f"found/{stream.kind}-{digest}", f"fnd-{digest}")
 
 
 class _DifferentError(Exception):

@@ -1,8 +1,6 @@
 """Random request streams for Hypothesis: good requests, odd ones, and frames damaged on the way.
 
-Theory   A stream is bytes from the start. It names one topic of two partitions, STAND_IN, which is replaced by a fresh
-         topic with a name of the same length when it runs; so damage stays where it was done, on every run.
-         Values come from small sets, so that they meet: a producer id, an epoch and a sequence that occur twice are a
+Theory   Values come from small sets, so that they meet: a producer id, an epoch and a sequence that occur twice are a
          duplicate, a gap or a fence. Each kind of oddness is rare by itself, or every request would be refused by the
          first check and the ones behind it would never be reached.
 """
@@ -12,7 +10,6 @@ from __future__ import annotations
 import struct
 import zlib
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 from uuid import UUID
@@ -23,40 +20,12 @@ from conformance import frames
 from conformance.frames import TIMESTAMP_MS, batch_of, with_crc
 from conformance.harmless import missing_bytes, refusal
 from conformance.scenario import placeholder
+from conformance.streams import KINDS, STAND_IN, Group, Stream
 from fakebroker.protocol.record_batch import RECORD_BATCH_OVERHEAD, Record
 
-STAND_IN = "gen-00000000"
 _ID = placeholder(STAND_IN)
 _FAR_FUTURE_MS = 4_102_444_800_000
 _MAX_FILLING = 4_096  # bytes that complete a frame whose length was damaged
-
-# What a topic of a stream may be like, by the word in the case's name.
-KINDS: dict[str, dict[str, str]] = {
-    "plain": {},
-    "append-time": {"message.timestamp.type": "LogAppendTime"},
-    "compacted": {"cleanup.policy": "compact"},
-    "recompressed": {"compression.type": "gzip"},
-    "uncompressed": {"compression.type": "uncompressed"},
-    "small": {"max.message.bytes": "160"},
-    "min-isr": {"min.insync.replicas": "2"},
-    "old-refused": {"message.timestamp.before.max.ms": "60000"},
-}
-
-
-@dataclass(frozen=True)
-class Group:
-    """Frames that go out in one write; then all their answers are awaited."""
-
-    conn: str
-    frames: tuple[bytes, ...]
-
-
-@dataclass(frozen=True)
-class Stream:
-    """A kind of topic (a key of KINDS), and what is sent to it."""
-
-    kind: str
-    groups: tuple[Group, ...]
 
 
 @st.composite
