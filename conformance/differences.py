@@ -117,7 +117,7 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule("each cluster gives topic ids of its own", "*.topics[*].topic_id", "create/*", _both_texts),
     Rule(
-        "fetch sessions are not kept: the id 0 says so, and the client sends whole requests",
+        "fetch sessions are not kept: the id 0 says so, as that of a Kafka whose cache is full",
         "*.session_id",
         holds=lambda kafka, ours: kafka > 0 and ours == 0,
     ),
