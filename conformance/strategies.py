@@ -32,17 +32,20 @@ _MAX_FILLING = 4_096  # bytes that complete a frame whose length was damaged
 def streams(draw: Callable[[st.SearchStrategy[Any]], Any]) -> Stream:
     """Streams of 1 to 8 requests on one or two connections. A frame that is damaged ends its connection's life in the
     stream, since Kafka will mostly have closed it."""
-    kind = draw(st.sampled_from(sorted(KINDS, key=lambda name: name != "plain")))
+    kind = draw(st.sampled_from(["plain"] * len(KINDS) + sorted(KINDS)))
     number = 0
+    made: list[Request] = []
     lives = {"a": 0, "b": 0}
     groups = []
-    for _ in range(draw(st.integers(1, 4))):
+    for _ in range(draw(st.sampled_from([1, 2, 3, 4, 4]))):
         letter = draw(st.sampled_from("aaab"))
         parts: list[bytes] = []
         damaged = False
         for _ in range(draw(st.sampled_from([1, 1, 2]))):
             number += 1
-            parts.append(draw(_REQUESTS)(number))
+            again = made and draw(_RARELY)  # a client that tries again
+            made.append(draw(st.sampled_from(made) if again else _REQUESTS))
+            parts.append(made[-1](number))
         if draw(_RARELY):
             place = draw(st.integers(0, len(parts) - 1))
             parts[place] = draw(_DAMAGE)(parts[place])
@@ -64,15 +67,16 @@ _VERY_RARELY = st.sampled_from([False] * 19 + [True])
 _KEYS = st.sampled_from([b"k", None, b"", b"key" * 5])
 _VALUES = st.sampled_from([b"v", None, b"", b"value" * 30]) | st.binary(max_size=8)
 _HEADERS = st.sampled_from([(), (), (("h", b"1"),), (("h", None), ("", b"2"))])
-_TIMES = st.sampled_from([None] * 12 + [TIMESTAMP_MS + 5, TIMESTAMP_MS + 9, TIMESTAMP_MS - 5, -1, 0, _FAR_FUTURE_MS])
+_TIMES = st.sampled_from([None] * 20 + [TIMESTAMP_MS + 5, TIMESTAMP_MS + 9, TIMESTAMP_MS - 5, -1, 0, _FAR_FUTURE_MS])
 _DELTAS = st.sampled_from([None] * 40 + [0, 1, 2, -1, 2**31 - 1])
-_RECORDS = st.lists(st.builds(Record, _KEYS, _VALUES, _HEADERS, _TIMES, _DELTAS), min_size=1, max_size=4)
+_RECORD = st.builds(Record, _KEYS, _VALUES, _HEADERS, _TIMES, _DELTAS)
+_RECORDS = st.sampled_from([1, 1, 1, 1, 2, 2, 3, 4]).flatmap(lambda n: st.lists(_RECORD, min_size=n, max_size=n))
 _CODECS = st.sampled_from([0, 0, 0, 1, 2, 3, 4])
-_SEQUENCES = st.sampled_from([0, 1, 2, 3, 4, 2**31 - 1, -1])
+_SEQUENCES = st.sampled_from([0] * 6 + [1] * 6 + [2, 2, 2, 3, 3, 2**31 - 1, -1])
 _PRODUCERS = st.fixed_dictionaries(
     {
-        "producer_id": st.sampled_from([7, 7, 7, 8, -2]),
-        "producer_epoch": st.sampled_from([0, 0, 0, 1, 2, -1]),
+        "producer_id": st.sampled_from([7] * 12 + [8, 8, -2]),
+        "producer_epoch": st.sampled_from([0] * 12 + [1, 1, 1, 2, -1]),
         "base_sequence": _SEQUENCES,
     }
 )
@@ -99,7 +103,7 @@ def batches(draw: Callable[[st.SearchStrategy[Any]], Any]) -> bytes:
     header: dict[str, Any] = {}
     if draw(st.booleans()):
         header |= draw(_PRODUCERS)
-    if draw(_RARELY):
+    if draw(_VERY_RARELY) or draw(_VERY_RARELY):
         header |= draw(_ODD_FIELDS)
     records = draw(_RECORDS)
     codec = draw(_CODECS)
