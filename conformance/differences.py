@@ -184,4 +184,11 @@ RULES: tuple[Rule, ...] = (
         )
         for case in ("two-in-a-row", "second-connection", "refused")
     ),
+    Rule(
+        "a broker that stops is as one that is killed, not shut down in order: who waits there is cut off, without 6 "
+        "(docs/kafka-map.md)",
+        "[*].answers[*]",
+        "stopped/leader",
+        lambda kafka, ours: ours == "(absent)" and "NOT_LEADER_OR_FOLLOWER(6)" in str(kafka),
+    ),
 )

@@ -21,7 +21,9 @@ from conformance.scenario import (
     Send,
     SetQuota,
     Settle,
+    StartBroker,
     Step,
+    StopBroker,
     Thaw,
     placeholder,
 )
@@ -118,6 +120,10 @@ class _Run:
                 target.thaw(broker)
             case MoveLeader(topic, broker, partition):
                 target.move_leader(topic, partition, broker)
+            case StopBroker(broker):
+                target.stop_broker(broker)
+            case StartBroker(broker):
+                target.start_broker(broker)
             case DeleteTopic(topic):
                 target.delete_topic(topic)
             case SetQuota(client_id, quotas):

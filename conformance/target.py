@@ -38,6 +38,8 @@ class Target(Protocol):
     def freeze(self, broker: int) -> None: ...
     def thaw(self, broker: int) -> None: ...
     def move_leader(self, topic: str, partition: int, broker: int) -> None: ...
+    def stop_broker(self, broker: int) -> None: ...
+    def start_broker(self, broker: int) -> None: ...
     def delete_topic(self, topic: str) -> None: ...
     def set_quota(self, client_id: str, quotas: Mapping[str, float]) -> None: ...
 
@@ -170,7 +172,7 @@ class KafkaTarget(_OverTheWire):
 
     def __init__(self, box: Box) -> None:
         self.version = kafka_version()
-        self._box = KafkaBox(box.brokers, box.config)
+        self._box = KafkaBox(box.brokers, box.config | box.kafka_only)
         self.endpoints = self._box.endpoints
         super().__init__()
 
@@ -193,6 +195,13 @@ class KafkaTarget(_OverTheWire):
 
     def move_leader(self, topic: str, partition: int, broker: int) -> None:
         self.admin.move_leader(topic, partition, broker)
+
+    def stop_broker(self, broker: int) -> None:
+        self._box.stop_broker(broker)
+
+    def start_broker(self, broker: int) -> None:
+        self._box.start_broker(broker)
+        self._box.await_start(broker)
 
     def set_quota(self, client_id: str, quotas: Mapping[str, float]) -> None:
         self.admin.set_quota(client_id, quotas)
@@ -222,6 +231,12 @@ class FakeTarget(_OverTheWire):
 
     def move_leader(self, topic: str, partition: int, broker: int) -> None:
         self._cluster.move_leader(topic, partition, broker)
+
+    def stop_broker(self, broker: int) -> None:
+        self._cluster.brokers[broker].stop()
+
+    def start_broker(self, broker: int) -> None:
+        self._cluster.brokers[broker].start()
 
     def set_quota(self, client_id: str, quotas: Mapping[str, float]) -> None:
         self._cluster.quotas.set(

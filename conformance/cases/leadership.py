@@ -29,6 +29,8 @@ from conformance.scenario import (
 )
 from conformance.shared_steps import warm
 
+_FOLLOWED_MS = 250  # until the follower that does fetch has what was sent
+
 
 def _parked(
     topic: Topic, version: int = 9, timeout_ms: int = 9_000, number: int = 1, value: bytes = b"parked"
@@ -43,7 +45,7 @@ def _moved(version: int) -> Case:
         *warm(topic.name),
         Freeze(3),
         Send((_parked(topic, version), produce(topic.name, batch(b"next"), acks=1, correlation_id=2))),
-        Pause(100),
+        Pause(_FOLLOWED_MS),
         MoveLeader(topic.name, 2),
         Settle(),
         Thaw(3),
@@ -119,7 +121,7 @@ def _one_of_two_moved() -> Case:
         *warm(stays.name, goes.name),
         Freeze(3),
         Send((frame,)),
-        Pause(100),
+        Pause(_FOLLOWED_MS),
         MoveLeader(goes.name, 2),
         Settle(),
         Thaw(3),
@@ -136,13 +138,13 @@ def _fetch_waits() -> Case:
     steps = (
         *warm(topic.name),
         Send(frames),
-        Pause(100),
+        Pause(_FOLLOWED_MS),
         MoveLeader(topic.name, 2),
         Settle(),
         ReadLog(topic.name, broker=2),
     )
     why = "a fetch that waits at a leader is told that it leads no more"
-    return Case("moved/fetch-waits", why, steps, (topic,), "three", (At(1, 100, 2_000),))
+    return Case("moved/fetch-waits", why, steps, (topic,), "three", (At(1, _FOLLOWED_MS, 2_000),))
 
 
 def _fetch_waits_v12() -> Case:
@@ -151,7 +153,7 @@ def _fetch_waits_v12() -> Case:
     steps = (
         *warm(topic.name),
         Send(frames),
-        Pause(100),
+        Pause(_FOLLOWED_MS),
         MoveLeader(topic.name, 2),
         Settle(),
         ReadLog(topic.name, broker=2),

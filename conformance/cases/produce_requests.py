@@ -7,7 +7,7 @@ from typing import Any
 from uuid import UUID
 
 from conformance.frames import PRODUCE, batch, batch_of, produce, produce_many, request
-from conformance.rows import flipped, old_message
+from conformance.rows import flipped, old_message, resized
 from conformance.scenario import Case, ReadLog, Send, Settle, Topic
 from fakebroker.protocol.record_batch import Record
 
@@ -92,6 +92,10 @@ _NULL_ACKS_0 = Topic("request-null-acks-0")
 _ONE_TXN = Topic("request-one-txn", 2)
 _TXN_V9 = Topic("request-txn-v9")
 _TXN_V12 = Topic("request-txn-v12")
+_TXN_NOBODY = Topic("request-txn-nobody")
+_TXN_TWO = Topic("request-txn-two", 3)
+_TXN_AND = Topic("request-txn-and", 3)
+_SHORT = Topic("request-short", 2)
 _TXN_ID = Topic("request-txn-id")
 _BY_NAME = Topic("request-v13-zero")
 _TIMEOUT = Topic("request-timeout")
@@ -248,6 +252,47 @@ CASES = [
         "the same where the broker may add the partition itself (KIP-890)",
         produce(_TXN_V12.name, _TXN_BATCH, version=12, transactional_id="request-txn"),
         topics=(_TXN_V12,),
+    ),
+    _one(
+        "transactional-nobody",
+        "a transactional batch without a producer id",
+        produce(_TXN_NOBODY.name, batch(b"v", attributes=0x10), transactional_id="request-txn"),
+        topics=(_TXN_NOBODY,),
+    ),
+    _one(
+        "transactional-two",
+        "two producers in one request: 49",
+        *(
+            produce(
+                _TXN_TWO.name,
+                {
+                    0: batch(b"v"),
+                    1: _TXN_BATCH,
+                    2: batch(b"v", attributes=0x10, producer_id=producer_id, producer_epoch=epoch, base_sequence=0),
+                },
+                transactional_id="request-txn",
+                correlation_id=number,
+            )
+            for number, (producer_id, epoch) in enumerate(((4003, 0), (4002, 1), (4002, 0)))
+        ),
+        topics=(_TXN_TWO,),
+        logs=3,
+    ),
+    _one(
+        "transactional-and-plain",
+        "plain batches beside a transactional one are appended",
+        produce(_TXN_AND.name, {0: batch(b"v"), 1: _TXN_BATCH, 2: b""}, transactional_id="request-txn"),
+        topics=(_TXN_AND,),
+        logs=2,
+    ),
+    _one(
+        "short-batch",
+        "a batch without room for a producer id fails the whole request",
+        produce(_SHORT.name, {0: batch(b"v"), 1: resized(batch(b"v"), 50)}),
+        produce(_SHORT.name, {0: batch(b"v"), 1: resized(batch(b"v"), 51)}, correlation_id=2),
+        produce(_SHORT.name, {0: batch(b"v"), 7: resized(batch(b"v"), 50)}, correlation_id=3),
+        topics=(_SHORT,),
+        logs=2,
     ),
     _one(
         "transactional-id-alone",

@@ -172,7 +172,7 @@ def _duplicate_at_the_new_leader() -> Case:
         *warm(topic.name),
         Freeze(3),
         Send((frame,)),
-        Pause(100),
+        Pause(250),  # until broker 2 has it
         MoveLeader(topic.name, 2),
         Settle(),
         Send((frame,), "b", 2),

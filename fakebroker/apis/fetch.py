@@ -1,10 +1,10 @@
 """Fetch (API key 1), versions 4-18, for consumers and for followers over the wire.
 
-Behaviour      A consumer gets whole batches below the high watermark, so a record that an acks=all produce waits for,
-               or timed out on, is not seen before it is replicated. A replica id makes it the fetch of a follower: it
-               reads up to the leader's log end and tells the leader how far it has come, which moves the watermark.
-               Waits in the fetch purgatory up to MaxWaitMs for MinBytes. A partition that nobody knows is told so in
-               the answer, which waits for the others all the same.
+Behaviour      A consumer reads below the high watermark, so a record that acks=all waits for, or timed out on,
+               is not seen before it is replicated. The last batch is cut where the limit is. A replica id makes it the
+               fetch of a follower: it reads up to the leader's log end and tells the leader how far it has come, which
+               moves the watermark. Waits in the fetch purgatory up to MaxWaitMs for MinBytes. A partition that nobody
+               knows is told so in the answer, which waits for the others all the same.
 Version notes  v5 log start offset; v7 sessions (KIP-227): none is ever made, which is allowed, and one that the client
                believes in is FETCH_SESSION_ID_NOT_FOUND; v9 leader epoch; v10 zstd; v11 a consumer may ask a follower
                (KIP-392) and reads up to the watermark that it knows; v12 flexible, last fetched and diverging epochs
@@ -31,10 +31,9 @@ from fakebroker.protocol.topic_partition import TopicPartition
 KEY = 1
 _MILLISECOND = timedelta(milliseconds=1)
 
-_Answered = tuple[str | None, UUID | None, dict[str, Any]]  # topic, its id, what is said of one partition
 
-_ISOLATION_LEVELS = (0, 1)  # read uncommitted, read committed
 _FULL_FETCH_EPOCHS = (0, -1)  # make a session; make none
+_ISOLATION_LEVELS = (0, 1)  # read uncommitted, read committed
 _LEADER_IS_ELSEWHERE = (ErrorCode.not_leader_or_follower, ErrorCode.fenced_leader_epoch)
 
 
@@ -57,11 +56,7 @@ def _respond(
 
 def error_response(ctx: RequestContext, request: Message, code: ErrorCode) -> None:
     """FetchRequest.getErrorResponse: up to v12 each partition tells it, and from v7 on the code of the whole."""
-    topics = [
-        {"topic": topic.topic, "partitions": [values for _, _, values in _failed(topic, code, topic.partitions)]}
-        for topic in (request.topics if ctx.api_version < 13 else ())
-    ]
-    _respond(ctx, topics, code)
+    _respond(ctx, [_topic_failed(topic, code) for topic in request.topics] if ctx.api_version < 13 else [], code)
 
 
 def throttled(response: Message, throttle_time_ms: int) -> Message:
@@ -74,48 +69,41 @@ def handle(ctx: RequestContext, request: Message) -> None:
     if getattr(request, "session_epoch", -1) not in _FULL_FETCH_EPOCHS:
         _respond(ctx, [], ErrorCode.fetch_session_id_not_found)
         return
-    # What is asked for twice is answered once: as it was asked last, where it was asked first.
-    wanted: dict[TopicPartition, FetchPartition] = {}
-    unknown: list[_Answered] = []
+    wanted: dict[TopicPartition, FetchPartition] = {}  # of one that is named twice the last counts
+    unknown: list[dict[str, Any]] = []
     ids: dict[str, UUID] = {}  # by which the request named them: a topic may be deleted while the request waits
     for topic in request.topics:
         name = topic.topic if ctx.api_version < 13 else _name_of(ctx, topic)
         if name is None:
-            unknown += _failed(topic, ErrorCode.unknown_topic_id, topic.partitions)
+            unknown.append(_topic_failed(topic, ErrorCode.unknown_topic_id))
             continue
         if ctx.api_version >= 13:
             ids[name] = topic.topic_id
         known = ctx.cluster.topic(name)
         count = 0 if known is None else len(known.partitions)
-        missing = [p for p in topic.partitions if not 0 <= p.partition < count]
-        unknown += _failed(topic, ErrorCode.unknown_topic_or_partition, missing)
-        wanted |= {
-            (tp := TopicPartition(name, p.partition)): FetchPartition(
-                tp,
-                p.fetch_offset,
-                p.partition_max_bytes,
-                max(getattr(p, "current_leader_epoch", -1), -1),  # Kafka takes every negative epoch for none
-                max(getattr(p, "last_fetched_epoch", -1), -1),
-            )
-            for p in topic.partitions
-            if 0 <= p.partition < count
-        }
+        missing = {p.partition: p for p in topic.partitions if not 0 <= p.partition < count}
+        if missing:
+            unknown.append(_topic_failed(topic, ErrorCode.unknown_topic_or_partition, tuple(missing.values())))
+        for p in topic.partitions:
+            if 0 <= p.partition < count:
+                tp = TopicPartition(name, p.partition)
+                wanted[tp] = FetchPartition(
+                    tp,
+                    p.fetch_offset,
+                    p.partition_max_bytes,
+                    getattr(p, "current_leader_epoch", -1),
+                    getattr(p, "last_fetched_epoch", -1),
+                )
     if wanted and request.isolation_level not in _ISOLATION_LEVELS:
-        # Kafka trips over it (IsolationLevel.forId), when there is something to read.
         raise KafkaError(ErrorCode.unknown_server_error, f"Unknown isolation level {request.isolation_level}")
 
     params = _params(ctx, request)
 
     def complete(results: Sequence[FetchResult]) -> None:
-        answered = [_answered(ctx, params, result, ids) for result in results]
-        try:
-            topics = _by_topic(ctx, answered + unknown)
-        except KafkaError as error:
-            error_response(ctx, request, error.code)
-            return
-        _respond(ctx, topics, from_follower=params.is_from_follower)
+        read = [_partition(ctx, result, ids, params.read_committed) for result in results]
+        _respond(ctx, _grouped(ctx, read + unknown), from_follower=params.is_from_follower)
 
-    ctx.fetch_messages(params, list(wanted.values()), complete)
+    ctx.fetch_messages(params, tuple(wanted.values()), complete)
 
 
 def _params(ctx: RequestContext, request: Message) -> FetchParams:
@@ -136,52 +124,47 @@ def _name_of(ctx: RequestContext, topic: Message) -> str | None:
     return known.name if known else None
 
 
-def _by_topic(ctx: RequestContext, answered: Sequence[_Answered]) -> list[dict[str, Any]]:
-    """FetchResponse.toMessage: neighbours of one topic come together, each partition once."""
-    once = {(name, topic_id, values["partition_index"]): values for name, topic_id, values in answered}
-    topics: list[dict[str, Any]] = []
-    for (name, topic_id, _), values in once.items():
-        if topics and ctx.api_version >= 13 and topics[-1]["topic_id"] is None:
-            # Behind a topic with the id of zeros Kafka compares names, and that topic has none: NullPointerException.
-            raise KafkaError(ErrorCode.unknown_server_error, "A topic of the answer has neither name nor id.")
-        if topics and (topics[-1]["topic"], topics[-1]["topic_id"]) == (name, topic_id):
-            topics[-1]["partitions"].append(values)
+def _grouped(ctx: RequestContext, topics: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """One entry for each row of neighbours that name the same topic, as in FetchResponse.toMessage."""
+    key = "topic" if ctx.api_version < 13 else "topic_id"
+    grouped: list[dict[str, Any]] = []
+    for topic in topics:
+        if grouped and grouped[-1][key] == topic[key]:
+            grouped[-1]["partitions"] += topic["partitions"]
         else:
-            topics.append({"topic": name, "topic_id": topic_id, "partitions": [values]})
-    return topics
+            grouped.append(topic)
+    return grouped
 
 
-def _failed(topic: Message, code: ErrorCode, partitions: Sequence[Message]) -> list[_Answered]:
-    # Here Kafka leaves the list of aborted transactions at its default, which is empty and not null.
-    return [
-        (
-            getattr(topic, "topic", None),
-            getattr(topic, "topic_id", None),
-            _partition_values(FetchResult(TopicPartition("", p.partition), code)) | {"aborted_transactions": ()},
-        )
-        for p in partitions
-    ]
+def _topic_failed(topic: Message, code: ErrorCode, partitions: Sequence[Message] | None = None) -> dict[str, Any]:
+    return {
+        "topic": getattr(topic, "topic", None),
+        "topic_id": getattr(topic, "topic_id", None),
+        "partitions": [
+            # Nobody looked: an empty list, where what was read has null (FetchResponse.partitionResponse).
+            _partition_values(FetchResult(TopicPartition("", p.partition), code)) | {"aborted_transactions": ()}
+            for p in (topic.partitions if partitions is None else partitions)
+        ],
+    }
 
 
-def _answered(ctx: RequestContext, params: FetchParams, result: FetchResult, ids: Mapping[str, UUID]) -> _Answered:
-    topic = result.topic_partition.topic
-    return topic, ids.get(topic), _partition(ctx, params, result)
-
-
-def _partition(ctx: RequestContext, params: FetchParams, result: FetchResult) -> dict[str, Any]:
+def _partition(
+    ctx: RequestContext, result: FetchResult, ids: Mapping[str, UUID], read_committed: bool
+) -> dict[str, Any]:
+    """The entry of a topic with this partition alone."""
+    name, index = result.topic_partition
     values = _partition_values(result)
-    if result.diverging_epoch is None and result.error_code is ErrorCode.none:
-        if params.read_committed and not params.is_from_follower:
-            values["aborted_transactions"] = ()  # Kafka looked for them and found none
-    elif result.diverging_epoch is not None:
+    if not read_committed or result.error_code != ErrorCode.none or result.diverging_epoch is not None:
+        values["aborted_transactions"] = None  # nobody looked for any
+    if result.diverging_epoch is not None:
         epoch, end_offset = result.diverging_epoch
         values["diverging_epoch"] = {"epoch": epoch, "end_offset": end_offset}
     if ctx.api_version >= 16 and result.error_code in _LEADER_IS_ELSEWHERE:
-        topic = ctx.cluster.topic(result.topic_partition.topic)
+        topic = ctx.cluster.topic(name)
         if topic is not None:
-            leader = topic.partitions[result.topic_partition.partition]
+            leader = topic.partitions[index]
             values["current_leader"] = {"leader_id": leader.leader_id, "leader_epoch": leader.leader_epoch}
-    return values
+    return {"topic": name, "topic_id": ids.get(name), "partitions": [values]}
 
 
 def _partition_values(result: FetchResult) -> dict[str, Any]:
@@ -191,7 +174,7 @@ def _partition_values(result: FetchResult) -> dict[str, Any]:
         "high_watermark": result.high_watermark,
         "last_stable_offset": result.last_stable_offset,
         "log_start_offset": result.log_start_offset,
-        "aborted_transactions": None,
+        "aborted_transactions": (),
         "preferred_read_replica": -1,
         "records": result.records,
     }
