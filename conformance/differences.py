@@ -115,6 +115,12 @@ RULES: tuple[Rule, ...] = (
         "*.says.finalized_features_epoch",
         holds=lambda kafka, ours: isinstance(kafka, int) and ours == -1,
     ),
+    Rule(
+        "a new cluster of Kafka sets min.insync.replicas for all its brokers, for eligible leader replicas (KIP-966)",
+        "*.topics[*].configs.min.insync.replicas.config_source",
+        "create/*",
+        holds=lambda kafka, ours: (kafka, ours) == (3, 5),
+    ),
     Rule("each cluster gives topic ids of its own", "*.topics[*].topic_id", "create/*", _both_texts),
     Rule(
         "fetch sessions are not kept: the id 0 says so, as that of a Kafka whose cache is full",

@@ -11,6 +11,7 @@ from conformance import frames
 from conformance.scenario import (
     AwaitIsr,
     Case,
+    CatchUp,
     DeleteTopic,
     Disconnect,
     Freeze,
@@ -126,6 +127,8 @@ class _Run:
                 target.start_broker(broker)
             case DeleteTopic(topic):
                 target.delete_topic(topic)
+            case CatchUp(broker):
+                target.catch_up(broker)
             case SetQuota(client_id, quotas):
                 target.set_quota(client_id, quotas)
             case AwaitIsr(topic, isr, partition, within_ms):

@@ -124,7 +124,8 @@ class LogValidator:
 
     def _walk(self, check_sizes: bool) -> RecordsSummary:
         try:
-            return walk_records(self._payload, self._start, self._header.record_count, check_sizes)
+            largest = 2**31 - 1 if self._source == Codec.NONE else self._config.max_decompressed_message_bytes
+            return walk_records(self._payload, self._start, self._header.record_count, check_sizes, largest)
         except OverlongSizeError as error:
             # Of an uncompressed record, Kafka reads the size outside of the try: IllegalArgumentException.
             is_caught = self._source != Codec.NONE

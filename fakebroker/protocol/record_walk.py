@@ -21,6 +21,7 @@ from typing import NamedTuple
 from fakebroker.protocol.errors import InvalidRecordError
 from fakebroker.protocol.varint import encode_varint
 
+_LARGEST_SIZE = 2**31 - 1
 _INT64_MIN = -(2**63)
 _INT64_MAX = 2**63 - 1
 
@@ -52,9 +53,12 @@ class RecordFacts(NamedTuple):
     end: int
 
 
-def walk_records(data: bytes, start: int, count: int, check_sizes: bool) -> RecordsSummary:
+def walk_records(
+    data: bytes, start: int, count: int, check_sizes: bool, largest_size: int = _LARGEST_SIZE
+) -> RecordsSummary:
     """Look over `count` records that begin at `start` and must end where `data` ends.
 
+    No record may claim more than `largest_size` bytes behind its size.
     Raises InvalidRecordError with the index of the first record that is not whole.
     """
     end = len(data)
@@ -67,9 +71,10 @@ def walk_records(data: bytes, start: int, count: int, check_sizes: bool) -> Reco
             position += 1
             if raw > 127:
                 raw, position = _size(data, position - 1)
-            if raw & 1:
-                raise InvalidRecordError(f"Record {index} has a negative size.")
-            claimed_end = position + (raw >> 1)
+            size = raw >> 1
+            if raw & 1 or size > largest_size:
+                raise InvalidRecordError(f"Record {index} has a size below 0 or above {largest_size} bytes.")
+            claimed_end = position + size
             position += 1  # the attributes of a record: none are in use, and nobody looks
             # Below, the one byte and two byte forms of each varint are written out: a call for each field would take
             # most of the time.
