@@ -11,12 +11,14 @@ import typer
 from rich.console import Console
 from rich.progress import MofNCompleteColumn, Progress
 
-from conformance import found
 from conformance.cases import all_cases
+from conformance.client_reports import rows as client_rows
+from conformance.client_runs import run_clients
 from conformance.compare import side_by_side
+from conformance.found import keep as keep_find
 from conformance.generated import SEED, run_generated
 from conformance.golden import Golden, refresh
-from conformance.kafka_box import Unavailable, fetch_kafka, kafka_version
+from conformance.kafka_box import Unavailable, cache_folder, fetch_kafka, kafka_version
 from conformance.lateness import measure_kafka, measure_ours
 from conformance.report import results, write
 from conformance.suite import Outcome, Sides, run_cases
@@ -62,17 +64,24 @@ def run_all(
         return
     with Sides() as sides:
         outcomes = _all_cases(sides)
-        written = results(kafka_version(), outcomes)
+        found = results(kafka_version(), outcomes)
         console.print("lateness of REQUEST_TIMED_OUT: 500 requests for each timeout, on each side")
-        written["lateness"] = [*measure_kafka(sides.kafka["three"]), *measure_ours()]
+        found["lateness"] = [*measure_kafka(sides.kafka["three"]), *measure_ours()]
+        console.print(
+            "clients: each runs the same jobs against both sides (the first time they are built, which takes minutes)"
+        )
+        found["clients"] = client_rows(
+            *(run_clients(side["three"], cache_folder()) for side in (sides.kafka, sides.ours))
+        )
+        found["unexplained"] += sum(row["outcome"] == "different" for row in found["clients"])
     changed = refresh(Golden(outcome.case, outcome.kafka, kafka_version()) for outcome in outcomes)
-    write(written)
+    write(found)
     took_s = time.monotonic() - started
     console.print(
-        f"{written['cases']} cases, {written['generated_streams']} generated streams, {written['unexplained']} "
-        f"differences without a reason, {len(changed)} golden transcripts new or changed, {took_s:.0f} s"
+        f"{found['cases']} cases, {found['generated_streams']} generated streams, {found['unexplained']} differences"
+        f" without a reason, {len(changed)} golden transcripts new or changed, {took_s:.0f} s"
     )
-    raise typer.Exit(1 if written["unexplained"] else 0)
+    raise typer.Exit(1 if found["unexplained"] else 0)
 
 
 def _all_cases(sides: Sides) -> list[Outcome]:
@@ -103,7 +112,7 @@ def generated(
         console.print(f"\n{difference.seen} streams: {difference.signature}", markup=False, highlight=False)
         _show(console, difference.outcome)
         if keep:
-            path = found.keep(difference.stream, difference.signature)
+            path = keep_find(difference.stream, difference.signature)
             console.print(f"kept as {path}", markup=False, highlight=False)
     for (api, code), times in sorted(result.codes.items()):
         console.print(f"{times:6} {api} {code}", markup=False, highlight=False)
