@@ -128,7 +128,7 @@ def _message(magic: int, key: bytes | None, value: bytes | None) -> bytes:
 
 _OLD = st.builds(_message, st.sampled_from([0, 1]), _KEYS, _VALUES)
 _RECORD_SETS: st.SearchStrategy[bytes] = st.sampled_from(
-    [batches()] * 12 + [_OLD, st.just(b""), st.lists(batches() | _OLD, min_size=2, max_size=2).map(b"".join)]
+    [batches()] * 30 + [_OLD, st.just(b""), st.lists(batches() | _OLD, min_size=2, max_size=2).map(b"".join)]
 ).flatmap(lambda chosen: chosen)
 
 # --- Damage ----------------------------------------------------------------------------------------------------------
@@ -184,8 +184,8 @@ _DAMAGE: st.SearchStrategy[Callable[[bytes], bytes]] = st.sampled_from(
 
 Request = Callable[[int], bytes]
 
-_PARTITIONS = st.sampled_from([0] * 12 + [1] * 6 + [2, -1])
-_NAMES = st.sampled_from([STAND_IN] * 30 + ["no-such-topic", "", "a b", "__consumer_offsets"])
+_PARTITIONS = st.sampled_from([0] * 20 + [1] * 10 + [2, -1])
+_NAMES = st.sampled_from([STAND_IN] * 60 + ["no-such-topic", "", "a b", "__consumer_offsets"])
 _TOPIC_IDS = st.sampled_from([_ID] * 20 + [UUID(int=0), UUID(int=99)])
 _CLIENT_IDS = st.sampled_from(["conformance"] * 6 + [None, "", "é", "__admin_client"])
 _EPOCHS = st.sampled_from([-1] * 6 + [0] * 6 + [1, -2])
