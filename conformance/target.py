@@ -55,6 +55,10 @@ class Admin:
         self._now_s = now_s
         self._connections: dict[int, Connection] = {}
 
+    def close(self) -> None:
+        for connection in self._connections.values():
+            connection.close()
+
     def ask(self, api_key: int, version: int, frame: bytes, broker: int = 1) -> Any:
         connection = self._connections.get(broker)
         if connection is None or connection.closed:
@@ -183,6 +187,7 @@ class KafkaTarget(_OverTheWire):
                 time.sleep(0.01)
 
     def stop(self) -> None:
+        self.admin.close()
         self._box.stop()
 
     def freeze(self, broker: int) -> None:
@@ -226,6 +231,7 @@ class FakeTarget(_OverTheWire):
         self.endpoints = {node.node_id: (node.host, node.port) for node in self._cluster.endpoints}
 
     def stop(self) -> None:
+        self.admin.close()
         self._cluster.stop()
 
     def freeze(self, broker: int) -> None:
