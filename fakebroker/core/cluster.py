@@ -23,15 +23,16 @@ from fakebroker.core.client_quotas import ClientQuotas
 from fakebroker.core.clock import Now
 from fakebroker.core.config import ClusterConfig
 from fakebroker.core.connection import Connection
-from fakebroker.core.controller import Controller, start_isr_expiration, start_leader_balancing
-from fakebroker.core.dispatcher import Dispatcher
+from fakebroker.core.controller import start_isr_expiration, start_leader_balancing
 from fakebroker.core.effects import Effect, InternalError
 from fakebroker.core.follower_set import FollowerSet, Selection
 from fakebroker.core.housekeeping import start_housekeeping
+from fakebroker.core.journal import Journal
+from fakebroker.core.journal_events import TimerFired
 from fakebroker.core.partition import Partition
 from fakebroker.core.quota import QuotaManagers
+from fakebroker.core.recording import parts
 from fakebroker.core.replica_manager import ReplicaManager
-from fakebroker.core.socket_server import SocketServer
 from fakebroker.core.topics import Topic
 from fakebroker.protocol.errors import KafkaError
 from fakebroker.protocol.produce_response import NodeEndpoint
@@ -54,7 +55,7 @@ class Node:
 
 
 class Cluster:
-    """A Kafka cluster without a network. Brokers have the ids 1 to `brokers`."""
+    """A Kafka cluster without a network. Brokers have the ids 1 to `brokers`. What happens is told to the journal."""
 
     def __init__(
         self,
@@ -63,6 +64,7 @@ class Cluster:
         config: ClusterConfig | None = None,
         followers: Behaviour = INSTANT,
         seed: int = 0,
+        journal: Journal | None = None,
     ) -> None:
         self.config = config or ClusterConfig()
         self.now = now
@@ -72,8 +74,10 @@ class Cluster:
         self._timer = SystemTimer(now.mono_ms)
         self._effects: list[Effect] = []
         self._producer_id_blocks = count(0, PRODUCER_ID_BLOCK)
+        self._journal = journal
+        self._parts = parts(journal, self)
         broker_ids = range(1, brokers + 1)
-        self.controller = Controller(broker_ids, self.config, self._random, self._replica_manager)
+        self.controller = self._parts.controller(broker_ids, self.config, self._random, self._replica_manager)
         self.followers = FollowerSet(followers, self._timer, self._leader_of, self._read_now)
         self.controller.followers = self.followers
         self.nodes = {
@@ -81,8 +85,10 @@ class Cluster:
             for broker_id in broker_ids
         }
         self.client_quotas = ClientQuotas(lambda: (node.quotas for node in self.nodes.values()))
-        self.sockets = SocketServer(self.nodes, self.config, self._timer, self._effects.append, self._handle, self)
-        self._dispatcher = Dispatcher(self, self.sockets, self._effects.append)
+        self.sockets = self._parts.socket_server(
+            self.nodes, self.config, self._timer, self._effects.append, self._handle, self
+        )
+        self._dispatcher = self._parts.dispatcher(self, self.sockets, self._effects.append)
         start_isr_expiration(self.controller, self._timer, self._read_now)
         start_leader_balancing(self.controller, self._timer, self._read_now)
         start_housekeeping(self._timer, self.config, self.controller.partitions, self._read_now)
@@ -125,9 +131,11 @@ class Cluster:
             step_ms = self._advanced_ms = max(deadline_ms, self._advanced_ms)
             self.now = now.at(step_ms)
             try:
-                self._timer.advance_clock(step_ms)
+                tasks = self._timer.advance_clock(step_ms)
                 for node in self.nodes.values():
-                    node.replica_manager.advance_clock(step_ms)
+                    tasks += node.replica_manager.advance_clock(step_ms)
+                if self._journal is not None and tasks:
+                    self._journal.append(TimerFired(*self.now, tasks, now.mono_ms))
             except Exception as error:
                 # The timers are consistent: what else is due runs in the next turn of this loop.
                 self._effects.append(InternalError("a timer's task", error))
@@ -162,6 +170,7 @@ class Cluster:
         self, topics: Sequence[NewTopic], now: Now, validate_only: bool = False
     ) -> list[Topic | KafkaError]:
         """Make topics: what became of each, in order. Raises KafkaError if the request as a whole is refused."""
+        self.now = now
         return self.controller.create_topics(topics, now, validate_only)
 
     def delete_topic(self, name: str, now: Now) -> None:
@@ -291,7 +300,7 @@ class Cluster:
         return self.nodes[broker_id]
 
     def _new_replica_manager(self, broker_id: int) -> ReplicaManager:
-        return ReplicaManager(
+        return self._parts.replica_manager(
             broker_id,
             self.config,
             self.now.mono_ms,
