@@ -17,25 +17,13 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from fakebroker.testing import wire
-from fakebroker.testing.oracle import (
-    INVALID_EPOCH,
-    NOT_ENOUGH,
-    NOT_ENOUGH_AFTER,
-    NOT_LEADER,
-    OUT_OF_ORDER,
-    TIMED_OUT,
-    UNKNOWN_TOPIC,
-    Batch,
-    Fetch,
-    Garbage,
-    Key,
-    Produce,
-    Request,
-)
+from fakebroker.testing.messages import Batch, Error, Fetch, Garbage, Key, Produce, Request
 from fakebroker.testing.plan import MODELS
 from fakebroker.testing.simulation import START_WALL_MS, SimulatedClient
 
-RETRIABLE = frozenset({UNKNOWN_TOPIC, NOT_LEADER, TIMED_OUT, NOT_ENOUGH, NOT_ENOUGH_AFTER})
+RETRIABLE = frozenset(
+    {Error.UNKNOWN_TOPIC, Error.NOT_LEADER, Error.TIMED_OUT, Error.NOT_ENOUGH, Error.NOT_ENOUGH_AFTER}
+)
 MAX_RETRIES = 2
 IN_FLIGHT = 5
 FIRST_PRODUCER_ID = 1_000
@@ -128,9 +116,9 @@ class Client:
         sent = self.sent.pop(number, None)
         again = []
         for key, error, _ in result:
-            if error in (OUT_OF_ORDER, INVALID_EPOCH):
+            if error in (Error.OUT_OF_ORDER, Error.INVALID_EPOCH):
                 self._next_epoch()
-            if error in (NOT_LEADER, UNKNOWN_TOPIC):
+            if error in (Error.NOT_LEADER, Error.UNKNOWN_TOPIC):
                 self.leaders.pop(key, None)
             if error in RETRIABLE:
                 again.append(key)

@@ -8,12 +8,11 @@ from collections.abc import Sequence
 from weakref import WeakKeyDictionary
 
 from fakebroker.apis.context import FetchParams, FetchPartition
-from fakebroker.core.connection import Connection
 from fakebroker.core.partition import NO_LEADER, Partition
 from fakebroker.protocol.record_batch import LOG_OVERHEAD, read_batch_header
 from fakebroker.protocol.topic_partition import TopicPartition
 from fakebroker.testing import wire
-from fakebroker.testing.oracle import NONE, TIMED_OUT, Key, Produce, Violation
+from fakebroker.testing.messages import Error, Key, Produce, Violation
 from fakebroker.testing.simulation import Simulation
 
 _READ_ALL = FetchParams(max_wait_ms=0, min_bytes=0, max_bytes=1 << 30, has_client_metadata=True)
@@ -48,15 +47,15 @@ class Invariants:
         asked_of = self._asked_of.pop(request.number)
         for key, error, base in result:
             partition = asked_of[key]
-            if error not in (NONE, TIMED_OUT) or request.acks != -1 or partition is None:
+            if error not in (Error.NONE, Error.TIMED_OUT) or request.acks != -1 or partition is None:
                 continue
             if partition.config.unclean_leader_election_enable:
                 continue
             if not _holds(partition, base, batches[key].ident):
                 raise Violation(f"{key} answers {error} at {base}, and its log does not hold the batch there")
-            if error == NONE:
+            if error == Error.NONE:
                 self._of(partition).acknowledged[base] = batches[key].ident
-            elif request.timeout_ms > 0 and partition.high_watermark >= base + batches[key].count:
+            elif request.timeout_ms > 0 and partition.high_watermark >= base + batches[key].size:
                 raise Violation(f"{key} times out at {base}, and its watermark is {partition.high_watermark}")
 
     def check(self, closely: bool) -> None:
@@ -108,7 +107,7 @@ class Invariants:
                 found.add(place)
 
     def _check_readable(self, partition: Partition) -> None:
-        """A consumer reads nothing above the watermark, of whatever replica it asks, and nothing below it is missing."""
+        """A consumer reads all below the watermark and nothing above it, of whatever replica it asks."""
         cluster = self._simulation.cluster
         fetch = FetchPartition(partition.topic_partition, 0, 1 << 30)
         for broker in partition.replicas:
@@ -160,6 +159,3 @@ def _end_of(records: bytes) -> int:
         end = header.last_offset + 1
         records = records[LOG_OVERHEAD + header.batch_length :]
     return end
-
-
-__all__ = ["Connection", "Invariants"]

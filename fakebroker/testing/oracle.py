@@ -1,285 +1,51 @@
-"""What a Kafka cluster must answer, and when: the rules of produce and replication once more, as simply as they can be.
+"""What a Kafka cluster must answer, and when: the rules of produce and replication once more, kept simple.
 
-Theory   No timers, watch lists, decoders or callbacks: a partition is lists of batches, time is a number, and after every
-         event each request that waits is looked at again. It imports nothing of the broker, so the two agree only if
-         both are right. The order in which free connections are served is the broker's choice: it tells (`handle`), and
-         is held to what is allowed. Events of one partition at the same millisecond have no order by the rules; where
-         that matters the oracle goes on in several worlds (`Oracles`), and those that are contradicted end.
-Rules    connection   one request in hand; the next is handled in the moment that one is answered, and its timeout starts
-         append       ISR below the minimum and acks=-1: 19. Then the batch, its producer, the log
-         producer     the same (first, last) among the last five of its epoch: the old offset. Else it must continue: 45; 47
-         watermark    the least log end of the leader, the ISR, and those caught up within the lag who may join it; only
-                      upwards; not while the ISR is below the minimum
+Theory   No timers, watch lists, decoders or callbacks: time is a number, and after every event each request that waits
+         is looked at again. It imports nothing of the broker, so the two agree only if both are right. The order in
+         which free connections are served is the broker's choice: it tells (`handle`), and is held to what is allowed.
+         What the rules leave open is in worlds.py.
+Rules    connection   one request in hand; in the moment that it is answered the next is handled, and its timeout starts
          acks=-1      NONE (20 if the ISR is below the minimum) once the watermark has passed; 6 if the broker leads no
-                      more; 3 if the topic is gone; 7 exactly at handled + timeout, what was replicated then counting as
-                      in time, and a timeout of 0 or less being over before any follower fetches
-         ISR          every lag/2: out goes who lacks something and was last caught up more than lag ago; in comes who
-                      has reached the watermark and the start of the leadership
-         election     the first replica in order of assignment that is alive and in the ISR; followers drop what the
-                      leader does not have
+                      more; 3 if the topic is gone; 7 exactly at handled + timeout, what was replicated then counting
+                      as in time, and a timeout of 0 or less being over before any follower fetches
+         ISR          is looked at every half of the lag
+         the rest     oracle_partition.py
 Units    milliseconds since the start; offsets count records. Error codes are Kafka's numbers.
-Source   the rules of core/.../server/ReplicaManager.scala, core/.../cluster/Partition.scala, DelayedProduce.scala and
-         storage/.../log/ProducerStateManager.java @ 4.0, as described; ElectionStrategy of KRaft.
+Source   the rules of core/.../server/ReplicaManager.scala, DelayedProduce.scala, DelayedFetch.scala and
+         core/.../network/SocketServer.scala @ 4.0, as described.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Sequence
-from copy import deepcopy
-from itertools import permutations, product
-from typing import NamedTuple
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 
-NONE, OUT_OF_RANGE, UNKNOWN_TOPIC, NOT_LEADER, TIMED_OUT = 0, 1, 3, 6, 7
-NOT_ENOUGH, NOT_ENOUGH_AFTER, INVALID_ACKS, OUT_OF_ORDER, INVALID_EPOCH = 19, 20, 21, 45, 47
-# What is wrong with a batch, and how it is refused: before the replica manager sees it, or by the leader's log.
-REFUSED_FIRST = {"empty": 87, "two batches": 87, "truncated": 87}
-REFUSED_BY_LOG = {"crc": 2, "no records": 87}
-INSTANT, FROZEN = -1, None  # what a follower does, or its lag
-NEVER = -(1 << 62)
-NOBODY = -1
-CACHED_BATCHES = 5
-SEQUENCES = 1 << 31
+from fakebroker.testing.messages import Error, Fetch, Garbage, Key, Outcome, Produce, Request, Violation
+from fakebroker.testing.oracle_partition import INSTANT, NOBODY, Partition
 
-Key = tuple[str, int]  # topic and partition
+REFUSED_FIRST = {"empty": 87, "two batches": 87, "truncated": 87}  # before the replica manager sees it
 
 
-class Violation(AssertionError):
-    """The broker did what no rule allows, or did not what one demands."""
-
-
-class Batch(NamedTuple):
-    """What a producer sends: `ident` tells it from all others, `producer` is (id, epoch, first sequence)."""
-
-    ident: bytes
-    count: int = 1
-    producer: tuple[int, int, int] | None = None
-    fault: str = ""
-
-
-class Produce(NamedTuple):
-    number: int
-    acks: int
-    timeout_ms: int
-    parts: tuple[tuple[Key, Batch], ...]
-
-
-class Fetch(NamedTuple):
-    """Of a consumer, from the leader, of at least one byte."""
-
-    number: int
-    key: Key
-    offset: int
-    max_wait_ms: int
-
-
-class Garbage(NamedTuple):
-    """What closes the connection when its turn comes; if it is no frame, nobody takes it in hand before."""
-
-    number: int
-    is_frame: bool = True
-
-
-Request = Produce | Fetch | Garbage
-
-
-class Outcome(NamedTuple):
-    """What a client sees. `result` is (key, error, base offset) by partition of a Produce, (error, watermark, idents) of
-    a Fetch, and None if the connection is closed."""
-
-    connection: int
-    at_ms: int
-    number: int
-    result: tuple[object, ...] | None
-
-
-class Logged(NamedTuple):
-    base: int
-    batch: Batch
-    epoch: int
-    at_ms: int
-
-    @property
-    def end(self) -> int:
-        return self.base + self.batch.count
-
-
-class Replica:
-    """One log, and what the leader knows of it: `known` end, and when it last had everything."""
-
-    def __init__(self, lag_ms: int | None) -> None:
-        self.log: list[Logged] = []
-        self.watermark = 0
-        self.known: int | None = None
-        self.caught_up = NEVER
-        self.lag_ms = lag_ms
-        self.under_way: deque[tuple[int, int]] = deque()  # (arrives, log end)
-
-    @property
-    def end(self) -> int:
-        return self.log[-1].end if self.log else 0
-
-
-class Partition:
-    def __init__(self, replicas: Sequence[int], alive: set[int], min_isr: int, unclean: bool, lag_max_ms: int) -> None:
-        self.replicas: dict[int, Replica] = {broker: Replica(INSTANT) for broker in replicas}
-        self.alive, self.lag_max_ms, self.unclean = alive, lag_max_ms, unclean
-        self.min_isr = min(min_isr, len(replicas))
-        self.leader, self.epoch, self.epoch_start = NOBODY, -1, 0
-        self.isr: set[int] = set()
-
-    @property
-    def log(self) -> list[Logged]:
-        return self.replicas[self.leader].log
-
-    @property
-    def watermark(self) -> int:
-        return self.replicas[self.leader].watermark
-
-    def followers(self) -> Iterator[tuple[int, Replica]]:
-        """Those that are alive."""
-        if self.leader != NOBODY:
-            yield from ((b, r) for b, r in self.replicas.items() if b != self.leader and b in self.alive)
-
-    def lead(self, broker: int, isr: set[int], now: int) -> None:
-        self.leader, self.isr = broker, set(isr)
-        self.epoch += 1
-        self.epoch_start = self.replicas[broker].end
-        for other, replica in self.replicas.items():
-            replica.known, replica.caught_up = None, now if other in isr else NEVER
-            replica.under_way.clear()
-        self.move_watermark(now)
-        for other, _ in self.followers():
-            self.start_over(other, now)
-
-    def elect(self, target: set[int], now: int) -> None:
-        living = [broker for broker in self.replicas if broker in self.alive]
-        candidates = [broker for broker in living if broker in target]
-        if self.leader in candidates:
-            self.isr = set(target)
-            self.move_watermark(now)
-        elif candidates:
-            self.lead(candidates[0], target, now)
-        elif living and self.unclean:
-            self.lead(living[0], {living[0]}, now)
-        elif self.leader != NOBODY:
-            self.leader, self.epoch = NOBODY, self.epoch + 1
-            for replica in self.replicas.values():
-                replica.under_way.clear()
-
-    def start_over(self, broker: int, now: int) -> None:
-        """A follower drops what the leader does not have, and fetches from there."""
-        replica, leader = self.replicas[broker], self.log
-        replica.under_way.clear()
-        same = 0
-        while same < min(len(replica.log), len(leader)) and replica.log[same][:3] == leader[same][:3]:
-            same += 1
-        del replica.log[same:]
-        replica.watermark = min(replica.watermark, replica.end)
-        self.fetch(broker, replica.end, now, resumes=True)
-        self.take(broker, now)
-
-    def take(self, broker: int, now: int) -> None:
-        """A follower that lacks something copies it in its rhythm."""
-        replica, end = self.replicas[broker], self.replicas[self.leader].end
-        taken = replica.under_way[-1][1] if replica.under_way else replica.end
-        if replica.lag_ms == INSTANT:
-            self.fetch(broker, end, now)
-        elif replica.lag_ms is not FROZEN and taken < end:
-            replica.under_way.append((now + replica.lag_ms, end))
-
-    def fetch(self, broker: int, up_to: int, now: int, resumes: bool = False) -> None:
-        """A follower has everything below `up_to`, and says so."""
-        replica = self.replicas[broker]
-        replica.log += [logged for logged in self.log[len(replica.log) :] if logged.end <= up_to]
-        replica.known = replica.end
-        if replica.known == self.replicas[self.leader].end:
-            replica.caught_up = now
-        elif not resumes:
-            replica.caught_up = max(replica.caught_up, self.log[len(replica.log)].at_ms)
-        if broker not in self.isr and replica.known >= max(self.watermark, self.epoch_start):
-            self.isr.add(broker)
-        self.move_watermark(now)
-        replica.watermark = min(self.watermark, replica.end)
-
-    def is_caught_up(self, replica: Replica, now: int) -> bool:
-        return replica.known == self.replicas[self.leader].end or now - replica.caught_up <= self.lag_max_ms
-
-    def move_watermark(self, now: int) -> None:
-        if len(self.isr) < self.min_isr:
-            return
-        leader = self.replicas[self.leader]
-        ends = [leader.end]
-        for broker, replica in self.replicas.items():
-            may_join = broker in self.alive and replica.known is not None and self.is_caught_up(replica, now)
-            if broker != self.leader and (broker in self.isr or may_join):
-                ends.append(-1 if replica.known is None else replica.known)
-        leader.watermark = max(leader.watermark, min(ends))
-        for _, replica in self.followers():
-            replica.watermark = max(replica.watermark, min(leader.watermark, replica.end))
-
-    def lagging(self, now: int) -> set[int]:
-        """Who must leave the ISR."""
-        return {b for b, r in self.followers() if b in self.isr and not self.is_caught_up(r, now)}
-
-    def append(self, batch: Batch, acks: int, now: int) -> tuple[int, int]:
-        """(error, base offset)."""
-        if acks == -1 and len(self.isr) < self.min_isr:
-            return NOT_ENOUGH, -1
-        if batch.fault:
-            return REFUSED_BY_LOG[batch.fault], -1
-        base = self.replicas[self.leader].end
-        if batch.producer is not None:
-            error, known_base = self._check_producer(batch)
-            if known_base >= 0:
-                self.move_watermark(now)
-            if error or known_base >= 0:
-                return error, known_base
-        for _, replica in self.followers():
-            if replica.known == base:
-                replica.caught_up = max(replica.caught_up, now)
-        self.log.append(Logged(base, batch, self.epoch, now))
-        self.move_watermark(now)
-        return NONE, base
-
-    def _check_producer(self, batch: Batch) -> tuple[int, int]:
-        """(error, offset of the same batch if it is there)."""
-        assert batch.producer is not None
-        producer, epoch, first = batch.producer
-        known: list[tuple[int, int, int, int]] = []  # (epoch, first, count, base), the newest first
-        for logged in reversed(self.log):
-            if logged.batch.producer is not None and logged.batch.producer[0] == producer:
-                known.append((*logged.batch.producer[1:], logged.batch.count, logged.base))
-                if len(known) == CACHED_BATCHES:
-                    break
-        if not known:
-            return NONE, -1
-        last_epoch, last_first, last_count, _ = known[0]
-        for entry in reversed(known):
-            if entry[:3] == (epoch, first, batch.count) and epoch == last_epoch:
-                return NONE, entry[3]
-        if epoch < last_epoch:
-            return INVALID_EPOCH, -1
-        wanted = 0 if epoch > last_epoch else (last_first + last_count) % SEQUENCES
-        return (NONE if first == wanted else OUT_OF_ORDER), -1
-
-
+@dataclass
 class Connection:
-    def __init__(self, broker: int) -> None:
-        self.broker = broker
-        self.queue: deque[Request] = deque()
-        self.in_hand: int | None = None
-        self.is_open = True
+    broker: int
+    queue: deque[Request] = field(default_factory=deque)
+    in_hand: int | None = None
+    is_open: bool = True
 
 
+@dataclass
 class Waiting:
-    """A request in the purgatory of a broker."""
+    """A request in the purgatory of a broker. `pending` says what offset the watermark must reach."""
 
-    def __init__(self, request: Produce | Fetch, connection: int, broker: int, deadline: int) -> None:
-        self.request, self.connection, self.broker, self.deadline = request, connection, broker, deadline
-        self.pending: dict[Key, int] = {}  # the offset that the watermark must reach
-        self.decided: dict[Key, tuple[int, int]] = {}
-        self.is_done = False
+    request: Produce | Fetch
+    connection: int
+    broker: int
+    deadline: int
+    pending: dict[Key, int] = field(default_factory=dict)
+    decided: dict[Key, tuple[int, int]] = field(default_factory=dict)
+    is_done: bool = False
 
 
 class Oracle:
@@ -324,7 +90,7 @@ class Oracle:
         ]
 
     def set_followers(self, lag_ms: int | None, topic: str | None, index: int | None, broker: int | None) -> None:
-        if topic is index is broker is None:
+        if (topic, index, broker) == (None, None, None):
             self.default_lag = lag_ms
         for partition, who in self.selected(topic, index, broker):
             replica = partition.replicas[who]
@@ -419,25 +185,21 @@ class Oracle:
         for key, batch in request.parts:
             partition = self.partitions.get(key)
             if partition is None:
-                waiting.decided[key] = UNKNOWN_TOPIC, -1
+                waiting.decided[key] = Error.UNKNOWN_TOPIC, -1
             elif batch.fault in REFUSED_FIRST:
                 waiting.decided[key] = REFUSED_FIRST[batch.fault], -1
             elif request.acks not in (-1, 0, 1):
-                waiting.decided[key] = INVALID_ACKS, -1
+                waiting.decided[key] = Error.INVALID_ACKS, -1
             elif partition.leader != broker:
-                waiting.decided[key] = NOT_LEADER, -1
+                waiting.decided[key] = Error.NOT_LEADER, -1
             else:
                 error, base = partition.append(batch, request.acks, self.now)
                 waiting.decided[key] = error, base
-                if error == NONE:
+                if error == Error.NONE:
                     appended.append(partition)
                     if request.acks == -1:
-                        waiting.pending[key] = base + batch.count
-        self._decide(waiting)
-        if waiting.pending and request.timeout_ms <= 0:
-            self._expire(waiting)
-        elif waiting.pending:
-            self.waiting.append(waiting)
+                        waiting.pending[key] = base + batch.size
+        self._park(waiting, request.timeout_ms)
         self.look()
         for partition in appended:
             for follower, _ in partition.followers():
@@ -445,9 +207,11 @@ class Oracle:
             self.look()
 
     def _fetch(self, number: int, broker: int, request: Fetch) -> None:
-        waiting = Waiting(request, number, broker, self.now + request.max_wait_ms)
+        self._park(Waiting(request, number, broker, self.now + request.max_wait_ms), request.max_wait_ms)
+
+    def _park(self, waiting: Waiting, timeout_ms: int) -> None:
         self._decide(waiting)
-        if not waiting.is_done and request.max_wait_ms <= 0:
+        if not waiting.is_done and timeout_ms <= 0:
             self._expire(waiting)
         elif not waiting.is_done:
             self.waiting.append(waiting)
@@ -468,11 +232,11 @@ class Oracle:
             partition = self.partitions.get(key)
             base = waiting.decided[key][1]
             if partition is None or partition.leader != waiting.broker:
-                waiting.decided[key] = (UNKNOWN_TOPIC if partition is None else NOT_LEADER), base
+                waiting.decided[key] = (Error.UNKNOWN_TOPIC if partition is None else Error.NOT_LEADER), base
             elif partition.watermark < required:
                 continue
             elif len(partition.isr) < partition.min_isr:
-                waiting.decided[key] = NOT_ENOUGH_AFTER, base
+                waiting.decided[key] = Error.NOT_ENOUGH_AFTER, base
             del waiting.pending[key]
         if not waiting.pending:
             self._answer_produce(waiting)
@@ -481,30 +245,29 @@ class Oracle:
         """What a consumer gets, and whether it need not wait for more."""
         partition = self.partitions.get(request.key)
         if partition is None or partition.leader != broker:
-            hosted = partition is not None
-            return (NOT_LEADER if hosted else UNKNOWN_TOPIC, -1, ()), True
+            return (Error.UNKNOWN_TOPIC if partition is None else Error.NOT_LEADER, -1, ()), True
         if not 0 <= request.offset <= partition.replicas[partition.leader].end:
-            return (OUT_OF_RANGE, -1, ()), True
+            return (Error.OUT_OF_RANGE, -1, ()), True
         watermark = partition.watermark
         found = tuple(
             logged.batch.ident for logged in partition.log if logged.end > request.offset and logged.end <= watermark
         )
-        return (NONE, watermark, found), bool(found) or request.offset > watermark
+        return (Error.NONE, watermark, found), bool(found) or request.offset > watermark
 
     def _expire(self, waiting: Waiting) -> None:
         if isinstance(waiting.request, Fetch):
             self._answer(waiting, self._read(waiting.request, waiting.broker)[0])
             return
         for key in waiting.pending:
-            waiting.decided[key] = TIMED_OUT, waiting.decided[key][1]
+            waiting.decided[key] = Error.TIMED_OUT, waiting.decided[key][1]
         self._answer_produce(waiting)
 
     def _answer_produce(self, waiting: Waiting) -> None:
         assert isinstance(waiting.request, Produce)
-        failed = any(error for error, _ in waiting.decided.values())
+        waiting.is_done = True
         if waiting.request.acks != 0:
             self._answer(waiting, tuple((key, *decided) for key, decided in sorted(waiting.decided.items())))
-        elif failed:
+        elif any(error for error, _ in waiting.decided.values()):
             self._close(waiting.connection)
         else:
             self.connections[waiting.connection].in_hand = None
@@ -530,22 +293,6 @@ class Oracle:
         times += [r.under_way[0][0] for p in self.partitions.values() for _, r in p.followers() if r.under_way]
         return min(times)
 
-    def due_at(self, at: int) -> list[list[tuple[tuple[Key, int], ...]]]:
-        """By partition, the orders that its events of this moment may have. An event is (key, follower), or (key,
-        NOBODY) for the look at the ISR. Where no order differs from another, there is one."""
-        found = []
-        for key, partition in self.partitions.items():
-            arriving = [b for b, r in partition.followers() if r.under_way and r.under_way[0][0] <= at]
-            events = [(key, broker) for broker in arriving]
-            ticks = self.next_tick <= at and partition.leader != NOBODY
-            shrinks = ticks and bool(partition.lagging(at))
-            if ticks:
-                events.append((key, NOBODY))
-            differ = len(events) > 1 and (shrinks or not partition.isr.issuperset(arriving))
-            if events:
-                found.append(list(permutations(events)) if differ else [tuple(events)])
-        return found
-
     def run(self, at: int, order: Sequence[tuple[Key, int]]) -> None:
         """What is due at this moment, in this order; then the timeouts."""
         self.now = at
@@ -564,37 +311,6 @@ class Oracle:
             self.look()
         if self.next_tick <= at:
             self.next_tick += max(self.lag_max_ms // 2, 1)
-        expired = [waiting for waiting in self.waiting if waiting.deadline <= at]
-        for waiting in expired:
+        for waiting in [waiting for waiting in self.waiting if waiting.deadline <= at]:
             self._expire(waiting)
         self.waiting = [waiting for waiting in self.waiting if not waiting.is_done]
-
-
-class Oracles:
-    """All worlds that nothing has contradicted yet; mostly one."""
-
-    def __init__(self, oracle: Oracle) -> None:
-        self.worlds = [oracle]
-
-    def advance_to(self, at: int) -> None:
-        """Let everything happen that is due by `at`, each event at its own time."""
-        while (due := min(world.next_due() for world in self.worlds)) <= at:
-            self.worlds = [after for world in self.worlds for after in _successors(world, max(due, world.now))]
-        for world in self.worlds:
-            world.now = at
-
-    def keep(self, agrees: Sequence[bool]) -> None:
-        self.worlds = [world for world, agreed in zip(self.worlds, agrees, strict=True) if agreed]
-
-
-def _successors(world: Oracle, at: int) -> Iterator[Oracle]:
-    if world.next_due() > at:
-        yield world
-        return
-    orders = [sum(parts, ()) for parts in product(*world.due_at(at))]
-    for order in orders[1:]:
-        other = deepcopy(world)
-        other.run(at, order)
-        yield other
-    world.run(at, orders[0])
-    yield world

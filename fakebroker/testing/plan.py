@@ -1,8 +1,8 @@
 """What happens in a simulation, as values: a plan is a list of actions, and one line of text.
 
-Theory   An action names what it concerns by small numbers that are taken modulo what there is (clients, brokers, topics,
-         partitions, replicas in sync), so every action means something at any time and a plan stays one when actions
-         are taken out of it. Who draws decides: `random_plan` by a seed, Hypothesis by its strategies.
+Theory   An action names what it concerns by small numbers that are taken modulo what there is (clients, brokers,
+         topics, partitions, replicas in sync), so every action means something at any time and a plan stays one when
+         actions are taken out of it. Who draws decides: `random_plan` by a seed, Hypothesis by its strategies.
 Text     "cluster 3 1000; topic 2 3 1 0; produce 0 -1 500 1 1 0; advance 20"
 """
 

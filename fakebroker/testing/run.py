@@ -1,7 +1,7 @@
 """A plan carried out: on the simulated cluster and by the oracle side by side, compared after every step.
 
-Theory   Every action goes to both; whenever the core has something to do, the oracle does it first. What clients saw must
-         be what a world of the oracle says, answer by answer and to the millisecond; so must the state: logs, ISR,
+Theory   Every action goes to both; whenever the core has something to do, the oracle does it first. What clients saw
+         must be what a world of the oracle says, answer by answer and to the millisecond; so must the state: logs, ISR,
          watermarks, leaders, who waits in which purgatory, how many timers run, who is connected. On top come rules
          that need no oracle (`invariants.py`).
 Errors   `Violation`, with the step, the time and the first difference.
@@ -12,25 +12,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fakebroker.core.connection import State
+from fakebroker.core.journal import Journal
 from fakebroker.core.partition import NO_LEADER
 from fakebroker.testing import wire
 from fakebroker.testing.clients import Client
 from fakebroker.testing.invariants import Invariants
-from fakebroker.testing.oracle import (
-    FROZEN,
-    INSTANT,
-    NOBODY,
-    Fetch,
-    Key,
-    Oracle,
-    Oracles,
-    Outcome,
-    Produce,
-    Request,
-    Violation,
-)
+from fakebroker.testing.messages import Fetch, Key, Outcome, Produce, Request, Violation
+from fakebroker.testing.oracle import Oracle
+from fakebroker.testing.oracle_partition import FROZEN, INSTANT, NOBODY
 from fakebroker.testing.plan import BEHAVIOURS, FAULTS, MAX_CLIENTS, Action
 from fakebroker.testing.simulation import SimulatedClient, Simulation
+from fakebroker.testing.worlds import Worlds
 
 MAX_CHAIN = 200  # reactions of clients to one event: more is a loop
 _LOOK_CLOSELY_EVERY = 16
@@ -39,11 +31,14 @@ _LOOK_CLOSELY_EVERY = 16
 class Run:
     """One simulated history. `perform` its actions, the first being `cluster`, and `finish` it.
 
+    seed      of topic ids and cluster id, nothing else: the plan has all that is drawn
+    journal   where the broker writes what it decides, if anywhere
     closely   compare whole logs and check the core's own invariants after every step instead of every sixteenth
     """
 
-    def __init__(self, seed: int = 0, closely: bool = False) -> None:
+    def __init__(self, seed: int = 0, closely: bool = False, journal: Journal | None = None) -> None:
         self.seed = seed
+        self.journal = journal
         self.steps = 0
         self.requests = 0
         self.performed: list[Action] = []
@@ -57,6 +52,8 @@ class Run:
         self.performed.append(action)
         self.steps += 1
         try:
+            if self._begun != (action.name != "cluster"):
+                raise ValueError("a plan begins with its cluster, and has one")
             getattr(self, f"_do_{action.name}")(*action.arguments)
             self._settle()
             self._check(self.steps % self._look_closely_every == 0)
@@ -95,9 +92,16 @@ class Run:
             "fetch.purgatory.purge.interval.requests": "5",
         }
         self.brokers = range(1, brokers + 1)
-        self.simulation = Simulation(brokers, config=config, seed=self.seed, check_every=self._look_closely_every)
+        self.simulation = Simulation(
+            brokers,
+            config=config,
+            seed=self.seed,
+            check_every=self._look_closely_every,
+            with_tape=True,
+            journal=self.journal,
+        )
         self.simulation.on_handling(self._handled)
-        self.oracles = Oracles(Oracle(self.brokers, lag_max_ms))
+        self.worlds = Worlds(Oracle(self.brokers, lag_max_ms))
         self.clients = [Client(number, self) for number in range(MAX_CLIENTS)]
         self.topics: list[str] = []
         self._links: dict[int, tuple[SimulatedClient, Client]] = {}
@@ -114,7 +118,7 @@ class Run:
 
     def _create(self, name: str, partitions: int, replicas: int, min_isr: int, unclean: bool) -> None:
         partitions, replicas = max(1, min(partitions, 4)), max(1, min(replicas, len(self.brokers)))
-        if not self.oracles.worlds[0].alive:
+        if not self.worlds.open[0].alive:
             return
         self.simulation.topic(
             name,
@@ -125,7 +129,7 @@ class Run:
             retention_ms=-1,
         )
         self.topics.append(name)
-        for world in self.oracles.worlds:
+        for world in self.worlds.open:
             world.create_topic(name, partitions, replicas, max(min_isr, 1), unclean)
 
     def _do_delete(self, topic: int) -> None:
@@ -134,14 +138,14 @@ class Run:
 
     def _delete(self, name: str) -> None:
         self.topics.remove(name)
-        for world in self.oracles.worlds:
+        for world in self.worlds.open:
             world.delete_topic(name)
         self.simulation.delete_topic(name)
 
     def _do_recreate(self, topic: int, min_isr: int) -> None:
         """A topic goes and comes back empty with another min.insync.replicas: what stands in for a change of settings,
         which the broker does not serve."""
-        if self.topics and self.oracles.worlds[0].alive:
+        if self.topics and self.worlds.open[0].alive:
             name = self.topics[topic % len(self.topics)]
             replicas = len(self.simulation.partition(name, 0).replicas)
             self._delete(name)
@@ -160,7 +164,7 @@ class Run:
     def _do_fetch(self, client: int, partition: int, before_end: int, wait_ms: int) -> None:
         if keys := self._keys():
             key = keys[partition % len(keys)]
-            model = self.oracles.worlds[0].partitions[key]
+            model = self.worlds.open[0].partitions[key]
             end = 0 if model.leader == NOBODY else model.replicas[model.leader].end
             self._client(client).fetch(key, end - before_end, max(wait_ms, 0))
 
@@ -178,35 +182,35 @@ class Run:
         name = self.topics[topic % len(self.topics)] if topic >= 0 and self.topics else None
         index = partition if partition >= 0 and name is not None else None
         who = self._broker(broker) if broker > 0 else None
-        chosen = self.oracles.worlds[0].selected(name, index, who)
+        chosen = self.worlds.open[0].selected(name, index, who)
         if (name, index, who) != (None, None, None) and all(part.leader == broker_id for part, broker_id in chosen):
             return  # concerns nobody, and would be refused
-        for world in self.oracles.worlds:
+        for world in self.worlds.open:
             world.set_followers(lag_ms, name, index, who)
         self.simulation.followers(text, name, index, who)
 
     def _do_stop(self, broker: int) -> None:
         who = self._broker(broker)
-        if who in self.oracles.worlds[0].alive:
-            for world in self.oracles.worlds:
+        if who in self.worlds.open[0].alive:
+            for world in self.worlds.open:
                 world.stop(who)
             self.simulation.stop(who)
 
     def _do_start(self, broker: int) -> None:
         who = self._broker(broker)
-        if who not in self.oracles.worlds[0].alive:
-            for world in self.oracles.worlds:
+        if who not in self.worlds.open[0].alive:
+            for world in self.worlds.open:
                 world.start(who)
             self.simulation.start(who)
 
     def _do_move(self, partition: int, which: int) -> None:
         if keys := self._keys():
             key = keys[partition % len(keys)]
-            model = self.oracles.worlds[0].partitions[key]
+            model = self.worlds.open[0].partitions[key]
             if model.leader != NOBODY:
                 in_sync = sorted(model.isr)
                 who = in_sync[which % len(in_sync)]
-                for world in self.oracles.worlds:
+                for world in self.worlds.open:
                     world.move_leader(key, who)
                 self.simulation.move_leader(who, *key)
 
@@ -220,7 +224,7 @@ class Run:
             self._advance(event_ms - self.now_ms)
 
     def _keys(self) -> list[Key]:
-        return list(self.oracles.worlds[0].partitions)
+        return list(self.worlds.open[0].partitions)
 
     def _client(self, number: int) -> Client:
         return self.clients[number % MAX_CLIENTS]
@@ -235,12 +239,12 @@ class Run:
         return self._number
 
     def leader_of(self, key: Key) -> int:
-        partition = self.oracles.worlds[0].partitions.get(key)
+        partition = self.worlds.open[0].partitions.get(key)
         return self.brokers[0] if partition is None or partition.leader == NOBODY else partition.leader
 
     def connect(self, client: Client, broker: int) -> SimulatedClient:
         link = self.simulation.connect(broker)
-        for world in self.oracles.worlds:
+        for world in self.worlds.open:
             world.connect(link.number, broker)
         self._links[link.number] = link, client
         return link
@@ -249,12 +253,12 @@ class Run:
         self.requests += len(requests)
         for request, _ in requests:
             self._asked[request.number] = request
-        for world in self.oracles.worlds:
+        for world in self.worlds.open:
             world.send(link.number, *(request for request, _ in requests))
         link.send(*(frame for _, frame in requests))
 
     def disconnect(self, link: SimulatedClient) -> None:
-        for world in self.oracles.worlds:
+        for world in self.worlds.open:
             world.disconnect(link.number)
         link.disconnect()
         link.closed = link.closed or "the client has gone"
@@ -269,7 +273,7 @@ class Run:
             event_ms = self.simulation.next_event_ms()
             at_ms = min([end_ms, *wakes, *([] if event_ms is None else [event_ms])])
             at_ms = max(at_ms, self.now_ms)
-            self.oracles.advance_to(at_ms)
+            self.worlds.advance_to(at_ms)
             self.simulation.run_until(at_ms)
             self._settle()
             for client in self.clients:
@@ -283,7 +287,7 @@ class Run:
         return event_ms is not None and event_ms <= at_ms
 
     def _handled(self, number: int) -> None:
-        for world in self.oracles.worlds:
+        for world in self.worlds.open:
             request = world.handle(number)
         if isinstance(request, Produce):
             self._invariants.handled(request)
@@ -314,13 +318,13 @@ class Run:
 
     def _compare_outcomes(self) -> list[Outcome]:
         seen = self._seen()
-        worlds = self.oracles.worlds
+        worlds = self.worlds.open
         expected = [sorted(world.outcomes, key=_connection) for world in worlds]
         if len(worlds) > 1:
-            self.oracles.keep([outcomes == sorted(seen, key=_connection) for outcomes in expected])
-        if not self.oracles.worlds or (len(worlds) == 1 and expected[0] != sorted(seen, key=_connection)):
+            self.worlds.keep([outcomes == sorted(seen, key=_connection) for outcomes in expected])
+        if not self.worlds.open or (len(worlds) == 1 and expected[0] != sorted(seen, key=_connection)):
             raise Violation(f"{self._where()}{_difference(expected[0], sorted(seen, key=_connection))}")
-        for world in self.oracles.worlds:
+        for world in self.worlds.open:
             world.outcomes.clear()
         return seen
 
@@ -344,11 +348,11 @@ class Run:
 
     def _check(self, closely: bool) -> None:
         """The state is that of a world, and the invariants hold."""
-        differences = [self._state_difference(world, closely) for world in self.oracles.worlds]
-        self.oracles.keep([difference is None for difference in differences])
-        if not self.oracles.worlds:
+        differences = [self._state_difference(world, closely) for world in self.worlds.open]
+        self.worlds.keep([difference is None for difference in differences])
+        if not self.worlds.open:
             raise Violation(f"{self._where()}{differences[0]}")
-        del self.oracles.worlds[1:]  # those that are left agree in all that is seen
+        del self.worlds.open[1:]  # those that are left agree in all that is seen
         self._invariants.check(closely)
 
     def _where(self) -> str:

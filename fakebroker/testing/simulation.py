@@ -1,8 +1,8 @@
 """The cluster in virtual time: no sockets, no clock, no sleeping. What happens when is exact to the millisecond.
 
-Theory   Clients speak real frames with the core; time stands still until the caller lets it pass, and then jumps from one
-         deadline to the next. Everything that goes into the cluster and everything that comes out is on the `tape`, so
-         two runs are the same if and only if their tapes are, byte for byte.
+Theory   Clients speak real frames with the core; time stands still until the caller lets it pass, and then jumps from
+         one deadline to the next. Everything that goes into the cluster and everything that comes out is on
+         the `tape`, if it is wanted, so two runs are the same if and only if their tapes are, byte for byte.
 Units    milliseconds since the start of the simulation.
 Errors   A bug that the broker reports of itself is raised as AssertionError, and so is a broken invariant.
 """
@@ -20,6 +20,7 @@ from fakebroker.core.config import ClusterConfig
 from fakebroker.core.connection import Connection
 from fakebroker.core.effects import AwaitWrite, Close, Effect, InternalError, PauseReading, ResumeReading, Send
 from fakebroker.core.follower_set import Selection
+from fakebroker.core.journal import Journal
 from fakebroker.core.partition import Partition
 from fakebroker.protocol.topic_partition import TopicPartition
 
@@ -75,6 +76,8 @@ class Simulation:
 
     followers    what followers do from the start, as of `FakeCluster`
     config       broker settings by Kafka's names, as text
+    with_tape    keep what goes in and comes out on the `tape`, payloads and all
+    journal      where the broker writes what it decides, if anywhere
     check_every  how often the core's own invariants are checked: after every call (1), or after every so many
     """
 
@@ -85,14 +88,17 @@ class Simulation:
         config: dict[str, str] | None = None,
         seed: int = 0,
         check_every: int = 1,
+        with_tape: bool = False,
+        journal: Journal | None = None,
     ) -> None:
         self.elapsed_ms = 0
         self.tape: list[tuple[int, str, int, bytes]] = []
         settings = ClusterConfig().with_text(config or {})
-        self.cluster = Cluster(self.now, brokers, settings, Behaviour.parse(followers), seed)
+        self.cluster = Cluster(self.now, brokers, settings, Behaviour.parse(followers), seed, journal)
         self._clients: dict[Connection, SimulatedClient] = {}
         self._opened = 0
         self._check_every = check_every
+        self._with_tape = with_tape
         self._settled = 0
 
     @property
@@ -101,9 +107,10 @@ class Simulation:
 
     def record(self, what: str, client: int, data: bytes = b"") -> None:
         """Put an event on the tape; client 0 is nobody."""
-        self.tape.append((self.elapsed_ms, what, client, data))
+        if self._with_tape:
+            self.tape.append((self.elapsed_ms, what, client, data))
 
-    def journal(self) -> bytes:
+    def tape_text(self) -> bytes:
         """The tape as text, one event a line: milliseconds, client, what, bytes in hexadecimal."""
         lines = (f"{at_ms} {client} {what} {data.hex()}".rstrip() for at_ms, what, client, data in self.tape)
         return "".join(f"{line}\n" for line in lines).encode()

@@ -10,6 +10,7 @@ import struct
 from collections.abc import Sequence
 from datetime import timedelta
 from functools import cache
+from typing import Any
 
 from fakebroker.protocol.build import build
 from fakebroker.protocol.messages import decode_response, encode_request, request_type
@@ -114,11 +115,11 @@ def correlation_id_of(frame: bytes) -> int:
 
 def read_produce_answer(frame: bytes) -> tuple[PartitionResult, ...]:
     """What each partition was answered, sorted by topic and partition."""
-    _, response = decode_response(PRODUCE, PRODUCE_VERSION, frame)
+    response: Any = decode_response(PRODUCE, PRODUCE_VERSION, frame)[1]
     return tuple(
         sorted(
             ((topic.name, partition.index), int(partition.error_code), partition.base_offset)
-            for topic in response.responses  # type: ignore[attr-defined]
+            for topic in response.responses
             for partition in topic.partition_responses
         )
     )
@@ -126,8 +127,8 @@ def read_produce_answer(frame: bytes) -> tuple[PartitionResult, ...]:
 
 def read_fetch_answer(frame: bytes) -> tuple[int, int, tuple[bytes, ...]]:
     """(error, high watermark, ident of each batch) of a Fetch for one partition."""
-    _, response = decode_response(FETCH, FETCH_VERSION, frame)
-    [topic] = response.responses  # type: ignore[attr-defined]
+    response: Any = decode_response(FETCH, FETCH_VERSION, frame)[1]
+    [topic] = response.responses
     [partition] = topic.partitions
     return int(partition.error_code), partition.high_watermark, idents(partition.records or b"")
 
