@@ -72,6 +72,8 @@ class Cluster:
         self._random = Random(seed)
         self.cluster_id = urlsafe_b64encode(self._random.randbytes(16)).decode().rstrip("=")
         self._timer = SystemTimer(now.mono_ms)
+        self._housekeeping_timer = SystemTimer(now.mono_ms)
+        self.deadlines_met = 0  # all but housekeeping
         self._effects: list[Effect] = []
         self._producer_id_blocks = count(0, PRODUCER_ID_BLOCK)
         self._journal = journal
@@ -86,12 +88,12 @@ class Cluster:
         }
         self.client_quotas = ClientQuotas(lambda: (node.quotas for node in self.nodes.values()))
         self.sockets = self._parts.socket_server(
-            self.nodes, self.config, self._timer, self._effects.append, self._handle, self
+            self.nodes, self.config, self._timer, self._effects.append, self._handle, self, self._housekeeping_timer
         )
         self._dispatcher = self._parts.dispatcher(self, self.sockets, self._effects.append)
-        start_isr_expiration(self.controller, self._timer, self._read_now)
-        start_leader_balancing(self.controller, self._timer, self._read_now)
-        start_housekeeping(self._timer, self.config, self.controller.partitions, self._read_now)
+        start_isr_expiration(self.controller, self._housekeeping_timer, self._read_now)
+        start_leader_balancing(self.controller, self._housekeeping_timer, self._read_now)
+        start_housekeeping(self._housekeeping_timer, self.config, self.controller.partitions, self._read_now)
 
     # The doors.
 
@@ -131,11 +133,13 @@ class Cluster:
             step_ms = self._advanced_ms = max(deadline_ms, self._advanced_ms)
             self.now = now.at(step_ms)
             try:
-                tasks = self._timer.advance_clock(step_ms)
+                met = self._timer.advance_clock(step_ms)
+                tasks = self._housekeeping_timer.advance_clock(step_ms)
                 for node in self.nodes.values():
-                    tasks += node.replica_manager.advance_clock(step_ms)
-                if self._journal is not None and tasks:
-                    self._journal.append(TimerFired(*self.now, tasks, now.mono_ms))
+                    met += node.replica_manager.advance_clock(step_ms)
+                self.deadlines_met += met
+                if self._journal is not None and met + tasks:
+                    self._journal.append(TimerFired(*self.now, met + tasks, now.mono_ms))
             except Exception as error:
                 # The timers are consistent: what else is due runs in the next turn of this loop.
                 self._effects.append(InternalError("a timer's task", error))
@@ -145,10 +149,24 @@ class Cluster:
 
     def next_deadline_ms(self) -> int | None:
         """When `advance_to` next has something to do."""
-        deadlines = [self._timer.next_deadline_ms()]
+        deadlines = [self._timer.next_deadline_ms(), self._housekeeping_timer.next_deadline_ms()]
         for node in self.nodes.values():
             deadlines += node.replica_manager.next_deadlines_ms()
         return min((deadline for deadline in deadlines if deadline is not None), default=None)
+
+    @property
+    def has_deadlines(self) -> bool:
+        """Whether anything is pending but housekeeping: a request that waits, a connection that is muted, a batch on
+        its way to a follower, a step of a follower's script."""
+        return self._timer.size > 0 or any(node.replica_manager.num_delayed for node in self.nodes.values())
+
+    @property
+    def is_awaited(self) -> bool:
+        """Whether somebody would be served sooner if time were skipped. A consumer would not: it asks for ever, and is
+        told of what comes in any case. Nor would the steps of a script: they wait for what the user does before."""
+        return self._timer.size > self.followers.steps_to_come or any(
+            node.replica_manager.produce_purgatory.num_delayed() for node in self.nodes.values()
+        )
 
     def take_effects(self) -> list[Effect]:
         """What is to be done outside, in order; each effect is handed out once."""

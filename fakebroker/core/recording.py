@@ -135,12 +135,15 @@ class RecordingDispatcher(Dispatcher):
     def __init__(self, recorder: Recorder, *arguments: Any) -> None:
         super().__init__(*arguments)
         self._recorder = recorder
-        self._connection: Connection
+        self._connection: Connection  # while a request is handled
         self._trail: Trail
 
     def handle(self, connection: Connection, frame: bytes, now: Now) -> None:
         self._connection = connection
-        super().handle(connection, frame, now)
+        try:
+            super().handle(connection, frame, now)
+        finally:
+            del self._connection
 
     def _read_header(self, frame: bytes) -> tuple[RequestHeader, registry.Api]:
         header, api = super()._read_header(frame)

@@ -252,6 +252,11 @@ class ReplicaManager:
             raise KafkaError(partition, f"broker {self.broker_id} has no replica of {topic_partition}")
         return partition
 
+    @property
+    def num_delayed(self) -> int:
+        """How many requests wait."""
+        return self.produce_purgatory.num_delayed() + self.fetch_purgatory.num_delayed()
+
     def next_deadlines_ms(self) -> tuple[int | None, int | None]:
         return self.produce_purgatory.next_deadline_ms(), self.fetch_purgatory.next_deadline_ms()
 
