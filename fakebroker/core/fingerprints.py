@@ -10,7 +10,8 @@ from hashlib import blake2b
 
 from fakebroker.core.log_validator import MAX_DECOMPRESSED_BYTES
 from fakebroker.protocol.compression import decompress
-from fakebroker.protocol.record_batch import RECORD_BATCH_OVERHEAD, read_batch_header
+from fakebroker.protocol.errors import InvalidRecordError, KafkaError
+from fakebroker.protocol.record_batch import RECORD_BATCH_OVERHEAD, is_crc_valid, read_batch_header
 from fakebroker.protocol.record_walk import record_facts
 
 _BYTES = 8
@@ -26,3 +27,13 @@ def fingerprints(batch: bytes) -> tuple[str, ...]:
         blake2b(data[facts.body : facts.end], digest_size=_BYTES).hexdigest()
         for facts in record_facts(data, start, header.record_count, 0)
     )
+
+
+def fingerprints_if_whole(batch: bytes) -> tuple[str, ...]:
+    """The same for a batch that nobody has looked at yet; none if it cannot be read."""
+    if not is_crc_valid(batch, 0, len(batch)):
+        return ()
+    try:
+        return fingerprints(batch)
+    except (InvalidRecordError, KafkaError):
+        return ()
