@@ -1,7 +1,7 @@
 """Whole clusters drawn from seeds: more than 100,000 steps, each compared with the oracle.
 
 A seed that fails prints the line that runs it again. FAKEBROKER_MINUTES makes the search as long as it is told
-(`make properties`); it begins where the last one of the day stopped, so that each looks at something new.
+(`make properties`); it begins at a number taken from the clock, so that each looks at something new.
 """
 
 from __future__ import annotations
