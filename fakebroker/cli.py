@@ -284,11 +284,12 @@ def replay(
     from fakebroker.core.journal import Journal, to_lines
     from fakebroker.testing import replay as replaying
     from fakebroker.testing.plan import from_text, random_plan
+    from fakebroker.testing.run import EVERY_STEP, OFTEN
 
     events = Journal() if journal is not None else None
     try:
         actions = random_plan(seed, steps) if plan is None else from_text(plan)
-        result = replaying.Replay(actions, seed, closely=plan is not None, journal=events)
+        result = replaying.Replay(actions, seed, look_every=EVERY_STEP if plan is not None else OFTEN, journal=events)
     except ValueError as error:
         _fail(str(error))
     if journal is not None and events is not None:

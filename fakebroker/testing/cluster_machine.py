@@ -13,7 +13,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 from fakebroker.testing.messages import Violation
 from fakebroker.testing.plan import Action, action
 from fakebroker.testing.replay import command
-from fakebroker.testing.run import Run
+from fakebroker.testing.run import EVERY_STEP, Run
 from fakebroker.testing.strategies import Topology, actions, topologies
 
 
@@ -24,7 +24,7 @@ class ClusterMachine(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.run = Run(closely=True)
+        self.run = Run(look_every=EVERY_STEP)
 
     def perform(self, step: Action) -> None:
         """One step, and everything that must hold after it."""

@@ -12,18 +12,18 @@ from collections.abc import Callable, Sequence
 from fakebroker.core.journal import Journal
 from fakebroker.testing.messages import Violation
 from fakebroker.testing.plan import Action, random_plan, to_text
-from fakebroker.testing.run import Run
+from fakebroker.testing.run import EVERY_STEP, OFTEN, Run
 
 
 class Replay:
     """What came of a plan. `violation` is None if every rule held to the end."""
 
     def __init__(
-        self, plan: Sequence[Action], seed: int, closely: bool = False, journal: Journal | None = None
+        self, plan: Sequence[Action], seed: int, look_every: int = OFTEN, journal: Journal | None = None
     ) -> None:
         self.plan = list(plan)
         self.violation: Violation | None = None
-        self.run = Run(seed, closely, journal)
+        self.run = Run(seed, look_every, journal)
         try:
             for action in self.plan:
                 self.run.perform(action)
@@ -46,7 +46,7 @@ def command(seed: int, steps: int | None = None, plan: Sequence[Action] | None =
 def fails(plan: Sequence[Action], seed: int) -> bool:
     """Whether a plan breaks a rule; one that makes no sense does not."""
     try:
-        return Replay(plan, seed, closely=True).violation is not None
+        return Replay(plan, seed, look_every=EVERY_STEP).violation is not None
     except (ValueError, AttributeError):
         return False
 

@@ -25,24 +25,24 @@ from fakebroker.testing.simulation import SimulatedClient, Simulation
 from fakebroker.testing.worlds import Worlds
 
 MAX_CHAIN = 200  # reactions of clients to one event: more is a loop
-_LOOK_CLOSELY_EVERY = 16
+EVERY_STEP, OFTEN = 1, 16  # how often whole logs are compared
 
 
 class Run:
     """One simulated history. `perform` its actions, the first being `cluster`, and `finish` it.
 
-    seed      of topic ids and cluster id, nothing else: the plan has all that is drawn
-    journal   where the broker writes what it decides, if anywhere
-    closely   compare whole logs and check the core's own invariants after every step instead of every sixteenth
+    seed        of topic ids and cluster id, nothing else: the plan has all that is drawn
+    journal     where the broker writes what it decides, if anywhere
+    look_every  compare whole logs, and check the core's own invariants, at every so-manieth step and at the end
     """
 
-    def __init__(self, seed: int = 0, closely: bool = False, journal: Journal | None = None) -> None:
+    def __init__(self, seed: int = 0, look_every: int = OFTEN, journal: Journal | None = None) -> None:
         self.seed = seed
         self.journal = journal
         self.steps = 0
         self.requests = 0
         self.performed: list[Action] = []
-        self._look_closely_every = 1 if closely else _LOOK_CLOSELY_EVERY
+        self._look_every = look_every
         self._begun = False
 
     # What plans do.
@@ -56,7 +56,7 @@ class Run:
                 raise ValueError("a plan begins with its cluster, and has one")
             getattr(self, f"_do_{action.name}")(*action.arguments)
             self._settle()
-            self._check(self.steps % self._look_closely_every == 0)
+            self._check(self.steps % self._look_every == 0)
         except Violation:
             raise
         except AssertionError as error:
@@ -96,7 +96,7 @@ class Run:
             brokers,
             config=config,
             seed=self.seed,
-            check_every=self._look_closely_every,
+            check_every=self._look_every,
             with_tape=True,
             journal=self.journal,
         )

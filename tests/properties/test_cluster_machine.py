@@ -11,6 +11,7 @@ from fakebroker.testing import strategies
 from fakebroker.testing.cluster_machine import ClusterMachine
 from fakebroker.testing.plan import Action
 from fakebroker.testing.replay import Replay, command
+from fakebroker.testing.run import EVERY_STEP
 
 TestClusterMachine = ClusterMachine.TestCase
 TestClusterMachine.settings = settings(stateful_step_count=50)
@@ -24,5 +25,5 @@ def count_steps(simulated: Counter[str]):  # type: ignore[no-untyped-def]
 
 @given(strategies.plans())
 def test_any_plan_holds(plan: list[Action]) -> None:
-    violation = Replay(plan, 0, closely=True).violation
+    violation = Replay(plan, 0, look_every=EVERY_STEP).violation
     assert violation is None, f"{violation}\nAgain: {command(0, plan=plan)}"

@@ -24,6 +24,7 @@ class Operation(DelayedOperation):
         self.expirations = 0
 
     def try_complete(self) -> bool:
+        assert not self.is_completed(), "who is done is not asked again"
         return self.satisfied.issuperset(self.keys) and self.force_complete()
 
     def on_complete(self) -> None:

@@ -15,6 +15,7 @@ from fakebroker.testing.oracle import Oracle
 from fakebroker.testing.oracle_partition import FROZEN
 from fakebroker.testing.plan import from_text
 from fakebroker.testing.replay import Replay
+from fakebroker.testing.run import EVERY_STEP
 from fakebroker.testing.worlds import orders_at
 
 FOLDER = Path(fakebroker.testing.__file__).parent
@@ -110,7 +111,7 @@ PLAN = (
 
 
 def test_a_broker_that_is_right_is_not_blamed() -> None:
-    assert Replay(from_text(PLAN), 0, closely=True).violation is None
+    assert Replay(from_text(PLAN), 0, look_every=EVERY_STEP).violation is None
 
 
 def test_a_broker_that_is_wrong_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
