@@ -24,7 +24,8 @@ from tests.mutants.catalogue import MUTANTS, SIMULATION, TESTS, Mutant
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 COPIED = ("fakebroker", "timingwheel", "load", "benchmarks", "tests", "pyproject.toml")
-TIMEOUT_S = 300
+TIMEOUT_S = 600
+SEEDS = 60  # of the simulation, 200 steps each
 GOAL = 0.9
 
 
@@ -85,6 +86,7 @@ def killed_by(copy: Path, mutant: Mutant, suite: Sequence[str]) -> str | None:
         "PYTHONPATH": str(copy),
         "PYTHONDONTWRITEBYTECODE": "1",
         "HYPOTHESIS_PROFILE": "mutants",
+        "FAKEBROKER_SEEDS": str(SEEDS),
     }
     try:
         done = subprocess.run(
