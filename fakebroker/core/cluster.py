@@ -4,7 +4,7 @@ Theory   `receive` (bytes), `advance_to` (time) and `open_connection`/`connectio
          Each door leaves effects behind (`take_effects`) and a next deadline (`next_deadline_ms`). The same calls with
          the same times give the same effects: nothing in here waits, looks at a clock or draws without the seed.
          `advance_to` runs every event at its own time, in order of time; at the same millisecond followers come before
-         timeouts, so what was replicated in time counts as in time.
+         housekeeping and that before timeouts, so what was replicated in time counts as in time.
 Units    milliseconds (`Now`).
 Source   The roles of BrokerServer, KRaft's controller and ReplicaManager's scheduler, in one object.
 """

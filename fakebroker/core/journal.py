@@ -1,7 +1,7 @@
 """The journal of a cluster: its last events, in memory, and a line of JSON for each where somebody wants them.
 
-Theory   A ring: what does not fit any more is dropped, oldest first, and counted. The fingerprints of records take room
-         as well: each counts as much as an event.
+Theory   A ring: what does not fit any more is dropped, oldest first, and counted. An event with many records or
+         partitions counts as many, so that the memory is bounded and not only the number.
          Who records is `core/recording.py`; the classes that do the work know nothing of it.
 """
 
@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 
-from fakebroker.core.journal_events import Append, Event, from_json, to_json
+from fakebroker.core.journal_events import Answer, Append, Event, Produce, TopicCreated, from_json, to_json
 
 DEFAULT_SIZE = 100_000
 
 
 class Journal:
-    """At most `size` events. `dropped` is how many came before those that are there.
+    """The last `size` events, or fewer if they are long. `dropped` is how many came before those that are there.
 
     `on_event` is told of each event, whether it is kept or not.
     """
@@ -65,5 +65,15 @@ def from_lines(lines: Iterable[str]) -> Iterator[Event]:
     return map(from_json, lines)
 
 
+# Events with a field of any length, and which one that is.
+_LONG: dict[type[Event], int] = {
+    Append: Append._fields.index("records"),
+    Produce: Produce._fields.index("partitions"),
+    Answer: Answer._fields.index("partitions"),
+    TopicCreated: TopicCreated._fields.index("replicas"),
+}
+
+
 def _weight(event: Event) -> int:
-    return 1 + len(event.records) if type(event) is Append else 1
+    field = _LONG.get(type(event))
+    return 1 if field is None else max(len(event[field]), 1)  # type: ignore[arg-type]

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from functools import partial
 from typing import Any, Generic, NamedTuple, TypeVar
+from uuid import UUID
 
 from fakebroker.apis import registry
 from fakebroker.apis.context import (
@@ -39,6 +40,7 @@ from fakebroker.protocol.topic_partition import TopicPartition
 
 _PRODUCE = 0
 _MILLISECOND = timedelta(milliseconds=1)
+_NO_TOPIC_ID = UUID(int=0)
 
 Results = TypeVar("Results")
 
@@ -126,7 +128,10 @@ def _partitions(trail: Trail, frame: bytes) -> tuple[events.PartitionAnswer, ...
 
 
 def _topic_name(trail: Trail, topic: Message) -> str:
-    return topic.name if trail.api_version < 13 else trail.topic_names.get(topic.topic_id, str(topic.topic_id))
+    if trail.api_version < 13:
+        return str(topic.name)
+    topic_id = topic.topic_id or _NO_TOPIC_ID
+    return trail.topic_names.get(topic_id, str(topic_id))
 
 
 class RecordingDispatcher(Dispatcher):

@@ -40,7 +40,8 @@ class AsyncFakeCluster:
     seed              of topic ids and cluster id: the same seed gives the same ids
     clock             "real", "manual" (it goes when `clock.advance` tells it) or "auto" (the real one, but what nobody
                       needs is skipped: while a request waits for time alone, and the clients are quiet)
-    journal           how many events `journal` keeps, the last ones; 0 keeps none and costs nothing
+    journal           how many events `journal` keeps, the last ones (one with many records counts as many); 0 keeps
+                      none and costs nothing
     journal_file      where to write all events, as lines of JSON
 
     Raises KafkaError for a bad setting, ValueError or TypeError for a bad argument. start() raises OSError if a port is

@@ -25,7 +25,6 @@ log = logging.getLogger("fakebroker")
 
 _TURNS_TO_OPEN = 3  # of the loop, from accepting a connection to connection_made(): asyncio takes 2, uvloop 1
 _TURNS_TO_READ = 6  # from a connect that is there to having handled what was sent with it: asyncio takes 4
-_TURNS_TO_WRITE = 2  # until the loop has written what it was given: asyncio takes none, uvloop 1
 _STEPS_AT_ONCE = 1000  # of skipped time, before the sockets have their turn
 _BACKLOG = 1024  # Kafka's 50 (socket.listen.backlog.size) drops connects when a load starts all of its connections
 
@@ -211,7 +210,6 @@ class ClusterServer:
         while (deadline_ms := self.cluster.next_deadline_ms()) is not None and deadline_ms <= end_ms:
             self._move_to(deadline_ms)
         self._move_to(end_ms)
-        await _turns(_TURNS_TO_WRITE)
 
     async def advance_to_next_deadline(self) -> int | None:
         """Let time pass until the next of what somebody waits for; how much that was. None, and no time passes, if
@@ -225,7 +223,6 @@ class ClusterServer:
             deadline_ms = self.cluster.next_deadline_ms()
             assert deadline_ms is not None
             self._move_to(deadline_ms)
-        await _turns(_TURNS_TO_WRITE)
         return self.clock.reached().mono_ms - start_ms
 
     def _skip(self) -> None:
@@ -274,7 +271,7 @@ class ClusterServer:
                 self.cluster.set_write_blocked(connection, False, self.clock.stamp())
 
     def _write(self, connection: Connection, parts: list[bytes]) -> None:
-        """All answers of one turn in one write."""
+        """All answers of one turn in one write, at once: uvloop too does not wait, since its buffer's limit is 0."""
         transport = self._open_transport(connection)
         if transport is not None and parts:
             transport.write(parts[0] if len(parts) == 1 else b"".join(parts))

@@ -91,20 +91,40 @@ def test_what_does_not_fit_is_dropped_oldest_first_and_counted() -> None:
     assert (len(journal), journal.dropped) == (3, 2)
 
 
-def test_fingerprints_take_room_as_events_do() -> None:
-    journal = Journal(10)
+LONG: list[Event] = [
+    append(6),
+    events.Produce(0, 0, 1, -1, 500, None, (("t", 0),) * 6),
+    events.Answer(0, 0, 1, 1, "sent", 50, (events.PartitionAnswer("t", 0, "NONE", 0),) * 6),
+    events.TopicCreated(0, 0, "t", "id", ((1, 2, 3),) * 6),
+]
+
+
+@pytest.mark.parametrize("event", LONG, ids=lambda event: type(event).__name__)
+def test_a_long_event_takes_the_room_of_many(event: Event) -> None:
+    journal = Journal(9)
     for number in range(5):
         journal.append(stopped(number))
-    journal.append(append(6))  # with itself 7
+    journal.append(event)
 
-    assert list(journal) == [stopped(2), stopped(3), stopped(4), append(6)]
+    assert list(journal) == [stopped(2), stopped(3), stopped(4), event]
     assert journal.dropped == 2
+
+
+def test_every_field_of_any_length_that_a_request_makes_takes_room() -> None:
+    """An ISR is as long as there are replicas, which is no number that a client chooses at will."""
+    found = {
+        kind.__name__
+        for kind in KINDS
+        for name, hint in get_type_hints(kind).items()
+        if str(hint).startswith("tuple") and name != "isr"
+    }
+    assert found == {type(event).__name__ for event in LONG}
 
 
 def test_what_is_larger_than_the_journal_is_dropped_itself() -> None:
     journal = Journal(3)
     journal.append(stopped(1))
-    journal.append(append(3))
+    journal.append(append(4))
 
     assert (list(journal), journal.dropped) == ([], 2)
     journal.append(stopped(2))
@@ -157,10 +177,10 @@ def test_the_ring_is_a_tail_of_what_was_told(size: int, steps: list[int | None])
             journal.append(event)
             since_clear.append(event)
         kept = journal.events()
-        weight = sum(1 + len(event.records) for event in kept)
+        weight = sum(max(1, len(event.records)) for event in kept)
         assert since_clear[len(since_clear) - len(kept) :] == kept
         assert journal.dropped == len(since_clear) - len(kept)
         assert weight <= size
         if journal.dropped and records is not None:
             longer: Any = since_clear[-len(kept) - 1 :]
-            assert len(kept) == 0 or sum(1 + len(event.records) for event in longer) > size
+            assert len(kept) == 0 or sum(max(1, len(event.records)) for event in longer) > size

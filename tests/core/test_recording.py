@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any, TypeVar
 from uuid import UUID
 
@@ -177,14 +181,15 @@ def test_a_partition_that_nobody_knows_is_asked_for_and_answered_but_not_appende
 def test_topic_ids_are_told_by_name(simulation: Recorded) -> None:
     topic = simulation.cluster.topic("t")
     assert topic is not None
-    nobody = UUID(int=5)
+    nobody, none = UUID(int=5), UUID(int=0)
     client = simulation.connect()
-    client.send(produce(topic.topic_id, version=13), produce(nobody, version=13))
+    client.send(*(produce(topic_id, version=13) for topic_id in (topic.topic_id, nobody, none)))
 
-    assert [asked.partitions for asked in simulation.of(Produce)] == [(("t", 0),), ((str(nobody), 0),)]
+    assert [asked.partitions[0][0] for asked in simulation.of(Produce)] == ["t", str(nobody), str(none)]
     assert [answer.partitions[0][:3] for answer in simulation.of(Answer)] == [
         ("t", 0, "NONE"),
         (str(nobody), 0, "UNKNOWN_TOPIC_ID"),
+        (str(none), 0, "UNKNOWN_TOPIC_ID"),
     ]
 
 
@@ -254,6 +259,14 @@ def test_a_connection_that_the_broker_closes_has_a_reason(simulation: Recorded) 
 
     assert simulation.of(ConnectionClosed)[0].reason == client.closed
     assert simulation.of(Request) == []
+
+
+def test_a_connection_is_closed_once(simulation: Recorded) -> None:
+    client = simulation.connect()
+    client.send(b"\xff\xff\xff\xff")
+    client.disconnect()  # as its socket does when the broker closes it
+
+    assert len(simulation.of(ConnectionClosed)) == 1
 
 
 def test_a_connection_that_is_not_let_in_was_there(simulation: Recorded) -> None:
@@ -469,6 +482,34 @@ def test_the_same_history_is_told_in_the_same_words(story: list[Step]) -> None:
     play(second, story)
 
     assert first.lines() == second.lines()
+
+
+STORY = """
+from test_recording import KINDS, Recorded, Step, play
+
+recorded = Recorded(seed=5)
+play(recorded, [Step(kind, number) for number in (0, 1, 4, 7, 9) for kind in KINDS])
+print(len(recorded.journal), recorded.lines())
+"""
+
+
+def test_other_processes_tell_it_in_the_same_words() -> None:
+    """Sets of strings have another order in each process, unless PYTHONHASHSEED says which."""
+    tests = Path(__file__).parent.parent
+    path = os.pathsep.join([str(tests), str(tests / "core"), *sys.path])
+    told = {
+        subprocess.run(
+            [sys.executable, "-c", STORY],
+            env={**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": path},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "2", "3")
+    }
+
+    assert len(told) == 1
+    assert int(told.pop().split()[0]) > 100
 
 
 @given(story=steps)

@@ -11,6 +11,7 @@ from time import monotonic
 import pytest
 from support.raw_client import RawClient
 from support.requests import Produced, batch, fetch, metadata, produce
+from support.serving import wait_until
 
 from fakebroker import FakeCluster
 from fakebroker.core.journal_events import TimerFired
@@ -21,6 +22,7 @@ NewLoop = Callable[[], asyncio.AbstractEventLoop]
 REQUEST_TIMED_OUT = 7
 TIMEOUT_MS = 30_000
 PROMPT_S = 0.05
+ROUNDING_MS = 2
 
 LOOPS: dict[str, NewLoop] = {"asyncio": asyncio.new_event_loop}
 if loops.NAME == "uvloop":
@@ -50,10 +52,11 @@ def client(kafka: FakeCluster) -> Iterator[RawClient]:
 
 
 def skipped_ms(kafka: FakeCluster, work: Callable[[], object]) -> float:
-    """By how much the broker's clock went further than the real one meanwhile, to a few milliseconds."""
-    started, elapsed_ms = monotonic(), kafka.clock.elapsed_ms
+    """By how much the broker's clock went further than the real one meanwhile, at least: what a busy machine takes to
+    read the clocks is no skip."""
+    before_s, elapsed_ms = monotonic(), kafka.clock.elapsed_ms
     work()
-    return kafka.clock.elapsed_ms - elapsed_ms - (monotonic() - started) * 1000
+    return kafka.clock.elapsed_ms - elapsed_ms - (monotonic() - before_s) * 1000
 
 
 def test_a_produce_timeout_of_30_s_takes_no_50_ms(kafka: FakeCluster, client: RawClient) -> None:
@@ -65,7 +68,7 @@ def test_a_produce_timeout_of_30_s_takes_no_50_ms(kafka: FakeCluster, client: Ra
         assert answer.partitions == {0: (REQUEST_TIMED_OUT, offset)}
 
     assert sorted(took_s)[5] < PROMPT_S
-    assert min(took_s) >= QUIET_S
+    assert min(took_s) >= QUIET_S / 2  # loops round
     assert {entry.waited_ms for entry in kafka.journal.produce()} == {TIMEOUT_MS}
 
 
@@ -115,20 +118,20 @@ def test_the_time_of_an_idle_cluster_is_the_real_one(kafka: FakeCluster, client:
     client.ask(produce("t", timeout_ms=TIMEOUT_MS))  # so much was skipped, and no more
 
     idle = threading.Event()
-    assert -5 < skipped_ms(kafka, lambda: idle.wait(10 * QUIET_S)) < 5
+    assert skipped_ms(kafka, lambda: idle.wait(10 * QUIET_S)) < ROUNDING_MS
 
 
 def test_a_consumer_that_waits_is_no_reason(kafka: FakeCluster, client: RawClient) -> None:
     client.send(fetch("u", max_wait_ms=round(20 * QUIET_S * 1000)))
 
-    assert -5 < skipped_ms(kafka, client.receive) < 5
+    assert skipped_ms(kafka, client.receive) < ROUNDING_MS
 
 
 def test_a_script_is_no_reason(kafka: FakeCluster) -> None:
     kafka.followers.script([(500, "frozen"), (60_000, "instant")], "u")
 
     idle = threading.Event()
-    assert -5 < skipped_ms(kafka, lambda: idle.wait(5 * QUIET_S)) < 5
+    assert skipped_ms(kafka, lambda: idle.wait(5 * QUIET_S)) < ROUNDING_MS
 
 
 def test_a_consumer_that_waits_is_told_on_the_way(kafka: FakeCluster, client: RawClient) -> None:
@@ -153,21 +156,51 @@ def test_a_consumer_that_waits_is_told_on_the_way(kafka: FakeCluster, client: Ra
     assert fetches in (6, 7, 8)
 
 
-def test_clients_at_work_hold_time_up(kafka: FakeCluster, client: RawClient) -> None:
-    """While one waits another asks on and on: real time passes, and no other."""
-    client.send(produce("t", timeout_ms=TIMEOUT_MS))
-    with RawClient(kafka.endpoints[1]) as other:
+def skips_while_another_asks(kafka: FakeCluster) -> bool | None:
+    """Whether a request is answered before its time while another client asks on and on; None if the machine was too
+    busy to let it."""
+    kafka.journal.clear()
+    with RawClient(kafka.endpoints[0]) as waiting, RawClient(kafka.endpoints[1]) as other:
+        waiting.send(produce("t", timeout_ms=TIMEOUT_MS))
+        asked_s = [monotonic()]
+        while asked_s[-1] < asked_s[0] + 5 * QUIET_S:
+            other.ask(metadata([]))
+            asked_s.append(monotonic())
+        answered = any(entry.error for entry in kafka.journal.produce())
+        asked_s.append(monotonic())
+    longest_s = max(later - earlier for earlier, later in pairwise(asked_s))
+    return answered if longest_s < QUIET_S else None
 
-        def work() -> None:
-            end = monotonic() + 10 * QUIET_S
-            while monotonic() < end:
-                other.ask(metadata([]))
 
-        went_ms = skipped_ms(kafka, work)
-        answered = [entry.error for entry in kafka.journal.produce()]
-    # A machine that is busy elsewhere may keep this client from asking for 10 ms: then it was quiet.
-    assert (answered, -5 < went_ms < 5) in [([None], True), (["REQUEST_TIMED_OUT"], False)]
-    assert Produced(client.receive()).partitions == {0: (REQUEST_TIMED_OUT, 0)}
+def test_clients_at_work_hold_time_up(kafka: FakeCluster) -> None:
+    outcomes = {skips_while_another_asks(kafka) for _ in range(5)}
+    if outcomes == {None}:
+        pytest.skip("the machine is too busy to keep a client at work")
+    assert True not in outcomes
+
+
+def test_a_client_that_has_not_read_its_answers_holds_time_up(kafka: FakeCluster, client: RawClient) -> None:
+    client.ask(produce("u", records=batch(b"x" * 900_000)))
+    with RawClient(kafka.endpoints[0]) as slow, RawClient(kafka.endpoints[0]) as other:
+        count = 30
+        slow.send(*(fetch("u") for _ in range(count)))
+        wait_until(lambda: held_for(kafka) > 0, "an answer that waits for its client")
+        other.send(produce("t", timeout_ms=TIMEOUT_MS))
+        idle = threading.Event()
+        went_ms = skipped_ms(kafka, lambda: idle.wait(10 * QUIET_S))
+        for _ in range(count):
+            slow.receive()
+
+        assert went_ms < ROUNDING_MS
+        assert Produced(other.receive()).partitions == {0: (REQUEST_TIMED_OUT, 0)}
+
+
+def held_for(kafka: FakeCluster) -> int:
+    """Bytes that clients have not taken yet."""
+    server = kafka._cluster._running
+    return kafka._call(
+        lambda: sum(protocol.transport.get_write_buffer_size() for protocol in server._protocols.values())
+    )
 
 
 def test_housekeeping_is_done_on_the_way() -> None:

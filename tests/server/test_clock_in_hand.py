@@ -358,6 +358,23 @@ def test_idle_connections_close_by_the_brokers_clock(kafka: FakeCluster, client:
     assert client.is_closed_by_broker()
 
 
+def test_the_answer_is_there_when_an_await_returns(new_loop: NewLoop) -> None:
+    """The client is in the loop's own thread, so nothing is written after that."""
+
+    async def work() -> None:
+        async with AsyncFakeCluster(clock="manual", config=LONG_LAG) as kafka:
+            kafka.create_topic("t")
+            kafka.followers.freeze("t")
+            for offset in range(10):
+                with RawClient(kafka.endpoints[0]) as client:
+                    client.send(produce("t", timeout_ms=TIMEOUT_MS))
+                    assert await kafka.clock.advance_to_next_deadline() == TIMEOUT_MS
+                    assert Produced(received_without_waiting(client)).partitions == {0: (REQUEST_TIMED_OUT, offset)}
+
+    with asyncio.Runner(loop_factory=new_loop) as runner:
+        runner.run(asyncio.wait_for(work(), 20))
+
+
 def test_a_loop_of_ones_own(new_loop: NewLoop) -> None:
     async def work() -> None:
         async with AsyncFakeCluster(clock="manual", config=LONG_LAG) as kafka:

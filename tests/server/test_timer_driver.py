@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fakebroker.server import system_clock
-from fakebroker.server.clocks import RealClock
+from fakebroker.server.clocks import ManualClock, RealClock
 from fakebroker.server.loops import new_event_loop
 from fakebroker.server.timer_driver import TimerDriver
 
@@ -130,6 +130,18 @@ def test_a_deadline_in_the_past_wakes_in_the_next_turn(loop: FakeLoop, woken: Wo
     loop.run_until(100)
 
     assert (woken_inside, len(woken.at_ms)) == ([], 1)
+
+
+def test_a_deadline_that_does_not_come_by_itself_arms_nothing(loop: FakeLoop) -> None:
+    clock = ManualClock()
+    driver = TimerDriver(loop, lambda: None, clock)  # type: ignore[arg-type]
+    driver.arm(10)
+    before = list(loop.waiting)
+    clock.move_to(10)
+    driver.arm(10)
+
+    assert before == []
+    assert len(loop.waiting) == 1
 
 
 def test_an_earlier_deadline_takes_the_place_of_a_later_one(loop: FakeLoop, woken: Woken) -> None:
