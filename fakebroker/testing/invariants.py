@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gc
-import weakref
 from collections.abc import Sequence
 from weakref import WeakKeyDictionary
 
@@ -135,14 +133,6 @@ class Invariants:
                 raise Violation(f"somebody is still connected to broker {node.broker_id}")
         if cluster._timer.size != self.periodic_tasks:
             raise Violation(f"{cluster._timer.size - self.periodic_tasks} timers are left")
-
-    def connections_are_garbage(self) -> None:
-        """The broker holds on to no connection that is closed (slow: collects garbage)."""
-        kept = [weakref.ref(client.connection) for client in self._simulation._clients.values()]
-        self._simulation._clients.clear()
-        gc.collect()
-        if any(reference() is not None for reference in kept):
-            raise Violation("a connection that is closed is not forgotten")
 
 
 def _holds(partition: Partition, base: int, ident: bytes) -> bool:

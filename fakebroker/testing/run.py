@@ -9,6 +9,8 @@ Errors   `Violation`, with the step, the time and the first difference.
 
 from __future__ import annotations
 
+import gc
+import weakref
 from collections.abc import Sequence
 
 from fakebroker.core.connection import State
@@ -77,6 +79,17 @@ class Run:
         self._advance(20_000)
         self._check(True)
         self._invariants.nothing_is_left()
+
+    def check_leaks(self) -> None:
+        """Once it is finished: the broker holds on to no connection. Slow, since it collects garbage."""
+        connections = [weakref.ref(connection) for connection in self.simulation._clients]
+        self.clients.clear()
+        self._links.clear()
+        self.simulation._clients.clear()
+        gc.collect()
+        kept = sum(reference() is not None for reference in connections)
+        if kept:
+            raise Violation(f"{kept} of {len(connections)} connections are closed and not forgotten")
 
     @property
     def now_ms(self) -> int:

@@ -50,6 +50,26 @@ def test_for_as_long_as_told(simulated: Counter[str]) -> None:
         seed += 1
 
 
+def test_no_connection_is_kept() -> None:
+    for seed in range(5):
+        run = Run(seed)
+        for action in random_plan(seed, STEPS):
+            run.perform(action)
+        run.finish()
+        run.check_leaks()
+
+
+def test_a_connection_that_is_kept_is_found() -> None:
+    run = Run()
+    for action in random_plan(0, STEPS):
+        run.perform(action)
+    run.finish()
+    kept = next(iter(run.simulation._clients))
+    with pytest.raises(Violation, match=r"1 of \d+ connections"):
+        run.check_leaks()
+    assert kept.is_closed
+
+
 def test_the_seeds_reach_every_answer() -> None:
     """Every error that the rules know is answered somewhere, or the search would be blind to it."""
     seen: Counter[int] = Counter()
