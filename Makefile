@@ -8,7 +8,7 @@ STAMP  := $(VENV)/.installed
 
 MINUTES ?= 10
 
-.PHONY: demo test properties mutants check format bench clean help
+.PHONY: demo test properties mutants check format bench conformance clean help
 
 help:
 	@sed -n 's/^## //p' $(MAKEFILE_LIST)
@@ -50,6 +50,10 @@ format: $(STAMP)
 ## make bench   the benchmarks
 bench: $(STAMP)
 	$(BIN)/python -m benchmarks
+
+## make conformance  the same traffic to Apache Kafka (from Maven Central, needs Java 17 and Maven) and to us
+conformance: $(STAMP)
+	$(BIN)/python -m conformance run $(CONFORMANCE)
 
 ## make clean   remove what the other targets made
 clean:

@@ -21,6 +21,9 @@ ALLOWED: dict[str, set[str]] = {
     "fakebroker.demo": {"fakebroker.demo_cluster", "load", "rich"},
     "fakebroker.cli": {"fakebroker", "typer", "rich"},
     "fakebroker": {"fakebroker.server", "fakebroker.core"},
+    "conformance": {"fakebroker", "aiokafka", "crc32c", "typer", "rich"},
+    "conformance.clients": {"conformance", "typer", "rich"},
+    "conformance.clients.python": {"aiokafka", "confluent_kafka", "kafka"},
     "load": {
         "fakebroker.protocol",
         "kio",
@@ -55,7 +58,7 @@ SANS_IO = tuple(
 
 def modules() -> list[tuple[str, Path]]:
     found = []
-    for package in ("timingwheel", "fakebroker", "load"):
+    for package in ("timingwheel", "fakebroker", "load", "conformance"):
         for path in sorted((ROOT / package).rglob("*.py")):
             parts = path.relative_to(ROOT).with_suffix("").parts
             found.append((".".join(parts[:-1] if parts[-1] == "__init__" else parts), path))

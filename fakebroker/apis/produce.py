@@ -9,12 +9,14 @@ Version notes  v3 record batches only, transactional id; v5 log start offset; v7
                v9 flexible; v10 leader hints (KIP-951); v12 transactions v2 (KIP-890); v13 topic ids.
                v0-v2 are advertised, as Kafka 4 does, because old librdkafka decides by them (KAFKA-18659); who sends
                them is disconnected.
-Not done       Transactions (a transactional batch is answered INVALID_TXN_STATE).
+Not done       Transactions: nobody coordinates them, so a transactional batch is answered NOT_ENOUGH_REPLICAS, as by a
+               Kafka whose coordinator cannot be reached.
 Source         core/.../server/KafkaApis.scala handleProduceRequest @ 4.0, topic ids @ 4.1
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import timedelta
 from uuid import UUID
 
@@ -22,7 +24,7 @@ from fakebroker.apis import registry
 from fakebroker.apis.context import Message, ProduceResults, RequestContext
 from fakebroker.protocol.error_code import ErrorCode, kafka_name
 from fakebroker.protocol.errors import KafkaError
-from fakebroker.protocol.produce_request import is_transactional, validate_records
+from fakebroker.protocol.produce_request import is_transactional, producer_in_transaction, validate_records
 from fakebroker.protocol.produce_response import (
     NodeEndpoint,
     PartitionProduceResponse,
@@ -34,6 +36,9 @@ from fakebroker.protocol.topic_partition import TopicPartition
 KEY = 0
 _MILLISECOND = timedelta(milliseconds=1)
 _ADMIN_CLIENT_ID = "__admin_client"
+_UNVERIFIED = (
+    "Unable to verify the partition has been added to the transaction. Underlying error: COORDINATOR_NOT_AVAILABLE"
+)
 
 _NO_IDS: dict[str, UUID | None] = {}
 
@@ -65,7 +70,7 @@ def handle(ctx: RequestContext, request: Message) -> None:
         name = answer.topic_name(topic)
         for partition in topic.partition_data:
             tp = TopicPartition(name or "", partition.index)
-            code = _refuse(ctx, name, partition, transactional)
+            code = _refuse(ctx, name, partition)
             if code is ErrorCode.unknown_server_error:
                 # Kafka fails on such a partition before it appends any (docs/decisions.md, 9).
                 answer.all_failed(request, code)
@@ -74,6 +79,15 @@ def handle(ctx: RequestContext, request: Message) -> None:
                 entries[tp] = partition.records
             else:
                 answer.failed(topic, partition.index, code)
+    if transactional:
+        try:
+            unverified = _in_transaction(entries)
+        except KafkaError as error:
+            answer.all_failed(request, error.code, error.message)
+            return
+        for tp in unverified:
+            del entries[tp]
+            answer.failed_known(tp, ErrorCode.not_enough_replicas, _UNVERIFIED)
     if not entries:
         answer.complete({})
         return
@@ -86,7 +100,17 @@ def handle(ctx: RequestContext, request: Message) -> None:
     )
 
 
-def _refuse(ctx: RequestContext, name: str | None, partition: Message, transactional: bool) -> ErrorCode:
+def _in_transaction(entries: Mapping[TopicPartition, bytes]) -> list[TopicPartition]:
+    """The partitions whose batch is part of a transaction; raises KafkaError if it is more than one."""
+    producers = {tp: producer for tp, records in entries.items() if (producer := producer_in_transaction(records))}
+    if len(set(producers.values())) > 1:
+        raise KafkaError(
+            ErrorCode.invalid_producer_id_mapping, "Transactional records contained more than one producer ID"
+        )
+    return list(producers)
+
+
+def _refuse(ctx: RequestContext, name: str | None, partition: Message) -> ErrorCode:
     """Why this partition is not handed to the replica manager; NONE if it is."""
     if name is None:
         return ErrorCode.unknown_topic_id
@@ -99,8 +123,6 @@ def _refuse(ctx: RequestContext, name: str | None, partition: Message, transacti
         validate_records(partition.records, ctx.api_version)
     except KafkaError as error:
         return error.code
-    if transactional and is_transactional(partition.records):
-        return ErrorCode.invalid_txn_state
     return ErrorCode.none
 
 
@@ -131,6 +153,11 @@ class _Answer:
     def failed(self, topic: Message, index: int, code: ErrorCode, message: str | None = None) -> None:
         response = PartitionProduceResponse(index, code, -1, error_message=message)
         self._results.setdefault(self._key(topic), {})[index] = response
+
+    def failed_known(self, tp: TopicPartition, code: ErrorCode, message: str) -> None:
+        """The same for a partition that is known."""
+        response = PartitionProduceResponse(tp.partition, code, -1, error_message=message)
+        self._results.setdefault((tp.topic, self._ids.get(tp.topic)), {}).setdefault(tp.partition, response)
 
     def all_failed(self, request: Message, code: ErrorCode, message: str | None = None) -> None:
         """The request as a whole failed: its bytes do not count, as in Kafka (sendErrorResponseMaybeThrottle)."""

@@ -4,7 +4,7 @@ Theory   A leader wants few facts: are the records whole, what is the latest tim
          deltas run 0, 1, 2 ... `walk_records` finds them in one pass over the bytes and raises where Kafka's iterator
          does. Kafka has two iterators, and so there are two modes. The full one reads every field and compares each
          record with the length it claims. The one that skips, used for compressed batches that stay as they are, only
-         follows the fields: a length that lies does not show.
+         follows the fields: a length that lies does not show, unless it is negative (4.4).
          `record_facts` goes over walked records again, one by one, where an answer must tell which record is to blame.
 Units    positions and sizes are bytes; timestamps and their deltas are milliseconds.
 Source   clients/.../record/DefaultRecord.java readFrom, readPartiallyFrom; DefaultRecordBatch.java RecordIterator;
@@ -66,7 +66,9 @@ def walk_records(data: bytes, start: int, count: int, check_sizes: bool) -> Reco
             position += 1
             if raw > 127:
                 raw, position = _size(data, position - 1)
-            claimed_end = position + ((raw >> 1) ^ -(raw & 1))
+            if raw & 1:
+                raise InvalidRecordError(f"Record {index} has a negative size.")
+            claimed_end = position + (raw >> 1)
             position += 1  # the attributes of a record: none are in use, and nobody looks
             # Below, the one byte and two byte forms of each varint are written out: a call for each field would take
             # most of the time.

@@ -1,0 +1,197 @@
+"""Apache Kafka in a box: fetched by Maven once, formatted, started, stopped and cleaned up in every case.
+
+A box is N broker processes on loopback with free ports; the first is the controller too. It is never frozen. All files
+are in a temporary folder. The processes die with this one, however it ends (Linux); a folder that was left behind by a
+harness that was killed is removed by the next.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Mapping
+from contextlib import ExitStack
+from pathlib import Path
+
+POM = Path(__file__).with_name("pom.xml")
+COPY_GOAL = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies"
+CLUSTER_ID = "ZmFrZWJyb2tlci1jb25mb3Jt"
+START_LIMIT_S = 60.0
+_PREFIX = "fakebroker-kafka-"
+JAVA_OPTIONS = ("-Xmx512m", "-Xshare:auto", "-XX:-UsePerfData", "-Dlog4j2.level=WARN")
+
+
+class Unavailable(Exception):
+    """Kafka cannot be had here; the message says why."""
+
+
+def cache_folder() -> Path:
+    """Where what was fetched is kept: $FAKEBROKER_CACHE, or the user's cache folder."""
+    base = os.environ.get("FAKEBROKER_CACHE") or os.path.join(
+        os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "fakebroker"
+    )
+    return Path(base) / "conformance"
+
+
+def kafka_version() -> str:
+    """The version that `pom.xml` asks for."""
+    found = re.search(r"<kafka.version>(.+)</kafka.version>", POM.read_text())
+    assert found is not None, f"{POM} names no kafka.version"
+    return found[1]
+
+
+def fetch_kafka() -> Path:
+    """The folder with Kafka's jars, fetched from Maven Central if it is not there yet. Raises Unavailable."""
+    for tool in ("java", "mvn"):
+        if shutil.which(tool) is None:
+            raise Unavailable(f"`{tool}` is not installed: Apache Kafka is fetched by Maven and needs Java 17")
+    folder = cache_folder() / f"kafka-{kafka_version()}"
+    if folder.is_dir():
+        return folder
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder.parent) as scratch:
+        jars = Path(scratch) / "jars"
+        command = ["mvn", "-q", "-B", "-f", str(POM), COPY_GOAL, f"-DoutputDirectory={jars}", "-DincludeScope=runtime"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            lines = [line for line in done.stdout.splitlines() if "ERROR" in line]
+            reason = lines[0].removeprefix("[ERROR] ") if lines else done.stderr.strip()
+            raise Unavailable(f"Maven could not fetch Apache Kafka {kafka_version()}: {reason}")
+        jars.rename(folder)
+    return folder
+
+
+def remove_leftovers() -> None:
+    """Remove the folders of harnesses that do not run any more."""
+    for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
+        owner = folder.name.removeprefix(_PREFIX).split("-")[0]
+        if owner.isdecimal() and not Path(f"/proc/{owner}").exists() and Path("/proc/self").exists():
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+class KafkaBox:
+    """A running cluster of Apache Kafka. `endpoints` are (host, port) by broker id, 1 to N."""
+
+    def __init__(self, brokers: int, config: Mapping[str, str]) -> None:
+        self._jars = fetch_kafka()
+        self._config = dict(config)
+        remove_leftovers()
+        self._folder = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-"))
+        self._processes: dict[int, subprocess.Popen[bytes]] = {}
+        ports = _free_ports(brokers + 1)
+        self._controller_port = ports.pop()
+        self.endpoints = {broker_id: ("127.0.0.1", port) for broker_id, port in enumerate(ports, 1)}
+
+    def start(self) -> None:
+        """Format and start all brokers; return when they accept connections. Raises Unavailable."""
+        atexit.register(self.stop)
+        try:
+            for broker_id in self.endpoints:
+                self._format(broker_id)
+                self.start_broker(broker_id)
+            for broker_id in self.endpoints:
+                self.await_start(broker_id)
+        except BaseException:
+            self.stop()
+            raise
+
+    def stop(self) -> None:
+        """Kill what runs and remove every file."""
+        atexit.unregister(self.stop)
+        for process in self._processes.values():
+            process.kill()
+        for process in self._processes.values():
+            process.wait()
+        self._processes.clear()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def freeze(self, broker_id: int) -> None:
+        assert broker_id != 1, "broker 1 is the controller: without it nothing else works"
+        self._processes[broker_id].send_signal(signal.SIGSTOP)
+
+    def thaw(self, broker_id: int) -> None:
+        self._processes[broker_id].send_signal(signal.SIGCONT)
+
+    def start_broker(self, broker_id: int) -> None:
+        log = self._file(broker_id, "log").open("ab")
+        with log:
+            self._processes[broker_id] = subprocess.Popen(
+                [*_dying_with_us(), *self._java(), "kafka.Kafka", str(self._file(broker_id, "properties"))],
+                stdout=log,
+                stderr=log,
+                stdin=subprocess.DEVNULL,
+            )
+
+    def stop_broker(self, broker_id: int) -> None:
+        """Shut a broker down in order, as an operator does."""
+        process = self._processes.pop(broker_id)
+        process.terminate()
+        process.wait()
+
+    def _java(self) -> list[str]:
+        return ["java", *JAVA_OPTIONS, "-cp", f"{self._jars}{os.sep}*"]
+
+    def _file(self, broker_id: int, suffix: str) -> Path:
+        return self._folder / f"broker-{broker_id}.{suffix}"
+
+    def _format(self, broker_id: int) -> None:
+        _, port = self.endpoints[broker_id]
+        controller = f"127.0.0.1:{self._controller_port}"
+        properties = {
+            "node.id": str(broker_id),
+            "process.roles": "broker,controller" if broker_id == 1 else "broker",
+            "controller.quorum.voters": f"1@{controller}",
+            "controller.listener.names": "CONTROLLER",
+            "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT",
+            "listeners": f"PLAINTEXT://127.0.0.1:{port}" + (f",CONTROLLER://{controller}" if broker_id == 1 else ""),
+            "advertised.listeners": f"PLAINTEXT://127.0.0.1:{port}",
+            "log.dirs": str(self._folder / f"data-{broker_id}"),
+            "broker.session.timeout.ms": "3600000",  # a frozen broker stays unfenced, and so in the ISR
+            "offsets.topic.replication.factor": "1",
+            "log.cleaner.enable": "false",
+            **self._config,
+        }
+        path = self._file(broker_id, "properties")
+        path.write_text("".join(f"{name}={value}\n" for name, value in properties.items()))
+        done = subprocess.run(
+            [*self._java(), "kafka.tools.StorageTool", "format", "-t", CLUSTER_ID, "-c", str(path)],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if done.returncode:
+            raise Unavailable(f"Kafka could not format its storage: {(done.stderr or done.stdout).strip()}")
+
+    def await_start(self, broker_id: int) -> None:
+        """Return when a broker accepts connections. Raises Unavailable."""
+        limit = time.monotonic() + START_LIMIT_S
+        while time.monotonic() < limit:
+            if self._processes[broker_id].poll() is not None:
+                break
+            try:
+                socket.create_connection(self.endpoints[broker_id], timeout=1).close()
+                return
+            except OSError:
+                time.sleep(0.02)
+        tail = "\n".join(self._file(broker_id, "log").read_text(errors="replace").splitlines()[-15:])
+        raise Unavailable(f"broker {broker_id} of Kafka did not start within {START_LIMIT_S:.0f} s:\n{tail}")
+
+
+def _free_ports(count: int) -> list[int]:
+    with ExitStack() as stack:
+        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for each in sockets:
+            each.bind(("127.0.0.1", 0))
+        return [each.getsockname()[1] for each in sockets]
+
+
+def _dying_with_us() -> list[str]:
+    """What stands before a command so that the process ends when this one is killed, where Linux can do that."""
+    return ["setpriv", "--pdeathsig", "KILL"] if shutil.which("setpriv") else []

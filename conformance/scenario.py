@@ -1,0 +1,186 @@
+"""A conformance case as plain data: topics, and steps that are done to a cluster one after the other.
+
+Theory   A case says what happens and never what is right: Kafka says that. So a case can be run against Kafka, against
+         fakebroker on real sockets, and against the core in virtual time, and can be kept in a file.
+Units    milliseconds; frames carry their length.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+from typing import TypeAlias
+from uuid import UUID
+
+
+@dataclass(frozen=True)
+class Topic:
+    """A topic of a case, made before its first step. Broker 1 leads, `replicas` are 1 to N in order."""
+
+    name: str
+    partitions: int = 1
+    replicas: int = 1
+    configs: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def placeholder(self) -> UUID:
+        """Stands for the topic's id in frames and transcripts; each cluster has ids of its own."""
+        return placeholder(self.name)
+
+
+def placeholder(topic: str) -> UUID:
+    return UUID(bytes=hashlib.sha256(f"topic id of {topic}".encode()).digest()[:16])
+
+
+@dataclass(frozen=True)
+class Send:
+    """Frames go out on a connection in one write. The connection is opened, to a broker, at its first use."""
+
+    frames: tuple[bytes, ...]
+    conn: str = "a"
+    broker: int = 1
+
+
+@dataclass(frozen=True)
+class Settle:
+    """Ask something harmless behind what was sent, and note all answers until its answer, or the end of the
+    connection. A broker serves a connection in order, so nothing is missed and nothing is waited for in vain."""
+
+    conn: str = "a"
+    within_ms: int = 10_000
+
+
+@dataclass(frozen=True)
+class Listen:
+    """Note what arrives until `for_ms` have passed. For streams that end in the middle of a frame."""
+
+    for_ms: int
+    conn: str = "a"
+
+
+@dataclass(frozen=True)
+class Disconnect:
+    conn: str = "a"
+
+
+@dataclass(frozen=True)
+class Pause:
+    ms: int
+
+
+@dataclass(frozen=True)
+class Freeze:
+    """A broker stops fetching: its process is stopped (SIGSTOP), or its followers are frozen."""
+
+    broker: int
+
+
+@dataclass(frozen=True)
+class Thaw:
+    broker: int
+
+
+@dataclass(frozen=True)
+class MoveLeader:
+    """An in-sync replica becomes the leader; done when it says so itself."""
+
+    topic: str
+    broker: int
+    partition: int = 0
+
+
+@dataclass(frozen=True)
+class StopBroker:
+    """A broker other than the first is shut down in order, as an operator does; done when it is gone. A case
+    that does not start it again is the last one of its box."""
+
+    broker: int
+
+
+@dataclass(frozen=True)
+class StartBroker:
+    """A stopped broker comes back on its port, with its log; done when it takes connections."""
+
+    broker: int
+
+
+@dataclass(frozen=True)
+class DeleteTopic:
+    topic: str
+
+
+@dataclass(frozen=True)
+class SetQuota:
+    """Set a quota of a client id, e.g. {"producer_byte_rate": 1024.0}."""
+
+    client_id: str
+    quotas: dict[str, float]
+
+
+@dataclass(frozen=True)
+class AwaitIsr:
+    """Wait until a partition's in-sync replicas are these."""
+
+    topic: str
+    isr: tuple[int, ...]
+    partition: int = 0
+    within_ms: int = 30_000
+
+
+@dataclass(frozen=True)
+class ReadLog:
+    """Note the offsets of a partition and its batches as stored, read from a broker when its log is committed."""
+
+    topic: str
+    partition: int = 0
+    broker: int = 1
+
+
+Step: TypeAlias = (
+    Send
+    | Settle
+    | Listen
+    | Disconnect
+    | Pause
+    | Freeze
+    | Thaw
+    | MoveLeader
+    | StopBroker
+    | StartBroker
+    | DeleteTopic
+    | SetQuota
+    | AwaitIsr
+    | ReadLog
+)
+
+
+@dataclass(frozen=True)
+class At:
+    """The answer with this correlation id comes `ms` after the step that sent it, never earlier, and at most
+    `slack_ms` later. Checked on both sides: an early answer is a failure, whoever gives it."""
+
+    correlation_id: int
+    ms: int
+    slack_ms: int = 500
+    conn: str = "a"
+
+
+@dataclass(frozen=True)
+class Case:
+    """name     "group/what", unique; the topics of a case carry names that no other case uses
+    why      one line: what is compared, and where Kafka decides it
+    box      the cluster it runs on: "one" broker, "alone": one for a case of all topics, "three" brokers, "lag":
+             three that shrink the ISR fast, or "stops": three that cases stop
+    timed    answers whose time is part of the promise
+    """
+
+    name: str
+    why: str
+    steps: tuple[Step, ...]
+    topics: tuple[Topic, ...] = ()
+    box: str = "one"
+    timed: tuple[At, ...] = ()
+
+    @property
+    def group(self) -> str:
+        return self.name.split("/")[0]

@@ -1,0 +1,61 @@
+"""Runs cases against both sides, one after the other, and says what came of each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from conformance.compare import Finding, compare
+from conformance.runner import Transcript, run
+from conformance.scenario import Case
+from conformance.target import FakeTarget, KafkaTarget, Targets
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A case, what each side said, and where they differ."""
+
+    case: Case
+    kafka: Transcript
+    ours: Transcript
+    findings: list[Finding]
+
+    @property
+    def unexplained(self) -> list[Finding]:
+        return [finding for finding in self.findings if finding.reason is None]
+
+    @property
+    def verdict(self) -> str:
+        """ "same", "explained" or "different"."""
+        return "different" if self.unexplained else "explained" if self.findings else "same"
+
+
+class Sides:
+    """Both sides, their boxes started when first needed. Use in a `with` block."""
+
+    def __init__(self) -> None:
+        self.kafka = Targets(KafkaTarget)
+        self.ours = Targets(FakeTarget)
+
+    def __enter__(self) -> Sides:
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self.kafka.stop()
+        self.ours.stop()
+
+
+def run_cases(
+    cases: Sequence[Case], sides: Sides, starting: Callable[[str], None] = lambda box: None
+) -> Iterator[Outcome]:
+    """Each case as it is done; box by box, the topics of a box made at once."""
+    for box in dict.fromkeys(case.box for case in cases):
+        starting(box)
+        chosen = [case for case in cases if case.box == box]
+        topics = [topic for case in chosen for topic in case.topics]
+        if topics:
+            sides.kafka[box].create_topics(topics)
+            sides.ours[box].create_topics(topics)
+        for case in chosen:
+            kafka, ours = run(case, sides.kafka[box]), run(case, sides.ours[box])
+            yield Outcome(case, kafka, ours, compare(case, kafka, ours))
