@@ -6,7 +6,9 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
-.PHONY: demo test check format bench conformance clean help
+MINUTES ?= 10
+
+.PHONY: demo test properties mutants check format bench conformance clean help
 
 help:
 	@sed -n 's/^## //p' $(MAKEFILE_LIST)
@@ -25,6 +27,14 @@ demo: $(STAMP)
 ## make test    all tests: units, properties, stock clients, Spark
 test: $(STAMP)
 	$(BIN)/python -m pytest
+
+## make properties MINUTES=10   look for histories that break a rule, for so long
+properties: $(STAMP)
+	FAKEBROKER_MINUTES=$(MINUTES) HYPOTHESIS_PROFILE=properties $(BIN)/python -m pytest tests/properties
+
+## make mutants  do the tests notice slips in the code? (half an hour)
+mutants: $(STAMP)
+	$(BIN)/python -m tests.mutants
 
 ## make check   ruff (lint, format) and mypy --strict
 check: $(STAMP)
