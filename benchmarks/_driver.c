@@ -31,6 +31,7 @@
 #include <unistd.h>
 
 #define BUFFER (1 << 18)
+#define PATIENCE_MS 30000
 #define PARTS 64
 #define SAMPLES (1 << 21)
 
@@ -197,8 +198,8 @@ static int run(int argc, char **argv) {
     double ended_cpu = 0;
     while (in_flight) {
         struct epoll_event events[256];
-        int count = epoll_wait(poll, events, 256, 10000);
-        if (count == 0) fail("no answer within 10 s");
+        int count = epoll_wait(poll, events, 256, PATIENCE_MS);
+        if (count == 0) fail("no answer within 30 s");
         for (int n = 0; n < count; n++) {
             struct connection *c = events[n].data.ptr;
             if (events[n].events & EPOLLIN) {

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import time
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from typing import Any
 from benchmarks._build import HERE, Missing, driver_program
 from benchmarks._frames import frame_file
 
+SETTLE_LIMIT_S = 20.0
 Address = tuple[str, int]
 
 
@@ -70,6 +72,18 @@ def drive(targets: Sequence[Target], window: int, effort: Effort, error_at: int)
     if done.returncode:
         raise DriverError((done.stderr.strip() or f"exit status {done.returncode}").splitlines()[-1])
     return parsed(done.stdout)
+
+
+def settle(targets: Sequence[Target], window: int, effort: Effort, error_at: int) -> dict[str, Any]:
+    """Drive until once no answer has an error: a broker may know who leads a partition before the leader does."""
+    until = time.monotonic() + SETTLE_LIMIT_S
+    while True:
+        try:
+            return drive(targets, window, effort, error_at)
+        except DriverError:
+            if time.monotonic() > until:
+                raise
+            time.sleep(0.1)
 
 
 def parsed(output: str) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import resource
+import shutil
 import socket
 import subprocess
 import sys
@@ -53,55 +54,54 @@ class Broker:
     def bootstrap(self) -> str:
         return f"{self.address[0]}:{self.address[1]}"
 
-    def create_topic(self, name: str, partitions: int = 1, replication: int = BROKERS, **configs: str) -> list[Address]:
+    def create_topic(self, name: str, partitions: int = 1, replication: int = BROKERS) -> list[Address]:
         """Make a topic; the addresses of its leaders by partition, as soon as all have one."""
+        return self.create_topics([name], partitions, replication)[name]
+
+    def create_topics(
+        self, names: Sequence[str], partitions: int = 1, replication: int = BROKERS
+    ) -> dict[str, list[Address]]:
+        """The same for many at once."""
         if self.name != MOCK:
-            settings = [{"name": key.replace("_", "."), "value": value} for key, value in configs.items()]
-            values = {
-                "name": name,
-                "num_partitions": partitions,
-                "replication_factor": replication,
-                "configs": settings,
-            }
-            answer = ask(
-                self.controller(), 19, _CREATE_VERSION, frames.create_topics([values], version=_CREATE_VERSION)
-            )
-            (topic,) = answer.topics
-            if topic.error_code:
-                raise RuntimeError(
-                    f"{self.name} does not make a topic of {partitions} partitions: {topic.error_code!r}"
-                )
+            shape = {"num_partitions": partitions, "replication_factor": replication}
+            request = frames.create_topics([{"name": name, **shape} for name in names], version=_CREATE_VERSION)
+            for topic in ask(self.controller(), 19, _CREATE_VERSION, request).topics:
+                if topic.error_code:
+                    raise RuntimeError(f"{self.name} does not make the topic {topic.name}: {topic.error_code!r}")
         until = time.monotonic() + _START_LIMIT_S
         while time.monotonic() < until:
-            leaders = self.leaders(name)
-            if len(leaders) >= partitions:
+            leaders = self.leaders(names)
+            if all(len(leaders[name]) >= partitions for name in names):
                 return leaders
             time.sleep(0.02)
-        raise RuntimeError(f"{self.name} has no leaders for {name}")
+        raise RuntimeError(f"{self.name} has topics without leaders after {_START_LIMIT_S:.0f} s")
 
     def controller(self) -> Address:
         answer = ask(self.address, 3, _METADATA_VERSION, frames.metadata([], version=_METADATA_VERSION))
         (found,) = [broker for broker in answer.brokers if broker.node_id == answer.controller_id]
         return found.host, found.port
 
-    def leaders(self, topic: str) -> list[Address]:
-        """By partition; shorter than it should be while some have none."""
-        request = frames.metadata([topic], version=_METADATA_VERSION, allow_auto_topic_creation=True)
+    def leaders(self, names: Sequence[str]) -> dict[str, list[Address]]:
+        """By topic and partition; shorter than it should be while some have none."""
+        request = frames.metadata(list(names), version=_METADATA_VERSION, allow_auto_topic_creation=True)
         answer = ask(self.address, 3, _METADATA_VERSION, request)
         addresses = {broker.node_id: (broker.host, broker.port) for broker in answer.brokers}
-        (found,) = answer.topics
-        partitions = sorted(found.partitions, key=lambda partition: partition.partition_index)
-        return [addresses[part.leader_id] for part in partitions if not part.error_code and part.leader_id in addresses]
+        found: dict[str, list[Address]] = {name: [] for name in names}
+        for topic in answer.topics:
+            for part in sorted(topic.partitions, key=lambda partition: partition.partition_index):
+                if not part.error_code and part.leader_id in addresses:
+                    found[topic.name].append(addresses[part.leader_id])
+        return found
 
-    def delete_topic(self, name: str) -> None:
+    def delete_topics(self, names: Sequence[str]) -> None:
         """So that Kafka gives its disk back; the others are thrown away anyway."""
         if self.name == KAFKA:
-            ask(self.controller(), 20, _DELETE_VERSION, frames.delete_topics([name], version=_DELETE_VERSION))
+            ask(self.controller(), 20, _DELETE_VERSION, frames.delete_topics(list(names), version=_DELETE_VERSION))
 
     def end_offset(self, topic: str) -> int:
         """The sum of the ends of all partitions' logs."""
         total = 0
-        for partition, leader in enumerate(self.leaders(topic)):
+        for partition, leader in enumerate(self.leaders([topic])[topic]):
             answer = ask(leader, 2, 2, frames.list_offsets(topic, -1, partition, version=2))
             total += answer.topics[0].partitions[0].offset
         return total
@@ -145,13 +145,22 @@ def environment() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": path}
 
 
+def dying_with_us() -> list[str]:
+    """What stands before a command so that the process ends when this one is killed, where Linux can do that. The
+    other peers end with their standard input."""
+    return ["setpriv", "--pdeathsig", "TERM"] if shutil.which("setpriv") else []
+
+
 def start_ours(*options: str) -> Broker:
     folder = tempfile.TemporaryDirectory(prefix="benchmarks-")
     ready = Path(folder.name) / "ready.json"
     log = Path(folder.name) / "log"
     with log.open("wb") as output:
         process = subprocess.Popen(
-            serve_command("--ready-file", str(ready), *options), stdout=output, stderr=output, env=environment()
+            [*dying_with_us(), *serve_command("--ready-file", str(ready), *options)],
+            stdout=output,
+            stderr=output,
+            env=environment(),
         )
 
     def stop() -> None:

@@ -15,7 +15,7 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
-PATIENCE_S = 10.0
+PATIENCE_S = 30.0
 
 
 @dataclass

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import sys
 
-from benchmarks._driver import Effort, Target, command, drive
+from benchmarks._driver import Effort, Target, command, settle
 from benchmarks._frames import error_at, produce_frame, record_batch
 from benchmarks._peers import OURS, fleet
 from benchmarks._report import LIMIT, Report, compare, end, missing, options, progress
@@ -34,7 +34,7 @@ def main(argv: list[str]) -> int:
                 leader = broker.create_topic(f"t{number:03}")[0]
                 idle[name].append(broker.resident_bytes() / 1e6)
                 frame = produce_frame(f"t{number:03}", 0, record_batch(1024), acks=-1)
-                drive([Target(leader, [frame])], 64, Effort(0, LOAD_LIMIT_MS, requests), error_at(TOPIC))
+                settle([Target(leader, [frame])], 64, Effort(0, LOAD_LIMIT_MS, requests), error_at(TOPIC))
                 loaded[name].append(broker.resident_bytes() / 1e6)
         work = f"after {requests:,} requests of 1 KiB"
         report.add(compare("idle", LIMIT, "MB", idle[OURS], [IDLE_LIMIT_MB]))

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from itertools import product
 from typing import NamedTuple
 
-from benchmarks._driver import Address, DriverError, Effort, Target, command, drive
+from benchmarks._driver import Address, DriverError, Effort, Target, command, drive, settle
 from benchmarks._frames import MIB, error_at, produce_frame, record_batch
 from benchmarks._peers import KAFKA, KFAKE, MOCK, MOCK_PARTITIONS, OURS, Broker, Fleet, fleet
 from benchmarks._report import Report, Row, compare, end, missing, options, progress
@@ -63,14 +63,13 @@ def works() -> list[Work]:
     ]
 
 
-def targets_on(broker: Broker, work: Work) -> tuple[list[Target], list[str]]:
+def targets_on(broker: Broker, work: Work, prefix: str) -> tuple[list[Target], list[str]]:
     """Make the topics; what to send where, and the topics' names. All names are of one length, so are the frames."""
     batch = record_batch(work.value_bytes, work.records)
     partitions = MOCK_PARTITIONS if work.topics else 1
     by_leader: dict[Address, list[bytes]] = {}
-    names = [f"t{number:03}" for number in range(work.topics or 1)]
-    for name in names:
-        leaders = broker.create_topic(name, partitions, work.replication)
+    names = [f"{prefix}-{number:03}" for number in range(work.topics or 1)]
+    for name, leaders in broker.create_topics(names, partitions, work.replication).items():
         for partition in range(partitions):
             frame = produce_frame(name, partition, batch, work.acks)
             by_leader.setdefault(leaders[partition], []).append(frame)
@@ -78,34 +77,35 @@ def targets_on(broker: Broker, work: Work) -> tuple[list[Target], list[str]]:
 
 
 def measure(
-    fleet: Fleet, work: Work, rounds: int, run_ms: int
+    fleet: Fleet, work: Work, prefix: str, rounds: int, run_ms: int
 ) -> tuple[dict[str, list[dict[str, float]]], dict[str, str]]:
     """Samples by broker, taking turns, and why a broker has none."""
     brokers = fleet.renew()
     reasons = dict(fleet.reasons)
     samples: dict[str, list[dict[str, float]]] = {name: [] for name in brokers}
-    prepared = {name: targets_on(broker, work) for name, broker in brokers.items()}
+    prepared = {name: targets_on(broker, work, prefix) for name, broker in brokers.items()}
     most = max(16, RUN_BYTES // (work.value_bytes * work.records))
     for number, name in product(range(rounds + 1), brokers):
         if name in reasons:
             continue
-        targets, _ = prepared[name]
+        targets, topics = prepared[name]
         try:
-            # The first round is not measured: processes warm up, the JVM more than others.
-            effort = Effort(50, run_ms, most) if number else Effort(0, run_ms * (4 if name == KAFKA else 1), most)
+            if number == 0:  # not measured: processes warm up, the JVM more than others
+                effort = Effort(0, run_ms * (4 if name == KAFKA else 1), most)
+                settle(targets, work.window, effort, error_at(topics[0]))
+                continue
             cpu_s = brokers[name].cpu_s()
-            result = drive(targets, work.window, effort, error_at("t000"))
+            result = drive(targets, work.window, Effort(50, run_ms, most), error_at(topics[0]))
             result["broker_cpu_s"] = brokers[name].cpu_s() - cpu_s
         except DriverError as error:
             if name == OURS:
                 raise
             reasons[name] = str(error)
+            samples[name].clear()
             continue
-        if number:
-            samples[name].append(result)
+        samples[name].append(result)
     for name, (_, topics) in prepared.items():
-        for topic in topics:
-            brokers[name].delete_topic(topic)
+        brokers[name].delete_topics(topics)
     return samples, reasons
 
 
@@ -137,9 +137,9 @@ def main(argv: list[str]) -> int:
     todo = [work for work in works() if not chosen.quick or work.name in QUICK]
     rounds, run_ms = (3, 200) if chosen.quick else (5, 500)
     with fleet() as started, progress("produce", len(todo)) as step:
-        for work in todo:
+        for index, work in enumerate(todo):
             step(work.name)
-            samples, reasons = measure(started, work, rounds, run_ms)
+            samples, reasons = measure(started, work, f"w{index:02}", rounds, run_ms)
             for row in rows(work, samples, reasons, started.names[1:]):
                 report.add(row)
         report.versions = {name: text for name, text in started.versions.items() if name != OURS}

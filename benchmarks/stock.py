@@ -39,7 +39,7 @@ def produce(broker: Broker, topic: str, messages: int, value_bytes: int) -> floa
     # A retry of librdkafka at its defaults, which is not idempotent, may store a record twice, but lose none.
     if stored < messages:
         raise RuntimeError(f"{broker.name} has {stored} of {messages} records")
-    broker.delete_topic(topic)
+    broker.delete_topics([topic])
     return float(messages / json.loads(done.stdout)["seconds"])
 
 

@@ -30,10 +30,12 @@ def running(broker: Broker) -> Iterator[Broker]:
 def test_a_broker_makes_topics_takes_records_and_tells_how_many(starter: type) -> None:
     with running(starter()) as broker:
         work = produce.Work("w", 100, topics=2)
-        targets, names = produce.targets_on(broker, work)
-        assert names == ["t000", "t001"]
+        targets, names = produce.targets_on(broker, work, "w07")
+        assert names == ["w07-000", "w07-001"]
         assert sum(len(target.frames) for target in targets) == 8, "a frame for each partition"
-        answers = sum(drive([target], 1, Effort(0, 60_000, 20), error_at("t000"))["all_answers"] for target in targets)
+        answers = sum(
+            drive([target], 1, Effort(0, 60_000, 20), error_at("w07-000"))["all_answers"] for target in targets
+        )
         assert sum(broker.end_offset(name) for name in names) == answers
         assert broker.resident_bytes() > 1_000_000
         assert broker.cpu_s() > 0
