@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 import sys
+import time
 from fnmatch import fnmatchcase
 from typing import Annotated
 
 import typer
 from rich.console import Console
+from rich.progress import MofNCompleteColumn, Progress
 
 from conformance.cases import all_cases
+from conformance.client_reports import rows as client_rows
+from conformance.client_runs import run_clients
 from conformance.compare import side_by_side
-from conformance.kafka_box import Unavailable
-from conformance.suite import Sides, run_cases
+from conformance.found import keep as keep_find
+from conformance.generated import SEED, run_generated
+from conformance.golden import Golden, refresh
+from conformance.kafka_box import Unavailable, cache_folder, fetch_kafka, kafka_version
+from conformance.lateness import measure_kafka, measure_ours
+from conformance.report import results, write
+from conformance.suite import Outcome, Sides, run_cases
 
 app = typer.Typer(add_completion=False, no_args_is_help=True)
 console = Console()
@@ -30,19 +39,85 @@ def cases(
     different = 0
     with Sides() as sides:
         for outcome in run_cases(chosen, sides, lambda box: console.print(f"[dim]starting box {box}[/]")):
-            console.print(f"{outcome.verdict:10} {outcome.case.name}", markup=False, highlight=False)
             different += outcome.verdict == "different"
-            for finding in outcome.findings:
-                console.print(
-                    f"    {finding.path}\n        kafka: {str(finding.kafka)[:400]}\n        ours:  "
-                    f"{str(finding.ours)[:400]}\n        {finding.reason or 'NOT EXPLAINED'}",
-                    markup=False,
-                    highlight=False,
-                )
+            _show(console, outcome)
             if verbose and outcome.findings:
                 console.print(side_by_side(outcome.kafka, outcome.ours), markup=False, highlight=False)
     console.print(f"{len(chosen)} cases, {different} different")
     raise typer.Exit(1 if different else 0)
+
+
+@app.command("run")
+def run_all(
+    if_reachable: Annotated[
+        bool, typer.Option("--if-reachable", help="Succeed, and say so, where Apache Kafka cannot be had.")
+    ] = False,
+) -> None:
+    """Everything: cases, generated traffic, lateness, clients. Writes the golden transcripts, results and the page."""
+    started = time.monotonic()
+    try:
+        fetch_kafka()
+    except Unavailable as reason:
+        if not if_reachable:
+            raise
+        console.print(f"conformance: not run. {reason}", markup=False, highlight=False)
+        return
+    with Sides() as sides:
+        outcomes = _all_cases(sides)
+        found = results(kafka_version(), outcomes)
+        console.print("lateness of REQUEST_TIMED_OUT: 500 requests for each timeout, on each side")
+        found["lateness"] = [*measure_kafka(sides.kafka["three"]), *measure_ours()]
+        console.print(
+            "clients: each runs the same jobs against both sides (the first time they are built, which takes minutes)"
+        )
+        found["clients"] = client_rows(
+            *(run_clients(side["three"], cache_folder()) for side in (sides.kafka, sides.ours))
+        )
+        found["unexplained"] += sum(row["outcome"] == "different" for row in found["clients"])
+    changed = refresh(Golden(outcome.case, outcome.kafka, kafka_version()) for outcome in outcomes)
+    write(found)
+    took_s = time.monotonic() - started
+    console.print(
+        f"{found['cases']} cases, {found['generated_streams']} generated streams, {found['unexplained']} differences"
+        f" without a reason, {len(changed)} golden transcripts new or changed, {took_s:.0f} s"
+    )
+    raise typer.Exit(1 if found["unexplained"] else 0)
+
+
+def _all_cases(sides: Sides) -> list[Outcome]:
+    chosen = all_cases()
+    outcomes = []
+    with Progress(*Progress.get_default_columns(), MofNCompleteColumn(), console=console) as progress:
+        task = progress.add_task("cases", total=len(chosen))
+        for outcome in run_cases(chosen, sides, lambda box: progress.console.print(f"[dim]starting box {box}[/]")):
+            outcomes.append(outcome)
+            progress.advance(task)
+            if outcome.unexplained:
+                _show(progress.console, outcome)
+    return outcomes
+
+
+@app.command()
+def generated(
+    streams: Annotated[int, typer.Option(min=1, help="How many streams.")] = 2000,
+    seed: Annotated[int, typer.Option(help="The same seed makes the same streams.")] = SEED,
+    keep: Annotated[bool, typer.Option("--keep", help="Keep what differs as cases in conformance/found.")] = False,
+) -> None:
+    """Send random streams of requests to both sides and shrink what differs."""
+    console.print(f"seed {seed}")
+    with Sides() as sides, Progress(*Progress.get_default_columns(), MofNCompleteColumn(), console=console) as progress:
+        task = progress.add_task("streams", total=streams)
+        result = run_generated(sides, streams, seed, lambda so_far: progress.update(task, completed=so_far.streams))
+    for difference in result.differences:
+        console.print(f"\n{difference.seen} streams: {difference.signature}", markup=False, highlight=False)
+        _show(console, difference.outcome)
+        if keep:
+            path = keep_find(difference.stream, difference.signature)
+            console.print(f"kept as {path}", markup=False, highlight=False)
+    for (api, code), times in sorted(result.codes.items()):
+        console.print(f"{times:6} {api} {code}", markup=False, highlight=False)
+    console.print(result.summary(), markup=False, highlight=False)
+    raise typer.Exit(1 if result.differences else 0)
 
 
 @app.command("list")
@@ -50,6 +125,17 @@ def list_cases() -> None:
     """The names of all cases, and what each compares."""
     for case in all_cases():
         console.print(f"{case.name:40} {case.why}", markup=False, highlight=False)
+
+
+def _show(where: Console, outcome: Outcome) -> None:
+    where.print(f"{outcome.verdict:10} {outcome.case.name}", markup=False, highlight=False)
+    for finding in outcome.findings:
+        where.print(
+            f"    {finding.path}\n        kafka: {str(finding.kafka)[:400]}\n        ours:  {str(finding.ours)[:400]}\n"
+            f"        {finding.reason or 'NOT EXPLAINED'}",
+            markup=False,
+            highlight=False,
+        )
 
 
 def _refuse(reason: str) -> typer.Exit:

@@ -25,13 +25,18 @@ class Finding(NamedTuple):
 
 def compare(case: Case, kafka: Transcript, ours: Transcript) -> list[Finding]:
     """Every field in which the two differ, and every answer that came at a wrong time."""
-    found = [
-        Finding(path, left, right, explain(case.name, path, left, right))
+    found = fields_that_differ(case.name, kafka, ours)
+    for at in case.timed:
+        found += wrong_time(at, "kafka", kafka) + wrong_time(at, "ours", ours)
+    return found
+
+
+def fields_that_differ(case: str, kafka: Transcript, ours: Transcript) -> list[Finding]:
+    """Every field in which the two differ, whatever the time."""
+    return [
+        Finding(path, left, right, explain(case, path, left, right))
         for path, left, right in _differ("", ordered(kafka), ordered(ours))
     ]
-    for at in case.timed:
-        found += _wrong_time(at, "kafka", kafka) + _wrong_time(at, "ours", ours)
-    return found
 
 
 def explain(case: str, path: str, kafka: Any, ours: Any) -> str | None:
@@ -80,7 +85,8 @@ def _differ(path: str, kafka: Any, ours: Any) -> Iterator[tuple[str, Any, Any]]:
 _EARLY_MS = {"kafka": 1.0, "ours": 0.0}  # Kafka floors both ends of a timeout (docs/decisions.md, 1)
 
 
-def _wrong_time(at: At, side: str, transcript: Transcript) -> list[Finding]:
+def wrong_time(at: At, side: str, transcript: Transcript) -> list[Finding]:
+    """What is wrong with the time of an answer of that side, "kafka" or "ours"; nothing if it is right."""
     path = f"time of answer {at.correlation_id} on {at.conn} ({side})"
     times = [
         answer["after_ms"]

@@ -1,7 +1,8 @@
 """Apache Kafka in a box: fetched by Maven once, formatted, started, stopped and cleaned up in every case.
 
 A box is N broker processes on loopback with free ports; the first is the controller too. It is never frozen. All files
-are in a temporary folder. The processes die with this one, however it ends (Linux).
+are in a temporary folder. The processes die with this one, however it ends (Linux); a folder that was left behind by a
+harness that was killed is removed by the next.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ POM = Path(__file__).with_name("pom.xml")
 COPY_GOAL = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies"
 CLUSTER_ID = "ZmFrZWJyb2tlci1jb25mb3Jt"
 START_LIMIT_S = 60.0
+_PREFIX = "fakebroker-kafka-"
 JAVA_OPTIONS = ("-Xmx512m", "-Xshare:auto", "-XX:-UsePerfData", "-Dlog4j2.level=WARN")
 
 
@@ -66,13 +68,22 @@ def fetch_kafka() -> Path:
     return folder
 
 
+def remove_leftovers() -> None:
+    """Remove the folders of harnesses that do not run any more."""
+    for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
+        owner = folder.name.removeprefix(_PREFIX).split("-")[0]
+        if owner.isdecimal() and not Path(f"/proc/{owner}").exists() and Path("/proc/self").exists():
+            shutil.rmtree(folder, ignore_errors=True)
+
+
 class KafkaBox:
     """A running cluster of Apache Kafka. `endpoints` are (host, port) by broker id, 1 to N."""
 
     def __init__(self, brokers: int, config: Mapping[str, str]) -> None:
         self._jars = fetch_kafka()
         self._config = dict(config)
-        self._folder = Path(tempfile.mkdtemp(prefix="fakebroker-kafka-"))
+        remove_leftovers()
+        self._folder = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-"))
         self._processes: dict[int, subprocess.Popen[bytes]] = {}
         ports = _free_ports(brokers + 1)
         self._controller_port = ports.pop()
@@ -86,7 +97,7 @@ class KafkaBox:
                 self._format(broker_id)
                 self.start_broker(broker_id)
             for broker_id in self.endpoints:
-                self._await_start(broker_id)
+                self.await_start(broker_id)
         except BaseException:
             self.stop()
             raise
@@ -145,6 +156,7 @@ class KafkaBox:
             "broker.session.timeout.ms": "3600000",  # a frozen broker stays unfenced, and so in the ISR
             "offsets.topic.replication.factor": "1",
             "log.cleaner.enable": "false",
+            "log.roll.ms": str(2**63 - 1),  # one segment, however far timestamps are apart: a Fetch ends with a segment
             **self._config,
         }
         path = self._file(broker_id, "properties")
@@ -158,7 +170,8 @@ class KafkaBox:
         if done.returncode:
             raise Unavailable(f"Kafka could not format its storage: {(done.stderr or done.stdout).strip()}")
 
-    def _await_start(self, broker_id: int) -> None:
+    def await_start(self, broker_id: int) -> None:
+        """Return when a broker accepts connections. Raises Unavailable."""
         limit = time.monotonic() + START_LIMIT_S
         while time.monotonic() < limit:
             if self._processes[broker_id].poll() is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from typing import Any, TypeAlias
 from uuid import UUID
@@ -21,7 +22,9 @@ from conformance.scenario import (
     Send,
     SetQuota,
     Settle,
+    StartBroker,
     Step,
+    StopBroker,
     Thaw,
     placeholder,
 )
@@ -29,13 +32,14 @@ from conformance.target import Target
 from conformance.wire import FENCE, FENCE_ID, Connection, Sent, correlation_id, decoded, named, plain, requests_in
 from fakebroker.protocol.compression import DecompressedTooLargeError, DecompressionError, decompress
 from fakebroker.protocol.messages import api_name, decode_response
-from fakebroker.protocol.record_batch import RECORD_BATCH_OVERHEAD, is_crc_valid, read_batch_header
+from fakebroker.protocol.record_batch import LOG_OVERHEAD, RECORD_BATCH_OVERHEAD, is_crc_valid, read_batch_header
 
 Entry: TypeAlias = dict[str, Any]
 Transcript: TypeAlias = list[Entry]
 
 _POLL_MS = 5
 _LOG_LIMIT_S = 20.0
+_SHOWN_BYTES = 1024  # of records; more are named by their hash
 _MAX_RECORDS = 1 << 28  # bytes of a batch, decompressed
 
 
@@ -117,6 +121,10 @@ class _Run:
                 target.thaw(broker)
             case MoveLeader(topic, broker, partition):
                 target.move_leader(topic, partition, broker)
+            case StopBroker(broker):
+                target.stop_broker(broker)
+            case StartBroker(broker):
+                target.start_broker(broker)
             case DeleteTopic(topic):
                 target.delete_topic(topic)
             case CatchUp(broker):
@@ -175,7 +183,7 @@ class _Run:
                     "correlation_id": number,
                     "to": "?" if sent is None else f"{api_name(sent.api_key)} v{sent.version}",
                     "after_ms": round((arrival.at_s - client.sent_at.get(number, arrival.at_s)) * 1000, 1),
-                    "says": decoded(sent, arrival.frame),
+                    "says": opened(decoded(sent, arrival.frame)),
                 }
             )
         self._entries.append({kind: name, "answers": answers, "end": end})
@@ -233,6 +241,20 @@ def _end(batches: list[Entry]) -> int:
     return int(batches[-1]["base_offset"] + batches[-1]["last_offset_delta"] + 1)
 
 
+def opened(says: Any) -> Any:
+    """The body of an answer with the records of a Fetch as batches, so that what differs can be named."""
+    if not isinstance(says, dict):
+        return says
+    for topic in says.get("responses", ()):
+        for part in topic.get("partitions", ()):
+            data = bytes.fromhex(part.get("records") or "")
+            if data:
+                batches = batches_in(data)
+                whole = sum(batch["batch_length"] + LOG_OVERHEAD for batch in batches)
+                part["records"] = {"batches": batches, "bytes_of_the_next": len(data) - whole}
+    return says
+
+
 def batches_in(data: bytes) -> list[Entry]:
     """The batches of a Fetch answer as plain values; one that is cut off at the end is left out."""
     found = []
@@ -241,15 +263,21 @@ def batches_in(data: bytes) -> list[Entry]:
         if len(data) < header.size_in_bytes:
             break
         whole, data = data[: header.size_in_bytes], data[header.size_in_bytes :]
-        records: Any = whole[RECORD_BATCH_OVERHEAD:]
+        records: bytes | str = whole[RECORD_BATCH_OVERHEAD:]
         try:
             if header.compression:
-                records = decompress(header.compression, records, _MAX_RECORDS)
+                records = decompress(header.compression, whole[RECORD_BATCH_OVERHEAD:], _MAX_RECORDS)
         except (DecompressionError, DecompressedTooLargeError) as problem:
             records = str(problem)
-        fields = header._asdict() | {"is_crc_valid": is_crc_valid(whole, 0, len(whole)), "records": plain(records)}
+        fields = header._asdict() | {"is_crc_valid": is_crc_valid(whole, 0, len(whole)), "records": _shown(records)}
         found.append(fields)
     return found
+
+
+def _shown(records: bytes | str) -> Any:
+    if isinstance(records, bytes) and len(records) > _SHOWN_BYTES:
+        return {"bytes": len(records), "sha256": hashlib.sha256(records).hexdigest()}
+    return plain(records)
 
 
 def _ask(connection: Connection, target: Target, api_key: int, version: int, frame: bytes) -> Any:

@@ -53,9 +53,14 @@ def run_cases(
         starting(box)
         chosen = [case for case in cases if case.box == box]
         topics = [topic for case in chosen for topic in case.topics]
-        for targets in (sides.kafka, sides.ours):
-            if topics:
-                targets[box].create_topics(topics)
+        if topics:
+            sides.kafka[box].create_topics(topics)
+            sides.ours[box].create_topics(topics)
         for case in chosen:
-            kafka, ours = run(case, sides.kafka[box]), run(case, sides.ours[box])
-            yield Outcome(case, kafka, ours, compare(case, kafka, ours))
+            yield run_case(case, sides)
+
+
+def run_case(case: Case, sides: Sides) -> Outcome:
+    """One case whose topics are there, on Kafka and then on fakebroker."""
+    kafka, ours = run(case, sides.kafka[case.box]), run(case, sides.ours[case.box])
+    return Outcome(case, kafka, ours, compare(case, kafka, ours))

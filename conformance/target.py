@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from datetime import timedelta
-from typing import Any, Protocol
+from typing import Any, Generic, Protocol, TypeVar
 from uuid import UUID
 
 from conformance import frames
@@ -17,6 +17,7 @@ from conformance.scenario import Topic
 from conformance.wire import Connection, SocketConnection
 from fakebroker import FakeCluster, __version__
 from fakebroker.protocol.error_code import ErrorCode, kafka_name
+from fakebroker.protocol.errors import KafkaError
 from fakebroker.protocol.messages import decode_response
 
 METADATA, CREATE_TOPICS, DELETE_TOPICS, INIT_PRODUCER_ID, OFFSET_FOR_LEADER_EPOCH = 3, 19, 20, 22, 23
@@ -39,6 +40,8 @@ class Target(Protocol):
     def freeze(self, broker: int) -> None: ...
     def thaw(self, broker: int) -> None: ...
     def move_leader(self, topic: str, partition: int, broker: int) -> None: ...
+    def stop_broker(self, broker: int) -> None: ...
+    def start_broker(self, broker: int) -> None: ...
     def delete_topic(self, topic: str) -> None: ...
     def catch_up(self, broker: int) -> None: ...
     def set_quota(self, client_id: str, quotas: Mapping[str, float]) -> None: ...
@@ -51,6 +54,10 @@ class Admin:
         self._connect = connect
         self._now_s = now_s
         self._connections: dict[int, Connection] = {}
+
+    def close(self) -> None:
+        for connection in self._connections.values():
+            connection.close()
 
     def ask(self, api_key: int, version: int, frame: bytes, broker: int = 1) -> Any:
         connection = self._connections.get(broker)
@@ -168,7 +175,7 @@ class KafkaTarget(_OverTheWire):
 
     def __init__(self, box: Box) -> None:
         self.version = kafka_version()
-        self._box = KafkaBox(box.brokers, box.config)
+        self._box = KafkaBox(box.brokers, box.config | box.kafka_only)
         self.endpoints = self._box.endpoints
         super().__init__()
 
@@ -184,6 +191,7 @@ class KafkaTarget(_OverTheWire):
             _check(code, f"asking broker {broker} for a producer id")
 
     def stop(self) -> None:
+        self.admin.close()
         self._box.stop()
 
     def freeze(self, broker: int) -> None:
@@ -206,6 +214,13 @@ class KafkaTarget(_OverTheWire):
     def move_leader(self, topic: str, partition: int, broker: int) -> None:
         self.admin.move_leader(topic, partition, broker)
 
+    def stop_broker(self, broker: int) -> None:
+        self._box.stop_broker(broker)
+
+    def start_broker(self, broker: int) -> None:
+        self._box.start_broker(broker)
+        self._box.await_start(broker)
+
     def set_quota(self, client_id: str, quotas: Mapping[str, float]) -> None:
         self.admin.set_quota(client_id, quotas)
 
@@ -223,19 +238,27 @@ class FakeTarget(_OverTheWire):
         self.endpoints = {node.node_id: (node.host, node.port) for node in self._cluster.endpoints}
 
     def stop(self) -> None:
+        self.admin.close()
         self._cluster.stop()
 
     def freeze(self, broker: int) -> None:
         self._cluster.followers.freeze(broker=broker)
 
     def thaw(self, broker: int) -> None:
-        self._cluster.followers.resume(broker=broker)
+        with suppress(KafkaError):  # the case may have deleted all that followed there
+            self._cluster.followers.resume(broker=broker)
 
     def catch_up(self, broker: int) -> None:
         """All brokers know everything at once."""
 
     def move_leader(self, topic: str, partition: int, broker: int) -> None:
         self._cluster.move_leader(topic, partition, broker)
+
+    def stop_broker(self, broker: int) -> None:
+        self._cluster.brokers[broker].stop()
+
+    def start_broker(self, broker: int) -> None:
+        self._cluster.brokers[broker].start()
 
     def set_quota(self, client_id: str, quotas: Mapping[str, float]) -> None:
         self._cluster.quotas.set(
@@ -245,15 +268,18 @@ class FakeTarget(_OverTheWire):
         )
 
 
-class Targets:
+T = TypeVar("T", KafkaTarget, FakeTarget)
+
+
+class Targets(Generic[T]):
     """The boxes of one side, each started when it is first asked for."""
 
-    def __init__(self, kind: type[KafkaTarget] | type[FakeTarget]) -> None:
-        self._kind = kind
+    def __init__(self, kind: type[T]) -> None:
+        self._kind: type[T] = kind
         self._stack = ExitStack()
-        self._running: dict[str, KafkaTarget | FakeTarget] = {}
+        self._running: dict[str, T] = {}
 
-    def __getitem__(self, box: str) -> KafkaTarget | FakeTarget:
+    def __getitem__(self, box: str) -> T:
         if box not in self._running:
             target = self._kind(BOXES[box])
             self._stack.callback(target.stop)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from fakebroker.core.errors import KafkaError
-from fakebroker.server.fake_cluster import AsyncFakeCluster, FakeCluster
+from fakebroker.server.async_cluster import AsyncFakeCluster
+from fakebroker.server.fake_cluster import FakeCluster
 
 __version__ = "0.1.0.dev0"
 

@@ -20,7 +20,7 @@ from rich.table import Table
 import fakebroker
 from fakebroker.apis.registry import load
 from fakebroker.core.errors import KafkaError
-from fakebroker.server.fake_cluster import AsyncFakeCluster
+from fakebroker.server.async_cluster import AsyncFakeCluster
 from fakebroker.server.loops import NAME as LOOP_NAME
 from fakebroker.server.loops import new_event_loop
 
@@ -33,6 +33,7 @@ app = typer.Typer(
 )
 
 _USAGE_ERROR = 2
+_VIOLATION = 1
 _INTERRUPTED = 130
 _OTHER_PORT_HELPS = {errno.EADDRINUSE, errno.EACCES}
 
@@ -141,6 +142,14 @@ def serve(
         ),
     ] = None,
     seed: Annotated[int, typer.Option(help="Of topic ids and cluster id.")] = 0,
+    clock: Annotated[
+        str,
+        typer.Option(help="real; or auto, which skips the time that a request waits for while the clients are quiet."),
+    ] = "real",
+    journal: Annotated[
+        Path | None,
+        typer.Option(help="Write what happens to a file, a line of JSON for each event.", show_default=False),
+    ] = None,
     ready_file: Annotated[
         Path | None,
         typer.Option(help="JSON with the addresses, put there when every broker accepts.", show_default=False),
@@ -148,6 +157,8 @@ def serve(
 ) -> None:
     """Run a cluster until SIGINT or SIGTERM."""
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s", stream=sys.stderr)
+    if clock == "manual":
+        _fail("--clock manual needs somebody who moves it: take FakeCluster(clock='manual') in Python, or --clock auto")
     try:
         specs = [parse_topic(text) for text in topic or []]
         settings = parse_settings("--config", config or [])
@@ -160,6 +171,9 @@ def serve(
             followers=followers,
             config=settings,
             seed=seed,
+            clock=clock,
+            journal=0,
+            journal_file=journal,
         )
     except (ValueError, KafkaError) as error:
         _fail(str(error))
@@ -183,6 +197,8 @@ async def _serve(cluster: AsyncFakeCluster, specs: list[TopicSpec], ready_file: 
     try:
         await cluster.start()
     except OSError as error:
+        if error.filename is not None:
+            return f"--journal {error.filename}: {error.strerror}"
         return _why_not_listening(error)
     try:
         for spec in specs:
@@ -249,3 +265,47 @@ def demo(
     except ImportError as error:
         _fail(f"the demo needs {error.name}, which is not installed: pip install 'fakebroker[load]'")
     raise typer.Exit(run_demo(out, seed=seed))
+
+
+@app.command()
+def replay(
+    seed: Annotated[int, typer.Argument(help="Of what is drawn.")],
+    steps: Annotated[int, typer.Option(help="How many steps are drawn.", min=1, max=1_000_000)] = 200,
+    plan: Annotated[str | None, typer.Option(help="Run these steps instead of drawn ones.", show_default=False)] = None,
+    journal: Annotated[
+        Path | None,
+        typer.Option(
+            help="Write what the broker decided, one line of JSON per event; - for stdout.", show_default=False
+        ),
+    ] = None,
+    shrink: Annotated[bool, typer.Option("--shrink", help="Look for a shorter plan that fails as well.")] = False,
+) -> None:
+    """Run one simulation again; exit status 1 if it breaks a rule."""
+    from fakebroker.core.journal import Journal, to_lines
+    from fakebroker.testing import replay as replaying
+    from fakebroker.testing.plan import from_text, random_plan
+    from fakebroker.testing.run import EVERY_STEP, OFTEN
+
+    events = Journal() if journal is not None else None
+    try:
+        actions = random_plan(seed, steps) if plan is None else from_text(plan)
+        result = replaying.Replay(actions, seed, look_every=EVERY_STEP if plan is not None else OFTEN, journal=events)
+    except ValueError as error:
+        _fail(str(error))
+    if journal is not None and events is not None:
+        text = "".join(to_lines(events))
+        if str(journal) == "-":
+            typer.echo(text, nl=False)
+        else:
+            try:
+                journal.write_text(text)
+            except OSError as error:
+                _fail(f"--journal {journal}: {error.strerror}")
+    if result.violation is None:
+        typer.echo(f"every rule held: {result.run.steps} steps, {result.run.requests} requests", err=True)
+        return
+    typer.echo(f"broken: {result.violation}", err=True)
+    if shrink:
+        shorter = replaying.shrink(result.run.performed, seed)
+        typer.echo(f"shorter: {replaying.command(seed, plan=shorter)}", err=True)
+    raise typer.Exit(_VIOLATION)

@@ -17,9 +17,13 @@ ALLOWED: dict[str, set[str]] = {
     "fakebroker.apis": {"fakebroker.protocol", "kio"},
     "fakebroker.core": {"fakebroker.protocol", "fakebroker.apis", "timingwheel"},
     "fakebroker.server": {"fakebroker.core", "fakebroker.apis", "fakebroker.protocol", "uvloop"},
+    "fakebroker.testing": {"fakebroker", "hypothesis"},
     "fakebroker.demo": {"fakebroker.demo_cluster", "load", "rich"},
     "fakebroker.cli": {"fakebroker", "typer", "rich"},
     "fakebroker": {"fakebroker.server", "fakebroker.core"},
+    "conformance": {"fakebroker", "aiokafka", "crc32c", "typer", "rich"},
+    "conformance.clients": {"conformance", "typer", "rich"},
+    "conformance.clients.python": {"aiokafka", "confluent_kafka", "kafka"},
     "load": {
         "fakebroker.protocol",
         "kio",
@@ -54,7 +58,7 @@ SANS_IO = tuple(
 
 def modules() -> list[tuple[str, Path]]:
     found = []
-    for package in ("timingwheel", "fakebroker", "load"):
+    for package in ("timingwheel", "fakebroker", "load", "conformance"):
         for path in sorted((ROOT / package).rglob("*.py")):
             parts = path.relative_to(ROOT).with_suffix("").parts
             found.append((".".join(parts[:-1] if parts[-1] == "__init__" else parts), path))

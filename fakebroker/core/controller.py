@@ -62,6 +62,7 @@ class Controller:
         self.config = config
         self._random = random
         self._replica_manager = replica_manager
+        self._new_partition: Callable[..., Partition] = Partition
         self._memory = LogMemory(config.log_memory_bytes, self.partitions)
 
     # Topics.
@@ -99,7 +100,7 @@ class Controller:
         placement = place_replicas(new, self._broker_ids, self.brokers, self.config)
         lag_max_ms = self.config.replica_lag_time_max_ms
         partitions = [
-            Partition(
+            self._new_partition(
                 TopicPartition(new.name, index),
                 broker_ids,
                 config,
@@ -139,6 +140,9 @@ class Controller:
 
     def stop_broker(self, broker_id: int, now: Now) -> None:
         """Fence a broker that has stopped. Its replica manager is not asked any more."""
+        for partition in self.partitions():
+            if broker_id in partition.replicas:
+                partition.note_last_fetch(broker_id, now.mono_ms)
         self.brokers.fence(broker_id)
         for partition in self.partitions():
             if broker_id in partition.replicas:

@@ -252,13 +252,17 @@ class ReplicaManager:
             raise KafkaError(partition, f"broker {self.broker_id} has no replica of {topic_partition}")
         return partition
 
+    @property
+    def num_delayed(self) -> int:
+        """How many requests wait."""
+        return self.produce_purgatory.num_delayed() + self.fetch_purgatory.num_delayed()
+
     def next_deadlines_ms(self) -> tuple[int | None, int | None]:
         return self.produce_purgatory.next_deadline_ms(), self.fetch_purgatory.next_deadline_ms()
 
-    def advance_clock(self, now_ms: int) -> None:
-        """Expire what is due in the purgatories."""
-        self.produce_purgatory.advance_clock(now_ms)
-        self.fetch_purgatory.advance_clock(now_ms)
+    def advance_clock(self, now_ms: int) -> int:
+        """Expire what is due in the purgatories. Returns how many operations that were."""
+        return self.produce_purgatory.advance_clock(now_ms) + self.fetch_purgatory.advance_clock(now_ms)
 
     def _produce_expired(self, topic_partition: TopicPartition) -> None:
         self.produce_expirations[topic_partition] += 1

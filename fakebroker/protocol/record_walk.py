@@ -19,6 +19,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from fakebroker.protocol.errors import InvalidRecordError
+from fakebroker.protocol.varint import encode_varint
 
 _LARGEST_SIZE = 2**31 - 1
 _INT64_MIN = -(2**63)
@@ -154,6 +155,29 @@ def record_facts(data: bytes, start: int, count: int, base_timestamp_ms: int) ->
         value_size, position = _field(data, position)
         position = _skip_headers(data, position, index)
         yield RecordFacts(timestamp_ms, offset_delta, key_size, value_size, body, position)
+
+
+def canonical_fields(data: bytes, body: int) -> bytes:
+    """Key, value and headers of a walked record, written anew as Kafka writes them: -1 for null, the shortest varints,
+    header keys as the text that they were read as."""
+    position = body
+    parts: list[bytes] = []
+    for _ in range(2):
+        size, position = _field(data, position)
+        parts += _sized(data, size, position)
+    count, position = _varint(data, position)
+    parts.append(encode_varint(count >> 1))
+    for _ in range(count >> 1):
+        size, position = _field(data, position)
+        key = data[position - size : position].decode(errors="replace").encode()
+        parts += encode_varint(len(key)), key
+        size, position = _field(data, position)
+        parts += _sized(data, size, position)
+    return b"".join(parts)
+
+
+def _sized(data: bytes, size: int, end: int) -> tuple[bytes, bytes]:
+    return encode_varint(size), data[end - size : end] if size > 0 else b""
 
 
 def timestamp_range(summary: RecordsSummary, base_timestamp_ms: int) -> tuple[int, int] | None:

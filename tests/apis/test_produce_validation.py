@@ -287,6 +287,19 @@ ROWS = [
         UNKNOWN,
         {"compression_type": "gzip"},
     ),
+    *(
+        Row(
+            f"a producer id below -1 {what}, recompressed",
+            "MemoryRecordsBuilder.validateProducerState",
+            batch_of([Record(b"k", b"v")], Codec.LZ4, producer_id=-2, **state),
+            UNKNOWN,
+            {"compression_type": "gzip"},
+        )
+        for what, state in (
+            ("without an epoch", {"base_sequence": 0}),
+            ("without a sequence", {"producer_epoch": 0}),
+        )
+    ),
     Row(
         "larger than a segment",
         "RecordBatchTooLargeException",

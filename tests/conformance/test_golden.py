@@ -1,0 +1,32 @@
+"""What Apache Kafka answered, replayed against the core in virtual time: no Java, no network, no waiting."""
+
+from __future__ import annotations
+
+import pytest
+from support.virtual_target import VirtualTarget
+
+from conformance.boxes import BOXES
+from conformance.compare import fields_that_differ, side_by_side, wrong_time
+from conformance.golden import Golden, load_all
+from conformance.runner import run
+
+GOLDEN = load_all()
+
+
+def test_there_are_enough() -> None:
+    assert len(GOLDEN) >= 15
+
+
+@pytest.mark.parametrize("golden", GOLDEN, ids=lambda golden: golden.case.name)
+def test_we_answer_as_kafka_did(golden: Golden) -> None:
+    case = golden.case
+    target = VirtualTarget(BOXES[case.box])
+    target.create_topics(case.topics)
+
+    ours = run(case, target)
+
+    findings = fields_that_differ(case.name, golden.kafka, ours)
+    for at in case.timed:
+        findings += wrong_time(at, "ours", ours)
+    unexplained = [finding for finding in findings if finding.reason is None]
+    assert not unexplained, "\n".join(map(str, unexplained)) + "\n" + side_by_side(golden.kafka, ours)

@@ -1,0 +1,102 @@
+"""fakebroker's core in virtual time as a target of conformance cases: answers are exact to the millisecond, and no
+time passes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from uuid import UUID
+
+from conformance.boxes import Box
+from conformance.scenario import Topic
+from conformance.wire import Arrival
+from fakebroker.apis.context import NewTopic
+from fakebroker.core.quota import QuotaEntity
+from fakebroker.protocol.errors import KafkaError
+from support.simulation import START_MONO_MS, SimulatedClient, Simulation
+
+
+class VirtualConnection:
+    def __init__(self, simulation: Simulation, client: SimulatedClient) -> None:
+        self._simulation = simulation
+        self._client = client
+
+    @property
+    def arrivals(self) -> list[Arrival]:
+        return [Arrival(at_ms / 1000, frame) for at_ms, frame in self._client.answers]
+
+    @property
+    def closed(self) -> bool:
+        return self._client.closed is not None
+
+    def send(self, data: bytes) -> None:
+        if not self.closed:
+            self._client.send(data)
+
+    def wait(self, seen: int, until_s: float) -> None:
+        """Let time pass, deadline by deadline, until there is something to see."""
+        simulation = self._simulation
+        until_ms = round(until_s * 1000)
+        while len(self._client.answers) <= seen and not self.closed and simulation.elapsed_ms < until_ms:
+            deadline = simulation.cluster.next_deadline_ms()
+            next_ms = until_ms if deadline is None else min(deadline - START_MONO_MS, until_ms)
+            simulation.advance(max(next_ms - simulation.elapsed_ms, 0))
+
+    def close(self) -> None:
+        if not self.closed:
+            self._client.disconnect()
+
+
+class VirtualTarget:
+    """A cluster for one case."""
+
+    version = "virtual"
+
+    def __init__(self, box: Box) -> None:
+        self.simulation = Simulation(box.brokers, config=box.config)
+
+    def now_s(self) -> float:
+        return self.simulation.elapsed_ms / 1000
+
+    def connect(self, broker: int) -> VirtualConnection:
+        return VirtualConnection(self.simulation, self.simulation.connect(broker))
+
+    def pause(self, ms: int) -> None:
+        self.simulation.advance(ms)
+
+    def create_topics(self, topics: Sequence[Topic]) -> None:
+        simulation = self.simulation
+        for topic in topics:
+            replicas = list(range(1, topic.replicas + 1))
+            assignments = [(partition, replicas) for partition in range(topic.partitions)]
+            simulation.cluster.create_topic(NewTopic(topic.name, -1, -1, assignments, topic.configs), simulation.now)
+        simulation.settle()
+
+    def topic_ids(self, names: Sequence[str]) -> dict[str, UUID]:
+        topics = {name: self.simulation.cluster.topic(name) for name in names}
+        return {name: topic.topic_id for name, topic in topics.items() if topic is not None}
+
+    def isr(self, topic: str, partition: int) -> set[int]:
+        return set(self.simulation.partition(topic, partition).isr)
+
+    def freeze(self, broker: int) -> None:
+        self.simulation.followers("frozen", broker=broker)
+
+    def thaw(self, broker: int) -> None:
+        with suppress(KafkaError):  # the case may have deleted all that followed there
+            self.simulation.followers(None, broker=broker)
+
+    def move_leader(self, topic: str, partition: int, broker: int) -> None:
+        self.simulation.move_leader(broker, topic, partition)
+
+    def stop_broker(self, broker: int) -> None:
+        self.simulation.stop(broker)
+
+    def start_broker(self, broker: int) -> None:
+        self.simulation.start(broker)
+
+    def delete_topic(self, topic: str) -> None:
+        self.simulation.delete_topic(topic)
+
+    def set_quota(self, client_id: str, quotas: Mapping[str, float]) -> None:
+        self.simulation.cluster.client_quotas.alter(QuotaEntity(None, client_id), quotas)
