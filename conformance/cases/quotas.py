@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from conformance.frames import batch, end_offset, fetch, produce
-from conformance.scenario import At, Case, Pause, ReadLog, Send, SetQuota, Settle, Topic
+from conformance.scenario import At, Case, Listen, Pause, ReadLog, Send, SetQuota, Settle, Topic
 
 _RATE = 2_000.0  # bytes per second
 _WINDOW_S = 10  # that a first request is judged by: ten windows of a second
@@ -43,7 +43,7 @@ def _two_in_a_row() -> Case:
     topic = Topic("quota-twice")
     frames = (
         _throttled_frame(topic.name, topic.name, 300, 1),
-        produce(topic.name, batch(b"y" * 200), correlation_id=2, client_id=topic.name),
+        produce(topic.name, batch(b"y" * 1_400), correlation_id=2, client_id=topic.name),
         end_offset(topic.name, correlation_id=3),
     )
     until_ms = round(sum(len(frame) - 4 for frame in frames[:2]) / _RATE * 1000) - _WINDOW_S * 1000
@@ -85,6 +85,7 @@ def _others() -> Case:
         SetQuota(topic.name, {"producer_byte_rate": _RATE}),
         Pause(_APPLIED_MS),
         Send((frame,)),
+        Listen(150),  # for the first answer: it is muted for longer
         Send((produce(topic.name, batch(b"y"), client_id="quota-nobody"),), "other"),
         Settle("other"),
         Settle(),
@@ -99,9 +100,9 @@ def _second_connection() -> Case:
         SetQuota(topic.name, {"producer_byte_rate": _RATE}),
         Pause(_APPLIED_MS),
         Send((_throttled_frame(topic.name, topic.name, 300, 1),)),
-        Settle(),
-        Send((produce(topic.name, batch(b"y" * 300), client_id=topic.name),), "second"),
-        Settle("second"),
+        Listen(250),  # for the first answer
+        Send((produce(topic.name, batch(b"y" * 1_400), client_id=topic.name),), "second"),
+        Listen(250, "second"),
     )
     why = "a second connection of the same client id is answered at once, and judged with the first"
     return Case("quota/second-connection", why, steps, (topic,), timed=(At(1, 0, 250), At(1, 0, 250, "second")))
@@ -114,7 +115,7 @@ def _failed_produce() -> Case:
     frames = (
         produce("quota-nowhere", records, correlation_id=1, client_id=topic.name),
         end_offset(topic.name, correlation_id=2),
-        produce(topic.name, batch(b"y" * 250), correlation_id=3, client_id=topic.name),
+        produce(topic.name, batch(b"y" * 1_400), correlation_id=3, client_id=topic.name),
         end_offset(topic.name, correlation_id=4),
     )
     why = "bytes of what is refused count as well"
