@@ -192,7 +192,7 @@ RULES: tuple[Rule, ...] = (
             "a second request is judged by how long after the first it came, to the millisecond of each side",
             "*.throttle_time",
             f"quota/{case}",
-            _near(100),
+            _near(300),
         )
         for case in ("two-in-a-row", "second-connection", "refused")
     ),
