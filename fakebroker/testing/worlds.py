@@ -49,6 +49,19 @@ class Worlds:
     def keep(self, agrees: Sequence[bool]) -> None:
         self.open = [world for world, agreed in zip(self.open, agrees, strict=True) if agreed]
 
+    def merge(self) -> None:
+        """One world of those that are the same in all that decides what comes."""
+        if len(self.open) > 1:
+            self.open = list({_signature(world): world for world in self.open}.values())
+
+
+def _signature(world: Oracle) -> str:
+    partitions = [
+        (key, p.leader, p.epoch, sorted(p.isr), [(r.known, r.caught_up, r.watermark) for r in p.replicas.values()])
+        for key, p in world.partitions.items()
+    ]
+    return repr(partitions)
+
 
 def _successors(world: Oracle, at: int) -> Iterator[Oracle]:
     if world.next_due() > at:
