@@ -299,8 +299,7 @@ class Run:
         return event_ms is not None and event_ms <= at_ms
 
     def _handled(self, number: int) -> None:
-        for world in self.worlds.open:
-            request = world.handle(number)
+        request = self.worlds.handle(number)
         if isinstance(request, Produce):
             self._invariants.handled(request)
 

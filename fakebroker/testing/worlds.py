@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from copy import deepcopy
 from itertools import permutations, product
 
-from fakebroker.testing.messages import Key
+from fakebroker.testing.messages import Key, Request, Violation
 from fakebroker.testing.oracle import Oracle
 from fakebroker.testing.oracle_partition import NOBODY
 
@@ -45,6 +45,22 @@ class Worlds:
             self.open = [after for world in self.open for after in _successors(world, max(due, world.now))]
         for world in self.open:
             world.now = at
+
+    def handle(self, connection: int) -> Request:
+        """The broker takes a request in hand; worlds in which it may not are contradicted."""
+        request: Request | None = None
+        going_on, problem = [], None
+        for world in self.open:
+            try:
+                request = world.handle(connection)
+                going_on.append(world)
+            except Violation as violation:
+                problem = violation
+        if request is None:
+            assert problem is not None
+            raise problem
+        self.open = going_on
+        return request
 
     def keep(self, agrees: Sequence[bool]) -> None:
         self.open = [world for world, agreed in zip(self.open, agrees, strict=True) if agreed]
