@@ -47,9 +47,9 @@ format: $(STAMP)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-## make bench   the benchmarks
+## make bench   the benchmarks, beside the peers that this machine can have; BENCH="produce --quick" chooses
 bench: $(STAMP)
-	$(BIN)/python -m benchmarks
+	$(BIN)/python -m benchmarks $(BENCH)
 
 ## make conformance  the same traffic to Apache Kafka (from Maven Central, needs Java 17 and Maven) and to us
 conformance: $(STAMP)

@@ -14,6 +14,7 @@ from __future__ import annotations
 from struct import Struct, error
 
 from fakebroker.protocol.body_check import Check
+from fakebroker.protocol.errors import ProtocolError
 from fakebroker.protocol.varint import decode_unsigned_varint
 
 __all__ = ["produce_check"]
@@ -100,7 +101,7 @@ def _check_flexible(general: Check, has_topic_id: bool) -> Check:
                 offset += 1
             if frame[offset] != 0:
                 return general(frame, start)
-        except IndexError:
+        except (IndexError, ProtocolError):
             return general(frame, start)
         return frame, start
 
