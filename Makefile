@@ -6,7 +6,9 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
-.PHONY: demo test check format bench conformance clean help
+MINUTES ?= 10
+
+.PHONY: demo test properties mutants check format bench conformance clean help
 
 help:
 	@sed -n 's/^## //p' $(MAKEFILE_LIST)
@@ -26,6 +28,14 @@ demo: $(STAMP)
 test: $(STAMP)
 	$(BIN)/python -m pytest
 
+## make properties MINUTES=10   look for histories that break a rule, for so long
+properties: $(STAMP)
+	FAKEBROKER_MINUTES=$(MINUTES) HYPOTHESIS_PROFILE=properties $(BIN)/python -m pytest tests/properties
+
+## make mutants  do the tests notice slips in the code? (half an hour)
+mutants: $(STAMP)
+	$(BIN)/python -m tests.mutants
+
 ## make check   ruff (lint, format) and mypy --strict
 check: $(STAMP)
 	$(BIN)/ruff check .
@@ -37,9 +47,9 @@ format: $(STAMP)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-## make bench   the benchmarks
+## make bench   the benchmarks, beside the peers that this machine can have; BENCH="produce --quick" chooses
 bench: $(STAMP)
-	$(BIN)/python -m benchmarks
+	$(BIN)/python -m benchmarks $(BENCH)
 
 ## make conformance  the same traffic to Apache Kafka (from Maven Central, needs Java 17 and Maven) and to us
 conformance: $(STAMP)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from datetime import timedelta
 from typing import Any, Generic, Protocol, TypeVar
 from uuid import UUID
@@ -17,6 +17,7 @@ from conformance.scenario import Topic
 from conformance.wire import Connection, SocketConnection
 from fakebroker import FakeCluster, __version__
 from fakebroker.protocol.error_code import ErrorCode, kafka_name
+from fakebroker.protocol.errors import KafkaError
 from fakebroker.protocol.messages import decode_response
 
 METADATA, CREATE_TOPICS, DELETE_TOPICS, INIT_PRODUCER_ID, OFFSET_FOR_LEADER_EPOCH = 3, 19, 20, 22, 23
@@ -181,9 +182,13 @@ class KafkaTarget(_OverTheWire):
     def start(self) -> None:
         self._box.start()
         # Until its first block of producer ids has come a broker answers COORDINATOR_LOAD_IN_PROGRESS.
+        limit = self.now_s() + _LIMIT_S
         for broker in self.endpoints:
-            while self.admin.ask(INIT_PRODUCER_ID, 4, frames.init_producer_id(), broker).error_code:
+            while (code := self.admin.ask(INIT_PRODUCER_ID, 4, frames.init_producer_id(), broker).error_code) and (
+                self.now_s() < limit
+            ):
                 time.sleep(0.01)
+            _check(code, f"asking broker {broker} for a producer id")
 
     def stop(self) -> None:
         self.admin.close()
@@ -200,7 +205,10 @@ class KafkaTarget(_OverTheWire):
         asked = [{"topic_name": "__cluster_metadata", "partitions": [{"partition_index": 0}]}]
         decided = self.admin.request(DESCRIBE_QUORUM, 1, {"topics": asked}).topics[0].partitions[0].high_watermark
         frame = frames.api_versions(3)
+        limit = self.now_s() + _LIMIT_S
         while self.admin.ask(API_VERSIONS, 3, frame, broker).finalized_features_epoch < decided - 1:
+            if self.now_s() > limit:
+                raise RuntimeError(f"broker {broker} does not catch up with the controller")
             time.sleep(0.005)
 
     def move_leader(self, topic: str, partition: int, broker: int) -> None:
@@ -237,7 +245,8 @@ class FakeTarget(_OverTheWire):
         self._cluster.followers.freeze(broker=broker)
 
     def thaw(self, broker: int) -> None:
-        self._cluster.followers.resume(broker=broker)
+        with suppress(KafkaError):  # the case may have deleted all that followed there
+            self._cluster.followers.resume(broker=broker)
 
     def catch_up(self, broker: int) -> None:
         """All brokers know everything at once."""

@@ -91,6 +91,8 @@ _NULL_V13 = Topic("request-null-v13")
 _NULL_ACKS_0 = Topic("request-null-acks-0")
 _SHORT = Topic("request-short", 2)
 _BY_NAME = Topic("request-v13-zero")
+_INTERNAL = Topic("__consumer_offsets")
+_MIN_ISR = Topic("request-min-isr", configs={"min.insync.replicas": "3"})
 _TIMEOUT = Topic("request-timeout")
 _CORRUPT = Topic("request-corrupt", 2)
 _CLIENT = Topic("request-client")
@@ -193,7 +195,7 @@ CASES = [
             "space": "a b",
             "umlaut": "\u00e4",
             "nul": "a\0b",
-            "internal": "__consumer_offsets",
+            "internal": "__transaction_state",
             "metadata": "__cluster_metadata",
         }.items()
     ),
@@ -245,6 +247,21 @@ CASES = [
         "the id of zeros",
         produce(UUID(int=0), batch(b"v"), version=13),
         topics=(_BY_NAME,),
+    ),
+    _one(
+        "internal",
+        "who is not the admin client may not write to an internal topic: 17 (ReplicaManager.appendToLocalLog)",
+        produce(_INTERNAL.name, batch(b"v")),
+        produce(_INTERNAL.name, {0: flipped(batch(b"v"), -1), 5: batch(b"v")}, correlation_id=2),
+        produce(_INTERNAL.name, batch(b"v"), correlation_id=3, client_id="__admin_client"),
+        topics=(_INTERNAL,),
+    ),
+    _one(
+        "min-isr-above-replicas",
+        "min.insync.replicas counts up to the number of replicas (Partition.effectiveMinIsr)",
+        produce(_MIN_ISR.name, batch(b"v")),
+        produce(_MIN_ISR.name, batch(b"v"), acks=1, correlation_id=2),
+        topics=(_MIN_ISR,),
     ),
     _one(
         "timeouts",

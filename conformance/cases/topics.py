@@ -135,7 +135,7 @@ CASES: list[Case] = [
     *_versions(),
     *(_create(f"name-{what}", "a name that cannot be: 17", _new(name)) for what, name in _BAD_NAMES.items()),
     _create("name-249", "the longest name", _new("y" * 249)),
-    _create("internal", "an internal name is one that may be", _new("__transaction_state")),
+    _create("internal", "an internal name is one that may be", _new("__share_group_state")),
     *(
         _create(f"partitions-{count}", "a number of partitions", _new(f"create-p{count}", count))
         for count in (0, -1, -2)

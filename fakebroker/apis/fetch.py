@@ -1,6 +1,6 @@
 """Fetch (API key 1), versions 4-18, for consumers and for followers over the wire.
 
-Behaviour      A consumer reads below the high watermark: a record that an acks=all produce waits for, or timed out on,
+Behaviour      A consumer reads below the high watermark, so a record that acks=all waits for, or timed out on,
                is not seen before it is replicated. The last batch is cut where the limit is. A replica id makes it the
                fetch of a follower: it reads up to the leader's log end and tells the leader how far it has come, which
                moves the watermark. Waits in the fetch purgatory up to MaxWaitMs for MinBytes. A partition that nobody
