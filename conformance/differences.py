@@ -112,12 +112,6 @@ RULES: tuple[Rule, ...] = (
         holds=lambda kafka, ours: ours == "(absent)" or ours in _UNSUPPORTED.values(),
     ),
     Rule(
-        "Kafka is told to keep one segment (log.roll.ms of its box); logs here have none",
-        "*.configs.segment.ms.*",
-        "create/*",
-        holds=lambda kafka, ours: (kafka, ours) in ((str(2**63 - 1), "604800000"), (4, 5)),
-    ),
-    Rule(
         "no features: transactions, groups and whatever else they stand for are not served",
         "*.says.*ed_features.*",
         holds=_only_kafka,

@@ -27,6 +27,7 @@ from conformance.streams import BOX, KINDS, Stream, as_case
 from conformance.suite import Outcome, Sides, run_case
 
 SEED = 1
+STREAMS = 2_000
 _TOPICS_AT_ONCE = 100
 _MAX_DIFFERENCES = 20  # a side that is quite broken is not shrunk all day
 _names = count()  # of topics; one for all runs, so that two runs on the same clusters do not meet
