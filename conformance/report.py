@@ -50,8 +50,9 @@ timeout: Kafka rounds both ends of it down, and may be up to 1 ms early.
 _GENERATED = """\
 ## Generated traffic
 
-Hypothesis makes streams of one to eight requests, valid and damaged, for topics of eight kinds; each goes to both sides, and
-what is stored is compared too (`python -m conformance generated --streams N --seed N`). Seed {seed}: {generated}.
+Hypothesis makes streams of one to eight requests, valid and damaged, for topics of eight kinds; each goes to both
+sides, and what is stored is compared too (`python -m conformance generated --streams N --seed N`). Seed {seed}:
+{generated}.
 """
 
 _CLIENTS = """\
