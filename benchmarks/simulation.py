@@ -75,8 +75,8 @@ def main(argv: list[str]) -> int:
                 samples[name].append(work(requests // part))
     report = Report("simulation")
     report.add(compare("simulated acks=all, with the oracle", LIMIT, "requests/s", samples["produce"], [TARGET_PER_S]))
-    for work, name in (("simulated acks=all, with the oracle", "produce"), ("what make test draws", "mixed")):
-        report.add(compare(work, "the core alone", "requests/s", samples[name], samples["core"]))
+    for label, name in (("simulated acks=all, with the oracle", "produce"), ("what make test draws", "mixed")):
+        report.add(compare(label, "the core alone", "requests/s", samples[name], samples["core"]))
     return end(report, chosen.json)
 
 
