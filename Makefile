@@ -8,7 +8,7 @@ STAMP  := $(VENV)/.installed
 
 MINUTES ?= 10
 
-.PHONY: demo test properties mutants check format bench conformance clean help
+.PHONY: demo test properties mutants check format bench guard conformance clean help
 
 help:
 	@sed -n 's/^## //p' $(MAKEFILE_LIST)
@@ -50,6 +50,10 @@ format: $(STAMP)
 ## make bench   the benchmarks, beside the peers that this machine can have; BENCH="produce --quick" chooses
 bench: $(STAMP)
 	$(BIN)/python -m benchmarks $(BENCH)
+
+## make guard   instructions of the hot path against the recorded ones (needs valgrind; passes without)
+guard: $(STAMP)
+	$(BIN)/python -m benchmarks guard
 
 ## make conformance  the same traffic to Apache Kafka (from Maven Central, needs Java 17 and Maven) and to us
 conformance: $(STAMP)
