@@ -23,7 +23,6 @@ from fakebroker.apis.context import (
     NewTopic,
     OffsetQuery,
     ProduceCallback,
-    RequestContext,
     TimestampAndOffset,
     TopicView,
 )
@@ -35,13 +34,15 @@ from fakebroker.core.socket_server import SocketServer
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError, ProtocolError
 from fakebroker.protocol.headers import RequestHeader, decode_request_header, peek_api
-from fakebroker.protocol.messages import api_name, decode_request, encode_response, is_flexible
+from fakebroker.protocol.messages import api_name, encode_response, is_flexible
 from fakebroker.protocol.topic_partition import TopicPartition
+from timingwheel.mypyc import mypyc_attr
 
 if TYPE_CHECKING:
     from fakebroker.core.cluster import Cluster
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Dispatcher:
     """Hands the requests of all connections to their handlers."""
 
@@ -63,7 +64,7 @@ class Dispatcher:
                 raise ProtocolError(
                     f"{api.name} v{header.api_version} is not served, only v{api.min_version} to v{api.max_version}."
                 )
-            request = decode_request(api.key, header.api_version, frame, header.body_offset)
+            request = api.decode(header.api_version, frame, header.body_offset)
         except ProtocolError as error:
             self._sockets.close(connection, f"bad request: {error}")
             return
@@ -103,7 +104,7 @@ class Dispatcher:
         self._emit(InternalError(f"{request_id}, from {context.peer}", error))
 
 
-class _Context(RequestContext):
+class _Context:
     """The context of one request: what its handler sees (apis/context.py).
 
     It lets go of its connection when it has answered, because who holds the context may live longer: a delayed

@@ -123,13 +123,11 @@ class LogValidator:
     def _walk(self, check_sizes: bool) -> RecordsSummary:
         try:
             return walk_records(self._payload, self._start, self._header.record_count, check_sizes)
-        except OverlongSizeError as error:
+        except InvalidRecordError as error:
             # Of an uncompressed record, Kafka reads the size outside of the try: IllegalArgumentException.
-            is_caught = self._source != Codec.NONE
+            is_caught = self._source != Codec.NONE or not isinstance(error, OverlongSizeError)
             code = ErrorCode.invalid_record if is_caught else ErrorCode.unknown_server_error
             raise KafkaError(code, str(error)) from None
-        except InvalidRecordError as error:
-            raise KafkaError(ErrorCode.invalid_record, str(error)) from None
 
     def _validate_records(self, summary: RecordsSummary) -> int:
         """The largest timestamp; raises RecordValidationError. One look at the summary clears most batches."""
