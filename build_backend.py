@@ -14,6 +14,7 @@ import os
 import shutil
 import sys
 import sysconfig
+from pathlib import Path
 from typing import Any
 
 from setuptools import build_meta
@@ -66,7 +67,8 @@ def build_wheel(wheel_directory: str, config_settings: Any = None, metadata_dire
         if _wish() == "1":
             raise
         print(f"fakebroker is not compiled, which makes it slower and nothing else: {error!r}", file=sys.stderr)
-        shutil.rmtree("build", ignore_errors=True)
+        for built in Path("build").glob("lib*"):
+            shutil.rmtree(built)
         return _build(build_meta.build_wheel, False, wheel_directory, config_settings, metadata_directory)
 
 

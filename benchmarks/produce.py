@@ -95,7 +95,7 @@ class Driver:
 
 
 def _serve(pipe: Connection) -> None:
-    with FakeCluster() as kafka:
+    with FakeCluster(journal=0) as kafka:
         kafka.create_topic(TOPIC, partitions=1, replication_factor=3)
         leader = kafka.endpoints[0]
         pipe.send((leader.host, leader.port))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 _COMMON = {
     "auto.create.topics.enable": "false",
@@ -15,10 +15,14 @@ _COMMON = {
 class Box:
     brokers: int
     config: dict[str, str]
+    kafka_only: dict[str, str] = field(default_factory=dict)  # what fakebroker has no use for
 
 
 BOXES = {
     "one": Box(1, _COMMON),
+    "alone": Box(1, _COMMON),  # for one case that asks for all topics
     "three": Box(3, _COMMON),
     "lag": Box(3, _COMMON | {"replica.lag.time.max.ms": "1500"}),
+    # For cases that stop brokers: while its session holds, a broker cannot come back (DuplicateBrokerRegistration).
+    "stops": Box(3, _COMMON, {"broker.session.timeout.ms": "6000", "broker.heartbeat.interval.ms": "500"}),
 }

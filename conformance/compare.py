@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from conformance.differences import RULES, SORTED_BY
+from conformance.differences import KEYED_BY, RULES, SORTED_BY
 from conformance.runner import Transcript
 from conformance.scenario import At, Case
 
@@ -58,10 +58,13 @@ def ordered(value: Any, name: str = "") -> Any:
         return {key: ordered(item, key) for key, item in value.items()}
     if isinstance(value, list):
         items = [ordered(item) for item in value]
-        key = SORTED_BY.get(name)
-        if key is not None and all(isinstance(item, dict) and key in item for item in items):
-            items.sort(key=lambda item: str(item[key]))
-        return items
+        key, keys = KEYED_BY.get(name), SORTED_BY.get(name, ())
+        if not (key or keys) or not all(isinstance(item, dict) for item in items):
+            return items
+        by_key = {str(item.get(key)): item for item in items}
+        if key and len(by_key) == len(items):
+            return by_key
+        return sorted(items, key=lambda item: [str(item.get(key)) for key in keys])
     return value
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -35,10 +36,148 @@ def _both_texts(kafka: Any, ours: Any) -> bool:
     return isinstance(kafka, str) and isinstance(ours, str)
 
 
+def _both_wall_times(kafka: Any, ours: Any) -> bool:
+    """Milliseconds since 1970, after 2001: neither is -1, and neither is a small number."""
+    return _both_numbers(kafka, ours) and min(kafka, ours) > 1_000_000_000_000
+
+
+def _near(ms: int) -> Callable[[Any, Any], bool]:
+    """Both throttle or both do not, and for about as long."""
+    return lambda kafka, ours: _both_numbers(kafka, ours) and min(kafka, ours) > 0 and abs(kafka - ours) <= ms
+
+
+def _same_but_for_clocks(kafka: Any, ours: Any) -> bool:
+    """Two texts that say the same of different bounds, "[from, to]"."""
+    return _both_texts(kafka, ours) and _BOUNDS.sub("[]", kafka) == _BOUNDS.sub("[]", ours)
+
+
+def _only_kafka(kafka: Any, ours: Any) -> bool:
+    return isinstance(kafka, dict) and ours == "(absent)"
+
+
+_SERVED = {0, 1, 2, 3, 18, 19, 20, 22, 23}  # API keys
+_BOUNDS = re.compile(r"\[-?\d+, -?\d+\]")
+
 # Lists whose order means nothing, by the name of the field, and what they are sorted by.
-SORTED_BY = {"brokers": "node_id", "api_keys": "api_key", "supported_features": "name", "finalized_features": "name"}
+SORTED_BY = {
+    "brokers": ("node_id",),
+    "responses": ("name", "topic", "topic_id"),
+    "partition_responses": ("index",),
+    "topics": ("name", "topic", "topic_id"),
+    "partitions": ("partition_index", "partition"),
+}
+
+# Such lists that are compared as maps, because one side may have more: what is the key.
+KEYED_BY = {
+    "api_keys": "api_key",
+    "supported_features": "name",
+    "finalized_features": "name",
+    "configs": "name",
+}
 
 RULES: tuple[Rule, ...] = (
     Rule("each cluster has an id of its own", "*.cluster_id", holds=_both_texts),
     Rule("each cluster has ports of its own", "*.port", holds=_both_numbers),
+    Rule(
+        "a broker of KRaft names any broker that runs as the controller",
+        "*.controller_id",
+        holds=lambda kafka, ours: min(kafka, ours) >= 1,
+    ),
+    Rule(
+        "each cluster gives producer ids of its own",
+        "*.producer_id",
+        "producer-id/*",
+        holds=lambda kafka, ours: min(kafka, ours) >= 0,
+    ),
+    Rule(
+        "fakebroker serves fewer APIs than Kafka, and advertises only what it serves",
+        "*.says.api_keys.*",
+        holds=lambda kafka, ours: _only_kafka(kafka, ours) and kafka["api_key"] not in _SERVED,
+    ),
+    Rule(
+        "ApiVersions v5 (KIP-1242) is not served: a client that begins with it is told 0 to 4, and asks again",
+        "*.says.api_keys.18.max_version",
+        holds=lambda kafka, ours: (kafka, ours) == (5, 4),
+    ),
+    Rule(
+        "ApiVersions v5 (KIP-1242) is not served: it is answered in v0 with 35, as by Kafka 4.3",
+        "[*].answers[*].says*",
+        "handshake/api-versions-v5",
+    ),
+    Rule(
+        "no features: transactions, groups and whatever else they stand for are not served",
+        "*.says.*ed_features.*",
+        "handshake/*",
+        holds=_only_kafka,
+    ),
+    Rule(
+        "without features there is no epoch of theirs",
+        "*.says.finalized_features_epoch",
+        "handshake/*",
+        holds=lambda kafka, ours: isinstance(kafka, int) and ours == -1,
+    ),
+    Rule("each cluster gives topic ids of its own", "*.topics[*].topic_id", "create/*", _both_texts),
+    Rule(
+        "fetch sessions are not kept: the id 0 says so, as that of a Kafka whose cache is full",
+        "*.session_id",
+        "fetch/sessions-*",
+        holds=lambda kafka, ours: kafka > 0 and ours == 0,
+    ),
+    Rule(
+        "the clocks are two: what is allowed is told relative to the broker's time",
+        "*.batch_index_error_message",
+        holds=_same_but_for_clocks,
+    ),
+    Rule(
+        "the clocks are two: LogAppendTime is the broker's time", "*.log_append_time", "*append-time*", _both_wall_times
+    ),
+    Rule(
+        "the clocks are two: LogAppendTime is the largest timestamp of what is stored",
+        "[*].batches[*].max_timestamp_ms",
+        "*append-time*",
+        _both_wall_times,
+    ),
+    Rule(
+        "with another time the batch has another CRC",
+        "[*].batches[*].crc",
+        "*append-time*",
+        _both_numbers,
+    ),
+    *(
+        Rule(
+            "two compression libraries: the same records take another number of bytes",
+            f"[*].batches[*].{field}",
+            "recompress/[!u]*",  # what is stored uncompressed is the same
+            _both_numbers,
+        )
+        for field in ("batch_length", "crc")
+    ),
+    Rule(
+        "Kafka never answers null records, it fails while it builds the error: we say -1 (docs/decisions.md, 9)",
+        "[*].answers[*]",
+        "request/null-records*",
+        lambda kafka, ours: kafka == "(absent)" and "UNKNOWN_SERVER_ERROR(-1)" in str(ours),
+    ),
+    Rule(
+        "and so the connection goes on here; with acks=0 it is closed",
+        "[*].end",
+        "request/null-records*",
+        lambda kafka, ours: kafka == "silent" and ours in ("open", "closed"),
+    ),
+    *(
+        Rule(
+            "a second request is judged by how long after the first it came, to the millisecond of each side",
+            "*.throttle_time",
+            f"quota/{case}",
+            _near(100),
+        )
+        for case in ("two-in-a-row", "second-connection", "refused")
+    ),
+    Rule(
+        "a broker that stops is as one that is killed, not shut down in order: who waits there is cut off, without 6 "
+        "(docs/kafka-map.md)",
+        "[*].answers[*]",
+        "stopped/leader",
+        lambda kafka, ours: ours == "(absent)" and "NOT_LEADER_OR_FOLLOWER(6)" in str(kafka),
+    ),
 )

@@ -138,7 +138,7 @@ def api_versions(version: int = 3, correlation_id: int = 1, name: str = "test", 
 
 
 def fetch(
-    topic: str,
+    topic: str | UUID,
     offset: int = 0,
     partition: int = 0,
     *,
@@ -146,13 +146,15 @@ def fetch(
     max_wait_ms: int = 0,
     min_bytes: int = 1,
     max_bytes: int = 1 << 26,
+    current_leader_epoch: int = -1,
     correlation_id: int = 1,
 ) -> bytes:
-    """A consumer's Fetch of one partition, outside of sessions."""
+    """A consumer's Fetch of one partition, outside of sessions. A UUID names the topic (v13 and later)."""
     part = {
         "partition": partition,
-        "current_leader_epoch": -1,
+        "current_leader_epoch": current_leader_epoch,
         "fetch_offset": offset,
+        "last_fetched_epoch": -1,
         "log_start_offset": -1,
         "partition_max_bytes": max_bytes,
     }
@@ -164,7 +166,7 @@ def fetch(
         "isolation_level": 0,
         "session_id": 0,
         "session_epoch": -1,
-        "topics": [{"topic": topic, "partitions": [part]}],
+        "topics": [({"topic_id": topic} if isinstance(topic, UUID) else {"topic": topic}) | {"partitions": [part]}],
         "forgotten_topics_data": [],
         "rack_id": "",
     }

@@ -95,7 +95,8 @@ def _values(item: Any) -> Any:
 
 def _value(value: Any) -> Any:
     if isinstance(value, bytes):
-        said = ", ".join(f"{api_name(sent.api_key)} v{sent.version}" for sent in requests_in(value).values())
+        found, _ = requests_in(value)
+        said = ", ".join(f"{api_name(sent.api_key)} v{sent.version}" for sent in found.values())
         if len(value) < _DEFLATE_FROM:
             return {"says": said, "hex": value.hex()}
         return {"says": said, "bytes": len(value), "deflated": zlib.compress(value, 9).hex()}

@@ -97,7 +97,7 @@ class KafkaBox:
                 self._format(broker_id)
                 self.start_broker(broker_id)
             for broker_id in self.endpoints:
-                self._await_start(broker_id)
+                self.await_start(broker_id)
         except BaseException:
             self.stop()
             raise
@@ -169,7 +169,8 @@ class KafkaBox:
         if done.returncode:
             raise Unavailable(f"Kafka could not format its storage: {(done.stderr or done.stdout).strip()}")
 
-    def _await_start(self, broker_id: int) -> None:
+    def await_start(self, broker_id: int) -> None:
+        """Return when a broker accepts connections. Raises Unavailable."""
         limit = time.monotonic() + START_LIMIT_S
         while time.monotonic() < limit:
             if self._processes[broker_id].poll() is not None:

@@ -21,7 +21,9 @@ from conformance.scenario import (
     Send,
     SetQuota,
     Settle,
+    StartBroker,
     Step,
+    StopBroker,
     Thaw,
     placeholder,
 )
@@ -59,9 +61,11 @@ class _Client:
         self.sent: dict[int, Sent] = {}
         self.sent_at: dict[int, float] = {}
         self.noted = 0
+        self._unfinished = b""
 
     def send(self, data: bytes, now_s: float) -> None:
-        for number, sent in requests_in(data).items():
+        found, self._unfinished = requests_in(self._unfinished + data)
+        for number, sent in found.items():
             self.sent[number] = sent
             self.sent_at[number] = now_s
         self.connection.send(data)
@@ -116,6 +120,10 @@ class _Run:
                 target.thaw(broker)
             case MoveLeader(topic, broker, partition):
                 target.move_leader(topic, partition, broker)
+            case StopBroker(broker):
+                target.stop_broker(broker)
+            case StartBroker(broker):
+                target.start_broker(broker)
             case DeleteTopic(topic):
                 target.delete_topic(topic)
             case SetQuota(client_id, quotas):
@@ -205,6 +213,15 @@ def read_log(target: Target, topic: str, partition: int, broker: int) -> Entry:
             if end.end_offset == part.high_watermark or end.error_code or target.now_s() > limit:
                 break
             target.pause(_POLL_MS)
+        batches = batches_in(bytes(part.records or b""))
+        while batches and (end_of_read := _end(batches)) < part.high_watermark:
+            # Kafka ends a read where a segment ends.
+            frame = frames.fetch(topic, end_of_read, partition)
+            [more] = _ask(connection, target, 1, 11, frame).responses[0].partitions
+            found = batches_in(bytes(more.records or b""))
+            if not found:
+                break
+            batches += found
     finally:
         connection.close()
     return {
@@ -213,8 +230,12 @@ def read_log(target: Target, topic: str, partition: int, broker: int) -> Entry:
         "log_start_offset": part.log_start_offset,
         "high_watermark": part.high_watermark,
         "log_end_offset": end.end_offset,
-        "batches": batches_in(bytes(part.records or b"")),
+        "batches": batches,
     }
+
+
+def _end(batches: list[Entry]) -> int:
+    return int(batches[-1]["base_offset"] + batches[-1]["last_offset_delta"] + 1)
 
 
 def batches_in(data: bytes) -> list[Entry]:

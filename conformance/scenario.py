@@ -90,6 +90,21 @@ class MoveLeader:
 
 
 @dataclass(frozen=True)
+class StopBroker:
+    """A broker other than the first is shut down in order, as an operator does; done when it is gone. A case
+    that does not start it again is the last one of its box."""
+
+    broker: int
+
+
+@dataclass(frozen=True)
+class StartBroker:
+    """A stopped broker comes back on its port, with its log; done when it takes connections."""
+
+    broker: int
+
+
+@dataclass(frozen=True)
 class DeleteTopic:
     topic: str
 
@@ -130,6 +145,8 @@ Step: TypeAlias = (
     | Freeze
     | Thaw
     | MoveLeader
+    | StopBroker
+    | StartBroker
     | DeleteTopic
     | SetQuota
     | AwaitIsr
@@ -152,7 +169,8 @@ class At:
 class Case:
     """name     "group/what", unique; the topics of a case carry names that no other case uses
     why      one line: what is compared, and where Kafka decides it
-    box      the cluster it runs on: "one" broker, "three" brokers, or "lag": three that shrink the ISR fast
+    box      the cluster it runs on: "one" broker, "alone": one for a case of all topics, "three" brokers, "lag":
+             three that shrink the ISR fast, or "stops": three that cases stop
     timed    answers whose time is part of the promise
     """
 

@@ -19,7 +19,7 @@ from fakebroker import FakeCluster, __version__
 from fakebroker.protocol.error_code import ErrorCode, kafka_name
 from fakebroker.protocol.messages import decode_response
 
-METADATA, CREATE_TOPICS, DELETE_TOPICS, OFFSET_FOR_LEADER_EPOCH = 3, 19, 20, 23
+METADATA, CREATE_TOPICS, DELETE_TOPICS, INIT_PRODUCER_ID, OFFSET_FOR_LEADER_EPOCH = 3, 19, 20, 22, 23
 ELECT_LEADERS, INCREMENTAL_ALTER_CONFIGS, ALTER_PARTITION_REASSIGNMENTS, ALTER_CLIENT_QUOTAS = 43, 44, 45, 49
 _LIMIT_S = 60.0
 
@@ -38,6 +38,8 @@ class Target(Protocol):
     def freeze(self, broker: int) -> None: ...
     def thaw(self, broker: int) -> None: ...
     def move_leader(self, topic: str, partition: int, broker: int) -> None: ...
+    def stop_broker(self, broker: int) -> None: ...
+    def start_broker(self, broker: int) -> None: ...
     def delete_topic(self, topic: str) -> None: ...
     def set_quota(self, client_id: str, quotas: Mapping[str, float]) -> None: ...
 
@@ -166,12 +168,16 @@ class KafkaTarget(_OverTheWire):
 
     def __init__(self, box: Box) -> None:
         self.version = kafka_version()
-        self._box = KafkaBox(box.brokers, box.config)
+        self._box = KafkaBox(box.brokers, box.config | box.kafka_only)
         self.endpoints = self._box.endpoints
         super().__init__()
 
     def start(self) -> None:
         self._box.start()
+        # Until its first block of producer ids has come a broker answers COORDINATOR_LOAD_IN_PROGRESS.
+        for broker in self.endpoints:
+            while self.admin.ask(INIT_PRODUCER_ID, 4, frames.init_producer_id(), broker).error_code:
+                time.sleep(0.01)
 
     def stop(self) -> None:
         self._box.stop()
@@ -184,6 +190,13 @@ class KafkaTarget(_OverTheWire):
 
     def move_leader(self, topic: str, partition: int, broker: int) -> None:
         self.admin.move_leader(topic, partition, broker)
+
+    def stop_broker(self, broker: int) -> None:
+        self._box.stop_broker(broker)
+
+    def start_broker(self, broker: int) -> None:
+        self._box.start_broker(broker)
+        self._box.await_start(broker)
 
     def set_quota(self, client_id: str, quotas: Mapping[str, float]) -> None:
         self.admin.set_quota(client_id, quotas)
@@ -212,6 +225,12 @@ class FakeTarget(_OverTheWire):
 
     def move_leader(self, topic: str, partition: int, broker: int) -> None:
         self._cluster.move_leader(topic, partition, broker)
+
+    def stop_broker(self, broker: int) -> None:
+        self._cluster.brokers[broker].stop()
+
+    def start_broker(self, broker: int) -> None:
+        self._cluster.brokers[broker].start()
 
     def set_quota(self, client_id: str, quotas: Mapping[str, float]) -> None:
         self._cluster.quotas.set(

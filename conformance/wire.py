@@ -101,16 +101,21 @@ def correlation_id(frame: bytes) -> int:
     return struct.unpack_from(">i", frame)[0] if len(frame) >= 4 else -1
 
 
-def requests_in(data: bytes) -> dict[int, Sent]:
-    """The requests that whole frames hold, by correlation id; a frame with no room for a header is left out."""
-    found = {}
-    while len(data) >= 14:
+def requests_in(data: bytes) -> tuple[dict[int, Sent], bytes]:
+    """The requests of which at least the header is there, by correlation id, and the bytes of the unfinished frame.
+
+    Behind a frame that has no room for a header nothing is read.
+    """
+    found: dict[int, Sent] = {}
+    while len(data) >= 12:
         size, api_key, version, number = struct.unpack_from(">ihhi", data)
         if size < 8:
-            break
+            return found, b""
         found[number] = Sent(api_key, version)
+        if len(data) < 4 + size:
+            break
         data = data[4 + size :]
-    return found
+    return found, data
 
 
 def decoded(sent: Sent | None, frame: bytes) -> Any:

@@ -20,7 +20,7 @@ from rich.table import Table
 import fakebroker
 from fakebroker.apis.registry import load
 from fakebroker.core.errors import KafkaError
-from fakebroker.server.fake_cluster import AsyncFakeCluster
+from fakebroker.server.async_cluster import AsyncFakeCluster
 from fakebroker.server.loops import NAME as LOOP_NAME
 from fakebroker.server.loops import new_event_loop
 
@@ -62,7 +62,8 @@ def _fail(message: str) -> NoReturn:
 
 def _version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"fakebroker {fakebroker.__version__} (Python {sys.version.split()[0]}, {LOOP_NAME}, interpreted)")
+        how = "compiled" if fakebroker.COMPILED else "interpreted"
+        typer.echo(f"fakebroker {fakebroker.__version__} (Python {sys.version.split()[0]}, {LOOP_NAME}, {how})")
         raise typer.Exit
 
 
@@ -141,6 +142,14 @@ def serve(
         ),
     ] = None,
     seed: Annotated[int, typer.Option(help="Of topic ids and cluster id.")] = 0,
+    clock: Annotated[
+        str,
+        typer.Option(help="real; or auto, which skips the time that a request waits for while the clients are quiet."),
+    ] = "real",
+    journal: Annotated[
+        Path | None,
+        typer.Option(help="Write what happens to a file, a line of JSON for each event.", show_default=False),
+    ] = None,
     ready_file: Annotated[
         Path | None,
         typer.Option(help="JSON with the addresses, put there when every broker accepts.", show_default=False),
@@ -148,6 +157,8 @@ def serve(
 ) -> None:
     """Run a cluster until SIGINT or SIGTERM."""
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s", stream=sys.stderr)
+    if clock == "manual":
+        _fail("--clock manual needs somebody who moves it: take FakeCluster(clock='manual') in Python, or --clock auto")
     try:
         specs = [parse_topic(text) for text in topic or []]
         settings = parse_settings("--config", config or [])
@@ -160,6 +171,9 @@ def serve(
             followers=followers,
             config=settings,
             seed=seed,
+            clock=clock,
+            journal=0,
+            journal_file=journal,
         )
     except (ValueError, KafkaError) as error:
         _fail(str(error))
@@ -183,6 +197,8 @@ async def _serve(cluster: AsyncFakeCluster, specs: list[TopicSpec], ready_file: 
     try:
         await cluster.start()
     except OSError as error:
+        if error.filename is not None:
+            return f"--journal {error.filename}: {error.strerror}"
         return _why_not_listening(error)
     try:
         for spec in specs:

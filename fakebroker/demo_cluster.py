@@ -70,7 +70,7 @@ def ignored_interrupts() -> Iterator[None]:
 
 def serve_cluster(pipe: Connection, topics: dict[str, int]) -> None:
     """The other process: start the cluster, tell where it is, freeze what is named, until the pipe is closed."""
-    with FakeCluster(BROKERS, config={"replica.lag.time.max.ms": REPLICA_LAG_TIME_MAX_MS}) as kafka:
+    with FakeCluster(BROKERS, config={"replica.lag.time.max.ms": REPLICA_LAG_TIME_MAX_MS}, journal=0) as kafka:
         for name, partitions in topics.items():
             kafka.create_topic(name, partitions, BROKERS)
         try:

@@ -15,15 +15,20 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from support.serving import LIMIT_S, Serving, fakebroker
+from support.raw_client import RawClient
+from support.requests import Produced, produce
+from support.serving import LIMIT_S, Serving, fakebroker, wait_until
 
 import fakebroker as package
 from fakebroker.apis import registry
 from fakebroker.cli import TopicSpec, main, parse_settings, parse_topic
+from fakebroker.core.journal import from_lines
+from fakebroker.core.journal_events import ConnectionClosed, TopicCreated
+from fakebroker.core.journal_view import view_produce
 
 OPTIONS = [
     "--brokers", "--host", "--port", "--advertised-host", "--topic", "--auto-create-topics", "--followers", "--config",
-    "--seed", "--ready-file",
+    "--seed", "--ready-file", "--clock", "--journal",
 ]  # fmt: skip
 
 
@@ -57,10 +62,11 @@ def run(*arguments: str) -> Result:
 
 def test_version_tells_version_python_and_loop() -> None:
     result = run("--version")
+    how = "compiled" if package.COMPILED else "interpreted"
 
     assert result.exit_code == 0
     assert re.fullmatch(
-        rf"fakebroker {re.escape(package.__version__)} \(Python 3\.\d+\.\d+\S*, (uvloop|asyncio), interpreted\)\n",
+        rf"fakebroker {re.escape(package.__version__)} \(Python 3\.\d+\.\d+\S*, (uvloop|asyncio), {how}\)\n",
         result.stdout,
     )
 
@@ -94,6 +100,10 @@ def test_help_of_serve_names_every_option(option: str) -> None:
 # Mistakes. Each: the arguments of `serve`, and what the sentence says.
 
 MISTAKES: dict[str, tuple[list[str], str]] = {
+    "a manual clock": (["--clock", "manual"], "--clock manual needs somebody who moves it"),
+    "a clock that does not exist": (["--clock", "fast"], "a clock is real, manual or auto, not 'fast'"),
+    "a journal in no folder": (["--journal", "/nowhere/j"], "--journal /nowhere/j: No such file or directory"),
+    "a journal that is a folder": (["--journal", "/"], "--journal /: Is a directory"),
     "a topic without a name": (["--topic", ":3"], "--topic ':3' is not NAME[:PARTITIONS[:REPLICATION]]"),
     "an empty topic": (["--topic", ""], "--topic '' is not NAME"),
     "partitions that are no number": (["--topic", "t:x"], "--topic 't:x' is not NAME"),
@@ -252,6 +262,32 @@ def test_advertised_host_is_what_clients_are_told() -> None:
         hosts = {broker["host"] for broker in running.facts["brokers"]}
 
     assert hosts == {"kafka.example"}
+
+
+def test_the_journal_is_written_while_it_serves_and_complete_at_the_end(tmp_path: Path) -> None:
+    path = tmp_path / "journal"
+    serving = Serving("--port", "0", "--topic", "t", "--journal", str(path))
+    with serving as running, RawClient(running.endpoint(1)) as client:
+        client.ask(produce("t"))
+        wait_until(lambda: '"event":"answer"' in path.read_text(), "the answer in the journal")
+        running.stop(signal.SIGTERM)
+    with path.open() as lines:
+        events = list(from_lines(lines))
+
+    (entry,) = view_produce(events, 0, "t", 0, "test").expect("NONE", count=1)
+    assert (entry.broker, entry.base_offset) == (1, 0)
+    assert isinstance(events[0], TopicCreated)
+    assert isinstance(events[-1], ConnectionClosed)
+
+
+def test_an_auto_clock_skips_a_produce_timeout() -> None:
+    with (
+        Serving("--port", "0", "--topic", "t", "--followers", "frozen", "--clock", "auto") as running,
+        RawClient(running.endpoint(1)) as client,
+    ):
+        answer = Produced(client.ask(produce("t", timeout_ms=25_000)))  # the client itself gives up before
+
+    assert answer.partitions == {0: (7, 0)}
 
 
 def test_brokers_listen_on_ports_in_a_row() -> None:

@@ -34,6 +34,18 @@ def test_request_timed_out() -> None:
     assert rows[2][3] >= 200
 
 
+@pytest.mark.clients
+def test_thirty_seconds() -> None:
+    told, went, journal = run("thirty_seconds.py").splitlines()
+    assert told == "the client was told: REQUEST_TIMED_OUT"
+    assert re.fullmatch(r"for the broker 30000 ms went by, for us \d+\.\d s", went)
+    assert re.fullmatch(
+        r"the journal: request \d+ of 'rdkafka' to kafkatest-0, acks=-1, timeout 30000 ms: "
+        r"REQUEST_TIMED_OUT, offset 0, after 30000 ms",
+        journal,
+    )
+
+
 def test_every_example_is_run() -> None:
     source = Path(__file__).read_text()
     assert [path.name for path in EXAMPLES.glob("*.py") if f'"{path.name}"' not in source] == []

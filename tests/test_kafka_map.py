@@ -24,6 +24,7 @@ AREAS = (
     "Elections",
     "Fetch",
     "Purgatory and timer",
+    "The journal",
 )
 
 

@@ -1,10 +1,10 @@
 """Fetch (API key 1), versions 4-18, for consumers and for followers over the wire.
 
-Behaviour      A consumer gets whole batches below the high watermark, so a record that an acks=all produce waits for,
-               or timed out on, is not seen before it is replicated. A replica id makes it the fetch of a follower: it
-               reads up to the leader's log end and tells the leader how far it has come, which moves the watermark.
-               Waits in the fetch purgatory up to MaxWaitMs for MinBytes. A partition that nobody knows is told so in
-               the answer, which waits for the others all the same.
+Behaviour      A consumer reads below the high watermark, so a record that acks=all waits for, or timed out on,
+               is not seen before it is replicated. The last batch is cut where the limit is. A replica id makes it the
+               fetch of a follower: it reads up to the leader's log end and tells the leader how far it has come, which
+               moves the watermark. Waits in the fetch purgatory up to MaxWaitMs for MinBytes. A partition that nobody
+               knows is told so in the answer, which waits for the others all the same.
 Version notes  v5 log start offset; v7 sessions (KIP-227): none is ever made, which is allowed, and one that the client
                believes in is FETCH_SESSION_ID_NOT_FOUND; v9 leader epoch; v10 zstd; v11 a consumer may ask a follower
                (KIP-392) and reads up to the watermark that it knows; v12 flexible, last fetched and diverging epochs
@@ -24,6 +24,7 @@ from fakebroker.apis import registry
 from fakebroker.apis.context import FetchParams, FetchPartition, FetchResult, Message, RequestContext
 from fakebroker.protocol.build import build, with_throttle_time
 from fakebroker.protocol.error_code import ErrorCode
+from fakebroker.protocol.errors import KafkaError
 from fakebroker.protocol.messages import response_type
 from fakebroker.protocol.topic_partition import TopicPartition
 
@@ -32,6 +33,7 @@ _MILLISECOND = timedelta(milliseconds=1)
 
 
 _FULL_FETCH_EPOCHS = (0, -1)  # make a session; make none
+_ISOLATION_LEVELS = (0, 1)  # read uncommitted, read committed
 _LEADER_IS_ELSEWHERE = (ErrorCode.not_leader_or_follower, ErrorCode.fenced_leader_epoch)
 
 
@@ -67,7 +69,7 @@ def handle(ctx: RequestContext, request: Message) -> None:
     if getattr(request, "session_epoch", -1) not in _FULL_FETCH_EPOCHS:
         _respond(ctx, [], ErrorCode.fetch_session_id_not_found)
         return
-    wanted: list[FetchPartition] = []
+    wanted: dict[TopicPartition, FetchPartition] = {}  # of one that is named twice the last counts
     unknown: list[dict[str, Any]] = []
     ids: dict[str, UUID] = {}  # by which the request named them: a topic may be deleted while the request waits
     for topic in request.topics:
@@ -79,27 +81,29 @@ def handle(ctx: RequestContext, request: Message) -> None:
             ids[name] = topic.topic_id
         known = ctx.cluster.topic(name)
         count = 0 if known is None else len(known.partitions)
-        missing = [p for p in topic.partitions if not 0 <= p.partition < count]
+        missing = {p.partition: p for p in topic.partitions if not 0 <= p.partition < count}
         if missing:
-            unknown.append(_topic_failed(topic, ErrorCode.unknown_topic_or_partition, missing))
-        wanted += (
-            FetchPartition(
-                TopicPartition(name, p.partition),
-                p.fetch_offset,
-                p.partition_max_bytes,
-                getattr(p, "current_leader_epoch", -1),
-                getattr(p, "last_fetched_epoch", -1),
-            )
-            for p in topic.partitions
-            if 0 <= p.partition < count
-        )
+            unknown.append(_topic_failed(topic, ErrorCode.unknown_topic_or_partition, tuple(missing.values())))
+        for p in topic.partitions:
+            if 0 <= p.partition < count:
+                tp = TopicPartition(name, p.partition)
+                wanted[tp] = FetchPartition(
+                    tp,
+                    p.fetch_offset,
+                    p.partition_max_bytes,
+                    getattr(p, "current_leader_epoch", -1),
+                    getattr(p, "last_fetched_epoch", -1),
+                )
+    if wanted and request.isolation_level not in _ISOLATION_LEVELS:
+        raise KafkaError(ErrorCode.unknown_server_error, f"Unknown isolation level {request.isolation_level}")
 
     params = _params(ctx, request)
 
     def complete(results: Sequence[FetchResult]) -> None:
-        _respond(ctx, _by_topic(ctx, results, ids) + unknown, from_follower=params.is_from_follower)
+        read = [_partition(ctx, result, ids, params.read_committed) for result in results]
+        _respond(ctx, _grouped(ctx, read + unknown), from_follower=params.is_from_follower)
 
-    ctx.fetch_messages(params, wanted, complete)
+    ctx.fetch_messages(params, tuple(wanted.values()), complete)
 
 
 def _params(ctx: RequestContext, request: Message) -> FetchParams:
@@ -120,11 +124,16 @@ def _name_of(ctx: RequestContext, topic: Message) -> str | None:
     return known.name if known else None
 
 
-def _by_topic(ctx: RequestContext, results: Sequence[FetchResult], ids: Mapping[str, UUID]) -> list[dict[str, Any]]:
-    topics: dict[str, list[dict[str, Any]]] = {}
-    for result in results:
-        topics.setdefault(result.topic_partition.topic, []).append(_partition(ctx, result))
-    return [{"topic": name, "topic_id": ids.get(name), "partitions": partitions} for name, partitions in topics.items()]
+def _grouped(ctx: RequestContext, topics: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """One entry for each row of neighbours that name the same topic, as in FetchResponse.toMessage."""
+    key = "topic" if ctx.api_version < 13 else "topic_id"
+    grouped: list[dict[str, Any]] = []
+    for topic in topics:
+        if grouped and grouped[-1][key] == topic[key]:
+            grouped[-1]["partitions"] += topic["partitions"]
+        else:
+            grouped.append(topic)
+    return grouped
 
 
 def _topic_failed(topic: Message, code: ErrorCode, partitions: Sequence[Message] | None = None) -> dict[str, Any]:
@@ -132,23 +141,30 @@ def _topic_failed(topic: Message, code: ErrorCode, partitions: Sequence[Message]
         "topic": getattr(topic, "topic", None),
         "topic_id": getattr(topic, "topic_id", None),
         "partitions": [
-            _partition_values(FetchResult(TopicPartition("", p.partition), code))
+            # Nobody looked: an empty list, where what was read has null (FetchResponse.partitionResponse).
+            _partition_values(FetchResult(TopicPartition("", p.partition), code)) | {"aborted_transactions": ()}
             for p in (topic.partitions if partitions is None else partitions)
         ],
     }
 
 
-def _partition(ctx: RequestContext, result: FetchResult) -> dict[str, Any]:
+def _partition(
+    ctx: RequestContext, result: FetchResult, ids: Mapping[str, UUID], read_committed: bool
+) -> dict[str, Any]:
+    """The entry of a topic with this partition alone."""
+    name, index = result.topic_partition
     values = _partition_values(result)
+    if not read_committed or result.error_code != ErrorCode.none or result.diverging_epoch is not None:
+        values["aborted_transactions"] = None  # nobody looked for any
     if result.diverging_epoch is not None:
         epoch, end_offset = result.diverging_epoch
         values["diverging_epoch"] = {"epoch": epoch, "end_offset": end_offset}
     if ctx.api_version >= 16 and result.error_code in _LEADER_IS_ELSEWHERE:
-        topic = ctx.cluster.topic(result.topic_partition.topic)
+        topic = ctx.cluster.topic(name)
         if topic is not None:
-            leader = topic.partitions[result.topic_partition.partition]
+            leader = topic.partitions[index]
             values["current_leader"] = {"leader_id": leader.leader_id, "leader_epoch": leader.leader_epoch}
-    return values
+    return {"topic": name, "topic_id": ids.get(name), "partitions": [values]}
 
 
 def _partition_values(result: FetchResult) -> dict[str, Any]:
@@ -158,7 +174,7 @@ def _partition_values(result: FetchResult) -> dict[str, Any]:
         "high_watermark": result.high_watermark,
         "last_stable_offset": result.last_stable_offset,
         "log_start_offset": result.log_start_offset,
-        "aborted_transactions": None,
+        "aborted_transactions": (),
         "preferred_read_replica": -1,
         "records": result.records,
     }

@@ -27,6 +27,7 @@ from fakebroker.protocol.messages import response_type
 from fakebroker.protocol.topic_partition import TopicPartition
 
 KEY = 2
+_ISOLATION_LEVELS = (0, 1)  # read uncommitted, read committed
 
 # Negative timestamps have a meaning each, and the version that brought it.
 _MIN_VERSION_OF_TIMESTAMP = {-1: 1, -2: 1, -3: 7, -4: 8, -5: 9, -6: 11}
@@ -48,6 +49,9 @@ def error_response(ctx: RequestContext, request: Message, code: ErrorCode) -> No
 
 @registry.api(KEY, 1, 11, error_response=error_response)
 def handle(ctx: RequestContext, request: Message) -> None:
+    isolation_level = getattr(request, "isolation_level", 0)
+    if request.topics and isolation_level not in _ISOLATION_LEVELS:
+        raise KafkaError(ErrorCode.unknown_server_error, f"Unknown isolation level {isolation_level}")
     times = Counter((topic.name, p.partition_index) for topic in request.topics for p in topic.partitions)
     topics: dict[str, dict[int, dict[str, Any]]] = {}
     for topic in request.topics:

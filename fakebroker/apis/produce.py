@@ -9,12 +9,14 @@ Version notes  v3 record batches only, transactional id; v5 log start offset; v7
                v9 flexible; v10 leader hints (KIP-951); v12 transactions v2 (KIP-890); v13 topic ids.
                v0-v2 are advertised, as Kafka 4 does, because old librdkafka decides by them (KAFKA-18659); who sends
                them is disconnected.
-Not done       Transactions (a transactional batch is answered INVALID_TXN_STATE).
+Not done       Transactions: nobody coordinates them, so a transactional batch is answered NOT_ENOUGH_REPLICAS, as by a
+               Kafka whose coordinator cannot be reached.
 Source         core/.../server/KafkaApis.scala handleProduceRequest @ 4.0, topic ids @ 4.1
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 from uuid import UUID
 
@@ -29,7 +31,7 @@ from fakebroker.protocol.produce_reader import (
     TopicProduceData,
     read_produce_request,
 )
-from fakebroker.protocol.produce_request import is_transactional, validate_records
+from fakebroker.protocol.produce_request import is_transactional, producer_in_transaction, validate_records
 from fakebroker.protocol.produce_response import (
     NodeEndpoint,
     PartitionProduceResponse,
@@ -39,10 +41,13 @@ from fakebroker.protocol.produce_response import (
 )
 from fakebroker.protocol.topic_partition import TopicPartition
 
-KEY = 0
+KEY: Final = 0
 _ADMIN_CLIENT_ID = "__admin_client"
+_UNVERIFIED = (
+    "Unable to verify the partition has been added to the transaction. Underlying error: COORDINATOR_NOT_AVAILABLE"
+)
 
-_NO_IDS: dict[str, UUID | None] = {}
+_NO_IDS: Final[dict[str, UUID | None]] = {}
 _NONE: Final = ErrorCode.none
 _UNKNOWN_SERVER_ERROR: Final = ErrorCode.unknown_server_error
 
@@ -69,7 +74,7 @@ def handle(ctx: RequestContext, request: ProduceRequest) -> None:
         name = answer.topic_name(topic)
         for partition in topic.partition_data:
             tp = TopicPartition(name or "", partition.index)
-            code = _refuse(ctx, name, partition, transactional)
+            code = _refuse(ctx, name, partition)
             if code is _UNKNOWN_SERVER_ERROR:
                 # Kafka fails on such a partition before it appends any (docs/decisions.md, 9).
                 answer.all_failed(request, code)
@@ -78,6 +83,15 @@ def handle(ctx: RequestContext, request: ProduceRequest) -> None:
                 entries[tp] = partition.records
             else:
                 answer.failed(topic, partition.index, code)
+    if transactional:
+        try:
+            unverified = _in_transaction(entries)
+        except KafkaError as error:
+            answer.all_failed(request, error.code, error.message)
+            return
+        for tp in unverified:
+            del entries[tp]
+            answer.failed_known(tp, ErrorCode.not_enough_replicas, _UNVERIFIED)
     if not entries:
         answer.complete({})
         return
@@ -99,7 +113,17 @@ def _has_transactional_records(request: ProduceRequest) -> bool:
     return False
 
 
-def _refuse(ctx: RequestContext, name: str | None, partition: PartitionProduceData, transactional: bool) -> ErrorCode:
+def _in_transaction(entries: Mapping[TopicPartition, bytes]) -> list[TopicPartition]:
+    """The partitions whose batch is part of a transaction; raises KafkaError if it is more than one."""
+    producers = {tp: producer for tp, records in entries.items() if (producer := producer_in_transaction(records))}
+    if len(set(producers.values())) > 1:
+        raise KafkaError(
+            ErrorCode.invalid_producer_id_mapping, "Transactional records contained more than one producer ID"
+        )
+    return list(producers)
+
+
+def _refuse(ctx: RequestContext, name: str | None, partition: PartitionProduceData) -> ErrorCode:
     """Why this partition is not handed to the replica manager; NONE if it is."""
     if name is None:
         return ErrorCode.unknown_topic_id
@@ -115,8 +139,6 @@ def _refuse(ctx: RequestContext, name: str | None, partition: PartitionProduceDa
         validate_records(records, ctx.api_version)
     except KafkaError as error:
         return error.code
-    if transactional and is_transactional(records):
-        return ErrorCode.invalid_txn_state
     return _NONE
 
 
@@ -147,6 +169,11 @@ class _Answer:
     def failed(self, topic: TopicProduceData, index: int, code: ErrorCode, message: str | None = None) -> None:
         response = PartitionProduceResponse(index, code, -1, error_message=message)
         self._results.setdefault(self._key(topic), {})[index] = response
+
+    def failed_known(self, tp: TopicPartition, code: ErrorCode, message: str) -> None:
+        """The same for a partition that is known."""
+        response = PartitionProduceResponse(tp.partition, code, -1, error_message=message)
+        self._results.setdefault((tp.topic, self._ids.get(tp.topic)), {}).setdefault(tp.partition, response)
 
     def all_failed(self, request: ProduceRequest, code: ErrorCode, message: str | None = None) -> None:
         """The request as a whole failed: its bytes do not count, as in Kafka (sendErrorResponseMaybeThrottle)."""

@@ -6,6 +6,7 @@ Booleans are no numbers here. What is missing or out of bounds is for others to 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from os import PathLike
 from types import NoneType
 from typing import NamedTuple
 
@@ -22,6 +23,7 @@ WHOLE_NUMBER_OR_NONE = Kind("a whole number or None", (int, NoneType))
 NUMBER_OR_NONE = Kind("a number or None", (int, float, NoneType))
 STRING = Kind("a string", (str,))
 STRING_OR_NONE = Kind("a string or None", (str, NoneType))
+PATH_OR_NONE = Kind("a path or None", (str, PathLike, NoneType))
 MAPPING_OR_NONE = Kind("a mapping of names to values, or None", (Mapping, NoneType))
 SETTING = Kind("a string, a number or a boolean", (str, int, float, bool, NoneType))  # None has an error of Kafka's
 

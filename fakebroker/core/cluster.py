@@ -4,7 +4,7 @@ Theory   `receive` (bytes), `advance_to` (time) and `open_connection`/`connectio
          Each door leaves effects behind (`take_effects`) and a next deadline (`next_deadline_ms`). The same calls with
          the same times give the same effects: nothing in here waits, looks at a clock or draws without the seed.
          `advance_to` runs every event at its own time, in order of time; at the same millisecond followers come before
-         timeouts, so what was replicated in time counts as in time.
+         housekeeping and that before timeouts, so what was replicated in time counts as in time.
 Units    milliseconds (`Now`).
 Source   The roles of BrokerServer, KRaft's controller and ReplicaManager's scheduler, in one object.
 """
@@ -15,6 +15,7 @@ from base64 import urlsafe_b64encode
 from collections.abc import Sequence
 from itertools import count
 from random import Random
+from typing import Any
 from uuid import UUID
 
 from fakebroker.apis.context import NewTopic
@@ -23,15 +24,16 @@ from fakebroker.core.client_quotas import ClientQuotas
 from fakebroker.core.clock import Now
 from fakebroker.core.config import ClusterConfig
 from fakebroker.core.connection import Connection
-from fakebroker.core.controller import Controller, start_isr_expiration, start_leader_balancing
-from fakebroker.core.dispatcher import Dispatcher
+from fakebroker.core.controller import start_isr_expiration, start_leader_balancing
 from fakebroker.core.effects import Effect, InternalError
 from fakebroker.core.follower_set import FollowerSet, Selection
 from fakebroker.core.housekeeping import start_housekeeping
+from fakebroker.core.journal import Journal
+from fakebroker.core.journal_events import TimerFired
 from fakebroker.core.partition import Partition
 from fakebroker.core.quota import QuotaManagers
+from fakebroker.core.recording import parts
 from fakebroker.core.replica_manager import ReplicaManager
-from fakebroker.core.socket_server import SocketServer
 from fakebroker.core.topics import Topic
 from fakebroker.protocol.errors import KafkaError
 from fakebroker.protocol.produce_response import NodeEndpoint
@@ -54,7 +56,7 @@ class Node:
 
 
 class Cluster:
-    """A Kafka cluster without a network. Brokers have the ids 1 to `brokers`."""
+    """A Kafka cluster without a network. Brokers have the ids 1 to `brokers`. What happens is told to the journal."""
 
     def __init__(
         self,
@@ -63,6 +65,7 @@ class Cluster:
         config: ClusterConfig | None = None,
         followers: Behaviour = INSTANT,
         seed: int = 0,
+        journal: Journal | None = None,
     ) -> None:
         self.config = config or ClusterConfig()
         self.now = now
@@ -70,10 +73,14 @@ class Cluster:
         self._random = Random(seed)
         self.cluster_id = urlsafe_b64encode(self._random.randbytes(16)).decode().rstrip("=")
         self._timer = SystemTimer(now.mono_ms)
+        self._housekeeping_timer = SystemTimer(now.mono_ms)
+        self.deadlines_met = 0  # all but housekeeping
         self._effects: list[Effect] = []
         self._producer_id_blocks = count(0, PRODUCER_ID_BLOCK)
+        self._journal = journal
+        self._parts = parts(journal, self)
         broker_ids = range(1, brokers + 1)
-        self.controller = Controller(broker_ids, self.config, self._random, self._replica_manager)
+        self.controller = self._parts.controller(broker_ids, self.config, self._random, self._replica_manager)
         self.followers = FollowerSet(followers, self._timer, self._leader_of, self._read_now)
         self.controller.followers = self.followers
         self.nodes = {
@@ -81,11 +88,13 @@ class Cluster:
             for broker_id in broker_ids
         }
         self.client_quotas = ClientQuotas(lambda: (node.quotas for node in self.nodes.values()))
-        self.sockets = SocketServer(self.nodes, self.config, self._timer, self._effects.append, self._handle, self)
-        self._dispatcher = Dispatcher(self, self.sockets, self._effects.append)
-        start_isr_expiration(self.controller, self._timer, self._read_now)
-        start_leader_balancing(self.controller, self._timer, self._read_now)
-        start_housekeeping(self._timer, self.config, self.controller.partitions, self._read_now)
+        self.sockets = self._parts.socket_server(
+            self.nodes, self.config, self._timer, self._effects.append, self._handle, self, self._housekeeping_timer
+        )
+        self._dispatcher = self._parts.dispatcher(self, self.sockets, self._effects.append)
+        start_isr_expiration(self.controller, self._housekeeping_timer, self._read_now)
+        start_leader_balancing(self.controller, self._housekeeping_timer, self._read_now)
+        start_housekeeping(self._housekeeping_timer, self.config, self.controller.partitions, self._read_now)
 
     # The doors.
 
@@ -125,9 +134,13 @@ class Cluster:
             step_ms = self._advanced_ms = max(deadline_ms, self._advanced_ms)
             self.now = now.at(step_ms)
             try:
-                self._timer.advance_clock(step_ms)
+                met = self._timer.advance_clock(step_ms)
+                tasks = self._housekeeping_timer.advance_clock(step_ms)
                 for node in self.nodes.values():
-                    node.replica_manager.advance_clock(step_ms)
+                    met += node.replica_manager.advance_clock(step_ms)
+                self.deadlines_met += met
+                if self._journal is not None and met + tasks:
+                    self._journal.append(TimerFired(*self.now, met + tasks, now.mono_ms))
             except Exception as error:
                 # The timers are consistent: what else is due runs in the next turn of this loop.
                 self._effects.append(InternalError("a timer's task", error))
@@ -137,10 +150,24 @@ class Cluster:
 
     def next_deadline_ms(self) -> int | None:
         """When `advance_to` next has something to do."""
-        deadlines = [self._timer.next_deadline_ms()]
+        deadlines = [self._timer.next_deadline_ms(), self._housekeeping_timer.next_deadline_ms()]
         for node in self.nodes.values():
             deadlines += node.replica_manager.next_deadlines_ms()
         return min((deadline for deadline in deadlines if deadline is not None), default=None)
+
+    @property
+    def has_deadlines(self) -> bool:
+        """Whether anything is pending but housekeeping: a request that waits, a connection that is muted, a batch on
+        its way to a follower, a step of a follower's script."""
+        return self._timer.size > 0 or any(node.replica_manager.num_delayed for node in self.nodes.values())
+
+    @property
+    def is_awaited(self) -> bool:
+        """Whether somebody would be served sooner if time were skipped. A consumer would not: it asks for ever, and is
+        told of what comes in any case. Nor would the steps of a script: they wait for what the user does before."""
+        return self._timer.size > self.followers.steps_to_come or any(
+            node.replica_manager.produce_purgatory.num_delayed() for node in self.nodes.values()
+        )
 
     def take_effects(self) -> list[Effect]:
         """What is to be done outside, in order; each effect is handed out once."""
@@ -162,6 +189,7 @@ class Cluster:
         self, topics: Sequence[NewTopic], now: Now, validate_only: bool = False
     ) -> list[Topic | KafkaError]:
         """Make topics: what became of each, in order. Raises KafkaError if the request as a whole is refused."""
+        self.now = now
         return self.controller.create_topics(topics, now, validate_only)
 
     def delete_topic(self, name: str, now: Now) -> None:
@@ -221,7 +249,7 @@ class Cluster:
         self.followers.set_behaviour(behaviour, Selection(topic, partition, broker_id), now)
         self._run_ready()
 
-    def script_followers(self, steps: Sequence[tuple[int, Behaviour | None]], selection: Selection, now: Now) -> None:
+    def script_followers(self, steps: Sequence[tuple[Any, Behaviour | None]], selection: Selection, now: Now) -> None:
         """The same over time: (milliseconds from now, behaviour), in order."""
         self.now = now
         self.followers.script(steps, selection, now)
@@ -291,7 +319,7 @@ class Cluster:
         return self.nodes[broker_id]
 
     def _new_replica_manager(self, broker_id: int) -> ReplicaManager:
-        return ReplicaManager(
+        return self._parts.replica_manager(
             broker_id,
             self.config,
             self.now.mono_ms,

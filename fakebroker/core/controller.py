@@ -64,6 +64,7 @@ class Controller:
         self.config = config
         self._random = random
         self._replica_manager = replica_manager
+        self._new_partition: Callable[..., Partition] = Partition
         self._memory = LogMemory(config.log_memory_bytes, self.partitions)
 
     # Topics.
@@ -101,7 +102,7 @@ class Controller:
         placement = place_replicas(new, self._broker_ids, self.brokers, self.config)
         lag_max_ms = self.config.replica_lag_time_max_ms
         partitions = [
-            Partition(
+            self._new_partition(
                 TopicPartition(new.name, index),
                 broker_ids,
                 config,

@@ -15,7 +15,7 @@ Differs  One thread: no lock, no `safe_` variants.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Final, Protocol
 
 from fakebroker.apis.context import ProduceCallback
@@ -64,7 +64,7 @@ class DelayedProduce(DelayedOperation):
     def __init__(
         self,
         timeout_ms: int,
-        status: Mapping[TopicPartition, ProducePartitionStatus],
+        status: dict[TopicPartition, ProducePartitionStatus],
         partitions: PartitionLookup,
         callback: ProduceCallback,
         on_expired: Callable[[TopicPartition], None],

@@ -11,7 +11,7 @@ Source   core/.../network/SocketServer.scala processCompletedReceives; clients/.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from fakebroker.apis import api_versions, registry
@@ -51,13 +51,14 @@ class Dispatcher:
         self._sockets = sockets
         self._emit = emit
         self._apis = registry.load()
+        self._flexible: dict[int, bool] = {}  # by what is served: key and version in one number
 
     def handle(self, connection: Connection, frame: bytes, now: Now) -> None:
         """Handle one request; the connection is BUSY with it."""
         try:
             header, api = self._read_header(frame)
             context = _Context(self, connection, api, header, len(frame), now)
-            if not api.serves(header.api_version):
+            if not api.min_version <= header.api_version <= api.max_version:
                 if api.key == api_versions.KEY:
                     api_versions.respond_unsupported_version(context)
                     return
@@ -75,7 +76,13 @@ class Dispatcher:
         api = self._apis.get(api_key)
         if api is None:
             raise ProtocolError(f"API key {api_key} ({api_name(api_key)}) is not served.")
-        return decode_request_header(frame, is_flexible(api_key, api_version)), api
+        version = api_key << 16 | api_version
+        flexible = self._flexible.get(version)
+        if flexible is None:
+            flexible = is_flexible(api_key, api_version)
+            if api.min_version <= api_version <= api.max_version:
+                self._flexible[version] = flexible
+        return decode_request_header(frame, flexible), api
 
     def _call(self, api: registry.Api, context: _Context, request: Message) -> None:
         try:
@@ -212,7 +219,7 @@ class _Context:
         timeout_ms: int,
         required_acks: int,
         internal_topics_allowed: bool,
-        entries: Mapping[TopicPartition, bytes],
+        entries: dict[TopicPartition, bytes],
         callback: ProduceCallback,
     ) -> None:
         self._replica_manager.append_records(

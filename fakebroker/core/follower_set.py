@@ -10,7 +10,7 @@ Units    monotonic milliseconds.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from fakebroker.core.arguments import WHOLE_NUMBER, require
 from fakebroker.core.behaviour import FROZEN, INSTANT, MAX_LAG_MS, Behaviour
@@ -67,6 +67,7 @@ class FollowerSet:
         self._followers: dict[TopicPartition, list[Follower]] = {}
         self._newest_for_all = _Command(EVERYBODY)
         self._obeyed: dict[Follower, _Command] = {}
+        self.steps_to_come = 0  # of scripts
 
     def of_broker(self, partition: Partition, broker_id: int) -> Follower:
         """What the replica on that broker does."""
@@ -105,7 +106,7 @@ class FollowerSet:
 
     def script(
         self,
-        steps: Sequence[tuple[int, Behaviour | None]],
+        steps: Sequence[tuple[Any, Behaviour | None]],
         selection: Selection,
         now: Now,
     ) -> None:
@@ -125,6 +126,7 @@ class FollowerSet:
             if at_ms == 0:
                 self._run_step(behaviour, command, now)
             else:
+                self.steps_to_come += 1
                 self._timer.add(_ScriptStep(at_ms, self, behaviour, command), now.mono_ms)
 
     def _begin(self, selection: Selection) -> _Command:
@@ -175,4 +177,5 @@ class _ScriptStep(TimerTask):
         self._command = command
 
     def run(self) -> None:
+        self._followers.steps_to_come -= 1
         self._followers._run_step(self._behaviour, self._command, self._followers._now())

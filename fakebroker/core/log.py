@@ -120,14 +120,14 @@ class Log:
         return None
 
     def read(self, offset: int, upper_bound: int, max_bytes: int) -> bytes:
-        """Whole batches from `offset` on that lie below `upper_bound`; the first one even if larger than
-        `max_bytes` (KIP-74)."""
+        """The batches from `offset` on that lie below `upper_bound`, cut at `max_bytes`; but the first one comes whole
+        (KIP-74)."""
         parts: list[bytes] = []
         size = 0
         for batch in self.batches_from(offset):
-            if batch.last_offset >= upper_bound or (parts and size + len(batch.data) > max_bytes):
+            if batch.last_offset >= upper_bound or (parts and size >= max_bytes):
                 break
-            parts.append(batch.data)
+            parts.append(batch.data[: max_bytes - size] if parts else batch.data)
             size += len(batch.data)
         return b"".join(parts)
 

@@ -66,7 +66,7 @@ class LogAppendInfo:
         self.leader_hw_change = leader_hw_change
 
 
-NO_LEADER = -1
+NO_LEADER: Final = -1
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -94,6 +94,7 @@ class Partition:
         self.brokers = brokers or BrokerRegistry(broker_ids)
         self.replicas = {broker_id: Replica(broker_id) for broker_id in broker_ids}
         self.leader_id = NO_LEADER
+        self._leader = self.replicas[broker_ids[0]]  # the one that leads, or led last
         self.followers = list(self.replicas.values())  # all but the leader
         self.leader_epoch = -1
         self.leader_epoch_start_offset = 0
@@ -107,7 +108,7 @@ class Partition:
 
     @property
     def leader_log(self) -> Log:
-        return self.replicas[self.leader_id].log
+        return self._leader.log if self.leader_id == self._leader.broker_id else self.replicas[self.leader_id].log
 
     @property
     def high_watermark(self) -> int:
@@ -142,6 +143,7 @@ class Partition:
     def become_leader(self, broker_id: int, isr: Iterable[int], now_ms: int) -> bool:
         """Begin a new leader epoch. True if the high watermark moved because of it."""
         self.leader_id = broker_id
+        self._leader = self.replicas[broker_id]
         self.followers = [replica for replica in self.replicas.values() if replica.broker_id != broker_id]
         self.leader_epoch += 1
         self.isr = set(isr)
@@ -186,7 +188,7 @@ class Partition:
             if follower.log_end_offset == batch.base_offset and self._fetches_on(follower):
                 follower.update_fetch_state(batch.base_offset, now.mono_ms)
         log.append(batch)
-        self.replicas[self.leader_id].update_fetch_state(log.log_end_offset, now.mono_ms)
+        self._leader.update_fetch_state(log.log_end_offset, now.mono_ms)
         info = self._append_info(batch.base_offset, batch.last_offset, append_time_ms, now)
         if 0 <= self.config.retention_bytes < log.size_in_bytes and "delete" in self.config.cleanup_policy:
             self.delete_records_before(start_by_size(log, self.config.retention_bytes))

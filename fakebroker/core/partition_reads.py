@@ -7,9 +7,8 @@ Theory   A consumer reads below the high watermark of the replica that it asks, 
 Units    offsets count records, sizes are bytes, times milliseconds; record timestamps are wall time.
 Source   core/.../cluster/Partition.scala @ 4.0: getLocalLog, fetchRecords, readRecords, followerReplicaOrThrow,
          fetchOffsetForTimestamp, lastOffsetForLeaderEpoch; UnifiedLog.scala fetchOffsetByTimestamp.
-Differs  Whole batches only: Kafka may cut the last one short. No transactions: the last stable offset is the watermark.
-         A fetch with the id of a follower that is not `external` is refused with NOT_LEADER_OR_FOLLOWER. In a
-         compressed batch a timestamp is found to the batch, not to the record.
+Differs  No transactions: the last stable offset is the watermark. A fetch with the id of a follower that is not
+         `external` is refused with NOT_LEADER_OR_FOLLOWER.
 """
 
 from __future__ import annotations
@@ -28,11 +27,14 @@ from fakebroker.apis.context import (
 from fakebroker.core.clock import Now
 from fakebroker.core.leader_epochs import UNDEFINED_EPOCH
 from fakebroker.core.log import Log, LoggedBatch
+from fakebroker.core.log_validator import MAX_DECOMPRESSED_BYTES
 from fakebroker.core.partition import Partition
 from fakebroker.core.replica import Replica
+from fakebroker.protocol.compression import decompress
 from fakebroker.protocol.error_code import ErrorCode
-from fakebroker.protocol.errors import InvalidRecordError, KafkaError
-from fakebroker.protocol.record_batch import decode_records, read_batch_header
+from fakebroker.protocol.errors import KafkaError
+from fakebroker.protocol.record_batch import RECORD_BATCH_OVERHEAD, read_batch_header
+from fakebroker.protocol.record_walk import record_facts
 
 LATEST_TIMESTAMP = -1
 EARLIEST_TIMESTAMP = -2
@@ -110,7 +112,11 @@ def fetch_records(
             f"Received request for offset {fetch.fetch_offset} for partition {fetch.topic_partition}, but we only have "
             f"log segments in the range {log.log_start_offset} to {leader_end_offset}.",
         )
-    records = b"" if diverging else log.read(fetch.fetch_offset, end_offset(log, params), max_bytes)
+    end = end_offset(log, params)
+    if max_bytes < 0 and not diverging and fetch.fetch_offset < end:
+        # IllegalArgumentException of LogSegment.read.
+        raise KafkaError(ErrorCode.unknown_server_error, f"Invalid max size {max_bytes} for log read")
+    records = b"" if diverging else log.read(fetch.fetch_offset, end, max_bytes)
     result = FetchResult(
         fetch.topic_partition,
         ErrorCode.none,
@@ -207,8 +213,6 @@ def _at_max_timestamp(log: Log) -> TimestampAndOffset | None:
     # The first of those that share the maximum.
     index = max(range(len(headers)), key=lambda i: headers[i].max_timestamp_ms)
     maximum_ms = headers[index].max_timestamp_ms
-    if maximum_ms < 0:
-        return None
     for record_ms, offset in _timestamps(log.batches[index]):
         if record_ms == maximum_ms:
             return TimestampAndOffset(maximum_ms, offset, headers[index].partition_leader_epoch)
@@ -216,16 +220,15 @@ def _at_max_timestamp(log: Log) -> TimestampAndOffset | None:
 
 
 def _timestamps(batch: LoggedBatch) -> list[tuple[int, int]]:
-    """(timestamp, offset) of each record; of a batch whose records cannot be read, its largest and its first."""
+    """(timestamp, offset) of each record."""
     header = read_batch_header(batch.data)
-    try:
-        records = decode_records(batch.data)
-    except InvalidRecordError:  # compressed
-        return [(header.max_timestamp_ms, batch.base_offset)]
+    data, start = batch.data, RECORD_BATCH_OVERHEAD
+    if header.compression:
+        data, start = decompress(header.compression, data[RECORD_BATCH_OVERHEAD:], MAX_DECOMPRESSED_BYTES), 0
     return [
         (
-            header.max_timestamp_ms if record.timestamp_ms is None else record.timestamp_ms,
-            batch.base_offset + (record.offset_delta or 0),
+            header.max_timestamp_ms if header.has_log_append_time else record.timestamp_ms,
+            batch.base_offset + record.offset_delta,
         )
-        for record in records
+        for record in record_facts(data, start, header.record_count, header.base_timestamp_ms)
     ]

@@ -15,15 +15,13 @@ from __future__ import annotations
 from struct import Struct
 from typing import Final
 
-from crc32c import crc32c
-
 from fakebroker.core.config import TopicConfig
 from fakebroker.core.log import LoggedBatch
 from fakebroker.core.producer_state import ProducerBatch
 from fakebroker.protocol.errors import InvalidRecordError
 from fakebroker.protocol.plain_batch import is_plain
-from fakebroker.protocol.record_batch import ATTRIBUTES_OFFSET, RECORD_BATCH_OVERHEAD
-from fakebroker.protocol.record_walk import timestamp_range, walk_records
+from fakebroker.protocol.record_batch import RECORD_BATCH_OVERHEAD, compute_crc
+from fakebroker.protocol.record_walk import timestamp_range, walk
 
 _BASE_OFFSET: Final = Struct(">q")
 _CRC_AND_BEHIND: Final = Struct(">Ihiqqqhii")  # CRC, attributes, last offset delta, times, producer, record count
@@ -59,14 +57,19 @@ def prepare_plain(
     (crc, _, delta, base_timestamp_ms, max_timestamp_ms, producer_id, producer_epoch, base_sequence, count) = (
         _CRC_AND_BEHIND.unpack_from(records, _CRC_OFFSET)
     )
-    if count <= 0 or delta + 1 != count or (producer_id >= 0 and base_sequence < 0) or crc != _crc_of(records, size):
+    if (
+        count <= 0
+        or delta + 1 != count
+        or (producer_id >= 0 and base_sequence < 0)
+        or crc != compute_crc(records, 0, size)
+    ):
         return None
     try:
-        summary = walk_records(records, RECORD_BATCH_OVERHEAD, count, True)
+        earliest_delta_ms, latest_delta_ms, null_keys, _ = walk(records, RECORD_BATCH_OVERHEAD, count, True)
     except InvalidRecordError:
         return None
-    timestamps = timestamp_range(summary, base_timestamp_ms)
-    if timestamps is None or (summary.null_keys and "compact" in config.cleanup_policy):
+    timestamps = timestamp_range(earliest_delta_ms, latest_delta_ms, base_timestamp_ms)
+    if timestamps is None or (null_keys and "compact" in config.cleanup_policy):
         return None
     earliest_ms, latest_ms = timestamps
     if (
@@ -85,9 +88,3 @@ def prepare_plain(
         producer = ProducerBatch(producer_id, producer_epoch, base_sequence, max_timestamp_ms)
     timestamp_ms = now_wall_ms if max_timestamp_ms == -1 else max_timestamp_ms
     return LoggedBatch(first_offset, first_offset + delta, data, timestamp_ms, producer)
-
-
-def _crc_of(records: bytes, size: int) -> int:
-    if size < _COPY_ONCE_BYTES:
-        return int(crc32c(records[ATTRIBUTES_OFFSET:]))
-    return int(crc32c(memoryview(records)[ATTRIBUTES_OFFSET:]))

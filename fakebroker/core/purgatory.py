@@ -97,10 +97,11 @@ class DelayedOperationPurgatory(Generic[Operation]):
     def next_deadline_ms(self) -> int | None:
         return self._timer.next_deadline_ms()
 
-    def advance_clock(self, now_ms: int) -> None:
-        """Run what has expired by `now_ms`, then purge if it is worth it."""
-        self._timer.advance_clock(now_ms)
+    def advance_clock(self, now_ms: int) -> int:
+        """Run what has expired by `now_ms`, then purge if it is worth it. Returns how many operations ran."""
+        expired = self._timer.advance_clock(now_ms)
         self._maybe_purge()
+        return expired
 
     def _maybe_purge(self) -> None:
         if self._estimated_total_operations - self.num_delayed() > self.purge_interval:

@@ -23,7 +23,6 @@ from fakebroker.protocol.record_batch import (
 from fakebroker.protocol.topic_partition import TopicPartition
 
 _BASE_OFFSET_AND_LENGTH = Struct(">qi")
-_LAST_OFFSET_DELTA_END = 27
 _ZSTD = 4
 
 
@@ -37,9 +36,6 @@ def analyze_and_validate(records: bytes, max_message_bytes: int, topic_partition
             f"{base_offset}",
         )
     size: int = length + LOG_OVERHEAD
-    if size < _LAST_OFFSET_DELTA_END:
-        # Kafka reads the last offset before it looks at the size, and runs over the end of the buffer.
-        raise KafkaError(ErrorCode.unknown_server_error, f"A batch of {size} bytes has no last offset.")
     if size > max_message_bytes:
         raise KafkaError(
             ErrorCode.message_too_large,

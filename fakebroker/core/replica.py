@@ -13,11 +13,13 @@ Differs  A follower that is modelled in this process (follower.py) tells its cau
 
 from __future__ import annotations
 
+from typing import Final
+
 from fakebroker.core.leader_epochs import UNDEFINED_EPOCH, LeaderEpochCache
 from fakebroker.core.log import Log
 
-UNKNOWN_OFFSET = -1
-NEVER_MS = -(1 << 80)  # Kafka says 0; our monotonic clock may start anywhere
+UNKNOWN_OFFSET: Final = -1
+NEVER_MS: Final = -(1 << 80)  # Kafka says 0; our monotonic clock may start anywhere
 
 _LEADER_EPOCH, _LEADER_EPOCH_END = 12, 16  # of a record batch
 

@@ -12,7 +12,7 @@ Source   core/.../server/ReplicaManager.scala @ 4.0: appendRecords, appendToLoca
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from fakebroker.apis.context import (
@@ -118,7 +118,7 @@ class ReplicaManager:
         timeout_ms: int,
         required_acks: int,
         internal_topics_allowed: bool,
-        entries: Mapping[TopicPartition, bytes],
+        entries: dict[TopicPartition, bytes],
         callback: ProduceCallback,
         now: Now,
     ) -> None:
@@ -260,13 +260,17 @@ class ReplicaManager:
             raise KafkaError(partition, f"broker {self.broker_id} has no replica of {topic_partition}")
         return partition
 
+    @property
+    def num_delayed(self) -> int:
+        """How many requests wait."""
+        return self.produce_purgatory.num_delayed() + self.fetch_purgatory.num_delayed()
+
     def next_deadlines_ms(self) -> tuple[int | None, int | None]:
         return self.produce_purgatory.next_deadline_ms(), self.fetch_purgatory.next_deadline_ms()
 
-    def advance_clock(self, now_ms: int) -> None:
-        """Expire what is due in the purgatories."""
-        self.produce_purgatory.advance_clock(now_ms)
-        self.fetch_purgatory.advance_clock(now_ms)
+    def advance_clock(self, now_ms: int) -> int:
+        """Expire what is due in the purgatories. Returns how many operations that were."""
+        return self.produce_purgatory.advance_clock(now_ms) + self.fetch_purgatory.advance_clock(now_ms)
 
     def _produce_expired(self, topic_partition: TopicPartition) -> None:
         self.produce_expirations[topic_partition] += 1
@@ -276,9 +280,7 @@ def _failed(tp: TopicPartition, code: ErrorCode, log_start_offset: int = -1) -> 
     return PartitionProduceResponse(tp.partition, code, -1, -1, log_start_offset)
 
 
-def _delayed_produce_request_required(
-    required_acks: int, status: Mapping[TopicPartition, ProducePartitionStatus]
-) -> bool:
+def _delayed_produce_request_required(required_acks: int, status: dict[TopicPartition, ProducePartitionStatus]) -> bool:
     """acks=-1, something to append, and at least one partition appended."""
     if required_acks == -1:
         for entry in status.values():

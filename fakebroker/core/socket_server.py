@@ -46,6 +46,7 @@ class SocketServer:
         emit: Callable[[Effect], None],
         handle: Callable[[Connection, bytes], None],
         clock: HasNow,
+        idle_timer: SystemTimer,
     ) -> None:
         self._max_request_bytes = config.socket_request_max_bytes
         self._timer = timer
@@ -54,7 +55,7 @@ class SocketServer:
         self._clock = clock
         self._ready: deque[Connection] = deque()
         self._answered: list[Connection] = []  # in this turn
-        self._idle = IdleExpiryManager(config.connections_max_idle_ms, timer, clock, self.close)
+        self._idle = IdleExpiryManager(config.connections_max_idle_ms, idle_timer, clock, self.close)
         overrides = parse_overrides(config.max_connections_per_ip_overrides)
         self.connection_quotas = {
             broker_id: ConnectionQuotas(config.max_connections, config.max_connections_per_ip, overrides)

@@ -24,14 +24,14 @@ from fakebroker.protocol.varint import decode_unsigned_varint
 
 __all__ = ["PartitionProduceData", "ProduceRequest", "TopicProduceData", "read_produce_request"]
 
-_PRODUCE = 0
-_MILLISECOND = timedelta(milliseconds=1)
+_PRODUCE: Final = 0
+_MILLISECOND: Final = timedelta(milliseconds=1)
 
-_I16 = Struct(">h")
-_I32 = Struct(">i")
-_ACKS_TIMEOUT = Struct(">hi")
-_ACKS_TIMEOUT_COUNT = Struct(">hii")
-_INDEX_SIZE = Struct(">ii")
+_I16: Final = Struct(">h")
+_I32: Final = Struct(">i")
+_ACKS_TIMEOUT: Final = Struct(">hi")
+_ACKS_TIMEOUT_COUNT: Final = Struct(">hii")
+_INDEX_SIZE: Final = Struct(">ii")
 
 _PLAIN_COUNT: Final = 127  # above it, or below 0, the general reader decides
 _NO_ID: Final = bytes(16)
@@ -59,7 +59,7 @@ class TopicProduceData:
 
 
 class ProduceRequest:
-    """The body of a Produce request, with the names that kio has for its fields."""
+    """The body of a Produce request. The timeout is in milliseconds."""
 
     __slots__ = ("acks", "timeout_ms", "topic_data", "transactional_id")
 
@@ -70,10 +70,6 @@ class ProduceRequest:
         self.acks = acks
         self.timeout_ms = timeout_ms
         self.topic_data = topic_data
-
-    @property
-    def timeout(self) -> timedelta:
-        return timedelta(milliseconds=self.timeout_ms)
 
 
 def read_produce_request(version: int, frame: bytes, offset: int) -> ProduceRequest:

@@ -1,10 +1,13 @@
 """The records of a produce request, looked at before any partition is asked.
 
 Source   clients/.../requests/ProduceRequest.java validateRecords; clients/.../requests/RequestUtils.java
-         hasTransactionalRecords; clients/.../record/ByteBufferLogInputStream.java nextBatchSize @ 4.0.
+         hasTransactionalRecords; clients/.../record/ByteBufferLogInputStream.java nextBatchSize;
+         core/.../server/ReplicaManager.scala handleProduceAppend @ 4.0.
 """
 
 from __future__ import annotations
+
+from struct import Struct
 
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
@@ -16,6 +19,8 @@ _ATTRIBUTES_OFFSET = 21
 _TRANSACTIONAL = 0x10
 _CODEC_MASK = 0x07
 _ZSTD = 4
+_PRODUCER = Struct(">qh")  # id and epoch
+_PRODUCER_ID_OFFSET, _PRODUCER_ID_END = 43, 51
 _SMALLEST_LENGTH = 14  # of a legacy message, behind its own length field
 
 
@@ -24,6 +29,12 @@ def is_transactional(records: bytes) -> bool:
     if _batch_size(records, 0) is None or records[_MAGIC_OFFSET] != 2:
         return False
     return bool(records[_ATTRIBUTES_OFFSET + 1] & _TRANSACTIONAL)
+
+
+def producer_in_transaction(records: bytes) -> tuple[int, int] | None:
+    """(producer id, epoch) of a batch that passed `validate_records`, if a coordinator is to be asked about it."""
+    producer_id, epoch = _PRODUCER.unpack_from(records, _PRODUCER_ID_OFFSET)
+    return (producer_id, epoch) if producer_id >= 0 and is_transactional(records) else None
 
 
 def validate_records(records: bytes, api_version: int) -> None:
@@ -56,6 +67,9 @@ def validate_records(records: bytes, api_version: int) -> None:
             ErrorCode.invalid_record,
             f"Produce requests with version {api_version} are only allowed to contain exactly one record batch",
         )
+    if size < _PRODUCER_ID_END:
+        # Kafka looks for transactions next, and runs over the end of the batch: the whole request fails.
+        raise KafkaError(ErrorCode.unknown_server_error, f"A batch of {size} bytes has no producer id.")
 
 
 def _batch_size(records: bytes, offset: int) -> int | None:
@@ -76,6 +90,7 @@ def _batch_size(records: bytes, offset: int) -> int | None:
         return None
     magic = records[offset + _MAGIC_OFFSET]
     if magic > 2:
-        raise KafkaError(ErrorCode.corrupt_message, f"Invalid magic found in record: {magic}")
+        signed = magic - 256 if magic > 127 else magic
+        raise KafkaError(ErrorCode.corrupt_message, f"Invalid magic found in record: {signed}")
     size = LOG_OVERHEAD + length
     return size if size <= remaining else None

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from struct import Struct
-from typing import NamedTuple
+from typing import Final, NamedTuple
 from uuid import UUID
 
 from fakebroker.protocol.varint import encode_unsigned_varint
@@ -31,28 +31,28 @@ __all__ = [
 
 VERSIONS = range(3, 14)
 
-_I16 = Struct(">h")
-_I32 = Struct(">i")
+_I16: Final = Struct(">h")
+_I32: Final = Struct(">i")
 _I32_PAIR = Struct(">ii")
 _FRAME_START = Struct(">ii")
 _PARTITION_V3 = Struct(">ihqq")  # index, error code, base offset, log append time
 _PARTITION_V5 = Struct(">ihqqq")  # and log start offset
 
 # v8 and later: no record errors, no error message; from v9 compact and with an empty tagged section.
-_NO_ERRORS_V8 = b"\0\0\0\0\xff\xff"
-_NO_ERRORS_V9 = b"\x01\0\0"
+_NO_ERRORS_V8: Final = b"\0\0\0\0\xff\xff"
+_NO_ERRORS_V9: Final = b"\x01\0\0"
 
 # One topic with one partition: what is before its name, and what is behind.
-_SHORT = 126  # of a name whose length takes one byte in any version
-_ONE_TOPIC_V5 = Struct(">iiih")
-_ONE_PARTITION_V5 = Struct(">iihqqqi")
-_ONE_PARTITION_V8 = Struct(">iihqqq6si")
-_ONE_TOPIC_V9 = Struct(">iiBBB")
-_ONE_PARTITION_V9 = Struct(">Bihqqq3sBiB")
+_SHORT: Final = 126  # of a name whose length takes one byte in any version
+_ONE_TOPIC_V5: Final = Struct(">iiih")
+_ONE_PARTITION_V5: Final = Struct(">iihqqqi")
+_ONE_PARTITION_V8: Final = Struct(">iihqqq6si")
+_ONE_TOPIC_V9: Final = Struct(">iiBBB")
+_ONE_PARTITION_V9: Final = Struct(">Bihqqq3sBiB")
 # What the frame's length counts, but for the name.
-_ONE_TOPIC_V5_SIZE = _ONE_TOPIC_V5.size - 4 + _ONE_PARTITION_V5.size
-_ONE_TOPIC_V8_SIZE = _ONE_TOPIC_V5.size - 4 + _ONE_PARTITION_V8.size
-_ONE_TOPIC_V9_SIZE = _ONE_TOPIC_V9.size - 4 + _ONE_PARTITION_V9.size
+_ONE_TOPIC_V5_SIZE: Final = _ONE_TOPIC_V5.size - 4 + _ONE_PARTITION_V5.size
+_ONE_TOPIC_V8_SIZE: Final = _ONE_TOPIC_V5.size - 4 + _ONE_PARTITION_V8.size
+_ONE_TOPIC_V9_SIZE: Final = _ONE_TOPIC_V9.size - 4 + _ONE_PARTITION_V9.size
 
 
 class PartitionProduceResponse(NamedTuple):

@@ -4,7 +4,7 @@ Theory   A leader wants few facts: are the records whole, what is the latest tim
          deltas run 0, 1, 2 ... `walk_records` finds them in one pass over the bytes and raises where Kafka's iterator
          does. Kafka has two iterators, and so there are two modes. The full one reads every field and compares each
          record with the length it claims. The one that skips, used for compressed batches that stay as they are, only
-         follows the fields: a length that lies does not show.
+         follows the fields: a length that lies does not show, unless it is negative (4.4).
          `record_facts` goes over walked records again, one by one, where an answer must tell which record is to blame.
 Units    positions and sizes are bytes; timestamps and their deltas are milliseconds.
 Source   clients/.../record/DefaultRecord.java readFrom, readPartiallyFrom; DefaultRecordBatch.java RecordIterator;
@@ -16,12 +16,12 @@ Differs  Nothing that a client can see. Like Kafka, and unlike `decode_records`,
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from fakebroker.protocol.errors import InvalidRecordError
 
-_INT64_MIN = -(2**63)
-_INT64_MAX = 2**63 - 1
+_INT64_MIN: Final = -(2**63)
+_INT64_MAX: Final = 2**63 - 1
 
 
 class OverlongSizeError(InvalidRecordError):
@@ -52,7 +52,12 @@ class RecordFacts(NamedTuple):
 
 
 def walk_records(data: bytes, start: int, count: int, check_sizes: bool) -> RecordsSummary:
-    """Look over `count` records that begin at `start` and must end where `data` ends.
+    """`walk`, with a name for each fact that it finds."""
+    return RecordsSummary(*walk(data, start, count, check_sizes))
+
+
+def walk(data: bytes, start: int, count: int, check_sizes: bool) -> tuple[int, int, int, bool]:
+    """Look over `count` records that begin at `start` and must end where `data` ends. The fields of RecordsSummary.
 
     Raises InvalidRecordError with the index of the first record that is not whole.
     """
@@ -66,7 +71,9 @@ def walk_records(data: bytes, start: int, count: int, check_sizes: bool) -> Reco
             position += 1
             if raw > 127:
                 raw, position = _size(data, position - 1)
-            claimed_end = position + ((raw >> 1) ^ -(raw & 1))
+            if raw & 1:
+                raise InvalidRecordError(f"Record {index} has a negative size.")
+            claimed_end = position + (raw >> 1)
             position += 1  # the attributes of a record: none are in use, and nobody looks
             # Below, the one byte and two byte forms of each varint are written out: a call for each field would take
             # most of the time.
@@ -131,7 +138,7 @@ def walk_records(data: bytes, start: int, count: int, check_sizes: bool) -> Reco
         if position > end:
             raise InvalidRecordError(f"The bytes end within record {index}.")
         raise InvalidRecordError(f"{end - position} bytes are left behind the last record.")
-    return RecordsSummary(earliest, latest, null_keys, in_order)
+    return earliest, latest, null_keys, in_order
 
 
 def record_facts(data: bytes, start: int, count: int, base_timestamp_ms: int) -> Iterator[RecordFacts]:
@@ -149,10 +156,10 @@ def record_facts(data: bytes, start: int, count: int, base_timestamp_ms: int) ->
         yield RecordFacts(timestamp_ms, offset_delta, key_size, value_size, body, position)
 
 
-def timestamp_range(summary: RecordsSummary, base_timestamp_ms: int) -> tuple[int, int] | None:
+def timestamp_range(earliest_delta_ms: int, latest_delta_ms: int, base_timestamp_ms: int) -> tuple[int, int] | None:
     """The earliest and the latest timestamp, None if one runs over 64 bits and so wraps around."""
-    earliest = base_timestamp_ms + summary.earliest_delta_ms
-    latest = base_timestamp_ms + summary.latest_delta_ms
+    earliest = base_timestamp_ms + earliest_delta_ms
+    latest = base_timestamp_ms + latest_delta_ms
     return (earliest, latest) if earliest >= _INT64_MIN and latest <= _INT64_MAX else None
 
 

@@ -16,23 +16,32 @@ from contextlib import asynccontextmanager
 from fakebroker.core.cluster import Cluster
 from fakebroker.core.connection import Connection
 from fakebroker.core.effects import AwaitWrite, Close, Effect, InternalError, PauseReading, ResumeReading, Send
+from fakebroker.server.clocks import AutoClock, Clock
 from fakebroker.server.connection import KafkaConnection
-from fakebroker.server.system_clock import reached, stamp
+from fakebroker.server.skipping import SkippingTimerDriver
 from fakebroker.server.timer_driver import TimerDriver
 
 log = logging.getLogger("fakebroker")
 
 _TURNS_TO_OPEN = 3  # of the loop, from accepting a connection to connection_made(): asyncio takes 2, uvloop 1
+_TURNS_TO_READ = 6  # from a connect that is there to having handled what was sent with it: asyncio takes 4
+_STEPS_AT_ONCE = 1000  # of skipped time, before the sockets have their turn
 _BACKLOG = 1024  # Kafka's 50 (socket.listen.backlog.size) drops connects when a load starts all of its connections
 
 
 class ClusterServer:
     """Owns the sockets of a `Cluster`. Make it and use it on one running event loop."""
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: Cluster, clock: Clock) -> None:
         self.cluster = cluster
+        self.clock = clock
+        self._start_ms = clock.reached().mono_ms
         self._loop = asyncio.get_running_loop()
-        self._timer = TimerDriver(self._loop, self._wake)
+        self._timer = (
+            SkippingTimerDriver(self._loop, self._wake, clock, self._skip)
+            if isinstance(clock, AutoClock)
+            else TimerDriver(self._loop, self._wake, clock)
+        )
         self._listeners: dict[int, asyncio.Server] = {}
         self._host = ""
         self._reserved: dict[int, socket.socket] = {}  # ports of stopped brokers
@@ -82,8 +91,7 @@ class ClusterServer:
             reserved.close()
         for protocol in list(self._protocols.values()):
             protocol.transport.abort()
-        for _ in range(_TURNS_TO_OPEN):  # what was accepted just now is still to come, and `opened` aborts it
-            await asyncio.sleep(0)
+        await _turns(_TURNS_TO_OPEN)  # what was accepted just now is still to come, and `opened` aborts it
         for listener in self._listeners.values():
             await listener.wait_closed()
         while self._protocols:  # abort() reports connection_lost in the next turns of the loop
@@ -98,7 +106,7 @@ class ClusterServer:
             await self._stop_broker(broker_id)
 
     async def _stop_broker(self, broker_id: int) -> None:
-        self.cluster.stop_broker(broker_id, stamp())
+        self.cluster.stop_broker(broker_id, self.clock.stamp())
         self.settle()
         listener = self._listeners.pop(broker_id, None)
         if listener is None:
@@ -107,8 +115,7 @@ class ClusterServer:
         for protocol in self._of_broker(broker_id):
             if protocol.transport.get_write_buffer_size():
                 protocol.transport.abort()  # a peer that does not read would keep it open
-        for _ in range(_TURNS_TO_OPEN):
-            await asyncio.sleep(0)
+        await _turns(_TURNS_TO_OPEN)
         await listener.wait_closed()
         while self._of_broker(broker_id):
             await asyncio.sleep(0)
@@ -137,14 +144,14 @@ class ClusterServer:
         if reserved is not None:
             reserved.close()
         listener = await self._listen(broker_id, self.cluster.nodes[broker_id].advertised_port)
-        self.cluster.start_broker(broker_id, stamp())
+        self.cluster.start_broker(broker_id, self.clock.stamp())
         self.settle()
         await listener.start_serving()
 
     # Called by the connections.
 
     def opened(self, protocol: KafkaConnection, broker_id: int, peer: str, address: str) -> Connection:
-        connection = self.cluster.open_connection(broker_id, peer, stamp(), address)
+        connection = self.cluster.open_connection(broker_id, peer, self.clock.stamp(), address)
         self._protocols[connection] = protocol
         if self._stopped or not self.cluster.is_running(broker_id):
             protocol.transport.abort()
@@ -152,11 +159,11 @@ class ClusterServer:
         return connection
 
     def received(self, connection: Connection, data: bytes) -> None:
-        self.cluster.receive(connection, data, stamp())
+        self.cluster.receive(connection, data, self.clock.stamp())
         self._after_door()
 
     def write_blocked(self, connection: Connection, blocked: bool) -> None:
-        self.cluster.set_write_blocked(connection, blocked, stamp())
+        self.cluster.set_write_blocked(connection, blocked, self.clock.stamp())
         self._after_door()
 
     def lost(self, connection: Connection, error: Exception | None) -> None:
@@ -166,23 +173,73 @@ class ClusterServer:
             log.info("%s went away in the middle of a request: %d bytes of it had arrived", connection.peer, left)
         elif error is not None:
             log.debug("%s is lost: %s", connection.peer, error)
-        self.cluster.connection_lost(connection, stamp())
+        self.cluster.connection_lost(connection, self.clock.stamp())
         self._after_door()
 
     # The loop's timer, and what is asked for from outside.
 
     def _wake(self) -> None:
-        self.cluster.advance_to(reached(), stamp())
+        self.cluster.advance_to(self.clock.reached(), self.clock.stamp())
         self._after_door()
 
     def settle(self) -> None:
         """Perform what follows from a change that was made to the cluster directly."""
         self._after_door()
 
-    def _after_door(self) -> None:
+    def _after_door(self) -> bool:
+        """Perform what is to be done outside; whether that was anything."""
+        had_effects = False
         while effects := self.cluster.take_effects():
+            had_effects = True
             self._perform(effects)
         self._timer.arm(self.cluster.next_deadline_ms())
+        return had_effects
+
+    @property
+    def elapsed_ms(self) -> int:
+        """Since this was made, by the broker's clock."""
+        return self.clock.reached().mono_ms - self._start_ms
+
+    # A clock that is moved (clocks.py).
+
+    async def advance(self, ms: int) -> None:
+        """Let so much time pass, each deadline at its own time; what is answered is written when this returns, as far
+        as the peers take it. What has arrived comes before it, what clients send meanwhile after it."""
+        await _turns(_TURNS_TO_READ)
+        end_ms = self.clock.reached().mono_ms + ms
+        while (deadline_ms := self.cluster.next_deadline_ms()) is not None and deadline_ms <= end_ms:
+            self._move_to(deadline_ms)
+        self._move_to(end_ms)
+
+    async def advance_to_next_deadline(self) -> int | None:
+        """Let time pass until the next of what somebody waits for; how much that was. None, and no time passes, if
+        nobody waits for anything."""
+        await _turns(_TURNS_TO_READ)
+        if not self.cluster.has_deadlines:
+            return None
+        start_ms = self.clock.reached().mono_ms
+        done = self.cluster.deadlines_met
+        while self.cluster.has_deadlines and self.cluster.deadlines_met == done:
+            deadline_ms = self.cluster.next_deadline_ms()
+            assert deadline_ms is not None
+            self._move_to(deadline_ms)
+        return self.clock.reached().mono_ms - start_ms
+
+    def _skip(self) -> None:
+        """All is quiet: let time pass until something happens outside, if somebody waits for it."""
+        if any(protocol.transport.get_write_buffer_size() for protocol in self._protocols.values()):
+            return
+        for _ in range(_STEPS_AT_ONCE):
+            deadline_ms = self.cluster.next_deadline_ms()
+            if deadline_ms is None or not self.cluster.is_awaited or self._move_to(deadline_ms):
+                return
+
+    def _move_to(self, mono_ms: int) -> bool:
+        """Whether anything was to be done outside."""
+        self._timer.stop()
+        self.clock.move_to(mono_ms)
+        self.cluster.advance_to(self.clock.reached(), self.clock.stamp())
+        return self._after_door()
 
     def _perform(self, effects: list[Effect]) -> None:
         frames: defaultdict[Connection, list[bytes]] = defaultdict(list)
@@ -212,10 +269,10 @@ class ClusterServer:
         for connection in awaited:
             protocol = self._protocols.get(connection)
             if protocol is not None and not protocol.writing_paused:
-                self.cluster.set_write_blocked(connection, False, stamp())
+                self.cluster.set_write_blocked(connection, False, self.clock.stamp())
 
     def _write(self, connection: Connection, parts: list[bytes]) -> None:
-        """All answers of one turn in one write."""
+        """All answers of one turn in one write, at once: uvloop too does not wait, since its buffer's limit is 0."""
         transport = self._open_transport(connection)
         if transport is not None and parts:
             transport.write(parts[0] if len(parts) == 1 else b"".join(parts))
@@ -223,6 +280,12 @@ class ClusterServer:
     def _open_transport(self, connection: Connection) -> asyncio.Transport | None:
         protocol = self._protocols.get(connection)
         return None if protocol is None or protocol.transport.is_closing() else protocol.transport
+
+
+async def _turns(count: int) -> None:
+    """Let the loop go round so many times."""
+    for _ in range(count):
+        await asyncio.sleep(0)
 
 
 def _reserve(host: str, port: int) -> socket.socket:

@@ -7,16 +7,18 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from math import inf
 
-from fakebroker.server.system_clock import seconds_until
+from fakebroker.server.clocks import Clock
 
 
 class TimerDriver:
     """Calls `wake` when the armed deadline has been reached; `wake` arms again for the one after it."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, wake: Callable[[], None]) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, wake: Callable[[], None], clock: Clock) -> None:
         self._loop = loop
         self._wake = wake
+        self._clock = clock
         self._handle: asyncio.TimerHandle | None = None
         self._armed_ms = 0
 
@@ -27,18 +29,22 @@ class TimerDriver:
             return
         if self._handle is not None:
             self._handle.cancel()
-        self._armed_ms = deadline_ms
-        self._handle = self._loop.call_at(self._loop.time() + seconds_until(deadline_ms), self._fire)
+            self._handle = None
+        delay_s = self._clock.seconds_until(deadline_ms)
+        if delay_s != inf:
+            self._armed_ms = deadline_ms
+            self._handle = self._loop.call_at(self._loop.time() + delay_s, self._fire)
 
     def _fire(self) -> None:
         self._handle = None
         # Loops round their timers, some down: if it is not time yet, wait for the rest.
-        if seconds_until(self._armed_ms) > 0:
+        if self._clock.seconds_until(self._armed_ms) > 0:
             self.arm(self._armed_ms)
         else:
             self._wake()
 
     def stop(self) -> None:
+        """Do not wake any more, until armed again: before the end, and before the clock is moved."""
         if self._handle is not None:
             self._handle.cancel()
             self._handle = None

@@ -14,12 +14,13 @@ from support.simulation import SimulatedClient, Simulation
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
 from fakebroker.protocol.messages import decode_response
-from fakebroker.protocol.record_batch import read_batch_header
+from fakebroker.protocol.record_batch import RECORD_BATCH_OVERHEAD, read_batch_header
 
 VERSIONS = served_versions(FETCH)
 BY_NAME = [version for version in VERSIONS if version < 13]
 BY_ID = served_versions(FETCH, 13)
 
+UNKNOWN_SERVER_ERROR = -1
 OFFSET_OUT_OF_RANGE, UNKNOWN_TOPIC_OR_PARTITION, NOT_LEADER = 1, 3, 6
 FETCH_SESSION_ID_NOT_FOUND, UNKNOWN_TOPIC_ID = 70, 100
 
@@ -93,8 +94,10 @@ class Consumer:
 def read_of(partition: Any) -> Read:
     batches = []
     records = partition.records or b""
-    while records:
+    while len(records) >= RECORD_BATCH_OVERHEAD:
         header = read_batch_header(records)
+        if header.size_in_bytes > len(records):
+            break  # cut short
         batches.append((header.base_offset, header.last_offset))
         records = records[header.size_in_bytes :]
     return Read(int(partition.error_code), partition.high_watermark, batches)
@@ -320,6 +323,20 @@ def test_an_unknown_partition_is_told(simulation: Simulation, version: int, part
 
 
 @pytest.mark.parametrize("version", VERSIONS)
+def test_a_partition_that_is_not_there_has_no_aborted_transactions_where_others_do_not_know(
+    simulation: Simulation, version: int
+) -> None:
+    # FetchResponse.partitionResponse leaves the list empty; what was read, or refused by the log, has null.
+    consumer = Consumer(simulation, version)
+    read, refused, nowhere = (
+        consumer.ask(each).responses[0].partitions[0] for each in (wanted(), wanted(offset=9), wanted(2))
+    )
+
+    assert (read.aborted_transactions, refused.aborted_transactions) == (None, None)
+    assert nowhere.aborted_transactions == ()
+
+
+@pytest.mark.parametrize("version", VERSIONS)
 def test_who_does_not_lead_says_so_to_consumers_that_do_not_tell_where_they_are(
     simulation: Simulation, version: int
 ) -> None:
@@ -357,7 +374,7 @@ def test_a_follower_over_the_wire_is_turned_away(simulation: Simulation, version
     assert read == Read(NOT_LEADER, -1, [])
 
 
-# Limits: whole batches, and at least one.
+# Limits: at least one whole batch.
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -374,6 +391,89 @@ def test_a_limit_is_kept_but_for_the_first_batch(
     (read,) = consumer.read(wanted(max_bytes=limit)) if of == "partition" else consumer.read(max_bytes=limit)
 
     assert len(read.batches) == count
+
+
+@pytest.mark.parametrize("more", [0, 1, BATCH_BYTES // 2, BATCH_BYTES - 1, BATCH_BYTES])
+@pytest.mark.parametrize("of", ["partition", "request"])
+def test_the_last_batch_is_cut_at_the_limit(simulation: Simulation, more: int, of: str) -> None:
+    """LogSegment.read gives a piece of the file, wherever its end is."""
+    append(simulation, 3)
+    consumer = Consumer(simulation, 11)
+    whole = consumer.ask().responses[0].partitions[0].records
+    limit = BATCH_BYTES + more
+    answer = consumer.ask(wanted(max_bytes=limit)) if of == "partition" else consumer.ask(max_bytes=limit)
+
+    assert answer.responses[0].partitions[0].records == whole[:limit]
+
+
+def test_a_batch_that_does_not_fit_behind_another_partition_is_left_out() -> None:
+    running = Simulation(brokers=1)
+    running.topic("t", partitions=2, replicas=1)
+    client = running.connect()
+    for partition in range(2):
+        client.send(produce("t", partition, records=BATCH))
+    answer = Consumer(running, 11).ask(wanted(0), wanted(1), max_bytes=2 * BATCH_BYTES - 1)
+
+    assert [len(p.records or b"") for p in answer.responses[0].partitions] == [BATCH_BYTES, 0]
+
+
+@pytest.mark.parametrize("of", ["partition", "request"])
+@pytest.mark.parametrize(("offset", "error"), [(0, UNKNOWN_SERVER_ERROR), (2, 0)])
+def test_a_negative_limit_is_an_error_where_there_is_something_to_read(
+    simulation: Simulation, of: str, offset: int, error: int
+) -> None:
+    append(simulation)
+    consumer = Consumer(simulation, 11)
+    if of == "partition":
+        (read,) = consumer.read(wanted(offset=offset, max_bytes=-1))
+    else:
+        (read,) = consumer.read(wanted(offset=offset), max_bytes=-1)
+
+    assert (read.error, read.batches) == (error, [])
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_of_a_partition_that_is_named_twice_the_last_counts(simulation: Simulation, version: int) -> None:
+    append(simulation, 2)
+    reads = Consumer(simulation, version).read(wanted(offset=0), wanted(1), wanted(offset=2), wanted(9), wanted(9))
+
+    assert reads[0] == Read(0, 4, [(2, 3)])
+    assert [read.error for read in reads] == [0, NOT_LEADER if version < 11 else 0, UNKNOWN_TOPIC_OR_PARTITION]
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_partitions_of_a_topic_that_follow_each_other_are_told_together(simulation: Simulation, version: int) -> None:
+    """FetchResponse.toMessage; who is not known comes last."""
+    append(simulation)
+    answer = Consumer(simulation, version).ask(wanted(9), wanted(0), wanted(8))
+
+    assert [[p.partition_index for p in topic.partitions] for topic in answer.responses] == [[0, 9, 8]]
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_an_isolation_level_that_nobody_has_fails_the_request(simulation: Simulation, version: int) -> None:
+    """IsolationLevel.forId."""
+    append(simulation)
+    answer = Consumer(simulation, version).ask(isolation_level=2)
+
+    errors = [int(p.error_code) for topic in answer.responses for p in topic.partitions]
+    assert errors == ([UNKNOWN_SERVER_ERROR] if version < 13 else [])
+    assert version < 7 or int(answer.error_code) == UNKNOWN_SERVER_ERROR
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_aborted_transactions_are_none_or_not_told(simulation: Simulation, version: int) -> None:
+    """Null where nobody looked for them: below read committed, and where the log was not read."""
+    append(simulation)
+    consumer = Consumer(simulation, version)
+
+    def told(*partitions: dict[str, Any], **values: Any) -> list[object]:
+        return [p.aborted_transactions for t in consumer.ask(*partitions, **values).responses for p in t.partitions]
+
+    assert told(wanted(), isolation_level=0) == [None]
+    assert told(wanted(), isolation_level=1) == [()]
+    assert told(wanted(offset=99), isolation_level=1) == [None]
+    assert told(wanted(9), isolation_level=0) == [()]
 
 
 def test_the_limit_of_the_request_holds_for_all_partitions_together() -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from support.asking import ask, served_versions
+from support.batches import batch_of
 from support.requests import batch, produce
 from support.simulation import Simulation
 
@@ -14,6 +15,7 @@ from fakebroker.protocol.record_batch import Record, encode_batch
 
 LIST_OFFSETS = 2
 LATEST, EARLIEST, MAXIMUM, EARLIEST_LOCAL, TIERED, PENDING = -1, -2, -3, -4, -5, -6
+UNKNOWN_SERVER_ERROR = -1
 NONE, UNKNOWN_TOPIC, LEADER_NOT_AVAILABLE, NOT_LEADER, UNSUPPORTED_VERSION = 0, 3, 5, 6, 35
 INVALID_REQUEST, FENCED, UNKNOWN_EPOCH, OFFSET_NOT_AVAILABLE = 42, 74, 75, 78
 T = 1_700_000_000_000
@@ -105,6 +107,45 @@ def test_special_timestamps_have_a_version(
 ) -> None:
     expected = found if found is not None and version >= since else (UNSUPPORTED_VERSION, -1, -1, -1)
     assert listed(simulation, asked, version) == [expected]
+
+
+@pytest.mark.parametrize("codec", range(5))
+def test_a_time_is_found_to_the_record_in_compressed_batches_too(codec: int) -> None:
+    running = Simulation()
+    running.topic()
+    records = [Record(b"k", b"v", timestamp_ms=T + ms) for ms in (0, 40, 20)]
+    running.connect().send(produce("t", records=batch_of(records, codec, T)))
+
+    found = [listed(running, asked)[0][1:3] for asked in (T, T + 1, T + 40, T + 41, MAXIMUM)]
+    assert found == [(T, 0), (T + 40, 1), (T + 40, 1), (-1, -1), (T + 40, 1)]
+
+
+def test_without_timestamps_the_first_record_has_the_largest() -> None:
+    running = Simulation()
+    running.topic()
+    running.connect().send(produce("t", records=batch(b"a", b"b", timestamp_ms=-1)))
+
+    assert listed(running, MAXIMUM) == [(NONE, -1, 0, 0)]
+    assert listed(running, 0) == [(NONE, -1, -1, -1)]
+
+
+def test_at_log_append_time_the_first_record_of_a_batch_is_found() -> None:
+    running = Simulation()
+    running.topic(message_timestamp_type="LogAppendTime")
+    running.connect().send(produce("t", records=batch(b"a", b"b")))
+    ((_, appended_ms, _, _),) = listed(running, MAXIMUM)
+
+    assert listed(running, appended_ms) == listed(running, MAXIMUM) == [(NONE, appended_ms, 0, 0)]
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_an_isolation_level_that_nobody_has_fails_the_request(simulation: Simulation, version: int) -> None:
+    """IsolationLevel.forId; v1 has no levels."""
+    found = listed(simulation, LATEST, version, isolation=2, partitions=(0, 9))
+    if version == 1:
+        assert [error for error, *_ in found] == [NONE, UNKNOWN_TOPIC]
+    else:
+        assert found == [(UNKNOWN_SERVER_ERROR, -1, -1, -1)] * 2
 
 
 @pytest.mark.parametrize("asked", [MAXIMUM, 0])

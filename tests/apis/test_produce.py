@@ -6,12 +6,16 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from support.batches import batch_of
 from support.requests import PRODUCE, Produced, batch, produce, request
 from support.simulation import Simulation
 
 from fakebroker.protocol.messages import decode_response
+from fakebroker.protocol.record_batch import Record
 
 NONE, UNKNOWN, CORRUPT, UNKNOWN_TOPIC, ZSTD, INVALID_RECORD, NOT_ALLOWED = 0, -1, 2, 3, 76, 87, 53
+NOT_ENOUGH_REPLICAS, INVALID_PRODUCER_ID_MAPPING = 19, 49
+TRANSACTIONAL = 0x10
 SHORT = b"\0" * 8 + (14).to_bytes(4, "big") + b"\0" * 4 + b"\2" + b"\0" * 4  # of 26 bytes, up to the CRC
 
 
@@ -63,7 +67,8 @@ def test_a_corrupt_first_header_fails_the_whole_request_and_says_why() -> None:
         (batch() + batch(), 9, INVALID_RECORD),
         (batch()[:16] + b"\1" + batch()[17:], 9, INVALID_RECORD),
         (batch()[:16] + b"\3" + batch()[17:], 9, CORRUPT),
-        (short_batch(0), 9, UNKNOWN),  # Kafka reads the last offset, and runs over the end, before it sees the size
+        (batch()[:16] + b"\xff" + batch()[17:], 9, CORRUPT),
+        (short_batch(0), 9, UNKNOWN),  # Kafka reads the producer id, and runs over the end, before it sees the size
         (short_batch(4), 6, ZSTD),
         (short_batch(4), 7, UNKNOWN),
         (short_batch(5), 6, UNKNOWN),
@@ -72,6 +77,60 @@ def test_a_corrupt_first_header_fails_the_whole_request_and_says_why() -> None:
 )
 def test_a_record_set_that_is_refused(records: bytes, version: int, expected: int) -> None:
     assert answer(produce("t", records=records, version=version), version) == {0: (expected, -1)}
+
+
+def failures(*frames: bytes) -> list[dict[int, tuple[int, str | None]]]:
+    """(error, message) of each partition, for each request to a topic of four partitions."""
+    simulation = Simulation()
+    simulation.topic("t", partitions=4)
+    client = simulation.connect()
+    for frame in frames:
+        client.send(frame)
+    decoded = [decode_response(PRODUCE, 9, frame)[1] for _, frame in client.answers]
+    return [
+        {p.index: (int(p.error_code), p.error_message) for p in response.responses[0].partition_responses}
+        for response in decoded
+    ]
+
+
+def test_a_batch_without_room_for_a_producer_id_fails_the_whole_request() -> None:
+    assert failures(produce("t", partitions={0: batch(), 3: short_batch(0)})) == [
+        {0: (UNKNOWN, None), 3: (UNKNOWN, None)}
+    ]
+
+
+def test_a_negative_magic_is_told_as_it_is() -> None:
+    frame = produce("t", records=batch()[:16] + b"\xff" + batch()[17:])
+    assert failures(frame) == [{0: (CORRUPT, "Invalid magic found in record: -1")}]
+
+
+def transactional(producer_id: int = 7, epoch: int = 0) -> bytes:
+    return batch_of(
+        [Record(None, b"v")],
+        attributes=TRANSACTIONAL,
+        producer_id=producer_id,
+        producer_epoch=epoch,
+        base_sequence=0 if producer_id >= 0 else -1,
+    )
+
+
+def test_no_coordinator_can_be_asked_about_a_transaction() -> None:
+    message = (
+        "Unable to verify the partition has been added to the transaction. Underlying error: COORDINATOR_NOT_AVAILABLE"
+    )
+    frame = produce("t", partitions={0: batch(), 1: transactional()}, transactional_id="x")
+    assert failures(frame) == [{0: (NONE, None), 1: (NOT_ENOUGH_REPLICAS, message)}]
+
+
+def test_a_transactional_batch_of_nobody_is_a_batch_like_others() -> None:
+    assert failures(produce("t", records=transactional(-1, -1), transactional_id="x")) == [{0: (NONE, None)}]
+
+
+@pytest.mark.parametrize("other", [transactional(8), transactional(7, 1)])
+def test_one_request_is_one_transaction(other: bytes) -> None:
+    frame = produce("t", partitions={0: batch(), 1: transactional(), 2: other}, transactional_id="x")
+    message = "Transactional records contained more than one producer ID"
+    assert failures(frame) == [dict.fromkeys((0, 1, 2), (INVALID_PRODUCER_ID_MAPPING, message))]
 
 
 def topics(*data: dict[str, Any], acks: int = -1) -> bytes:

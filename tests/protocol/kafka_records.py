@@ -95,8 +95,12 @@ def read_from(reader: Reader, base_timestamp_ms: int) -> Seen:
 
 
 def read_partially_from(reader: Reader, base_timestamp_ms: int) -> Seen:
-    """The record without its key, value and headers; the size it claims is read, and not believed or doubted."""
-    reader.number(32)
+    """The record without its key, value and headers; the size it claims is not compared with what it has.
+
+    A negative one is refused since 4.4.
+    """
+    if reader.number(32) < 0:
+        raise Refused(INVALID_RECORD)
     reader.byte()
     timestamp_ms = as_int(base_timestamp_ms + reader.number(64), 64)
     offset_delta = reader.number(32)

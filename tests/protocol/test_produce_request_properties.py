@@ -182,4 +182,3 @@ def test_plain_requests_are_read_by_hand(version: int, request: ProduceRequest, 
     read = read_plain(version, BODIES[version].build(request_as_declared(version, request)) + trailing, 0)
     assert read is not None
     assert fields(read) == fields(_of_kio(version, request_as_kio(version, request)))
-    assert read.timeout.total_seconds() * 1000 == request.timeout_ms

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fakebroker.server import system_clock
+from fakebroker.server.clocks import ManualClock, RealClock
 from fakebroker.server.loops import new_event_loop
 from fakebroker.server.timer_driver import TimerDriver
 
@@ -79,7 +80,7 @@ class Woken:
     def __init__(self, loop: FakeLoop) -> None:
         self._loop = loop
         self.at_ns: list[int] = []
-        self.driver = TimerDriver(loop, self)  # type: ignore[arg-type]
+        self.driver = TimerDriver(loop, self, RealClock())  # type: ignore[arg-type]
 
     def __call__(self) -> None:
         self.at_ns.append(self._loop.now_ns)
@@ -131,6 +132,18 @@ def test_a_deadline_in_the_past_wakes_in_the_next_turn(loop: FakeLoop, woken: Wo
     assert (woken_inside, len(woken.at_ms)) == ([], 1)
 
 
+def test_a_deadline_that_does_not_come_by_itself_arms_nothing(loop: FakeLoop) -> None:
+    clock = ManualClock()
+    driver = TimerDriver(loop, lambda: None, clock)  # type: ignore[arg-type]
+    driver.arm(10)
+    before = list(loop.waiting)
+    clock.move_to(10)
+    driver.arm(10)
+
+    assert before == []
+    assert len(loop.waiting) == 1
+
+
 def test_an_earlier_deadline_takes_the_place_of_a_later_one(loop: FakeLoop, woken: Woken) -> None:
     woken.driver.arm(30)
     woken.driver.arm(10)
@@ -158,7 +171,7 @@ def test_waking_may_arm_the_next(loop: FakeLoop) -> None:
         if len(at_ms) < 3:
             driver.arm(10 * (len(at_ms) + 1))
 
-    driver = TimerDriver(loop, wake)  # type: ignore[arg-type]
+    driver = TimerDriver(loop, wake, RealClock())  # type: ignore[arg-type]
     driver.arm(10)
     loop.run_until(100)
 
@@ -214,7 +227,7 @@ def test_it_is_never_early_and_each_deadline_is_met(deadlines_ms: list[int | Non
                 pending.remove(ms)
             driver.arm(min(pending, default=None))
 
-        driver = TimerDriver(loop, wake)  # type: ignore[arg-type]
+        driver = TimerDriver(loop, wake, RealClock())  # type: ignore[arg-type]
         for step, deadline_ms in enumerate(deadlines_ms):
             if deadline_ms is not None:
                 pending.append(deadline_ms)
@@ -233,7 +246,7 @@ def test_a_real_loop_never_wakes_it_early(new_loop: Callable[[], Any], delay_ms:
     async def work() -> int:
         loop = asyncio.get_running_loop()
         woken = loop.create_future()
-        driver = TimerDriver(loop, lambda: woken.set_result(system_clock.reached().mono_ms))
+        driver = TimerDriver(loop, lambda: woken.set_result(system_clock.reached().mono_ms), RealClock())
         deadline_ms = system_clock.stamp().mono_ms + delay_ms
         driver.arm(deadline_ms)
         return int(await asyncio.wait_for(woken, 10)) - deadline_ms

@@ -12,6 +12,7 @@ from fakebroker.core.config import ClusterConfig
 from fakebroker.core.connection import Connection
 from fakebroker.core.effects import AwaitWrite, Close, Effect, InternalError, PauseReading, ResumeReading, Send
 from fakebroker.core.follower_set import Selection
+from fakebroker.core.journal import Journal
 from fakebroker.core.partition import Partition
 from fakebroker.protocol.topic_partition import TopicPartition
 
@@ -59,11 +60,16 @@ class Simulation:
     """A cluster with a clock in the test's hand. Fails on any bug that the broker reports of itself."""
 
     def __init__(
-        self, brokers: int = 3, followers: str = "instant", config: dict[str, str] | None = None, seed: int = 0
+        self,
+        brokers: int = 3,
+        followers: str = "instant",
+        config: dict[str, str] | None = None,
+        seed: int = 0,
+        journal: Journal | None = None,
     ) -> None:
         self.elapsed_ms = 0
         settings = ClusterConfig().with_text(config or {})
-        self.cluster = Cluster(self.now, brokers, settings, Behaviour.parse(followers), seed)
+        self.cluster = Cluster(self.now, brokers, settings, Behaviour.parse(followers), seed, journal)
         self._clients: dict[Connection, SimulatedClient] = {}
 
     @property

@@ -86,6 +86,12 @@ class VirtualTarget:
     def move_leader(self, topic: str, partition: int, broker: int) -> None:
         self.simulation.move_leader(broker, topic, partition)
 
+    def stop_broker(self, broker: int) -> None:
+        self.simulation.stop(broker)
+
+    def start_broker(self, broker: int) -> None:
+        self.simulation.start(broker)
+
     def delete_topic(self, topic: str) -> None:
         self.simulation.delete_topic(topic)
 

@@ -1,0 +1,167 @@
+"""What a topic's settings say of a batch: sizes, timestamps, keys, codecs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from conformance.frames import TIMESTAMP_MS, batch, batch_of, produce
+from conformance.rows import Rows, cases, raw
+from conformance.scenario import Case, ReadLog, Send, Settle, Topic
+from fakebroker.protocol.record_batch import Record
+
+_FUTURE_MS = 4_000_000_000_000  # in 2096
+_APPEND_TIME = 0x08
+
+
+def _of_size(size: int) -> bytes:
+    """A batch of exactly `size` bytes."""
+    data = batch(b"x" * (size - 61 - 9))
+    while len(data) != size:
+        data = batch(b"x" * (size - 61 - 9 - (len(data) - size)))
+    return data
+
+
+def _times(*times_ms: int, key: bytes | None = b"k", codec: int = 0, **header: Any) -> bytes:
+    """A batch with a record per timestamp."""
+    return batch_of(
+        [Record(key, b"v", timestamp_ms=time_ms) for time_ms in times_ms],
+        codec=codec,
+        timestamp_ms=times_ms[0],
+        **header,
+    )
+
+
+_SIZES: Rows = {
+    "exact": ("a batch of exactly max.message.bytes", _of_size(500)),
+    "one-more": ("one byte more: 10", _of_size(501)),
+    "one-more-crc": ("the size is looked at before the CRC: 10", _of_size(501)[:-1] + b"\xff"),
+    "compressed": ("the compressed size counts", batch(b"x" * 5000, codec=1)),
+    "two": ("max.message.bytes is the batch's, not the record's", batch(b"x" * 200, b"y" * 200)),
+}
+
+_CREATE_TIME: Rows = {
+    "future": ("later than message.timestamp.after.max.ms allows: 32", _times(_FUTURE_MS)),
+    "one-future": ("one record of three is too late", _times(TIMESTAMP_MS, _FUTURE_MS, TIMESTAMP_MS)),
+    "two-future": ("all that are too late are listed", _times(_FUTURE_MS, TIMESTAMP_MS, _FUTURE_MS)),
+    "future-gzip": ("the same, compressed", _times(TIMESTAMP_MS, _FUTURE_MS, codec=1)),
+    "long-ago": ("message.timestamp.before.max.ms is endless", _times(1)),
+    "zero": ("1970", _times(0)),
+    "none": ("-1 is no timestamp", _times(-1)),
+    "minus-2": ("a timestamp below -1", _times(-2)),
+    "smallest": ("the smallest timestamp", _times(-(1 << 63))),
+    "largest": ("the largest timestamp", _times((1 << 63) - 1)),
+    "falling": ("timestamps that fall", _times(TIMESTAMP_MS, TIMESTAMP_MS - 50, TIMESTAMP_MS - 10)),
+    "header-lies": (
+        "the largest timestamp of the header is computed",
+        _times(TIMESTAMP_MS, max_timestamp_ms=_FUTURE_MS),
+    ),
+    "header-lies-gzip": ("the same, compressed", _times(TIMESTAMP_MS, max_timestamp_ms=_FUTURE_MS, codec=1)),
+    "append-time-bit": (
+        "a client claims LogAppendTime: the bit is cleared",
+        _times(TIMESTAMP_MS, attributes=_APPEND_TIME),
+    ),
+    "append-time-bit-gzip": ("the same, compressed", _times(TIMESTAMP_MS, attributes=_APPEND_TIME, codec=1)),
+    "append-time-bit-none": ("the bit and no timestamp: 32", _times(-1, attributes=_APPEND_TIME)),
+    "append-time-bit-max-none": (
+        "the bit, timestamps, and no largest one",
+        _times(TIMESTAMP_MS, TIMESTAMP_MS + 5, attributes=_APPEND_TIME, max_timestamp_ms=-1),
+    ),
+    "append-time-bit-future": (
+        "the bit and a largest timestamp in the future",
+        _times(TIMESTAMP_MS, attributes=_APPEND_TIME, max_timestamp_ms=_FUTURE_MS),
+    ),
+    "append-time-bit-none-gzip": (
+        "the bit and no timestamp, compressed: 32",
+        _times(-1, -1, attributes=_APPEND_TIME, codec=1),
+    ),
+}
+
+_BEFORE: Rows = {
+    "too-old": ("older than message.timestamp.before.max.ms allows: 32", _times(TIMESTAMP_MS)),
+    "too-old-gzip": ("the same, compressed", _times(TIMESTAMP_MS, TIMESTAMP_MS + 1, codec=1)),
+    "no-time": ("no timestamp is never too old", _times(-1)),
+}
+
+_LOG_APPEND_TIME: Rows = {
+    "plain": ("the broker's time: in the answer and in the header", _times(TIMESTAMP_MS, TIMESTAMP_MS + 9)),
+    "gzip": ("the same, compressed", _times(TIMESTAMP_MS, codec=1)),
+    "future": ("what the client says does not count", _times(_FUTURE_MS)),
+    "bit": ("a client claims LogAppendTime: 32", _times(TIMESTAMP_MS, TIMESTAMP_MS, attributes=_APPEND_TIME)),
+    "bit-gzip": ("the same, compressed: another text", _times(TIMESTAMP_MS, attributes=_APPEND_TIME, codec=1)),
+    "none": ("no timestamp is fine", _times(-1)),
+}
+
+_COMPACTED: Rows = {
+    "null-key": ("a record without a key: 87", batch_of([Record(None, b"v")])),
+    "one-null-key": ("one of three has none", batch_of([Record(b"k", b"v"), Record(None, b"v"), Record(b"k", b"v")])),
+    "all-null-keys": ("all are listed", batch_of([Record(None, b"v")] * 3)),
+    "null-key-gzip": ("the same, compressed", batch_of([Record(None, b"v")] * 2, 1)),
+    "empty-key": ("an empty key is a key", batch_of([Record(b"", b"v")])),
+    "tombstone": ("a null value deletes", batch_of([Record(b"k", None)])),
+    "null-key-and-future": (
+        "of both faults the time is told for the partition",
+        batch_of([Record(None, b"v"), Record(b"k", b"v", timestamp_ms=_FUTURE_MS)]),
+    ),
+    "null-key-in-future": ("a record with both faults is told its key", _times(_FUTURE_MS, key=None)),
+    "key-minus-2": ("a key of length -2 is none", raw(b"\x0e\0\0\0\x03\x02v\0")),
+}
+
+_TWO_CODECS: Rows = {
+    "plain": ("compressed by the broker", batch(b"x" * 300, b"y" * 300)),
+    "same": ("kept as it came", batch(b"x" * 300, b"y" * 300, codec=1)),
+    "other": ("compressed anew", batch(b"x" * 300, b"y" * 300, codec=3)),
+    "deltas": ("odd offset deltas are put right", batch_of([Record(b"k", b"v", offset_delta=4)])),
+    "negative-time": ("a timestamp below -1 cannot be written again", _times(-2)),
+    "unused-attributes": ("unknown bits are lost", batch(b"v", attributes=0x7FC0)),
+    "null-key": ("null keys and values, and headers", batch_of([Record(None, None, (("h", b"1"), ("i", None)))])),
+    "idempotent": (
+        "the producer's id and sequence are kept",
+        batch(b"v", producer_id=4010, producer_epoch=1, base_sequence=0),
+    ),
+    "lies-about-size": (
+        "records are read whole, and their sizes compared",
+        batch_of([Record(None, b"v")], 3, body=b"\x10\0\0\0\x01\x02v\0"),
+    ),
+}
+
+
+def _grows() -> Case:
+    topic = Topic("recompress-grows", configs={"compression.type": "uncompressed", "max.message.bytes": "500"})
+    frames = (
+        produce(topic.name, batch(b"x" * 5000, codec=1)),
+        produce(topic.name, batch(b"x" * 300, codec=1), correlation_id=2),
+    )
+    return Case(
+        "recompress/grows",
+        "what the broker made of it is measured again: 10",
+        (Send(frames), Settle(), ReadLog(topic.name)),
+        (topic,),
+    )
+
+
+def _segment() -> Case:
+    topic = Topic("size-segment", configs={"segment.bytes": "1048576", "max.message.bytes": "3000000"})
+    frames = (produce(topic.name, _of_size(1048577)), produce(topic.name, _of_size(1048576), correlation_id=2))
+    return Case(
+        "size/segment",
+        "a batch that does not fit into a segment: 18",
+        (Send(frames), Settle(), ReadLog(topic.name)),
+        (topic,),
+    )
+
+
+CASES: list[Case] = [
+    *cases("size", _SIZES, max_message_bytes="500"),
+    _segment(),
+    *cases("create-time", _CREATE_TIME),
+    *cases("before-max", _BEFORE, message_timestamp_before_max_ms="3600000"),
+    *cases("append-time", _LOG_APPEND_TIME, message_timestamp_type="LogAppendTime"),
+    *cases("compacted", _COMPACTED, cleanup_policy="compact"),
+    *cases("recompress", _TWO_CODECS, compression_type="gzip"),
+    *cases(
+        "decompress",
+        {name: row for name, row in _TWO_CODECS.items() if name != "negative-time"},
+        compression_type="uncompressed",
+    ),
+    _grows(),
+]

@@ -1,0 +1,210 @@
+"""A cluster for Python programs that run an event loop: `AsyncFakeCluster`."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from os import PathLike
+from typing import Self
+
+from fakebroker.apis.context import NewTopic
+from fakebroker.core.arguments import PATH_OR_NONE, STRING, STRING_OR_NONE, WHOLE_NUMBER, require
+from fakebroker.core.behaviour import Behaviour
+from fakebroker.core.cluster import Cluster
+from fakebroker.core.config import ClusterConfig
+from fakebroker.core.follower_set import Selection
+from fakebroker.core.journal import DEFAULT_SIZE, Journal
+from fakebroker.core.quota import QuotaEntity
+from fakebroker.protocol.produce_response import NodeEndpoint
+from fakebroker.server.brokers import AsyncBroker, Brokers
+from fakebroker.server.clock_in_hand import AsyncClock
+from fakebroker.server.clocks import check_name, new_clock
+from fakebroker.server.cluster_server import ClusterServer
+from fakebroker.server.followers import Followers, Step
+from fakebroker.server.journal import JournalFile, JournalInHand, Snapshot
+from fakebroker.server.quotas import Quotas
+from fakebroker.server.settings import texts
+
+NOT_RUNNING = "the cluster is not running: use it in a `with` block, or call start()"
+_WILDCARDS = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}
+
+
+class AsyncFakeCluster:
+    """A Kafka cluster of `brokers` brokers (ids 1 to N), listening while the `async with` block runs.
+
+    host, port        where to listen: broker i on port + i - 1; port 0 (default) takes free ports
+    advertised_host   what clients are told to connect to; the host if not given
+    followers         what followers do from the start: "instant", "lagging:MS", "throttled:BYTES_PER_S", "frozen" or
+                      "external"
+    config            broker settings by Kafka's names, e.g. {"min.insync.replicas": 2}
+    seed              of topic ids and cluster id: the same seed gives the same ids
+    clock             "real", "manual" (it goes when `clock.advance` tells it) or "auto" (the real one, but what nobody
+                      needs is skipped: while a request waits for time alone, and the clients are quiet)
+    journal           how many events `journal` keeps, the last ones (one with many records counts as many); 0 keeps
+                      none and costs nothing
+    journal_file      where to write all events, as lines of JSON
+
+    Raises KafkaError for a bad setting, ValueError or TypeError for a bad argument. start() raises OSError if a port is
+    taken, the host is not known, or the journal cannot be written.
+    """
+
+    def __init__(
+        self,
+        brokers: int = 3,
+        *,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        advertised_host: str | None = None,
+        followers: str = "instant",
+        config: Mapping[str, str | int | bool] | None = None,
+        seed: int = 0,
+        clock: str = "real",
+        journal: int = DEFAULT_SIZE,
+        journal_file: str | PathLike[str] | None = None,
+    ) -> None:
+        require(WHOLE_NUMBER, brokers=brokers, port=port, seed=seed, journal=journal)
+        require(STRING, host=host)
+        require(STRING_OR_NONE, advertised_host=advertised_host)
+        if not 1 <= brokers <= 100:
+            raise ValueError(f"a cluster has 1 to 100 brokers, not {brokers}")
+        if not 0 <= port <= 65_536 - brokers:
+            raise ValueError(f"port {port} leaves no room for {brokers} brokers: take 0, or 1 to {65_536 - brokers}")
+        require(PATH_OR_NONE, journal_file=journal_file)
+        check_name(clock)
+        if journal < 0:
+            raise ValueError(f"a journal keeps 0 events or more, not {journal}")
+        self._brokers = brokers
+        self._host = host
+        self._port = port
+        self._advertised_host = advertised_host or _WILDCARDS.get(host, host)
+        self._behaviour = Behaviour.parse(followers)
+        self._config = ClusterConfig().with_text(texts(config))
+        self._seed = seed
+        self._journal_size = journal
+        self._journal_path = journal_file
+        self._journal = Journal(journal)
+        self._journal_file: JournalFile | None = None
+        self._server: ClusterServer | None = None
+        self.clock = AsyncClock(clock, lambda: self._running)
+        self.journal = JournalInHand(self._snapshot_journal, self._clear_journal)
+        self.followers = Followers(self._run_followers)
+        self.quotas = Quotas(self._alter_quotas)
+        self.brokers = Brokers(
+            {broker_id: AsyncBroker(broker_id, lambda: self._running) for broker_id in range(1, brokers + 1)}
+        )
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(self, *exc_info: object) -> None:
+        await self.stop()
+
+    async def start(self) -> None:
+        """Listen on all brokers. A cluster that was stopped starts empty."""
+        if self._server is not None:
+            raise RuntimeError("the cluster is running already")
+        clock = new_clock(self.clock.kind)
+        journal = self._open_journal()
+        cluster = Cluster(clock.stamp(), self._brokers, self._config, self._behaviour, self._seed, journal)
+        server = ClusterServer(cluster, clock)
+        try:
+            await server.start(self._host, self._port, self._advertised_host)
+        except BaseException:
+            self._close_journal()
+            raise
+        self._server = server
+
+    async def stop(self) -> None:
+        """Close everything. Requests that are parked are not answered."""
+        server, self._server = self._server, None
+        if server is not None:
+            await server.stop()
+            self._close_journal()
+
+    def _open_journal(self) -> Journal | None:
+        """An empty journal, if one is kept or written."""
+        on_event = None
+        if self._journal_path is not None:
+            self._journal_file = JournalFile(self._journal_path, asyncio.get_running_loop())
+            on_event = self._journal_file.write
+        self._journal = Journal(self._journal_size, on_event)
+        return self._journal if self._journal_size or on_event is not None else None
+
+    def _close_journal(self) -> None:
+        file, self._journal_file = self._journal_file, None
+        if file is not None:
+            file.close()
+
+    def _snapshot_journal(self) -> Snapshot:
+        if not self._journal_size:
+            raise RuntimeError("the cluster keeps no journal: it was made with journal=0")
+        return Snapshot(self._journal.events(), self._journal.dropped)
+
+    def _clear_journal(self) -> None:
+        self._journal.clear()
+
+    @property
+    def endpoints(self) -> list[NodeEndpoint]:
+        """Id, host and port of each broker that runs, as clients are told."""
+        return list(self._running.cluster.brokers())
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """For a client's configuration: "host:port,host:port,...", of all brokers, whether they run or not."""
+        endpoints = [broker.endpoint for broker in self.brokers.values()]
+        return ",".join(f"{_bracketed(broker.host)}:{broker.port}" for broker in endpoints)
+
+    def create_topic(
+        self,
+        name: str,
+        partitions: int = -1,
+        replication_factor: int = -1,
+        configs: Mapping[str, str | int | bool] | None = None,
+    ) -> None:
+        """Make a topic. -1 takes the broker's default (1 partition; as many replicas as brokers, at most 3).
+
+        Raises KafkaError with the code that CreateTopics would answer.
+        """
+        require(STRING, name=name)
+        require(WHOLE_NUMBER, partitions=partitions, replication_factor=replication_factor)
+        new = NewTopic(name, partitions, replication_factor, {}, texts(configs))
+        server = self._running
+        server.cluster.create_topic(new, server.clock.stamp())
+
+    def delete_topic(self, name: str) -> None:
+        """Delete a topic; who waits for it is answered UNKNOWN_TOPIC_OR_PARTITION. Raises KafkaError for no topic."""
+        require(STRING, name=name)
+        server = self._running
+        server.cluster.delete_topic(name, server.clock.stamp())
+        server.settle()
+
+    def move_leader(self, topic: str, partition: int, broker: int) -> None:
+        """Let an in-sync replica lead; nothing happens if it does. Who waits at the old leader is answered
+        NOT_LEADER_OR_FOLLOWER. Raises KafkaError for a broker that is stopped, not in sync, or has no replica.
+
+        As in Kafka the first replica leads again 300 s later at most, unless `auto.leader.rebalance.enable` is false.
+        """
+        require(STRING, topic=topic)
+        require(WHOLE_NUMBER, partition=partition, broker=broker)
+        server = self._running
+        server.cluster.move_leader(topic, partition, broker, server.clock.stamp())
+        server.settle()
+
+    def _run_followers(self, steps: Sequence[Step], selection: Selection) -> None:
+        server = self._running
+        server.cluster.script_followers(steps, selection, server.clock.stamp())
+        server.settle()
+
+    def _alter_quotas(self, entity: QuotaEntity, alterations: Mapping[str, float | None] | None) -> None:
+        self._running.cluster.client_quotas.alter(entity, alterations)
+
+    @property
+    def _running(self) -> ClusterServer:
+        if self._server is None:
+            raise RuntimeError(NOT_RUNNING)
+        return self._server
+
+
+def _bracketed(host: str) -> str:
+    return f"[{host}]" if ":" in host else host

@@ -1,0 +1,115 @@
+"""The broker's clocks: the real one, one that stands still until it is told, and one that skips what nobody needs.
+
+Theory   "real"    the operating system's, as `system_clock.py` reads it.
+         "manual"  stands still. It starts at 0 and at the wall time of the start; both go on together, by as much as
+                   the user says. Records carry the client's own time, which goes on: an hour of standing still, and
+                   `message.timestamp.after.max.ms` refuses them.
+         "auto"    the real one and what was skipped so far, so it is never behind the client's.
+Units    milliseconds; monotonic and wall time always move by the same.
+"""
+
+from __future__ import annotations
+
+from math import inf
+from typing import Literal, Protocol, get_args
+
+from fakebroker.core.clock import Now
+from fakebroker.server import system_clock
+
+ClockName = Literal["real", "manual", "auto"]
+CLOCK_NAMES: tuple[str, ...] = get_args(ClockName)
+
+
+class Clock(Protocol):
+    """What the server reads. `can_move` is false for one that obeys nobody."""
+
+    can_move: bool
+
+    def stamp(self) -> Now:
+        """For something that happens now."""
+
+    def reached(self) -> Now:
+        """The time that has certainly been reached."""
+
+    def seconds_until(self, mono_ms: int) -> float:
+        """How long until `reached()` says `mono_ms`, if nobody moves the clock: 0 if it does already, infinite if it
+        never will."""
+
+    def move_to(self, mono_ms: int) -> None:
+        """Let it be `mono_ms` now, if it was not yet."""
+
+
+class RealClock:
+    """Nobody moves it."""
+
+    can_move = False
+
+    def stamp(self) -> Now:
+        return system_clock.stamp()
+
+    def reached(self) -> Now:
+        return system_clock.reached()
+
+    def seconds_until(self, mono_ms: int) -> float:
+        return system_clock.seconds_until(mono_ms)
+
+    def move_to(self, mono_ms: int) -> None:
+        raise AssertionError("nobody moves the real clock")
+
+
+class ManualClock:
+    """Goes when told."""
+
+    can_move = True
+
+    def __init__(self) -> None:
+        self._now = Now(0, system_clock.stamp().wall_ms)
+
+    def stamp(self) -> Now:
+        return self._now
+
+    def reached(self) -> Now:
+        return self._now
+
+    def seconds_until(self, mono_ms: int) -> float:
+        return 0 if mono_ms <= self._now.mono_ms else inf
+
+    def move_to(self, mono_ms: int) -> None:
+        self._now = self._now.at(max(mono_ms, self._now.mono_ms))
+
+
+class AutoClock:
+    """Goes on its own, and further when told."""
+
+    can_move = True
+
+    def __init__(self) -> None:
+        self._skipped_ms = 0
+
+    def stamp(self) -> Now:
+        return self._ahead(system_clock.stamp())
+
+    def reached(self) -> Now:
+        return self._ahead(system_clock.reached())
+
+    def _ahead(self, real: Now) -> Now:
+        return real.at(real.mono_ms + self._skipped_ms)
+
+    def seconds_until(self, mono_ms: int) -> float:
+        return system_clock.seconds_until(mono_ms - self._skipped_ms)
+
+    def move_to(self, mono_ms: int) -> None:
+        self._skipped_ms = max(mono_ms - system_clock.reached().mono_ms, self._skipped_ms)
+
+
+def new_clock(name: str) -> Clock:
+    """The clock of that name."""
+    if name == "real":
+        return RealClock()
+    return ManualClock() if name == "manual" else AutoClock()
+
+
+def check_name(name: object) -> None:
+    """Raise ValueError for a clock that does not exist."""
+    if name not in CLOCK_NAMES:
+        raise ValueError(f"a clock is real, manual or auto, not {name!r}")

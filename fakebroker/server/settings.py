@@ -1,0 +1,29 @@
+"""Settings as Python programs give them, as the texts that Kafka reads."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from fakebroker.core.arguments import MAPPING_OR_NONE, SETTING, STRING, require
+from fakebroker.core.errors import ConfigError
+
+
+def texts(settings: Mapping[str, str | int | bool] | None) -> dict[str, str | None]:
+    """Settings as Kafka reads them. None stays, so that Kafka's error tells it."""
+    require(MAPPING_OR_NONE, settings=settings)
+    texts: dict[str, str | None] = {}
+    for name, value in (settings or {}).items():
+        require(STRING, **{"the name of a setting": name})
+        require(SETTING, **{f"the setting {name}": value})
+        if "_" in name:
+            raise ConfigError(
+                f"Unknown configuration {name!r}: Kafka's names have dots, as in {name.replace('_', '.')!r}."
+            )
+        texts[name] = _text(value)
+    return texts
+
+
+def _text(value: object) -> str | None:
+    if value is None:
+        return None
+    return str(value).lower() if isinstance(value, bool) else str(value)

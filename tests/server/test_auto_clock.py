@@ -1,0 +1,256 @@
+"""`clock="auto"`: time that a request waits for is skipped, and no other, over real sockets."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+from time import monotonic
+
+import pytest
+from support.raw_client import RawClient
+from support.requests import Produced, batch, fetch, metadata, produce
+from support.serving import wait_until
+
+from fakebroker import FakeCluster
+from fakebroker.core.journal_events import TimerFired
+from fakebroker.server import fake_cluster, loops
+from fakebroker.server.skipping import QUIET_S
+
+NewLoop = Callable[[], asyncio.AbstractEventLoop]
+REQUEST_TIMED_OUT = 7
+TIMEOUT_MS = 30_000
+PROMPT_S = 0.05
+ROUNDING_MS = 2
+
+LOOPS: dict[str, NewLoop] = {"asyncio": asyncio.new_event_loop}
+if loops.NAME == "uvloop":
+    LOOPS["uvloop"] = loops.new_event_loop
+
+
+@pytest.fixture(params=LOOPS.values(), ids=LOOPS.keys(), autouse=True)
+def new_loop(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> NewLoop:
+    monkeypatch.setattr(fake_cluster, "new_event_loop", request.param)
+    return request.param  # type: ignore[no-any-return]
+
+
+@pytest.fixture
+def kafka() -> Iterator[FakeCluster]:
+    """With a frozen topic "t" and a healthy topic "u"."""
+    with FakeCluster(clock="auto", config={"replica.lag.time.max.ms": 2**31 - 1}) as cluster:
+        cluster.create_topic("t")
+        cluster.create_topic("u")
+        cluster.followers.freeze("t")
+        yield cluster
+
+
+@pytest.fixture
+def client(kafka: FakeCluster) -> Iterator[RawClient]:
+    with RawClient(kafka.endpoints[0]) as raw:
+        yield raw
+
+
+def skipped_ms(kafka: FakeCluster, work: Callable[[], object]) -> float:
+    """By how much the broker's clock went further than the real one meanwhile, at least: what a busy machine takes to
+    read the clocks is no skip."""
+    before_s, elapsed_ms = monotonic(), kafka.clock.elapsed_ms
+    work()
+    return kafka.clock.elapsed_ms - elapsed_ms - (monotonic() - before_s) * 1000
+
+
+def test_a_produce_timeout_of_30_s_takes_no_50_ms(kafka: FakeCluster, client: RawClient) -> None:
+    took_s = []
+    for offset in range(10):
+        started = monotonic()
+        answer = Produced(client.ask(produce("t", timeout_ms=TIMEOUT_MS)))
+        took_s.append(monotonic() - started)
+        assert answer.partitions == {0: (REQUEST_TIMED_OUT, offset)}
+
+    assert sorted(took_s)[5] < PROMPT_S
+    assert min(took_s) >= QUIET_S / 2  # loops round
+    assert {entry.waited_ms for entry in kafka.journal.produce()} == {TIMEOUT_MS}
+
+
+def test_pipelined_requests_time_out_one_after_the_other(kafka: FakeCluster, client: RawClient) -> None:
+    client.send(*(produce("t", timeout_ms=TIMEOUT_MS, correlation_id=number) for number in range(5)))
+    answers = [Produced(client.receive()) for _ in range(5)]
+
+    assert [answer.correlation_id for answer in answers] == list(range(5))
+    entries = kafka.journal.produce().expect("REQUEST_TIMED_OUT", count=5)
+    # Each begins when the one before is answered; skipped to the millisecond, stamped up to one later.
+    starts = [entry.handled_mono_ms for entry in entries]
+    assert {later - earlier - TIMEOUT_MS for earlier, later in pairwise(starts)} <= {0, 1}
+
+
+def test_a_lagging_follower_is_not_waited_for(kafka: FakeCluster, client: RawClient) -> None:
+    kafka.followers.lag(20_000, "u")
+    started = monotonic()
+    answer = Produced(client.ask(produce("u", timeout_ms=TIMEOUT_MS)))
+
+    assert answer.partitions == {0: (0, 0)}
+    assert monotonic() - started < 10
+    (entry,) = kafka.journal.produce(topic="u")
+    assert entry.waited_ms == 20_000
+
+
+def test_what_is_on_its_way_to_a_follower_comes_without_a_waiting_producer(
+    kafka: FakeCluster, client: RawClient
+) -> None:
+    kafka.followers.lag(20_000, "u")
+    client.ask(produce("u", acks=1))
+
+    with RawClient(kafka.endpoints[0]) as consumer:
+        assert b"v" in consumer.ask(fetch("u", max_wait_ms=25_000))
+
+
+def test_a_throttled_client_is_soon_read_again(kafka: FakeCluster, client: RawClient) -> None:
+    kafka.quotas.set(client_id="test", producer_byte_rate=20)
+    answer = Produced(client.ask(produce("u", records=batch(b"x" * 2_000))))
+    started = monotonic()
+    client.ask(metadata([]))
+
+    assert answer.response.throttle_time.total_seconds() > 60  # type: ignore[attr-defined]
+    assert monotonic() - started < 10
+
+
+def test_the_time_of_an_idle_cluster_is_the_real_one(kafka: FakeCluster, client: RawClient) -> None:
+    client.ask(produce("t", timeout_ms=TIMEOUT_MS))  # so much was skipped, and no more
+
+    idle = threading.Event()
+    assert skipped_ms(kafka, lambda: idle.wait(10 * QUIET_S)) < ROUNDING_MS
+
+
+def test_a_consumer_that_waits_is_no_reason(kafka: FakeCluster, client: RawClient) -> None:
+    client.send(fetch("u", max_wait_ms=round(20 * QUIET_S * 1000)))
+
+    assert skipped_ms(kafka, client.receive) < ROUNDING_MS
+
+
+def test_a_script_is_no_reason(kafka: FakeCluster) -> None:
+    kafka.followers.script([(500, "frozen"), (60_000, "instant")], "u")
+
+    idle = threading.Event()
+    assert skipped_ms(kafka, lambda: idle.wait(5 * QUIET_S)) < ROUNDING_MS
+
+
+def test_a_consumer_that_waits_is_told_on_the_way(kafka: FakeCluster, client: RawClient) -> None:
+    """Its empty answer comes at its time, and what it asks then is heard before time goes on."""
+    stop = threading.Event()
+
+    def poll() -> None:
+        with RawClient(kafka.endpoints[0]) as consumer:
+            while not stop.is_set():
+                consumer.ask(fetch("u", max_wait_ms=5_000))
+
+    consumer = threading.Thread(target=poll, daemon=True)
+    consumer.start()
+    while not kafka.journal.requests(api="Fetch"):
+        pass
+    client.ask(produce("t", timeout_ms=TIMEOUT_MS))
+    fetches = len(kafka.journal.requests(api="Fetch"))
+    stop.set()
+    client.ask(produce("t", timeout_ms=TIMEOUT_MS))
+    consumer.join(10)
+
+    assert fetches in (6, 7, 8)
+
+
+def skips_while_another_asks(kafka: FakeCluster) -> bool | None:
+    """Whether a request is answered before its time while another client asks on and on; None if the machine was too
+    busy to let it."""
+    kafka.journal.clear()
+    with RawClient(kafka.endpoints[0]) as waiting, RawClient(kafka.endpoints[1]) as other:
+        waiting.send(produce("t", timeout_ms=TIMEOUT_MS))
+        asked_s = [monotonic()]
+        while asked_s[-1] < asked_s[0] + 5 * QUIET_S:
+            other.ask(metadata([]))
+            asked_s.append(monotonic())
+        answered = any(entry.error for entry in kafka.journal.produce())
+        asked_s.append(monotonic())
+    longest_s = max(later - earlier for earlier, later in pairwise(asked_s))
+    return answered if longest_s < QUIET_S else None
+
+
+def test_clients_at_work_hold_time_up(kafka: FakeCluster) -> None:
+    outcomes = {skips_while_another_asks(kafka) for _ in range(5)}
+    if outcomes == {None}:
+        pytest.skip("the machine is too busy to keep a client at work")
+    assert True not in outcomes
+
+
+def test_a_client_that_has_not_read_its_answers_holds_time_up(kafka: FakeCluster, client: RawClient) -> None:
+    client.ask(produce("u", records=batch(b"x" * 900_000)))
+    with RawClient(kafka.endpoints[0]) as slow, RawClient(kafka.endpoints[0]) as other:
+        count = 30
+        slow.send(*(fetch("u") for _ in range(count)))
+        wait_until(lambda: held_for(kafka) > 0, "an answer that waits for its client")
+        other.send(produce("t", timeout_ms=TIMEOUT_MS))
+        idle = threading.Event()
+        went_ms = skipped_ms(kafka, lambda: idle.wait(10 * QUIET_S))
+        for _ in range(count):
+            slow.receive()
+
+        assert went_ms < ROUNDING_MS
+        assert Produced(other.receive()).partitions == {0: (REQUEST_TIMED_OUT, 0)}
+
+
+def held_for(kafka: FakeCluster) -> int:
+    """Bytes that clients have not taken yet."""
+    server = kafka._cluster._running
+    return kafka._call(
+        lambda: sum(protocol.transport.get_write_buffer_size() for protocol in server._protocols.values())
+    )
+
+
+def test_housekeeping_is_done_on_the_way() -> None:
+    """The ISR shrinks at its time, and the request succeeds by it."""
+    with FakeCluster(clock="auto") as kafka, RawClient(kafka.endpoints[0]) as client:
+        kafka.create_topic("t")
+        kafka.followers.freeze("t")
+        answer = Produced(client.ask(produce("t", timeout_ms=120_000)))
+        (entry,) = kafka.journal.produce()
+
+    assert answer.partitions == {0: (0, 0)}
+    assert entry.waited_ms is not None
+    assert 30_000 < entry.waited_ms <= 45_000
+
+
+def test_each_skip_ends_where_somebody_is_told(kafka: FakeCluster) -> None:
+    clients = [RawClient(kafka.endpoints[0]) for _ in range(4)]
+    for number, client in enumerate(clients, 1):
+        client.send(produce("t", timeout_ms=number * 10_000))
+    for client in clients:
+        client.receive()
+        client.socket.close()
+
+    answered = sorted(entry.answered_mono_ms or 0 for entry in kafka.journal.produce())
+    woken = [event.woken_mono_ms for event in kafka.journal if isinstance(event, TimerFired)]
+    assert {entry.waited_ms for entry in kafka.journal.produce()} == {10_000, 20_000, 30_000, 40_000}
+    assert set(answered) <= set(woken)
+
+
+def test_time_may_be_moved_by_hand_as_well(kafka: FakeCluster) -> None:
+    before = kafka.clock.elapsed_ms
+    kafka.clock.advance(3_600_000)
+
+    assert kafka.clock.elapsed_ms - before >= 3_600_000
+    assert kafka.clock.advance_to_next_deadline() is None
+
+
+def test_a_deadline_after_a_skip_comes_in_real_time(kafka: FakeCluster, client: RawClient) -> None:
+    """The loop's timer was armed for another time."""
+    client.ask(produce("t", timeout_ms=TIMEOUT_MS))
+    started = monotonic()
+    client.ask(fetch("u", max_wait_ms=100))
+
+    assert 0.1 <= monotonic() - started < 10
+
+
+def test_a_cluster_stops_while_a_request_waits(new_loop: NewLoop) -> None:
+    for _ in range(5):
+        with FakeCluster(clock="auto") as kafka:
+            kafka.create_topic("t")
+            kafka.followers.freeze("t")
+            with RawClient(kafka.endpoints[0]) as client:
+                client.send(produce("t", timeout_ms=TIMEOUT_MS))

@@ -1,0 +1,262 @@
+"""`kafka.journal`, from other threads and after the end; and the journal on disk."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import logging
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.raw_client import RawClient
+from support.requests import metadata, produce
+from support.serving import wait_until
+
+from fakebroker import AsyncFakeCluster, FakeCluster
+from fakebroker.core.journal import from_lines
+from fakebroker.core.journal_events import Append, BrokerStopped, ConnectionClosed, Event, Request, TopicCreated
+from fakebroker.server.journal import JournalFile
+
+
+@pytest.fixture
+def kafka() -> Iterator[FakeCluster]:
+    with FakeCluster() as cluster:
+        cluster.create_topic("t")
+        yield cluster
+
+
+def ask(kafka: FakeCluster, frame: bytes) -> None:
+    with RawClient(kafka.endpoints[0]) as client:
+        client.ask(frame)
+
+
+def test_a_cluster_keeps_a_journal_unasked(kafka: FakeCluster) -> None:
+    ask(kafka, produce("t"))
+
+    (entry,) = kafka.journal.produce(topic="t").expect(error="NONE", count=1)
+    assert (entry.base_offset, entry.records) == (0, 1)
+    assert [request.api for request in kafka.journal.requests()] == ["Produce"]
+    assert len(kafka.journal) == len(list(kafka.journal)) > 3
+    assert kafka.journal.dropped == 0
+
+
+def test_requests_are_chosen_by_api_and_client(kafka: FakeCluster) -> None:
+    ask(kafka, produce("t", client_id="me"))
+    ask(kafka, produce("t", client_id="you"))
+    ask(kafka, metadata([]))
+
+    assert [request.api for request in kafka.journal.requests()] == ["Produce", "Produce", "Metadata"]
+    assert [request.client_id for request in kafka.journal.requests(api="Produce")] == ["me", "you"]
+    assert [request.api for request in kafka.journal.requests(client_id="you")] == ["Produce"]
+    assert kafka.journal.requests(api="produce") == []
+
+
+def test_it_can_be_cleared(kafka: FakeCluster) -> None:
+    ask(kafka, produce("t"))
+    kafka.journal.clear()
+    ask(kafka, produce("t"))
+
+    assert [entry.base_offset for entry in kafka.journal.produce()] == [1]
+
+
+def test_it_is_there_before_the_start_and_after_the_end() -> None:
+    cluster = FakeCluster()
+    assert list(cluster.journal) == []
+    with cluster:
+        cluster.create_topic("t")
+        ask(cluster, produce("t"))
+
+    cluster.journal.produce(topic="t").expect("NONE", count=1)
+    assert isinstance(list(cluster.journal)[-1], ConnectionClosed)
+    cluster.journal.clear()
+    assert len(cluster.journal) == 0
+
+
+def test_it_starts_empty_with_the_cluster() -> None:
+    cluster = FakeCluster()
+    for _ in range(2):
+        with cluster:
+            assert list(cluster.journal) == []
+            cluster.create_topic("t")
+            assert isinstance(next(iter(cluster.journal)), TopicCreated)
+
+
+def test_it_keeps_as_many_events_as_it_was_told() -> None:
+    with FakeCluster(journal=10) as cluster:
+        cluster.create_topic("t")
+        for _ in range(10):
+            ask(cluster, produce("t"))
+
+        assert len(cluster.journal) <= 10
+        assert cluster.journal.dropped > 0
+
+
+def test_a_cluster_without_a_journal_says_so() -> None:
+    with FakeCluster(journal=0) as cluster:
+        for use in (cluster.journal.produce, lambda: len(cluster.journal), lambda: list(cluster.journal)):
+            with pytest.raises(RuntimeError, match=r"^the cluster keeps no journal: it was made with journal=0$"):
+                use()
+
+
+def test_threads_may_ask_while_clients_are_at_work(kafka: FakeCluster) -> None:
+    done = threading.Event()
+    seen: list[int] = []
+
+    def look() -> None:
+        while not done.is_set():
+            seen.append(len(kafka.journal.produce()))
+
+    threads = [threading.Thread(target=look, daemon=True) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    with RawClient(kafka.endpoints[0]) as client:
+        for _ in range(200):
+            client.ask(produce("t", acks=1))
+    done.set()
+    for thread in threads:
+        thread.join(10)
+
+    assert len(kafka.journal.produce().expect("NONE", count=200)) == 200
+    assert max(seen) > 0
+
+
+def test_a_look_that_meets_the_end_is_answered() -> None:
+    for _ in range(10):
+        cluster = FakeCluster(brokers=1)
+        lengths: list[int] = []
+        done = threading.Event()
+
+        def look(cluster: FakeCluster = cluster, lengths: list[int] = lengths, done: threading.Event = done) -> None:
+            while not done.is_set():
+                lengths.append(len(cluster.journal))
+
+        with cluster, RawClient(cluster.endpoints[0]) as client:
+            thread = threading.Thread(target=look, daemon=True)
+            thread.start()
+            client.ask(metadata([]))
+        done.set()
+        thread.join(10)
+        assert not thread.is_alive()
+        assert lengths == sorted(lengths)
+
+
+def test_lines_are_the_events_as_json(kafka: FakeCluster) -> None:
+    ask(kafka, produce("t"))
+    kafka.stop()
+
+    assert list(from_lines(kafka.journal.lines())) == list(kafka.journal)
+
+
+def test_what_is_written_is_what_is_kept(tmp_path: Path) -> None:
+    path = tmp_path / "journal"
+    with FakeCluster(journal_file=path) as cluster:
+        cluster.create_topic("t")
+        ask(cluster, produce("t"))
+    with path.open() as lines:
+        assert list(from_lines(lines)) == list(cluster.journal)
+
+
+def test_what_is_written_is_not_what_fits(tmp_path: Path) -> None:
+    path = tmp_path / "journal"
+    with FakeCluster(journal=0, journal_file=path) as cluster:
+        cluster.create_topic("t")
+        for _ in range(20):
+            ask(cluster, produce("t"))
+    with path.open() as lines:
+        events = list(from_lines(lines))
+
+    assert sum(isinstance(event, Append) for event in events) == 20
+
+
+def test_it_is_on_disk_soon(tmp_path: Path) -> None:
+    path = tmp_path / "journal"
+    with FakeCluster(journal_file=path) as cluster:
+        cluster.create_topic("t")
+        wait_until(lambda: path.read_text().count("\n") >= 2, "lines on the disk")
+
+
+def test_a_journal_that_cannot_be_written_is_told_at_the_start(tmp_path: Path) -> None:
+    cluster = FakeCluster(journal_file=tmp_path / "none" / "journal")
+    with pytest.raises(FileNotFoundError):
+        cluster.start()
+    (tmp_path / "none").mkdir()
+    with cluster:  # and it can be started then
+        pass
+
+
+def test_the_file_is_closed_if_the_cluster_cannot_listen(tmp_path: Path) -> None:
+    """ResourceWarnings are errors."""
+    with FakeCluster(brokers=1) as first:
+        port = first.endpoints[0].port
+        second = FakeCluster(brokers=1, port=port, journal_file=tmp_path / "journal")
+        with pytest.raises(OSError, match="in use"):
+            second.start()
+
+
+class Full:
+    """A disk that is full."""
+
+    def __init__(self, file: Any, fails: str) -> None:
+        self._file = file
+        self._fails = fails
+
+    def write(self, text: str) -> None:
+        self._do("write")
+
+    def flush(self) -> None:
+        self._do("flush")
+
+    def close(self) -> None:
+        self._file.close()
+        self._do("close")
+
+    def _do(self, what: str) -> None:
+        if what == self._fails:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+
+EVENT: Event = BrokerStopped(1, 2, 3)
+
+
+@pytest.mark.parametrize("fails", ["write", "flush"])
+def test_a_full_disk_ends_the_journal_and_nothing_else(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, fails: str
+) -> None:
+    async def work() -> None:
+        file = JournalFile(tmp_path / "journal", asyncio.get_running_loop())
+        file._file = Full(file._file, fails)  # type: ignore[assignment]
+        file.write(EVENT)
+        file._flush()
+        file.write(EVENT)
+        file.close()
+        file.close()
+
+    with caplog.at_level(logging.ERROR, "fakebroker"):
+        asyncio.run(work())
+    assert [record.getMessage() for record in caplog.records] == [
+        f"the journal {tmp_path / 'journal'} ends here: No space left on device"
+    ]
+
+
+def test_a_full_disk_at_the_very_end(tmp_path: Path) -> None:
+    async def work() -> None:
+        file = JournalFile(tmp_path / "journal", asyncio.get_running_loop())
+        file._file = Full(file._file, "close")  # type: ignore[assignment]
+        file.write(EVENT)
+        file.close()
+
+    asyncio.run(work())
+
+
+def test_an_async_cluster_has_one_too() -> None:
+    async def work() -> None:
+        async with AsyncFakeCluster() as kafka:
+            kafka.create_topic("t")
+            await asyncio.to_thread(lambda: RawClient(kafka.endpoints[0]).__exit__(None, None, None))
+            kafka.journal.clear()
+            assert list(kafka.journal) == [] or not any(isinstance(event, Request) for event in kafka.journal)
+
+    asyncio.run(work())
