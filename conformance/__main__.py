@@ -12,9 +12,13 @@ from rich.console import Console
 from rich.progress import MofNCompleteColumn, Progress
 
 from conformance.cases import all_cases
+from conformance.client_reports import rows as client_rows
+from conformance.client_runs import run_clients
 from conformance.compare import side_by_side
+from conformance.found import keep as keep_find
+from conformance.generated import SEED, run_generated
 from conformance.golden import Golden, refresh
-from conformance.kafka_box import Unavailable, fetch_kafka, kafka_version
+from conformance.kafka_box import Unavailable, cache_folder, fetch_kafka, kafka_version
 from conformance.lateness import measure_kafka, measure_ours
 from conformance.report import results, write
 from conformance.suite import Outcome, Sides, run_cases
@@ -63,6 +67,13 @@ def run_all(
         found = results(kafka_version(), outcomes)
         console.print("lateness of REQUEST_TIMED_OUT: 500 requests for each timeout, on each side")
         found["lateness"] = [*measure_kafka(sides.kafka["three"]), *measure_ours()]
+        console.print(
+            "clients: each runs the same jobs against both sides (the first time they are built, which takes minutes)"
+        )
+        found["clients"] = client_rows(
+            *(run_clients(side["three"], cache_folder()) for side in (sides.kafka, sides.ours))
+        )
+        found["unexplained"] += sum(row["outcome"] == "different" for row in found["clients"])
     changed = refresh(Golden(outcome.case, outcome.kafka, kafka_version()) for outcome in outcomes)
     write(found)
     took_s = time.monotonic() - started
@@ -84,6 +95,29 @@ def _all_cases(sides: Sides) -> list[Outcome]:
             if outcome.unexplained:
                 _show(progress.console, outcome)
     return outcomes
+
+
+@app.command()
+def generated(
+    streams: Annotated[int, typer.Option(min=1, help="How many streams.")] = 2000,
+    seed: Annotated[int, typer.Option(help="The same seed makes the same streams.")] = SEED,
+    keep: Annotated[bool, typer.Option("--keep", help="Keep what differs as cases in conformance/found.")] = False,
+) -> None:
+    """Send random streams of requests to both sides and shrink what differs."""
+    console.print(f"seed {seed}")
+    with Sides() as sides, Progress(*Progress.get_default_columns(), MofNCompleteColumn(), console=console) as progress:
+        task = progress.add_task("streams", total=streams)
+        result = run_generated(sides, streams, seed, lambda so_far: progress.update(task, completed=so_far.streams))
+    for difference in result.differences:
+        console.print(f"\n{difference.seen} streams: {difference.signature}", markup=False, highlight=False)
+        _show(console, difference.outcome)
+        if keep:
+            path = keep_find(difference.stream, difference.signature)
+            console.print(f"kept as {path}", markup=False, highlight=False)
+    for (api, code), times in sorted(result.codes.items()):
+        console.print(f"{times:6} {api} {code}", markup=False, highlight=False)
+    console.print(result.summary(), markup=False, highlight=False)
+    raise typer.Exit(1 if result.differences else 0)
 
 
 @app.command("list")

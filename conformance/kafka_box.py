@@ -156,6 +156,7 @@ class KafkaBox:
             "broker.session.timeout.ms": "3600000",  # a frozen broker stays unfenced, and so in the ISR
             "offsets.topic.replication.factor": "1",
             "log.cleaner.enable": "false",
+            "log.roll.ms": str(2**63 - 1),  # one segment, however far timestamps are apart: a Fetch ends with a segment
             **self._config,
         }
         path = self._file(broker_id, "properties")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
@@ -46,6 +47,16 @@ timeout: Kafka rounds both ends of it down, and may be up to 1 ms early.
 |---|---|---|---|---|---|---|---|
 """
 
+_CLIENTS = """\
+## Clients
+
+The same program of each client against both sides: acks and codecs, idempotent and not, 31 jobs. Compared are what the
+client told the application (places and errors), and every record in the logs.
+
+| client | jobs |
+|---|---|
+"""
+
 
 def results(kafka_version: str, outcomes: Sequence[Outcome]) -> dict[str, Any]:
     """What `results.json` holds, before the parts that are measured."""
@@ -79,10 +90,29 @@ def page(found: dict[str, Any]) -> str:
     parts = [_HEAD.format(**found, **counts)]
     if "lateness" in found:
         parts.append(_lateness(found["lateness"]))
+    if "clients" in found:
+        parts.append(_clients(found["clients"]))
     parts.append("## Cases\n")
     for group, members in groupby(sorted(rows, key=_group), _group):
         parts.append(f"### {group}\n\n| case | what is compared | |\n|---|---|---|\n" + "".join(map(_line, members)))
     return "\n".join(parts)
+
+
+def _clients(rows: Sequence[dict[str, str]]) -> str:
+    """A line per client, and one for each job that is not simply the same."""
+    lines = []
+    for client, members in groupby(rows, lambda row: row["client"]):
+        jobs = list(members)
+        counts = Counter(row["outcome"] for row in jobs)
+        told = ", ".join(f"{count} {outcome}" for outcome, count in counts.items())
+        lines.append(f"| {client} {jobs[0]['version']} | {_cell(jobs[0]['why'] if counts['not run'] else told)} |\n")
+    notes = [
+        f"| {row['client']} | {row['job']} | {row['outcome']} | {_cell(row['why'])} |\n"
+        for row in rows
+        if row["job"] and row["outcome"] != "same"
+    ]
+    head = "\n| client | job | | why |\n|---|---|---|---|\n" if notes else ""
+    return _CLIENTS + "".join(lines) + head + "".join(notes)
 
 
 def _group(row: dict[str, Any]) -> str:

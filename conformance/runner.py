@@ -11,6 +11,7 @@ from conformance import frames
 from conformance.scenario import (
     AwaitIsr,
     Case,
+    CatchUp,
     DeleteTopic,
     Disconnect,
     Freeze,
@@ -31,7 +32,7 @@ from conformance.target import Target
 from conformance.wire import FENCE, FENCE_ID, Connection, Sent, correlation_id, decoded, named, plain, requests_in
 from fakebroker.protocol.compression import DecompressedTooLargeError, DecompressionError, decompress
 from fakebroker.protocol.messages import api_name, decode_response
-from fakebroker.protocol.record_batch import RECORD_BATCH_OVERHEAD, is_crc_valid, read_batch_header
+from fakebroker.protocol.record_batch import LOG_OVERHEAD, RECORD_BATCH_OVERHEAD, is_crc_valid, read_batch_header
 
 Entry: TypeAlias = dict[str, Any]
 Transcript: TypeAlias = list[Entry]
@@ -126,6 +127,8 @@ class _Run:
                 target.start_broker(broker)
             case DeleteTopic(topic):
                 target.delete_topic(topic)
+            case CatchUp(broker):
+                target.catch_up(broker)
             case SetQuota(client_id, quotas):
                 target.set_quota(client_id, quotas)
             case AwaitIsr(topic, isr, partition, within_ms):
@@ -180,7 +183,7 @@ class _Run:
                     "correlation_id": number,
                     "to": "?" if sent is None else f"{api_name(sent.api_key)} v{sent.version}",
                     "after_ms": round((arrival.at_s - client.sent_at.get(number, arrival.at_s)) * 1000, 1),
-                    "says": decoded(sent, arrival.frame),
+                    "says": opened(decoded(sent, arrival.frame)),
                 }
             )
         self._entries.append({kind: name, "answers": answers, "end": end})
@@ -236,6 +239,20 @@ def read_log(target: Target, topic: str, partition: int, broker: int) -> Entry:
 
 def _end(batches: list[Entry]) -> int:
     return int(batches[-1]["base_offset"] + batches[-1]["last_offset_delta"] + 1)
+
+
+def opened(says: Any) -> Any:
+    """The body of an answer with the records of a Fetch as batches, so that what differs can be named."""
+    if not isinstance(says, dict):
+        return says
+    for topic in says.get("responses", ()):
+        for part in topic.get("partitions", ()):
+            data = bytes.fromhex(part.get("records") or "")
+            if data:
+                batches = batches_in(data)
+                whole = sum(batch["batch_length"] + LOG_OVERHEAD for batch in batches)
+                part["records"] = {"batches": batches, "bytes_of_the_next": len(data) - whole}
+    return says
 
 
 def batches_in(data: bytes) -> list[Entry]:

@@ -110,6 +110,14 @@ class DeleteTopic:
 
 
 @dataclass(frozen=True)
+class CatchUp:
+    """Wait until a broker knows what was decided before: in Kafka metadata reach it after the answer of who changed
+    them."""
+
+    broker: int = 1
+
+
+@dataclass(frozen=True)
 class SetQuota:
     """Set a quota of a client id, e.g. {"producer_byte_rate": 1024.0}."""
 
@@ -148,6 +156,7 @@ Step: TypeAlias = (
     | StopBroker
     | StartBroker
     | DeleteTopic
+    | CatchUp
     | SetQuota
     | AwaitIsr
     | ReadLog

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from datetime import timedelta
 from typing import Any, Generic, Protocol, TypeVar
 from uuid import UUID
@@ -17,10 +17,12 @@ from conformance.scenario import Topic
 from conformance.wire import Connection, SocketConnection
 from fakebroker import FakeCluster, __version__
 from fakebroker.protocol.error_code import ErrorCode, kafka_name
+from fakebroker.protocol.errors import KafkaError
 from fakebroker.protocol.messages import decode_response
 
 METADATA, CREATE_TOPICS, DELETE_TOPICS, INIT_PRODUCER_ID, OFFSET_FOR_LEADER_EPOCH = 3, 19, 20, 22, 23
 ELECT_LEADERS, INCREMENTAL_ALTER_CONFIGS, ALTER_PARTITION_REASSIGNMENTS, ALTER_CLIENT_QUOTAS = 43, 44, 45, 49
+API_VERSIONS, DESCRIBE_QUORUM = 18, 55
 _LIMIT_S = 60.0
 
 
@@ -41,6 +43,7 @@ class Target(Protocol):
     def stop_broker(self, broker: int) -> None: ...
     def start_broker(self, broker: int) -> None: ...
     def delete_topic(self, topic: str) -> None: ...
+    def catch_up(self, broker: int) -> None: ...
     def set_quota(self, client_id: str, quotas: Mapping[str, float]) -> None: ...
 
 
@@ -51,6 +54,10 @@ class Admin:
         self._connect = connect
         self._now_s = now_s
         self._connections: dict[int, Connection] = {}
+
+    def close(self) -> None:
+        for connection in self._connections.values():
+            connection.close()
 
     def ask(self, api_key: int, version: int, frame: bytes, broker: int = 1) -> Any:
         connection = self._connections.get(broker)
@@ -180,6 +187,7 @@ class KafkaTarget(_OverTheWire):
                 time.sleep(0.01)
 
     def stop(self) -> None:
+        self.admin.close()
         self._box.stop()
 
     def freeze(self, broker: int) -> None:
@@ -187,6 +195,14 @@ class KafkaTarget(_OverTheWire):
 
     def thaw(self, broker: int) -> None:
         self._box.thaw(broker)
+
+    def catch_up(self, broker: int) -> None:
+        """Until the broker's metadata are those of the controller: it tells their offset as the epoch of features."""
+        asked = [{"topic_name": "__cluster_metadata", "partitions": [{"partition_index": 0}]}]
+        decided = self.admin.request(DESCRIBE_QUORUM, 1, {"topics": asked}).topics[0].partitions[0].high_watermark
+        frame = frames.api_versions(3)
+        while self.admin.ask(API_VERSIONS, 3, frame, broker).finalized_features_epoch < decided - 1:
+            time.sleep(0.005)
 
     def move_leader(self, topic: str, partition: int, broker: int) -> None:
         self.admin.move_leader(topic, partition, broker)
@@ -215,13 +231,18 @@ class FakeTarget(_OverTheWire):
         self.endpoints = {node.node_id: (node.host, node.port) for node in self._cluster.endpoints}
 
     def stop(self) -> None:
+        self.admin.close()
         self._cluster.stop()
 
     def freeze(self, broker: int) -> None:
         self._cluster.followers.freeze(broker=broker)
 
     def thaw(self, broker: int) -> None:
-        self._cluster.followers.resume(broker=broker)
+        with suppress(KafkaError):  # the case may have deleted all that followed there
+            self._cluster.followers.resume(broker=broker)
+
+    def catch_up(self, broker: int) -> None:
+        """All brokers know everything at once."""
 
     def move_leader(self, topic: str, partition: int, broker: int) -> None:
         self._cluster.move_leader(topic, partition, broker)

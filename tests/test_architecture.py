@@ -20,7 +20,9 @@ ALLOWED: dict[str, set[str]] = {
     "fakebroker.demo": {"fakebroker.demo_cluster", "load", "rich"},
     "fakebroker.cli": {"fakebroker", "typer", "rich"},
     "fakebroker": {"fakebroker.server", "fakebroker.core"},
-    "conformance": {"fakebroker", "crc32c", "typer", "rich"},
+    "conformance": {"fakebroker", "aiokafka", "crc32c", "typer", "rich"},
+    "conformance.clients": {"conformance", "typer", "rich"},
+    "conformance.clients.python": {"aiokafka", "confluent_kafka", "kafka"},
     "load": {
         "fakebroker.protocol",
         "kio",

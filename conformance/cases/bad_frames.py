@@ -7,6 +7,8 @@ import struct
 from conformance.frames import (
     API_VERSIONS,
     CLIENT_ID,
+    CREATE_TOPICS,
+    DELETE_TOPICS,
     METADATA,
     PRODUCE,
     api_versions,
@@ -39,7 +41,8 @@ def _answered(name: str, why: str, *frames: bytes) -> Case:
     return _case(name, why, Send(frames), Settle())
 
 
-def _unfinished(name: str, why: str, *frames: bytes) -> Case:
+def _swallowed(name: str, why: str, *frames: bytes) -> Case:
+    """What comes behind belongs to a frame that never ends."""
     return _case(name, why, Send(frames), Listen(_LISTEN_MS))
 
 
@@ -51,14 +54,14 @@ _SPLIT = Topic("frames-split")
 _TRAILING = Topic("frames-trailing")
 
 CASES = [
-    _unfinished("size-negative", "a negative size closes at once (NetworkReceive)", _GOOD, struct.pack(">i", -1)),
-    _unfinished("size-smallest", "so does the smallest number", struct.pack(">i", -(1 << 31))),
+    _answered("size-negative", "a negative size closes at once (NetworkReceive)", _GOOD, struct.pack(">i", -1)),
+    _answered("size-smallest", "so does the smallest number", struct.pack(">i", -(1 << 31))),
     _answered("size-zero", "an empty frame has no header", _GOOD, struct.pack(">i", 0)),
-    _unfinished("size-limit", "100 MiB are waited for", _GOOD, struct.pack(">i", 104857600)),
-    _unfinished("size-over-limit", "one byte more closes at once", _GOOD, struct.pack(">i", 104857601)),
-    _unfinished("size-largest", "and so does 2 GiB - 1", struct.pack(">i", (1 << 31) - 1)),
-    _unfinished("http", "an HTTP request claims a frame of 1.2 GB", b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"),
-    _unfinished("tls-hello", "so does the hello of TLS", bytes.fromhex("16030100a5010000a10303") + b"\0" * 160),
+    _swallowed("size-limit", "100 MiB are waited for", _GOOD, struct.pack(">i", 104857600)),
+    _answered("size-over-limit", "one byte more closes at once", _GOOD, struct.pack(">i", 104857601)),
+    _answered("size-largest", "and so does 2 GiB - 1", struct.pack(">i", (1 << 31) - 1)),
+    _answered("http", "an HTTP request claims a frame of 1.2 GB", b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"),
+    _answered("tls-hello", "so does the hello of TLS", bytes.fromhex("16030100a5010000a10303") + b"\0" * 160),
     *(
         _answered(f"header-of-{size}-bytes", "a header that ends too early", _GOOD, _framed(_V12[:size]))
         for size in (1, 2, 4, 7, 8, 9)
@@ -146,6 +149,39 @@ CASES = [
         "varint-above-32-bits",
         "a compact length with bits above the 32nd",
         _framed(_header(b"c", METADATA, 12, b"\0") + b"\x81\x80\x80\x80\x70" + _METADATA_V12[1:]),
+    ),
+    _answered(
+        "compact-array-negative",
+        "a compact length that is a negative int is null: all topics",
+        _framed(_header(b"c", CREATE_TOPICS, 7, b"\0") + b"\xff\xff\xff\xff\x0f" + b"\0" * 6),
+        _GOOD,
+    ),
+    _answered(
+        "compact-array-null",
+        "null topics by a compact length that is a negative int",
+        _framed(_header(b"c", DELETE_TOPICS, 4, b"\0") + b"\xff\xff\xff\xff\x0f" + b"\0" * 6),
+        _GOOD,
+    ),
+    _answered(
+        "compact-string-no-utf8",
+        "a name that is no text, and one behind it",
+        _framed(_header(b"c", METADATA, 9, b"\0") + b"\x03\x04a\xffb\0\x03\xc3\x28\0\0\0\0\0"),
+    ),
+    _answered(
+        "tag-count-negative",
+        "a negative number of tagged fields is none",
+        _framed(_header(b"c", METADATA, 12, b"\0") + _METADATA_V12[:-1] + b"\xff\xff\xff\xff\x0f"),
+    ),
+    _answered(
+        "tag-size-negative",
+        "a tagged field of negative size",
+        _GOOD,
+        _framed(_header(b"c", METADATA, 12, b"\0") + _METADATA_V12[:-1] + b"\x01\x20\xff\xff\xff\xff\x0f"),
+    ),
+    _answered(
+        "transactional-id-minus-2",
+        "a nullable text of length -2 is null",
+        _framed(_header(b"c", PRODUCE, 7) + struct.pack(">hhii", -2, -1, 1000, 0)),
     ),
     _answered("garbage", "bytes of no meaning", _GOOD, _framed(bytes(range(7, 250, 3)))),
     _answered("zeros", "a frame of zeros is Produce v0", _framed(b"\0" * 40)),

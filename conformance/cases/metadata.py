@@ -6,7 +6,7 @@ import struct
 from uuid import UUID
 
 from conformance.frames import CLIENT_ID, METADATA, metadata
-from conformance.scenario import Case, DeleteTopic, Send, Settle, Topic
+from conformance.scenario import Case, CatchUp, DeleteTopic, Send, Settle, Topic
 
 _ZERO, _NOBODY = UUID(int=0), UUID(int=0x4321)
 
@@ -83,7 +83,7 @@ CASES: list[Case] = [
             "colon": "a:b",
             "nul": "\0",
             "underscore-and-dot": "a_b.c",
-            "internal": "__consumer_offsets",
+            "internal": "__transaction_state",
         }.items()
     ),
     *(
@@ -135,6 +135,7 @@ CASES: list[Case] = [
         "a deleted topic is unknown, by name and by id",
         (
             DeleteTopic(_GONE.name),
+            CatchUp(),
             Send((metadata([_GONE.name], 12), metadata([_GONE.placeholder], 12, 2))),
             Settle(),
         ),

@@ -98,9 +98,9 @@ def _two_parked_short_and_long() -> Case:
 
 def _disconnect_while_parked() -> Case:
     topic = Topic("order-gone", replicas=3)
-    frames = tuple(produce(topic.name, batch(b"%d" % n), correlation_id=n) for n in (1, 2))
-    steps = (Send(frames, "gone"), Pause(100), Disconnect("gone"), Pause(100))
-    why = "who disconnects while his request waits leaves the record there; what stood behind it was never read"
+    # One request only: whether Kafka still reads what stands behind it is a race with the end of the connection.
+    steps = (Send((produce(topic.name, batch(b"stays")),), "gone"), Pause(100), Disconnect("gone"), Pause(100))
+    why = "who disconnects while his request waits leaves the record there"
     return Case("order/disconnect-while-parked", why, while_frozen(topic.name, *steps), (topic,), "three")
 
 

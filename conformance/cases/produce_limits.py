@@ -125,6 +125,15 @@ _TWO_CODECS: Rows = {
 }
 
 
+_DECOMPRESSED: Rows = {
+    "above": ("a record of a compressed batch is larger (4.4): 87", batch(b"x" * 995, codec=1)),
+    "exact": ("a record is as large", batch(b"x" * 993, codec=1)),
+    "several": ("each record counts for itself", batch(*[b"x" * 900] * 4, codec=3)),
+    "plain": ("what is not compressed is not measured", batch(b"x" * 5000)),
+    "zstd": ("in every codec", batch(b"x" * 5000, codec=4)),
+}
+
+
 def _grows() -> Case:
     topic = Topic("recompress-grows", configs={"compression.type": "uncompressed", "max.message.bytes": "500"})
     frames = (
@@ -163,5 +172,6 @@ CASES: list[Case] = [
         {name: row for name, row in _TWO_CODECS.items() if name != "negative-time"},
         compression_type="uncompressed",
     ),
+    *cases("decompressed-max", _DECOMPRESSED, max_decompressed_message_bytes="1000"),
     _grows(),
 ]

@@ -89,19 +89,13 @@ _TOPIC_TWICE = Topic("request-topic-twice")
 _NULL = Topic("request-null", 2)
 _NULL_V13 = Topic("request-null-v13")
 _NULL_ACKS_0 = Topic("request-null-acks-0")
-_ONE_TXN = Topic("request-one-txn", 2)
-_TXN_V9 = Topic("request-txn-v9")
-_TXN_V12 = Topic("request-txn-v12")
-_TXN_NOBODY = Topic("request-txn-nobody")
-_TXN_TWO = Topic("request-txn-two", 3)
-_TXN_AND = Topic("request-txn-and", 3)
 _SHORT = Topic("request-short", 2)
-_TXN_ID = Topic("request-txn-id")
 _BY_NAME = Topic("request-v13-zero")
+_INTERNAL = Topic("__consumer_offsets")
+_MIN_ISR = Topic("request-min-isr", configs={"min.insync.replicas": "3"})
 _TIMEOUT = Topic("request-timeout")
 _CORRUPT = Topic("request-corrupt", 2)
 _CLIENT = Topic("request-client")
-_TXN_BATCH = batch(b"v", attributes=0x10, producer_id=4002, producer_epoch=0, base_sequence=0)
 
 
 def _twice(topic: Topic, first: bytes, second: bytes) -> bytes:
@@ -201,7 +195,7 @@ CASES = [
             "space": "a b",
             "umlaut": "\u00e4",
             "nul": "a\0b",
-            "internal": "__consumer_offsets",
+            "internal": "__transaction_state",
             "metadata": "__cluster_metadata",
         }.items()
     ),
@@ -233,59 +227,6 @@ CASES = [
         within_ms=400,
     ),
     _one(
-        "transactional-without-id",
-        "one transactional batch without a transactional id fails the whole request: 53",
-        produce(_ONE_TXN.name, {0: batch(b"plain"), 1: _TXN_BATCH}),
-        produce(_ONE_TXN.name, {0: batch(b"plain"), 1: _TXN_BATCH}, version=3, correlation_id=2),
-        produce("request-nobody", _TXN_BATCH, correlation_id=3),
-        topics=(_ONE_TXN,),
-        logs=2,
-    ),
-    _one(
-        "transactional-v9",
-        "a transactional batch of a transaction that was never begun",
-        produce(_TXN_V9.name, _TXN_BATCH, version=9, transactional_id="request-txn"),
-        topics=(_TXN_V9,),
-    ),
-    _one(
-        "transactional-v12",
-        "the same where the broker may add the partition itself (KIP-890)",
-        produce(_TXN_V12.name, _TXN_BATCH, version=12, transactional_id="request-txn"),
-        topics=(_TXN_V12,),
-    ),
-    _one(
-        "transactional-nobody",
-        "a transactional batch without a producer id",
-        produce(_TXN_NOBODY.name, batch(b"v", attributes=0x10), transactional_id="request-txn"),
-        topics=(_TXN_NOBODY,),
-    ),
-    _one(
-        "transactional-two",
-        "two producers in one request: 49",
-        *(
-            produce(
-                _TXN_TWO.name,
-                {
-                    0: batch(b"v"),
-                    1: _TXN_BATCH,
-                    2: batch(b"v", attributes=0x10, producer_id=producer_id, producer_epoch=epoch, base_sequence=0),
-                },
-                transactional_id="request-txn",
-                correlation_id=number,
-            )
-            for number, (producer_id, epoch) in enumerate(((4003, 0), (4002, 1), (4002, 0)))
-        ),
-        topics=(_TXN_TWO,),
-        logs=3,
-    ),
-    _one(
-        "transactional-and-plain",
-        "plain batches beside a transactional one are appended",
-        produce(_TXN_AND.name, {0: batch(b"v"), 1: _TXN_BATCH, 2: b""}, transactional_id="request-txn"),
-        topics=(_TXN_AND,),
-        logs=2,
-    ),
-    _one(
         "short-batch",
         "a batch without room for a producer id fails the whole request",
         produce(_SHORT.name, {0: batch(b"v"), 1: resized(batch(b"v"), 50)}),
@@ -293,12 +234,6 @@ CASES = [
         produce(_SHORT.name, {0: batch(b"v"), 7: resized(batch(b"v"), 50)}, correlation_id=3),
         topics=(_SHORT,),
         logs=2,
-    ),
-    _one(
-        "transactional-id-alone",
-        "a transactional id whose batches are not transactional is not looked at",
-        produce(_TXN_ID.name, batch(b"v"), transactional_id="request-txn"),
-        topics=(_TXN_ID,),
     ),
     _one(
         "v13-unknown-id",
@@ -312,6 +247,21 @@ CASES = [
         "the id of zeros",
         produce(UUID(int=0), batch(b"v"), version=13),
         topics=(_BY_NAME,),
+    ),
+    _one(
+        "internal",
+        "who is not the admin client may not write to an internal topic: 17 (ReplicaManager.appendToLocalLog)",
+        produce(_INTERNAL.name, batch(b"v")),
+        produce(_INTERNAL.name, {0: flipped(batch(b"v"), -1), 5: batch(b"v")}, correlation_id=2),
+        produce(_INTERNAL.name, batch(b"v"), correlation_id=3, client_id="__admin_client"),
+        topics=(_INTERNAL,),
+    ),
+    _one(
+        "min-isr-above-replicas",
+        "min.insync.replicas counts up to the number of replicas (Partition.effectiveMinIsr)",
+        produce(_MIN_ISR.name, batch(b"v")),
+        produce(_MIN_ISR.name, batch(b"v"), acks=1, correlation_id=2),
+        topics=(_MIN_ISR,),
     ),
     _one(
         "timeouts",

@@ -7,11 +7,12 @@ from typing import Any
 from uuid import UUID
 
 from conformance.frames import DELETE_TOPICS, create_topics, delete_topics, metadata, request
-from conformance.scenario import Case, Send, Settle, Topic
+from conformance.scenario import Case, CatchUp, Send, Settle, Topic
 
 
 def _case(name: str, why: str, *frames: bytes, topics: tuple[Topic, ...] = (), box: str = "one") -> Case:
-    return Case(name, why, (Send(frames), Settle()), topics, box)
+    """The last frame may ask for the metadata that came of the others."""
+    return Case(name, why, (Send(frames[:-1]), Settle(), CatchUp(), Send(frames[-1:]), Settle()), topics, box)
 
 
 def _new(name: str, partitions: int = 1, replicas: int = 1, **values: Any) -> dict[str, Any]:
@@ -74,6 +75,10 @@ _CONFIGS: dict[str, dict[str, str | None]] = {
     "segment": {"segment_bytes": "13"},
     "segment-small": {"segment_bytes": "1000000"},
     "retention": {"retention_ms": "-2"},
+    "decompressed-0": {"max_decompressed_message_bytes": "0"},
+    "copy-lag": {"remote_copy_lag_bytes": "-2"},
+    "copy-lag-ms": {"remote_copy_lag_ms": "x"},
+    "dead-letters": {"errors_deadletterqueue_group_enable": "1"},
     "two-bad": {"max_message_bytes": "-1", "min_insync_replicas": "0"},
 }
 
@@ -130,7 +135,7 @@ CASES: list[Case] = [
     *_versions(),
     *(_create(f"name-{what}", "a name that cannot be: 17", _new(name)) for what, name in _BAD_NAMES.items()),
     _create("name-249", "the longest name", _new("y" * 249)),
-    _create("internal", "an internal name is one that may be", _new("__transaction_state")),
+    _create("internal", "an internal name is one that may be", _new("__share_group_state")),
     *(
         _create(f"partitions-{count}", "a number of partitions", _new(f"create-p{count}", count))
         for count in (0, -1, -2)

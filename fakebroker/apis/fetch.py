@@ -75,7 +75,8 @@ def handle(ctx: RequestContext, request: Message) -> None:
     for topic in request.topics:
         name = topic.topic if ctx.api_version < 13 else _name_of(ctx, topic)
         if name is None:
-            unknown.append(_topic_failed(topic, ErrorCode.unknown_topic_id))
+            asked = {p.partition: p for p in topic.partitions}
+            unknown.append(_topic_failed(topic, ErrorCode.unknown_topic_id, tuple(asked.values())))
             continue
         if ctx.api_version >= 13:
             ids[name] = topic.topic_id
@@ -91,8 +92,8 @@ def handle(ctx: RequestContext, request: Message) -> None:
                     tp,
                     p.fetch_offset,
                     p.partition_max_bytes,
-                    getattr(p, "current_leader_epoch", -1),
-                    getattr(p, "last_fetched_epoch", -1),
+                    max(getattr(p, "current_leader_epoch", -1), -1),  # every negative epoch is none
+                    max(getattr(p, "last_fetched_epoch", -1), -1),
                 )
     if wanted and request.isolation_level not in _ISOLATION_LEVELS:
         raise KafkaError(ErrorCode.unknown_server_error, f"Unknown isolation level {request.isolation_level}")
@@ -101,6 +102,9 @@ def handle(ctx: RequestContext, request: Message) -> None:
 
     def complete(results: Sequence[FetchResult]) -> None:
         read = [_partition(ctx, result, ids, params.read_committed) for result in results]
+        if _is_tripped_over(ctx, read + unknown):
+            error_response(ctx, request, ErrorCode.unknown_server_error)
+            return
         _respond(ctx, _grouped(ctx, read + unknown), from_follower=params.is_from_follower)
 
     ctx.fetch_messages(params, tuple(wanted.values()), complete)
@@ -122,6 +126,16 @@ def _params(ctx: RequestContext, request: Message) -> FetchParams:
 def _name_of(ctx: RequestContext, topic: Message) -> str | None:
     known = None if topic.topic_id is None else ctx.cluster.topic_by_id(topic.topic_id)
     return known.name if known else None
+
+
+def _is_tripped_over(ctx: RequestContext, topics: Sequence[dict[str, Any]]) -> bool:
+    """FetchResponse.matchingTopic: whether what comes behind an id of zeros belongs to it is looked up by name, and
+    such a topic has none. NullPointerException."""
+    if ctx.api_version < 13:
+        return False
+    return any(t["topic_id"] is None for t in topics[:-1]) or any(
+        t["topic_id"] is None and len(t["partitions"]) > 1 for t in topics
+    )
 
 
 def _grouped(ctx: RequestContext, topics: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:

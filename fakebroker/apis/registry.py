@@ -44,6 +44,9 @@ class Api(NamedTuple):
     throttled: Throttled
     decode: Decode
 
+    def serves(self, version: int) -> bool:
+        return self.min_version <= version <= self.max_version
+
 
 _apis: dict[int, Api] = {}
 

@@ -82,9 +82,10 @@ class TopicConfig(_Config):
     retention_bytes: int = -1
     retention_ms: int = 604_800_000
     segment_bytes: int = 1_073_741_824
+    max_decompressed_message_bytes: int = 2_147_483_639
 
     def check(self) -> None:
-        self._at_least(1, "min_insync_replicas")
+        self._at_least(1, "min_insync_replicas", "max_decompressed_message_bytes")
         self._at_least(0, "max_message_bytes", "message_timestamp_before_max_ms", "message_timestamp_after_max_ms")
         self._at_least(-1, "retention_ms")
         self._at_least(1_048_576, "segment_bytes")

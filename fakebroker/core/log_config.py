@@ -88,6 +88,11 @@ TOPIC_CONFIGS = by_name(
         ConfigKey("local.retention.bytes", _LONG, -2, at_least(-2)),
         ConfigKey("remote.log.copy.disable", _BOOLEAN, False),
         ConfigKey("remote.log.delete.on.disable", _BOOLEAN, False),
+        # New in 4.4; their place in the order is not known.
+        ConfigKey("remote.copy.lag.ms", _LONG, 0, at_least(-1)),
+        ConfigKey("remote.copy.lag.bytes", _LONG, -1, at_least(-1)),
+        ConfigKey("errors.deadletterqueue.group.enable", _BOOLEAN, False),
+        ConfigKey("max.decompressed.message.bytes", _INT, 2_147_483_639, at_least(1)),
     )
 )
 

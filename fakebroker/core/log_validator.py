@@ -41,6 +41,7 @@ from fakebroker.protocol.record_walk import (
     OverlongSizeError,
     RecordFacts,
     RecordsSummary,
+    canonical_fields,
     record_facts,
     timestamp_range,
     walk_records,
@@ -50,6 +51,7 @@ from fakebroker.protocol.topic_partition import TopicPartition
 from fakebroker.protocol.varint import encode_varint
 
 NO_TIMESTAMP: Final = -1
+NO_PRODUCER_ID: Final = -1
 
 # What an uncompressed request could carry at most: the default of socket.request.max.bytes.
 MAX_DECOMPRESSED_BYTES = 104_857_600
@@ -122,7 +124,8 @@ class LogValidator:
 
     def _walk(self, check_sizes: bool) -> RecordsSummary:
         try:
-            return walk_records(self._payload, self._start, self._header.record_count, check_sizes)
+            largest = 2**31 - 1 if self._source == Codec.NONE else self._config.max_decompressed_message_bytes
+            return walk_records(self._payload, self._start, self._header.record_count, check_sizes, largest)
         except InvalidRecordError as error:
             # Of an uncompressed record, Kafka reads the size outside of the try: IllegalArgumentException.
             is_caught = self._source != Codec.NONE or not isinstance(error, OverlongSizeError)
@@ -225,11 +228,11 @@ class LogValidator:
             if index == 0:
                 base_timestamp_ms = record.timestamp_ms
             start = b"\0" + encode_varint(record.timestamp_ms - base_timestamp_ms) + encode_varint(index)
-            parts += (
-                encode_varint(len(start) + record.end - record.body),
-                start,
-                self._payload[record.body : record.end],
-            )
+            fields = canonical_fields(self._payload, record.body)
+            parts += encode_varint(len(start) + len(fields)), start, fields
+        if header.producer_id != NO_PRODUCER_ID and (header.producer_epoch == -1 or header.base_sequence < 0):
+            # An id below -1 comes this far, to MemoryRecordsBuilder.validateProducerState: IllegalArgumentException.
+            raise KafkaError(ErrorCode.unknown_server_error, "Invalid negative producer epoch or sequence number")
         attributes = self._target | header.attributes & TRANSACTIONAL_FLAG
         if self._config.message_timestamp_type == "LogAppendTime":
             attributes |= TIMESTAMP_TYPE_FLAG

@@ -111,16 +111,15 @@ class ProducerStateManager:
     def check(self, batch: ProducerBatch, offset: int, topic_partition: TopicPartition) -> None:
         """Raise 47 or 45 unless the batch, about to go to `offset`, may follow what its producer wrote before."""
         entry = self._entries.get(batch.producer_id)
-        if entry is None:
-            return
         producer_id, epoch, first_sequence, _ = batch
         place = f"of producer {producer_id} at offset {offset} in partition {topic_partition}"
-        if epoch < entry.producer_epoch:
+        last_epoch = NO_PRODUCER_EPOCH if entry is None else entry.producer_epoch
+        if epoch < last_epoch:
             raise KafkaError(
                 ErrorCode.invalid_producer_epoch,
-                f"Epoch {place} is {epoch}, which is smaller than the last seen epoch {entry.producer_epoch}",
+                f"Epoch {place} is {epoch}, which is smaller than the last seen epoch {last_epoch}",
             )
-        if entry.producer_epoch == NO_PRODUCER_EPOCH:
+        if entry is None or last_epoch == NO_PRODUCER_EPOCH:
             return
         if epoch > entry.producer_epoch:
             if first_sequence != 0:

@@ -98,7 +98,7 @@ def place_replicas(
         raise _cannot_replicate(
             factor,
             f"The target replication factor of {factor} cannot be reached because only {len(broker_ids)} broker(s) are "
-            "registered.",
+            "registered or some brokers have all their log directories cordoned.",
         )
     stopped = [broker_id for broker_id in broker_ids if broker_id not in alive]
     return [(_rotated(alive, index) + _rotated(stopped, index))[:factor] for index in range(partitions)]

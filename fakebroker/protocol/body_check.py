@@ -1,13 +1,17 @@
 """Look over the body of a message before kio reads it, and hand kio only what it can read.
 
-Theory   kio 0.6.5 is fast and trusting. Five things it gets wrong with bytes from strangers, and what happens here:
+Theory   kio 0.6.5 is fast and trusting. What it gets wrong with bytes from strangers, and what happens here:
            an array count above what is left   kio allocates for it first; a count in the billions aborts the whole
                                                process, and no exception can be caught   -> ProtocolError, as in Kafka
            null for an array that has no null  kio gives None                            -> ProtocolError, as in Kafka
            a tagged field it does not know     kio raises; KIP-482 says to skip it       -> cut out of a copy
            a boolean that is neither 0 nor 1   kio raises; Kafka takes it for true       -> made 1 in a copy
            a struct marked null, but not by -1 kio reads on; Kafka looks at the sign     -> made -1 in a copy
-         Everything else, such as null strings and bad UTF-8, kio reports by itself.
+           a length of -2 or less              kio raises; Kafka takes it for null       -> made -1 in a copy
+           a varint with bits above the 32nd   kio raises; Kafka lets them fall off      -> written again in a copy
+           text that is no UTF-8               kio raises; Kafka puts U+FFFD for it      -> `text_repair`, the same in
+                                                                                            a copy, when kio has raised
+         Everything else, such as null strings where none may be, kio reports by itself.
 
          A check is a chain of steps made once per message class. A step takes the frame and an offset and gives the
          offset behind its field, and so walks exactly as kio does: the size of a known tagged field is not believed by
@@ -15,13 +19,14 @@ Theory   kio 0.6.5 is fast and trusting. Five things it gets wrong with bytes fr
 Units    offsets and sizes are bytes, from the start of the frame.
 Source   clients/src/main/java/org/apache/kafka/common/protocol/Readable.java, and the readers that
          generator/src/main/java/org/apache/kafka/message/MessageDataGenerator.java writes; KIP-482
-Differs  Kafka takes every negative length for null; here, as in kio, -2 and below are an error.
+Differs  Text of 32 KiB or more after its repair is an error; Kafka reads it, but cannot write an answer that holds it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import Field, fields, is_dataclass
+from functools import cache
 from struct import Struct, error
 from types import NoneType, UnionType
 from typing import NamedTuple, cast, get_args, get_origin
@@ -29,16 +34,29 @@ from typing import NamedTuple, cast, get_args, get_origin
 from kio.static.protocol import Entity, Payload
 
 from fakebroker.protocol.errors import ProtocolError
-from fakebroker.protocol.varint import decode_unsigned_varint, encode_unsigned_varint
+from fakebroker.protocol.varint import decode_kept_bits, encode_unsigned_varint
 
-__all__ = ["Check", "body_check", "body_walk"]
+__all__ = ["Check", "Edits", "body_check", "body_walk", "text_repair"]
 
-Edits = list[tuple[int, int, bytes]]  # from, to, what stands there instead
+
+class Edits(list[tuple[int, int, bytes]]):
+    """What is different in the copy: from, to, what stands there instead."""
+
+    repairs_text = False
+
+
+class _TextEdits(Edits):
+    repairs_text = True
+
+
 Step = Callable[[bytes, int, Edits], int]
 Check = Callable[[bytes, int], tuple[bytes, int]]
 
 _I16 = Struct(">h")
 _I32 = Struct(">i")
+
+_INT32_MIN, _INT32_MAX = -(1 << 31), (1 << 31) - 1
+_LARGEST_TEXT = 0x7FFF  # bytes
 
 _FIXED_SIZES = {
     "int8": 1,
@@ -70,10 +88,18 @@ def body_check(message_type: type[Payload]) -> Check:
 
     The check raises ProtocolError when a count is not possible or the bytes end within the body.
     """
-    walk = body_walk(message_type)
+    return _check(body_walk(message_type), Edits)
 
+
+@cache
+def text_repair(message_type: type[Payload]) -> Check:
+    """The same check, which also puts U+FFFD into the copy for what is no UTF-8."""
+    return _check(body_walk(message_type), _TextEdits)
+
+
+def _check(walk: Step, edits_type: type[Edits]) -> Check:
     def check(frame: bytes, offset: int) -> tuple[bytes, int]:
-        edits: Edits = []
+        edits = edits_type()
         try:
             walk(frame, offset, edits)
         except (IndexError, error):
@@ -147,10 +173,10 @@ def _value(kind: object, field: Field[object], flexible: bool) -> _Part:
     kafka_type = field.metadata["kafka_type"]
     if kafka_type == "bool":
         return _Part(_bool, 1)
-    if kafka_type in ("string", "bytes", "records"):
-        if flexible:
-            return _Part(_compact_bytes, 1)
-        return _Part(_plain_string, 2) if kafka_type == "string" else _Part(_plain_bytes, 4)
+    if kafka_type == "string":
+        return _Part(_compact_string, 1) if flexible else _Part(_plain_string, 2)
+    if kafka_type in ("bytes", "records"):
+        return _Part(_compact_bytes, 1) if flexible else _Part(_plain_bytes, 4)
     return _fixed(_FIXED_SIZES[kafka_type])
 
 
@@ -165,28 +191,69 @@ def _bool(frame: bytes, offset: int, edits: Edits) -> int:
 
 
 def _plain_string(frame: bytes, offset: int, edits: Edits) -> int:
-    (size,) = _I16.unpack_from(frame, offset)
-    return offset + 2 + _checked_size(size)
+    size: int = _I16.unpack_from(frame, offset)[0]
+    start = offset + 2
+    if size < -1:
+        edits.append((offset, start, b"\xff\xff"))
+    elif size > 0:
+        if edits.repairs_text and (text := _repaired(frame[start : start + size])):
+            edits.append((offset, start + size, _I16.pack(len(text)) + text))
+        return start + size
+    return start
 
 
 def _plain_bytes(frame: bytes, offset: int, edits: Edits) -> int:
-    (size,) = _I32.unpack_from(frame, offset)
-    return offset + 4 + _checked_size(size)
-
-
-def _checked_size(size: int) -> int:
+    size: int = _I32.unpack_from(frame, offset)[0]
     if size < -1:
-        raise ProtocolError(f"a field has the negative length {size}")
-    return max(size, 0)
+        edits.append((offset, offset + 4, b"\xff" * 4))
+    return offset + 4 + max(size, 0)
+
+
+def _compact_string(frame: bytes, offset: int, edits: Edits) -> int:
+    if not edits.repairs_text:
+        return _compact_bytes(frame, offset, edits)
+    size, start = _compact_length(frame, offset, Edits())
+    end = start + max(size, 0)
+    if text := _repaired(frame[start:end]):
+        edits.append((offset, end, encode_unsigned_varint(len(text) + 1) + text))
+        return end
+    return _compact_bytes(frame, offset, edits)
 
 
 def _compact_bytes(frame: bytes, offset: int, edits: Edits) -> int:
     size = frame[offset]
-    if size < 128:
-        offset += 1
-    else:
-        size, offset = decode_unsigned_varint(frame, offset)
-    return offset + size - 1 if size else offset
+    if 0 < size < 128:
+        return offset + size
+    size, offset = _compact_length(frame, offset, edits)
+    return offset + max(size, 0)
+
+
+def _compact_length(frame: bytes, offset: int, edits: Edits) -> tuple[int, int]:
+    """The length of a compact field, -1 for null, and the offset behind it."""
+    raw, end = decode_kept_bits(frame, offset)
+    if raw < 0:
+        # Java's int: the smallest number minus one is the largest.
+        edits.append((offset, end, b"\0"))
+        return (_INT32_MAX if raw == _INT32_MIN else -1), end
+    if _has_lost_bits(frame, offset, end):
+        edits.append((offset, end, encode_unsigned_varint(raw)))
+    return raw - 1, end
+
+
+def _has_lost_bits(frame: bytes, offset: int, end: int) -> bool:
+    return end - offset == 5 and frame[end - 1] > 0x0F
+
+
+def _repaired(text: bytes) -> bytes | None:
+    """The text with U+FFFD for what is no UTF-8; None if nothing is wrong with it."""
+    try:
+        text.decode()
+    except UnicodeDecodeError:
+        repaired = text.decode(errors="replace").encode()
+        if len(repaired) > _LARGEST_TEXT:
+            raise ProtocolError("a text is no UTF-8") from None
+        return repaired
+    return None
 
 
 def _array(element: _Part, flexible: bool, nullable: bool) -> _Part:
@@ -194,14 +261,15 @@ def _array(element: _Part, flexible: bool, nullable: bool) -> _Part:
 
     def walk(frame: bytes, offset: int, edits: Edits) -> int:
         if flexible:
-            count, offset = decode_unsigned_varint(frame, offset)
-            count -= 1
+            count, offset = _compact_length(frame, offset, edits)
         else:
             (count,) = _I32.unpack_from(frame, offset)
             offset += 4
+            if count < -1:
+                edits.append((offset - 4, offset, b"\xff" * 4))
         if count < 0:
-            if count < -1 or not nullable:
-                raise ProtocolError(f"an array has the length {count}" if count < -1 else "an array must not be null")
+            if not nullable:
+                raise ProtocolError("an array must not be null")
             return offset
         if count * smallest > len(frame) - offset:
             raise ProtocolError(f"an array claims {count} elements, and only {len(frame) - offset} bytes are left")
@@ -231,26 +299,30 @@ def _tagged_section(known: dict[int, Step]) -> Step:
         if frame[offset] == 0:
             return offset + 1
         start = offset
-        count, offset = decode_unsigned_varint(frame, offset)
+        count, offset = decode_kept_bits(frame, offset)
+        count = max(count, 0)
         count_end = offset
         unknown = 0
         for _ in range(count):
             field_start = offset
-            tag, offset = decode_unsigned_varint(frame, offset)
-            size, offset = decode_unsigned_varint(frame, offset)
+            tag, size_start = decode_kept_bits(frame, offset)
+            size, offset = decode_kept_bits(frame, size_start)
             step = known.get(tag)
             if step is not None:
+                if _has_lost_bits(frame, field_start, size_start) or _has_lost_bits(frame, size_start, offset):
+                    # The size is not believed, so any will do.
+                    edits.append((field_start, offset, encode_unsigned_varint(tag) + b"\0"))
                 offset = step(frame, offset, edits)
                 continue
             offset += size
-            if offset > len(frame):
+            if size < 0 or offset > len(frame):
                 raise ProtocolError(f"a tagged field claims {size} bytes, {offset - len(frame)} more than there are")
             if edits and edits[-1][1:] == (field_start, b""):
                 # One cut for all in a row: a frame full of tags must not become a list of millions.
                 field_start = edits.pop()[0]
             edits.append((field_start, offset, b""))
             unknown += 1
-        if unknown:
+        if unknown or _has_lost_bits(frame, start, count_end):
             edits.append((start, count_end, encode_unsigned_varint(count - unknown)))
         return offset
 

@@ -9,7 +9,7 @@ Theory   The first four bytes, API key and version, decide which header follows:
 Units    every offset counts from the start of the frame, behind its length.
 Source   clients/src/main/java/org/apache/kafka/common/requests/RequestHeader.java
          clients/src/main/resources/common/message/RequestHeader.json
-Differs  Kafka replaces bad UTF-8 in a client id; here it is an error, because nobody sends it on purpose.
+         Like Kafka it takes any negative length of a client id for null, and replaces what is no UTF-8.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from struct import Struct
 from typing import Final, NamedTuple
 
 from fakebroker.protocol.errors import ProtocolError
-from fakebroker.protocol.varint import decode_unsigned_varint
+from fakebroker.protocol.varint import decode_kept_bits
 
 __all__ = [
     "RequestHeader",
@@ -59,7 +59,7 @@ def peek_api(frame: bytes) -> tuple[int, int]:
 def decode_request_header(frame: bytes, flexible: bool) -> RequestHeader:
     """Read a request header: v2 when flexible, else v1, and v0 for ControlledShutdown v0.
 
-    Raises ProtocolError when the frame is too short, the client id is no UTF-8, or the tagged section overruns.
+    Raises ProtocolError when the frame is too short, or the tagged section overruns.
     """
     if len(frame) < 10:
         return _decode_short_header(frame)
@@ -71,15 +71,10 @@ def decode_request_header(frame: bytes, flexible: bool) -> RequestHeader:
         offset = 10 + size
         if offset > len(frame):
             raise ProtocolError(f"The client id claims {size} bytes, and only {len(frame) - 10} are left.")
-        try:
-            client_id = frame[10:offset].decode()
-        except UnicodeDecodeError:
-            raise ProtocolError("The client id is not valid UTF-8.") from None
-    elif size == -1:
+        client_id = frame[10:offset].decode(errors="replace")
+    else:
         client_id = None
         offset = 10
-    else:
-        raise ProtocolError(f"The client id has the negative length {size}.")
     if flexible:
         # One zero byte, no tagged fields, is what every client sends today.
         offset = offset + 1 if frame[offset : offset + 1] == b"\0" else skip_tagged_fields(frame, offset)
@@ -125,10 +120,12 @@ def skip_tagged_fields(frame: bytes, offset: int) -> int:
 
     The number of fields may be any number: each takes at least two bytes, so a lie runs out of bytes soon.
     """
-    count, offset = decode_unsigned_varint(frame, offset)
+    count, offset = decode_kept_bits(frame, offset)
     for _ in range(count):
-        _, offset = decode_unsigned_varint(frame, offset)
-        size, offset = decode_unsigned_varint(frame, offset)
+        _, offset = decode_kept_bits(frame, offset)
+        size, offset = decode_kept_bits(frame, offset)
+        if size < 0:
+            raise ProtocolError(f"A tagged field claims {size} bytes.")
         offset += size
         if offset > len(frame):
             raise ProtocolError(f"A tagged field claims {size} bytes, {offset - len(frame)} more than there are.")

@@ -16,12 +16,12 @@ from struct import Struct, error
 from kio.index import load_request_schema, load_response_schema
 from kio.schema.index import api_key_map, schema_name_map
 from kio.serial import entity_reader, entity_writer
-from kio.serial.errors import SerialError
+from kio.serial.errors import InvalidUnicode, SerialError
 from kio.serial.readers import Reader
 from kio.serial.writers import Writer
 from kio.static.protocol import RequestPayload, ResponsePayload
 
-from fakebroker.protocol.body_check import Check, body_check
+from fakebroker.protocol.body_check import Check, body_check, text_repair
 from fakebroker.protocol.errors import ProtocolError
 from fakebroker.protocol.headers import decode_response_header, encode_request_header, encode_response_header
 
@@ -111,7 +111,10 @@ def decode_request(api_key: int, version: int, frame: bytes, offset: int) -> Req
     except KeyError:
         check, read = _request_readers[api_key, version] = _request_reader(api_key, version)
     try:
-        return read(*check(frame, offset))[0]
+        try:
+            return read(*check(frame, offset))[0]
+        except InvalidUnicode:
+            return read(*text_repair(request_type(api_key, version))(frame, offset))[0]
     except _DECODE_ERRORS as problem:
         raise _malformed(f"{api_name(api_key)} v{version} request", problem) from problem
 

@@ -19,7 +19,9 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from fakebroker.protocol.errors import InvalidRecordError
+from fakebroker.protocol.varint import encode_varint
 
+_LARGEST_SIZE: Final = 2**31 - 1
 _INT64_MIN: Final = -(2**63)
 _INT64_MAX: Final = 2**63 - 1
 
@@ -51,14 +53,19 @@ class RecordFacts(NamedTuple):
     end: int
 
 
-def walk_records(data: bytes, start: int, count: int, check_sizes: bool) -> RecordsSummary:
+def walk_records(
+    data: bytes, start: int, count: int, check_sizes: bool, largest_size: int = _LARGEST_SIZE
+) -> RecordsSummary:
     """`walk`, with a name for each fact that it finds."""
-    return RecordsSummary(*walk(data, start, count, check_sizes))
+    return RecordsSummary(*walk(data, start, count, check_sizes, largest_size))
 
 
-def walk(data: bytes, start: int, count: int, check_sizes: bool) -> tuple[int, int, int, bool]:
+def walk(
+    data: bytes, start: int, count: int, check_sizes: bool, largest_size: int = _LARGEST_SIZE
+) -> tuple[int, int, int, bool]:
     """Look over `count` records that begin at `start` and must end where `data` ends. The fields of RecordsSummary.
 
+    No record may claim more than `largest_size` bytes behind its size.
     Raises InvalidRecordError with the index of the first record that is not whole.
     """
     end = len(data)
@@ -71,9 +78,10 @@ def walk(data: bytes, start: int, count: int, check_sizes: bool) -> tuple[int, i
             position += 1
             if raw > 127:
                 raw, position = _size(data, position - 1)
-            if raw & 1:
-                raise InvalidRecordError(f"Record {index} has a negative size.")
-            claimed_end = position + (raw >> 1)
+            size = raw >> 1
+            if raw & 1 or size > largest_size:
+                raise InvalidRecordError(f"Record {index} has a size below 0 or above {largest_size} bytes.")
+            claimed_end = position + size
             position += 1  # the attributes of a record: none are in use, and nobody looks
             # Below, the one byte and two byte forms of each varint are written out: a call for each field would take
             # most of the time.
@@ -154,6 +162,29 @@ def record_facts(data: bytes, start: int, count: int, base_timestamp_ms: int) ->
         value_size, position = _field(data, position)
         position = _skip_headers(data, position, index)
         yield RecordFacts(timestamp_ms, offset_delta, key_size, value_size, body, position)
+
+
+def canonical_fields(data: bytes, body: int) -> bytes:
+    """Key, value and headers of a walked record, written anew as Kafka writes them: -1 for null, the shortest varints,
+    header keys as the text that they were read as."""
+    position = body
+    parts: list[bytes] = []
+    for _ in range(2):
+        size, position = _field(data, position)
+        parts += _sized(data, size, position)
+    count, position = _varint(data, position)
+    parts.append(encode_varint(count >> 1))
+    for _ in range(count >> 1):
+        size, position = _field(data, position)
+        key = data[position - size : position].decode(errors="replace").encode()
+        parts += encode_varint(len(key)), key
+        size, position = _field(data, position)
+        parts += _sized(data, size, position)
+    return b"".join(parts)
+
+
+def _sized(data: bytes, size: int, end: int) -> tuple[bytes, bytes]:
+    return encode_varint(size), data[end - size : end] if size > 0 else b""
 
 
 def timestamp_range(earliest_delta_ms: int, latest_delta_ms: int, base_timestamp_ms: int) -> tuple[int, int] | None:

@@ -3,14 +3,24 @@
 Theory   An unsigned varint carries lengths and tags, in at most 5 bytes. Signed ones (zigzag: 0, -1, 1, -2 ... become
          0, 1, 2, 3 ...) occur only inside record batches: a varint has at most 5 bytes, a varlong at most 10.
 Source   clients/src/main/java/org/apache/kafka/common/utils/ByteUtils.java
-Differs  Kafka lets the bits above 32 (or 64) of the last byte fall off; here they are an error.
+Differs  Kafka lets the bits above 32 (or 64) of the last byte fall off; here they are an error, but for
+         `decode_kept_bits`.
 """
 
 from __future__ import annotations
 
 from fakebroker.protocol.errors import ProtocolError
 
-__all__ = ["decode_unsigned_varint", "decode_varint", "decode_varlong", "encode_unsigned_varint", "encode_varint"]
+__all__ = [
+    "decode_kept_bits",
+    "decode_unsigned_varint",
+    "decode_varint",
+    "decode_varlong",
+    "encode_unsigned_varint",
+    "encode_varint",
+]
+
+_BITS_OF_FIVE_BYTES = 35
 
 _ONE_BYTE = [bytes([value]) for value in range(128)]
 
@@ -51,6 +61,14 @@ def decode_unsigned_varint(buffer: bytes, offset: int, bits: int = 32) -> tuple[
     if value >> bits:
         raise ProtocolError(f"A varint does not fit into {bits} bits.")
     return value, offset + 1
+
+
+def decode_kept_bits(buffer: bytes, offset: int) -> tuple[int, int]:
+    """A number of 32 bits as Kafka reads it, signed, and the offset behind it: what is above in its five bytes falls
+    off. Raises ProtocolError when the buffer ends within the number, or the number has more bytes."""
+    value, offset = decode_unsigned_varint(buffer, offset, _BITS_OF_FIVE_BYTES)
+    value &= 0xFFFFFFFF
+    return value - (1 << 32) if value >> 31 else value, offset
 
 
 def decode_varint(buffer: bytes, offset: int) -> tuple[int, int]:

@@ -144,7 +144,7 @@ def test_too_few_brokers() -> None:
     assert refused("t", 1, 4) == (
         INVALID_FACTOR,
         "Unable to replicate the partition 4 time(s): The target replication factor of 4 cannot be reached because "
-        "only 3 broker(s) are registered.",
+        "only 3 broker(s) are registered or some brokers have all their log directories cordoned.",
     )
 
 
@@ -258,7 +258,7 @@ def test_all_effective_configs_are_told_sorted_and_with_their_source(version: in
     [answer] = create(simulation, new("t", configs=configs), version=version)
     told = {config.name: (config.value, config.config_source) for config in answer.configs}
     assert [config.name for config in answer.configs] == sorted(told)
-    assert len(told) == 33
+    assert len(told) == 37
     assert told["retention.ms"] == (" +7 ", 1)
     assert told["cleanup.policy"] == ("compact, delete", 1)
     assert told["min.insync.replicas"] == ("2", 4)

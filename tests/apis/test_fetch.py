@@ -534,3 +534,32 @@ def test_a_fetch_that_fails_as_a_whole_is_told_for_each_partition_up_to_v12(vers
     assert told == (dict.fromkeys((0, 1), ErrorCode.kafka_storage_error) if version < 13 else {})
     if version >= 7:
         assert response.error_code == ErrorCode.kafka_storage_error
+
+
+@pytest.mark.parametrize("epoch", [-2, -(2**31)])
+@pytest.mark.parametrize("field", ["current_leader_epoch", "last_fetched_epoch"])
+def test_every_negative_epoch_is_none(simulation: Simulation, field: str, epoch: int) -> None:
+    append(simulation)
+
+    assert Consumer(simulation, 12).read(wanted() | {field: epoch}) == [Read(0, 2, [(0, 1)])]
+
+
+@pytest.mark.parametrize("version", BY_ID)
+@pytest.mark.parametrize(("ids", "code"), [([0], 0), ([7, 0], 0), ([0, 7], -1), ([0, 0], -1), ([7, 7], 0)], ids=str)
+def test_kafka_trips_over_what_comes_behind_an_id_of_zeros(
+    simulation: Simulation, version: int, ids: list[int], code: int
+) -> None:
+    topics = [{"topic": None, "topic_id": UUID(int=id_), "partitions": [wanted(i)]} for i, id_ in enumerate(ids)]
+    consumer = Consumer(simulation, version)
+    answer = consumer.ask(topics=topics)
+
+    assert answer.error_code == code
+    told = [int(p.error_code) for topic in answer.responses for p in topic.partitions]
+    assert told == ([] if code else [UNKNOWN_TOPIC_ID] * len(ids))
+
+
+@pytest.mark.parametrize("version", BY_ID)
+def test_an_unknown_partition_is_answered_once(simulation: Simulation, version: int) -> None:
+    (topic,) = Consumer(simulation, version).ask(wanted(), wanted(), topic=UUID(int=7)).responses
+
+    assert [int(p.error_code) for p in topic.partitions] == [UNKNOWN_TOPIC_ID]

@@ -101,6 +101,14 @@ ROWS = [
     Row("counts differ", "LogValidator.validateBatch", keyed(last_offset_delta=1), INVALID_RECORD),
     Row("control", "LogValidator.validateBatch", keyed(attributes=CONTROL), INVALID_RECORD),
     Row("no sequence", "LogValidator.validateBatch", keyed(producer_id=1, producer_epoch=0), INVALID_RECORD),
+    # max.decompressed.message.bytes (4.4): each record of a compressed batch
+    Row(
+        "a record above the limit of what is decompressed",
+        "DefaultRecord.readPartiallyFrom @ 4.4",
+        batch_of([Record(b"", b"v" * 94)], Codec.GZIP),
+        INVALID_RECORD,
+        {"max_decompressed_message_bytes": 99},
+    ),
     # DefaultRecord.readFrom
     Row("fewer records", "RecordIterator", keyed(record_count=2, last_offset_delta=1), INVALID_RECORD),
     Row("more records", "RecordIterator", keyed(b"a", b"b", record_count=1, last_offset_delta=0), INVALID_RECORD),
@@ -279,6 +287,19 @@ ROWS = [
         UNKNOWN,
         {"compression_type": "gzip"},
     ),
+    *(
+        Row(
+            f"a producer id below -1 {what}, recompressed",
+            "MemoryRecordsBuilder.validateProducerState",
+            batch_of([Record(b"k", b"v")], Codec.LZ4, producer_id=-2, **state),
+            UNKNOWN,
+            {"compression_type": "gzip"},
+        )
+        for what, state in (
+            ("without an epoch", {"base_sequence": 0}),
+            ("without a sequence", {"producer_epoch": 0}),
+        )
+    ),
     Row(
         "larger than a segment",
         "RecordBatchTooLargeException",
@@ -336,3 +357,21 @@ def test_one_bad_partition_does_not_touch_the_other() -> None:
     client = simulation.connect()
     client.send(produce("t", partitions={0: keyed(), 1: flipped(keyed())}))
     assert Produced(client.answers[0][1]).partitions == {0: (0, 0), 1: (CORRUPT, -1)}
+
+
+@pytest.mark.parametrize(
+    "records",
+    [
+        batch_of([Record(b"", b"v" * 93)] * 3, Codec.GZIP),  # each record has 100 bytes behind its size
+        batch_of([Record(b"", b"v" * 93)] * 3, Codec.ZSTD),
+        batch_of([Record(b"", b"v" * 940)]),
+    ],
+    ids=["gzip", "zstd", "plain"],
+)
+def test_what_is_decompressed_is_measured_record_by_record(records: bytes) -> None:
+    simulation = Simulation()
+    simulation.topic("t", max_decompressed_message_bytes=100)
+    client = simulation.connect()
+    client.send(produce("t", records=records))
+
+    assert Produced(client.answers[0][1]).partitions == {0: (0, 0)}

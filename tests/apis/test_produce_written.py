@@ -24,6 +24,7 @@ from fakebroker.protocol.record_batch import (
     read_batch_header,
 )
 from fakebroker.protocol.record_walk import record_facts
+from fakebroker.protocol.varint import encode_varint
 
 HOUR_MS = 3_600_000
 COMPACT = {"cleanup_policy": "compact"}
@@ -158,3 +159,28 @@ def test_a_rebuilt_batch_has_the_same_records() -> None:
     header = read_batch_header(data)
     plain = pack_batch(header._replace(attributes=0), decompress(Codec.ZSTD, data[RECORD_BATCH_OVERHEAD:], 1 << 20))
     assert decode_records(plain) == decode_records(encode_batch(TWO, base_timestamp_ms=TIME_MS))
+
+
+@pytest.mark.parametrize(
+    ("fields", "written"),
+    [
+        ("03 02 76 00", "01 02 76 00"),  # a key of size -2
+        ("83 6b 01 00", "01 01 00"),  # a key and a value that are null
+        ("82 00 6b 82 00 76 80 00", "02 6b 02 76 00"),  # sizes of two bytes where one would do
+        ("01 01 02 04 61 ff 00", "01 01 02 08 61 ef bf bd 00"),  # a header whose key is no text
+        ("01 01 02 02 61 05", "01 01 02 02 61 01"),  # a header of size -3
+    ],
+)
+def test_fields_are_written_anew_when_a_batch_is_recompressed(fields: str, written: str) -> None:
+    """DefaultRecord.writeTo: what means the same is the same bytes."""
+    start = b"\0\0\0"
+    body = start + bytes.fromhex(fields)
+    simulation = Simulation()
+    simulation.topic("t", compression_type="uncompressed")
+    client = simulation.connect()
+    records = batch_of([Record(None, None)], Codec.GZIP, body=encode_varint(len(body)) + body)
+    client.send(produce("t", records=records))
+    assert Produced(client.answers[0][1]).partitions == {0: (0, 0)}
+    logged = simulation.cluster.topic("t").partitions[0].leader_log.batches[0]  # type: ignore[union-attr]
+    expected = start + bytes.fromhex(written)
+    assert logged.data[RECORD_BATCH_OVERHEAD:] == encode_varint(len(expected)) + expected

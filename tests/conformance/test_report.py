@@ -31,3 +31,20 @@ def test_the_page_is_that_of_the_results() -> None:
 
 def test_nothing_is_left_unexplained() -> None:
     assert json.loads(RESULTS.read_text())["unexplained"] == 0
+
+
+def test_clients_stand_with_what_they_did() -> None:
+    def row(client: str, job: str, outcome: str, why: str = "") -> dict[str, str]:
+        return {"client": client, "version": "1.0", "job": job, "outcome": outcome, "why": why}
+
+    found = results("4.4.0", []) | {
+        "clients": [
+            row("one", "acks-1", "same"),
+            row("one", "acks-all", "explained", "because"),
+            row("two", "", "not run", "`go` is not installed"),
+        ]
+    }
+    text = page(found)
+    assert "| one 1.0 | 1 same, 1 explained |" in text
+    assert "| one | acks-all | explained | because |" in text
+    assert "| two 1.0 | `go` is not installed |" in text

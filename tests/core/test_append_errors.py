@@ -43,6 +43,7 @@ ROWS = [
     Row("KafkaException", (-1, START), keyed(attributes=4)),
     Row("OutOfOrderSequenceException", (45, START), sequenced(1, 5, 99)),
     Row("InvalidProducerEpochException", (47, START), sequenced(1, 4, 0)),
+    Row("InvalidProducerEpochException: below -1, of a producer that is new", (47, START), sequenced(2, -2, 0)),
     Row("NotEnoughReplicasException", (19, START), acks=-1),
     Row("NotEnoughReplicasException before the records are looked at", (19, START), flipped(keyed()), acks=-1),
     Row("acks before all of them", (21, -1), flipped(keyed()), acks=7),

@@ -16,7 +16,7 @@ from kio.serial import entity_reader, entity_writer
 from kio.serial.errors import BufferUnderflow, InvalidUnicode, OutOfBoundValue, UnexpectedNull
 from message_strategies import damaged, damages, messages
 
-from fakebroker.protocol.body_check import body_check, body_walk
+from fakebroker.protocol.body_check import Edits, body_check, body_walk
 from fakebroker.protocol.errors import ProtocolError
 from fakebroker.protocol.messages import decode_request, decode_response, request_type, response_type, versions
 from fakebroker.protocol.varint import encode_unsigned_varint
@@ -33,14 +33,14 @@ def read(api_key: int, version: int, body: str) -> object:
     [
         (0, 3, "ffff ffff 00007530 7fffffff"),
         (0, 3, "ffff ffff 00007530 00000001 0001 74 7fffffff"),
-        (0, 9, "00 ffff 00007530 ffffffff0f"),
-        (0, 9, "00 ffff 00007530 02 02 74 ffffffff0f"),
+        (0, 9, "00 ffff 00007530 ffffffff07"),
+        (0, 9, "00 ffff 00007530 02 02 74 ffffffff07"),
         (3, 1, "7fffffff"),
-        (3, 12, "ffffffff0f"),
+        (3, 12, "ffffffff07"),
         (19, 2, "7fffffff"),
-        (19, 7, "ffffffff0f"),
-        (19, 7, "02 02 74 00000001 0001 ffffffff0f"),
-        (19, 7, "02 02 74 00000001 0001 02 00000000 ffffffff0f"),
+        (19, 7, "ffffffff07"),
+        (19, 7, "02 02 74 00000001 0001 ffffffff07"),
+        (19, 7, "02 02 74 00000001 0001 02 00000000 ffffffff07"),
     ],
 )
 def test_a_count_in_the_billions_is_an_error_and_not_the_end(api_key: int, version: int, body: str) -> None:
@@ -83,9 +83,56 @@ def test_null_where_an_array_has_one() -> None:
 
 
 @pytest.mark.parametrize("count", ["fffffffe", "80000000"])
-def test_a_count_below_minus_one(count: str) -> None:
-    with pytest.raises(ProtocolError, match="an array has the length -"):
-        read(3, 1, count)
+def test_a_count_below_minus_one_is_null(count: str) -> None:
+    assert read(3, 1, count).topics is None
+    with pytest.raises(ProtocolError, match="an array must not be null"):
+        read(3, 0, count)
+
+
+@pytest.mark.parametrize("count", ["ffffffff0f", "8180808008", "ffffffff7f"])
+def test_a_compact_count_of_a_negative_int_is_null(count: str) -> None:
+    assert read(3, 12, f"{count} 01 00 00").topics is None
+    with pytest.raises(ProtocolError, match="an array must not be null"):
+        read(0, 9, "00 ffff 00007530" + count + "00")
+
+
+def test_the_smallest_int_minus_one_is_the_largest() -> None:
+    with pytest.raises(ProtocolError, match="an array claims 2147483647 elements"):
+        read(3, 12, "8080808008 01 00 00")
+
+
+def test_bits_above_32_fall_off() -> None:
+    assert read(3, 12, "8180808070 01 00 00").topics == ()
+    assert read(0, 9, "8180808010 ffff 00007530 8280808020 8280808030 74 01 00 8080808070").topic_data[0].name == "t"
+    assert read(0, 9, "00 ffff 00007530 01 8180808070 638080808040 00").topic_data == ()
+
+
+@pytest.mark.parametrize("length", ["fffe", "8000"])
+def test_a_text_of_negative_length_is_null(length: str) -> None:
+    request = read(0, 3, length + "ffff 00007530 00000000")
+    assert request.transactional_id is None
+    with pytest.raises(ProtocolError, match="null"):
+        read(3, 1, "00000001" + length)
+
+
+def test_bytes_of_negative_length_are_null() -> None:
+    request = read(0, 3, "ffff ffff 00007530 00000001 0001 74 00000001 00000000 80000000")
+    assert request.topic_data[0].partition_data[0].records is None
+
+
+def test_what_is_no_utf8_is_replaced() -> None:
+    assert read(3, 1, "00000002 0003 61ff62 0001 74").topics[0].name == "a\ufffdb"
+    flexible = read(3, 9, "03 04 61ff62 00 02 74 00 01 00 00 00")
+    assert [topic.name for topic in flexible.topics] == ["a\ufffdb", "t"]
+    assert flexible.allow_auto_topic_creation is True
+    produce = read(0, 9, "03 c328 ffff 00007530 02 03 ff74 02 00000000 02 ff 00 00 00")
+    assert (produce.transactional_id, produce.topic_data[0].name) == ("\ufffd(", "\ufffdt")
+    assert produce.topic_data[0].partition_data[0].records == b"\xff"
+
+
+def test_a_text_that_grows_too_long_is_an_error() -> None:
+    with pytest.raises(ProtocolError, match="a text is no UTF-8"):
+        read(3, 1, "00000001 7fff" + "ff" * 0x7FFF)
 
 
 def test_true_is_anything_but_zero() -> None:
@@ -183,7 +230,7 @@ def test_the_check_and_kio_walk_the_same_way(data: st.DataObject, kind: type, pl
         checked, offset = body_check(kind)(body, 0)
     except ProtocolError:
         return
-    end = body_walk(kind)(body, 0, []) + len(checked) - len(body)
+    end = body_walk(kind)(body, 0, Edits()) + len(checked) - len(body)
     try:
         _, size = entity_reader(kind)(checked, offset)
     except (BufferUnderflow, UnexpectedNull, InvalidUnicode, OutOfBoundValue):

@@ -75,18 +75,31 @@ def test_controlled_shutdown_v0_has_no_client_id() -> None:
         ("0000 0009 00000007", False, "8 bytes is too short"),
         ("0000 0009 00000007 00", False, "9 bytes is too short"),
         ("0000 0009 00000007 0004 6465", False, "claims 4 bytes, and only 2 are left"),
-        ("0000 0009 00000007 fffe 6465", False, "negative length -2"),
-        ("0000 0009 00000007 0002 c328", False, "not valid UTF-8"),
         ("0000 0009 00000007 ffff", True, "end within a varint"),
         ("0000 0009 00000007 ffff 01 00", True, "end within a varint"),
         ("0000 0009 00000007 ffff 01 00 05 61", True, "claims 5 bytes, 4 more"),
-        ("0000 0009 00000007 ffff ffffffffff00", True, "32 bits"),
-        ("0000 0009 00000007 ffff ffffffff0f", True, "end within a varint"),
+        ("0000 0009 00000007 ffff ffffffffff00", True, "longer than"),
+        ("0000 0009 00000007 ffff 01 00 ffffffff0f", True, "claims -1 bytes"),
+        ("0000 0009 00000007 ffff ffffffff07", True, "end within a varint"),
     ],
 )
 def test_malformed_request_headers(frame: str, flexible: bool, reason: str) -> None:
     with pytest.raises(ProtocolError, match=reason):
         decode_request_header(bytes.fromhex(frame), flexible)
+
+
+@pytest.mark.parametrize(
+    ("frame", "flexible", "client_id", "offset"),
+    [
+        ("0000 0009 00000007 fffe 00", False, None, 10),
+        ("0000 0009 00000007 8000 00", True, None, 11),
+        ("0000 0009 00000007 0002 c328", False, "\ufffd(", 12),
+        ("0000 0009 00000007 ffff 81808080 70 07 00", True, None, 17),  # one tag; what is above 32 bits falls off
+        ("0000 0009 00000007 ffff ffffffff0f", True, None, 15),  # -1 tags
+    ],
+)
+def test_what_kafka_forgives(frame: str, flexible: bool, client_id: str | None, offset: int) -> None:
+    assert decode_request_header(bytes.fromhex(frame), flexible) == (0, 9, 7, client_id, offset)
 
 
 @given(st.binary(max_size=30), st.booleans())

@@ -82,7 +82,6 @@ CLOSING = {
     "half an API key": (frame(b"\0"), "too short for an API key"),
     "a header that ends early": (frame(pack(">hhi", PRODUCE, 9, 1)), "too short for its header"),
     "a client id that overruns": (frame(pack(">hhih", PRODUCE, 9, 1, 50) + b"abc"), "client id claims 50 bytes"),
-    "a client id that is no UTF-8": (frame(pack(">hhih", METADATA, 1, 1, 1) + b"\xff" + pack(">i", -1)), "client id"),
     "header tags that overrun": (frame(pack(">hhih", PRODUCE, 9, 1, 0) + b"\x01\x00\x63"), "tagged field claims 99"),
     "an API key nobody has": (frame(pack(">hhih", 9999, 0, 1, 0)), "API key 9999"),
     "a negative API key": (frame(pack(">hhih", -1, 0, 1, 0)), "API key -1"),
@@ -100,8 +99,8 @@ CLOSING = {
         frame(pack(">hhihhhii", PRODUCE, 3, 1, 0, -1, -1, 0, -1)),
         "Produce v3 request is malformed",
     ),
-    "text that is no UTF-8": (
-        frame(pack(">hhihih", METADATA, 1, 1, 0, 1, 2) + b"\xc3\x28"),
+    "text that is null where none may be": (
+        frame(pack(">hhihih", METADATA, 1, 1, 0, 1, -2)),
         "Metadata v1 request is malformed",
     ),
 }
@@ -245,7 +244,8 @@ BAD_RECORDS: dict[str, tuple[bytes | None, int]] = {
     "magic 3": (changed(16, b"\3"), CORRUPT_MESSAGE),
     "a flipped bit": (GOOD[:-1] + bytes([GOOD[-1] ^ 1]), CORRUPT_MESSAGE),
     "a wrong CRC": (GOOD[:17] + b"\0\0\0\0" + GOOD[21:], CORRUPT_MESSAGE),
-    "a length below a header's": (GOOD[:8] + pack(">i", 20) + GOOD[12:32], CORRUPT_MESSAGE),
+    "a length below a header's": (GOOD[:8] + pack(">i", 40) + GOOD[12:52], CORRUPT_MESSAGE),
+    "a length that leaves no room for a producer id": (GOOD[:8] + pack(">i", 38) + GOOD[12:50], UNKNOWN_SERVER_ERROR),
     "a length of zero": (GOOD[:8] + pack(">i", 0) + GOOD[12:], CORRUPT_MESSAGE),
     "a negative length": (GOOD[:8] + pack(">i", -1) + GOOD[12:], CORRUPT_MESSAGE),
     "a base offset": (changed(0, pack(">q", 1)), INVALID_RECORD),

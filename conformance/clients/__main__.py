@@ -1,0 +1,55 @@
+"""`python -m conformance.clients`: every client against Apache Kafka and fakebroker, and what they saw differently."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from conformance.client_builds import CLIENTS, Client
+from conformance.client_reports import ClientReport, compare, rows
+from conformance.client_runs import run_clients
+from conformance.kafka_box import Unavailable, cache_folder
+from conformance.suite import Sides
+from conformance.target import FakeTarget, KafkaTarget
+
+console = Console(highlight=False, markup=False, soft_wrap=True)
+
+
+def run(names: Annotated[list[str] | None, typer.Argument(help="Clients; all if none is named.")] = None) -> None:
+    """Run the clients against both, and print a line for each job that is not the same."""
+    known = [client.name for client in CLIENTS]
+    for name in names or ():
+        if name not in known:
+            Console(stderr=True).print(f"conformance: no client is called {name!r}: there are {', '.join(known)}")
+            raise typer.Exit(2)
+    chosen = [client for client in CLIENTS if not names or client.name in names]
+    with Sides() as sides:
+        kafka = _run("Apache Kafka", sides.kafka["three"], chosen)
+        ours = _run("fakebroker", sides.ours["three"], chosen)
+    for row in rows(kafka, ours):
+        if row["outcome"] != "same":
+            console.print(f"{row['outcome']:12} {row['client']} {row['version']} {row['job']}: {row['why']}")
+    unexplained = [each for each in compare(kafka, ours) if each.reason is None]
+    jobs = sum(len(report.jobs) for report in kafka.values())
+    console.print(f"{len(chosen)} clients, {jobs} jobs, {len(unexplained)} differences without a reason")
+    raise typer.Exit(1 if unexplained else 0)
+
+
+def _run(side: str, target: KafkaTarget | FakeTarget, clients: Sequence[Client]) -> dict[str, ClientReport]:
+    started = time.monotonic()
+    reports = run_clients(target, cache_folder(), clients=clients)
+    console.print(f"{side} {target.version}: {time.monotonic() - started:.1f} s")
+    return reports
+
+
+if __name__ == "__main__":
+    try:
+        typer.run(run)
+    except Unavailable as reason:
+        Console(stderr=True).print(f"conformance: {reason}", markup=False, highlight=False)
+        sys.exit(3)

@@ -1,0 +1,63 @@
+"""A stream of generated traffic: bytes for one topic, which becomes a case on any topic of its kind.
+
+Theory   A stream names one topic of two partitions, STAND_IN, which is replaced by a fresh topic with a name of the
+         same length when it runs; so what was damaged stays where it was, on every run.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+
+from conformance.scenario import Case, ReadLog, Send, Settle, Step, Topic, placeholder
+
+BOX = "one"
+STAND_IN = "gen-00000000"
+_SETTLE_MS = 2_000  # nothing in a stream waits longer than 50 ms
+
+# What a topic of a stream may be like, by the word in the case's name.
+KINDS: dict[str, dict[str, str]] = {
+    "plain": {},
+    "append-time": {"message.timestamp.type": "LogAppendTime"},
+    "compacted": {"cleanup.policy": "compact"},
+    "recompressed": {"compression.type": "gzip"},
+    "uncompressed": {"compression.type": "uncompressed"},
+    "small": {"max.message.bytes": "160"},
+    "min-isr": {"min.insync.replicas": "2"},
+    "old-refused": {"message.timestamp.before.max.ms": "60000"},
+}
+
+
+@dataclass(frozen=True)
+class Group:
+    """Frames that go out in one write; then all their answers are awaited."""
+
+    conn: str
+    frames: tuple[bytes, ...]
+
+
+@dataclass(frozen=True)
+class Stream:
+    """A kind of topic (a key of KINDS), and what is sent to it."""
+
+    kind: str
+    groups: tuple[Group, ...]
+
+
+def as_case(stream: Stream, name: str, topic: str, why: str = "") -> Case:
+    """The stream on a topic, whose name is as long as STAND_IN's; at its end the logs of both partitions are read."""
+    assert len(topic) == len(STAND_IN)
+    old_id, new_id = placeholder(STAND_IN).bytes, placeholder(topic).bytes
+    old_name, new_name = STAND_IN.encode(), topic.encode()
+    steps: list[Step] = []
+    for group in stream.groups:
+        parts = tuple(part.replace(old_name, new_name).replace(old_id, new_id) for part in group.frames)
+        steps += [Send(parts, group.conn), Settle(group.conn, _SETTLE_MS)]
+    steps += [ReadLog(topic, 0), ReadLog(topic, 1)]
+    return Case(name, why, tuple(steps), (Topic(topic, 2, configs=KINDS[stream.kind]),), BOX)
+
+
+def kept_case(stream: Stream, why: str) -> Case:
+    """The stream as a case that is kept, named by its bytes."""
+    digest = hashlib.sha256(b"".join(part for group in stream.groups for part in group.frames)).hexdigest()[:8]
+    return as_case(stream, f"found/{stream.kind}-{digest}", f"fnd-{digest}", why)
