@@ -9,7 +9,9 @@ FAST   := $(CURDIR)/build/compiled
 # The compiled copy, before the source beside which we stand.
 WITH_FAST := PYTHONSAFEPATH=1 PYTHONPATH=$(FAST):$(CURDIR)
 
-.PHONY: demo test test-compiled check format bench conformance clean help
+MINUTES ?= 10
+
+.PHONY: demo test test-compiled properties mutants check format bench conformance clean help
 
 help:
 	@sed -n 's/^## //p' $(MAKEFILE_LIST)
@@ -39,6 +41,14 @@ test: $(STAMP)
 test-compiled: $(FAST)/.built
 	$(WITH_FAST) $(BIN)/python -m pytest tests/core tests/apis tests/protocol tests/timingwheel tests/server tests/test_cli.py
 
+## make properties MINUTES=10   look for histories that break a rule, for so long
+properties: $(STAMP)
+	FAKEBROKER_MINUTES=$(MINUTES) HYPOTHESIS_PROFILE=properties $(BIN)/python -m pytest tests/properties
+
+## make mutants  do the tests notice slips in the code? (half an hour)
+mutants: $(STAMP)
+	$(BIN)/python -m tests.mutants
+
 ## make check   ruff (lint, format) and mypy --strict
 check: $(STAMP)
 	$(BIN)/ruff check .
@@ -50,9 +60,9 @@ format: $(STAMP)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-## make bench   the benchmarks, of the compiled copy
+## make bench   the benchmarks of the compiled copy, beside the peers that this machine can have; BENCH="produce --quick" chooses
 bench: $(FAST)/.built
-	$(WITH_FAST) $(BIN)/python -m benchmarks
+	$(WITH_FAST) $(BIN)/python -m benchmarks $(BENCH)
 
 ## make conformance  the same traffic to Apache Kafka (from Maven Central, needs Java 17 and Maven) and to us
 conformance: $(STAMP)

@@ -2,6 +2,8 @@
 
 A benchmark is a module of this package with `main(argv) -> int`, its purpose in the first line of its docstring;
 modules that begin with an underscore are parts of others. Adding one takes nothing but the file.
+
+Options: --quick (all of them in about three minutes), --json (one line for each).
 """
 
 from __future__ import annotations
@@ -12,6 +14,9 @@ import sys
 
 import benchmarks
 
+NOT_IN_ALL = {"guard", "report"}  # these measure nothing
+ALWAYS_QUICK = {"wheel"}  # in full it takes ten minutes: for when the wheel is changed
+
 
 def names() -> list[str]:
     return sorted(m.name for m in pkgutil.iter_modules(benchmarks.__path__) if not m.name.startswith("_"))
@@ -19,6 +24,21 @@ def names() -> list[str]:
 
 def run(name: str, argv: list[str]) -> int:
     return int(importlib.import_module(f"benchmarks.{name}").main(argv))
+
+
+def run_all(argv: list[str]) -> int:
+    """One after the other; what fails does not keep the rest from running."""
+    status = 0
+    for name in names():
+        if name in NOT_IN_ALL:
+            continue
+        quick = ["--quick"] if name in ALWAYS_QUICK and "--quick" not in argv else []
+        try:
+            status = max(status, run(name, argv + quick))
+        except Exception as error:
+            print(f"benchmarks {name}: failed: {type(error).__name__}: {error}", file=sys.stderr)
+            status = 1
+    return status
 
 
 def main(argv: list[str]) -> int:
@@ -33,7 +53,10 @@ def main(argv: list[str]) -> int:
             purpose = (importlib.import_module(f"benchmarks.{name}").__doc__ or "").strip().splitlines()
             print(f"  {name:<12} {purpose[0] if purpose else ''}")
         return 0
-    return max([run(name, argv) for name in names()], default=0)
+    if unknown := [option for option in argv if option not in {"--quick", "--json"}]:
+        print(f"no option {unknown[0]!r}; there are: --quick, --json", file=sys.stderr)
+        return 2
+    return run_all(argv)
 
 
 if __name__ == "__main__":

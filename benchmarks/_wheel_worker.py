@@ -137,7 +137,7 @@ def loop_run(library: str, work: Callable[[Callable[..., Any]], Any]) -> dict[st
     if library == "uvloop":
         import uvloop
 
-        loop = uvloop.new_event_loop()
+        loop: asyncio.AbstractEventLoop = uvloop.new_event_loop()
     else:
         loop = asyncio.SelectorEventLoop()
     call_later: Callable[..., Any] = loop.call_later
@@ -225,7 +225,8 @@ class HeapTimer:
 
 
 def heap_cancel(pending: int, order: Sequence[int], delays: list[int]) -> dict[str, float]:
-    timer, expired, mask = HeapTimer(), [], TIMEOUTS - 1
+    expired: list[int] = []
+    timer, mask = HeapTimer(), TIMEOUTS - 1
     entries = [timer.add(now_ms() + delays[n & mask] + 10_000, expired.append) for n in range(pending)]
     meter = Meter()
     for start in range(0, len(order), CHUNK):
@@ -241,7 +242,8 @@ def heap_cancel(pending: int, order: Sequence[int], delays: list[int]) -> dict[s
 def heap_expire(pending: int, rounds: int, spread_ms: int) -> dict[str, float]:
     chance = random.Random(3)
     delays = [chance.randrange(spread_ms) for _ in range(pending)]
-    timer, expired = HeapTimer(), []
+    expired: list[int] = []
+    timer = HeapTimer()
     meter = Meter()
     for _ in range(rounds):
         for start in range(0, pending, CHUNK):
@@ -304,7 +306,7 @@ def bytes_per_timer(library: str, pending: int) -> float:
         return fill(make)
     if library == "heapq":
         heap = HeapTimer()
-        return fill(lambda n: heap.add(1_000_000 + n + delays[n & mask], bool))
+        return fill(lambda n: heap.add(1_000_000 + n + delays[n & mask], print))
     return loop_run(library, work)["bytes"]
 
 

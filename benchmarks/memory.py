@@ -22,10 +22,12 @@ import multiprocessing
 import platform
 import resource
 import sys
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 from time import perf_counter
 
+from benchmarks._report import LIMIT, Report, compare
 from fakebroker.apis.context import NewTopic
 from fakebroker.core.behaviour import FROZEN, INSTANT
 from fakebroker.core.clock import Now
@@ -157,8 +159,13 @@ def main(argv: list[str]) -> int:
     cost = with_parked - log_only
     growth = residents[-1] / residents[0]
     mebibytes = [round(resident / KIB / KIB, 1) for resident in residents]
+    report = Report("memory")
+    report.add(compare("a parked request, in process", LIMIT, "bytes", [cost], [LIMIT_BYTES]))
+    last, first = [residents[-1] / 1e6], [residents[0] / 1e6]
+    report.add(compare(f"{soak:,} produces", "the first tenth of them", "MB", last, first, round(1 / SOAK_LIMIT, 3)))
+    if options.quick:
+        report.rows = [replace(row, target=None) for row in report.rows]
     figures: dict[str, object] = {
-        "name": "memory",
         "parked": parked,
         "bytes_per_parked": round(cost),
         "limit_bytes_per_parked": LIMIT_BYTES,
@@ -172,7 +179,7 @@ def main(argv: list[str]) -> int:
         "machine": platform.machine(),
     }
     if options.json:
-        print(json.dumps(figures))
+        print(json.dumps(json.loads(report.as_json()) | figures))
     else:
         print(
             f"parked  {cost:6.0f} bytes each, {parked:,} of them (limit {LIMIT_BYTES}; the log has {log_only:.0f} more)"

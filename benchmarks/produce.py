@@ -1,170 +1,150 @@
-"""Small Produce requests over one connection: this broker against librdkafka's mock cluster, in one run.
+"""Produce requests at 100 B to 1 MiB, beside librdkafka's mock, kfake and Apache Kafka, with the same driver.
 
-Both are driven by the same client: pre-encoded frames on a blocking socket, answers counted by their size. Brokers and
-client share the machine, so only the ratios mean something. The two alternate, and the median of the rounds is told.
+    python -m benchmarks produce [--quick] [--json]
 
-    ours     three brokers, replication factor 3, instant followers: acks=all goes through followers and watermark
-    theirs   librdkafka's mock with three brokers: acks=all is answered like acks=1, CRCs are not checked
+Every side has three brokers in a process of its own (Apache Kafka: one each) and is driven with the same pre-encoded
+frames, which the driver counts the answers to and looks for error codes in. All take turns; fresh processes and a fresh
+topic for every line of work, but for Apache Kafka's processes. Followers are instant here; Kafka's really fetch; the
+mocks have none and answer acks=-1 like acks=1. librdkafka's mock does not check CRCs and keeps 5 MiB of a partition,
+the others keep all (we: 1 GiB in all).
 """
 
 from __future__ import annotations
 
-import argparse
-import json
-import multiprocessing
-import socket
-import struct
-import time
+import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from datetime import timedelta
-from multiprocessing.connection import Connection
-from statistics import median
-from typing import Any
+from itertools import product
+from typing import NamedTuple
 
-from confluent_kafka import Producer
-from rich.console import Console
-from rich.table import Table
+from benchmarks._driver import Address, DriverError, Effort, Target, command, drive, settle
+from benchmarks._frames import MIB, error_at, produce_frame, record_batch
+from benchmarks._peers import KAFKA, KFAKE, MOCK, MOCK_PARTITIONS, OURS, Broker, Fleet, fleet
+from benchmarks._report import Report, Row, compare, end, missing, options, progress
 
-from fakebroker import FakeCluster
-from fakebroker.protocol.build import build
-from fakebroker.protocol.messages import encode_request, request_type
-from fakebroker.protocol.record_batch import Record, encode_batch
-
-TOPIC = "bench"
-VERSION = 7  # the newest that both speak
-WINDOW = 64  # requests in flight when pipelined
-Address = tuple[str, int]
+RUN_BYTES = 128 * MIB  # no measurement sends more, so that nobody's memory or disk fills
+SIZES = {"100 B": 100, "1 KiB": 1024, "16 KiB": 16 * 1024, "1 MiB": MIB}
+FAST = {MOCK: 1.2, KFAKE: 2.0, KAFKA: 3.0}
+LARGE = {MOCK: 1.0, KFAKE: 2.0}
+QUICK = ("100 B", "1 KiB", "16 KiB", "1 MiB", "100 B, one in flight", "100 B, 8 connections", "100 B, acks=1")
 
 
-def produce_frame(value_bytes: int, acks: int) -> bytes:
-    batch = encode_batch([Record(None, b"x" * value_bytes)], base_timestamp_ms=1_700_000_000_000)
-    values = {
-        "transactional_id": None,
-        "acks": acks,
-        "timeout": timedelta(seconds=30),
-        "topic_data": [{"name": TOPIC, "partition_data": [{"index": 0, "records": batch}]}],
-    }
-    return encode_request(build(request_type(0, VERSION), values), 1, "bench")
+class Work(NamedTuple):
+    name: str
+    value_bytes: int
+    records: int = 1
+    connections: int = 1
+    window: int = 64
+    acks: int = -1
+    replication: int = 3
+    topics: int = 0  # 0: one topic with one partition; else so many with 4
+    targets: dict[str, float] = {}  # noqa: RUF012  (never changed)
 
 
-class Driver:
-    """One connection that sends the same frame again and again."""
-
-    def __init__(self, address: Address, frame: bytes) -> None:
-        self._socket = socket.create_connection(address)
-        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self._frame = frame
-        self._buffer = bytearray(1 << 20)
-        self._socket.sendall(frame)
-        (size,) = struct.unpack(">i", self._socket.recv(4, socket.MSG_WAITALL))
-        answer = self._socket.recv(size, socket.MSG_WAITALL)
-        (error,) = struct.unpack_from(">h", answer, 4 + 4 + 2 + len(TOPIC) + 4 + 4)
-        if error:
-            raise RuntimeError(f"the broker answers error {error}")
-        self._answer_size = 4 + size
-
-    def pipelined(self, requests: int) -> float:
-        """Requests per second with WINDOW in flight."""
-        started = time.perf_counter()
-        self._socket.sendall(self._frame * WINDOW)
-        sent, received_bytes = WINDOW, 0
-        answered = 0
-        while answered < sent:
-            received_bytes += self._socket.recv_into(self._buffer)
-            new = received_bytes // self._answer_size - answered
-            answered += new
-            more = min(new, requests - sent)
-            if more > 0:
-                self._socket.sendall(self._frame * more)
-                sent += more
-        return answered / (time.perf_counter() - started)
-
-    def one_in_flight(self, requests: int) -> float:
-        """Median round trip in microseconds."""
-        times = []
-        for _ in range(requests):
-            started = time.perf_counter_ns()
-            self._socket.sendall(self._frame)
-            self._socket.recv(self._answer_size, socket.MSG_WAITALL)
-            times.append(time.perf_counter_ns() - started)
-        return median(times) / 1000
-
-    def close(self) -> None:
-        self._socket.close()
+def works() -> list[Work]:
+    """One thing is varied at a time; unless the name says otherwise: one connection, pipelined, acks=-1, RF 3."""
+    found = []
+    for size, value_bytes in SIZES.items():
+        window = 8 if value_bytes >= MIB else 64
+        targets = FAST if value_bytes <= 1024 else LARGE
+        found += [
+            Work(size, value_bytes, window=window, targets=targets),
+            Work(f"{size}, 8 connections", value_bytes, connections=8, window=window),
+            Work(f"{size}, acks=1", value_bytes, window=window, acks=1),
+            Work(f"{size}, one in flight", value_bytes, window=1, targets={KFAKE: 1.0}),
+        ]
+    return [
+        *found,
+        Work("100 B, one in flight, 8 connections", 100, window=1, connections=8),
+        Work("100 B, RF 1", 100, replication=1),
+        Work("1 KiB, RF 1", 1024, replication=1),
+        Work("100 B, 1,000 partitions", 100, topics=250),
+        Work("1 KiB, 1,000 partitions", 1024, topics=250),
+        Work("160 records of 100 B", 100, records=160),
+    ]
 
 
-def _serve(pipe: Connection) -> None:
-    with FakeCluster(journal=0) as kafka:
-        kafka.create_topic(TOPIC, partitions=1, replication_factor=3)
-        leader = kafka.endpoints[0]
-        pipe.send((leader.host, leader.port))
-        pipe.recv()
+def targets_on(broker: Broker, work: Work, prefix: str) -> tuple[list[Target], list[str]]:
+    """Make the topics; what to send where, and the topics' names. All names are of one length, so are the frames."""
+    batch = record_batch(work.value_bytes, work.records)
+    partitions = MOCK_PARTITIONS if work.topics else 1
+    by_leader: dict[Address, list[bytes]] = {}
+    names = [f"{prefix}-{number:03}" for number in range(work.topics or 1)]
+    for name, leaders in broker.create_topics(names, partitions, work.replication).items():
+        for partition in range(partitions):
+            frame = produce_frame(name, partition, batch, work.acks)
+            by_leader.setdefault(leaders[partition], []).append(frame)
+    return [Target(address, frames, work.connections) for address, frames in by_leader.items()], names
 
 
-@contextmanager
-def ours() -> Iterator[Address]:
-    """Our cluster in a process of its own."""
-    here, there = multiprocessing.Pipe()
-    process = multiprocessing.get_context("spawn").Process(target=_serve, args=(there,), daemon=True)
-    process.start()
-    try:
-        yield here.recv()
-    finally:
-        here.send(None)
-        process.join(10)
+def measure(
+    fleet: Fleet, work: Work, prefix: str, rounds: int, run_ms: int
+) -> tuple[dict[str, list[dict[str, float]]], dict[str, str]]:
+    """Samples by broker, taking turns, and why a broker has none."""
+    brokers = fleet.renew()
+    reasons = dict(fleet.reasons)
+    samples: dict[str, list[dict[str, float]]] = {name: [] for name in brokers}
+    prepared = {name: targets_on(broker, work, prefix) for name, broker in brokers.items()}
+    most = max(16, RUN_BYTES // (work.value_bytes * work.records))
+    for number, name in product(range(rounds + 1), brokers):
+        if name in reasons:
+            continue
+        targets, topics = prepared[name]
+        try:
+            if number == 0:  # not measured: processes warm up, the JVM more than others
+                effort = Effort(0, run_ms * (4 if name == KAFKA else 1), most)
+                settle(targets, work.window, effort, error_at(topics[0]))
+                continue
+            cpu_s = brokers[name].cpu_s()
+            result = drive(targets, work.window, Effort(50, run_ms, most), error_at(topics[0]))
+            result["broker_cpu_s"] = brokers[name].cpu_s() - cpu_s
+        except DriverError as error:
+            if name == OURS:
+                raise
+            reasons[name] = str(error)
+            samples[name].clear()
+            continue
+        samples[name].append(result)
+    for name, (_, topics) in prepared.items():
+        brokers[name].delete_topics(topics)
+    return samples, reasons
 
 
-@contextmanager
-def librdkafka_mock() -> Iterator[Address]:
-    """The mock cluster that lives in a producer's threads, outside the interpreter's lock."""
-    producer = Producer({"bootstrap.servers": "mock", "test.mock.num.brokers": 3, "log_level": 0})
-    metadata = producer.list_topics(TOPIC, timeout=10)
-    broker = metadata.brokers[metadata.topics[TOPIC].partitions[0].leader]
-    yield broker.host, broker.port
-    producer.flush(1)
-
-
-WORKS: list[tuple[str, int, int, str, Callable[[Driver, int], float]]] = [
-    ("acks=all 100 B, 64 in flight", 100, -1, "requests/s", Driver.pipelined),
-    ("acks=1 100 B, 64 in flight", 100, 1, "requests/s", Driver.pipelined),
-    ("acks=all 1 KiB, 64 in flight", 1024, -1, "requests/s", Driver.pipelined),
-    ("acks=all 100 B, 1 in flight, p50", 100, -1, "us", Driver.one_in_flight),
-]
-
-
-def measure(quick: bool) -> list[dict[str, Any]]:
-    rounds, requests = (3, 4_000) if quick else (7, 20_000)
-    rows = []
-    with ours() as our_address, librdkafka_mock() as their_address:
-        for work, value_bytes, acks, unit, run in WORKS:
-            drivers = [Driver(address, produce_frame(value_bytes, acks)) for address in (our_address, their_address)]
-            count = requests if unit == "requests/s" else requests // 10
-            results = [[run(driver, count) for driver in drivers] for _ in range(rounds)]
-            for driver in drivers:
-                driver.close()
-            mine, theirs = (median(column) for column in zip(*results, strict=True))
-            ratio = mine / theirs if unit == "requests/s" else theirs / mine
-            rows.append(
-                {"work": work, "peer": "librdkafka mock", "ours": round(mine), "theirs": round(theirs), "unit": unit}
-                | {"ratio": round(ratio, 2)}
-            )
-    return rows
+def rows(
+    work: Work, samples: dict[str, list[dict[str, float]]], reasons: dict[str, str], peers: tuple[str, ...]
+) -> Iterator[Row]:
+    """Pipelined work gives requests/s and what a request costs the broker's processes; work with one in flight gives
+    the quantiles of a round trip. CPU time hardly notices who else is busy on the machine."""
+    units: list[tuple[str, str, Callable[[dict[str, float]], float]]]
+    if work.window > 1:
+        units = [
+            ("", "requests/s", lambda one: one["answers"] / one["seconds"]),
+            (", CPU of the broker", "us CPU", lambda one: one["broker_cpu_s"] / one["all_answers"] * 1e6),
+        ]
+    else:
+        units = [(", p50", "us", lambda one: one["p50_ms"] * 1000), (", p99", "us", lambda one: one["p99_ms"] * 1000)]
+    for position, (suffix, unit, read) in enumerate(units):
+        ours = [read(one) for one in samples[OURS]]
+        size = samples[OURS][0]["frame_bytes"] if unit == "requests/s" else 0
+        for peer in peers:
+            theirs = [read(one) for one in samples.get(peer, [])]
+            target = work.targets.get(peer) if position == 0 else None
+            yield compare(work.name + suffix, peer, unit, ours, theirs, target, missing(reasons, peer), size)
 
 
 def main(argv: list[str]) -> int:
-    parser = argparse.ArgumentParser(prog="benchmarks produce", description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="shorter runs, rougher figures")
-    parser.add_argument("--json", action="store_true", help="one line of JSON")
-    options = parser.parse_args(argv)
-    rows = measure(options.quick)
-    if options.json:
-        print(json.dumps({"name": "produce", "rows": rows}))
-        return 0
-    table = Table(title="produce: medians of one run; a ratio above 1 means that we are faster")
-    for column in ("work", "peer", "ours", "theirs", "unit", "ratio"):
-        table.add_column(column, justify="left" if column in ("work", "peer", "unit") else "right")
-    for row in rows:
-        table.add_row(*(f"{value:,}" if isinstance(value, int) else str(value) for value in row.values()))
-    Console().print(table)
-    return 0
+    chosen = options("produce", __doc__, argv, "fewer lines of work, shorter runs, rougher figures")
+    report = Report("produce", driver=command()[1])
+    todo = [work for work in works() if not chosen.quick or work.name in QUICK]
+    rounds, run_ms = (3, 200) if chosen.quick else (5, 500)
+    with fleet() as started, progress("produce", len(todo)) as step:
+        for index, work in enumerate(todo):
+            step(work.name)
+            samples, reasons = measure(started, work, f"w{index:02}", rounds, run_ms)
+            for row in rows(work, samples, reasons, started.names[1:]):
+                report.add(row)
+        report.versions = {name: text for name, text in started.versions.items() if name != OURS}
+    return end(report, chosen.json)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -33,6 +33,7 @@ app = typer.Typer(
 )
 
 _USAGE_ERROR = 2
+_VIOLATION = 1
 _INTERRUPTED = 130
 _OTHER_PORT_HELPS = {errno.EADDRINUSE, errno.EACCES}
 
@@ -265,3 +266,47 @@ def demo(
     except ImportError as error:
         _fail(f"the demo needs {error.name}, which is not installed: pip install 'fakebroker[load]'")
     raise typer.Exit(run_demo(out, seed=seed))
+
+
+@app.command()
+def replay(
+    seed: Annotated[int, typer.Argument(help="Of what is drawn.")],
+    steps: Annotated[int, typer.Option(help="How many steps are drawn.", min=1, max=1_000_000)] = 200,
+    plan: Annotated[str | None, typer.Option(help="Run these steps instead of drawn ones.", show_default=False)] = None,
+    journal: Annotated[
+        Path | None,
+        typer.Option(
+            help="Write what the broker decided, one line of JSON per event; - for stdout.", show_default=False
+        ),
+    ] = None,
+    shrink: Annotated[bool, typer.Option("--shrink", help="Look for a shorter plan that fails as well.")] = False,
+) -> None:
+    """Run one simulation again; exit status 1 if it breaks a rule."""
+    from fakebroker.core.journal import Journal, to_lines
+    from fakebroker.testing import replay as replaying
+    from fakebroker.testing.plan import from_text, random_plan
+    from fakebroker.testing.run import EVERY_STEP, OFTEN
+
+    events = Journal() if journal is not None else None
+    try:
+        actions = random_plan(seed, steps) if plan is None else from_text(plan)
+        result = replaying.Replay(actions, seed, look_every=EVERY_STEP if plan is not None else OFTEN, journal=events)
+    except ValueError as error:
+        _fail(str(error))
+    if journal is not None and events is not None:
+        text = "".join(to_lines(events))
+        if str(journal) == "-":
+            typer.echo(text, nl=False)
+        else:
+            try:
+                journal.write_text(text)
+            except OSError as error:
+                _fail(f"--journal {journal}: {error.strerror}")
+    if result.violation is None:
+        typer.echo(f"every rule held: {result.run.steps} steps, {result.run.requests} requests", err=True)
+        return
+    typer.echo(f"broken: {result.violation}", err=True)
+    if shrink:
+        shorter = replaying.shrink(result.run.performed, seed)
+        typer.echo(f"shorter: {replaying.command(seed, plan=shorter)}", err=True)
+    raise typer.Exit(_VIOLATION)

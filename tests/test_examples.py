@@ -34,6 +34,16 @@ def test_request_timed_out() -> None:
     assert rows[2][3] >= 200
 
 
+def test_buggy_client() -> None:
+    retries, gives_up = run("buggy_client.py").splitlines()
+    assert re.fullmatch(
+        r"retries error 7: duplicate: orders-0 offset \d+: the same record as at offset \d+, written by request \d+ of "
+        r"client 'sim' \d+ ms after request \d+",
+        retries,
+    )
+    assert gives_up == "gives up:        None"
+
+
 @pytest.mark.clients
 def test_thirty_seconds() -> None:
     told, went, journal = run("thirty_seconds.py").splitlines()

@@ -142,6 +142,9 @@ class Controller:
 
     def stop_broker(self, broker_id: int, now: Now) -> None:
         """Fence a broker that has stopped. Its replica manager is not asked any more."""
+        for partition in self.partitions():
+            if broker_id in partition.replicas:
+                partition.note_last_fetch(broker_id, now.mono_ms)
         self.brokers.fence(broker_id)
         for partition in self.partitions():
             if broker_id in partition.replicas:

@@ -160,6 +160,8 @@ class Follower:
     def _send_off(self, now: Now, appended_ms: int) -> None:
         start = self._under_way[-1].end_offset if self._under_way else self._replica.log.log_end_offset
         log = self.partition.leader_log
+        if start >= log.log_end_offset:
+            return  # a batch that the leader had already
         if self.behaviour.name == "lagging":
             self._under_way.append(_UnderWay(now.mono_ms + self.behaviour.lag_ms, log.log_end_offset, appended_ms))
         else:

@@ -86,7 +86,8 @@ class Append(NamedTuple):
     On an error nothing was appended and both offsets are -1. `is_duplicate`: nothing was appended either, the offsets
     are those of the first time. What is needed to be acknowledged by all is a watermark of `last_offset + 1`.
     `records` are fingerprints, one for each record in order: of its key, its value and its headers, not of its time.
-    Equal records have equal ones in every journal. Empty for a batch that could not be read.
+    Equal records have equal ones in every journal. A batch that was refused has them too, unless it
+    could not be read.
     """
 
     mono_ms: int

@@ -236,6 +236,16 @@ class Partition:
         for replica in self.replicas.values():
             replica.log.producer_state.remove_expired_producers(now_wall_ms, expiration_ms)
 
+    def note_last_fetch(self, broker_id: int, now_ms: int) -> None:
+        """A broker is about to stop: if its replica follows and has everything, it was caught up until now."""
+        follower = self.replicas[broker_id]
+        if (
+            self.leader_id not in (NO_LEADER, broker_id)
+            and follower.log_end_offset == self.leader_log.log_end_offset
+            and self._fetches_on(follower)
+        ):
+            follower.update_fetch_state(follower.log_end_offset, now_ms)
+
     def _fetches_on(self, follower: Replica) -> bool:
         """Whether a follower is modelled here, on a broker that is alive: then it has a fetch waiting at the leader."""
         return not follower.is_external and self.brokers.is_alive(follower.broker_id)

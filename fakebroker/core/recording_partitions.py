@@ -10,7 +10,7 @@ from fakebroker.apis.context import NewTopic
 from fakebroker.core import journal_events as events
 from fakebroker.core.clock import Now
 from fakebroker.core.controller import Controller
-from fakebroker.core.fingerprints import fingerprints
+from fakebroker.core.fingerprints import fingerprints, fingerprints_if_whole
 from fakebroker.core.partition import NO_LEADER, LogAppendInfo, Partition
 from fakebroker.core.recorder import NOTHING, Recorder
 from fakebroker.core.topics import Topic
@@ -104,7 +104,7 @@ class RecordingPartition(Partition):
         try:
             return super().append_records_to_leader(records, required_acks, now)
         except KafkaError as error:
-            self._tell_append(kafka_name(error.code), NOTHING, NOTHING, ())
+            self._tell_append(kafka_name(error.code), NOTHING, NOTHING, fingerprints_if_whole(records))
             raise
         finally:
             self._batch = b""

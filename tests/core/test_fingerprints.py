@@ -7,9 +7,9 @@ from hashlib import blake2b
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.batches import batch_of
+from support.batches import batch_of, flipped
 
-from fakebroker.core.fingerprints import fingerprints
+from fakebroker.core.fingerprints import fingerprints, fingerprints_if_whole
 from fakebroker.protocol.record_batch import Record
 
 maybe_bytes = st.none() | st.binary(max_size=12)
@@ -42,3 +42,18 @@ def test_the_batch_makes_no_difference(codec: int) -> None:
 def test_a_fingerprint_is_the_same_in_every_process() -> None:
     assert blake2b(b"\x02k\x02v\x00", digest_size=8).hexdigest() == "bcfd27289aeb0fa9"
     assert fingerprints(batch_of([Record(b"k", b"v")])) == ("bcfd27289aeb0fa9",)
+
+
+@pytest.mark.parametrize("codec", CODECS.values(), ids=CODECS.keys())
+def test_a_batch_that_was_refused_has_them_if_it_is_whole(codec: int) -> None:
+    whole = batch_of([Record(b"k", b"v")], codec)
+    assert fingerprints_if_whole(whole) == fingerprints(whole)
+    assert fingerprints_if_whole(flipped(whole)) == ()
+    assert fingerprints_if_whole(whole[:40]) == ()
+    assert fingerprints_if_whole(batch_of([Record(b"k", b"v")], codec, record_count=2)) == ()
+    assert fingerprints_if_whole(batch_of([Record(b"k", b"v")], codec, record_count=-1)) == ()
+
+
+def test_a_batch_that_cannot_be_decompressed_has_none() -> None:
+    assert fingerprints_if_whole(batch_of([Record(b"k", b"v")], attributes=1)) == ()
+    assert fingerprints_if_whole(batch_of([Record(b"k", b"v")], attributes=6)) == ()

@@ -167,6 +167,43 @@ def test_leftovers_are_purged_once_they_exceed_the_interval() -> None:
     assert purgatory.num_delayed() == 0
 
 
+def leave_over(purgatory: Purgatory) -> None:
+    """One operation completes through one of its keys, and stays on the list of the other."""
+    operation = Operation()
+    purgatory.try_complete_else_watch(operation, [KEY_1, KEY_2], START_MS)
+    operation.completable = True
+    assert purgatory.check_and_complete(KEY_1) == 1
+
+
+def test_who_waits_is_no_leftover() -> None:
+    purgatory = Purgatory("mock", START_MS, purge_interval=2)
+    leave_over(purgatory)
+    for _ in range(5):
+        purgatory.try_complete_else_watch(Operation(), [KEY_3], START_MS)
+    assert (purgatory.watched(), purgatory.num_delayed()) == (6, 5)
+
+
+def test_after_a_purge_the_count_of_leftovers_begins_anew() -> None:
+    purgatory = Purgatory("mock", START_MS, purge_interval=2)
+    for _ in range(3):
+        leave_over(purgatory)
+    purgatory.advance_clock(START_MS + 1)
+    assert purgatory.watched() == 0
+    leave_over(purgatory)
+    purgatory.advance_clock(START_MS + 2)
+    assert purgatory.watched() == 1
+
+
+def test_who_is_done_is_not_asked_again(purgatory: Purgatory) -> None:
+    operation = Operation()
+    purgatory.try_complete_else_watch(operation, [KEY_1, KEY_2], START_MS)
+    operation.completable = True
+    assert purgatory.check_and_complete(KEY_1) == 1
+    asked = operation.log.count("try")
+    assert purgatory.check_and_complete(KEY_2) == 0
+    assert operation.log.count("try") == asked
+
+
 def test_a_completion_that_watches_a_new_operation_under_the_same_key(purgatory: Purgatory) -> None:
     follow_up = Operation()
 

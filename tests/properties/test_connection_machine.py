@@ -3,8 +3,8 @@ a time, and no answer before its throttling is over. `settle` checks the core's 
 
 from __future__ import annotations
 
-from hypothesis import given
 from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from support.requests import Produced, produce
 from support.simulation import SimulatedClient, Simulation
 
@@ -12,21 +12,6 @@ from fakebroker.core.connection import State
 from fakebroker.core.quota import ANONYMOUS, QuotaEntity
 
 EVERYBODY = QuotaEntity(ANONYMOUS, None)
-
-actions = st.lists(
-    st.one_of(
-        st.tuples(st.just("send"), st.integers(0, 3), st.sampled_from([-1, -1, 0, 1]), st.integers(0, 300)),
-        st.tuples(st.just("half"), st.integers(0, 3), st.integers(1, 60)),
-        st.tuples(st.just("advance"), st.integers(0, 1_200)),
-        st.tuples(st.just("advance"), st.integers(0, 20)),
-        st.tuples(st.just("block"), st.integers(0, 3), st.booleans()),
-        st.tuples(st.just("lose"), st.integers(0, 3)),
-        st.tuples(st.just("open"), st.integers(0, 3)),
-        st.tuples(st.just("quota"), st.sampled_from([None, 1, 50, 10_000])),
-        st.tuples(st.just("followers"), st.sampled_from(["frozen", "instant", "lagging:40"])),
-    ),
-    max_size=40,
-)
 
 
 class Run:
@@ -102,17 +87,62 @@ class Run:
         assert self.simulation.cluster.sockets.connection_quotas[1].total == counted
 
 
-@given(actions)
-def test_a_connection_is_a_queue(steps: list[tuple[str, ...]]) -> None:
-    run = Run()
-    for name, *arguments in steps:
-        getattr(run, name)(*arguments)
+SLOTS = st.integers(0, 3)
+
+
+class ConnectionMachine(RuleBasedStateMachine):
+    """Four clients of one broker, as rules."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.run = Run()
+
+    @rule(slot=SLOTS, acks=st.sampled_from([-1, -1, 0, 1]), timeout_ms=st.integers(0, 300))
+    def send(self, slot: int, acks: int, timeout_ms: int) -> None:
+        self.run.send(slot, acks, timeout_ms)
+
+    @rule(slot=SLOTS, size=st.integers(1, 60))
+    def half(self, slot: int, size: int) -> None:
+        self.run.half(slot, size)
+
+    @rule(ms=st.integers(0, 20) | st.integers(0, 1_200))
+    def advance(self, ms: int) -> None:
+        self.run.advance(ms)
+
+    @rule(slot=SLOTS, blocked=st.booleans())
+    def block(self, slot: int, blocked: bool) -> None:
+        self.run.block(slot, blocked)
+
+    @rule(slot=SLOTS)
+    def lose(self, slot: int) -> None:
+        self.run.lose(slot)
+
+    @rule(slot=SLOTS)
+    def open(self, slot: int) -> None:
+        self.run.open(slot)
+
+    @rule(producer_byte_rate=st.sampled_from([None, 1, 50, 10_000]))
+    def quota(self, producer_byte_rate: int | None) -> None:
+        self.run.quota(producer_byte_rate)
+
+    @rule(behaviour=st.sampled_from(["frozen", "instant", "lagging:40"]))
+    def followers(self, behaviour: str) -> None:
+        self.run.followers(behaviour)
+
+    @invariant()
+    def a_connection_is_a_queue(self) -> None:
+        self.run.check()
+
+    def teardown(self) -> None:
+        run = self.run
+        for slot, client in run.clients.items():
+            if not client.connection.is_closed:
+                run.block(slot, False)
+        run.simulation.followers("instant")
+        run.simulation.advance(2_000)
         run.check()
-    for slot, client in run.clients.items():
-        if not client.connection.is_closed:
-            run.block(slot, False)
-    run.simulation.followers("instant")
-    run.simulation.advance(2_000)
-    run.check()
-    assert all(connection.is_closed for connection in (client.connection for client in run.sent))
-    assert run.simulation.cluster.nodes[1].replica_manager.produce_purgatory.num_delayed() == 0
+        assert all(client.connection.is_closed for client in run.sent)
+        assert run.simulation.cluster.nodes[1].replica_manager.produce_purgatory.num_delayed() == 0
+
+
+TestConnectionMachine = ConnectionMachine.TestCase

@@ -1,0 +1,136 @@
+"""The fixed work that `benchmarks guard` counts instructions of; run under callgrind, in a process of its own.
+
+Everything is in process and the same on every run: no sockets, no clock, no chance, no garbage collection while it
+counts. A call of `os.ctermid()` stands at the beginning and at the end of what is counted: callgrind is told to dump
+there.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+from collections.abc import Callable
+
+from benchmarks._frames import answer_bytes, error_at, produce_frame, record_batch
+from conformance import frames
+from fakebroker.apis.context import NewTopic
+from fakebroker.core.behaviour import INSTANT
+from fakebroker.core.clock import Now
+from fakebroker.core.cluster import Cluster
+from fakebroker.core.config import ClusterConfig
+from fakebroker.core.effects import Send
+from timingwheel import SystemTimer, TimerTask
+
+MARK = "ctermid"  # the function of the C library that callgrind looks for
+START = Now(0, 1_800_000_000_000)
+TURN = 32  # requests that come with one read
+
+Work = Callable[[int], None]  # does so many operations
+
+
+def produce(acks: int, value_bytes: int, records: int = 1) -> Work:
+    cluster = Cluster(START, config=ClusterConfig(), followers=INSTANT)
+    cluster.create_topic(NewTopic("t000", 1, 3), START)
+    connection = cluster.open_connection(1, "bench", START)
+    data = produce_frame("t000", 0, record_batch(value_bytes, records), acks) * TURN
+    cluster.receive(connection, data, START)
+    answers = sent(cluster)
+    size, place = answer_bytes("t000"), error_at("t000")
+    if [answers[at + place : at + place + 2] for at in range(0, len(answers), size)] != [b"\0\0"] * TURN:
+        raise AssertionError("not every request was answered without an error")
+
+    def work(count: int) -> None:
+        for _ in range(count // TURN):
+            cluster.receive(connection, data, START)
+            cluster.take_effects()
+
+    return work
+
+
+def sent(cluster: Cluster) -> bytes:
+    """All answers since the last look."""
+    return b"".join(effect.data for effect in cluster.take_effects() if isinstance(effect, Send))
+
+
+def fetch() -> Work:
+    """A consumer that reads a batch of 1 KiB."""
+    cluster = Cluster(START, config=ClusterConfig(), followers=INSTANT)
+    cluster.create_topic(NewTopic("t000", 1, 3), START)
+    connection = cluster.open_connection(1, "bench", START)
+    cluster.receive(connection, produce_frame("t000", 0, record_batch(1024), acks=-1), START)
+    cluster.take_effects()
+    data = frames.fetch("t000") * TURN
+    cluster.receive(connection, data, START)
+    if sent(cluster).count(record_batch(1024)[-1024:]) != TURN:
+        raise AssertionError("not every answer has the record")
+
+    def work(count: int) -> None:
+        for _ in range(count // TURN):
+            cluster.receive(connection, data, START)
+            cluster.take_effects()
+
+    return work
+
+
+def timer() -> Work:
+    """Add and cancel, beside 1,000 timers that stay."""
+
+    class Task(TimerTask):
+        __slots__ = ()
+
+    system_timer = SystemTimer(0)
+    for number in range(1_000):
+        system_timer.add(Task(10_000 + number * 37), 0)
+    tasks = [Task(30_000 + number) for number in range(TURN)]
+
+    def work(count: int) -> None:
+        for _ in range(count // TURN):
+            for task in tasks:
+                system_timer.add(task, 0)
+            for task in tasks:
+                task.cancel()
+
+    return work
+
+
+def plain_python() -> Work:
+    """Nothing of ours: tells whether this is the Python that the recorded counts are of."""
+
+    def work(count: int) -> None:
+        found: dict[int, list[int]] = {}
+        for number in range(count):
+            found.setdefault(number % 100, []).append(number * 3)
+            if len(found[number % 100]) > 10:
+                found[number % 100] = sorted(found[number % 100], reverse=True)[:5]
+
+    return work
+
+
+# By name: how to prepare it, and how many operations are counted.
+WORKS: dict[str, tuple[Callable[[], Work], int]] = {
+    "plain Python": (plain_python, 6_400),
+    "produce 100 B, acks=-1": (lambda: produce(-1, 100), 640),
+    "produce 100 B, acks=1": (lambda: produce(1, 100), 640),
+    "produce 16 KiB, acks=-1": (lambda: produce(-1, 16 * 1024), 320),
+    "produce 100 records of 100 B, acks=-1": (lambda: produce(-1, 100, 100), 128),
+    "fetch 1 KiB": (fetch, 640),
+    "timer add and cancel": (timer, 6_400),
+}
+
+
+def main() -> None:
+    prepared = []
+    for prepare, count in WORKS.values():
+        work = prepare()
+        work(4 * TURN)  # caches, and the specialising interpreter
+        prepared.append((work, count))
+    gc.collect()
+    gc.disable()
+    for work, count in prepared:
+        os.ctermid()
+        work(count)
+        os.ctermid()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,65 @@
+"""The testing kit: simulated clusters beside an oracle, your own client under Hypothesis, a judge of journals.
+
+    check_history, describe, Finding    what was lost, doubled, reordered or left out, by the journal
+    Simulation, SimulatedClient         a cluster in virtual time, without sockets
+    Run, Replay, random_plan, from_text, to_text, command
+                                        plans carried out beside an oracle; `fakebroker replay` on the command line
+    ClientMachine                       your client under Hypothesis: subclass it
+    ClusterMachine                      the broker itself under Hypothesis
+    strategies                          batches, requests, topologies, fault plans, plans
+
+The last three need Hypothesis: pip install hypothesis. docs/testing-kit.md shows all of them at work.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from fakebroker.testing.history import Finding, check_history, describe
+from fakebroker.testing.messages import Violation
+from fakebroker.testing.plan import Action, from_text, random_plan, to_text
+from fakebroker.testing.replay import Replay, command
+from fakebroker.testing.run import Run
+from fakebroker.testing.simulation import SimulatedClient, Simulation
+
+if TYPE_CHECKING:
+    from fakebroker.testing import strategies
+    from fakebroker.testing.client_machine import ClientMachine
+    from fakebroker.testing.cluster_machine import ClusterMachine
+
+__all__ = [
+    "Action",
+    "ClientMachine",
+    "ClusterMachine",
+    "Finding",
+    "Replay",
+    "Run",
+    "SimulatedClient",
+    "Simulation",
+    "Violation",
+    "check_history",
+    "command",
+    "describe",
+    "from_text",
+    "random_plan",
+    "strategies",
+    "to_text",
+]
+
+# What needs Hypothesis is imported when it is asked for.
+_LAZY = {"ClientMachine": "client_machine", "ClusterMachine": "cluster_machine", "strategies": "strategies"}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LAZY:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    try:
+        module = import_module(f"{__name__}.{_LAZY[name]}")
+    except ModuleNotFoundError as error:
+        if error.name != "hypothesis":
+            raise
+        raise ImportError(
+            f"fakebroker.testing.{name} needs Hypothesis, which is not installed: pip install hypothesis"
+        ) from None
+    return module if name == "strategies" else getattr(module, name)

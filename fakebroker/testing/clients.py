@@ -1,0 +1,248 @@
+"""Who talks to a simulated cluster: models of clients, each with a way of its own.
+
+    well-behaved    one request at a time; an answer that may be retried is retried, with the same bytes
+    pipelining      up to five requests on one connection, idempotent as Kafka's producers are
+    impatient       waits a third of the timeout that it asked for, then closes the connection and sends again
+    disconnecting   closes its connection right after every third request, and never learns what became of it
+    malformed       like well-behaved, but its bytes are wrong whenever its plan says so
+
+Every second client of a kind is an idempotent producer, the pipelining ones all are. A producer that is told that its
+sequence or epoch is wrong goes on with the next epoch, from 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from fakebroker.testing import wire
+from fakebroker.testing.messages import Batch, Error, Fetch, Garbage, Key, Produce, Request
+from fakebroker.testing.plan import MODELS
+from fakebroker.testing.simulation import START_WALL_MS, SimulatedClient
+
+RETRIABLE = frozenset(
+    {Error.UNKNOWN_TOPIC, Error.NOT_LEADER, Error.TIMED_OUT, Error.NOT_ENOUGH, Error.NOT_ENOUGH_AFTER}
+)
+MAX_RETRIES = 2
+IN_FLIGHT = 5
+FIRST_PRODUCER_ID = 1_000
+
+
+class Surroundings(Protocol):
+    """What a client sees of the run."""
+
+    @property
+    def now_ms(self) -> int: ...
+    def next_number(self) -> int: ...
+    def leader_of(self, key: Key) -> int: ...
+    def connect(self, client: Client, broker: int) -> SimulatedClient: ...
+    def send(self, link: SimulatedClient, requests: Sequence[tuple[Request, bytes]]) -> None: ...
+    def disconnect(self, link: SimulatedClient) -> None: ...
+
+
+@dataclass
+class Sent:
+    """A Produce under way: what was sent, by which it can be sent again."""
+
+    request: Produce
+    records: dict[Key, bytes]
+    retries_left: int
+    gives_up_ms: int | None
+    link: SimulatedClient | None = None
+
+
+@dataclass
+class Client:
+    """One client; `links` are its connections by broker."""
+
+    number: int
+    around: Surroundings
+    links: dict[int, SimulatedClient] = field(default_factory=dict)
+    leaders: dict[Key, int] = field(default_factory=dict)  # as it believes
+    sent: dict[int, Sent] = field(default_factory=dict)
+    sequences: dict[Key, int] = field(default_factory=dict)
+    epoch: int = 0
+    count: int = 0
+
+    @property
+    def model(self) -> str:
+        return MODELS[self.number % len(MODELS)]
+
+    @property
+    def is_idempotent(self) -> bool:
+        return self.model == "pipelining" or self.number >= len(MODELS)
+
+    # What a plan wants of it.
+
+    def produce(self, acks: int, timeout_ms: int, keys: Sequence[Key], count: int, fault: str) -> None:
+        """Send a request to each broker that is believed to lead any of these partitions."""
+        if len(self.sent) >= (IN_FLIGHT if self.model == "pipelining" else 1):
+            return
+        by_broker: dict[int, list[Key]] = {}
+        for key in keys:
+            by_broker.setdefault(self._leader(key), []).append(key)
+        for broker, led in by_broker.items():
+            self._send(broker, [self._new(acks, timeout_ms, led, count, fault if self.model == "malformed" else "")])
+
+    def burst(self, acks: int, timeout_ms: int, key: Key, requests: int) -> None:
+        """Requests behind each other in one write."""
+        room = (IN_FLIGHT if self.model == "pipelining" else 1) - len(self.sent)
+        made = [self._new(acks, timeout_ms, [key], 1, "") for _ in range(min(requests, room))]
+        if made:
+            self._send(self._leader(key), made)
+
+    def fetch(self, key: Key, offset: int, max_wait_ms: int) -> None:
+        request = Fetch(self.around.next_number(), key, offset, max_wait_ms)
+        link = self._link(self._leader(key))
+        self.around.send(link, [(request, wire.fetch(request.number, *key, offset, max_wait_ms))])
+
+    def garbage(self, kind: str, broker: int) -> None:
+        number = self.around.next_number()
+        request = Garbage(number, is_frame=not kind.endswith("size"))
+        self.around.send(self._link(broker), [(request, wire.garbage(kind))])
+
+    def disconnect(self) -> None:
+        for link in self.links.values():
+            if link.closed is None:
+                self.around.disconnect(link)
+        self.links.clear()
+        self.sent.clear()
+
+    # What happens to it.
+
+    def on_produced(self, number: int, result: Sequence[wire.PartitionResult]) -> None:
+        """A Produce was answered."""
+        sent = self.sent.pop(number, None)
+        again = []
+        for key, error, _ in result:
+            if error in (Error.OUT_OF_ORDER, Error.INVALID_EPOCH):
+                self._next_epoch()
+            if error in (Error.NOT_LEADER, Error.UNKNOWN_TOPIC):
+                self.leaders.pop(key, None)
+            if error in RETRIABLE:
+                again.append(key)
+        if sent is not None and again:
+            self._retry(sent, again)
+
+    def on_closed(self, link: SimulatedClient) -> None:
+        """The broker closed a connection: whatever was under way there is sent again."""
+        lost = [number for number, sent in self.sent.items() if sent.link is link]
+        for sent in [self.sent.pop(number) for number in lost]:
+            self.leaders.clear()
+            self._retry(sent, list(sent.records))
+
+    def next_wake_ms(self) -> int | None:
+        """When it loses its patience."""
+        return min((sent.gives_up_ms for sent in self.sent.values() if sent.gives_up_ms is not None), default=None)
+
+    def wake(self) -> None:
+        """Patience is over for what has waited long enough."""
+        now_ms = self.around.now_ms
+        late = [sent for sent in self.sent.values() if sent.gives_up_ms is not None and sent.gives_up_ms <= now_ms]
+        for sent in late:
+            self.sent.pop(sent.request.number, None)
+            if sent.link is not None and sent.link.closed is None:
+                self._drop(sent.link)
+            self._retry(sent, list(sent.records))
+
+    # Inside.
+
+    def _new(self, acks: int, timeout_ms: int, keys: Sequence[Key], count: int, fault: str) -> Sent:
+        records, parts = {}, []
+        for key in keys:
+            data, batch = self._batch(key, count, fault)
+            records[key] = data
+            parts.append((key, batch))
+        return self._sent(acks, timeout_ms, parts, records, MAX_RETRIES)
+
+    def _sent(
+        self,
+        acks: int,
+        timeout_ms: int,
+        parts: Sequence[tuple[Key, Batch]],
+        records: dict[Key, bytes],
+        retries_left: int,
+    ) -> Sent:
+        request = Produce(self.around.next_number(), acks, timeout_ms, tuple(parts))
+        patience = self.around.now_ms + max(timeout_ms // 3, 1) if self.model == "impatient" and acks else None
+        return Sent(request, records, retries_left, patience)
+
+    def _batch(self, key: Key, count: int, fault: str) -> tuple[bytes, Batch]:
+        self.count += 1
+        value = b"%d/%d" % (self.number, self.count)
+        producer = None
+        if self.is_idempotent and not fault:
+            first = self.sequences.get(key, 0)
+            self.sequences[key] = first + count
+            producer = FIRST_PRODUCER_ID + self.number, self.epoch, first
+        data = wire.batch(value, count, START_WALL_MS, *(producer or ()))
+        return damaged(data, fault), Batch(wire.ident(data), count, producer, fault)
+
+    def _next_epoch(self) -> None:
+        self.epoch += 1
+        self.sequences.clear()
+
+    def _retry(self, sent: Sent, keys: Sequence[Key]) -> None:
+        """The same batches in a request of their own, to whoever is believed to lead now."""
+        request = sent.request
+        if sent.retries_left == 0:
+            if self.is_idempotent:
+                self._next_epoch()
+            return
+        by_broker: dict[int, list[Key]] = {}
+        for key in keys:
+            by_broker.setdefault(self._leader(key), []).append(key)
+        for broker, led in by_broker.items():
+            parts = [(key, batch) for key, batch in request.parts if key in led]
+            records = {key: sent.records[key] for key in led}
+            self._send(broker, [self._sent(request.acks, request.timeout_ms, parts, records, sent.retries_left - 1)])
+
+    def _send(self, broker: int, made: Sequence[Sent]) -> None:
+        link = self._link(broker)
+        frames: list[tuple[Request, bytes]] = []
+        for sent in made:
+            sent.link = link
+            request = sent.request
+            if request.acks != 0:
+                self.sent[request.number] = sent
+            parts = [(key, sent.records[key]) for key, _ in request.parts]
+            frames.append((request, wire.produce(request.number, request.acks, request.timeout_ms, parts)))
+        self.around.send(link, frames)
+        if self.model == "disconnecting" and self.count % 3 == 0 and link.closed is None:
+            self._drop(link)
+
+    def _drop(self, link: SimulatedClient) -> None:
+        """Close a connection, and forget what was under way there."""
+        self.sent = {number: sent for number, sent in self.sent.items() if sent.link is not link}
+        self.links = {broker: other for broker, other in self.links.items() if other is not link}
+        self.around.disconnect(link)
+
+    def _leader(self, key: Key) -> int:
+        if key not in self.leaders:
+            self.leaders[key] = self.around.leader_of(key)
+        return self.leaders[key]
+
+    def _link(self, broker: int) -> SimulatedClient:
+        link = self.links.get(broker)
+        if link is None or link.closed is not None:
+            link = self.links[broker] = self.around.connect(self, broker)
+        return link
+
+
+def damaged(data: bytes, fault: str) -> bytes:
+    """The batch with one thing wrong; `plan.FAULTS` names them."""
+    match fault:
+        case "":
+            return data
+        case "empty":
+            return b""
+        case "two batches":
+            return data + data
+        case "truncated":
+            return data[:-1]
+        case "crc":
+            return data[:-1] + bytes([data[-1] ^ 1])
+        case "no records":
+            return wire.batch(b"", 0, START_WALL_MS)
+    raise ValueError(f"there is no fault called {fault!r}")

@@ -1,0 +1,103 @@
+"""The whole cluster as a Hypothesis state machine, in virtual time, with the oracle looking on after every step.
+
+    TestCluster = ClusterMachine.TestCase
+
+A failure ends with the line that runs it again without Hypothesis: `fakebroker replay 0 --plan "..."`.
+"""
+
+from __future__ import annotations
+
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
+
+from fakebroker.testing.messages import Violation
+from fakebroker.testing.plan import Action, action
+from fakebroker.testing.replay import command
+from fakebroker.testing.run import EVERY_STEP, Run
+from fakebroker.testing.strategies import Topology, actions, topologies
+
+
+class ClusterMachine(RuleBasedStateMachine):
+    """Clients of every model, followers and faults. `run` is the simulation, `steps` of all machines are counted."""
+
+    steps = 0
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.run = Run(look_every=EVERY_STEP)
+
+    def perform(self, step: Action) -> None:
+        """One step, and everything that must hold after it."""
+        type(self).steps += 1
+        try:
+            self.run.perform(step)
+        except Violation as violation:
+            violation.add_note(f"Again: {command(self.run.seed, plan=self.run.performed)}")
+            raise
+
+    @initialize(topology=topologies(), unclean=st.integers(0, 7).map(lambda drawn: int(drawn == 7)))
+    def begin(self, topology: Topology, unclean: int) -> None:
+        self.perform(action("cluster", topology.brokers, topology.lag_max_ms))
+        for _, partitions, replicas, min_isr in topology.topics:
+            self.perform(action("topic", partitions, replicas, min_isr, unclean))
+
+    @rule(step=actions("produce"))
+    def produce(self, step: Action) -> None:
+        self.perform(step)
+
+    @rule(step=actions("burst"))
+    def pipeline(self, step: Action) -> None:
+        self.perform(step)
+
+    @rule(step=actions("fetch"))
+    def consume(self, step: Action) -> None:
+        self.perform(step)
+
+    @rule(step=actions("garbage"))
+    def send_garbage(self, step: Action) -> None:
+        self.perform(step)
+
+    @rule(step=actions("disconnect"))
+    def disconnect(self, step: Action) -> None:
+        self.perform(step)
+
+    @rule(step=actions("followers"))
+    def freeze_lag_or_resume(self, step: Action) -> None:
+        self.perform(step)
+
+    @rule(step=actions("stop"))
+    def stop_broker(self, step: Action) -> None:
+        self.perform(step)
+
+    @rule(step=actions("start"))
+    def start_broker(self, step: Action) -> None:
+        self.perform(step)
+
+    @rule(step=actions("move"))
+    def move_leader(self, step: Action) -> None:
+        self.perform(step)
+
+    @rule(topic=st.integers(0, 2), steps=st.lists(actions("produce"), min_size=1, max_size=2))
+    def shrink_isr(self, topic: int, steps: list[Action]) -> None:
+        """The followers of a topic freeze for so long that they leave the ISR, if anything is written."""
+        self.perform(action("followers", 1, topic, -1, -1))
+        for step in steps:
+            self.perform(step)
+        self.perform(action("advance", self.run.performed[0].arguments[1] * 3 // 2 + 1))
+
+    @rule(step=actions("recreate", "delete"))
+    def change_settings(self, step: Action) -> None:
+        """Topics are made anew with other settings: the settings of a topic that is there cannot be changed."""
+        self.perform(step)
+
+    @rule(step=actions("advance", "jump"))
+    def advance(self, step: Action) -> None:
+        self.perform(step)
+
+    def teardown(self) -> None:
+        if self.run.performed:
+            try:
+                self.run.finish()
+            except Violation as violation:
+                violation.add_note(f"Again: {command(self.run.seed, plan=self.run.performed)}")
+                raise

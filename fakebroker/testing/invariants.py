@@ -1,0 +1,151 @@
+"""What must hold in every run, whoever is asked: rules about the cluster that need no oracle."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from weakref import WeakKeyDictionary
+
+from fakebroker.apis.context import FetchParams, FetchPartition
+from fakebroker.core.partition import NO_LEADER, Partition
+from fakebroker.protocol.record_batch import LOG_OVERHEAD, read_batch_header
+from fakebroker.protocol.topic_partition import TopicPartition
+from fakebroker.testing import wire
+from fakebroker.testing.messages import Error, Key, Produce, Violation
+from fakebroker.testing.simulation import Simulation
+
+_READ_ALL = FetchParams(max_wait_ms=0, min_bytes=0, max_bytes=1 << 30, has_client_metadata=True)
+
+
+class _Seen:
+    """What was seen of a partition: its watermark in a leadership, and what its clients were promised."""
+
+    def __init__(self) -> None:
+        self.epoch = -1
+        self.watermark = 0
+        self.acknowledged: dict[int, bytes] = {}
+
+
+class Invariants:
+    """Of one simulation; `periodic_tasks` is how many timers a cluster has in which nothing happens."""
+
+    def __init__(self, simulation: Simulation) -> None:
+        self._simulation = simulation
+        self.periodic_tasks = simulation.cluster._timer.size
+        self._asked_of: dict[int, dict[Key, Partition | None]] = {}
+        self._partitions: WeakKeyDictionary[Partition, _Seen] = WeakKeyDictionary()
+
+    def handled(self, request: Produce) -> None:
+        """The broker takes a request in hand: it is about the topics that there are now."""
+        find = self._simulation.cluster.controller.find_partition
+        self._asked_of[request.number] = {key: find(TopicPartition(*key)) for key, _ in request.parts}
+
+    def answered(self, request: Produce, result: Sequence[wire.PartitionResult]) -> None:
+        """A client has an answer: a record that timed out is in the log, and one acknowledged by all stays there."""
+        batches = dict(request.parts)
+        asked_of = self._asked_of.pop(request.number)
+        for key, error, base in result:
+            partition = asked_of[key]
+            if error not in (Error.NONE, Error.TIMED_OUT) or request.acks != -1 or partition is None:
+                continue
+            if partition.config.unclean_leader_election_enable:
+                continue
+            if not _holds(partition, base, batches[key].ident):
+                raise Violation(f"{key} answers {error} at {base}, and its log does not hold the batch there")
+            if error == Error.NONE:
+                self._of(partition).acknowledged[base] = batches[key].ident
+            elif request.timeout_ms > 0 and partition.high_watermark >= base + batches[key].size:
+                raise Violation(f"{key} times out at {base}, and its watermark is {partition.high_watermark}")
+
+    def check(self, closely: bool) -> None:
+        """After each step; `closely` reads whole logs, and lets the core look at itself."""
+        for partition in self._simulation.cluster.controller.partitions():
+            if partition.leader_id == NO_LEADER:
+                continue
+            self._check_watermark(partition)
+            if closely:
+                self._check_acknowledged(partition)
+                self._check_producers(partition)
+                self._check_readable(partition)
+
+    def _of(self, partition: Partition) -> _Seen:
+        seen = self._partitions.get(partition)
+        if seen is None:
+            seen = self._partitions[partition] = _Seen()
+        return seen
+
+    def _check_watermark(self, partition: Partition) -> None:
+        seen, watermark = self._of(partition), partition.high_watermark
+        name = partition.topic_partition
+        if partition.leader_epoch == seen.epoch and watermark < seen.watermark:
+            raise Violation(f"the watermark of {name} fell from {seen.watermark} to {watermark} within a leadership")
+        seen.epoch, seen.watermark = partition.leader_epoch, watermark
+        least = min(partition.replicas[broker].log.log_end_offset for broker in partition.isr)
+        if watermark > least:
+            raise Violation(f"the watermark of {name} is {watermark}, and somebody in the ISR ends at {least}")
+
+    def _check_acknowledged(self, partition: Partition) -> None:
+        if partition.config.unclean_leader_election_enable:
+            return
+        there = {batch.base_offset: wire.ident(batch.data) for batch in partition.leader_log.batches}
+        for base, batch in self._of(partition).acknowledged.items():
+            if there.get(base) != batch or base >= partition.high_watermark:
+                raise Violation(f"{partition.topic_partition}: what was acknowledged by all at {base} is lost")
+
+    def _check_producers(self, partition: Partition) -> None:
+        """No idempotent producer has a batch twice. After an unclean election one may: the state went with the log."""
+        if partition.config.unclean_leader_election_enable:
+            return
+        found: set[tuple[int, int, int]] = set()
+        for batch in partition.leader_log.batches:
+            header = read_batch_header(batch.data)
+            if header.producer_id >= 0:
+                place = header.producer_id, header.producer_epoch, header.base_sequence
+                if place in found:
+                    raise Violation(f"{partition.topic_partition} has the batch {place} of a producer twice")
+                found.add(place)
+
+    def _check_readable(self, partition: Partition) -> None:
+        """A consumer reads all below the watermark and nothing above it, of whatever replica it asks."""
+        cluster = self._simulation.cluster
+        fetch = FetchPartition(partition.topic_partition, 0, 1 << 30)
+        for broker in partition.replicas:
+            if cluster.is_running(broker):
+                [result] = cluster.nodes[broker].replica_manager.read_from_log(_READ_ALL, [fetch])
+                end = _end_of(result.records)
+                if end > partition.high_watermark or end != result.high_watermark:
+                    raise Violation(
+                        f"a consumer of {partition.topic_partition} reads up to {end} from broker {broker}, which says "
+                        f"{result.high_watermark}; the watermark is {partition.high_watermark}"
+                    )
+
+    def nothing_is_left(self) -> None:
+        """At the end, all clients gone: no operation, no timer, no connection, not even as garbage."""
+        cluster = self._simulation.cluster
+        for node in cluster.nodes.values():
+            for purgatory in (node.replica_manager.produce_purgatory, node.replica_manager.fetch_purgatory):
+                if purgatory.num_delayed():
+                    raise Violation(f"{purgatory.num_delayed()} operations wait for ever on broker {node.broker_id}")
+                for key in list(purgatory._watchers):
+                    purgatory.check_and_complete(key)
+                if purgatory.watched():
+                    raise Violation(f"broker {node.broker_id} watches {purgatory.watched()} operations that are over")
+            if cluster.sockets.is_connected(node.broker_id):
+                raise Violation(f"somebody is still connected to broker {node.broker_id}")
+        if cluster._timer.size != self.periodic_tasks:
+            raise Violation(f"{cluster._timer.size - self.periodic_tasks} timers are left")
+
+
+def _holds(partition: Partition, base: int, ident: bytes) -> bool:
+    if partition.leader_id == NO_LEADER:
+        return True  # its leader went in this very moment
+    found = next(partition.leader_log.batches_from(base), None)
+    return found is not None and found.base_offset == base and wire.ident(found.data) == ident
+
+
+def _end_of(records: bytes) -> int:
+    end = 0
+    while records:
+        header = read_batch_header(records)
+        end = header.last_offset + 1
+        records = records[LOG_OVERHEAD + header.batch_length :]
+    return end

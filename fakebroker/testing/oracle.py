@@ -1,0 +1,316 @@
+"""What a Kafka cluster must answer, and when: the rules of produce and replication once more, kept simple.
+
+Theory   No timers, watch lists, decoders or callbacks: time is a number, and after every event each request that waits
+         is looked at again. It imports nothing of the broker, so the two agree only if both are right. The order in
+         which free connections are served is the broker's choice: it tells (`handle`), and is held to what is allowed.
+         What the rules leave open is in worlds.py.
+Rules    connection   one request in hand; in the moment that it is answered the next is handled, and its timeout starts
+         acks=-1      NONE (20 if the ISR is below the minimum) once the watermark has passed; 6 if the broker leads no
+                      more; 3 if the topic is gone; 7 exactly at handled + timeout, what was replicated then counting
+                      as in time, and a timeout of 0 or less being over before any follower fetches
+         ISR          is looked at every half of the lag
+         the rest     oracle_partition.py
+Units    milliseconds since the start; offsets count records. Error codes are Kafka's numbers.
+Source   the rules of core/.../server/ReplicaManager.scala, DelayedProduce.scala, DelayedFetch.scala and
+         core/.../network/SocketServer.scala @ 4.0, as described.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from fakebroker.testing.messages import Error, Fetch, Garbage, Key, Outcome, Produce, Request, Violation
+from fakebroker.testing.oracle_partition import INSTANT, NOBODY, Partition
+
+REFUSED_FIRST = {"empty": 87, "two batches": 87, "truncated": 87}  # before the replica manager sees it
+
+
+@dataclass
+class Connection:
+    broker: int
+    queue: deque[Request] = field(default_factory=deque)
+    in_hand: int | None = None
+    is_open: bool = True
+
+
+@dataclass
+class Waiting:
+    """A request in the purgatory of a broker. `pending` says what offset the watermark must reach."""
+
+    request: Produce | Fetch
+    connection: int
+    broker: int
+    deadline: int
+    pending: dict[Key, int] = field(default_factory=dict)
+    decided: dict[Key, tuple[int, int]] = field(default_factory=dict)
+    is_done: bool = False
+
+
+class Oracle:
+    """One world. `outcomes` are what clients must have seen since they were last taken."""
+
+    def __init__(self, brokers: Sequence[int], lag_max_ms: int) -> None:
+        self.brokers, self.lag_max_ms = list(brokers), lag_max_ms
+        self.alive = set(brokers)
+        self.now = 0
+        self.next_tick = max(lag_max_ms // 2, 1)
+        self.partitions: dict[Key, Partition] = {}
+        self.connections: dict[int, Connection] = {}
+        self.waiting: list[Waiting] = []
+        self.default_lag: int | None = INSTANT
+        self.outcomes: list[Outcome] = []
+
+    # What users do.
+
+    def create_topic(self, topic: str, partitions: int, replicas: int, min_isr: int, unclean: bool = False) -> None:
+        alive = [b for b in self.brokers if b in self.alive]
+        dead = [b for b in self.brokers if b not in self.alive]
+        for index in range(partitions):
+            turned = [names[(index + i) % len(names)] for names in (alive, dead) for i in range(len(names))]
+            partition = Partition(turned[:replicas], self.alive, min_isr, unclean, self.lag_max_ms)
+            for replica in partition.replicas.values():
+                replica.lag_ms = self.default_lag
+            in_sync = [b for b in partition.replicas if b in self.alive]
+            partition.lead(in_sync[0], set(in_sync), self.now)
+            self.partitions[topic, index] = partition
+
+    def delete_topic(self, topic: str) -> None:
+        self.partitions = {key: partition for key, partition in self.partitions.items() if key[0] != topic}
+        self.look()
+
+    def selected(self, topic: str | None, index: int | None, broker: int | None) -> list[tuple[Partition, int]]:
+        return [
+            (partition, who)
+            for (name, number), partition in self.partitions.items()
+            if topic in (None, name) and index in (None, number)
+            for who in partition.replicas
+            if broker in (None, who)
+        ]
+
+    def set_followers(self, lag_ms: int | None, topic: str | None, index: int | None, broker: int | None) -> None:
+        if (topic, index, broker) == (None, None, None):
+            self.default_lag = lag_ms
+        for partition, who in self.selected(topic, index, broker):
+            replica = partition.replicas[who]
+            replica.lag_ms = lag_ms
+            replica.under_way.clear()
+            is_following = who in (b for b, _ in partition.followers())
+            if is_following and replica.end < partition.replicas[partition.leader].end:
+                partition.take(who, self.now)
+        self.look()
+
+    def stop(self, broker: int) -> None:
+        for number, connection in self.connections.items():
+            if connection.broker == broker and connection.is_open:
+                self._close(number)
+        self.waiting = [waiting for waiting in self.waiting if waiting.broker != broker]
+        for partition in self.partitions.values():
+            replica = partition.replicas.get(broker)
+            if replica is not None:
+                if (
+                    partition.leader not in (NOBODY, broker)
+                    and replica.known == partition.replicas[partition.leader].end
+                ):
+                    replica.caught_up = self.now
+                replica.under_way.clear()
+        self.alive.discard(broker)
+        for partition in self.partitions.values():
+            if broker in partition.isr:
+                partition.elect(partition.isr - {broker}, self.now)
+        self.look()
+
+    def start(self, broker: int) -> None:
+        self.alive.add(broker)
+        for partition in self.partitions.values():
+            if broker in partition.replicas:
+                if partition.leader == NOBODY:
+                    partition.elect(set(partition.isr), self.now)
+                else:
+                    partition.start_over(broker, self.now)
+        self.look()
+
+    def move_leader(self, key: Key, broker: int) -> None:
+        partition = self.partitions[key]
+        if partition.leader != broker:
+            partition.lead(broker, partition.isr, self.now)
+        self.look()
+
+    # What clients do.
+
+    def connect(self, connection: int, broker: int) -> None:
+        self.connections[connection] = Connection(broker)
+        if broker not in self.alive:
+            self._close(connection)
+
+    def disconnect(self, connection: int) -> None:
+        self.connections[connection].is_open = False
+        self.connections[connection].queue.clear()
+
+    def send(self, connection: int, *requests: Request) -> None:
+        if self.connections[connection].is_open:
+            self.connections[connection].queue.extend(requests)
+            self._serve(connection)
+
+    def _serve(self, number: int) -> None:
+        """What is no frame needs nobody to handle it."""
+        connection = self.connections[number]
+        if connection.in_hand is None and connection.queue:
+            first = connection.queue[0]
+            if isinstance(first, Garbage) and not first.is_frame:
+                self._close(number)
+
+    # What the broker does.
+
+    def handle(self, number: int) -> Request:
+        """The broker takes the next request of a connection in hand."""
+        connection = self.connections[number]
+        if not connection.is_open or connection.in_hand is not None or not connection.queue:
+            raise Violation(f"a request of connection {number} is handled out of turn at {self.now} ms")
+        request = connection.queue.popleft()
+        connection.in_hand = request.number
+        match request:
+            case Garbage():
+                self._close(number)
+            case Fetch():
+                self._fetch(number, connection.broker, request)
+            case Produce():
+                self._produce(number, connection.broker, request)
+        return request
+
+    def _produce(self, number: int, broker: int, request: Produce) -> None:
+        waiting = Waiting(request, number, broker, self.now + max(request.timeout_ms, 0))
+        appended: list[Partition] = []
+        for key, batch in request.parts:
+            partition = self.partitions.get(key)
+            if partition is None:
+                waiting.decided[key] = Error.UNKNOWN_TOPIC, -1
+            elif batch.fault in REFUSED_FIRST:
+                waiting.decided[key] = REFUSED_FIRST[batch.fault], -1
+            elif request.acks not in (-1, 0, 1):
+                waiting.decided[key] = Error.INVALID_ACKS, -1
+            elif partition.leader != broker:
+                waiting.decided[key] = Error.NOT_LEADER, -1
+            else:
+                error, base = partition.append(batch, request.acks, self.now)
+                waiting.decided[key] = error, base
+                if error == Error.NONE:
+                    appended.append(partition)
+                    if request.acks == -1:
+                        waiting.pending[key] = base + batch.size
+        self._park(waiting, request.timeout_ms)
+        self.look()
+        for partition in appended:
+            for follower, _ in partition.followers():
+                partition.take(follower, self.now)
+            self.look()
+
+    def _fetch(self, number: int, broker: int, request: Fetch) -> None:
+        self._park(Waiting(request, number, broker, self.now + request.max_wait_ms), request.max_wait_ms)
+
+    def _park(self, waiting: Waiting, timeout_ms: int) -> None:
+        self._decide(waiting)
+        if not waiting.is_done and timeout_ms <= 0:
+            self._expire(waiting)
+        elif not waiting.is_done:
+            self.waiting.append(waiting)
+
+    def look(self) -> None:
+        """Whoever waits is looked at again."""
+        for waiting in self.waiting:
+            self._decide(waiting)
+        self.waiting = [waiting for waiting in self.waiting if not waiting.is_done]
+
+    def _decide(self, waiting: Waiting) -> None:
+        if isinstance(waiting.request, Fetch):
+            result, is_final = self._read(waiting.request, waiting.broker)
+            if is_final:
+                self._answer(waiting, result)
+            return
+        for key, required in list(waiting.pending.items()):
+            partition = self.partitions.get(key)
+            base = waiting.decided[key][1]
+            if partition is None or partition.leader != waiting.broker:
+                waiting.decided[key] = (Error.UNKNOWN_TOPIC if partition is None else Error.NOT_LEADER), base
+            elif partition.watermark < required:
+                continue
+            elif len(partition.isr) < partition.min_isr:
+                waiting.decided[key] = Error.NOT_ENOUGH_AFTER, base
+            del waiting.pending[key]
+        if not waiting.pending:
+            self._answer_produce(waiting)
+
+    def _read(self, request: Fetch, broker: int) -> tuple[tuple[object, ...], bool]:
+        """What a consumer gets, and whether it need not wait for more."""
+        partition = self.partitions.get(request.key)
+        if partition is None or partition.leader != broker:
+            return (Error.UNKNOWN_TOPIC if partition is None else Error.NOT_LEADER, -1, ()), True
+        if not 0 <= request.offset <= partition.replicas[partition.leader].end:
+            return (Error.OUT_OF_RANGE, -1, ()), True
+        watermark = partition.watermark
+        found = tuple(
+            logged.batch.ident for logged in partition.log if logged.end > request.offset and logged.end <= watermark
+        )
+        return (Error.NONE, watermark, found), bool(found) or request.offset > watermark
+
+    def _expire(self, waiting: Waiting) -> None:
+        if isinstance(waiting.request, Fetch):
+            self._answer(waiting, self._read(waiting.request, waiting.broker)[0])
+            return
+        for key in waiting.pending:
+            waiting.decided[key] = Error.TIMED_OUT, waiting.decided[key][1]
+        self._answer_produce(waiting)
+
+    def _answer_produce(self, waiting: Waiting) -> None:
+        assert isinstance(waiting.request, Produce)
+        waiting.is_done = True
+        if waiting.request.acks != 0:
+            self._answer(waiting, tuple((key, *decided) for key, decided in sorted(waiting.decided.items())))
+        elif any(error for error, _ in waiting.decided.values()):
+            self._close(waiting.connection)
+        else:
+            self.connections[waiting.connection].in_hand = None
+            self._serve(waiting.connection)
+
+    def _answer(self, waiting: Waiting, result: tuple[object, ...]) -> None:
+        waiting.is_done = True
+        connection = self.connections[waiting.connection]
+        connection.in_hand = None
+        if connection.is_open:
+            self.outcomes.append(Outcome(waiting.connection, self.now, waiting.request.number, result))
+            self._serve(waiting.connection)
+
+    def _close(self, number: int) -> None:
+        self.disconnect(number)
+        self.outcomes.append(Outcome(number, self.now, -1, None))
+
+    # Time.
+
+    def next_due(self) -> int:
+        times = [self.next_tick]
+        times += [w.deadline for w in self.waiting]
+        times += [r.under_way[0][0] for p in self.partitions.values() for _, r in p.followers() if r.under_way]
+        return min(times)
+
+    def run(self, at: int, order: Sequence[tuple[Key, int]]) -> None:
+        """What is due at this moment, in this order; then the timeouts."""
+        self.now = at
+        for key, broker in order:
+            partition = self.partitions[key]
+            if broker == NOBODY:
+                if lagging := partition.lagging(at):
+                    partition.isr -= lagging
+                    partition.move_watermark(at)
+            else:
+                under_way = partition.replicas[broker].under_way
+                end = 0
+                while under_way and under_way[0][0] <= at:
+                    end = under_way.popleft()[1]
+                partition.fetch(broker, end, at)
+            self.look()
+        if self.next_tick <= at:
+            self.next_tick += max(self.lag_max_ms // 2, 1)
+        for waiting in [waiting for waiting in self.waiting if waiting.deadline <= at]:
+            self._expire(waiting)
+        self.waiting = [waiting for waiting in self.waiting if not waiting.is_done]

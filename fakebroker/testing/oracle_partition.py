@@ -1,0 +1,199 @@
+"""The rules of one partition, as simply as they can be: lists of batches, and numbers.
+
+Rules    append       ISR below the minimum and acks=-1: 19. Then the batch, its producer, the log
+         producer     the same (first, last) among the last five of its epoch: the old offset. Else it must continue the
+                      last one (45); a new epoch begins at 0 (45), an old one is refused (47)
+         watermark    the least log end of the leader, the ISR, and those caught up within the lag who may join it; only
+                      upwards; not while the ISR is below the minimum; looked at when a log or the ISR changes
+         ISR          out goes who lacks something and was last caught up more than the lag ago; in comes who has
+                      reached the watermark and the start of the leadership
+         election     the first replica in order of assignment that is alive and in the ISR; followers drop what the
+                      leader does not have
+Units    milliseconds since the start; offsets count records.
+Source   the rules of core/.../cluster/Partition.scala, Replica.scala, storage/.../log/ProducerStateManager.java and
+         metadata/.../controller/PartitionChangeBuilder.java @ 4.0, as described.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from fakebroker.testing.messages import Batch, Error
+
+REFUSED_BY_LOG = {"crc": 2, "no records": 87}  # what is wrong with a batch, and what the leader's log says
+INSTANT, FROZEN = -1, None  # what a follower does, or its lag
+NEVER = -(1 << 62)
+NOBODY = -1
+CACHED_BATCHES = 5
+SEQUENCES = 1 << 31
+
+
+class Logged(NamedTuple):
+    base: int
+    batch: Batch
+    epoch: int
+    at_ms: int
+
+    @property
+    def end(self) -> int:
+        return self.base + self.batch.size
+
+
+class Replica:
+    """One log, and what the leader knows of it: `known` end, and when it last had everything."""
+
+    def __init__(self, lag_ms: int | None) -> None:
+        self.log: list[Logged] = []
+        self.watermark = 0
+        self.known: int | None = None
+        self.caught_up = NEVER
+        self.lag_ms = lag_ms
+        self.under_way: deque[tuple[int, int]] = deque()  # (arrives, log end)
+
+    @property
+    def end(self) -> int:
+        return self.log[-1].end if self.log else 0
+
+
+class Partition:
+    def __init__(self, replicas: Sequence[int], alive: set[int], min_isr: int, unclean: bool, lag_max_ms: int) -> None:
+        self.replicas: dict[int, Replica] = {broker: Replica(INSTANT) for broker in replicas}
+        self.alive, self.lag_max_ms, self.unclean = alive, lag_max_ms, unclean
+        self.min_isr = min(min_isr, len(replicas))
+        self.leader, self.epoch, self.epoch_start = NOBODY, -1, 0
+        self.isr: set[int] = set()
+
+    @property
+    def log(self) -> list[Logged]:
+        return self.replicas[self.leader].log
+
+    @property
+    def watermark(self) -> int:
+        return self.replicas[self.leader].watermark
+
+    def followers(self) -> Iterator[tuple[int, Replica]]:
+        """Those that are alive."""
+        if self.leader != NOBODY:
+            yield from ((b, r) for b, r in self.replicas.items() if b != self.leader and b in self.alive)
+
+    def lead(self, broker: int, isr: set[int], now: int) -> None:
+        self.leader, self.isr, self.epoch = broker, set(isr), self.epoch + 1
+        self.epoch_start = self.replicas[broker].end
+        for other, replica in self.replicas.items():
+            replica.known, replica.caught_up = None, now if other in isr else NEVER
+            replica.under_way.clear()
+        self.move_watermark(now)
+        for other, _ in self.followers():
+            self.start_over(other, now)
+
+    def elect(self, target: set[int], now: int) -> None:
+        living = [broker for broker in self.replicas if broker in self.alive]
+        candidates = [broker for broker in living if broker in target]
+        if self.leader in candidates:
+            self.isr = set(target)
+            self.move_watermark(now)
+        elif candidates:
+            self.lead(candidates[0], target, now)
+        elif living and self.unclean:
+            self.lead(living[0], {living[0]}, now)
+        elif self.leader != NOBODY:
+            self.leader, self.epoch = NOBODY, self.epoch + 1
+            for replica in self.replicas.values():
+                replica.under_way.clear()
+
+    def start_over(self, broker: int, now: int) -> None:
+        """A follower drops what the leader does not have, and fetches from there."""
+        replica, leader = self.replicas[broker], self.log
+        replica.under_way.clear()
+        same = 0
+        while same < min(len(replica.log), len(leader)) and replica.log[same][:3] == leader[same][:3]:
+            same += 1
+        del replica.log[same:]
+        replica.watermark = min(replica.watermark, replica.end)
+        self.fetch(broker, replica.end, now, resumes=True)
+        self.take(broker, now)
+
+    def take(self, broker: int, now: int) -> None:
+        """A follower that lacks something copies it in its rhythm."""
+        replica, end = self.replicas[broker], self.replicas[self.leader].end
+        if replica.lag_ms == INSTANT:
+            self.fetch(broker, end, now)
+        elif replica.lag_ms is not FROZEN and end > (replica.under_way[-1][1] if replica.under_way else replica.end):
+            replica.under_way.append((now + replica.lag_ms, end))
+
+    def fetch(self, broker: int, up_to: int, now: int, resumes: bool = False) -> None:
+        """A follower has everything below `up_to`, and says so."""
+        replica = self.replicas[broker]
+        replica.log += [logged for logged in self.log[len(replica.log) :] if logged.end <= up_to]
+        replica.known = replica.end
+        if replica.known == self.replicas[self.leader].end:
+            replica.caught_up = now
+        elif not resumes:
+            replica.caught_up = max(replica.caught_up, self.log[len(replica.log)].at_ms)
+        if broker not in self.isr and replica.known >= max(self.watermark, self.epoch_start):
+            self.isr.add(broker)
+        self.move_watermark(now)
+        replica.watermark = min(self.watermark, replica.end)
+
+    def is_caught_up(self, replica: Replica, now: int) -> bool:
+        return replica.known == self.replicas[self.leader].end or now - replica.caught_up <= self.lag_max_ms
+
+    def move_watermark(self, now: int) -> None:
+        if len(self.isr) < self.min_isr:
+            return
+        leader = self.replicas[self.leader]
+        ends = [leader.end]
+        for broker, replica in self.replicas.items():
+            may_join = broker in self.alive and replica.known is not None and self.is_caught_up(replica, now)
+            if broker != self.leader and (broker in self.isr or may_join):
+                ends.append(-1 if replica.known is None else replica.known)
+        leader.watermark = max(leader.watermark, min(ends))
+        for _, replica in self.followers():
+            replica.watermark = max(replica.watermark, min(leader.watermark, replica.end))
+
+    def lagging(self, now: int) -> set[int]:
+        """Who must leave the ISR."""
+        return {b for b, r in self.followers() if b in self.isr and not self.is_caught_up(r, now)}
+
+    def append(self, batch: Batch, acks: int, now: int) -> tuple[int, int]:
+        """(error, base offset)."""
+        if acks == -1 and len(self.isr) < self.min_isr:
+            return Error.NOT_ENOUGH, -1
+        if batch.fault:
+            return REFUSED_BY_LOG[batch.fault], -1
+        base = self.replicas[self.leader].end
+        if batch.producer is not None:
+            error, known_base = self._check_producer(batch)
+            if known_base >= 0:
+                self.move_watermark(now)
+            if error or known_base >= 0:
+                return error, known_base
+        for _, replica in self.followers():
+            if replica.known == base:
+                replica.caught_up = max(replica.caught_up, now)
+        self.log.append(Logged(base, batch, self.epoch, now))
+        self.move_watermark(now)
+        return Error.NONE, base
+
+    def _check_producer(self, batch: Batch) -> tuple[int, int]:
+        """(error, offset of the same batch if it is there)."""
+        assert batch.producer is not None
+        producer, epoch, first = batch.producer
+        known: list[tuple[int, int, int, int]] = []  # (epoch, first, count, base), the newest first
+        for logged in reversed(self.log):
+            if logged.batch.producer is not None and logged.batch.producer[0] == producer:
+                known.append((*logged.batch.producer[1:], logged.batch.size, logged.base))
+                if len(known) == CACHED_BATCHES:
+                    break
+        if not known:
+            return Error.NONE, -1
+        last_epoch, last_first, last_count, _ = known[0]
+        for entry in reversed(known):
+            if entry[:3] == (epoch, first, batch.size) and epoch == last_epoch:
+                return Error.NONE, entry[3]
+        if epoch < last_epoch:
+            return Error.INVALID_EPOCH, -1
+        wanted = 0 if epoch > last_epoch else (last_first + last_count) % SEQUENCES
+        return (Error.NONE if first == wanted else Error.OUT_OF_ORDER), -1

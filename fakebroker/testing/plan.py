@@ -1,0 +1,150 @@
+"""What happens in a simulation, as values: a plan is a list of actions, and one line of text.
+
+Theory   An action names what it concerns by small numbers that are taken modulo what there is (clients, brokers,
+         topics, partitions, replicas in sync), so every action means something at any time and a plan stays one when
+         actions are taken out of it. Who draws decides: `random_plan` by a seed, Hypothesis by its strategies.
+Text     "cluster 3 1000; topic 2 3 1 0; produce 0 -1 500 1 1 0; advance 20"
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from random import Random
+from typing import NamedTuple
+
+BEHAVIOURS = ("instant", "frozen", "lagging:0", "lagging:7", "lagging:40", "lagging:300", "lagging:900")
+TIMEOUTS_MS = (-1, 0, 1, 7, 40, 100, 250, 700, 2_000)
+STEPS_MS = (0, 1, 6, 7, 33, 40, 100, 250, 499, 500, 501, 1_000, 1_600)
+MODELS = ("well-behaved", "pipelining", "impatient", "disconnecting", "malformed")
+FAULTS = ("empty", "two batches", "truncated", "crc", "no records")
+MAX_CLIENTS = 2 * len(MODELS)
+
+# Name -> how many arguments it takes, and what they are. All are whole numbers.
+ACTIONS: dict[str, tuple[str, ...]] = {
+    "cluster": ("brokers", "lag max ms"),
+    "topic": ("partitions", "replicas", "min.insync.replicas", "unclean elections"),
+    "recreate": ("topic", "min.insync.replicas"),
+    "delete": ("topic",),
+    "produce": ("client", "acks", "timeout ms", "partitions as bits", "records", "fault"),
+    "burst": ("client", "acks", "timeout ms", "partition", "requests"),
+    "fetch": ("client", "partition", "offsets before the end", "wait ms"),
+    "garbage": ("client", "kind"),
+    "disconnect": ("client",),
+    "followers": ("behaviour", "topic", "partition", "broker"),  # -1 is all
+    "stop": ("broker",),
+    "start": ("broker",),
+    "move": ("partition", "replica in sync"),
+    "advance": ("ms",),
+    "jump": (),
+}
+
+
+class Action(NamedTuple):
+    """One step of a plan."""
+
+    name: str
+    arguments: tuple[int, ...] = ()
+
+    def __str__(self) -> str:
+        return " ".join([self.name, *map(str, self.arguments)])
+
+
+def action(name: str, *arguments: int) -> Action:
+    """An action; raises ValueError if there is none such."""
+    if name not in ACTIONS:
+        raise ValueError(f"there is no action {name!r}; there are: {', '.join(ACTIONS)}")
+    if len(arguments) != len(ACTIONS[name]):
+        wanted = ", ".join(ACTIONS[name]) or "nothing"
+        raise ValueError(f"the action {name!r} takes {wanted}, and not {len(arguments)} numbers")
+    return Action(name, arguments)
+
+
+def to_text(plan: Iterable[Action]) -> str:
+    """The plan on one line."""
+    return "; ".join(map(str, plan))
+
+
+def from_text(text: str) -> list[Action]:
+    """The plan of a line; raises ValueError for what is none."""
+    plan = []
+    for part in filter(None, map(str.strip, text.split(";"))):
+        name, *numbers = part.split()
+        try:
+            arguments = [int(number) for number in numbers]
+        except ValueError:
+            raise ValueError(f"{part!r} is no action: after its name come whole numbers") from None
+        plan.append(action(name, *arguments))
+    return plan
+
+
+_WEIGHTS = {
+    "produce": 40,
+    "burst": 6,
+    "fetch": 8,
+    "garbage": 1,
+    "disconnect": 2,
+    "followers": 8,
+    "stop": 2,
+    "start": 4,
+    "move": 4,
+    "recreate": 1,
+    "delete": 1,
+    "advance": 18,
+    "jump": 6,
+}
+
+
+def random_plan(seed: int, steps: int) -> list[Action]:
+    """A cluster, its topics and so many steps. The same seed begins with the same ones, however many there are."""
+    random = Random(seed)
+    brokers = random.choice((1, 2, 3, 3, 3, 4))
+    plan = [action("cluster", brokers, random.choice((300, 1_000, 5_000)))]
+    for _ in range(random.randint(1, 3)):
+        plan.append(
+            action(
+                "topic", random.randint(1, 3), random.randint(1, 3), random.choice((1, 1, 2, 2, 3)), _one_in(random, 8)
+            )
+        )
+    names, weights = list(_WEIGHTS), list(_WEIGHTS.values())
+    for _ in range(steps):
+        [name] = random.choices(names, weights)
+        plan.append(action(name, *_draw(name, random)))
+    return plan
+
+
+def _one_in(random: Random, count: int) -> int:
+    return int(random.randrange(count) == 0)
+
+
+def _draw(name: str, random: Random) -> Sequence[int]:
+    client, partition = random.randrange(MAX_CLIENTS), random.randrange(9)
+    acks = random.choice((-1, -1, -1, -1, 1, 0, 0)) if random.randrange(60) else 2
+    timeout_ms = random.choice(TIMEOUTS_MS)
+    match name:
+        case "produce":
+            partitions = random.choice((1 << partition, 1 << partition, random.randrange(1, 512)))
+            fault = random.randrange(1, len(FAULTS) + 1) if random.randrange(25) == 0 else 0
+            return client, acks, timeout_ms, partitions, random.choice((1, 1, 2, 5)), fault
+        case "burst":
+            return client, acks, timeout_ms, partition, random.randint(2, 6)
+        case "fetch":
+            return client, partition, random.randint(-1, 4), random.choice((0, 0, 30, 400))
+        case "garbage":
+            return client, random.randrange(5)
+        case "followers":
+            topic = random.choice((-1, 0, 1, 2))
+            return random.randrange(len(BEHAVIOURS)), topic, random.choice((-1, 0, 1, 2)), random.choice((-1, 1, 2, 3))
+        case "move":
+            return partition, random.randrange(3)
+        case "recreate":
+            return random.randrange(3), random.randint(1, 3)
+        case "advance":
+            return (random.choice(STEPS_MS),)
+        case "jump":
+            return ()
+        case "disconnect":
+            return (client,)
+    return (random.randrange(4),)  # delete, stop, start
+
+
+__all__ = ["ACTIONS", "BEHAVIOURS", "FAULTS", "MODELS", "Action", "action", "from_text", "random_plan", "to_text"]

@@ -1,0 +1,248 @@
+"""The cluster in virtual time: no sockets, no clock, no sleeping. What happens when is exact to the millisecond.
+
+Theory   Clients speak real frames with the core; time stands still until the caller lets it pass, and then jumps from
+         one deadline to the next. Everything that goes into the cluster and everything that comes out is on
+         the `tape`, if it is wanted, so two runs are the same if and only if their tapes are, byte for byte.
+Units    milliseconds since the start of the simulation.
+Errors   A bug that the broker reports of itself is raised as AssertionError, and so is a broken invariant.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+
+from fakebroker.apis.context import NewTopic
+from fakebroker.core.behaviour import Behaviour
+from fakebroker.core.clock import Now
+from fakebroker.core.cluster import Cluster
+from fakebroker.core.config import ClusterConfig
+from fakebroker.core.connection import Connection
+from fakebroker.core.effects import AwaitWrite, Close, Effect, InternalError, PauseReading, ResumeReading, Send
+from fakebroker.core.follower_set import Selection
+from fakebroker.core.journal import Journal
+from fakebroker.core.partition import Partition
+from fakebroker.protocol.topic_partition import TopicPartition
+
+# The clocks start far apart, so that code that mixes them fails at once.
+START_MONO_MS = 5_000_000
+START_WALL_MS = 1_800_000_000_000
+
+_SIZE = struct.Struct(">i")
+
+
+class SimulatedClient:
+    """One connection. `answers` are (milliseconds since the start, frame) in the order of arrival."""
+
+    def __init__(self, simulation: Simulation, connection: Connection, number: int) -> None:
+        self._simulation = simulation
+        self.connection = connection
+        self.number = number
+        self.answers: list[tuple[int, bytes]] = []
+        self.closed: str | None = None
+        self.closed_ms: int | None = None
+        self.reading_paused = False
+        self._takes_answers = True
+
+    def take_answers(self, takes: bool) -> None:
+        """The peer stops reading, or reads again all that it was sent."""
+        self._takes_answers = takes
+        simulation = self._simulation
+        simulation.record("takes answers" if takes else "takes no answers", self.number)
+        simulation.cluster.set_write_blocked(self.connection, not takes, simulation.now)
+        simulation.settle()
+
+    def written(self) -> None:
+        """The broker asks to be told when its answers are written."""
+        if self._takes_answers:
+            self._simulation.cluster.set_write_blocked(self.connection, False, self._simulation.now)
+
+    def send(self, *frames: bytes) -> None:
+        """Bytes arrive at the broker now."""
+        simulation = self._simulation
+        data = b"".join(frames)
+        simulation.record("sends", self.number, data)
+        simulation.cluster.receive(self.connection, data, simulation.now)
+        simulation.settle()
+
+    def disconnect(self) -> None:
+        self._simulation.record("goes", self.number)
+        self._simulation.cluster.connection_lost(self.connection, self._simulation.now)
+        self._simulation.settle()
+
+
+class Simulation:
+    """A cluster with a clock in the test's hand.
+
+    followers    what followers do from the start, as of `FakeCluster`
+    config       broker settings by Kafka's names, as text
+    with_tape    keep what goes in and comes out on the `tape`, payloads and all
+    journal      where the broker writes what it decides, if anywhere
+    check_every  how often the core's own invariants are checked: after every call (1), or after every so many
+    """
+
+    def __init__(
+        self,
+        brokers: int = 3,
+        followers: str = "instant",
+        config: dict[str, str] | None = None,
+        seed: int = 0,
+        check_every: int = 1,
+        with_tape: bool = False,
+        journal: Journal | None = None,
+    ) -> None:
+        self.elapsed_ms = 0
+        self.tape: list[tuple[int, str, int, bytes]] = []
+        settings = ClusterConfig().with_text(config or {})
+        self.cluster = Cluster(self.now, brokers, settings, Behaviour.parse(followers), seed, journal)
+        self._clients: dict[Connection, SimulatedClient] = {}
+        self._opened = 0
+        self._check_every = check_every
+        self._with_tape = with_tape
+        self._settled = 0
+
+    @property
+    def now(self) -> Now:
+        return Now(START_MONO_MS + self.elapsed_ms, START_WALL_MS + self.elapsed_ms)
+
+    def record(self, what: str, client: int, data: bytes = b"") -> None:
+        """Put an event on the tape; client 0 is nobody."""
+        if self._with_tape:
+            self.tape.append((self.elapsed_ms, what, client, data))
+
+    def tape_text(self) -> bytes:
+        """The tape as text, one event a line: milliseconds, client, what, bytes in hexadecimal."""
+        lines = (f"{at_ms} {client} {what} {data.hex()}".rstrip() for at_ms, what, client, data in self.tape)
+        return "".join(f"{line}\n" for line in lines).encode()
+
+    # What users do.
+
+    def topic(self, name: str = "t", partitions: int = 1, replicas: int = 3, **configs: object) -> None:
+        """Make a topic; settings with underscores for dots."""
+        texts = {key.replace("_", "."): str(value) for key, value in configs.items()}
+        self.record(f"topic {name} {partitions} {replicas} {texts}", 0)
+        self.cluster.create_topic(NewTopic(name, partitions, replicas, {}, texts), self.now)
+
+    def followers(
+        self, behaviour: str | None, topic: str | None = None, partition: int | None = None, broker: int | None = None
+    ) -> None:
+        self.record(f"followers {behaviour} {topic} {partition} {broker}", 0)
+        chosen = None if behaviour is None else Behaviour.parse(behaviour)
+        self.cluster.set_followers(chosen, self.now, topic, partition, broker)
+        self.settle()
+
+    def script(self, steps: list[tuple[int, str]], **selection: object) -> None:
+        self.record(f"script {steps} {selection}", 0)
+        parsed = [(at_ms, Behaviour.parse(text)) for at_ms, text in steps]
+        self.cluster.script_followers(parsed, Selection(**selection), self.now)  # type: ignore[arg-type]
+        self.settle()
+
+    def stop(self, broker_id: int) -> None:
+        self.record(f"stop {broker_id}", 0)
+        self.cluster.stop_broker(broker_id, self.now)
+        self.settle()
+
+    def start(self, broker_id: int) -> None:
+        self.record(f"start {broker_id}", 0)
+        self.cluster.start_broker(broker_id, self.now)
+        self.settle()
+
+    def move_leader(self, broker_id: int, topic: str = "t", partition: int = 0) -> None:
+        self.record(f"move {topic}-{partition} to {broker_id}", 0)
+        self.cluster.move_leader(topic, partition, broker_id, self.now)
+        self.settle()
+
+    def delete_topic(self, name: str = "t") -> None:
+        self.record(f"delete {name}", 0)
+        self.cluster.delete_topic(name, self.now)
+        self.settle()
+
+    def partition(self, topic: str = "t", partition: int = 0) -> Partition:
+        found = self.cluster.controller.find_partition(TopicPartition(topic, partition))
+        assert found is not None
+        return found
+
+    def connect(self, broker_id: int = 1, address: str = "10.0.0.1") -> SimulatedClient:
+        self._opened += 1
+        peer = f"client {self._opened}"
+        self.record(f"connects to {broker_id} from {address}", self._opened)
+        connection = self.cluster.open_connection(broker_id, peer, self.now, address)
+        client = self._clients[connection] = SimulatedClient(self, connection, self._opened)
+        self.settle()
+        return client
+
+    def forget(self, client: SimulatedClient) -> None:
+        """The client is not looked at any more; its connection must be closed."""
+        assert client.connection.is_closed
+        del self._clients[client.connection]
+
+    def on_handling(self, tell: Callable[[int], None]) -> None:
+        """Have `tell(client number)` called whenever the broker takes a request in hand."""
+        handle = self.cluster.sockets._handle
+
+        def told(connection: Connection, frame: bytes) -> None:
+            tell(self._clients[connection].number)
+            handle(connection, frame)
+
+        self.cluster.sockets._handle = told
+
+    # Time.
+
+    def next_event_ms(self) -> int | None:
+        """When the cluster next has something to do, if it has."""
+        deadline_ms = self.cluster.next_deadline_ms()
+        return None if deadline_ms is None else max(self.elapsed_ms, deadline_ms - START_MONO_MS)
+
+    def advance(self, ms: int) -> None:
+        """Let time pass, event by event."""
+        end_ms = self.elapsed_ms + ms
+        while (event_ms := self.next_event_ms()) is not None and event_ms <= end_ms:
+            self.run_until(event_ms)
+        self.run_until(end_ms)
+
+    def run_until(self, at_ms: int) -> None:
+        """The time is now `at_ms`; the caller sees to it that no event before it is skipped."""
+        self.elapsed_ms = at_ms
+        self.cluster.advance_to(self.now)
+        self.settle()
+
+    # What comes out.
+
+    def settle(self) -> None:
+        """Perform the effects, and check what must always hold."""
+        while effects := self.cluster.take_effects():
+            self._perform(effects)
+        self._settled += 1
+        if self._settled % self._check_every == 0:
+            self.cluster.check_invariants()
+
+    def _perform(self, effects: list[Effect]) -> None:
+        for effect in effects:
+            match effect:
+                case Send(connection, data):
+                    client = self._clients[connection]
+                    assert client.closed is None, "an answer after the connection was closed"
+                    self.record("is answered", client.number, data)
+                    client.answers += [(self.elapsed_ms, frame) for frame in split_frames(data)]
+                case AwaitWrite(connection):
+                    self._clients[connection].written()
+                case Close(connection, reason):
+                    client = self._clients[connection]
+                    self.record(f"is closed: {reason}", client.number)
+                    client.closed, client.closed_ms = reason, self.elapsed_ms
+                case PauseReading(connection):
+                    self._clients[connection].reading_paused = True
+                case ResumeReading(connection):
+                    self._clients[connection].reading_paused = False
+                case InternalError(what, error):
+                    raise AssertionError(f"{what} failed") from error
+
+
+def split_frames(data: bytes) -> list[bytes]:
+    """The frames that these bytes hold, without their lengths."""
+    frames = []
+    while data:
+        (size,) = _SIZE.unpack_from(data)
+        frames.append(data[4 : 4 + size])
+        data = data[4 + size :]
+    return frames

@@ -1,0 +1,63 @@
+"""What the rules leave open: in which order the events of one millisecond come.
+
+Theory   Two followers that reach the leader in the same millisecond, or one and the look at the ISR, have no order by
+         the rules, and now and then it matters who comes first. Then there is one oracle for each order, and those
+         that are contradicted by what is seen end. Followers come before timeouts in any case.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from copy import deepcopy
+from itertools import permutations, product
+
+from fakebroker.testing.messages import Key
+from fakebroker.testing.oracle import Oracle
+from fakebroker.testing.oracle_partition import NOBODY
+
+
+def orders_at(oracle: Oracle, at: int) -> list[list[tuple[tuple[Key, int], ...]]]:
+    """By partition, the orders that its events of this moment may have. An event is (key, follower), or (key,
+    NOBODY) for the look at the ISR. Where no order differs from another, there is one."""
+    found = []
+    for key, partition in oracle.partitions.items():
+        arriving = [b for b, r in partition.followers() if r.under_way and r.under_way[0][0] <= at]
+        events = [(key, broker) for broker in arriving]
+        ticks = oracle.next_tick <= at and partition.leader != NOBODY
+        shrinks = ticks and bool(partition.lagging(at))
+        if ticks:
+            events.append((key, NOBODY))
+        differ = len(events) > 1 and (shrinks or not partition.isr.issuperset(arriving))
+        if events:
+            found.append(list(permutations(events)) if differ else [tuple(events)])
+    return found
+
+
+class Worlds:
+    """All worlds that nothing has contradicted yet; mostly one."""
+
+    def __init__(self, oracle: Oracle) -> None:
+        self.open = [oracle]
+
+    def advance_to(self, at: int) -> None:
+        """Let everything happen that is due by `at`, each event at its own time."""
+        while (due := min(world.next_due() for world in self.open)) <= at:
+            self.open = [after for world in self.open for after in _successors(world, max(due, world.now))]
+        for world in self.open:
+            world.now = at
+
+    def keep(self, agrees: Sequence[bool]) -> None:
+        self.open = [world for world, agreed in zip(self.open, agrees, strict=True) if agreed]
+
+
+def _successors(world: Oracle, at: int) -> Iterator[Oracle]:
+    if world.next_due() > at:
+        yield world
+        return
+    orders = [sum(parts, ()) for parts in product(*orders_at(world, at))]
+    for order in orders[1:]:
+        other = deepcopy(world)
+        other.run(at, order)
+        yield other
+    world.run(at, orders[0])
+    yield world

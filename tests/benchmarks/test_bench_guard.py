@@ -1,0 +1,112 @@
+"""The guard: what it reads of callgrind, and when it fails."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from benchmarks import guard
+from benchmarks._build import Missing
+from benchmarks._guard_work import WORKS
+
+GOOD = {guard.CALIBRATION: 1_000, "produce": 10_000, "fetch": 5_000}
+
+
+def dumps(per_work: int) -> list[str]:
+    """As callgrind writes them: before the first mark, then what lies in and between the marks, then the end."""
+    parts = []
+    for number in range(1, 2 * len(WORKS) + 2):
+        total = per_work if number % 2 == 0 else 777
+        parts.append(
+            f"# callgrind format\nversion: 1\npart: {number}\n\nevents: Ir\nsummary: {total}\ntotals: {total}\n"
+        )
+    return parts
+
+
+def test_instructions_per_operation() -> None:
+    found = guard.per_operation(dumps(6_400_000))
+    assert found == {name: round(6_400_000 / operations) for name, (_, operations) in WORKS.items()}
+
+
+def test_marks_that_were_not_seen_are_told() -> None:
+    with pytest.raises(Missing, match="0 of 14 marks"):
+        guard.per_operation(dumps(1)[:1])
+
+
+@pytest.mark.parametrize("factor", [0.5, 1.0, 1.1])
+def test_as_good_or_a_tenth_worse_passes(factor: float) -> None:
+    assert guard.verdict(GOOD, GOOD | {"produce": round(10_000 * factor)}) == ([], "")
+
+
+def test_more_than_a_tenth_worse_fails_with_the_numbers() -> None:
+    worse, reason = guard.verdict(GOOD, GOOD | {"produce": 11_001, "fetch": 5_499})
+    assert worse == ["produce: 11,001 instructions instead of 10,000, +10.0%"]
+    assert reason == ""
+
+
+def test_work_that_is_new_or_gone_is_no_failure() -> None:
+    counts = {guard.CALIBRATION: 1_000, "brand new": 10**9}
+    assert guard.verdict(GOOD, counts) == ([], "")
+
+
+@pytest.mark.parametrize("calibration", [979, 1_021])
+def test_another_build_of_python_is_not_compared(calibration: int) -> None:
+    worse, reason = guard.verdict(GOOD, GOOD | {guard.CALIBRATION: calibration, "produce": 99_999})
+    assert worse == []
+    assert "another build of Python" in reason
+
+
+def test_a_python_without_a_record_is_not_compared() -> None:
+    worse, reason = guard.verdict(None, GOOD)
+    assert worse == []
+    assert "--record" in reason
+
+
+def test_the_exit_status_and_what_is_said(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(guard, "RECORDS", tmp_path / "guard.json")
+    monkeypatch.setattr(guard, "count", lambda: dict(GOOD))
+    assert guard.main([]) == 0
+    assert "not compared: no record" in capsys.readouterr().out
+    assert guard.main(["--record"]) == 0
+    assert json.loads((tmp_path / "guard.json").read_text()) == {guard.key(): GOOD}
+    assert guard.main([]) == 0
+    monkeypatch.setattr(guard, "count", lambda: GOOD | {"produce": 20_000})
+    capsys.readouterr()
+    assert guard.main([]) == 1
+    assert "produce: 20,000 instructions instead of 10,000, +100.0%" in capsys.readouterr().err
+    assert guard.main(["--json"]) == 1
+    found = json.loads(capsys.readouterr().out)
+    assert found["name"] == "guard"
+    assert found["worse"] == ["produce: 20,000 instructions instead of 10,000, +100.0%"]
+    # Another record does not go.
+    (tmp_path / "guard.json").write_text(json.dumps({"2.7 plain": {"produce": 1}}))
+    assert guard.main(["--record"]) == 0
+    assert set(json.loads((tmp_path / "guard.json").read_text())) == {"2.7 plain", guard.key()}
+
+
+def test_a_machine_without_valgrind_passes_and_says_so(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "guard.json").write_text(json.dumps({guard.key(): GOOD}))
+    monkeypatch.setattr(guard, "RECORDS", tmp_path / "guard.json")
+    monkeypatch.setattr(guard.shutil, "which", lambda program: None)
+    assert guard.main([]) == 0
+    assert "not compared: no `valgrind` on this machine" in capsys.readouterr().out
+    assert guard.main(["--record"]) == 1, "nothing was recorded"
+
+
+def test_the_records_are_of_the_work() -> None:
+    records = guard.read()
+    assert records, "nothing is recorded"
+    for counts in records.values():
+        assert set(counts) == set(WORKS)
+
+
+@pytest.mark.parametrize("name", WORKS)
+def test_the_work_runs(name: str) -> None:
+    prepare, _ = WORKS[name]
+    prepare()(64)  # preparing raises if the broker's answers are not what they should be

@@ -1,0 +1,108 @@
+"""Do the tests notice? Each mutant is put into a copy of the project, and the tests that concern it are run there.
+
+    python -m tests.mutants [--jobs N] [--simulation-only] [NUMBER ...]
+
+Killed is a mutant at which a test fails, or that keeps them busy for TIMEOUT_S. Those that live are listed with the
+verdict of mutants.toml. --simulation-only asks the seeds alone. Exit status 1 if fewer than 90 % are killed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from queue import SimpleQueue
+
+from tests.mutants.catalogue import MUTANTS, SIMULATION, TESTS, Mutant
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+COPIED = ("fakebroker", "timingwheel", "load", "benchmarks", "tests", "pyproject.toml")
+TIMEOUT_S = 600
+SEEDS = 60  # of the simulation, 200 steps each
+GOAL = 0.9
+
+
+def main(argv: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(prog="tests.mutants", description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--jobs", type=int, default=max((os.cpu_count() or 1) // 2, 1))
+    parser.add_argument("--simulation-only", action="store_true")
+    parser.add_argument("numbers", type=int, nargs="*")
+    options = parser.parse_args(argv)
+    chosen = [(n, m) for n, m in enumerate(MUTANTS, 1) if not options.numbers or n in options.numbers]
+    with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
+        copies: SimpleQueue[Path] = SimpleQueue()
+        for job in range(options.jobs):
+            copies.put(copy_project(Path(folder) / str(job)))
+
+        def judge(numbered: tuple[int, Mutant]) -> bool:
+            number, mutant = numbered
+            copy = copies.get()
+            try:
+                started = time.monotonic()
+                suites = [SIMULATION] if options.simulation_only else [TESTS[mutant.path], SIMULATION]
+                killer = next((found for suite in suites if (found := killed_by(copy, mutant, suite))), None)
+            finally:
+                copies.put(copy)
+            told = f"killed by {killer}" if killer else f"LIVES   {mutant.verdict or '(nobody has judged it)'}"
+            seconds = time.monotonic() - started
+            print(f"{number:3} {mutant.path}: {mutant.why}: {told} ({seconds:.0f} s)", flush=True)
+            return killer is not None
+
+        with ThreadPoolExecutor(options.jobs) as pool:
+            killed = sum(pool.map(judge, chosen))
+    print(f"{killed} of {len(chosen)} mutants killed: {killed / len(chosen):.0%}")
+    return int(killed < GOAL * len(chosen))
+
+
+def copy_project(folder: Path) -> Path:
+    folder.mkdir()
+    ignored = shutil.ignore_patterns("__pycache__", "*.so")
+    for name in COPIED:
+        source = ROOT / name
+        if source.is_dir():
+            shutil.copytree(source, folder / name, ignore=ignored)
+        else:
+            shutil.copy(source, folder / name)
+    return folder
+
+
+def killed_by(copy: Path, mutant: Mutant, suite: Sequence[str]) -> str | None:
+    """The first test that fails, None if all pass."""
+    path = copy / mutant.path
+    original = path.read_text()
+    if original.count(mutant.old) != 1:
+        raise ValueError(f"{mutant.path} has {mutant.old!r} {original.count(mutant.old)} times, not once")
+    path.write_text(original.replace(mutant.old, mutant.new))
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "--no-header", "-p", "no:cacheprovider", *suite]
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(copy),
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "HYPOTHESIS_PROFILE": "mutants",
+        "FAKEBROKER_SEEDS": str(SEEDS),
+    }
+    try:
+        done = subprocess.run(
+            command, cwd=copy, env=environment, capture_output=True, text=True, timeout=TIMEOUT_S, check=False
+        )
+    except subprocess.TimeoutExpired:
+        return "the clock"
+    finally:
+        path.write_text(original)
+    if done.returncode == 0:
+        return None
+    failed = [line for line in done.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
+    if done.returncode != 1 or not failed:
+        raise RuntimeError(f"pytest ended with {done.returncode}:\n{done.stdout[-2_000:]}{done.stderr[-2_000:]}")
+    return failed[0].split()[1]
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,90 @@
+"""Whole clusters drawn from seeds: more than 100,000 steps, each compared with the oracle.
+
+A seed that fails prints the line that runs it again. FAKEBROKER_MINUTES makes the search as long as it is told
+(`make properties`); it begins at a number taken from the clock, so that each looks at something new.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import Counter
+
+import pytest
+
+from fakebroker.testing.messages import Produce, Violation
+from fakebroker.testing.plan import random_plan
+from fakebroker.testing.replay import command
+from fakebroker.testing.run import Run
+
+STEPS = 200
+SEEDS = range(int(os.environ.get("FAKEBROKER_SEEDS", "500")))
+MINUTES = float(os.environ.get("FAKEBROKER_MINUTES", "0"))
+
+
+def simulate(seed: int, simulated: Counter[str]) -> Run:
+    run = Run(seed)
+    try:
+        for action in random_plan(seed, STEPS):
+            run.perform(action)
+        run.finish()
+    except Violation as violation:
+        pytest.fail(f"{violation}\n\nAgain:   {command(seed, STEPS)}\nShorter: {command(seed, STEPS)} --shrink")
+    simulated["from seeds"] += run.steps
+    return run
+
+
+def test_a_hundred_thousand_steps_hold(simulated: Counter[str]) -> None:
+    """FAKEBROKER_SEEDS=60 is a shorter look, for whoever asks often (tests/mutants)."""
+    for seed in SEEDS:
+        simulate(seed, simulated)
+    assert simulated["from seeds"] >= len(SEEDS) * STEPS
+
+
+@pytest.mark.skipif(not MINUTES, reason="make properties MINUTES=10 looks for so long")
+def test_for_as_long_as_told(simulated: Counter[str]) -> None:
+    ends = time.monotonic() + 60 * MINUTES
+    seed = time.time_ns() // 1_000_000 % 10**10
+    while time.monotonic() < ends:
+        simulate(seed, simulated)
+        seed += 1
+
+
+def test_no_connection_is_kept() -> None:
+    for seed in range(5):
+        run = Run(seed)
+        for action in random_plan(seed, STEPS):
+            run.perform(action)
+        run.finish()
+        run.check_leaks()
+
+
+def test_a_connection_that_is_kept_is_found() -> None:
+    run = Run()
+    for action in random_plan(0, STEPS):
+        run.perform(action)
+    run.finish()
+    kept = next(iter(run.simulation._clients))
+    with pytest.raises(Violation, match=r"1 of \d+ connections"):
+        run.check_leaks()
+    assert kept.is_closed
+
+
+def test_the_seeds_reach_every_answer() -> None:
+    """Every error that the rules know is answered somewhere, or the search would be blind to it."""
+    seen: Counter[int] = Counter()
+
+    class Watching(Run):
+        def _tell(self, outcome):  # type: ignore[no-untyped-def]
+            request = self._asked.get(outcome.number)
+            if isinstance(request, Produce):
+                seen.update(error for _, error, _ in outcome.result)
+            super()._tell(outcome)
+
+    for seed in range(60):
+        run = Watching(seed)
+        for action in random_plan(seed, STEPS):
+            run.perform(action)
+    assert seen.keys() >= {0, 2, 3, 6, 7, 19, 21, 45, 87}
+    assert seen[0] > 1_000
+    assert seen[7] > 200

@@ -1,0 +1,171 @@
+"""The judge of journals: each kind of finding, made to happen in a simulated cluster; and nothing where nothing is."""
+
+from __future__ import annotations
+
+import pytest
+from support.simulation import SimulatedClient, Simulation
+
+from fakebroker.core.journal import Journal, from_lines, to_lines
+from fakebroker.core.journal_events import Append
+from fakebroker.testing import check_history, describe, random_plan, wire
+from fakebroker.testing.history import DUPLICATE, GAP, LOST, REORDERED
+from fakebroker.testing.replay import Replay
+from fakebroker.testing.simulation import START_WALL_MS
+
+
+class Writer:
+    """A client that writes records, one a batch."""
+
+    def __init__(self, simulation: Simulation, broker: int = 1) -> None:
+        self.link: SimulatedClient = simulation.connect(broker)
+        self.sent = 0
+
+    def write(self, *values: bytes, acks: int = -1, partition: int = 0, producer: tuple[int, ...] = ()) -> None:
+        for value in values:
+            self.sent += 1
+            records = wire.batch(value, 1, START_WALL_MS, *producer)
+            self.link.send(wire.produce(self.sent, acks, 100, [(("t", partition), records)]))
+
+
+def simulation(partitions: int = 1, **configs: object) -> tuple[Simulation, Journal]:
+    journal = Journal()
+    made = Simulation(journal=journal)
+    made.topic("t", partitions, 3, **configs)
+    return made, journal
+
+
+def kinds(journal: Journal) -> list[tuple[str, int]]:
+    return [(finding.kind, finding.offset) for finding in check_history(journal)]
+
+
+def test_nothing_is_wrong() -> None:
+    made, journal = simulation()
+    Writer(made).write(b"a", b"b", b"c")
+    assert kinds(journal) == []
+
+
+def test_a_duplicate() -> None:
+    made, journal = simulation()
+    Writer(made).write(b"a", b"b", b"a")
+    assert kinds(journal) == [(DUPLICATE, 2)]
+    assert describe(check_history(journal)) == (
+        "duplicate: t-0 offset 2: the same record as at offset 0, written by request 3 of client 'sim' 0 ms after "
+        "request 1"
+    )
+
+
+def test_a_duplicate_in_another_partition() -> None:
+    made, journal = simulation(2)
+    Writer(made).write(b"a")
+    Writer(made, 2).write(b"a", partition=1)
+    assert kinds(journal) == [(DUPLICATE, 0)]
+
+
+def test_an_idempotent_producer_has_none() -> None:
+    made, journal = simulation()
+    writer = Writer(made)
+    writer.write(b"a", b"a", producer=(7, 0, 0))
+    assert kinds(journal) == []
+
+
+def test_lost_by_an_unclean_election() -> None:
+    made, journal = simulation(unclean_leader_election_enable="true", retention_ms=-1)
+    writer = Writer(made)
+    writer.write(b"kept")
+    made.followers("frozen")
+    writer.write(b"lost", acks=1)
+    writer.write(b"nobody was told", acks=0)
+    made.advance(60_000)
+    writer.write(b"lost too")
+    assert made.partition().isr == {1}
+    made.stop(1)
+    assert kinds(journal) == [(LOST, 1), (LOST, 3)]
+    told = [str(finding).split("(acks=")[1].split(")")[0] for finding in check_history(journal)]
+    assert told == ["1", "all"]
+
+
+def test_an_answer_that_nobody_got_promises_nothing() -> None:
+    made, journal = simulation(unclean_leader_election_enable="true", retention_ms=-1)
+    made.followers("lagging:50")
+    writer = Writer(made)
+    writer.write(b"a")
+    writer.link.disconnect()
+    made.advance(50)
+    made.followers("frozen")
+    Writer(made).write(b"b", acks=1)
+    made.advance(60_000)
+    made.stop(1)
+    assert kinds(journal) == [(LOST, 1)]
+
+
+def test_reordered_by_a_retry() -> None:
+    """The first request is refused (19), the second one not; then the first is sent again."""
+    made, journal = simulation(min_insync_replicas=3, retention_ms=-1)
+    made.followers("frozen", broker=3)
+    writer = Writer(made)
+    writer.write(b"begin", acks=1)
+    made.advance(60_000)
+    writer.write(b"first", acks=-1)
+    writer.write(b"second", acks=1)
+    writer.write(b"first", acks=1)
+    assert kinds(journal) == [(REORDERED, 2)]
+
+
+def test_two_clients_have_no_order() -> None:
+    made, journal = simulation()
+    one, other = Writer(made), Writer(made)
+    one.write(b"a")
+    other.write(b"b")
+    one.write(b"c")
+    assert kinds(journal) == []
+
+
+def test_a_topic_that_is_made_anew_is_another_one() -> None:
+    made, journal = simulation()
+    Writer(made).write(b"a", b"b")
+    made.delete_topic("t")
+    made.topic("t")
+    Writer(made).write(b"a")
+    assert kinds(journal) == []
+
+
+def test_a_gap_in_a_journal_that_was_changed() -> None:
+    made, journal = simulation()
+    Writer(made).write(b"a", b"b", b"c")
+    appends = [event for event in journal if isinstance(event, Append)]
+    events = [event for event in journal if event is not appends[1]]
+    assert [(found.kind, found.offset) for found in check_history(events)] == [(GAP, 2)]
+
+
+def test_only_what_is_asked_for() -> None:
+    made, journal = simulation()
+    Writer(made).write(b"a", b"a")
+    assert check_history(journal, {LOST}) == []
+    with pytest.raises(ValueError, match="no kind 'loss'"):
+        check_history(journal, {"loss"})
+
+
+def test_a_journal_that_has_dropped_events_cannot_tell() -> None:
+    journal = Journal(5)
+    made = Simulation(journal=journal)
+    made.topic()
+    Writer(made).write(b"a", b"b")
+    with pytest.raises(ValueError, match=r"has dropped \d+ events"):
+        check_history(journal)
+
+
+def test_a_journal_on_disk_tells_the_same() -> None:
+    made, journal = simulation()
+    Writer(made).write(b"a", b"b", b"a")
+    assert check_history(from_lines(to_lines(journal))) == check_history(journal)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_simulations_lose_only_by_unclean_elections_and_have_no_gaps(seed: int) -> None:
+    """Their non-idempotent clients do double and reorder: they retry error 7."""
+    journal = Journal(1_000_000)
+    plan = [step for step in random_plan(seed, 150) if step.name not in ("delete", "recreate")]
+    plan = [step._replace(arguments=(*step.arguments[:3], 0)) if step.name == "topic" else step for step in plan]
+    assert Replay(plan, seed, journal=journal).violation is None
+    found = check_history(journal, {LOST, GAP})
+    assert [finding for finding in found if "acks=all" in finding.sentence or finding.kind == GAP] == []

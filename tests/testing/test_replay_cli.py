@@ -1,0 +1,60 @@
+"""`fakebroker replay`: what it prints, and its exit status."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from fakebroker.cli import main
+from fakebroker.core.partition import Partition
+
+
+def run(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
+    monkeypatch.setattr("sys.argv", ["fakebroker", "replay", *arguments])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    return int(ended.value.code or 0)
+
+
+def test_a_seed_that_holds(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(monkeypatch, "3", "--steps", "40") == 0
+    assert "every rule held" in capsys.readouterr().err
+
+
+def test_the_journal(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    path = tmp_path / "journal.jsonl"
+    assert run(monkeypatch, "3", "--steps", "40", "--journal", str(path)) == 0
+    events = [json.loads(line) for line in path.read_text().splitlines()]
+    assert {"topic_created", "request", "answer"} <= {event["event"] for event in events}
+
+
+def test_a_seed_that_fails_is_shrunk(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(Partition, "check_enough_replicas_reach_offset", lambda self, offset: (True, 0))
+    assert run(monkeypatch, "3", "--steps", "200", "--shrink") == 1
+    broken, shorter = capsys.readouterr().err.splitlines()
+    assert broken.startswith("broken: step ")
+    assert shorter.startswith("shorter: fakebroker replay 3 --plan 'cluster ")
+    plan = shorter.split("'")[1]
+    assert plan.count(";") <= 6
+    assert run(monkeypatch, "3", "--plan", plan) == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["x"], "fakebroker: "),
+        (["1", "--plan", "dance"], "fakebroker: there is no action 'dance'; "),
+        (["1", "--plan", "jump"], "fakebroker: a plan begins with its cluster, and has one\n"),
+        (["1", "--plan", "cluster 3 1000; cluster 3 1000"], "fakebroker: a plan begins with its cluster"),
+        (["1", "--steps", "5", "--journal", "/nowhere/at/all"], "fakebroker: --journal /nowhere/at/all: "),
+    ],
+)
+def test_a_slip_is_one_sentence(
+    arguments: list[str], message: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(monkeypatch, *arguments) == 2
+    error = capsys.readouterr().err
+    assert error.startswith(message)
+    assert error.count("\n") == 1
