@@ -11,7 +11,7 @@ WITH_FAST := PYTHONSAFEPATH=1 PYTHONPATH=$(FAST):$(CURDIR)
 
 MINUTES ?= 10
 
-.PHONY: demo test test-compiled properties mutants check format bench conformance clean help
+.PHONY: demo test test-compiled properties mutants check format bench guard conformance clean help
 
 help:
 	@sed -n 's/^## //p' $(MAKEFILE_LIST)
@@ -63,6 +63,11 @@ format: $(STAMP)
 ## make bench   the benchmarks of the compiled copy, beside the peers that this machine can have; BENCH="produce --quick" chooses
 bench: $(FAST)/.built
 	$(WITH_FAST) $(BIN)/python -m benchmarks $(BENCH)
+
+## make guard   instructions of the hot path, plain and compiled, against the recorded ones (needs valgrind; passes without)
+guard: $(FAST)/.built
+	$(BIN)/python -m benchmarks guard
+	$(WITH_FAST) $(BIN)/python -m benchmarks guard
 
 ## make conformance  the same traffic to Apache Kafka (from Maven Central, needs Java 17 and Maven) and to us
 conformance: $(STAMP)

@@ -107,17 +107,17 @@ class Broker:
         return total
 
     def cpu_s(self) -> float:
-        """Time its threads have been on a processor, in seconds (Linux). Threads that have ended are not in it."""
-        total = 0
-        for pid in self.pids:
-            for task in Path(f"/proc/{pid}/task").glob("*/schedstat"):
-                total += int(task.read_text().split()[0])
-        return total / 1e9
+        return sum(map(process_cpu_s, self.pids))
 
     def resident_bytes(self) -> int:
         """Memory of all its processes that is in RAM now (Linux)."""
         pages = [int(Path(f"/proc/{pid}/statm").read_text().split()[1]) for pid in self.pids]
         return sum(pages) * resource.getpagesize()
+
+
+def process_cpu_s(pid: int) -> float:
+    """Time that its threads have been on a processor, in seconds (Linux). Threads that have ended are not in it."""
+    return sum(int(task.read_text().split()[0]) for task in Path(f"/proc/{pid}/task").glob("*/schedstat")) / 1e9
 
 
 def ask(address: Address, api_key: int, version: int, frame: bytes) -> Any:

@@ -28,7 +28,7 @@ from benchmarks._build import HERE
 WIDTH = 140  # of a table in a file
 LIMIT = "limit"  # the peer of a row that is held against a number instead of a broker
 MORE_IS_BETTER = {"requests/s", "records/s", "MB/s"}
-LESS_IS_BETTER = {"us", "us CPU", "ms", "MB", "KB", "bytes"}
+LESS_IS_BETTER = {"us", "us CPU", "ms", "ms CPU", "MB", "KB", "bytes"}
 LIBRARIES = ("kio", "crc32c", "uvloop")
 
 Value = float | None
@@ -233,7 +233,8 @@ def options(name: str, doc: str | None, argv: list[str], quick: str) -> argparse
 def progress(name: str, total: int) -> Iterator[Any]:
     """A bar on stderr, gone when done; the value is called with what is measured next."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+    console = Console(stderr=True)
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task(name, total=total)
         started = False
 

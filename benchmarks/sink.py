@@ -18,7 +18,7 @@ from itertools import product
 from benchmarks._build import HERE
 from benchmarks._driver import Address, Effort, Target, command, drive
 from benchmarks._frames import MIB, answer_bytes, error_at, produce_frame, record_batch
-from benchmarks._peers import OURS, environment, start_ours
+from benchmarks._peers import OURS, environment, process_cpu_s, start_ours
 from benchmarks._report import Report, compare, end, options, progress
 
 UVLOOP = "raw uvloop sink"
@@ -29,8 +29,8 @@ RUN_BYTES = 512 * MIB
 
 
 @contextmanager
-def sink(program: list[str]) -> Iterator[Address]:
-    """A sink in a process of its own; its address."""
+def sink(program: list[str]) -> Iterator[tuple[Address, int]]:
+    """A sink in a process of its own; its address and its process id."""
     process = subprocess.Popen(
         [*program, str(answer_bytes(TOPIC))],
         stdin=subprocess.PIPE,
@@ -40,7 +40,7 @@ def sink(program: list[str]) -> Iterator[Address]:
     )
     assert process.stdout is not None
     try:
-        yield "127.0.0.1", json.loads(process.stdout.readline())["port"]
+        yield ("127.0.0.1", json.loads(process.stdout.readline())["port"]), process.pid
     finally:
         process.kill()
         process.communicate()
@@ -52,26 +52,30 @@ def main(argv: list[str]) -> int:
     report = Report("sink", driver=command()[1])
     sinks = {UVLOOP: [sys.executable, str(HERE / "_uvloop_sink.py")], DRIVER: [*command()[0], "sink"]}
     with ExitStack() as stack, progress("sink", len(SIZES)) as step:
-        addresses = {name: stack.enter_context(sink(program)) for name, program in sinks.items()}
+        sides = {name: stack.enter_context(sink(program)) for name, program in sinks.items()}
         for size, (value_bytes, target) in SIZES.items():
             step(size)
             ours = start_ours()
             try:
-                addresses[OURS] = ours.create_topic(TOPIC)[0]
+                sides[OURS] = ours.create_topic(TOPIC)[0], ours.pids[0]
                 frame = produce_frame(TOPIC, 0, record_batch(value_bytes), acks=-1)
                 window = 8 if value_bytes >= MIB else 64
-                samples: dict[str, list[float]] = {name: [] for name in addresses}
+                rates: dict[str, list[float]] = {name: [] for name in sides}
+                cpu_us: dict[str, list[float]] = {name: [] for name in sides}
                 effort = Effort(50, run_ms, max(16, RUN_BYTES // value_bytes))
-                for _, name in product(range(rounds), addresses):
-                    result = drive([Target(addresses[name], [frame])], window, effort, error_at(TOPIC))
-                    samples[name].append(result["answers"] / result["seconds"])
+                for _, name in product(range(rounds), sides):
+                    address, pid = sides[name]
+                    cpu_s = process_cpu_s(pid)
+                    result = drive([Target(address, [frame])], window, effort, error_at(TOPIC))
+                    cpu_us[name].append((process_cpu_s(pid) - cpu_s) / result["all_answers"] * 1e6)
+                    rates[name].append(result["answers"] / result["seconds"])
             finally:
                 ours.stop()
             for peer in sinks:
                 promised = target if peer == UVLOOP else None
-                report.add(
-                    compare(size, peer, "requests/s", samples[OURS], samples[peer], promised, request_bytes=len(frame))
-                )
+                row = compare(size, peer, "requests/s", rates[OURS], rates[peer], promised, request_bytes=len(frame))
+                report.add(row)
+                report.add(compare(f"{size}, CPU of the broker", peer, "us CPU", cpu_us[OURS], cpu_us[peer]))
     return end(report, chosen.json)
 
 

@@ -16,10 +16,11 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from itertools import product
+from typing import NamedTuple
 
 from benchmarks._build import Missing, kfake_program
 from benchmarks._driver import Address
-from benchmarks._peers import KAFKA, KFAKE, MOCK, PEERS, ask, environment, serve_command
+from benchmarks._peers import KAFKA, KFAKE, MOCK, PEERS, ask, environment, process_cpu_s, serve_command
 from benchmarks._report import LIMIT, Report, compare, end, missing, options, progress
 from conformance import frames
 from conformance.kafka_box import KafkaBox, Unavailable
@@ -28,6 +29,13 @@ from fakebroker import FakeCluster
 START_LIMIT_MS, CLUSTER_LIMIT_MS = 250.0, 5.0
 KAFKA_ROUNDS = 3  # a start takes seconds
 _LIMIT_S = 60.0
+
+
+class Taken(NamedTuple):
+    """Milliseconds until the answer, and of CPU of the process until then."""
+
+    ms: float
+    cpu_ms: float
 
 
 def ask_versions(address: Address) -> None:
@@ -58,33 +66,34 @@ def quiet(command: list[str]) -> Iterator[subprocess.Popen[bytes]]:
         process.communicate()
 
 
-def start_ours() -> float:
-    """Milliseconds. The ports are told on stdout; waiting for that line costs nothing, as it comes after listening."""
+def start_ours() -> Taken:
+    """The ports are told on stdout; waiting for that line costs nothing, as it comes after listening."""
     started = time.perf_counter()
     with quiet(serve_command()) as process:
         assert process.stdout is not None
         line = process.stdout.readline().decode()
         host, _, port = line.partition("bootstrap_servers=")[2].split(",")[0].partition(":")
         await_answer((host, int(port)), process)
-        return (time.perf_counter() - started) * 1000
+        return Taken((time.perf_counter() - started) * 1000, process_cpu_s(process.pid) * 1000)
 
 
-def start_talking(command: list[str]) -> float:
-    """Milliseconds, of a peer that prints its addresses as JSON."""
+def start_talking(command: list[str]) -> Taken:
+    """A peer that prints its addresses as JSON."""
     started = time.perf_counter()
     with quiet(command) as process:
         assert process.stdout is not None
         host, _, port = json.loads(process.stdout.readline())["addresses"][0].partition(":")
         await_answer((host, int(port)), process)
-        return (time.perf_counter() - started) * 1000
+        return Taken((time.perf_counter() - started) * 1000, process_cpu_s(process.pid) * 1000)
 
 
-def start_kafka(box: KafkaBox) -> float:
-    """Milliseconds, on the storage that the box has formatted."""
+def start_kafka(box: KafkaBox) -> Taken:
+    """On the storage that the box has formatted."""
     started = time.perf_counter()
     box.start_broker(1)
     await_answer(box.endpoints[1], box._processes[1])
-    taken = (time.perf_counter() - started) * 1000
+    pid = box._processes[1].pid
+    taken = Taken((time.perf_counter() - started) * 1000, process_cpu_s(pid) * 1000)
     box.stop_broker(1)
     return taken
 
@@ -102,10 +111,10 @@ def further_clusters(count: int) -> list[float]:
     return taken[1:]
 
 
-def samples(rounds: int, step: Callable[[str], None]) -> tuple[dict[str, list[float]], dict[str, str]]:
-    """Milliseconds by broker, taking turns, and why a peer is missing."""
+def samples(rounds: int, step: Callable[[str], None]) -> tuple[dict[str, list[Taken]], dict[str, str]]:
+    """What it took by broker, taking turns, and why a peer is missing."""
     reasons: dict[str, str] = {}
-    starts: dict[str, Callable[[], float]] = {
+    starts: dict[str, Callable[[], Taken]] = {
         "ours": start_ours,
         MOCK: lambda: start_talking([sys.executable, "-m", "benchmarks._librdkafka_mock", "3"]),
     }
@@ -124,7 +133,7 @@ def samples(rounds: int, step: Callable[[str], None]) -> tuple[dict[str, list[fl
             starts[KAFKA] = lambda: start_kafka(box)
         except Unavailable as reason:
             reasons[KAFKA] = str(reason).splitlines()[0]
-        found: dict[str, list[float]] = {name: [] for name in starts}
+        found: dict[str, list[Taken]] = {name: [] for name in starts}
         for number, (name, start) in product(range(rounds + 1), starts.items()):
             step(name)
             if name == KAFKA and number > KAFKA_ROUNDS:
@@ -144,9 +153,13 @@ def main(argv: list[str]) -> int:
         step("further clusters")
         further = further_clusters(clusters)
     work = "process start to first answer"
-    report.add(compare(work, LIMIT, "ms", found["ours"], [START_LIMIT_MS]))
-    for peer in PEERS:
-        report.add(compare(work, peer, "ms", found["ours"], found.get(peer, []), note=missing(reasons, peer)))
+    ms = {name: [one.ms for one in taken] for name, taken in found.items()}
+    cpu_ms = {name: [one.cpu_ms for one in taken] for name, taken in found.items()}
+    report.add(compare(work, LIMIT, "ms", ms["ours"], [START_LIMIT_MS]))
+    for what, unit, samples_of in ((work, "ms", ms), (f"{work}, CPU of the broker", "ms CPU", cpu_ms)):
+        for peer in PEERS:
+            note = missing(reasons, peer)
+            report.add(compare(what, peer, unit, samples_of["ours"], samples_of.get(peer, []), note=note))
     report.add(compare("a further cluster in the process", LIMIT, "ms", further, [CLUSTER_LIMIT_MS]))
     return end(report, chosen.json)
 

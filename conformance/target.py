@@ -182,9 +182,13 @@ class KafkaTarget(_OverTheWire):
     def start(self) -> None:
         self._box.start()
         # Until its first block of producer ids has come a broker answers COORDINATOR_LOAD_IN_PROGRESS.
+        limit = self.now_s() + _LIMIT_S
         for broker in self.endpoints:
-            while self.admin.ask(INIT_PRODUCER_ID, 4, frames.init_producer_id(), broker).error_code:
+            while (code := self.admin.ask(INIT_PRODUCER_ID, 4, frames.init_producer_id(), broker).error_code) and (
+                self.now_s() < limit
+            ):
                 time.sleep(0.01)
+            _check(code, f"asking broker {broker} for a producer id")
 
     def stop(self) -> None:
         self.admin.close()
@@ -201,7 +205,10 @@ class KafkaTarget(_OverTheWire):
         asked = [{"topic_name": "__cluster_metadata", "partitions": [{"partition_index": 0}]}]
         decided = self.admin.request(DESCRIBE_QUORUM, 1, {"topics": asked}).topics[0].partitions[0].high_watermark
         frame = frames.api_versions(3)
+        limit = self.now_s() + _LIMIT_S
         while self.admin.ask(API_VERSIONS, 3, frame, broker).finalized_features_epoch < decided - 1:
+            if self.now_s() > limit:
+                raise RuntimeError(f"broker {broker} does not catch up with the controller")
             time.sleep(0.005)
 
     def move_leader(self, topic: str, partition: int, broker: int) -> None:

@@ -21,7 +21,7 @@ ALLOWED: dict[str, set[str]] = {
     "fakebroker.demo": {"fakebroker.demo_cluster", "load", "rich"},
     "fakebroker.cli": {"fakebroker", "typer", "rich"},
     "fakebroker": {"fakebroker.server", "fakebroker.core"},
-    "conformance": {"fakebroker", "aiokafka", "crc32c", "typer", "rich"},
+    "conformance": {"fakebroker", "aiokafka", "crc32c", "hypothesis", "typer", "rich"},
     "conformance.clients": {"conformance", "typer", "rich"},
     "conformance.clients.python": {"aiokafka", "confluent_kafka", "kafka"},
     "load": {

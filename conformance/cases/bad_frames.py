@@ -107,8 +107,9 @@ CASES = [
     ),
     _answered(
         "array-minus-2",
-        "an array of length -2",
-        _framed(_header(b"c", METADATA, 1) + struct.pack(">i", -2)),
+        "an array of length -2, where null may not be",
+        _framed(_header(b"c", METADATA, 0) + struct.pack(">i", -2)),
+        _GOOD,
     ),
     _answered(
         "array-null",
@@ -152,13 +153,13 @@ CASES = [
     ),
     _answered(
         "compact-array-negative",
-        "a compact length that is a negative int is null: all topics",
+        "a compact length that is a negative int is null, which topics to be made may not be",
         _framed(_header(b"c", CREATE_TOPICS, 7, b"\0") + b"\xff\xff\xff\xff\x0f" + b"\0" * 6),
         _GOOD,
     ),
     _answered(
         "compact-array-null",
-        "null topics by a compact length that is a negative int",
+        "the same for topics to be deleted",
         _framed(_header(b"c", DELETE_TOPICS, 4, b"\0") + b"\xff\xff\xff\xff\x0f" + b"\0" * 6),
         _GOOD,
     ),

@@ -59,8 +59,10 @@ CASES: list[Case] = [
     *(_v(version) for version in range(14)),
     _case(
         "all",
-        "null asks for all topics, in v0 an empty list does",
+        "null asks for all topics, in v0 an empty list does; any negative length is null",
         *(metadata([] if version == 0 else None, version, version) for version in range(14)),
+        _raw(1, struct.pack(">i", -2), 20),  # lengths below -1 are null as well
+        _raw(12, b"\xff\xff\xff\xff\x0f\0\0\0", 21),
         topics=_ALL,
         box="alone",
     ),

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from conformance.frames import batch, end_offset, fetch, produce
-from conformance.scenario import At, Case, Pause, ReadLog, Send, SetQuota, Settle, Topic
+from conformance.scenario import At, Case, Listen, Pause, ReadLog, Send, SetQuota, Settle, Topic
 
 _RATE = 2_000.0  # bytes per second
 _WINDOW_S = 10  # that a first request is judged by: ten windows of a second
 _APPLIED_MS = 250  # until a quota that was set holds at the broker
+_MUTE_MS = 500
+_AT_ONCE_MS = 450  # less than the mute, and enough for a busy machine
+_SLACK_MS = 1_000
 _TINY = 0.000_01  # per cent of a handler thread: any request is above it for longer than the cap
 _CAP_MS = 1_000  # of a throttle for request_percentage: one window
 
@@ -30,33 +33,43 @@ def _byte_rate(version: int) -> Case:
     topic = Topic(f"quota-v{version}")
     client = topic.name
     frames = (
-        _throttled_frame(topic.name, client, 300, 1, version=version),
+        _throttled_frame(topic.name, client, _MUTE_MS, 1, version=version),
         end_offset(topic.name, correlation_id=2),
         fetch(topic.name, 1, correlation_id=3),
     )
-    why = "the answer comes at once and tells 300 ms; what stands behind it is handled after that"
+    why = "the answer comes at once and tells the mute; what stands behind it is handled after that"
     steps = (SetQuota(client, {"producer_byte_rate": _RATE}), Pause(_APPLIED_MS), Send(frames), Settle())
-    return Case(f"quota/v{version}", why, steps, (topic,), timed=(At(1, 0, 250), At(2, 300), At(3, 300)))
+    return Case(
+        f"quota/v{version}",
+        why,
+        steps,
+        (topic,),
+        timed=(At(1, 0, _AT_ONCE_MS), At(2, _MUTE_MS, _SLACK_MS), At(3, _MUTE_MS, _SLACK_MS)),
+    )
 
 
 def _two_in_a_row() -> Case:
     topic = Topic("quota-twice")
     frames = (
-        _throttled_frame(topic.name, topic.name, 300, 1),
-        produce(topic.name, batch(b"y" * 200), correlation_id=2, client_id=topic.name),
+        _throttled_frame(topic.name, topic.name, _MUTE_MS, 1),
+        produce(topic.name, batch(b"y" * 1_400), correlation_id=2, client_id=topic.name),
         end_offset(topic.name, correlation_id=3),
     )
     until_ms = round(sum(len(frame) - 4 for frame in frames[:2]) / _RATE * 1000) - _WINDOW_S * 1000
     why = "the second request is judged with the first: after its mute the rate is at the bound, and it adds to it"
     steps = (SetQuota(topic.name, {"producer_byte_rate": _RATE}), Pause(_APPLIED_MS), Send(frames), Settle())
-    timed = (At(1, 0, 250), At(2, 300), At(3, until_ms - 1))  # both throttle times are rounded
+    timed = (
+        At(1, 0, _AT_ONCE_MS),
+        At(2, _MUTE_MS, _SLACK_MS),
+        At(3, until_ms - 1, _SLACK_MS),
+    )  # both throttle times are rounded
     return Case("quota/two-in-a-row", why, steps, (topic,), timed=timed)
 
 
 def _acks_0() -> Case:
     topic = Topic("quota-acks-0")
     frames = (
-        _throttled_frame(topic.name, topic.name, 300, 1, acks=0),
+        _throttled_frame(topic.name, topic.name, _MUTE_MS, 1, acks=0),
         end_offset(topic.name, correlation_id=2),
     )
     why = "acks=0 is not answered, and muted for its bytes"
@@ -67,7 +80,7 @@ def _acks_0() -> Case:
         Settle(),
         ReadLog(topic.name),
     )
-    return Case("quota/acks-0", why, steps, (topic,), timed=(At(2, 300),))
+    return Case("quota/acks-0", why, steps, (topic,), timed=(At(2, _MUTE_MS, _SLACK_MS),))
 
 
 def _below() -> Case:
@@ -75,22 +88,25 @@ def _below() -> Case:
     frames = tuple(produce(topic.name, batch(b"x"), correlation_id=n, client_id=topic.name) for n in (1, 2, 3))
     why = "below the bound nothing is throttled"
     steps = (SetQuota(topic.name, {"producer_byte_rate": _RATE}), Pause(_APPLIED_MS), Send(frames), Settle())
-    return Case("quota/below", why, steps, (topic,), timed=(At(1, 0, 250), At(2, 0, 250), At(3, 0, 250)))
+    return Case(
+        "quota/below", why, steps, (topic,), timed=(At(1, 0, _AT_ONCE_MS), At(2, 0, _AT_ONCE_MS), At(3, 0, _AT_ONCE_MS))
+    )
 
 
 def _others() -> Case:
     topic = Topic("quota-others")
-    frame = _throttled_frame(topic.name, topic.name, 400, 1)
+    frame = _throttled_frame(topic.name, topic.name, _MUTE_MS, 1)
     steps = (
         SetQuota(topic.name, {"producer_byte_rate": _RATE}),
         Pause(_APPLIED_MS),
         Send((frame,)),
+        Listen(150),  # for the first answer: it is muted for longer
         Send((produce(topic.name, batch(b"y"), client_id="quota-nobody"),), "other"),
         Settle("other"),
         Settle(),
     )
     why = "the mute is of one connection; other client ids have no bound"
-    return Case("quota/others", why, steps, (topic,), timed=(At(1, 0, 250), At(1, 0, 250, "other")))
+    return Case("quota/others", why, steps, (topic,), timed=(At(1, 0, _AT_ONCE_MS), At(1, 0, _AT_ONCE_MS, "other")))
 
 
 def _second_connection() -> Case:
@@ -98,23 +114,25 @@ def _second_connection() -> Case:
     steps = (
         SetQuota(topic.name, {"producer_byte_rate": _RATE}),
         Pause(_APPLIED_MS),
-        Send((_throttled_frame(topic.name, topic.name, 300, 1),)),
-        Settle(),
-        Send((produce(topic.name, batch(b"y" * 300), client_id=topic.name),), "second"),
-        Settle("second"),
+        Send((_throttled_frame(topic.name, topic.name, _MUTE_MS, 1),)),
+        Listen(250),  # for the first answer
+        Send((produce(topic.name, batch(b"y" * 1_400), client_id=topic.name),), "second"),
+        Listen(250, "second"),
     )
     why = "a second connection of the same client id is answered at once, and judged with the first"
-    return Case("quota/second-connection", why, steps, (topic,), timed=(At(1, 0, 250), At(1, 0, 250, "second")))
+    return Case(
+        "quota/second-connection", why, steps, (topic,), timed=(At(1, 0, _AT_ONCE_MS), At(1, 0, _AT_ONCE_MS, "second"))
+    )
 
 
 def _failed_produce() -> Case:
     topic = Topic("quota-failed")
-    size = round(_RATE * (_WINDOW_S + 0.3))
+    size = round(_RATE * (_WINDOW_S + _MUTE_MS / 1000))
     records = batch(b"x" * (size - 200))
     frames = (
         produce("quota-nowhere", records, correlation_id=1, client_id=topic.name),
         end_offset(topic.name, correlation_id=2),
-        produce(topic.name, batch(b"y" * 250), correlation_id=3, client_id=topic.name),
+        produce(topic.name, batch(b"y" * 1_400), correlation_id=3, client_id=topic.name),
         end_offset(topic.name, correlation_id=4),
     )
     why = "bytes of what is refused count as well"
@@ -148,23 +166,23 @@ CASES = [
         "any request is above a tiny share of a thread: throttled for one window, which is the cap",
         produce(_TIME.name, batch(b"x"), client_id=_TIME.name),
         _TIME,
-        At(1, 0, 250),
-        At(2, _CAP_MS),
+        At(1, 0, _AT_ONCE_MS),
+        At(2, _CAP_MS, _SLACK_MS),
     ),
     _request_percentage(
         "request-percentage-acks-0",
         "acks=0 is exempt from request_percentage",
         produce(_NO_TIME.name, batch(b"x"), acks=0, client_id=_NO_TIME.name),
         _NO_TIME,
-        At(2, 0, 250),
+        At(2, 0, _AT_ONCE_MS),
     ),
     _request_percentage(
         "both",
         "of two throttle times the longer one",
         _throttled_frame(_BOTH.name, _BOTH.name, 1_300, 1),
         _BOTH,
-        At(1, 0, 250),
-        At(2, 1_300),
+        At(1, 0, _AT_ONCE_MS),
+        At(2, 1_300, _SLACK_MS),
         both=True,
     ),
 ]

@@ -46,10 +46,8 @@ class Replica:
 
     def __init__(self, lag_ms: int | None) -> None:
         self.log: list[Logged] = []
-        self.watermark = 0
+        self.watermark, self.caught_up, self.lag_ms = 0, NEVER, lag_ms
         self.known: int | None = None
-        self.caught_up = NEVER
-        self.lag_ms = lag_ms
         self.under_way: deque[tuple[int, int]] = deque()  # (arrives, log end)
 
     @property
@@ -127,14 +125,16 @@ class Partition:
         """A follower has everything below `up_to`, and says so."""
         replica = self.replicas[broker]
         replica.log += [logged for logged in self.log[len(replica.log) :] if logged.end <= up_to]
-        replica.known = replica.end
+        before, replica.known = replica.known, replica.end
         if replica.known == self.replicas[self.leader].end:
             replica.caught_up = now
         elif not resumes:
             replica.caught_up = max(replica.caught_up, self.log[len(replica.log)].at_ms)
         if broker not in self.isr and replica.known >= max(self.watermark, self.epoch_start):
             self.isr.add(broker)
-        self.move_watermark(now)
+            before = None
+        if before != replica.known:
+            self.move_watermark(now)
         replica.watermark = min(self.watermark, replica.end)
 
     def is_caught_up(self, replica: Replica, now: int) -> bool:

@@ -13,17 +13,16 @@ import gc
 import weakref
 from collections.abc import Sequence
 
-from fakebroker.core.connection import State
 from fakebroker.core.journal import Journal
-from fakebroker.core.partition import NO_LEADER
 from fakebroker.testing import wire
 from fakebroker.testing.clients import Client
+from fakebroker.testing.compare import by_connection, outcome_difference, state_difference
 from fakebroker.testing.invariants import Invariants
 from fakebroker.testing.messages import Fetch, Key, Outcome, Produce, Request, Violation
 from fakebroker.testing.oracle import Oracle
 from fakebroker.testing.oracle_partition import FROZEN, INSTANT, NOBODY
 from fakebroker.testing.plan import BEHAVIOURS, FAULTS, MAX_CLIENTS, Action
-from fakebroker.testing.simulation import SimulatedClient, Simulation
+from fakebroker.testing.simulation import SimulatedClient, Simulation, split_frames
 from fakebroker.testing.worlds import Worlds
 
 MAX_CHAIN = 200  # reactions of clients to one event: more is a loop
@@ -300,8 +299,7 @@ class Run:
         return event_ms is not None and event_ms <= at_ms
 
     def _handled(self, number: int) -> None:
-        for world in self.worlds.open:
-            request = world.handle(number)
+        request = self.worlds.handle(number)
         if isinstance(request, Produce):
             self._invariants.handled(request)
 
@@ -331,12 +329,11 @@ class Run:
 
     def _compare_outcomes(self) -> list[Outcome]:
         seen = self._seen()
-        worlds = self.worlds.open
-        expected = [sorted(world.outcomes, key=_connection) for world in worlds]
-        if len(worlds) > 1:
-            self.worlds.keep([outcomes == sorted(seen, key=_connection) for outcomes in expected])
-        if not self.worlds.open or (len(worlds) == 1 and expected[0] != sorted(seen, key=_connection)):
-            raise Violation(f"{self._where()}{_difference(expected[0], sorted(seen, key=_connection))}")
+        found = sorted(seen, key=by_connection)
+        expected = [sorted(world.outcomes, key=by_connection) for world in self.worlds.open]
+        self.worlds.keep([outcomes == found for outcomes in expected])
+        if not self.worlds.open:
+            raise Violation(f"{self._where()}{outcome_difference(expected[0], found)}")
         for world in self.worlds.open:
             world.outcomes.clear()
         return seen
@@ -347,7 +344,7 @@ class Run:
         seen = []
         for at_ms, what, number, data in tape[self._tape_read :]:
             if what == "is answered":
-                for frame in [data[4:]]:
+                for frame in split_frames(data):
                     answered = wire.correlation_id_of(frame)
                     request = self._asked.get(answered)
                     if request is None:
@@ -361,66 +358,15 @@ class Run:
 
     def _check(self, closely: bool) -> None:
         """The state is that of a world, and the invariants hold."""
-        differences = [self._state_difference(world, closely) for world in self.worlds.open]
+        links = [link for link, _ in self._links.values()]
+        tasks = self._invariants.periodic_tasks
+        differences = [state_difference(self.simulation, world, links, tasks, closely) for world in self.worlds.open]
         self.worlds.keep([difference is None for difference in differences])
         if not self.worlds.open:
             raise Violation(f"{self._where()}{differences[0]}")
-        del self.worlds.open[1:]  # those that are left agree in all that is seen
+        self.worlds.merge()
         self._invariants.check(closely)
 
     def _where(self) -> str:
         action = self.performed[-1] if self.performed else ""
         return f"step {self.steps} ({action}) at {self.now_ms} ms: "
-
-    def _state_difference(self, world: Oracle, closely: bool) -> str | None:
-        cluster = self.simulation.cluster
-        for key, model in world.partitions.items():
-            partition = self.simulation.partition(*key)
-            ends = {broker: replica.log.log_end_offset for broker, replica in partition.replicas.items()}
-            watermark = 0 if partition.leader_id == NO_LEADER else partition.high_watermark
-            found = partition.leader_id, partition.leader_epoch, partition.isr, watermark, ends
-            model_watermark = 0 if model.leader == NOBODY else model.watermark
-            model_ends = {broker: replica.end for broker, replica in model.replicas.items()}
-            wanted = model.leader, model.epoch, model.isr, model_watermark, model_ends
-            if found != wanted:
-                return f"{key} has (leader, epoch, ISR, watermark, log ends) {found}, and should have {wanted}"
-            if closely:
-                for broker, replica in partition.replicas.items():
-                    logged = [(b.base_offset, wire.ident(b.data)) for b in replica.log.batches]
-                    if logged != [(b.base, b.batch.ident) for b in model.replicas[broker].log]:
-                        return f"the log of {key} on broker {broker} holds other batches than it should"
-        for broker, node in cluster.nodes.items():
-            manager = node.replica_manager
-            counts = manager.produce_purgatory.num_delayed(), manager.fetch_purgatory.num_delayed()
-            waiting = [type(w.request) for w in world.waiting if w.broker == broker]
-            if counts != (waiting.count(Produce), waiting.count(Fetch)):
-                return f"in the purgatories of broker {broker} are {counts} operations, and should be {waiting}"
-        arrivals = sum(bool(r.under_way) for p in world.partitions.values() for r in p.replicas.values())
-        timers = cluster._timer.size - self._invariants.periodic_tasks
-        if timers != arrivals:
-            return f"{timers} timers of followers are pending, and {arrivals} should be"
-        for number, (link, _) in self._links.items():
-            model_connection = world.connections[number]
-            state = link.connection.state
-            is_open, is_busy = state is not State.CLOSED, state is State.BUSY
-            if is_open != model_connection.is_open or (is_open and is_busy != (model_connection.in_hand is not None)):
-                return (
-                    f"connection {number} is {state}, and should be open: {model_connection.is_open}, busy with "
-                    f"{model_connection.in_hand}"
-                )
-            if is_open and not is_busy and model_connection.queue:
-                return f"connection {number} is free, and its next request is not handled"
-        return None
-
-
-def _connection(outcome: Outcome) -> int:
-    return outcome.connection
-
-
-def _difference(expected: Sequence[Outcome], seen: Sequence[Outcome]) -> str:
-    for wanted, found in zip(expected, seen, strict=False):
-        if wanted != found:
-            return f"a client should see {wanted}, and sees {found}"
-    if len(expected) > len(seen):
-        return f"a client should see {expected[len(seen)]}, and does not"
-    return f"a client sees {seen[len(expected)]}, and should not"

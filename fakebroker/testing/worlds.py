@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from copy import deepcopy
 from itertools import permutations, product
 
-from fakebroker.testing.messages import Key
+from fakebroker.testing.messages import Key, Request, Violation
 from fakebroker.testing.oracle import Oracle
 from fakebroker.testing.oracle_partition import NOBODY
 
@@ -46,8 +46,37 @@ class Worlds:
         for world in self.open:
             world.now = at
 
+    def handle(self, connection: int) -> Request:
+        """The broker takes a request in hand; worlds in which it may not are contradicted."""
+        request: Request | None = None
+        going_on, problem = [], None
+        for world in self.open:
+            try:
+                request = world.handle(connection)
+                going_on.append(world)
+            except Violation as violation:
+                problem = violation
+        if request is None:
+            assert problem is not None
+            raise problem
+        self.open = going_on
+        return request
+
     def keep(self, agrees: Sequence[bool]) -> None:
         self.open = [world for world, agreed in zip(self.open, agrees, strict=True) if agreed]
+
+    def merge(self) -> None:
+        """One world of those that are the same in all that decides what comes."""
+        if len(self.open) > 1:
+            self.open = list({_signature(world): world for world in self.open}.values())
+
+
+def _signature(world: Oracle) -> str:
+    partitions = [
+        (key, p.leader, p.epoch, sorted(p.isr), [(r.known, r.caught_up, r.watermark) for r in p.replicas.values()])
+        for key, p in world.partitions.items()
+    ]
+    return repr(partitions)
 
 
 def _successors(world: Oracle, at: int) -> Iterator[Oracle]:

@@ -122,7 +122,7 @@ def test_an_error_of_the_broker_ends_the_run(driver: list[str]) -> None:
 def test_a_sink_answers_every_frame(driver: list[str], value_bytes: int) -> None:
     frame = produce_frame(TOPIC, 0, record_batch(value_bytes), acks=-1)
     for program in ([*driver, "sink"], [sys.executable, str(HERE / "_uvloop_sink.py")]):
-        with sink(program) as address:
+        with sink(program) as (address, _):
             result = drive([Target(address, [frame], 3)], 4, Effort(0, 60_000, 200), error_at(TOPIC))
         assert result["answers"] >= 200
 

@@ -131,6 +131,6 @@ def test_starts_are_measured_of_who_is_there(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(start, "KafkaBox", no_box)
     found, reasons = start.samples(1, lambda what: None)
     assert set(found) == {"ours", MOCK}
-    assert all(len(taken) == 1 and taken[0] > 0 for taken in found.values())
+    assert all(len(taken) == 1 and taken[0].ms > 0 and taken[0].cpu_ms > 0 for taken in found.values())
     assert reasons == {KFAKE: "no go", KAFKA: "no java"}
     assert len(start.further_clusters(2)) == 2

@@ -98,5 +98,8 @@ class VirtualTarget:
     def delete_topic(self, topic: str) -> None:
         self.simulation.delete_topic(topic)
 
+    def catch_up(self, broker: int) -> None:
+        """All brokers know everything at once."""
+
     def set_quota(self, client_id: str, quotas: Mapping[str, float]) -> None:
         self.simulation.cluster.client_quotas.alter(QuotaEntity(None, client_id), quotas)

@@ -1,0 +1,95 @@
+"""Is the cluster in the state in which the oracle has it, and did its clients see what they had to see?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from fakebroker.core.connection import State
+from fakebroker.core.partition import NO_LEADER
+from fakebroker.testing import wire
+from fakebroker.testing.messages import Fetch, Outcome, Produce
+from fakebroker.testing.oracle import Oracle
+from fakebroker.testing.oracle_partition import NOBODY
+from fakebroker.testing.simulation import SimulatedClient, Simulation
+
+
+def state_difference(
+    simulation: Simulation, world: Oracle, links: Iterable[SimulatedClient], periodic_tasks: int, closely: bool
+) -> str | None:
+    """The first difference between the cluster and a world of the oracle; whole logs only if looked at `closely`."""
+    return (
+        _partitions(simulation, world, closely)
+        or _waiting(simulation, world)
+        or _timers(simulation, world, periodic_tasks)
+        or _connections(world, links)
+    )
+
+
+def _partitions(simulation: Simulation, world: Oracle, closely: bool) -> str | None:
+    for key, model in world.partitions.items():
+        partition = simulation.partition(*key)
+        ends = {broker: replica.log.log_end_offset for broker, replica in partition.replicas.items()}
+        watermark = 0 if partition.leader_id == NO_LEADER else partition.high_watermark
+        found = partition.leader_id, partition.leader_epoch, partition.isr, watermark, ends
+        model_watermark = 0 if model.leader == NOBODY else model.watermark
+        model_ends = {broker: replica.end for broker, replica in model.replicas.items()}
+        wanted = model.leader, model.epoch, model.isr, model_watermark, model_ends
+        if found != wanted:
+            return f"{key} has (leader, epoch, ISR, watermark, log ends) {found}, and should have {wanted}"
+        if closely:
+            for broker, replica in partition.replicas.items():
+                logged = [(b.base_offset, _epoch_of(b.data), wire.ident(b.data)) for b in replica.log.batches]
+                if logged != [(b.base, b.epoch, b.batch.ident) for b in model.replicas[broker].log]:
+                    return f"the log of {key} on broker {broker} holds other batches than it should"
+    return None
+
+
+def _epoch_of(batch: bytes) -> int:
+    return int.from_bytes(batch[12:16], "big")
+
+
+def _waiting(simulation: Simulation, world: Oracle) -> str | None:
+    for broker, node in simulation.cluster.nodes.items():
+        manager = node.replica_manager
+        counts = manager.produce_purgatory.num_delayed(), manager.fetch_purgatory.num_delayed()
+        waiting = [type(w.request) for w in world.waiting if w.broker == broker]
+        if counts != (waiting.count(Produce), waiting.count(Fetch)):
+            return f"in the purgatories of broker {broker} are {counts} operations, and should be {waiting}"
+    return None
+
+
+def _timers(simulation: Simulation, world: Oracle, periodic_tasks: int) -> str | None:
+    arrivals = sum(bool(r.under_way) for p in world.partitions.values() for r in p.replicas.values())
+    timers = simulation.cluster._timer.size - periodic_tasks
+    if timers != arrivals:
+        return f"{timers} timers of followers are pending, and {arrivals} should be"
+    return None
+
+
+def _connections(world: Oracle, links: Iterable[SimulatedClient]) -> str | None:
+    for link in links:
+        model_connection = world.connections[link.number]
+        state = link.connection.state
+        is_open, is_busy = state is not State.CLOSED, state is State.BUSY
+        if is_open != model_connection.is_open or (is_open and is_busy != (model_connection.in_hand is not None)):
+            return (
+                f"connection {link.number} is {state}, and should be open: {model_connection.is_open}, busy with "
+                f"{model_connection.in_hand}"
+            )
+        if is_open and not is_busy and model_connection.queue:
+            return f"connection {link.number} is free, and its next request is not handled"
+    return None
+
+
+def by_connection(outcome: Outcome) -> int:
+    return outcome.connection
+
+
+def outcome_difference(expected: Sequence[Outcome], seen: Sequence[Outcome]) -> str:
+    """The first difference between what clients should see and what they see; there is one."""
+    for wanted, found in zip(expected, seen, strict=False):
+        if wanted != found:
+            return f"a client should see {wanted}, and sees {found}"
+    if len(expected) > len(seen):
+        return f"a client should see {expected[len(seen)]}, and does not"
+    return f"a client sees {seen[len(expected)]}, and should not"
