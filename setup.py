@@ -6,7 +6,7 @@ import os
 
 from setuptools import setup
 
-# What a Produce request passes, and the timer. A module is here because it gains: `python -m benchmarks compiled`.
+# What a Produce request passes, and the timer: a module is here because it gains (docs/architecture.md).
 COMPILED = [
     "fakebroker/apis/produce.py",
     "fakebroker/core/broker_registry.py",
