@@ -16,7 +16,7 @@ from conformance.client_reports import rows as client_rows
 from conformance.client_runs import run_clients
 from conformance.compare import side_by_side
 from conformance.found import keep as keep_find
-from conformance.generated import SEED, run_generated
+from conformance.generated import SEED, STREAMS, GeneratedResult, run_generated
 from conformance.golden import Golden, refresh
 from conformance.kafka_box import Unavailable, cache_folder, fetch_kafka, kafka_version
 from conformance.lateness import measure_kafka, measure_ours
@@ -65,6 +65,15 @@ def run_all(
     with Sides() as sides:
         outcomes = _all_cases(sides)
         found = results(kafka_version(), outcomes)
+        generated_traffic = _generated(sides, STREAMS, SEED)
+        for difference in generated_traffic.differences:
+            _show(console, difference.outcome)
+        found |= {
+            "generated_streams": generated_traffic.streams,
+            "generated": generated_traffic.summary(),
+            "seed": SEED,
+        }
+        found["unexplained"] += len(generated_traffic.differences)
         console.print("lateness of REQUEST_TIMED_OUT: 500 requests for each timeout, on each side")
         found["lateness"] = [*measure_kafka(sides.kafka["three"]), *measure_ours()]
         console.print(
@@ -97,17 +106,22 @@ def _all_cases(sides: Sides) -> list[Outcome]:
     return outcomes
 
 
+def _generated(sides: Sides, streams: int, seed: int) -> GeneratedResult:
+    with Progress(*Progress.get_default_columns(), MofNCompleteColumn(), console=console) as progress:
+        task = progress.add_task("generated streams", total=streams)
+        return run_generated(sides, streams, seed, lambda so_far: progress.update(task, completed=so_far.streams))
+
+
 @app.command()
 def generated(
-    streams: Annotated[int, typer.Option(min=1, help="How many streams.")] = 2000,
+    streams: Annotated[int, typer.Option(min=1, help="How many streams.")] = STREAMS,
     seed: Annotated[int, typer.Option(help="The same seed makes the same streams.")] = SEED,
     keep: Annotated[bool, typer.Option("--keep", help="Keep what differs as cases in conformance/found.")] = False,
 ) -> None:
     """Send random streams of requests to both sides and shrink what differs."""
     console.print(f"seed {seed}")
-    with Sides() as sides, Progress(*Progress.get_default_columns(), MofNCompleteColumn(), console=console) as progress:
-        task = progress.add_task("streams", total=streams)
-        result = run_generated(sides, streams, seed, lambda so_far: progress.update(task, completed=so_far.streams))
+    with Sides() as sides:
+        result = _generated(sides, streams, seed)
     for difference in result.differences:
         console.print(f"\n{difference.seen} streams: {difference.signature}", markup=False, highlight=False)
         _show(console, difference.outcome)

@@ -47,6 +47,14 @@ timeout: Kafka rounds both ends of it down, and may be up to 1 ms early.
 |---|---|---|---|---|---|---|---|
 """
 
+_GENERATED = """\
+## Generated traffic
+
+Hypothesis makes streams of one to eight requests, valid and damaged, for topics of eight kinds; each goes to both
+sides, and what is stored is compared too (`python -m conformance generated --streams N --seed N`). Seed {seed}:
+{generated}.
+"""
+
 _CLIENTS = """\
 ## Clients
 
@@ -90,6 +98,8 @@ def page(found: dict[str, Any]) -> str:
     parts = [_HEAD.format(**found, **counts)]
     if "lateness" in found:
         parts.append(_lateness(found["lateness"]))
+    if "generated" in found:
+        parts.append(_GENERATED.format(**found))
     if "clients" in found:
         parts.append(_clients(found["clients"]))
     parts.append("## Cases\n")

@@ -42,5 +42,7 @@ def _records_of(batch: bytes) -> tuple[bytes, int, int]:
     header = read_batch_header(batch)
     if not header.compression:
         return batch, RECORD_BATCH_OVERHEAD, header.record_count
-    data = decompress(header.compression, batch[RECORD_BATCH_OVERHEAD:], MAX_DECOMPRESSED_BYTES)
+    # Bytes behind a batch are dropped by an append, and so are not an error here.
+    compressed = batch[RECORD_BATCH_OVERHEAD : header.size_in_bytes]
+    data = decompress(header.compression, compressed, MAX_DECOMPRESSED_BYTES)
     return data, 0, header.record_count
