@@ -5,10 +5,13 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
+FAST   := $(CURDIR)/build/compiled
+# The compiled copy, before the source beside which we stand.
+WITH_FAST := PYTHONSAFEPATH=1 PYTHONPATH=$(FAST):$(CURDIR)
 
 MINUTES ?= 10
 
-.PHONY: demo test properties mutants check format bench guard conformance clean help
+.PHONY: demo test test-compiled properties mutants check format bench guard conformance clean help
 
 help:
 	@sed -n 's/^## //p' $(MAKEFILE_LIST)
@@ -20,6 +23,12 @@ $(STAMP): pyproject.toml
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[all]'
 	@touch $@
 
+$(FAST)/.built: $(STAMP) setup.py build_backend.py $(shell find fakebroker timingwheel load -name '*.py')
+	@echo "compiling into $(FAST); where that cannot be done it is a plain copy ..."
+	@rm -rf $(FAST) build/lib*
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --target $(FAST) .
+	@touch $@
+
 ## make demo    the main job: a cluster with frozen followers, a Spark load of acks=all, the verdict
 demo: $(STAMP)
 	$(BIN)/fakebroker demo
@@ -27,6 +36,10 @@ demo: $(STAMP)
 ## make test    all tests: units, properties, stock clients, Spark
 test: $(STAMP)
 	$(BIN)/python -m pytest
+
+## make test-compiled  the tests of all that is compiled, against the compiled copy
+test-compiled: $(FAST)/.built
+	$(WITH_FAST) $(BIN)/python -m pytest tests/core tests/apis tests/protocol tests/timingwheel tests/server tests/test_cli.py
 
 ## make properties MINUTES=10   look for histories that break a rule, for so long
 properties: $(STAMP)
@@ -47,13 +60,14 @@ format: $(STAMP)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-## make bench   the benchmarks, beside the peers that this machine can have; BENCH="produce --quick" chooses
-bench: $(STAMP)
-	$(BIN)/python -m benchmarks $(BENCH)
+## make bench   the benchmarks of the compiled copy, beside the peers that this machine can have; BENCH="produce --quick" chooses
+bench: $(FAST)/.built
+	$(WITH_FAST) $(BIN)/python -m benchmarks $(BENCH)
 
-## make guard   instructions of the hot path against the recorded ones (needs valgrind; passes without)
-guard: $(STAMP)
+## make guard   instructions of the hot path, plain and compiled, against the recorded ones (needs valgrind; passes without)
+guard: $(FAST)/.built
 	$(BIN)/python -m benchmarks guard
+	$(WITH_FAST) $(BIN)/python -m benchmarks guard
 
 ## make conformance  the same traffic to Apache Kafka (from Maven Central, needs Java 17 and Maven) and to us
 conformance: $(STAMP)

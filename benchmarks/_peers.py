@@ -140,9 +140,10 @@ def serve_command(*options: str) -> list[str]:
 
 
 def environment() -> dict[str, str]:
-    """With this source tree first on the path."""
-    path = os.pathsep.join([str(HERE.parent), *filter(None, [os.environ.get("PYTHONPATH")])])
-    return {**os.environ, "PYTHONPATH": path}
+    """With this source tree on the path."""
+    # What stands in PYTHONPATH first: it may be a compiled copy, and this folder holds the source.
+    path = os.pathsep.join([*filter(None, [os.environ.get("PYTHONPATH")]), str(HERE.parent)])
+    return {**os.environ, "PYTHONPATH": path, "PYTHONSAFEPATH": "1"}
 
 
 def dying_with_us() -> list[str]:

@@ -54,7 +54,9 @@ def count() -> Counts:
         # No more environment than needed: it lies on the stack, and where things lie changes the order of sets.
         environment = {
             "PATH": os.environ.get("PATH", ""),
-            "PYTHONPATH": os.pathsep.join([str(HERE.parent), *filter(None, [os.environ.get("PYTHONPATH")])]),
+            # What stands in PYTHONPATH first: it may be a compiled copy, and this folder holds the source.
+            "PYTHONPATH": os.pathsep.join([*filter(None, [os.environ.get("PYTHONPATH")]), str(HERE.parent)]),
+            "PYTHONSAFEPATH": "1",
             "PYTHONHASHSEED": "0",
             "LC_ALL": "C.UTF-8",
         }

@@ -63,7 +63,8 @@ def _fail(message: str) -> NoReturn:
 
 def _version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"fakebroker {fakebroker.__version__} (Python {sys.version.split()[0]}, {LOOP_NAME}, interpreted)")
+        how = "compiled" if fakebroker.COMPILED else "interpreted"
+        typer.echo(f"fakebroker {fakebroker.__version__} (Python {sys.version.split()[0]}, {LOOP_NAME}, {how})")
         raise typer.Exit
 
 

@@ -62,10 +62,11 @@ def run(*arguments: str) -> Result:
 
 def test_version_tells_version_python_and_loop() -> None:
     result = run("--version")
+    how = "compiled" if package.COMPILED else "interpreted"
 
     assert result.exit_code == 0
     assert re.fullmatch(
-        rf"fakebroker {re.escape(package.__version__)} \(Python 3\.\d+\.\d+\S*, (uvloop|asyncio), interpreted\)\n",
+        rf"fakebroker {re.escape(package.__version__)} \(Python 3\.\d+\.\d+\S*, (uvloop|asyncio), {how}\)\n",
         result.stdout,
     )
 

@@ -16,6 +16,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from timingwheel.mypyc import mypyc_attr
+
 UNSCHEDULED: Final = -(1 << 80)
 """Stands for "no deadline": an int, so that the field has one type; earlier than any real deadline."""
 
@@ -29,6 +31,7 @@ class TaskCounter:
         self.value = 0
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class TimerTask:
     """Subclass this and override `run`."""
 

@@ -19,7 +19,7 @@ from fakebroker.protocol.topic_partition import TopicPartition
 # registry's tests cover each, so handlers read it untyped.
 Message = Any
 
-ProduceResults = Mapping[TopicPartition, PartitionProduceResponse]
+ProduceResults = dict[TopicPartition, PartitionProduceResponse]
 ProduceCallback = Callable[[ProduceResults], None]
 
 
@@ -199,7 +199,7 @@ class RequestContext(Protocol):
         timeout_ms: int,
         required_acks: int,
         internal_topics_allowed: bool,
-        entries: Mapping[TopicPartition, bytes],
+        entries: dict[TopicPartition, bytes],
         callback: ProduceCallback,
     ) -> None:
         """ReplicaManager.append_records on this broker, now."""

@@ -17,47 +17,51 @@ Source         core/.../server/KafkaApis.scala handleProduceRequest @ 4.0, topic
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import timedelta
+from typing import Final
 from uuid import UUID
 
 from fakebroker.apis import registry
-from fakebroker.apis.context import Message, ProduceResults, RequestContext
+from fakebroker.apis.context import ProduceResults, RequestContext
 from fakebroker.protocol.error_code import ErrorCode, kafka_name
 from fakebroker.protocol.errors import KafkaError
+from fakebroker.protocol.plain_batch import is_plain
+from fakebroker.protocol.produce_reader import (
+    PartitionProduceData,
+    ProduceRequest,
+    TopicProduceData,
+    read_produce_request,
+)
 from fakebroker.protocol.produce_request import is_transactional, producer_in_transaction, validate_records
 from fakebroker.protocol.produce_response import (
     NodeEndpoint,
     PartitionProduceResponse,
     TopicProduceResponse,
+    encode_appended,
     encode_produce_response,
 )
 from fakebroker.protocol.topic_partition import TopicPartition
 
-KEY = 0
-_MILLISECOND = timedelta(milliseconds=1)
+KEY: Final = 0
 _ADMIN_CLIENT_ID = "__admin_client"
 _UNVERIFIED = (
     "Unable to verify the partition has been added to the transaction. Underlying error: COORDINATOR_NOT_AVAILABLE"
 )
 
-_NO_IDS: dict[str, UUID | None] = {}
+_NO_IDS: Final[dict[str, UUID | None]] = {}
+_NONE: Final = ErrorCode.none
+_UNKNOWN_SERVER_ERROR: Final = ErrorCode.unknown_server_error
 
 
-def error_response(ctx: RequestContext, request: Message, code: ErrorCode) -> None:
+def error_response(ctx: RequestContext, request: ProduceRequest, code: ErrorCode) -> None:
     """The same error for every partition of the request."""
     _Answer(ctx, request).all_failed(request, code)
 
 
-@registry.api(KEY, 3, 13, advertised_min_version=0, error_response=error_response)
-def handle(ctx: RequestContext, request: Message) -> None:
+@registry.api(KEY, 3, 13, advertised_min_version=0, error_response=error_response, decode=read_produce_request)
+def handle(ctx: RequestContext, request: ProduceRequest) -> None:
     answer = _Answer(ctx, request)
     try:
-        transactional = any(
-            is_transactional(partition.records)
-            for topic in request.topic_data
-            for partition in topic.partition_data
-            if partition.records is not None
-        )
+        transactional = _has_transactional_records(request)
     except KafkaError as error:  # the header of a first batch cannot be one
         answer.all_failed(request, error.code, error.message)
         return
@@ -71,11 +75,11 @@ def handle(ctx: RequestContext, request: Message) -> None:
         for partition in topic.partition_data:
             tp = TopicPartition(name or "", partition.index)
             code = _refuse(ctx, name, partition)
-            if code is ErrorCode.unknown_server_error:
+            if code is _UNKNOWN_SERVER_ERROR:
                 # Kafka fails on such a partition before it appends any (docs/decisions.md, 9).
                 answer.all_failed(request, code)
                 return
-            if code is ErrorCode.none:
+            if code is _NONE and partition.records is not None:
                 entries[tp] = partition.records
             else:
                 answer.failed(topic, partition.index, code)
@@ -92,12 +96,21 @@ def handle(ctx: RequestContext, request: Message) -> None:
         answer.complete({})
         return
     ctx.append_records(
-        request.timeout // _MILLISECOND,
+        request.timeout_ms,
         request.acks,
         ctx.client_id == _ADMIN_CLIENT_ID,
         entries,
         answer.complete,
     )
+
+
+def _has_transactional_records(request: ProduceRequest) -> bool:
+    for topic in request.topic_data:
+        for partition in topic.partition_data:
+            records = partition.records
+            if records is not None and not is_plain(records) and is_transactional(records):
+                return True
+    return False
 
 
 def _in_transaction(entries: Mapping[TopicPartition, bytes]) -> list[TopicPartition]:
@@ -110,20 +123,23 @@ def _in_transaction(entries: Mapping[TopicPartition, bytes]) -> list[TopicPartit
     return list(producers)
 
 
-def _refuse(ctx: RequestContext, name: str | None, partition: Message) -> ErrorCode:
+def _refuse(ctx: RequestContext, name: str | None, partition: PartitionProduceData) -> ErrorCode:
     """Why this partition is not handed to the replica manager; NONE if it is."""
     if name is None:
         return ErrorCode.unknown_topic_id
     topic = ctx.cluster.topic(name)
     if topic is None or not 0 <= partition.index < len(topic.partitions):
         return ErrorCode.unknown_topic_or_partition
-    if partition.records is None:
+    records = partition.records
+    if records is None:
         return ErrorCode.unknown_server_error
+    if is_plain(records):
+        return _NONE
     try:
-        validate_records(partition.records, ctx.api_version)
+        validate_records(records, ctx.api_version)
     except KafkaError as error:
         return error.code
-    return ErrorCode.none
+    return _NONE
 
 
 class _Answer:
@@ -134,9 +150,9 @@ class _Answer:
 
     __slots__ = ("_acks", "_ctx", "_ids", "_results")
 
-    def __init__(self, ctx: RequestContext, request: Message) -> None:
+    def __init__(self, ctx: RequestContext, request: ProduceRequest) -> None:
         self._ctx = ctx
-        self._acks: int = request.acks
+        self._acks = request.acks
         self._ids = _NO_IDS
         if ctx.api_version >= 13:
             self._ids = dict(self._key(topic) for topic in request.topic_data if topic.topic_id is not None)
@@ -144,13 +160,13 @@ class _Answer:
         # very many may wait.
         self._results: dict[tuple[str, UUID | None], dict[int, PartitionProduceResponse]] = {}
 
-    def topic_name(self, topic: Message) -> str | None:
+    def topic_name(self, topic: TopicProduceData) -> str | None:
         """The name of a topic of the request; None for an id that nobody has."""
         if self._ctx.api_version < 13:
-            return str(topic.name)
+            return topic.name
         return self._key(topic)[0] or None
 
-    def failed(self, topic: Message, index: int, code: ErrorCode, message: str | None = None) -> None:
+    def failed(self, topic: TopicProduceData, index: int, code: ErrorCode, message: str | None = None) -> None:
         response = PartitionProduceResponse(index, code, -1, error_message=message)
         self._results.setdefault(self._key(topic), {})[index] = response
 
@@ -159,7 +175,7 @@ class _Answer:
         response = PartitionProduceResponse(tp.partition, code, -1, error_message=message)
         self._results.setdefault((tp.topic, self._ids.get(tp.topic)), {}).setdefault(tp.partition, response)
 
-    def all_failed(self, request: Message, code: ErrorCode, message: str | None = None) -> None:
+    def all_failed(self, request: ProduceRequest, code: ErrorCode, message: str | None = None) -> None:
         """The request as a whole failed: its bytes do not count, as in Kafka (sendErrorResponseMaybeThrottle)."""
         for topic in request.topic_data:
             for partition in topic.partition_data:
@@ -171,6 +187,23 @@ class _Answer:
 
         A partition that the request names twice may have been refused once and appended once: the refusal is told.
         """
+        if len(results) == 1 and not self._results and self._acks != 0:
+            # Most answers: one partition, and it is appended.
+            for tp, response in results.items():
+                if response.error_code == 0:
+                    ctx = self._ctx
+                    throttle_time_ms = ctx.throttle(produced=True)
+                    ctx.respond_frame(
+                        encode_appended(
+                            ctx.api_version,
+                            ctx.correlation_id,
+                            tp.topic,
+                            self._ids.get(tp.topic),
+                            response,
+                            throttle_time_ms,
+                        )
+                    )
+                    return
         for tp, response in results.items():
             partitions = self._results.setdefault((tp.topic, self._ids.get(tp.topic)), {})
             if tp.partition in partitions:
@@ -203,7 +236,7 @@ class _Answer:
                     return
         self._ctx.respond_nothing()
 
-    def _key(self, topic: Message) -> tuple[str, UUID | None]:
+    def _key(self, topic: TopicProduceData) -> tuple[str, UUID | None]:
         if self._ctx.api_version < 13:
             return topic.name, None
         known = None if topic.topic_id is None else self._ctx.cluster.topic_by_id(topic.topic_id)

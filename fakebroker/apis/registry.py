@@ -6,6 +6,7 @@ ApiVersions answers from this registry, so what is advertised and what is served
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from importlib import import_module
 from pkgutil import iter_modules
 from typing import NamedTuple
@@ -14,11 +15,12 @@ import fakebroker.apis
 from fakebroker.apis.context import Message, RequestContext
 from fakebroker.protocol.build import with_throttle_time
 from fakebroker.protocol.error_code import ErrorCode
-from fakebroker.protocol.messages import api_name, versions
+from fakebroker.protocol.messages import api_name, decode_request, versions
 
 Handler = Callable[[RequestContext, Message], None]
 ErrorResponse = Callable[[RequestContext, Message, ErrorCode], None]
 Throttled = Callable[[Message, int], Message]
+Decode = Callable[[int, bytes, int], Message]
 
 _NOT_APIS = {"context", "registry"}
 
@@ -29,6 +31,7 @@ class Api(NamedTuple):
     `advertised_min_version` is lower than `min_version` where Kafka advertises more than it serves.
     `error_response` answers a request whose handler failed, as Kafka's `getErrorResponse` does.
     `throttled` makes of an answer the one that a client gets whose request is throttled for so many milliseconds.
+    `decode` reads a body, given its version, the frame and where the body starts; raises ProtocolError.
     """
 
     key: int
@@ -39,6 +42,7 @@ class Api(NamedTuple):
     handle: Handler
     error_response: ErrorResponse
     throttled: Throttled
+    decode: Decode
 
     def serves(self, version: int) -> bool:
         return self.min_version <= version <= self.max_version
@@ -55,6 +59,7 @@ def api(
     error_response: ErrorResponse,
     advertised_min_version: int | None = None,
     throttled: Throttled = with_throttle_time,
+    decode: Decode | None = None,
 ) -> Callable[[Handler], Handler]:
     """Register the decorated handler for an API key. Each key and version must be one that kio can read."""
     known = versions(key)
@@ -65,7 +70,17 @@ def api(
 
     def register(handle: Handler) -> Handler:
         advertised = min_version if advertised_min_version is None else advertised_min_version
-        _apis[key] = Api(key, api_name(key), min_version, max_version, advertised, handle, error_response, throttled)
+        _apis[key] = Api(
+            key,
+            api_name(key),
+            min_version,
+            max_version,
+            advertised,
+            handle,
+            error_response,
+            throttled,
+            decode or partial(decode_request, key),
+        )
         return handle
 
     return register

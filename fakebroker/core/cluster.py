@@ -15,6 +15,7 @@ from base64 import urlsafe_b64encode
 from collections.abc import Sequence
 from itertools import count
 from random import Random
+from typing import Any
 from uuid import UUID
 
 from fakebroker.apis.context import NewTopic
@@ -248,7 +249,7 @@ class Cluster:
         self.followers.set_behaviour(behaviour, Selection(topic, partition, broker_id), now)
         self._run_ready()
 
-    def script_followers(self, steps: Sequence[tuple[int, Behaviour | None]], selection: Selection, now: Now) -> None:
+    def script_followers(self, steps: Sequence[tuple[Any, Behaviour | None]], selection: Selection, now: Now) -> None:
         """The same over time: (milliseconds from now, behaviour), in order."""
         self.now = now
         self.followers.script(steps, selection, now)

@@ -26,12 +26,15 @@ Differs  Kafka's MUTED lasts from muting to REQUEST_RECEIVED, and from the last 
 from __future__ import annotations
 
 from enum import Enum
+from typing import Final
 
 from fakebroker.protocol.framing import FrameDecoder
 from timingwheel import TimerTask
 
 
 class State(Enum):
+    __hash__ = object.__hash__  # Enum's own hashes the name, in Python, and each request looks into the table twice
+
     WAITING = "waiting"
     READY = "ready"
     BUSY = "busy"
@@ -41,6 +44,8 @@ class State(Enum):
 
 
 class Event(Enum):
+    __hash__ = object.__hash__
+
     ADMITTED = "admitted"
     REQUEST = "request"
     RESPONDED = "responded"
@@ -61,6 +66,10 @@ TRANSITIONS: dict[tuple[State, Event], State] = {
 }
 
 
+_READY: Final = State.READY
+_CLOSED: Final = State.CLOSED
+
+
 class Connection:
     """State of one connection to one broker.
 
@@ -69,11 +78,14 @@ class Connection:
     write_blocked    an answer is not completely written yet: it counts as unsent, so nothing more is handled
     last_active_ms   when it last read or wrote, once admitted, for connections.max.idle.ms
     throttle         the timer's task that ends the throttling, if one is pending
+    answers          those of this turn of the core, which go out together; none if this is None
+    unwritten_bytes  their size
     """
 
     __slots__ = (
         "__weakref__",
         "address",
+        "answers",
         "broker_id",
         "decoder",
         "last_active_ms",
@@ -81,6 +93,7 @@ class Connection:
         "reading_paused",
         "state",
         "throttle",
+        "unwritten_bytes",
         "write_blocked",
     )
 
@@ -94,6 +107,8 @@ class Connection:
         self.write_blocked = False
         self.last_active_ms = 0
         self.throttle: TimerTask | None = None
+        self.answers: list[bytes] | None = None
+        self.unwritten_bytes = 0
 
     def on(self, event: Event) -> None:
         """Take the transition; an event that cannot be is a bug of ours."""
@@ -104,8 +119,8 @@ class Connection:
 
     @property
     def can_handle(self) -> bool:
-        return self.state is State.READY and not self.write_blocked
+        return self.state is _READY and not self.write_blocked
 
     @property
     def is_closed(self) -> bool:
-        return self.state is State.CLOSED
+        return self.state is _CLOSED

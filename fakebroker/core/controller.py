@@ -41,8 +41,10 @@ from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
 from fakebroker.protocol.topic_partition import TopicPartition
 from timingwheel import SystemTimer
+from timingwheel.mypyc import mypyc_attr
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Controller:
     """The topics of a cluster and the leadership of their partitions. `broker_ids` are all brokers there are."""
 

@@ -11,8 +11,10 @@ Differs  One thread: the lock and the `safe_` variants are gone, the order of th
 from __future__ import annotations
 
 from timingwheel import TimerTask
+from timingwheel.mypyc import mypyc_attr
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class DelayedOperation(TimerTask):
     """Subclasses define `try_complete`, `on_complete` and `on_expiration`."""
 

@@ -15,8 +15,8 @@ Differs  One thread: no lock, no `safe_` variants.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Protocol
+from collections.abc import Callable
+from typing import Final, Protocol
 
 from fakebroker.apis.context import ProduceCallback
 from fakebroker.core.delayed_operation import DelayedOperation
@@ -25,20 +25,35 @@ from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.produce_response import PartitionProduceResponse
 from fakebroker.protocol.topic_partition import TopicPartition
 
+_NONE: Final = ErrorCode.none
+
 
 class PartitionLookup(Protocol):
     def get_partition_or_error(self, topic_partition: TopicPartition) -> Partition | ErrorCode: ...
 
 
 class ProducePartitionStatus:
-    """One partition of the request. `response` is what is answered if nothing more happens."""
+    """One partition of the request. `response` is what the append gave; while `acks_pending`, what is answered if
+    nothing more happens is REQUEST_TIMED_OUT."""
 
-    __slots__ = ("acks_pending", "required_offset", "response")
+    __slots__ = ("_response", "acks_pending", "required_offset")
 
     def __init__(self, required_offset: int, response: PartitionProduceResponse) -> None:
         self.required_offset = required_offset
-        self.response = response
+        self._response = response
         self.acks_pending = False
+
+    @property
+    def response(self) -> PartitionProduceResponse:
+        if self.acks_pending:
+            return self._response._replace(error_code=ErrorCode.request_timed_out)
+        return self._response
+
+    def acknowledge(self, error: ErrorCode) -> None:
+        """It waits no more, and this is why."""
+        self.acks_pending = False
+        if error is not _NONE:
+            self._response = self._response._replace(error_code=error)
 
 
 class DelayedProduce(DelayedOperation):
@@ -49,7 +64,7 @@ class DelayedProduce(DelayedOperation):
     def __init__(
         self,
         timeout_ms: int,
-        status: Mapping[TopicPartition, ProducePartitionStatus],
+        status: dict[TopicPartition, ProducePartitionStatus],
         partitions: PartitionLookup,
         callback: ProduceCallback,
         on_expired: Callable[[TopicPartition], None],
@@ -60,9 +75,8 @@ class DelayedProduce(DelayedOperation):
         self._callback = callback
         self._on_expired = on_expired
         for entry in status.values():
-            if entry.response.error_code == ErrorCode.none:
+            if entry.response.error_code == 0:
                 entry.acks_pending = True
-                entry.response = entry.response._replace(error_code=ErrorCode.request_timed_out)
 
     def try_complete(self) -> bool:
         waiting = False
@@ -75,8 +89,7 @@ class DelayedProduce(DelayedOperation):
             else:
                 reached, error = True, partition  # cases A and B
             if reached:
-                entry.acks_pending = False
-                entry.response = entry.response._replace(error_code=error)
+                entry.acknowledge(error)
             else:
                 waiting = True
         return not waiting and self.force_complete()

@@ -11,7 +11,7 @@ Source   core/.../network/SocketServer.scala processCompletedReceives; clients/.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from fakebroker.apis import api_versions, registry
@@ -23,7 +23,6 @@ from fakebroker.apis.context import (
     NewTopic,
     OffsetQuery,
     ProduceCallback,
-    RequestContext,
     TimestampAndOffset,
     TopicView,
 )
@@ -35,13 +34,15 @@ from fakebroker.core.socket_server import SocketServer
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError, ProtocolError
 from fakebroker.protocol.headers import RequestHeader, decode_request_header, peek_api
-from fakebroker.protocol.messages import api_name, decode_request, encode_response, is_flexible
+from fakebroker.protocol.messages import api_name, encode_response, is_flexible
 from fakebroker.protocol.topic_partition import TopicPartition
+from timingwheel.mypyc import mypyc_attr
 
 if TYPE_CHECKING:
     from fakebroker.core.cluster import Cluster
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Dispatcher:
     """Hands the requests of all connections to their handlers."""
 
@@ -50,20 +51,21 @@ class Dispatcher:
         self._sockets = sockets
         self._emit = emit
         self._apis = registry.load()
+        self._flexible: dict[int, bool] = {}  # by what is served: key and version in one number
 
     def handle(self, connection: Connection, frame: bytes, now: Now) -> None:
         """Handle one request; the connection is BUSY with it."""
         try:
             header, api = self._read_header(frame)
             context = _Context(self, connection, api, header, len(frame), now)
-            if not api.serves(header.api_version):
+            if not api.min_version <= header.api_version <= api.max_version:
                 if api.key == api_versions.KEY:
                     api_versions.respond_unsupported_version(context)
                     return
                 raise ProtocolError(
                     f"{api.name} v{header.api_version} is not served, only v{api.min_version} to v{api.max_version}."
                 )
-            request = decode_request(api.key, header.api_version, frame, header.body_offset)
+            request = api.decode(header.api_version, frame, header.body_offset)
         except ProtocolError as error:
             self._sockets.close(connection, f"bad request: {error}")
             return
@@ -74,7 +76,13 @@ class Dispatcher:
         api = self._apis.get(api_key)
         if api is None:
             raise ProtocolError(f"API key {api_key} ({api_name(api_key)}) is not served.")
-        return decode_request_header(frame, is_flexible(api_key, api_version)), api
+        version = api_key << 16 | api_version
+        flexible = self._flexible.get(version)
+        if flexible is None:
+            flexible = is_flexible(api_key, api_version)
+            if api.min_version <= api_version <= api.max_version:
+                self._flexible[version] = flexible
+        return decode_request_header(frame, flexible), api
 
     def _call(self, api: registry.Api, context: _Context, request: Message) -> None:
         try:
@@ -103,7 +111,7 @@ class Dispatcher:
         self._emit(InternalError(f"{request_id}, from {context.peer}", error))
 
 
-class _Context(RequestContext):
+class _Context:
     """The context of one request: what its handler sees (apis/context.py).
 
     It lets go of its connection when it has answered, because who holds the context may live longer: a delayed
@@ -211,7 +219,7 @@ class _Context(RequestContext):
         timeout_ms: int,
         required_acks: int,
         internal_topics_allowed: bool,
-        entries: Mapping[TopicPartition, bytes],
+        entries: dict[TopicPartition, bytes],
         callback: ProduceCallback,
     ) -> None:
         self._replica_manager.append_records(

@@ -8,11 +8,19 @@ if TYPE_CHECKING:
     from fakebroker.core.connection import Connection
 
 
-class Send(NamedTuple):
-    """Write `data` (whole frames) to the connection."""
+class Send:
+    """Write whole frames to the connection, in order: all answers of one turn of the core."""
 
-    connection: Connection
-    data: bytes
+    __slots__ = ("connection", "frames")
+    __match_args__ = ("connection", "data")
+
+    def __init__(self, connection: Connection, frames: list[bytes]) -> None:
+        self.connection = connection
+        self.frames = frames
+
+    @property
+    def data(self) -> bytes:
+        return self.frames[0] if len(self.frames) == 1 else b"".join(self.frames)
 
 
 class PauseReading(NamedTuple):

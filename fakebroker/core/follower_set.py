@@ -10,7 +10,7 @@ Units    monotonic milliseconds.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from fakebroker.core.arguments import WHOLE_NUMBER, require
 from fakebroker.core.behaviour import FROZEN, INSTANT, MAX_LAG_MS, Behaviour
@@ -106,7 +106,7 @@ class FollowerSet:
 
     def script(
         self,
-        steps: Sequence[tuple[int, Behaviour | None]],
+        steps: Sequence[tuple[Any, Behaviour | None]],
         selection: Selection,
         now: Now,
     ) -> None:

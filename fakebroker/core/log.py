@@ -15,22 +15,31 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from fakebroker.core.producer_state import ProducerBatch, ProducerStateManager
 
 
-class LoggedBatch(NamedTuple):
-    """A record batch as it stands in the log, header stamped.
+class LoggedBatch:
+    """A record batch as it stands in the log, header stamped. Nobody changes it; replicas share it.
 
     `timestamp_ms` is what retention.ms goes by: the largest timestamp, or the time of the append if there is none.
     """
 
-    base_offset: int
-    last_offset: int
-    data: bytes
-    timestamp_ms: int = -1
-    producer: ProducerBatch | None = None
+    __slots__ = ("base_offset", "data", "last_offset", "producer", "timestamp_ms")
+
+    def __init__(
+        self,
+        base_offset: int,
+        last_offset: int,
+        data: bytes,
+        timestamp_ms: int = -1,
+        producer: ProducerBatch | None = None,
+    ) -> None:
+        self.base_offset = base_offset
+        self.last_offset = last_offset
+        self.data = data
+        self.timestamp_ms = timestamp_ms
+        self.producer = producer
 
 
 # Takes the place of a deleted batch until the list is cut.
@@ -101,6 +110,14 @@ class Log:
         if offset < self.log_end_offset:
             for index in range(self._index_of(offset), len(self._batches)):
                 yield self._batches[index]
+
+    def only_batch_from(self, offset: int) -> LoggedBatch | None:
+        """The last batch, if it begins at `offset`: what whoever follows closely lacks."""
+        if self._head < len(self._batches):
+            last = self._batches[-1]
+            if last.base_offset == offset:
+                return last
+        return None
 
     def read(self, offset: int, upper_bound: int, max_bytes: int) -> bytes:
         """The batches from `offset` on that lie below `upper_bound`, cut at `max_bytes`; but the first one comes whole

@@ -12,6 +12,7 @@ from __future__ import annotations
 from fakebroker.core.config import TopicConfig
 from fakebroker.core.log import Log, LoggedBatch
 from fakebroker.core.log_validator import NO_TIMESTAMP, LogValidator
+from fakebroker.core.plain_append import prepare_plain
 from fakebroker.core.producer_state import BatchMetadata, ProducerBatch
 from fakebroker.core.record_validation import analyze_and_validate
 from fakebroker.protocol.error_code import ErrorCode
@@ -26,8 +27,29 @@ def prepare_append(
 
     Raises KafkaError with the partition's error.
     """
-    header = analyze_and_validate(records, config.max_message_bytes, topic_partition)
     first_offset = log.log_end_offset
+    append_time_ms = NO_TIMESTAMP
+    batch = prepare_plain(records, config, first_offset, leader_epoch, now_wall_ms)
+    if batch is None:
+        batch, append_time_ms = _prepare(records, config, topic_partition, first_offset, leader_epoch, now_wall_ms)
+    if batch.producer is not None:
+        state = log.producer_state
+        duplicate = state.find_duplicate_batch(batch.producer, batch.last_offset - first_offset)
+        if duplicate is not None:
+            return duplicate
+        state.check(batch.producer, first_offset, topic_partition)
+    return batch, append_time_ms
+
+
+def _prepare(
+    records: bytes,
+    config: TopicConfig,
+    topic_partition: TopicPartition,
+    first_offset: int,
+    leader_epoch: int,
+    now_wall_ms: int,
+) -> tuple[LoggedBatch, int]:
+    header = analyze_and_validate(records, config.max_message_bytes, topic_partition)
     last_offset = first_offset + header.last_offset_delta
     validator = LogValidator(records, header, config, topic_partition, now_wall_ms)
     data, largest_ms, append_time_ms = validator.validate_messages_and_assign_offsets(first_offset, leader_epoch)
@@ -40,10 +62,5 @@ def prepare_append(
     producer = None
     if header.producer_id >= 0:
         producer = ProducerBatch(header.producer_id, header.producer_epoch, header.base_sequence, largest_ms)
-        state = log.producer_state
-        duplicate = state.find_duplicate_batch(producer, header.last_offset_delta)
-        if duplicate is not None:
-            return duplicate
-        state.check(producer, first_offset, topic_partition)
     timestamp_ms = now_wall_ms if largest_ms == NO_TIMESTAMP else largest_ms
     return LoggedBatch(first_offset, last_offset, data, timestamp_ms, producer), append_time_ms

@@ -15,7 +15,7 @@ Differs  A compressed batch is decompressed whole before its records are walked,
 from __future__ import annotations
 
 from struct import pack_into
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from fakebroker.core.config import TopicConfig
 from fakebroker.core.errors import RecordValidationError
@@ -50,8 +50,8 @@ from fakebroker.protocol.record_walk import (
 from fakebroker.protocol.topic_partition import TopicPartition
 from fakebroker.protocol.varint import encode_varint
 
-NO_TIMESTAMP = -1
-NO_PRODUCER_ID = -1
+NO_TIMESTAMP: Final = -1
+NO_PRODUCER_ID: Final = -1
 
 # What an uncompressed request could carry at most: the default of socket.request.max.bytes.
 MAX_DECOMPRESSED_BYTES = 104_857_600
@@ -126,13 +126,11 @@ class LogValidator:
         try:
             largest = 2**31 - 1 if self._source == Codec.NONE else self._config.max_decompressed_message_bytes
             return walk_records(self._payload, self._start, self._header.record_count, check_sizes, largest)
-        except OverlongSizeError as error:
+        except InvalidRecordError as error:
             # Of an uncompressed record, Kafka reads the size outside of the try: IllegalArgumentException.
-            is_caught = self._source != Codec.NONE
+            is_caught = self._source != Codec.NONE or not isinstance(error, OverlongSizeError)
             code = ErrorCode.invalid_record if is_caught else ErrorCode.unknown_server_error
             raise KafkaError(code, str(error)) from None
-        except InvalidRecordError as error:
-            raise KafkaError(ErrorCode.invalid_record, str(error)) from None
 
     def _validate_records(self, summary: RecordsSummary) -> int:
         """The largest timestamp; raises RecordValidationError. One look at the summary clears most batches."""
@@ -142,7 +140,7 @@ class LogValidator:
             within = config.message_timestamp_type == "CreateTime" and header.max_timestamp_ms != NO_TIMESTAMP
             timestamps = (header.max_timestamp_ms, header.max_timestamp_ms) if within else None
         else:
-            timestamps = timestamp_range(summary, header.base_timestamp_ms)
+            timestamps = timestamp_range(summary.earliest_delta_ms, summary.latest_delta_ms, header.base_timestamp_ms)
         if timestamps is not None and not (summary.null_keys and "compact" in config.cleanup_policy):
             earliest_ms, latest_ms = timestamps
             if config.message_timestamp_type != "CreateTime" or (

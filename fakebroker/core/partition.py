@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from enum import Enum
-from typing import NamedTuple
+from typing import Final
 
 from fakebroker.core.broker_registry import BrokerRegistry
 from fakebroker.core.clock import Now
@@ -30,6 +30,7 @@ from fakebroker.core.replica import UNKNOWN_OFFSET, Replica
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
 from fakebroker.protocol.topic_partition import TopicPartition
+from timingwheel.mypyc import mypyc_attr
 
 
 class LeaderHwChange(Enum):
@@ -40,19 +41,35 @@ class LeaderHwChange(Enum):
     NONE = "none"
 
 
-class LogAppendInfo(NamedTuple):
+_INCREASED: Final = LeaderHwChange.INCREASED
+_SAME: Final = LeaderHwChange.SAME
+_NO_ERROR: Final = ErrorCode.none
+
+
+class LogAppendInfo:
     """Where an append landed. `log_append_time_ms` is -1 on a CreateTime topic."""
 
-    first_offset: int
-    last_offset: int
-    log_append_time_ms: int
-    log_start_offset: int
-    leader_hw_change: LeaderHwChange
+    __slots__ = ("first_offset", "last_offset", "leader_hw_change", "log_append_time_ms", "log_start_offset")
+
+    def __init__(
+        self,
+        first_offset: int,
+        last_offset: int,
+        log_append_time_ms: int,
+        log_start_offset: int,
+        leader_hw_change: LeaderHwChange,
+    ) -> None:
+        self.first_offset = first_offset
+        self.last_offset = last_offset
+        self.log_append_time_ms = log_append_time_ms
+        self.log_start_offset = log_start_offset
+        self.leader_hw_change = leader_hw_change
 
 
-NO_LEADER = -1
+NO_LEADER: Final = -1
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Partition:
     """State of one partition. `replicas` are in assignment order; the first is the preferred leader.
 
@@ -77,6 +94,8 @@ class Partition:
         self.brokers = brokers or BrokerRegistry(broker_ids)
         self.replicas = {broker_id: Replica(broker_id) for broker_id in broker_ids}
         self.leader_id = NO_LEADER
+        self._leader = self.replicas[broker_ids[0]]  # the one that leads, or led last
+        self.followers = list(self.replicas.values())  # all but the leader
         self.leader_epoch = -1
         self.leader_epoch_start_offset = 0
         self.isr: set[int] = set()
@@ -89,15 +108,11 @@ class Partition:
 
     @property
     def leader_log(self) -> Log:
-        return self.replicas[self.leader_id].log
+        return self._leader.log if self.leader_id == self._leader.broker_id else self.replicas[self.leader_id].log
 
     @property
     def high_watermark(self) -> int:
         return self.leader_log.high_watermark
-
-    @property
-    def followers(self) -> list[Replica]:
-        return [replica for replica in self.replicas.values() if replica.broker_id != self.leader_id]
 
     @property
     def replica_ids(self) -> list[int]:
@@ -120,13 +135,16 @@ class Partition:
 
     @property
     def is_under_min_isr(self) -> bool:
-        return len(self.isr) < self.effective_min_isr
+        size = len(self.isr)
+        return size < len(self.replicas) and size < self.config.min_insync_replicas
 
     # What the controller decides.
 
     def become_leader(self, broker_id: int, isr: Iterable[int], now_ms: int) -> bool:
         """Begin a new leader epoch. True if the high watermark moved because of it."""
         self.leader_id = broker_id
+        self._leader = self.replicas[broker_id]
+        self.followers = [replica for replica in self.replicas.values() if replica.broker_id != broker_id]
         self.leader_epoch += 1
         self.isr = set(isr)
         leader = self.replicas[broker_id]
@@ -140,6 +158,7 @@ class Partition:
     def lose_leader(self) -> None:
         """Nobody may lead. The ISR stays: its last member may lead again when it comes back."""
         self.leader_id = NO_LEADER
+        self.followers = list(self.replicas.values())
         self.leader_epoch += 1
 
     def update_isr(self, isr: Iterable[int], now_ms: int) -> bool:
@@ -169,7 +188,7 @@ class Partition:
             if follower.log_end_offset == batch.base_offset and self._fetches_on(follower):
                 follower.update_fetch_state(batch.base_offset, now.mono_ms)
         log.append(batch)
-        self.replicas[self.leader_id].update_fetch_state(log.log_end_offset, now.mono_ms)
+        self._leader.update_fetch_state(log.log_end_offset, now.mono_ms)
         info = self._append_info(batch.base_offset, batch.last_offset, append_time_ms, now)
         if 0 <= self.config.retention_bytes < log.size_in_bytes and "delete" in self.config.cleanup_policy:
             self.delete_records_before(start_by_size(log, self.config.retention_bytes))
@@ -182,7 +201,7 @@ class Partition:
             last_offset,
             append_time_ms,
             self.leader_log.log_start_offset,
-            LeaderHwChange.INCREASED if increased else LeaderHwChange.SAME,
+            _INCREASED if increased else _SAME,
         )
 
     def delete_old_records(self, now_wall_ms: int) -> None:
@@ -235,10 +254,14 @@ class Partition:
         """Move the high watermark as far as the in-sync replicas allow. True if it moved."""
         if self.is_under_min_isr:
             return False
-        leader_end_offset = self.leader_log.log_end_offset
+        leader_log = self.leader_log
+        high_watermark = leader_log.high_watermark
+        leader_end_offset = leader_log.log_end_offset
         new_high_watermark = leader_end_offset
         followers = self.followers
         for replica in followers:
+            if new_high_watermark <= high_watermark:
+                return False
             if replica.log_end_offset < new_high_watermark and (
                 replica.broker_id in self.isr
                 or (
@@ -247,9 +270,9 @@ class Partition:
                 )
             ):
                 new_high_watermark = replica.log_end_offset
-        if new_high_watermark <= self.high_watermark:
+        if new_high_watermark <= high_watermark:
             return False
-        self.leader_log.update_high_watermark(new_high_watermark)
+        leader_log.update_high_watermark(new_high_watermark)
         for replica in followers:
             if self.brokers.is_alive(replica.broker_id):
                 replica.log.update_high_watermark(new_high_watermark)
@@ -332,10 +355,10 @@ class Partition:
     def check_enough_replicas_reach_offset(self, required_offset: int) -> tuple[bool, ErrorCode]:
         """Whether an acks=-1 append that needs the watermark at `required_offset` is answered now, and with what."""
         if self.high_watermark < required_offset:
-            return False, ErrorCode.none
+            return False, _NO_ERROR
         if self.is_under_min_isr:
             return True, ErrorCode.not_enough_replicas_after_append
-        return True, ErrorCode.none
+        return True, _NO_ERROR
 
     def check_invariants(self) -> None:
         assert self.isr, "an empty ISR"

@@ -113,8 +113,10 @@ class DelayedOperationPurgatory(Generic[Operation]):
         operations = self._watchers.get(key)
         if operations is None:
             return
-        operations[:] = [operation for operation in operations if not operation.is_completed()]
-        if not operations:
+        pending = [operation for operation in operations if not operation.is_completed()]
+        if pending:
+            self._watchers[key] = pending
+        else:
             del self._watchers[key]
 
     def check_invariants(self) -> None:

@@ -7,8 +7,7 @@ Theory   A cluster with a journal is built of these classes, one without of thos
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from datetime import timedelta
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Generic, NamedTuple, TypeVar
 from uuid import UUID
@@ -39,7 +38,6 @@ from fakebroker.protocol.messages import decode_response
 from fakebroker.protocol.topic_partition import TopicPartition
 
 _PRODUCE = 0
-_MILLISECOND = timedelta(milliseconds=1)
 _NO_TOPIC_ID = UUID(int=0)
 
 Results = TypeVar("Results")
@@ -165,7 +163,7 @@ class RecordingDispatcher(Dispatcher):
                 events.Produce,
                 trail.request,
                 request.acks,
-                request.timeout // _MILLISECOND,
+                request.timeout_ms,
                 request.transactional_id,
                 tuple(
                     (_topic_name(trail, topic), partition.index)
@@ -189,7 +187,7 @@ class RecordingReplicaManager(ReplicaManager):
         timeout_ms: int,
         required_acks: int,
         internal_topics_allowed: bool,
-        entries: Mapping[TopicPartition, bytes],
+        entries: dict[TopicPartition, bytes],
         callback: ProduceCallback,
         now: Now,
     ) -> None:

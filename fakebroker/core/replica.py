@@ -13,13 +13,15 @@ Differs  A follower that is modelled in this process (follower.py) tells its cau
 
 from __future__ import annotations
 
+from typing import Final
+
 from fakebroker.core.leader_epochs import UNDEFINED_EPOCH, LeaderEpochCache
 from fakebroker.core.log import Log
 
-UNKNOWN_OFFSET = -1
-NEVER_MS = -(1 << 80)  # Kafka says 0; our monotonic clock may start anywhere
+UNKNOWN_OFFSET: Final = -1
+NEVER_MS: Final = -(1 << 80)  # Kafka says 0; our monotonic clock may start anywhere
 
-_LEADER_EPOCH = slice(12, 16)  # of a record batch
+_LEADER_EPOCH, _LEADER_EPOCH_END = 12, 16  # of a record batch
 
 
 class Replica:
@@ -112,12 +114,17 @@ class Replica:
             self.leader_epochs.truncate_from_end(0)
         # Once the two agree on the latest epoch, all that comes is of that one.
         has_latest_epoch = self.leader_epochs.latest_epoch == leader.leader_epochs.latest_epoch
+        only = leader.log.only_batch_from(log.log_end_offset)
+        if only is not None and has_latest_epoch and only.last_offset < up_to:
+            log.append(only)
+            return
         for batch in leader.log.batches_from(log.log_end_offset):
             if batch.last_offset >= up_to:
                 break
             log.append(batch)
             if not has_latest_epoch:
-                self.leader_epochs.assign(int.from_bytes(batch.data[_LEADER_EPOCH], "big"), batch.base_offset)
+                epoch = int.from_bytes(batch.data[_LEADER_EPOCH:_LEADER_EPOCH_END], "big")
+                self.leader_epochs.assign(epoch, batch.base_offset)
 
     def truncate_to(self, offset: int) -> None:
         """Forget everything from `offset` on. The epochs go in any case: this replica may have led, and entered an

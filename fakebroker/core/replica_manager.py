@@ -12,7 +12,8 @@ Source   core/.../server/ReplicaManager.scala @ 4.0: appendRecords, appendToLoca
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
+from typing import Final
 
 from fakebroker.apis.context import (
     FetchCallback,
@@ -39,6 +40,7 @@ from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
 from fakebroker.protocol.produce_response import PartitionProduceResponse
 from fakebroker.protocol.topic_partition import TopicPartition
+from timingwheel.mypyc import mypyc_attr
 
 INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
 
@@ -57,10 +59,16 @@ _WITHOUT_LOG_START = frozenset(
 )
 
 
+_NONE: Final = ErrorCode.none
+_INCREASED: Final = LeaderHwChange.INCREASED
+_SAME: Final = LeaderHwChange.SAME
+
+
 def is_valid_required_acks(required_acks: int) -> bool:
-    return required_acks in (-1, 0, 1)
+    return -1 <= required_acks <= 1
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class ReplicaManager:
     """The replicas that live on one broker, and the requests that wait for them."""
 
@@ -110,7 +118,7 @@ class ReplicaManager:
         timeout_ms: int,
         required_acks: int,
         internal_topics_allowed: bool,
-        entries: Mapping[TopicPartition, bytes],
+        entries: dict[TopicPartition, bytes],
         callback: ProduceCallback,
         now: Now,
     ) -> None:
@@ -132,7 +140,7 @@ class ReplicaManager:
     def _append_to_local_log(
         self, tp: TopicPartition, records: bytes, required_acks: int, internal_topics_allowed: bool, now: Now
     ) -> ProducePartitionStatus:
-        if tp.topic in INTERNAL_TOPICS and not internal_topics_allowed:
+        if not internal_topics_allowed and tp.topic in INTERNAL_TOPICS:
             return ProducePartitionStatus(-1, _failed(tp, ErrorCode.invalid_topic_exception))
         partition = self.get_partition_or_error(tp)
         if not isinstance(partition, Partition):
@@ -147,7 +155,7 @@ class ReplicaManager:
             return ProducePartitionStatus(-1, failed)
         self._action_queue.append((partition, info.leader_hw_change))
         response = PartitionProduceResponse(
-            tp.partition, ErrorCode.none, info.first_offset, info.log_append_time_ms, info.log_start_offset
+            tp.partition, _NONE, info.first_offset, info.log_append_time_ms, info.log_start_offset
         )
         return ProducePartitionStatus(info.last_offset + 1, response)
 
@@ -157,11 +165,11 @@ class ReplicaManager:
         self.produce_purgatory.expire_at_once()
         for _ in range(len(self._action_queue)):
             partition, hw_change = self._action_queue.popleft()
-            if hw_change is LeaderHwChange.INCREASED:
+            if hw_change is _INCREASED:
                 self.produce_purgatory.check_and_complete(partition.topic_partition)
                 self.fetch_purgatory.check_and_complete(partition.topic_partition)
                 self._on_high_watermark(partition)
-            elif hw_change is LeaderHwChange.SAME:
+            elif hw_change is _SAME:
                 self.fetch_purgatory.check_and_complete(partition.topic_partition)  # followers over the wire
             self._on_append(partition, now)
 
@@ -272,8 +280,10 @@ def _failed(tp: TopicPartition, code: ErrorCode, log_start_offset: int = -1) -> 
     return PartitionProduceResponse(tp.partition, code, -1, -1, log_start_offset)
 
 
-def _delayed_produce_request_required(
-    required_acks: int, status: Mapping[TopicPartition, ProducePartitionStatus]
-) -> bool:
+def _delayed_produce_request_required(required_acks: int, status: dict[TopicPartition, ProducePartitionStatus]) -> bool:
     """acks=-1, something to append, and at least one partition appended."""
-    return required_acks == -1 and any(entry.response.error_code == ErrorCode.none for entry in status.values())
+    if required_acks == -1:
+        for entry in status.values():
+            if entry.response.error_code == 0:
+                return True
+    return False

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable
+from typing import Final
 
 from fakebroker.core.clock import HasNow
 from fakebroker.core.config import ClusterConfig
@@ -24,11 +25,16 @@ from fakebroker.core.idle_expiry import IdleExpiryManager
 from fakebroker.protocol.errors import ProtocolError
 from fakebroker.protocol.framing import FrameDecoder
 from timingwheel import SystemTimer, TimerTask
+from timingwheel.mypyc import mypyc_attr
 
-_SEND_BUFFER_BYTES = 102_400  # socket.send.buffer.bytes: so much is "completely written" though nobody reads it
+_SEND_BUFFER_BYTES: Final = 102_400  # socket.send.buffer.bytes: so much is "completely written" though nobody reads it
 _NO_MORE_BYTES = FrameDecoder(0)  # of a closed connection: what the peer had sent ahead is not kept
+_REQUEST: Final = Event.REQUEST
+_RESPONDED: Final = Event.RESPONDED
+_WAITING: Final = State.WAITING
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class SocketServer:
     """`handle(connection, frame)` is called for each request, the connection being BUSY."""
 
@@ -48,7 +54,7 @@ class SocketServer:
         self._handle = handle
         self._clock = clock
         self._ready: deque[Connection] = deque()
-        self._unwritten_bytes: dict[Connection, int] = {}  # of this turn
+        self._answered: list[Connection] = []  # in this turn
         self._idle = IdleExpiryManager(config.connections_max_idle_ms, idle_timer, clock, self.close)
         overrides = parse_overrides(config.max_connections_per_ip_overrides)
         self.connection_quotas = {
@@ -79,7 +85,7 @@ class SocketServer:
         if connection.is_closed:
             return
         connection.decoder.feed(data)
-        if connection.state is not State.WAITING:
+        if connection.state is not _WAITING:
             self._idle.update(connection)
         if connection.can_handle:
             self._ready.append(connection)
@@ -113,13 +119,18 @@ class SocketServer:
         if connection.is_closed:
             return
         if frame is not None:
-            self._emit(Send(connection, frame))
+            answers = connection.answers
+            if answers is None:
+                answers = connection.answers = []
+                self._answered.append(connection)
+                self._emit(Send(connection, answers))
+            answers.append(frame)
             self._idle.update(connection)
-            unwritten = self._unwritten_bytes[connection] = self._unwritten_bytes.get(connection, 0) + len(frame)
-            if unwritten >= _SEND_BUFFER_BYTES and not connection.write_blocked:
+            connection.unwritten_bytes += len(frame)
+            if connection.unwritten_bytes >= _SEND_BUFFER_BYTES and not connection.write_blocked:
                 connection.write_blocked = True
                 self._emit(AwaitWrite(connection))
-        connection.on(Event.RESPONDED)
+        connection.on(_RESPONDED)
         self._ready.append(connection)
 
     def throttle(self, connection: Connection, throttle_time_ms: int) -> None:
@@ -148,7 +159,10 @@ class SocketServer:
 
     def end_turn(self) -> None:
         """The effects are handed out: the answers of this turn are about to be written."""
-        self._unwritten_bytes.clear()
+        for connection in self._answered:
+            connection.answers = None
+            connection.unwritten_bytes = 0
+        self._answered.clear()
 
     def run_ready(self) -> None:
         """Handle one request of each connection in turn, until none has a whole one."""
@@ -164,7 +178,7 @@ class SocketServer:
                 continue
             if frame is not None:
                 self._idle.update(connection)  # Kafka reads it from the socket only now
-                connection.on(Event.REQUEST)
+                connection.on(_REQUEST)
                 self._handle(connection, frame)
             elif connection.reading_paused:
                 connection.reading_paused = False

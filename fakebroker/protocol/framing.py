@@ -7,6 +7,7 @@ Source   clients/src/main/java/org/apache/kafka/common/network/NetworkReceive.ja
 from __future__ import annotations
 
 from struct import Struct
+from typing import Final
 
 from fakebroker.protocol.errors import ProtocolError
 
@@ -16,66 +17,123 @@ DEFAULT_MAX_REQUEST_BYTES = 104_857_600  # socket.request.max.bytes
 
 _LENGTH = Struct(">i")
 
-# Consumed bytes are dropped once they are most of the buffer and at least this many: each byte is moved at most once
-# more, and a decoder never holds on to more than it has to.
-_COMPACT_BYTES = 65_536
+_UNKNOWN: Final = -1
 
-# Below this size the plain slice, which copies twice, is faster than the detour through a memoryview.
-_COPY_ONCE_BYTES = 2_048
+_MERGE_BYTES: Final = 65_536  # smaller pieces are put together, so that a drip of bytes is no list of millions
+_COPY_ONCE_BYTES: Final = 2_048  # below, a plain slice is faster than the detour through a memoryview
+# Of a piece from which at least this much is handed out, what is left is moved once it is an eighth of that: a decoder
+# does not hold on to much more than it has to, and moves little.
+_COMPACT_BYTES: Final = 65_536
 
 
 class FrameDecoder:
     """Feed it what the socket gave, ask it for frames, one at a time.
 
-    A bad length is reported when that frame's turn comes, not before: the frames ahead of it are still good.
+    What is fed is kept as it is, and a frame is cut out of it when its turn comes, so each byte is copied once; small
+    pieces of a large frame twice. A bad length is reported when that frame's turn comes, not before: the frames ahead
+    of it are still good.
     """
 
-    __slots__ = ("_buffer", "_max_request_bytes", "_position")
+    __slots__ = ("_data", "_later", "_later_bytes", "_max_request_bytes", "_position", "_size")
 
     def __init__(self, max_request_bytes: int = DEFAULT_MAX_REQUEST_BYTES) -> None:
-        self._buffer = bytearray()
+        self._data = b""  # the piece in hand, handed out up to the position
         self._position = 0
+        self._later: list[bytes | bytearray] = []  # the pieces behind it
+        self._later_bytes = 0
+        self._size = _UNKNOWN  # of the next frame, once its length is read
         self._max_request_bytes = max_request_bytes
 
     @property
     def buffered(self) -> int:
         """Bytes fed and not yet handed out."""
-        return len(self._buffer) - self._position
+        length_bytes = 0 if self._size == _UNKNOWN else 4
+        return len(self._data) - self._position + self._later_bytes + length_bytes
 
     def feed(self, data: bytes | bytearray | memoryview) -> None:
         """Take the next bytes of the stream."""
-        self._buffer += data
+        if self._position == len(self._data):  # then nothing is behind it
+            self._data = bytes(data)
+            self._position = 0
+            return
+        self._later_bytes += len(data)
+        if len(data) < _MERGE_BYTES:
+            if self._later:
+                last = self._later[-1]
+                if isinstance(last, bytearray) and len(last) < _MERGE_BYTES:
+                    last += data
+                    return
+            self._later.append(bytearray(data))
+        else:
+            self._later.append(bytes(data))
 
     def next_frame(self) -> bytes | None:
         """The next whole frame without its length, or None until more bytes come.
 
         Raises ProtocolError for a length that is negative or above the limit, again on every later call.
         """
-        buffer = self._buffer
-        start = self._position + 4
-        if len(buffer) < start:
+        if self._size == _UNKNOWN and not self._read_length():
             return None
-        (size,) = _LENGTH.unpack_from(buffer, start - 4)
-        if size < 0:
-            raise ProtocolError(f"The frame length {size} is negative.")
+        size = self._size
         if size > self._max_request_bytes:
+            if size >> 31:
+                raise ProtocolError(f"The frame length {size - (1 << 32)} is negative.")
             raise ProtocolError(f"The frame length {size} is above the limit of {self._max_request_bytes} bytes.")
-        end: int = start + size
-        if len(buffer) < end:
+        if len(self._data) - self._position + self._later_bytes < size:
             return None
-        if size < _COPY_ONCE_BYTES:
-            frame = bytes(buffer[start:end])
+        self._size = _UNKNOWN
+        return self._cut(size)
+
+    def _read_length(self) -> bool:
+        data, start = self._data, self._position
+        if start + 4 <= len(data):
+            self._move_to(start + 4)
+        elif len(data) - start + self._later_bytes < 4:
+            return False
         else:
-            with memoryview(buffer) as view:
-                frame = bytes(view[start:end])
-        if end == len(buffer):
-            buffer.clear()
-            end = 0
-        elif end >= _COMPACT_BYTES and end * 2 >= len(buffer):
-            del buffer[:end]
-            end = 0
-        self._position = end
-        return frame
+            data, start = self._cut(4), 0
+        self._size = data[start] << 24 | data[start + 1] << 16 | data[start + 2] << 8 | data[start + 3]
+        return True
+
+    def _cut(self, size: int) -> bytes:
+        """The next `size` bytes, which are there."""
+        data, start = self._data, self._position
+        end = start + size
+        if end <= len(data):
+            frame = data[start:end] if size < _COPY_ONCE_BYTES else bytes(memoryview(data)[start:end])
+            self._move_to(end)
+            return frame
+        parts: list[bytes | bytearray | memoryview] = [memoryview(data)[start:]]
+        missing = size - (len(data) - start)
+        while missing:
+            self._move_to(len(self._data))
+            piece = self._data
+            if len(piece) > missing:
+                parts.append(memoryview(piece)[:missing])
+                self._move_to(missing)
+                break
+            parts.append(piece)
+            missing -= len(piece)
+            self._position = len(piece)
+        if self._position == len(self._data):
+            self._move_to(self._position)
+        return b"".join(parts)
+
+    def _move_to(self, position: int) -> None:
+        """Everything before the position is handed out. At the end of a piece the next one is taken in hand."""
+        left = len(self._data) - position
+        if left == 0:
+            self._position = 0
+            if self._later:
+                self._data = bytes(self._later.pop(0))
+                self._later_bytes -= len(self._data)
+            else:
+                self._data = b""
+        elif position >= _COMPACT_BYTES and left <= position >> 3:
+            self._data = self._data[position:]
+            self._position = 0
+        else:
+            self._position = position
 
 
 def encode_frame(payload: bytes) -> bytes:

@@ -15,7 +15,7 @@ Source   clients/src/main/java/org/apache/kafka/common/requests/RequestHeader.ja
 from __future__ import annotations
 
 from struct import Struct
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from fakebroker.protocol.errors import ProtocolError
 from fakebroker.protocol.varint import decode_kept_bits
@@ -30,12 +30,12 @@ __all__ = [
     "skip_tagged_fields",
 ]
 
-_CONTROLLED_SHUTDOWN = 7
+_CONTROLLED_SHUTDOWN: Final = 7
 
-_API = Struct(">hh")
-_FIXED = Struct(">hhi")
-_WITH_CLIENT_ID = Struct(">hhih")
-_CORRELATION_ID = Struct(">i")
+_API: Final = Struct(">hh")
+_FIXED: Final = Struct(">hhi")
+_WITH_CLIENT_ID: Final = Struct(">hhih")
+_CORRELATION_ID: Final = Struct(">i")
 
 
 class RequestHeader(NamedTuple):

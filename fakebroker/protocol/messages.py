@@ -24,7 +24,6 @@ from kio.static.protocol import RequestPayload, ResponsePayload
 from fakebroker.protocol.body_check import Check, body_check, text_repair
 from fakebroker.protocol.errors import ProtocolError
 from fakebroker.protocol.headers import decode_response_header, encode_request_header, encode_response_header
-from fakebroker.protocol.produce_check import produce_check
 
 __all__ = [
     "api_name",
@@ -38,7 +37,6 @@ __all__ = [
     "versions",
 ]
 
-_PRODUCE = 0
 _API_VERSIONS = 18
 
 _LENGTH = Struct(">i")
@@ -172,10 +170,7 @@ def decode_response(api_key: int, version: int, frame: bytes) -> tuple[int, Resp
 
 def _request_reader(api_key: int, version: int) -> tuple[Check, Reader[RequestPayload]]:
     kind = request_type(api_key, version)
-    check = body_check(kind)
-    if api_key == _PRODUCE:
-        check = produce_check(version, check)
-    return check, entity_reader(kind)
+    return body_check(kind), entity_reader(kind)
 
 
 def _has_response_header_v1(kind: type[ResponsePayload]) -> bool:

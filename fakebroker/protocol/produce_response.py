@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from struct import Struct
-from typing import NamedTuple
+from typing import Final, NamedTuple
 from uuid import UUID
 
 from fakebroker.protocol.varint import encode_unsigned_varint
@@ -25,21 +25,34 @@ __all__ = [
     "NodeEndpoint",
     "PartitionProduceResponse",
     "TopicProduceResponse",
+    "encode_appended",
     "encode_produce_response",
 ]
 
 VERSIONS = range(3, 14)
 
-_I16 = Struct(">h")
-_I32 = Struct(">i")
+_I16: Final = Struct(">h")
+_I32: Final = Struct(">i")
 _I32_PAIR = Struct(">ii")
 _FRAME_START = Struct(">ii")
 _PARTITION_V3 = Struct(">ihqq")  # index, error code, base offset, log append time
 _PARTITION_V5 = Struct(">ihqqq")  # and log start offset
 
 # v8 and later: no record errors, no error message; from v9 compact and with an empty tagged section.
-_NO_ERRORS_V8 = b"\0\0\0\0\xff\xff"
-_NO_ERRORS_V9 = b"\x01\0\0"
+_NO_ERRORS_V8: Final = b"\0\0\0\0\xff\xff"
+_NO_ERRORS_V9: Final = b"\x01\0\0"
+
+# One topic with one partition: what is before its name, and what is behind.
+_SHORT: Final = 126  # of a name whose length takes one byte in any version
+_ONE_TOPIC_V5: Final = Struct(">iiih")
+_ONE_PARTITION_V5: Final = Struct(">iihqqqi")
+_ONE_PARTITION_V8: Final = Struct(">iihqqq6si")
+_ONE_TOPIC_V9: Final = Struct(">iiBBB")
+_ONE_PARTITION_V9: Final = Struct(">Bihqqq3sBiB")
+# What the frame's length counts, but for the name.
+_ONE_TOPIC_V5_SIZE: Final = _ONE_TOPIC_V5.size - 4 + _ONE_PARTITION_V5.size
+_ONE_TOPIC_V8_SIZE: Final = _ONE_TOPIC_V5.size - 4 + _ONE_PARTITION_V8.size
+_ONE_TOPIC_V9_SIZE: Final = _ONE_TOPIC_V9.size - 4 + _ONE_PARTITION_V9.size
 
 
 class PartitionProduceResponse(NamedTuple):
@@ -92,6 +105,32 @@ def encode_produce_response(
         else _flexible_body(version, topics, throttle_time_ms, node_endpoints)
     )
     return _FRAME_START.pack(len(body) + 4, correlation_id) + body
+
+
+def encode_appended(
+    version: int,
+    correlation_id: int,
+    topic: str,
+    topic_id: UUID | None,
+    partition: PartitionProduceResponse,
+    throttle_time_ms: int,
+) -> bytes:
+    """The frame for one partition of one topic, appended without any error to tell; the same as by the general way."""
+    name = topic.encode()
+    if not 5 <= version <= 12 or len(name) > _SHORT:
+        topics = (TopicProduceResponse(topic, topic_id, (partition,)),)
+        return encode_produce_response(version, correlation_id, topics, throttle_time_ms)
+    offsets = partition.base_offset, partition.log_append_time_ms, partition.log_start_offset
+    if version >= 9:
+        head = _ONE_TOPIC_V9.pack(_ONE_TOPIC_V9_SIZE + len(name), correlation_id, 0, 2, len(name) + 1)
+        tail = _ONE_PARTITION_V9.pack(2, partition.index, 0, *offsets, _NO_ERRORS_V9, 0, throttle_time_ms, 0)
+    elif version == 8:
+        head = _ONE_TOPIC_V5.pack(_ONE_TOPIC_V8_SIZE + len(name), correlation_id, 1, len(name))
+        tail = _ONE_PARTITION_V8.pack(1, partition.index, 0, *offsets, _NO_ERRORS_V8, throttle_time_ms)
+    else:
+        head = _ONE_TOPIC_V5.pack(_ONE_TOPIC_V5_SIZE + len(name), correlation_id, 1, len(name))
+        tail = _ONE_PARTITION_V5.pack(1, partition.index, 0, *offsets, throttle_time_ms)
+    return head + name + tail
 
 
 def _plain_body(version: int, topics: tuple[TopicProduceResponse, ...], throttle_time_ms: int) -> bytes:

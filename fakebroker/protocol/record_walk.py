@@ -16,14 +16,14 @@ Differs  Nothing that a client can see. Like Kafka, and unlike `decode_records`,
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from fakebroker.protocol.errors import InvalidRecordError
 from fakebroker.protocol.varint import encode_varint
 
-_LARGEST_SIZE = 2**31 - 1
-_INT64_MIN = -(2**63)
-_INT64_MAX = 2**63 - 1
+_LARGEST_SIZE: Final = 2**31 - 1
+_INT64_MIN: Final = -(2**63)
+_INT64_MAX: Final = 2**63 - 1
 
 
 class OverlongSizeError(InvalidRecordError):
@@ -56,7 +56,14 @@ class RecordFacts(NamedTuple):
 def walk_records(
     data: bytes, start: int, count: int, check_sizes: bool, largest_size: int = _LARGEST_SIZE
 ) -> RecordsSummary:
-    """Look over `count` records that begin at `start` and must end where `data` ends.
+    """`walk`, with a name for each fact that it finds."""
+    return RecordsSummary(*walk(data, start, count, check_sizes, largest_size))
+
+
+def walk(
+    data: bytes, start: int, count: int, check_sizes: bool, largest_size: int = _LARGEST_SIZE
+) -> tuple[int, int, int, bool]:
+    """Look over `count` records that begin at `start` and must end where `data` ends. The fields of RecordsSummary.
 
     No record may claim more than `largest_size` bytes behind its size.
     Raises InvalidRecordError with the index of the first record that is not whole.
@@ -139,7 +146,7 @@ def walk_records(
         if position > end:
             raise InvalidRecordError(f"The bytes end within record {index}.")
         raise InvalidRecordError(f"{end - position} bytes are left behind the last record.")
-    return RecordsSummary(earliest, latest, null_keys, in_order)
+    return earliest, latest, null_keys, in_order
 
 
 def record_facts(data: bytes, start: int, count: int, base_timestamp_ms: int) -> Iterator[RecordFacts]:
@@ -180,10 +187,10 @@ def _sized(data: bytes, size: int, end: int) -> tuple[bytes, bytes]:
     return encode_varint(size), data[end - size : end] if size > 0 else b""
 
 
-def timestamp_range(summary: RecordsSummary, base_timestamp_ms: int) -> tuple[int, int] | None:
+def timestamp_range(earliest_delta_ms: int, latest_delta_ms: int, base_timestamp_ms: int) -> tuple[int, int] | None:
     """The earliest and the latest timestamp, None if one runs over 64 bits and so wraps around."""
-    earliest = base_timestamp_ms + summary.earliest_delta_ms
-    latest = base_timestamp_ms + summary.latest_delta_ms
+    earliest = base_timestamp_ms + earliest_delta_ms
+    latest = base_timestamp_ms + latest_delta_ms
     return (earliest, latest) if earliest >= _INT64_MIN and latest <= _INT64_MAX else None
 
 

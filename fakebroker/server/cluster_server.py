@@ -245,9 +245,10 @@ class ClusterServer:
         frames: defaultdict[Connection, list[bytes]] = defaultdict(list)
         awaited: list[Connection] = []
         for effect in effects:
+            if type(effect) is Send:
+                frames[effect.connection] += effect.frames
+                continue
             match effect:
-                case Send(connection, data):
-                    frames[connection].append(data)
                 case PauseReading(connection):
                     if (transport := self._open_transport(connection)) is not None:
                         transport.pause_reading()

@@ -376,6 +376,7 @@ def test_a_cluster_that_began_frozen_is_instant_when_the_freeze_is_undone() -> N
     assert str(simulation.cluster.followers.behaviour) == "instant"
 
 
+@pytest.mark.interpreted
 def test_a_look_at_the_isr_that_fails_is_not_the_last_one(monkeypatch: pytest.MonkeyPatch) -> None:
     def fails(self: Partition, now_ms: int) -> bool:
         raise RuntimeError("on purpose")

@@ -14,6 +14,7 @@ from fakebroker.core.log import Log, LoggedBatch
 APPENDS = 300
 
 
+@pytest.mark.interpreted
 @pytest.mark.parametrize("readers", [0, 3])
 def test_an_append_does_not_look_at_all_that_a_parked_fetch_could_read(
     readers: int, monkeypatch: pytest.MonkeyPatch

@@ -1,4 +1,4 @@
-"""The Produce request two ways, by kio and by the declaration, and the check by hand against the general one."""
+"""The Produce request two ways, by kio and by the declaration, and the reader by hand against the general one."""
 
 from __future__ import annotations
 
@@ -17,17 +17,15 @@ from protocol_strategies import (
     texts,
 )
 
-from fakebroker.protocol.body_check import body_check
 from fakebroker.protocol.declarations import frame, produce_request, request_header
 from fakebroker.protocol.errors import ProtocolError
 from fakebroker.protocol.headers import decode_request_header
-from fakebroker.protocol.messages import decode_request, encode_request, request_type
-from fakebroker.protocol.produce_check import produce_check
+from fakebroker.protocol.messages import decode_request, encode_request
+from fakebroker.protocol.produce_reader import ProduceRequest as Read
+from fakebroker.protocol.produce_reader import _of_kio, read_plain, read_produce_request
 
 BODIES = {version: produce_request(version) for version in PRODUCE_VERSIONS}
 FRAMES = {version: frame(request_header(2 if version >= 9 else 1), BODIES[version]) for version in PRODUCE_VERSIONS}
-GENERAL = {version: body_check(request_type(0, version)) for version in PRODUCE_VERSIONS}
-BY_HAND = {version: produce_check(version, GENERAL[version]) for version in PRODUCE_VERSIONS}
 
 versions = st.sampled_from(PRODUCE_VERSIONS)
 client_ids = st.none() | texts
@@ -79,9 +77,28 @@ def test_tagged_fields_nobody_knows_are_skipped(version: int, request: ProduceRe
     assert decode_request(0, version, received, 0) == request_as_kio(version, request)
 
 
-def outcome(check: object, received: bytes, offset: int) -> object:
+def fields(request: Read) -> tuple:
+    return (
+        request.transactional_id,
+        request.acks,
+        request.timeout_ms,
+        [
+            (topic.name, topic.topic_id, [(data.index, data.records) for data in topic.partition_data])
+            for topic in request.topic_data
+        ],
+    )
+
+
+def by_hand(version: int, received: bytes, offset: int) -> object:
     try:
-        return check(received, offset)
+        return fields(read_produce_request(version, received, offset))
+    except ProtocolError as problem:
+        return str(problem)
+
+
+def general(version: int, received: bytes, offset: int) -> object:
+    try:
+        return fields(_of_kio(version, decode_request(0, version, received, offset)))
     except ProtocolError as problem:
         return str(problem)
 
@@ -93,7 +110,7 @@ def outcome(check: object, received: bytes, offset: int) -> object:
     cut=st.integers(0, 400),
     changes=st.lists(st.tuples(st.integers(0, 400), st.sampled_from([0, 1, 2, 127, 128, 255])), max_size=3),
 )
-def test_the_check_by_hand_says_what_the_general_one_says(
+def test_the_reader_by_hand_reads_what_the_general_one_reads(
     version: int, request: ProduceRequest, offset: int, cut: int, changes: list[tuple[int, int]]
 ) -> None:
     received = bytearray(offset) + BODIES[version].build(request_as_declared(version, request))
@@ -101,12 +118,12 @@ def test_the_check_by_hand_says_what_the_general_one_says(
         if place < len(received):
             received[place] = value
     received = bytes(received[: offset + cut])
-    assert outcome(BY_HAND[version], received, offset) == outcome(GENERAL[version], received, offset)
+    assert by_hand(version, received, offset) == general(version, received, offset)
 
 
 @given(version=versions, received=st.binary(max_size=60) | st.lists(st.sampled_from([0, 1, 2, 3, 255])).map(bytes))
-def test_both_checks_say_the_same_about_any_bytes(version: int, received: bytes) -> None:
-    assert outcome(BY_HAND[version], received, 0) == outcome(GENERAL[version], received, 0)
+def test_both_readers_say_the_same_of_any_bytes(version: int, received: bytes) -> None:
+    assert by_hand(version, received, 0) == general(version, received, 0)
 
 
 PLAIN = "ffff ffff 00007530"  # no transactional id, acks -1, 30 s
@@ -145,16 +162,13 @@ COMPACT = "00 ffff 00007530"
         (13, COMPACT + "02" + 16 * "ab" + "02 00000000 01 00 00 00"),
     ],
 )
-def test_both_checks_say_the_same_where_things_are_not_plain(version: int, body: str) -> None:
+def test_both_readers_say_the_same_where_things_are_not_plain(version: int, body: str) -> None:
     received = bytes.fromhex(body)
-    assert outcome(BY_HAND[version], received, 0) == outcome(GENERAL[version], received, 0)
+    assert by_hand(version, received, 0) == general(version, received, 0)
 
 
-@given(version=versions, request=produce_requests)
-def test_plain_requests_never_reach_the_general_check(version: int, request: ProduceRequest) -> None:
-    def unreachable(received: bytes, offset: int) -> tuple[bytes, int]:
-        raise AssertionError("the general check was asked")
-
+@given(version=versions, request=produce_requests, trailing=blobs)
+def test_plain_requests_are_read_by_hand(version: int, request: ProduceRequest, trailing: bytes) -> None:
     request = request._replace(
         transactional_id=request.transactional_id and request.transactional_id[:20],
         topics=tuple(
@@ -165,5 +179,6 @@ def test_plain_requests_never_reach_the_general_check(version: int, request: Pro
             for topic in request.topics
         ),
     )
-    received = BODIES[version].build(request_as_declared(version, request))
-    assert produce_check(version, unreachable)(received, 0) == (received, 0)
+    read = read_plain(version, BODIES[version].build(request_as_declared(version, request)) + trailing, 0)
+    assert read is not None
+    assert fields(read) == fields(_of_kio(version, request_as_kio(version, request)))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from uuid import UUID
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,6 +11,7 @@ from protocol_strategies import (
     PRODUCE_VERSIONS,
     ProduceResponse,
     i32s,
+    i64s,
     plain,
     produce_responses,
     response_as_declared,
@@ -20,6 +23,7 @@ from fakebroker.protocol.messages import decode_response, encode_response
 from fakebroker.protocol.produce_response import (
     PartitionProduceResponse,
     TopicProduceResponse,
+    encode_appended,
     encode_produce_response,
 )
 
@@ -56,6 +60,30 @@ def test_two_decoders_find_what_was_written(version: int, correlation_id: int, r
     parsed = DECLARATIONS[version].parse(encoded)
     assert plain(parsed.header) == header_as_declared(version, correlation_id)
     assert plain(parsed.body) == response_as_declared(version, response)
+
+
+@given(
+    version=st.sampled_from(PRODUCE_VERSIONS),
+    correlation_id=i32s,
+    topic=st.text(max_size=130),
+    topic_id=st.none() | st.uuids(),
+    index=i32s,
+    offsets=st.tuples(i64s, i64s, i64s),
+    throttle_time_ms=i32s,
+)
+def test_one_appended_partition_is_written_as_any_other(
+    version: int,
+    correlation_id: int,
+    topic: str,
+    topic_id: UUID | None,
+    index: int,
+    offsets: tuple[int, int, int],
+    throttle_time_ms: int,
+) -> None:
+    partition = PartitionProduceResponse(index, 0, *offsets)
+    topics = (TopicProduceResponse(topic, topic_id, (partition,)),)
+    written = encode_appended(version, correlation_id, topic, topic_id, partition, throttle_time_ms)
+    assert written == encode_produce_response(version, correlation_id, topics, throttle_time_ms)
 
 
 @pytest.mark.parametrize("version", PRODUCE_VERSIONS)

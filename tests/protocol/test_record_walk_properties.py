@@ -35,7 +35,7 @@ def walked(data: bytes, count: int, base_timestamp_ms: int, full: bool) -> list[
     facts = list(record_facts(data, 0, count, base_timestamp_ms))
     assert summary.null_keys == sum(fact.key_size < 0 for fact in facts)
     assert summary.in_order == all(fact.offset_delta == index for index, fact in enumerate(facts))
-    found = timestamp_range(summary, base_timestamp_ms)
+    found = timestamp_range(summary.earliest_delta_ms, summary.latest_delta_ms, base_timestamp_ms)
     if found is not None:
         assert found == (min(fact.timestamp_ms for fact in facts), max(fact.timestamp_ms for fact in facts))
     return [Seen(fact.timestamp_ms, fact.offset_delta, fact.key_size >= 0) for fact in facts]
@@ -136,7 +136,7 @@ def test_timestamps_wrap_around_as_javas_do() -> None:
     body = b"\0" + encode_varint(2**63 - 1) + encode_varint(0) + b"\0\1\0"
     data = encode_varint(len(body)) + body
     summary = walk_records(data, 0, 1, True)
-    assert timestamp_range(summary, 1) is None
+    assert timestamp_range(summary.earliest_delta_ms, summary.latest_delta_ms, 1) is None
     assert next(record_facts(data, 0, 1, 1)).timestamp_ms == -(2**63)
 
 

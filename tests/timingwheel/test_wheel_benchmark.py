@@ -106,6 +106,7 @@ def test_only_the_drivers_look_at_the_world() -> None:
     assert looking == {"asyncio_driver", "reaper"}
 
 
+@pytest.mark.interpreted
 def test_the_package_needs_the_standard_library_only(tmp_path: Path) -> None:
     """Copied away, alone, in an interpreter that sees no other package."""
     import shutil

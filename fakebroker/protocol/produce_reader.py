@@ -1,0 +1,217 @@
+"""Read a Produce request, versions 3 to 13, by hand.
+
+kio's reader has to be asked in two steps, since it trusts its bytes: a walk that checks them (body_check.py), then the
+reading, which makes an object of each struct by way of Python. This module does both in one pass, and does not judge:
+whatever is not plain (a null, a tagged field, a long count, bytes that end) is read by the general way, which says what
+is wrong with it. Instructions for one request of one record of 100 B, v7: the general way 24 900, this one 3 900
+compiled.
+
+tests/protocol/test_produce_request_properties.py ties the two together.
+
+Source   clients/src/main/resources/common/message/ProduceRequest.json @ 4.2
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from struct import Struct, error
+from typing import Any, Final
+from uuid import UUID
+
+from fakebroker.protocol.errors import ProtocolError
+from fakebroker.protocol.messages import decode_request
+from fakebroker.protocol.varint import decode_unsigned_varint
+
+__all__ = ["PartitionProduceData", "ProduceRequest", "TopicProduceData", "read_produce_request"]
+
+_PRODUCE: Final = 0
+_MILLISECOND: Final = timedelta(milliseconds=1)
+
+_I16: Final = Struct(">h")
+_I32: Final = Struct(">i")
+_ACKS_TIMEOUT: Final = Struct(">hi")
+_ACKS_TIMEOUT_COUNT: Final = Struct(">hii")
+_INDEX_SIZE: Final = Struct(">ii")
+
+_PLAIN_COUNT: Final = 127  # above it, or below 0, the general reader decides
+_NO_ID: Final = bytes(16)
+
+
+class PartitionProduceData:
+    """The records for one partition."""
+
+    __slots__ = ("index", "records")
+
+    def __init__(self, index: int, records: bytes | None) -> None:
+        self.index = index
+        self.records = records
+
+
+class TopicProduceData:
+    """The partitions of one topic; it has a name up to v12 and an id from v13 on."""
+
+    __slots__ = ("name", "partition_data", "topic_id")
+
+    def __init__(self, name: str, topic_id: UUID | None, partition_data: list[PartitionProduceData]) -> None:
+        self.name = name
+        self.topic_id = topic_id
+        self.partition_data = partition_data
+
+
+class ProduceRequest:
+    """The body of a Produce request. The timeout is in milliseconds."""
+
+    __slots__ = ("acks", "timeout_ms", "topic_data", "transactional_id")
+
+    def __init__(
+        self, transactional_id: str | None, acks: int, timeout_ms: int, topic_data: list[TopicProduceData]
+    ) -> None:
+        self.transactional_id = transactional_id
+        self.acks = acks
+        self.timeout_ms = timeout_ms
+        self.topic_data = topic_data
+
+
+def read_produce_request(version: int, frame: bytes, offset: int) -> ProduceRequest:
+    """The body that starts at the offset. Raises ProtocolError like `messages.decode_request`."""
+    request = read_plain(version, frame, offset)
+    return request if request is not None else _of_kio(version, decode_request(_PRODUCE, version, frame, offset))
+
+
+def read_plain(version: int, frame: bytes, offset: int) -> ProduceRequest | None:
+    """The same for a request without nulls, tags and large counts; None for any other, and for what is malformed."""
+    try:
+        return _read_flexible(version, frame, offset) if version >= 9 else _read_plain(frame, offset)
+    except (IndexError, UnicodeDecodeError, ProtocolError, error):
+        return None
+
+
+def _read_plain(frame: bytes, offset: int) -> ProduceRequest | None:
+    """Versions 3 to 8: lengths and counts of fixed size, no tags."""
+    end = len(frame)
+    transactional_id: str | None = None
+    size: int = _I16.unpack_from(frame, offset)[0]
+    offset += 2
+    if size >= 0:
+        transactional_id = frame[offset : offset + size].decode()
+        offset += size
+    elif size != -1:
+        return None
+    acks: int
+    timeout_ms: int
+    topics: int
+    acks, timeout_ms, topics = _ACKS_TIMEOUT_COUNT.unpack_from(frame, offset)
+    offset += 10
+    if not 0 <= topics < _PLAIN_COUNT:
+        return None
+    topic_data: list[TopicProduceData] = []
+    for _ in range(topics):
+        size = _I16.unpack_from(frame, offset)[0]
+        offset += 2
+        if size < 0:
+            return None
+        name = frame[offset : offset + size].decode()
+        offset += size
+        partitions: int = _I32.unpack_from(frame, offset)[0]
+        offset += 4
+        if not 0 <= partitions < _PLAIN_COUNT:
+            return None
+        partition_data: list[PartitionProduceData] = []
+        for _ in range(partitions):
+            index: int
+            index, size = _INDEX_SIZE.unpack_from(frame, offset)
+            offset += 8
+            if size < 0 or offset + size > end:
+                return None
+            partition_data.append(PartitionProduceData(index, frame[offset : offset + size]))
+            offset += size
+        topic_data.append(TopicProduceData(name, None, partition_data))
+    return ProduceRequest(transactional_id, acks, timeout_ms, topic_data)
+
+
+def _read_flexible(version: int, frame: bytes, offset: int) -> ProduceRequest | None:
+    """Versions 9 and later: compact lengths and counts, which are one too large, and a tagged section behind every
+    struct."""
+    end = len(frame)
+    transactional_id: str | None = None
+    size: int = frame[offset]
+    offset += 1
+    if size > 127:
+        return None
+    if size:
+        transactional_id = frame[offset : offset + size - 1].decode()
+        offset += size - 1
+    acks: int
+    timeout_ms: int
+    acks, timeout_ms = _ACKS_TIMEOUT.unpack_from(frame, offset)
+    offset += 6
+    topics = frame[offset]
+    offset += 1
+    if not 0 < topics <= _PLAIN_COUNT:
+        return None
+    topic_data: list[TopicProduceData] = []
+    for _ in range(topics - 1):
+        name = ""
+        topic_id: UUID | None = None
+        if version >= 13:
+            raw_id = frame[offset : offset + 16]
+            if raw_id != _NO_ID:
+                topic_id = _uuid(raw_id)
+            offset += 16
+        else:
+            size = frame[offset]
+            if not 0 < size < 128:
+                return None
+            name = frame[offset + 1 : offset + size].decode()
+            offset += size
+        partitions: int = frame[offset]
+        offset += 1
+        if not 0 < partitions <= _PLAIN_COUNT:
+            return None
+        partition_data: list[PartitionProduceData] = []
+        for _ in range(partitions - 1):
+            index: int = _I32.unpack_from(frame, offset)[0]
+            offset += 4
+            size = frame[offset]
+            offset += 1
+            if size > 127:
+                high: int = frame[offset]
+                if high < 128:
+                    size += (high - 1) << 7
+                    offset += 1
+                else:
+                    size, offset = decode_unsigned_varint(frame, offset - 1)
+            size -= 1
+            if size < 0 or offset + size >= end or frame[offset + size] != 0:
+                return None
+            partition_data.append(PartitionProduceData(index, frame[offset : offset + size]))
+            offset += size + 1
+        if frame[offset] != 0:
+            return None
+        offset += 1
+        topic_data.append(TopicProduceData(name, topic_id, partition_data))
+    if frame[offset] != 0:
+        return None
+    return ProduceRequest(transactional_id, acks, timeout_ms, topic_data)
+
+
+def _uuid(raw: bytes) -> UUID:
+    if len(raw) < 16:
+        raise IndexError
+    return UUID(bytes=raw)
+
+
+def _of_kio(version: int, request: Any) -> ProduceRequest:
+    return ProduceRequest(
+        request.transactional_id,
+        request.acks,
+        request.timeout // _MILLISECOND,
+        [
+            TopicProduceData(
+                "" if version >= 13 else topic.name,
+                topic.topic_id if version >= 13 else None,
+                [PartitionProduceData(partition.index, partition.records) for partition in topic.partition_data],
+            )
+            for topic in request.topic_data
+        ],
+    )

@@ -1,0 +1,63 @@
+"""Which modules mypyc compiles, for build_backend.py. Everything else about the package is in pyproject.toml."""
+
+from __future__ import annotations
+
+import os
+
+from setuptools import setup
+
+# What a Produce request passes, and the timer: a module is here because it gains (docs/architecture.md).
+COMPILED = [
+    "fakebroker/apis/produce.py",
+    "fakebroker/core/broker_registry.py",
+    "fakebroker/core/clock.py",
+    "fakebroker/core/cluster.py",
+    "fakebroker/core/controller.py",
+    "fakebroker/core/delayed_fetch.py",
+    "fakebroker/core/delayed_operation.py",
+    "fakebroker/core/delayed_produce.py",
+    "fakebroker/core/dispatcher.py",
+    "fakebroker/core/follower.py",
+    "fakebroker/core/follower_set.py",
+    "fakebroker/core/idle_expiry.py",
+    "fakebroker/core/leader_epochs.py",
+    "fakebroker/core/log.py",
+    "fakebroker/core/log_append.py",
+    "fakebroker/core/log_retention.py",
+    "fakebroker/core/log_validator.py",
+    "fakebroker/core/partition.py",
+    "fakebroker/core/plain_append.py",
+    "fakebroker/core/producer_state.py",
+    "fakebroker/core/purgatory.py",
+    "fakebroker/core/record_validation.py",
+    "fakebroker/core/replica.py",
+    "fakebroker/core/replica_manager.py",
+    "fakebroker/core/socket_server.py",
+    "fakebroker/core/topics.py",
+    "fakebroker/protocol/framing.py",
+    "fakebroker/protocol/headers.py",
+    "fakebroker/protocol/plain_batch.py",
+    "fakebroker/protocol/produce_reader.py",
+    "fakebroker/protocol/produce_request.py",
+    "fakebroker/protocol/produce_response.py",
+    "fakebroker/protocol/record_batch.py",
+    "fakebroker/protocol/record_walk.py",
+    "fakebroker/protocol/topic_partition.py",
+    "fakebroker/protocol/varint.py",
+    "timingwheel/delay_queue.py",
+    "timingwheel/due_queue.py",
+    "timingwheel/task.py",
+    "timingwheel/task_list.py",
+    "timingwheel/timer.py",
+    "timingwheel/wheel.py",
+]
+
+ext_modules = []
+if os.environ.get("FAKEBROKER_COMPILING") == "1":
+    from mypyc.build import mypycify
+
+    # Not pyproject's settings for mypy: it need not find the packages that the modules import.
+    options = ["--config-file=", "--ignore-missing-imports", "--python-version=3.11"]
+    ext_modules = mypycify([*options, *COMPILED], opt_level="2", debug_level="0", group_name="fakebroker")
+
+setup(ext_modules=ext_modules)
