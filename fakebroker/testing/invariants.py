@@ -53,8 +53,6 @@ class Invariants:
                 raise Violation(f"{key} answers {error} at {base}, and its log does not hold the batch there")
             if error == Error.NONE:
                 self._of(partition).acknowledged[base] = batches[key].ident
-            elif request.timeout_ms > 0 and partition.high_watermark >= base + batches[key].size:
-                raise Violation(f"{key} times out at {base}, and its watermark is {partition.high_watermark}")
 
     def check(self, closely: bool) -> None:
         """After each step; `closely` reads whole logs, and lets the core look at itself."""

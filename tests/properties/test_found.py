@@ -27,6 +27,11 @@ FOUND = {
         "cluster 4 300; topic 3 3 1 0; stop 0; followers 4 -1 2 -1; recreate 2 2; produce 0 -1 -1 7 1 0; stop 2; "
         "advance 1; produce 6 -1 40 87 1 0; start 2; fetch 0 5 4 400; advance 40"
     ),
+    # What times out is passed by the watermark in the same millisecond, by the request that was handled next: no fault.
+    "the watermark passes right after a timeout": (
+        "cluster 3 5000; topic 3 3 3 0; recreate 2 1; followers 5 -1 2 3; stop 0; produce 2 -1 0 399 1 0; start 3; "
+        "produce 5 -1 40 435 1 0; produce 6 -1 40 387 1 0; stop 0; advance 500"
+    ),
     # The oracle blamed the broker for an order of two events that only the next request, taken in hand, told apart.
     "whom the broker takes in hand tells in which order followers came": (
         "cluster 4 300; topic 3 3 1 0; topic 2 1 3 0; recreate 0 2; followers 2 -1 0 -1; recreate 0 1; "
