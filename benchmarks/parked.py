@@ -13,6 +13,7 @@ from __future__ import annotations
 import resource
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -44,6 +45,7 @@ def measure(connections: int, timeout_ms: int) -> dict[str, float]:
         leader = broker.create_topic(TOPIC)[0]
         frame = produce_frame(TOPIC, 0, record_batch(100), acks=-1, timeout_ms=timeout_ms)
         numbers = [timeout_ms, RATE, connections, error_at(TOPIC), REQUEST_TIMED_OUT]
+        before = broker.resident_bytes()
         with frame_file([frame]) as path:
             process = subprocess.Popen(
                 [*command()[0], "park", *map(str, numbers), f"{leader[0]},{leader[1]},1,{path}"],
@@ -54,11 +56,12 @@ def measure(connections: int, timeout_ms: int) -> dict[str, float]:
             )
             assert process.stdin is not None
             assert process.stdout is not None
-            before = broker.resident_bytes()
             process.stdout.readline()  # connected
             process.stdin.write("\n")
             process.stdin.flush()
             process.stdout.readline()  # parked
+            # The broker may be behind the driver. Half of what is left until the first times out is for it to catch up.
+            time.sleep(max(timeout_ms / 1000 - connections / RATE, 0) / 2)
             after = broker.resident_bytes()
             out, said = process.communicate(timeout=timeout_ms / 1000 + 60)
         if process.returncode:
