@@ -13,14 +13,11 @@ else the machine does counts less.
 
 from __future__ import annotations
 
-import argparse
-import json
+import sys
 from statistics import median
 from time import process_time
 
-from rich.console import Console
-from rich.table import Table
-
+from benchmarks._report import LIMIT, Report, compare, end, options, progress
 from fakebroker.testing import Run, Simulation, random_plan, wire
 from fakebroker.testing.plan import Action, action
 from fakebroker.testing.simulation import START_WALL_MS
@@ -64,26 +61,24 @@ def carry_out(plan: list[Action], look_every: int) -> float:
     return run.requests / (process_time() - started)
 
 
-WORKS = (("core", core, 20_000), ("produce", produce, 20_000), ("mixed", mixed, 6_000))
+WORKS = {"core": (core, 20_000), "produce": (produce, 5_000), "mixed": (mixed, 6_000)}
 
 
 def main(argv: list[str]) -> int:
-    parser = argparse.ArgumentParser(prog="benchmarks simulation", description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="shorter runs, rougher figures")
-    parser.add_argument("--json", action="store_true", help="one line of JSON")
-    options = parser.parse_args(argv)
-    rounds, part = (3, 10) if options.quick else (5, 1)
-    rows = [
-        {"work": name, "requests_per_s": round(median(run(count // part) for _ in range(rounds)))}
-        for name, run, count in WORKS
-    ]
-    if options.json:
-        print(json.dumps({"name": "simulation", "target_per_s": TARGET_PER_S, "rows": rows}))
-        return 0
-    table = Table(title=f"simulation: one process, medians; the target for `produce` is {TARGET_PER_S:,}")
-    table.add_column("work")
-    table.add_column("requests/s", justify="right")
-    for row in rows:
-        table.add_row(str(row["work"]), f"{row['requests_per_s']:,}")
-    Console().print(table)
-    return 0
+    chosen = options("simulation", __doc__, argv, "a fifth of the requests")
+    rounds, part = (3, 5) if chosen.quick else (7, 1)
+    samples: dict[str, list[float]] = {name: [] for name in WORKS}
+    with progress("simulation", rounds * len(WORKS)) as step:
+        for _ in range(rounds):
+            for name, (work, requests) in WORKS.items():
+                step(name)
+                samples[name].append(work(requests // part))
+    report = Report("simulation")
+    report.add(compare("simulated acks=all, with the oracle", LIMIT, "requests/s", samples["produce"], [TARGET_PER_S]))
+    for label, name in (("simulated acks=all, with the oracle", "produce"), ("what make test draws", "mixed")):
+        report.add(compare(label, "the core alone", "requests/s", samples[name], samples["core"]))
+    return end(report, chosen.json)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

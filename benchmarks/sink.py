@@ -2,8 +2,9 @@
 
     python -m benchmarks sink [--quick] [--json]
 
-A sink cuts the same frames, and answers each with as many bytes; it looks at nothing and keeps nothing. The lines of
-the driver's sink show that the driver is not what is measured: it can do so many times what we answer.
+A sink cuts the same frames, and answers each with as many bytes, on uvloop under its correlation id; it looks at
+nothing else and keeps nothing. The lines of the driver's sink show that the driver is not what is measured: it can do
+so many times what we answer.
 """
 
 from __future__ import annotations

@@ -114,7 +114,9 @@ class KafkaBox:
 
     def freeze(self, broker_id: int) -> None:
         assert broker_id != 1, "broker 1 is the controller: without it nothing else works"
-        self._processes[broker_id].send_signal(signal.SIGSTOP)
+        process = self._processes[broker_id]
+        process.send_signal(signal.SIGSTOP)
+        os.waitid(os.P_PID, process.pid, os.WSTOPPED)  # on a busy machine its threads run on for a while
 
     def thaw(self, broker_id: int) -> None:
         self._processes[broker_id].send_signal(signal.SIGCONT)

@@ -89,7 +89,18 @@ def outcome_difference(expected: Sequence[Outcome], seen: Sequence[Outcome]) -> 
     """The first difference between what clients should see and what they see; there is one."""
     for wanted, found in zip(expected, seen, strict=False):
         if wanted != found:
-            return f"a client should see {wanted}, and sees {found}"
+            return f"a client should see {_shown(wanted)}, and sees {_shown(found)}"
     if len(expected) > len(seen):
-        return f"a client should see {expected[len(seen)]}, and does not"
-    return f"a client sees {seen[len(expected)]}, and should not"
+        return f"a client should see {_shown(expected[len(seen)])}, and does not"
+    return f"a client sees {_shown(seen[len(expected)])}, and should not"
+
+
+def _shown(outcome: Outcome) -> str:
+    """Batches by the first bytes of their ident."""
+    if outcome.result is None:
+        return f"connection {outcome.connection} closed at {outcome.at_ms} ms"
+    parts = [
+        [ident[:4].hex() for ident in part] if isinstance(part, tuple) and part and isinstance(part[0], bytes) else part
+        for part in outcome.result
+    ]
+    return f"request {outcome.number} of connection {outcome.connection} answered {parts} at {outcome.at_ms} ms"

@@ -7,13 +7,16 @@ def test_every_rule_holds(plan):
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import NamedTuple
 
 from hypothesis import strategies as st
 
+from fakebroker.core.errors import KafkaError
 from fakebroker.protocol.record_batch import Record, encode_batch
 from fakebroker.testing import wire
 from fakebroker.testing.plan import BEHAVIOURS, FAULTS, MAX_CLIENTS, STEPS_MS, TIMEOUTS_MS, Action, action
+from fakebroker.testing.simulation import Simulation
 
 __all__ = [
     "FaultStep",
@@ -40,13 +43,31 @@ class Topology(NamedTuple):
 
 class FaultStep(NamedTuple):
     """Something that happens to a cluster `after_ms` after the step before. `what` is "followers", "stop", "start" or
-    "move"; what it concerns is by the numbers of its own kind, taken modulo what there is."""
+    "move"; the partition is taken modulo those of the topic."""
 
     after_ms: int
     what: str
     behaviour: str
     broker: int
     partition: int
+
+    def happen(self, simulation: Simulation, topic: str) -> None:
+        """Let the time pass, and do it. What the cluster refuses is left: a leader that is not in sync, say."""
+        simulation.advance(self.after_ms)
+        known = simulation.cluster.topic(topic)
+        if known is None:
+            return
+        index = self.partition % len(known.partitions)
+        with suppress(KafkaError):
+            match self.what:
+                case "followers":
+                    simulation.followers(self.behaviour, topic, index)
+                case "stop":
+                    simulation.stop(self.broker)
+                case "start":
+                    simulation.start(self.broker)
+                case "move":
+                    simulation.move_leader(self.broker, topic, index)
 
 
 def batches(

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from copy import deepcopy
 from itertools import permutations, product
 
-from fakebroker.testing.messages import Key, Request, Violation
+from fakebroker.testing.messages import Fetch, Key, Request, Violation
 from fakebroker.testing.oracle import Oracle
 from fakebroker.testing.oracle_partition import NOBODY
 
@@ -20,6 +20,7 @@ def orders_at(oracle: Oracle, at: int) -> list[list[tuple[tuple[Key, int], ...]]
     """By partition, the orders that its events of this moment may have. An event is (key, follower), or (key,
     NOBODY) for the look at the ISR. Where no order differs from another, there is one."""
     found = []
+    read = {waiting.request.key for waiting in oracle.waiting if isinstance(waiting.request, Fetch)}
     for key, partition in oracle.partitions.items():
         arriving = [b for b, r in partition.followers() if r.under_way and r.under_way[0][0] <= at]
         events = [(key, broker) for broker in arriving]
@@ -27,7 +28,8 @@ def orders_at(oracle: Oracle, at: int) -> list[list[tuple[tuple[Key, int], ...]]
         shrinks = ticks and bool(partition.lagging(at))
         if ticks:
             events.append((key, NOBODY))
-        differ = len(events) > 1 and (shrinks or not partition.isr.issuperset(arriving))
+        # A consumer that waits is answered by the first of two steps of the watermark.
+        differ = len(events) > 1 and (shrinks or key in read or not partition.isr.issuperset(arriving))
         if events:
             found.append(list(permutations(events)) if differ else [tuple(events)])
     return found

@@ -127,6 +127,24 @@ def test_a_sink_answers_every_frame(driver: list[str], value_bytes: int) -> None
         assert result["answers"] >= 200
 
 
+def test_the_uvloop_sink_answers_under_the_correlation_id_however_the_bytes_are_cut() -> None:
+    frame = produce_frame(TOPIC, 0, record_batch(100), acks=-1)
+    ids = [number.to_bytes(4, "big") for number in range(1, 9)]
+    data = b"".join(frame[:8] + correlation_id + frame[12:] for correlation_id in ids)
+    size = answer_bytes(TOPIC)
+    for step in (1, 5, 11, 12, 13, len(frame), len(frame) + 3, len(data)):
+        with (
+            sink([sys.executable, str(HERE / "_uvloop_sink.py")]) as (address, _),
+            socket.create_connection(address) as connection,
+        ):
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            for at in range(0, len(data), step):
+                connection.sendall(data[at : at + step])
+            answers = connection.recv(len(ids) * size, socket.MSG_WAITALL)
+        assert [answers[at + 4 : at + 8] for at in range(0, len(answers), size)] == ids
+        assert [answers[at : at + 4] for at in range(0, len(answers), size)] == [(size - 4).to_bytes(4, "big")] * 8
+
+
 def test_the_driver_reads_what_this_broker_answers(driver: list[str]) -> None:
     frame = produce_frame(TOPIC, 0, record_batch(1024), acks=-1)
     with FakeCluster() as kafka:

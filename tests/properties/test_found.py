@@ -22,6 +22,11 @@ FOUND = {
         "cluster 3 300; topic 3 2 3 0; stop 2; recreate 1 1; stop 0; followers 6 0 -1 -1; produce 4 0 2000 2 1 0; "
         "start 0; produce 2 1 -1 27 1 0; stop 3; advance 1600"
     ),
+    # Two followers of one millisecond move the watermark twice; a consumer that waits gets what the first one brought.
+    "a consumer is answered by the first step of the watermark": (
+        "cluster 4 300; topic 3 3 1 0; stop 0; followers 4 -1 2 -1; recreate 2 2; produce 0 -1 -1 7 1 0; stop 2; "
+        "advance 1; produce 6 -1 40 87 1 0; start 2; fetch 0 5 4 400; advance 40"
+    ),
     # The oracle blamed the broker for an order of two events that only the next request, taken in hand, told apart.
     "whom the broker takes in hand tells in which order followers came": (
         "cluster 4 300; topic 3 3 1 0; topic 2 1 3 0; recreate 0 2; followers 2 -1 0 -1; recreate 0 1; "
