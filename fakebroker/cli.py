@@ -14,8 +14,6 @@ from pathlib import Path
 from typing import Annotated, Any, NamedTuple, NoReturn
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
 import fakebroker
 from fakebroker.apis.registry import load
@@ -246,6 +244,10 @@ def _write_atomically(path: Path, text: str) -> None:
 @app.command()
 def apis() -> None:
     """Show which APIs and versions are served."""
+    # A tenth of the start of `serve`, which draws nothing.
+    from rich.console import Console
+    from rich.table import Table
+
     table = Table(title="APIs served")
     table.add_column("key", justify="right")
     table.add_column("API")

@@ -1,10 +1,10 @@
 """The batch that nearly every request carries: whole, alone, magic 2, and no attribute set.
 
 So it is not compressed, not transactional, no control batch, and has the times that its client gave it. What else may
-be wrong with it is not looked at. Instructions for a batch of one record, compiled: 300, where `validate_records`
-and `is_transactional` takes 6 800.
+be wrong with it is not looked at. Instructions for a batch of one record, compiled: 105, where `validate_records`
+and `is_transactional` take 6 800.
 
-tests/protocol/test_plain_batch_properties.py ties it to those two.
+tests/core/test_plain_append_properties.py ties it to those two.
 
 Source   clients/.../record/DefaultRecordBatch.java for the layout; protocol/produce_request.py for the rules.
 """
