@@ -24,7 +24,7 @@ from conformance.report import results, write
 from conformance.suite import Outcome, Sides, run_cases
 
 app = typer.Typer(add_completion=False, no_args_is_help=True)
-console = Console()
+console = Console(soft_wrap=True)
 
 
 @app.command()
@@ -138,7 +138,7 @@ def generated(
 def list_cases() -> None:
     """The names of all cases, and what each compares."""
     for case in all_cases():
-        console.print(f"{case.name:40} {case.why}", markup=False, highlight=False)
+        console.print(f"{case.name:44} {case.why}", markup=False, highlight=False)
 
 
 def _show(where: Console, outcome: Outcome) -> None:
@@ -153,7 +153,7 @@ def _show(where: Console, outcome: Outcome) -> None:
 
 
 def _refuse(reason: str) -> typer.Exit:
-    Console(stderr=True).print(f"conformance: {reason}", markup=False, highlight=False)
+    Console(stderr=True, soft_wrap=True).print(f"conformance: {reason}", markup=False, highlight=False)
     return typer.Exit(2)
 
 
@@ -161,7 +161,7 @@ def main() -> None:
     try:
         app()
     except Unavailable as reason:
-        Console(stderr=True).print(f"conformance: {reason}", markup=False, highlight=False)
+        Console(stderr=True, soft_wrap=True).print(f"conformance: {reason}", markup=False, highlight=False)
         sys.exit(3)
 
 
