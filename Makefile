@@ -39,7 +39,8 @@ test: $(STAMP)
 
 ## make test-compiled  the tests of all that is compiled, against the compiled copy
 test-compiled: $(FAST)/.built
-	$(WITH_FAST) $(BIN)/python -m pytest tests/core tests/apis tests/protocol tests/timingwheel tests/server tests/test_cli.py
+	$(WITH_FAST) $(BIN)/python -m pytest tests/core tests/apis tests/protocol tests/timingwheel tests/server tests/testing \
+	  tests/properties tests/conformance/test_golden.py tests/test_cli.py tests/test_examples.py
 
 ## make properties MINUTES=10   look for histories that break a rule, for so long
 properties: $(STAMP)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from weakref import WeakKeyDictionary
 
 from fakebroker.apis.context import FetchParams, FetchPartition
 from fakebroker.core.partition import NO_LEADER, Partition
@@ -32,7 +31,7 @@ class Invariants:
         self._simulation = simulation
         self.periodic_tasks = simulation.cluster._timer.size
         self._asked_of: dict[int, dict[Key, Partition | None]] = {}
-        self._partitions: WeakKeyDictionary[Partition, _Seen] = WeakKeyDictionary()
+        self._partitions: dict[Partition, _Seen] = {}
 
     def handled(self, request: Produce) -> None:
         """The broker takes a request in hand: it is about the topics that there are now."""

@@ -114,6 +114,7 @@ def test_a_broker_that_is_right_is_not_blamed() -> None:
     assert Replay(from_text(PLAN), 0, look_every=EVERY_STEP).violation is None
 
 
+@pytest.mark.interpreted  # patches what is compiled
 def test_a_broker_that_is_wrong_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """One that treats acks=all like acks=1, as every other fake broker does."""
     monkeypatch.setattr(Partition, "check_enough_replicas_reach_offset", lambda self, offset: (True, 0))

@@ -30,6 +30,7 @@ def test_the_journal(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     assert {"topic_created", "request", "answer"} <= {event["event"] for event in events}
 
 
+@pytest.mark.interpreted  # patches what is compiled
 def test_a_seed_that_fails_is_shrunk(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(Partition, "check_enough_replicas_reach_offset", lambda self, offset: (True, 0))
     assert run(monkeypatch, "3", "--steps", "200", "--shrink") == 1
