@@ -17,7 +17,7 @@ Source   the rules of core/.../cluster/Partition.scala, Replica.scala, storage/.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from fakebroker.testing.messages import Batch, Error
@@ -71,10 +71,10 @@ class Partition:
     def watermark(self) -> int:
         return self.replicas[self.leader].watermark
 
-    def followers(self) -> Iterator[tuple[int, Replica]]:
+    def followers(self) -> list[tuple[int, Replica]]:
         """Those that are alive."""
-        if self.leader != NOBODY:
-            yield from ((b, r) for b, r in self.replicas.items() if b != self.leader and b in self.alive)
+        led = self.leader != NOBODY
+        return [(b, r) for b, r in self.replicas.items() if led and b != self.leader and b in self.alive]
 
     def lead(self, broker: int, isr: set[int], now: int) -> None:
         self.leader, self.isr, self.epoch = broker, set(isr), self.epoch + 1
@@ -123,10 +123,10 @@ class Partition:
 
     def fetch(self, broker: int, up_to: int, now: int, resumes: bool = False) -> None:
         """A follower has everything below `up_to`, and says so."""
-        replica = self.replicas[broker]
-        replica.log += [logged for logged in self.log[len(replica.log) :] if logged.end <= up_to]
+        replica, leader = self.replicas[broker], self.replicas[self.leader]
+        replica.log += [logged for logged in leader.log[len(replica.log) :] if logged.end <= up_to]
         before, replica.known = replica.known, replica.end
-        if replica.known == self.replicas[self.leader].end:
+        if replica.known == leader.end:
             replica.caught_up = now
         elif not resumes:
             replica.caught_up = max(replica.caught_up, self.log[len(replica.log)].at_ms)
@@ -143,13 +143,13 @@ class Partition:
     def move_watermark(self, now: int) -> None:
         if len(self.isr) < self.min_isr:
             return
-        leader = self.replicas[self.leader]
-        ends = [leader.end]
+        leader, least = self.replicas[self.leader], self.replicas[self.leader].end
         for broker, replica in self.replicas.items():
-            may_join = broker in self.alive and replica.known is not None and self.is_caught_up(replica, now)
+            known = -1 if replica.known is None else replica.known
+            may_join = known >= 0 and broker in self.alive and self.is_caught_up(replica, now)
             if broker != self.leader and (broker in self.isr or may_join):
-                ends.append(-1 if replica.known is None else replica.known)
-        leader.watermark = max(leader.watermark, min(ends))
+                least = min(least, known)
+        leader.watermark = max(leader.watermark, least)
         for _, replica in self.followers():
             replica.watermark = max(replica.watermark, min(leader.watermark, replica.end))
 
