@@ -24,6 +24,9 @@ from fakebroker.server.timer_driver import TimerDriver
 log = logging.getLogger("fakebroker")
 
 _TURNS_TO_OPEN = 3  # of the loop, from accepting a connection to connection_made(): asyncio takes 2, uvloop 1
+# asyncio loses, and leaks, what it has accepted in the turn before the listener closes (python/cpython#109564): who had
+# connected when a broker is told to stop is let in first, and closed.
+_TURNS_BEFORE_CLOSE = 4
 _TURNS_TO_READ = 6  # from a connect that is there to having handled what was sent with it: asyncio takes 4
 _STEPS_AT_ONCE = 1000  # of skipped time, before the sockets have their turn
 _BACKLOG = 1024  # Kafka's 50 (socket.listen.backlog.size) drops connects when a load starts all of its connections
@@ -85,6 +88,7 @@ class ClusterServer:
             async with turn:
                 pass
         self._timer.stop()
+        await _turns(_TURNS_BEFORE_CLOSE)
         for listener in self._listeners.values():
             listener.close()
         for reserved in self._reserved.values():
@@ -111,6 +115,7 @@ class ClusterServer:
         listener = self._listeners.pop(broker_id, None)
         if listener is None:
             return
+        await _turns(_TURNS_BEFORE_CLOSE)
         listener.close()
         for protocol in self._of_broker(broker_id):
             if protocol.transport.get_write_buffer_size():

@@ -306,9 +306,6 @@ def answers_until_it_is_closed(client: RawClient) -> int:
 
 @pytest.mark.parametrize("turns", range(6))
 def test_stop_closes_a_connection_that_has_just_come(new_loop: NewLoop, turns: int) -> None:
-    if turns in (2, 3) and new_loop is asyncio.new_event_loop:
-        pytest.skip("asyncio loses a connection between accept and its transport (python/cpython#109564)")
-
     async def work() -> bool:
         async with AsyncFakeCluster(brokers=1) as cluster:
             with RawClient(cluster.endpoints[0]) as client:
