@@ -33,6 +33,16 @@ def test_a_refresh_tells_what_changed(tmp_path: Path) -> None:
     assert "REQUEST_TIMED_OUT" in (tmp_path / "g.json").read_text()
 
 
+def test_what_is_random_in_kafka_is_no_change(tmp_path: Path) -> None:
+    def fetched(session_id: int) -> Golden:
+        says = {"error_code": "NONE(0)", "session_id": session_id}
+        return Golden(CASE, [{"settle": "a", "answers": [{"correlation_id": 1, "says": says}], "end": "open"}], "4.4.0")
+
+    refresh([fetched(1)], tmp_path)
+    assert refresh([fetched(2)], tmp_path) == []
+    assert load(tmp_path / "g.json")[0].kafka[0]["answers"][0]["says"]["session_id"] == 1
+
+
 def test_a_group_that_is_gone_is_removed(tmp_path: Path) -> None:
     refresh([golden("NONE(0)")], tmp_path)
     refresh([], tmp_path)
