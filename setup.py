@@ -8,10 +8,13 @@ from setuptools import setup
 
 # What a Produce request passes, and the timer: a module is here because it gains (docs/architecture.md).
 COMPILED = [
+    "fakebroker/apis/context.py",
     "fakebroker/apis/produce.py",
+    "fakebroker/apis/registry.py",
     "fakebroker/core/broker_registry.py",
     "fakebroker/core/clock.py",
     "fakebroker/core/cluster.py",
+    "fakebroker/core/connection.py",
     "fakebroker/core/controller.py",
     "fakebroker/core/delayed_fetch.py",
     "fakebroker/core/delayed_operation.py",
@@ -25,6 +28,7 @@ COMPILED = [
     "fakebroker/core/log_append.py",
     "fakebroker/core/log_retention.py",
     "fakebroker/core/log_validator.py",
+    "fakebroker/core/node.py",
     "fakebroker/core/partition.py",
     "fakebroker/core/plain_append.py",
     "fakebroker/core/producer_state.py",

@@ -13,9 +13,9 @@ ROOT = Path(__file__).resolve().parent.parent
 # A package may import the standard library, itself, and what stands here. The longest matching name decides.
 ALLOWED: dict[str, set[str]] = {
     "timingwheel": {"mypy_extensions"},  # for mypyc, while it compiles; never imported
-    "fakebroker.protocol": {"construct", "cramjam", "crc32c", "kio"},
-    "fakebroker.apis": {"fakebroker.protocol", "kio"},
-    "fakebroker.core": {"fakebroker.protocol", "fakebroker.apis", "timingwheel"},
+    "fakebroker.protocol": {"construct", "cramjam", "crc32c", "kio", "librt", "mypy_extensions"},
+    "fakebroker.apis": {"fakebroker.protocol", "kio", "mypy_extensions"},
+    "fakebroker.core": {"fakebroker.protocol", "fakebroker.apis", "timingwheel", "librt"},
     "fakebroker.server": {"fakebroker.core", "fakebroker.apis", "fakebroker.protocol", "uvloop"},
     "fakebroker.testing": {"fakebroker", "hypothesis"},
     "fakebroker.demo": {"fakebroker.demo_cluster", "load", "rich"},

@@ -1,4 +1,4 @@
-"""What a handler may see and do: the request's context, as structural types.
+"""What a handler may see and do: the request's context.
 
 The core implements these; the handlers import nothing from it. A handler answers by calling exactly one of
 `respond`, `respond_frame`, `respond_nothing` and `close`, at once or later.
@@ -154,45 +154,63 @@ class ClusterView(Protocol):
     def topic_by_id(self, topic_id: UUID) -> TopicView | None: ...
 
 
-class RequestContext(Protocol):
-    """One request in the hands of one broker."""
+class RequestContext:
+    """One request in the hands of one broker; `core/dispatcher.py` has the one that works.
 
-    @property
-    def broker_id(self) -> int: ...
-    @property
-    def api_version(self) -> int: ...
-    @property
-    def client_id(self) -> str: ...
-    @property
-    def correlation_id(self) -> int: ...
-    @property
-    def cluster(self) -> ClusterView: ...
+    broker_id      who was asked
+    peer           who asks, for logs
+    client_id      as the request has it; empty if it has none
+    cluster        the metadata that every broker has
+    """
+
+    __slots__ = ("api_version", "broker_id", "client_id", "cluster", "correlation_id", "peer")
+
+    def __init__(
+        self, broker_id: int, peer: str, api_version: int, client_id: str, correlation_id: int, cluster: ClusterView
+    ) -> None:
+        self.broker_id = broker_id
+        self.peer = peer
+        self.api_version = api_version
+        self.client_id = client_id
+        self.correlation_id = correlation_id
+        self.cluster = cluster
+
+    def find_partition(self, topic: str, index: int) -> TopicPartition | None:
+        """The name of a partition that exists."""
+        raise NotImplementedError
 
     def throttle(self, *, produced: bool = False, uses_request_time: bool = True) -> int:
         """Record what the request used against its client's quotas: its bytes if it `produced`, its time unless it is
         exempt. If that violates a quota, the connection is muted from now on for the milliseconds returned, which the
         answer tells; else 0. Recorded once: later calls return the same."""
+        raise NotImplementedError
 
     def respond(self, response: Message, *, exempt: bool = False) -> None:
         """Answer with a kio message, throttled if the request quota says so and it is not `exempt`."""
+        raise NotImplementedError
 
     def respond_frame(self, frame: bytes) -> None:
         """Answer with a frame that is already encoded; call `throttle` before."""
+        raise NotImplementedError
 
     def respond_nothing(self) -> None:
         """The request is done and its protocol has no answer (acks=0)."""
+        raise NotImplementedError
 
     def close(self, reason: str) -> None:
         """Close the connection instead of answering."""
+        raise NotImplementedError
 
     def create_topics(
         self, topics: Sequence[NewTopic], validate_only: bool = False
     ) -> Sequence[TopicView | KafkaError]:
         """Make topics, or see whether they could be made: what became of each, in order. Raises KafkaError, with
         Kafka's code and text, if all of them are refused together."""
+        raise NotImplementedError
 
     def new_producer_id(self) -> int:
         """A producer id that nobody else has."""
+        raise NotImplementedError
 
     def append_records(
         self,
@@ -203,19 +221,24 @@ class RequestContext(Protocol):
         callback: ProduceCallback,
     ) -> None:
         """ReplicaManager.append_records on this broker, now."""
+        raise NotImplementedError
 
     def delete_topic(self, name: str) -> None:
         """Delete a topic; raises KafkaError with Kafka's code."""
+        raise NotImplementedError
 
     def fetch_messages(
         self, params: FetchParams, partitions: Sequence[FetchPartition], callback: FetchCallback
     ) -> None:
         """ReplicaManager.fetch_messages on this broker, now."""
+        raise NotImplementedError
 
     def fetch_offset(self, query: OffsetQuery) -> TimestampAndOffset:
         """ReplicaManager.fetch_offset on this broker; raises KafkaError with Kafka's code."""
+        raise NotImplementedError
 
     def last_offset_for_leader_epoch(
         self, topic_partition: TopicPartition, current_leader_epoch: int, leader_epoch: int
     ) -> tuple[int, int]:
         """ReplicaManager.last_offset_for_leader_epoch on this broker; raises KafkaError with Kafka's code."""
+        raise NotImplementedError

@@ -26,7 +26,6 @@ from fakebroker.protocol.error_code import ErrorCode, kafka_name
 from fakebroker.protocol.errors import KafkaError
 from fakebroker.protocol.plain_batch import is_plain
 from fakebroker.protocol.produce_reader import (
-    PartitionProduceData,
     ProduceRequest,
     TopicProduceData,
     read_produce_request,
@@ -50,6 +49,7 @@ _UNVERIFIED = (
 _NO_IDS: Final[dict[str, UUID | None]] = {}
 _NONE: Final = ErrorCode.none
 _UNKNOWN_SERVER_ERROR: Final = ErrorCode.unknown_server_error
+_UNKNOWN_TOPIC_ID: Final = ErrorCode.unknown_topic_id
 
 
 def error_response(ctx: RequestContext, request: ProduceRequest, code: ErrorCode) -> None:
@@ -73,14 +73,15 @@ def handle(ctx: RequestContext, request: ProduceRequest) -> None:
     for topic in request.topic_data:
         name = answer.topic_name(topic)
         for partition in topic.partition_data:
-            tp = TopicPartition(name or "", partition.index)
-            code = _refuse(ctx, name, partition)
+            tp = None if name is None else ctx.find_partition(name, partition.index)
+            records = partition.records
+            code = _UNKNOWN_TOPIC_ID if name is None else _refuse(ctx.api_version, tp, records)
             if code is _UNKNOWN_SERVER_ERROR:
                 # Kafka fails on such a partition before it appends any (docs/decisions.md, 9).
                 answer.all_failed(request, code)
                 return
-            if code is _NONE and partition.records is not None:
-                entries[tp] = partition.records
+            if code is _NONE and tp is not None and records is not None:
+                entries[tp] = records
             else:
                 answer.failed(topic, partition.index, code)
     if transactional:
@@ -123,20 +124,16 @@ def _in_transaction(entries: Mapping[TopicPartition, bytes]) -> list[TopicPartit
     return list(producers)
 
 
-def _refuse(ctx: RequestContext, name: str | None, partition: PartitionProduceData) -> ErrorCode:
-    """Why this partition is not handed to the replica manager; NONE if it is."""
-    if name is None:
-        return ErrorCode.unknown_topic_id
-    topic = ctx.cluster.topic(name)
-    if topic is None or not 0 <= partition.index < len(topic.partitions):
+def _refuse(api_version: int, tp: TopicPartition | None, records: bytes | None) -> ErrorCode:
+    """Why this partition of a known topic is not handed to the replica manager; NONE if it is."""
+    if tp is None:
         return ErrorCode.unknown_topic_or_partition
-    records = partition.records
     if records is None:
-        return ErrorCode.unknown_server_error
+        return _UNKNOWN_SERVER_ERROR
     if is_plain(records):
         return _NONE
     try:
-        validate_records(records, ctx.api_version)
+        validate_records(records, api_version)
     except KafkaError as error:
         return error.code
     return _NONE
@@ -247,7 +244,8 @@ class _Answer:
         if topic is None or self._ctx.api_version < 10:
             return response
         leader = topic.partitions[tp.partition]
-        return response._replace(current_leader=(leader.leader_id, leader.leader_epoch))
+        response.current_leader = leader.leader_id, leader.leader_epoch
+        return response
 
     def _leader_endpoints(self, topics: tuple[TopicProduceResponse, ...]) -> tuple[NodeEndpoint, ...]:
         leaders = {p.current_leader[0] for t in topics for p in t.partitions if p.current_leader is not None}

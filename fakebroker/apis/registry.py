@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from importlib import import_module
 from pkgutil import iter_modules
-from typing import NamedTuple
+from typing import final
 
 import fakebroker.apis
 from fakebroker.apis.context import Message, RequestContext
@@ -25,7 +25,8 @@ Decode = Callable[[int, bytes, int], Message]
 _NOT_APIS = {"context", "registry"}
 
 
-class Api(NamedTuple):
+@final
+class Api:
     """One API key: the versions that are served, and who serves them.
 
     `advertised_min_version` is lower than `min_version` where Kafka advertises more than it serves.
@@ -34,15 +35,32 @@ class Api(NamedTuple):
     `decode` reads a body, given its version, the frame and where the body starts; raises ProtocolError.
     """
 
-    key: int
-    name: str
-    min_version: int
-    max_version: int
-    advertised_min_version: int
-    handle: Handler
-    error_response: ErrorResponse
-    throttled: Throttled
-    decode: Decode
+    __slots__ = (
+        "advertised_min_version", "decode", "error_response", "handle", "key", "max_version", "min_version", "name",
+        "throttled",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        key: int,
+        name: str,
+        min_version: int,
+        max_version: int,
+        advertised_min_version: int,
+        handle: Handler,
+        error_response: ErrorResponse,
+        throttled: Throttled,
+        decode: Decode,
+    ) -> None:
+        self.key = key
+        self.name = name
+        self.min_version = min_version
+        self.max_version = max_version
+        self.advertised_min_version = advertised_min_version
+        self.handle = handle
+        self.error_response = error_response
+        self.throttled = throttled
+        self.decode = decode
 
     def serves(self, version: int) -> bool:
         return self.min_version <= version <= self.max_version

@@ -10,33 +10,56 @@ Differs  No heartbeats and no session timeout: a broker that stops is fenced at 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Final, final
+
+_FENCED: Final = -1
+
+
+@final
+class RegisteredBroker:
+    """What is known of one broker. `epoch` is that of this life; negative while it is fenced."""
+
+    __slots__ = ("broker_id", "epoch")
+
+    def __init__(self, broker_id: int, epoch: int = 0) -> None:
+        self.broker_id = broker_id
+        self.epoch = epoch
+
+    @property
+    def is_alive(self) -> bool:
+        return self.epoch >= 0
 
 
 class BrokerRegistry:
     """The brokers of a cluster; all of `broker_ids` are alive at first."""
 
     def __init__(self, broker_ids: Iterable[int]) -> None:
-        self._epochs: dict[int, int] = {}
+        self._brokers: dict[int, RegisteredBroker] = {}
         self._next_epoch = 1
         for broker_id in broker_ids:
+            self._brokers[broker_id] = RegisteredBroker(broker_id)
             self.unfence(broker_id)
+
+    def __getitem__(self, broker_id: int) -> RegisteredBroker:
+        return self._brokers[broker_id]
 
     def unfence(self, broker_id: int) -> None:
         """The broker has started: a new epoch."""
-        self._epochs[broker_id] = self._next_epoch
+        self._brokers[broker_id].epoch = self._next_epoch
         self._next_epoch += 1
 
     def fence(self, broker_id: int) -> None:
         """The broker has stopped."""
-        del self._epochs[broker_id]
+        self._brokers[broker_id].epoch = _FENCED
 
     def is_alive(self, broker_id: int) -> bool:
-        return broker_id in self._epochs
+        broker = self._brokers.get(broker_id)
+        return broker is not None and broker.is_alive
 
     def alive_broker_epoch(self, broker_id: int) -> int | None:
         """The epoch of a broker that is alive."""
-        return self._epochs.get(broker_id)
+        return self._brokers[broker_id].epoch if self.is_alive(broker_id) else None
 
     def alive(self, broker_ids: Iterable[int]) -> list[int]:
         """Those that are alive, in the order given."""
-        return [broker_id for broker_id in broker_ids if broker_id in self._epochs]
+        return [broker_id for broker_id in broker_ids if self.is_alive(broker_id)]

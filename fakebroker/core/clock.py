@@ -8,21 +8,38 @@ Source   org.apache.kafka.common.utils.Time: hiResClockMs() and milliseconds().
 
 from __future__ import annotations
 
-from typing import NamedTuple, Protocol
+from typing import final
+
+from timingwheel.mypyc import mypyc_attr
 
 
-class Now(NamedTuple):
-    """One reading of both clocks."""
+@mypyc_attr(acyclic=True)
+@final
+class Now:
+    """One reading of both clocks. Nobody changes it."""
 
-    mono_ms: int
-    wall_ms: int
+    __slots__ = ("mono_ms", "wall_ms")
+
+    def __init__(self, mono_ms: int, wall_ms: int) -> None:
+        self.mono_ms = mono_ms
+        self.wall_ms = wall_ms
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Now) and self.mono_ms == other.mono_ms and self.wall_ms == other.wall_ms
+
+    def __hash__(self) -> int:
+        return hash((self.mono_ms, self.wall_ms))
+
+    def __repr__(self) -> str:
+        return f"Now(mono_ms={self.mono_ms}, wall_ms={self.wall_ms})"
 
     def at(self, mono_ms: int) -> Now:
         """The same moment of both clocks moved to `mono_ms`: used to run an event at its own time."""
         return Now(mono_ms, self.wall_ms + mono_ms - self.mono_ms)
 
 
-class HasNow(Protocol):
+class HasNow:
     """Who was told the time of the event at hand (the cluster, by its doors)."""
 
-    now: Now
+    def __init__(self, now: Now) -> None:
+        self.now = now

@@ -21,7 +21,7 @@ from uuid import UUID
 from fakebroker.apis.context import NewTopic
 from fakebroker.core.behaviour import INSTANT, Behaviour
 from fakebroker.core.client_quotas import ClientQuotas
-from fakebroker.core.clock import Now
+from fakebroker.core.clock import HasNow, Now
 from fakebroker.core.config import ClusterConfig
 from fakebroker.core.connection import Connection
 from fakebroker.core.controller import start_isr_expiration, start_leader_balancing
@@ -30,7 +30,7 @@ from fakebroker.core.follower_set import FollowerSet, Selection
 from fakebroker.core.housekeeping import start_housekeeping
 from fakebroker.core.journal import Journal
 from fakebroker.core.journal_events import TimerFired
-from fakebroker.core.partition import Partition
+from fakebroker.core.node import Node
 from fakebroker.core.quota import QuotaManagers
 from fakebroker.core.recording import parts
 from fakebroker.core.replica_manager import ReplicaManager
@@ -43,19 +43,7 @@ from timingwheel import SystemTimer
 PRODUCER_ID_BLOCK = 1000  # ids a broker takes from the controller at once
 
 
-class Node:
-    """One broker of the cluster. Host and port are what clients are told."""
-
-    def __init__(self, broker_id: int, replica_manager: ReplicaManager, quotas: QuotaManagers) -> None:
-        self.broker_id = broker_id
-        self.replica_manager = replica_manager
-        self.quotas = quotas
-        self.advertised_host = "127.0.0.1"
-        self.advertised_port = 0
-        self.producer_ids = iter(range(0))
-
-
-class Cluster:
+class Cluster(HasNow):
     """A Kafka cluster without a network. Brokers have the ids 1 to `brokers`. What happens is told to the journal."""
 
     def __init__(
@@ -67,8 +55,8 @@ class Cluster:
         seed: int = 0,
         journal: Journal | None = None,
     ) -> None:
+        super().__init__(now)
         self.config = config or ClusterConfig()
-        self.now = now
         self._advanced_ms = now.mono_ms
         self._random = Random(seed)
         self.cluster_id = urlsafe_b64encode(self._random.randbytes(16)).decode().rstrip("=")
@@ -80,13 +68,12 @@ class Cluster:
         self._journal = journal
         self._parts = parts(journal, self)
         broker_ids = range(1, brokers + 1)
-        self.controller = self._parts.controller(broker_ids, self.config, self._random, self._replica_manager)
-        self.followers = FollowerSet(followers, self._timer, self._leader_of, self._read_now)
+        self.nodes: dict[int, Node] = {}
+        self.controller = self._parts.controller(broker_ids, self.config, self._random, self.nodes)
+        self.followers = FollowerSet(followers, self._timer, self.nodes, self._read_now)
         self.controller.followers = self.followers
-        self.nodes = {
-            broker_id: Node(broker_id, self._new_replica_manager(broker_id), QuotaManagers(self.config))
-            for broker_id in broker_ids
-        }
+        for broker_id in broker_ids:
+            self.nodes[broker_id] = Node(broker_id, self._new_replica_manager(broker_id), QuotaManagers(self.config))
         self.client_quotas = ClientQuotas(lambda: (node.quotas for node in self.nodes.values()))
         self.sockets = self._parts.socket_server(
             self.nodes, self.config, self._timer, self._effects.append, self._handle, self, self._housekeeping_timer
@@ -140,7 +127,7 @@ class Cluster:
                     met += node.replica_manager.advance_clock(step_ms)
                 self.deadlines_met += met
                 if self._journal is not None and met + tasks:
-                    self._journal.append(TimerFired(*self.now, met + tasks, now.mono_ms))
+                    self._journal.append(TimerFired(self.now.mono_ms, self.now.wall_ms, met + tasks, now.mono_ms))
             except Exception as error:
                 # The timers are consistent: what else is due runs in the next turn of this loop.
                 self._effects.append(InternalError("a timer's task", error))
@@ -323,16 +310,9 @@ class Cluster:
             broker_id,
             self.config,
             self.now.mono_ms,
-            self.controller.find_partition,
-            self.followers.on_leader_append,
-            self.controller.complete_fetches_of_followers,
+            self.controller,
+            self.followers,
         )
-
-    def _replica_manager(self, broker_id: int) -> ReplicaManager:
-        return self.nodes[broker_id].replica_manager
-
-    def _leader_of(self, partition: Partition) -> ReplicaManager:
-        return self.nodes[partition.leader_id].replica_manager
 
     def _read_now(self) -> Now:
         return self.now

@@ -25,36 +25,69 @@ Differs  Kafka's MUTED lasts from muting to REQUEST_RECEIVED, and from the last 
 
 from __future__ import annotations
 
-from enum import Enum
-from typing import Final
+from typing import ClassVar, Final, final
 
 from fakebroker.protocol.framing import FrameDecoder
 from timingwheel import TimerTask
 
 
-class State(Enum):
-    __hash__ = object.__hash__  # Enum's own hashes the name, in Python, and each request looks into the table twice
+@final
+class State:
+    """One of the states above, known by its identity. All of them are in STATES."""
 
-    WAITING = "waiting"
-    READY = "ready"
-    BUSY = "busy"
-    BUSY_THROTTLED = "busy and throttled"
-    THROTTLED = "throttled"
-    CLOSED = "closed"
+    __slots__ = ("name", "number")
+
+    WAITING: ClassVar[State]
+    READY: ClassVar[State]
+    BUSY: ClassVar[State]
+    BUSY_THROTTLED: ClassVar[State]
+    THROTTLED: ClassVar[State]
+    CLOSED: ClassVar[State]
+
+    def __init__(self, number: int, name: str) -> None:
+        self.number = number
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"State.{self.name}"
 
 
-class Event(Enum):
-    __hash__ = object.__hash__
+@final
+class Event:
+    """What happens to a connection, known by its identity. All of them are in EVENTS."""
 
-    ADMITTED = "admitted"
-    REQUEST = "request"
-    RESPONDED = "responded"
-    THROTTLE_STARTED = "throttle started"
-    THROTTLE_ENDED = "throttle ended"
-    CLOSE = "close"
+    __slots__ = ("name", "number")
+
+    ADMITTED: ClassVar[Event]
+    REQUEST: ClassVar[Event]
+    RESPONDED: ClassVar[Event]
+    THROTTLE_STARTED: ClassVar[Event]
+    THROTTLE_ENDED: ClassVar[Event]
+    CLOSE: ClassVar[Event]
+
+    def __init__(self, number: int, name: str) -> None:
+        self.number = number
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"Event.{self.name}"
 
 
-TRANSITIONS: dict[tuple[State, Event], State] = {
+_STATES = ("WAITING", "READY", "BUSY", "BUSY_THROTTLED", "THROTTLED", "CLOSED")
+_EVENTS = ("ADMITTED", "REQUEST", "RESPONDED", "THROTTLE_STARTED", "THROTTLE_ENDED", "CLOSE")
+STATES: Final = [State(number, name) for number, name in enumerate(_STATES)]
+EVENTS: Final = [Event(number, name) for number, name in enumerate(_EVENTS)]
+State.WAITING, State.READY, State.BUSY, State.BUSY_THROTTLED, State.THROTTLED, State.CLOSED = STATES
+(
+    Event.ADMITTED,
+    Event.REQUEST,
+    Event.RESPONDED,
+    Event.THROTTLE_STARTED,
+    Event.THROTTLE_ENDED,
+    Event.CLOSE,
+) = EVENTS
+
+TRANSITIONS: Final[dict[tuple[State, Event], State]] = {
     (State.WAITING, Event.ADMITTED): State.READY,
     (State.READY, Event.REQUEST): State.BUSY,
     (State.BUSY, Event.RESPONDED): State.READY,
@@ -62,14 +95,16 @@ TRANSITIONS: dict[tuple[State, Event], State] = {
     (State.BUSY_THROTTLED, Event.RESPONDED): State.THROTTLED,
     (State.BUSY_THROTTLED, Event.THROTTLE_ENDED): State.BUSY,
     (State.THROTTLED, Event.THROTTLE_ENDED): State.READY,
-    **{(state, Event.CLOSE): State.CLOSED for state in State if state is not State.CLOSED},
+    **{(state, Event.CLOSE): State.CLOSED for state in STATES if state is not State.CLOSED},
 }
-
+# The same by number, because each request makes two transitions.
+_AFTER: Final[list[list[State | None]]] = [[TRANSITIONS.get((state, event)) for event in EVENTS] for state in STATES]
 
 _READY: Final = State.READY
 _CLOSED: Final = State.CLOSED
 
 
+@final
 class Connection:
     """State of one connection to one broker.
 
@@ -80,12 +115,14 @@ class Connection:
     throttle         the timer's task that ends the throttling, if one is pending
     answers          those of this turn of the core, which go out together; none if this is None
     unwritten_bytes  their size
+    attachment       what somebody else keeps with it: the journal what it knows of it. No weak references: compiled
+                     classes have none
     """
 
     __slots__ = (
-        "__weakref__",
         "address",
         "answers",
+        "attachment",
         "broker_id",
         "decoder",
         "last_active_ms",
@@ -109,13 +146,14 @@ class Connection:
         self.throttle: TimerTask | None = None
         self.answers: list[bytes] | None = None
         self.unwritten_bytes = 0
+        self.attachment: object = None
 
     def on(self, event: Event) -> None:
         """Take the transition; an event that cannot be is a bug of ours."""
-        try:
-            self.state = TRANSITIONS[self.state, event]
-        except KeyError:
-            raise AssertionError(f"{event} in {self.state} on the connection from {self.peer}") from None
+        after = _AFTER[self.state.number][event.number]
+        if after is None:
+            raise AssertionError(f"{event} in {self.state} on the connection from {self.peer}")
+        self.state = after
 
     @property
     def can_handle(self) -> bool:

@@ -27,9 +27,9 @@ from fakebroker.core.elections import elect_any_leader
 from fakebroker.core.follower_set import FollowerSet
 from fakebroker.core.log_config import effective_configs
 from fakebroker.core.log_retention import LogMemory
+from fakebroker.core.node import Node
 from fakebroker.core.partition import NO_LEADER, Partition
 from fakebroker.core.periodic_task import PeriodicTask
-from fakebroker.core.replica_manager import ReplicaManager
 from fakebroker.core.topics import (
     Topic,
     new_name_error,
@@ -53,7 +53,7 @@ class Controller:
         broker_ids: Sequence[int],
         config: ClusterConfig,
         random: Random,
-        replica_manager: Callable[[int], ReplicaManager],
+        nodes: dict[int, Node],
     ) -> None:
         self.brokers = BrokerRegistry(broker_ids)
         self.topics: dict[str, Topic] = {}
@@ -63,17 +63,15 @@ class Controller:
         self._broker_ids = broker_ids
         self.config = config
         self._random = random
-        self._replica_manager = replica_manager
+        self._nodes = nodes  # filled by the cluster
         self._new_partition: Callable[..., Partition] = Partition
         self._memory = LogMemory(config.log_memory_bytes, self.partitions)
 
     # Topics.
 
-    def find_partition(self, topic_partition: TopicPartition) -> Partition | None:
-        topic = self.topics.get(topic_partition.topic)
-        if topic is None or not 0 <= topic_partition.partition < len(topic.partitions):
-            return None
-        return topic.partitions[topic_partition.partition]
+    def find_partition(self, topic: str, index: int) -> Partition | None:
+        found = self.topics.get(topic)
+        return found.partitions[index] if found is not None and 0 <= index < len(found.partitions) else None
 
     def partitions(self) -> Iterator[Partition]:
         for topic in self.topics.values():
@@ -134,6 +132,7 @@ class Controller:
         if not self._names_by_unified_name[unified_name]:
             del self._names_by_unified_name[unified_name]
         for partition in topic.partitions:
+            partition.is_deleted = True
             self.followers.remove(partition)
         for partition in topic.partitions:
             self._complete_delayed_operations(partition, partition.replicas)
@@ -165,7 +164,7 @@ class Controller:
     def move_leader(self, topic_partition: TopicPartition, broker_id: int, now: Now) -> None:
         """Make an in-sync replica the leader; nothing happens if it is. Raises KafkaError in words that say what is
         wrong."""
-        partition = self.find_partition(topic_partition)
+        partition = self.find_partition(topic_partition.topic, topic_partition.partition)
         if partition is None:
             raise KafkaError(ErrorCode.unknown_topic_or_partition, f"There is no partition {topic_partition}.")
         problem = None
@@ -193,24 +192,25 @@ class Controller:
         elif election.leader_id != partition.leader_id:
             self._make_leader(partition, election.leader_id, set(election.isr), now)
         elif partition.update_isr(election.isr, now.mono_ms):
-            self._replica_manager(partition.leader_id).try_complete_delayed_requests(partition)
+            self._nodes[partition.leader_id].replica_manager.try_complete_delayed_requests(partition)
 
     def _make_leader(self, partition: Partition, broker_id: int, isr: set[int], now: Now) -> None:
         if partition.become_leader(broker_id, isr, now.mono_ms):
-            self._replica_manager(broker_id).try_complete_delayed_requests(partition)
+            self._nodes[broker_id].replica_manager.try_complete_delayed_requests(partition)
         self.followers.on_leader_change(partition, now)
         self._complete_delayed_operations(partition, (other for other in partition.replicas if other != broker_id))
 
     def _complete_delayed_operations(self, partition: Partition, broker_ids: Iterable[int]) -> None:
         for broker_id in self.brokers.alive(broker_ids):
-            manager = self._replica_manager(broker_id)
+            manager = self._nodes[broker_id].replica_manager
             manager.complete_delayed_operations_when_not_partition_leader(partition.topic_partition)
 
     def complete_fetches_of_followers(self, partition: Partition) -> None:
         """The watermark moved, and the followers know: wake the consumers that wait there."""
-        for broker_id in partition.replicas:
-            if broker_id != partition.leader_id and self.brokers.is_alive(broker_id):
-                self._replica_manager(broker_id).fetch_purgatory.check_and_complete(partition.topic_partition)
+        for follower in partition.followers:
+            if follower.broker.is_alive:
+                manager = self._nodes[follower.broker_id].replica_manager
+                manager.fetch_purgatory.check_and_complete(partition.topic_partition)
 
     # Periodically.
 
@@ -218,7 +218,7 @@ class Controller:
         """ReplicaManager.maybeShrinkIsr, for all brokers."""
         for partition in self.partitions():
             if partition.leader_id != NO_LEADER:
-                self._replica_manager(partition.leader_id).maybe_shrink_isr(partition, now)
+                self._nodes[partition.leader_id].replica_manager.maybe_shrink_isr(partition, now)
 
     def balance_leaders(self, now: Now) -> None:
         """ReplicationControlManager.maybeBalancePartitionLeaders: let the first replica lead wherever it may."""

@@ -10,13 +10,14 @@ Theory   Each partition leaves the waiting set by exactly one of
          are in the log and stay there.
 Units    delay_ms is monotonic milliseconds; required_offset is last_offset + 1.
 Source   core/.../server/DelayedProduce.scala @ 4.0.
-Differs  One thread: no lock, no `safe_` variants.
+Differs  One thread: no lock, no `safe_` variants. It keeps the partition where Kafka looks it up by name each time;
+         whoever deletes a topic has all that wait there looked at before the name can be used again.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final, Protocol
+from typing import Final, final
 
 from fakebroker.apis.context import ProduceCallback
 from fakebroker.core.delayed_operation import DelayedOperation
@@ -24,21 +25,21 @@ from fakebroker.core.partition import Partition
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.produce_response import PartitionProduceResponse
 from fakebroker.protocol.topic_partition import TopicPartition
+from timingwheel.mypyc import mypyc_attr
 
 _NONE: Final = ErrorCode.none
 
 
-class PartitionLookup(Protocol):
-    def get_partition_or_error(self, topic_partition: TopicPartition) -> Partition | ErrorCode: ...
-
-
+@mypyc_attr(acyclic=True, free_list_len=1)
+@final
 class ProducePartitionStatus:
     """One partition of the request. `response` is what the append gave; while `acks_pending`, what is answered if
-    nothing more happens is REQUEST_TIMED_OUT."""
+    nothing more happens is REQUEST_TIMED_OUT. `partition` is None if nothing was appended."""
 
-    __slots__ = ("_response", "acks_pending", "required_offset")
+    __slots__ = ("_response", "acks_pending", "partition", "required_offset")
 
-    def __init__(self, required_offset: int, response: PartitionProduceResponse) -> None:
+    def __init__(self, partition: Partition | None, required_offset: int, response: PartitionProduceResponse) -> None:
+        self.partition = partition
         self.required_offset = required_offset
         self._response = response
         self.acks_pending = False
@@ -46,52 +47,55 @@ class ProducePartitionStatus:
     @property
     def response(self) -> PartitionProduceResponse:
         if self.acks_pending:
-            return self._response._replace(error_code=ErrorCode.request_timed_out)
+            return self._response.with_error(ErrorCode.request_timed_out)
         return self._response
 
     def acknowledge(self, error: ErrorCode) -> None:
-        """It waits no more, and this is why."""
+        """It waits no more, and this is why. Nor does it hold on to the partition: its topic may be deleted."""
         self.acks_pending = False
+        self.partition = None
         if error is not _NONE:
-            self._response = self._response._replace(error_code=error)
+            self._response = self._response.with_error(error)
 
 
+@final
 class DelayedProduce(DelayedOperation):
     """One produce request waiting in the purgatory of the broker that took it."""
 
-    __slots__ = ("_callback", "_on_expired", "_partitions", "_status")
+    __slots__ = ("_broker_id", "_callback", "_on_expired", "_status")
 
     def __init__(
         self,
+        broker_id: int,
         timeout_ms: int,
         status: dict[TopicPartition, ProducePartitionStatus],
-        partitions: PartitionLookup,
         callback: ProduceCallback,
         on_expired: Callable[[TopicPartition], None],
     ) -> None:
         super().__init__(timeout_ms)
+        self._broker_id = broker_id
         self._status = status
-        self._partitions = partitions
         self._callback = callback
         self._on_expired = on_expired
         for entry in status.values():
-            if entry.response.error_code == 0:
-                entry.acks_pending = True
+            entry.acks_pending = entry.partition is not None
 
     def try_complete(self) -> bool:
         waiting = False
-        for topic_partition, entry in self._status.items():
-            if not entry.acks_pending:
+        for entry in self._status.values():
+            partition = entry.partition
+            if partition is None:
                 continue
-            partition = self._partitions.get_partition_or_error(topic_partition)
-            if isinstance(partition, Partition):
-                reached, error = partition.check_enough_replicas_reach_offset(entry.required_offset)  # case C
+            if partition.is_deleted:
+                entry.acknowledge(ErrorCode.unknown_topic_or_partition)  # case A
+            elif partition.leader_id != self._broker_id:
+                entry.acknowledge(ErrorCode.not_leader_or_follower)  # case B
             else:
-                reached, error = True, partition  # cases A and B
-            if reached:
-                entry.acknowledge(error)
-            else:
-                waiting = True
+                reached, error = partition.check_enough_replicas_reach_offset(entry.required_offset)
+                if reached:
+                    entry.acknowledge(error)  # case C
+                else:
+                    waiting = True
         return not waiting and self.force_complete()
 
     def on_complete(self) -> None:

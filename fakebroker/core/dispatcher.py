@@ -12,7 +12,7 @@ Source   core/.../network/SocketServer.scala processCompletedReceives; clients/.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, final
 
 from fakebroker.apis import api_versions, registry
 from fakebroker.apis.context import (
@@ -23,6 +23,7 @@ from fakebroker.apis.context import (
     NewTopic,
     OffsetQuery,
     ProduceCallback,
+    RequestContext,
     TimestampAndOffset,
     TopicView,
 )
@@ -111,17 +112,15 @@ class Dispatcher:
         self._emit(InternalError(f"{request_id}, from {context.peer}", error))
 
 
-class _Context:
+@final
+class _Context(RequestContext):
     """The context of one request: what its handler sees (apis/context.py).
 
     It lets go of its connection when it has answered, because who holds the context may live longer: a delayed
     operation stays on watch lists until they are visited.
     """
 
-    __slots__ = (
-        "_api", "_broker_id", "_connection", "_dispatcher", "_header", "_now", "_request_bytes", "_throttle_time_ms",
-        "peer",
-    )  # fmt: skip
+    __slots__ = ("_api", "_connection", "_dispatcher", "_now", "_request_bytes", "_throttle_time_ms")
 
     def __init__(
         self,
@@ -132,54 +131,43 @@ class _Context:
         request_bytes: int,
         now: Now,
     ) -> None:
+        super().__init__(
+            connection.broker_id,
+            connection.peer,
+            header.api_version,
+            header.client_id or "",
+            header.correlation_id,
+            dispatcher._cluster,
+        )
         self._dispatcher = dispatcher
         self._connection: Connection | None = connection
         self._api = api
-        self._header = header
         self._request_bytes = request_bytes
         self._now = now
         self._throttle_time_ms = -1
-        self._broker_id = connection.broker_id
-        self.peer = connection.peer
 
     @property
     def answered(self) -> bool:
         return self._connection is None
 
     @property
-    def broker_id(self) -> int:
-        return self._broker_id
-
-    @property
-    def api_version(self) -> int:
-        return self._header.api_version
-
-    @property
-    def client_id(self) -> str:
-        return self._header.client_id or ""
-
-    @property
-    def correlation_id(self) -> int:
-        return self._header.correlation_id
-
-    @property
-    def cluster(self) -> Cluster:
-        return self._dispatcher._cluster
-
-    @property
     def _replica_manager(self) -> ReplicaManager:
-        return self.cluster.nodes[self.broker_id].replica_manager
+        return self._dispatcher._cluster.nodes[self.broker_id].replica_manager
+
+    def find_partition(self, topic: str, index: int) -> TopicPartition | None:
+        partition = self._dispatcher._cluster.controller.find_partition(topic, index)
+        return None if partition is None else partition.topic_partition
 
     def throttle(self, *, produced: bool = False, uses_request_time: bool = True) -> int:
         if self._throttle_time_ms < 0:
             self._throttle_time_ms = 0
-            quotas = self.cluster.nodes[self.broker_id].quotas
+            quotas = self._dispatcher._cluster.nodes[self.broker_id].quotas
             if quotas.enabled:
                 throttle_time_ms = quotas.record_and_get_throttle_time_ms(
                     self.client_id,
                     self._request_bytes if produced else None,
                     uses_request_time,
-                    self.cluster.now.mono_ms,
+                    self._dispatcher._cluster.now.mono_ms,
                 )
                 if throttle_time_ms > 0 and self._connection is not None:
                     self._throttle_time_ms = throttle_time_ms
@@ -209,10 +197,10 @@ class _Context:
     def create_topics(
         self, topics: Sequence[NewTopic], validate_only: bool = False
     ) -> Sequence[TopicView | KafkaError]:
-        return self.cluster.create_topics(topics, self._now, validate_only)
+        return self._dispatcher._cluster.create_topics(topics, self._now, validate_only)
 
     def new_producer_id(self) -> int:
-        return self.cluster.new_producer_id(self.broker_id)
+        return self._dispatcher._cluster.new_producer_id(self.broker_id)
 
     def append_records(
         self,
@@ -227,7 +215,7 @@ class _Context:
         )
 
     def delete_topic(self, name: str) -> None:
-        self.cluster.controller.delete_topic(name)
+        self._dispatcher._cluster.controller.delete_topic(name)
 
     def fetch_messages(
         self, params: FetchParams, partitions: Sequence[FetchPartition], callback: FetchCallback

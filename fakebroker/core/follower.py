@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 from fakebroker.core.behaviour import FROZEN, INSTANT, Behaviour
 from fakebroker.core.clock import Now
@@ -31,15 +31,10 @@ from fakebroker.core.partition import NO_LEADER, Partition
 from fakebroker.core.replica import NEVER_MS
 from timingwheel import SystemTimer, TimerTask
 
+if TYPE_CHECKING:
+    from fakebroker.core.node import Node
+
 _MS_PER_S = 1000
-
-
-class LeaderDoor(Protocol):
-    """Where a follower's fetches go: the replica manager of the leader."""
-
-    def follower_fetched(
-        self, partition: Partition, broker_id: int, fetch_offset: int, caught_up_time_ms: int, now: Now
-    ) -> None: ...
 
 
 class _UnderWay(NamedTuple):
@@ -70,17 +65,18 @@ class Follower:
         broker_id: int,
         behaviour: Behaviour,
         timer: SystemTimer,
-        leader: Callable[[Partition], LeaderDoor],
+        nodes: dict[int, Node],
         now: Callable[[], Now],
     ) -> None:
         self.partition = partition
         self.broker_id = broker_id
         self.behaviour = behaviour
+        self._is_instant = behaviour.name == "instant"
         self.before_freeze = INSTANT if behaviour == FROZEN else behaviour
         self._replica = partition.replicas[broker_id]
         self._replica.set_external(behaviour.name == "external")
         self._timer = timer
-        self._leader = leader
+        self._nodes = nodes
         self._now = now
         self._under_way: deque[_UnderWay] = deque()
         self._arrival: _Arrival | None = None
@@ -95,7 +91,7 @@ class Follower:
     def is_following(self) -> bool:
         """Somebody leads, somebody else than this replica, and its broker is alive."""
         leader_id = self.partition.leader_id
-        return leader_id not in (NO_LEADER, self.broker_id) and self.partition.brokers.is_alive(self.broker_id)
+        return leader_id not in (NO_LEADER, self.broker_id) and self._replica.broker.is_alive
 
     def on_leader_append(self, now: Now) -> None:
         """The leader has something new."""
@@ -112,6 +108,7 @@ class Follower:
         """Change what the follower does. What was on its way is dropped; a follower that is behind starts anew."""
         was_external = self._replica.is_external
         self.behaviour = behaviour
+        self._is_instant = behaviour.name == "instant"
         if behaviour != FROZEN:
             self.before_freeze = behaviour
         self._replica.set_external(behaviour.name == "external")
@@ -142,7 +139,7 @@ class Follower:
 
     def _start_over(self, now: Now) -> None:
         """Drop what the leader does not have, fetch from where the replica stands then, and go on from there."""
-        self._replica.truncate_to_leader(self.partition.replicas[self.partition.leader_id])
+        self._replica.truncate_to_leader(self.partition.leader)
         end_offset = self._replica.log.log_end_offset
         has_everything = end_offset == self.partition.leader_log.log_end_offset
         self._fetch(end_offset, now.mono_ms if has_everything else NEVER_MS, now)
@@ -151,10 +148,9 @@ class Follower:
 
     def _take(self, now: Now, appended_ms: int) -> None:
         """Begin to copy what the replica lacks; `appended_ms` is NEVER_MS for what it has been lacking for long."""
-        name = self.behaviour.name
-        if name == "instant":
+        if self._is_instant:
             self._fetch(self.partition.leader_log.log_end_offset, now.mono_ms, now)
-        elif name in ("lagging", "throttled"):
+        elif self.behaviour.name in ("lagging", "throttled"):
             self._send_off(now, appended_ms)
 
     def _send_off(self, now: Now, appended_ms: int) -> None:
@@ -166,7 +162,7 @@ class Follower:
             self._under_way.append(_UnderWay(now.mono_ms + self.behaviour.lag_ms, log.log_end_offset, appended_ms))
         else:
             for batch in log.batches_from(start):
-                arrives_ms = self._line_delivers_at(len(batch.data), now)
+                arrives_ms = self._line_delivers_at(batch.size, now)
                 self._under_way.append(_UnderWay(arrives_ms, batch.last_offset + 1, appended_ms))
         if self._arrival is None:
             self._await_next(now)
@@ -190,8 +186,7 @@ class Follower:
             self._arrival = None
 
     def _fetch(self, up_to: int, caught_up_time_ms: int, now: Now) -> None:
-        replica = self._replica
-        replica.copy_from(self.partition.replicas[self.partition.leader_id], up_to)
-        self._leader(self.partition).follower_fetched(
-            self.partition, self.broker_id, replica.log.log_end_offset, caught_up_time_ms, now
-        )
+        partition, replica = self.partition, self._replica
+        replica.copy_from(partition.leader, up_to)
+        leader = self._nodes[partition.leader_id].replica_manager
+        leader.follower_fetched(partition, replica, replica.log.log_end_offset, caught_up_time_ms, now)

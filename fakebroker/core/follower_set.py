@@ -10,17 +10,20 @@ Units    monotonic milliseconds.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fakebroker.core.arguments import WHOLE_NUMBER, require
 from fakebroker.core.behaviour import FROZEN, INSTANT, MAX_LAG_MS, Behaviour
 from fakebroker.core.clock import Now
-from fakebroker.core.follower import Follower, LeaderDoor
+from fakebroker.core.follower import Follower
 from fakebroker.core.partition import Partition
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
 from fakebroker.protocol.topic_partition import TopicPartition
 from timingwheel import SystemTimer, TimerTask
+
+if TYPE_CHECKING:
+    from fakebroker.core.node import Node
 
 
 class Selection(NamedTuple):
@@ -56,13 +59,13 @@ class FollowerSet:
         self,
         behaviour: Behaviour,
         timer: SystemTimer,
-        leader: Callable[[Partition], LeaderDoor],
+        nodes: dict[int, Node],
         now: Callable[[], Now],
     ) -> None:
         self.behaviour = behaviour  # of topics made later
         self._before_freeze = INSTANT if behaviour == FROZEN else behaviour
         self._timer = timer
-        self._leader = leader
+        self._nodes = nodes
         self._now = now
         self._followers: dict[TopicPartition, list[Follower]] = {}
         self._newest_for_all = _Command(EVERYBODY)
@@ -78,7 +81,7 @@ class FollowerSet:
 
     def add(self, partition: Partition) -> None:
         self._followers[partition.topic_partition] = [
-            Follower(partition, broker_id, self.behaviour, self._timer, self._leader, self._now)
+            Follower(partition, broker_id, self.behaviour, self._timer, self._nodes, self._now)
             for broker_id in partition.replicas
         ]
         for follower in self._followers[partition.topic_partition]:

@@ -15,17 +15,33 @@ Differs  No checkpoint file.
 from __future__ import annotations
 
 from bisect import bisect_right
-from typing import Final, NamedTuple
+from typing import Final, final
+
+from timingwheel.mypyc import mypyc_attr
 
 UNDEFINED_EPOCH: Final = -1
 UNDEFINED_EPOCH_OFFSET: Final = -1
 
 
-class EpochEntry(NamedTuple):
+@mypyc_attr(acyclic=True)
+@final
+class EpochEntry:
     """Records of `epoch` begin at `start_offset`."""
 
-    epoch: int
-    start_offset: int
+    __slots__ = ("epoch", "start_offset")
+
+    def __init__(self, epoch: int, start_offset: int) -> None:
+        self.epoch = epoch
+        self.start_offset = start_offset
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, EpochEntry) and self.epoch == other.epoch and self.start_offset == other.start_offset
+
+    def __hash__(self) -> int:
+        return hash((self.epoch, self.start_offset))
+
+    def __repr__(self) -> str:
+        return f"EpochEntry(epoch={self.epoch}, start_offset={self.start_offset})"
 
 
 class LeaderEpochCache:
@@ -39,7 +55,8 @@ class LeaderEpochCache:
     @property
     def latest_epoch(self) -> int:
         """The highest epoch; UNDEFINED_EPOCH if there is none."""
-        return self.entries[-1].epoch if self.entries else UNDEFINED_EPOCH
+        entries = self.entries
+        return entries[-1].epoch if entries else UNDEFINED_EPOCH
 
     def assign(self, epoch: int, start_offset: int) -> None:
         """Enter an epoch. What contradicts it, an entry not below it in epoch or in offset, goes."""

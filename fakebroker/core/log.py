@@ -13,19 +13,28 @@ Differs  No segments and no files. A follower shares the leader's bytes: a batch
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Iterator
+from struct import Struct
+from typing import Final
 
 from fakebroker.core.producer_state import ProducerBatch, ProducerStateManager
+from fakebroker.protocol.record_batch import LOG_OVERHEAD
+from timingwheel.mypyc import mypyc_attr
+
+STAMPED: Final = -2  # no epoch of a leader
+_HEAD = Struct(">qii")  # base offset, length, leader epoch
 
 
+@mypyc_attr(acyclic=True)
 class LoggedBatch:
-    """A record batch as it stands in the log, header stamped. Nobody changes it; replicas share it.
+    """A record batch as it stands in the log. Nobody changes it; replicas share it.
 
     `timestamp_ms` is what retention.ms goes by: the largest timestamp, or the time of the append if there is none.
+    `leader_epoch` is what the leader is to write into the header, with the base offset; STAMPED if both are there. It
+    is done when somebody first looks at the batch: most are never read, and an append copies nothing so.
     """
 
-    __slots__ = ("base_offset", "data", "last_offset", "producer", "timestamp_ms")
+    __slots__ = ("_data", "_leader_epoch", "base_offset", "last_offset", "producer", "size", "timestamp_ms")
 
     def __init__(
         self,
@@ -34,12 +43,24 @@ class LoggedBatch:
         data: bytes,
         timestamp_ms: int = -1,
         producer: ProducerBatch | None = None,
+        leader_epoch: int = STAMPED,
     ) -> None:
         self.base_offset = base_offset
         self.last_offset = last_offset
-        self.data = data
+        self._data = data
+        self.size = len(data)
         self.timestamp_ms = timestamp_ms
         self.producer = producer
+        self._leader_epoch = leader_epoch
+
+    @property
+    def data(self) -> bytes:
+        """Its bytes."""
+        if self._leader_epoch != STAMPED:
+            head = _HEAD.pack(self.base_offset, self.size - LOG_OVERHEAD, self._leader_epoch)
+            self._data = b"".join((head, memoryview(self._data)[_HEAD.size :]))
+            self._leader_epoch = STAMPED
+        return self._data
 
 
 # Takes the place of a deleted batch until the list is cut.
@@ -50,7 +71,6 @@ class Log:
     """The log of one replica of one partition."""
 
     __slots__ = (
-        "_base_offsets",
         "_batches",
         "_end_position",
         "_head",
@@ -66,7 +86,6 @@ class Log:
         self.log_end_offset = 0
         self.high_watermark = 0
         self._batches: list[LoggedBatch] = []
-        self._base_offsets: list[int] = []
         # How many bytes were before each batch, the deleted ones counted too, and how many before the next one.
         self._positions: list[int] = []
         self._end_position = 0
@@ -100,10 +119,9 @@ class Log:
         if batch.base_offset != self.log_end_offset:
             raise ValueError(f"batch at {batch.base_offset} does not continue a log that ends at {self.log_end_offset}")
         self._batches.append(batch)
-        self._base_offsets.append(batch.base_offset)
         self._positions.append(self._end_position)
         self.log_end_offset = batch.last_offset + 1
-        self._end_position += len(batch.data)
+        self._end_position += batch.size
 
     def batches_from(self, offset: int) -> Iterator[LoggedBatch]:
         """The batches from the one that holds `offset` to the end; none at the log end offset."""
@@ -128,7 +146,7 @@ class Log:
             if batch.last_offset >= upper_bound or (parts and size >= max_bytes):
                 break
             parts.append(batch.data[: max_bytes - size] if parts else batch.data)
-            size += len(batch.data)
+            size += batch.size
         return b"".join(parts)
 
     def size_between(self, offset: int, upper_bound: int) -> int:
@@ -162,7 +180,7 @@ class Log:
             batches[head] = _DELETED
             head += 1
         if head > len(batches) // 2:
-            del batches[:head], self._base_offsets[:head], self._positions[:head]
+            del batches[:head], self._positions[:head]
             head = 0
         self._head = head
         self.log_start_offset = offset
@@ -180,9 +198,9 @@ class Log:
             self.truncate_fully_and_start_at(offset)
             return True
         kept = self._index_of(offset)
-        self.log_end_offset = max(self._base_offsets[kept], self.log_start_offset)
+        self.log_end_offset = max(self._batches[kept].base_offset, self.log_start_offset)
         self._end_position = self._position_of(kept)
-        del self._batches[kept:], self._base_offsets[kept:], self._positions[kept:]
+        del self._batches[kept:], self._positions[kept:]
         self.update_high_watermark(self.high_watermark)
         self._producer_state.reload_from(self.log_start_offset)
         return True
@@ -190,7 +208,6 @@ class Log:
     def truncate_fully_and_start_at(self, offset: int) -> None:
         """Forget everything, the producers too; the next batch goes to `offset`."""
         self._batches.clear()
-        self._base_offsets.clear()
         self._positions.clear()
         self._end_position = 0
         self._head = 0
@@ -199,7 +216,15 @@ class Log:
 
     def _index_of(self, offset: int) -> int:
         """Where the batch that holds `offset` is; below the first one, where the first one is."""
-        return max(bisect_right(self._base_offsets, offset, self._head) - 1, self._head)
+        batches = self._batches
+        low, high = self._head, len(batches)
+        while low < high:
+            middle = (low + high) // 2
+            if batches[middle].base_offset <= offset:
+                low = middle + 1
+            else:
+                high = middle
+        return max(low - 1, self._head)
 
     def _position_of(self, index: int) -> int:
         return self._positions[index] if index < len(self._positions) else self._end_position
@@ -215,13 +240,12 @@ class Log:
             assert batch.last_offset >= batch.base_offset
             expected = batch.last_offset + 1
         assert expected == self.log_end_offset
-        assert self._base_offsets[self._head :] == [batch.base_offset for batch in batches]
         position = self._position_of(self._head)
-        assert len(self._positions) == len(self._base_offsets) == len(self._batches)
+        assert len(self._positions) == len(self._batches)
         for batch, its_position in zip(batches, self._positions[self._head :], strict=True):
             assert its_position == position
-            position += len(batch.data)
+            position += batch.size
         assert position == self._end_position
-        assert self.size_in_bytes == sum(len(batch.data) for batch in batches)
+        assert self.size_in_bytes == sum(batch.size for batch in batches)
         assert self._producer_state.map_end_offset <= self.log_end_offset
         self._producer_state.check_invariants()

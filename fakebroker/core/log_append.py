@@ -12,7 +12,7 @@ from __future__ import annotations
 from fakebroker.core.config import TopicConfig
 from fakebroker.core.log import Log, LoggedBatch
 from fakebroker.core.log_validator import NO_TIMESTAMP, LogValidator
-from fakebroker.core.plain_append import prepare_plain
+from fakebroker.core.plain_append import PlainRules, prepare_plain
 from fakebroker.core.producer_state import BatchMetadata, ProducerBatch
 from fakebroker.core.record_validation import analyze_and_validate
 from fakebroker.protocol.error_code import ErrorCode
@@ -21,7 +21,13 @@ from fakebroker.protocol.topic_partition import TopicPartition
 
 
 def prepare_append(
-    log: Log, records: bytes, config: TopicConfig, topic_partition: TopicPartition, leader_epoch: int, now_wall_ms: int
+    log: Log,
+    records: bytes,
+    config: TopicConfig,
+    plain_rules: PlainRules,
+    topic_partition: TopicPartition,
+    leader_epoch: int,
+    now_wall_ms: int,
 ) -> tuple[LoggedBatch, int] | BatchMetadata:
     """The batch to append and its log append time (-1 on a CreateTime topic), or the batch that it repeats.
 
@@ -29,7 +35,7 @@ def prepare_append(
     """
     first_offset = log.log_end_offset
     append_time_ms = NO_TIMESTAMP
-    batch = prepare_plain(records, config, first_offset, leader_epoch, now_wall_ms)
+    batch = prepare_plain(records, plain_rules, first_offset, leader_epoch, now_wall_ms)
     if batch is None:
         batch, append_time_ms = _prepare(records, config, topic_partition, first_offset, leader_epoch, now_wall_ms)
     if batch.producer is not None:

@@ -25,6 +25,7 @@ from fakebroker.core.config import TopicConfig
 from fakebroker.core.log import Log
 from fakebroker.core.log_append import prepare_append
 from fakebroker.core.log_retention import LogMemory, start_at_most, start_by_size, start_by_time
+from fakebroker.core.plain_append import PlainRules
 from fakebroker.core.producer_state import BatchMetadata
 from fakebroker.core.replica import UNKNOWN_OFFSET, Replica
 from fakebroker.protocol.error_code import ErrorCode
@@ -46,6 +47,7 @@ _SAME: Final = LeaderHwChange.SAME
 _NO_ERROR: Final = ErrorCode.none
 
 
+@mypyc_attr(acyclic=True, free_list_len=1)
 class LogAppendInfo:
     """Where an append landed. `log_append_time_ms` is -1 on a CreateTime topic."""
 
@@ -89,10 +91,14 @@ class Partition:
         """Raises ValueError if none of the brokers is alive; `brokers` are all alive if not given."""
         self.topic_partition = topic_partition
         self._memory = memory
+        self.is_deleted = False  # with its topic
         self.config = config
+        self._plain_rules = PlainRules(config)
+        self._retention_bytes = config.retention_bytes if "delete" in config.cleanup_policy else -1
+        self._min_insync_replicas = config.min_insync_replicas
         self.replica_lag_time_max_ms = lag_max_ms
         self.brokers = brokers or BrokerRegistry(broker_ids)
-        self.replicas = {broker_id: Replica(broker_id) for broker_id in broker_ids}
+        self.replicas = {broker_id: Replica(self.brokers[broker_id]) for broker_id in broker_ids}
         self.leader_id = NO_LEADER
         self._leader = self.replicas[broker_ids[0]]  # the one that leads, or led last
         self.followers = list(self.replicas.values())  # all but the leader
@@ -107,8 +113,13 @@ class Partition:
             self.replicas[broker_id].update_fetch_state(0, now_ms)
 
     @property
+    def leader(self) -> Replica:
+        """The replica that leads."""
+        return self._leader if self.leader_id == self._leader.broker_id else self.replicas[self.leader_id]
+
+    @property
     def leader_log(self) -> Log:
-        return self._leader.log if self.leader_id == self._leader.broker_id else self.replicas[self.leader_id].log
+        return self.leader.log
 
     @property
     def high_watermark(self) -> int:
@@ -136,7 +147,7 @@ class Partition:
     @property
     def is_under_min_isr(self) -> bool:
         size = len(self.isr)
-        return size < len(self.replicas) and size < self.config.min_insync_replicas
+        return size < len(self.replicas) and size < self._min_insync_replicas
 
     # What the controller decides.
 
@@ -177,12 +188,20 @@ class Partition:
                 f"{self.effective_min_isr} for partition {self.topic_partition}",
             )
         log = self.leader_log
-        prepared = prepare_append(log, records, self.config, self.topic_partition, self.leader_epoch, now.wall_ms)
+        prepared = prepare_append(
+            log,
+            records,
+            self.config,
+            self._plain_rules,
+            self.topic_partition,
+            self.leader_epoch,
+            now.wall_ms,
+        )
         if isinstance(prepared, BatchMetadata):  # sent again: the answer of the first time, and nothing appended
             return self._append_info(prepared.first_offset, prepared.last_offset, prepared.timestamp_ms, now)
         batch, append_time_ms = prepared
         if self._memory is not None:
-            self._memory.make_room(len(batch.data))
+            self._memory.make_room(batch.size)
         for follower in self.followers:
             # A follower that has everything fetches on and on, and so was caught up until this very append.
             if follower.log_end_offset == batch.base_offset and self._fetches_on(follower):
@@ -190,8 +209,8 @@ class Partition:
         log.append(batch)
         self._leader.update_fetch_state(log.log_end_offset, now.mono_ms)
         info = self._append_info(batch.base_offset, batch.last_offset, append_time_ms, now)
-        if 0 <= self.config.retention_bytes < log.size_in_bytes and "delete" in self.config.cleanup_policy:
-            self.delete_records_before(start_by_size(log, self.config.retention_bytes))
+        if 0 <= self._retention_bytes < log.size_in_bytes:
+            self.delete_records_before(start_by_size(log, self._retention_bytes))
         return info
 
     def _append_info(self, first_offset: int, last_offset: int, append_time_ms: int, now: Now) -> LogAppendInfo:
@@ -226,7 +245,7 @@ class Partition:
 
     def delete_records_before(self, offset: int) -> None:
         """Move the log start, of the followers too: their next fetch would tell them."""
-        leader = self.replicas[self.leader_id]
+        leader = self.leader
         if leader.maybe_increment_log_start_offset(min(offset, self.high_watermark)):
             for follower in self.followers:
                 follower.maybe_increment_log_start_offset(leader.log.log_start_offset)
@@ -248,7 +267,7 @@ class Partition:
 
     def _fetches_on(self, follower: Replica) -> bool:
         """Whether a follower is modelled here, on a broker that is alive: then it has a fetch waiting at the leader."""
-        return not follower.is_external and self.brokers.is_alive(follower.broker_id)
+        return not follower.is_external and follower.broker.is_alive
 
     def maybe_increment_leader_hw(self, now_ms: int) -> bool:
         """Move the high watermark as far as the in-sync replicas allow. True if it moved."""
@@ -274,16 +293,15 @@ class Partition:
             return False
         leader_log.update_high_watermark(new_high_watermark)
         for replica in followers:
-            if self.brokers.is_alive(replica.broker_id):
+            if replica.broker.is_alive:
                 replica.log.update_high_watermark(new_high_watermark)
         return True
 
     def update_follower_fetch_state(
-        self, broker_id: int, fetch_offset: int, caught_up_time_ms: int, now_ms: int
+        self, replica: Replica, fetch_offset: int, caught_up_time_ms: int, now_ms: int
     ) -> bool:
         """A modelled follower fetched from `fetch_offset`, so it has all before it. True if the high watermark
         moved."""
-        replica = self.replicas[broker_id]
         previous_offset = replica.log_end_offset
         replica.update_fetch_state(fetch_offset, caught_up_time_ms)
         return self._follower_fetched(replica, previous_offset, now_ms)
@@ -302,40 +320,36 @@ class Partition:
         replica = self.replicas[broker_id]
         previous_offset = replica.log_end_offset
         replica.update_fetch_state_over_wire(fetch_offset, leader_end_offset, now_ms, broker_epoch)
-        leader = self.replicas[self.leader_id]
+        leader = self.leader
         replica.truncate_to_leader(leader)
         replica.truncate_to(fetch_offset)
         replica.copy_from(leader, fetch_offset)
         return self._follower_fetched(replica, previous_offset, now_ms)
 
     def _follower_fetched(self, replica: Replica, previous_offset: int, now_ms: int) -> bool:
-        expanded = self.maybe_expand_isr(replica.broker_id)
+        expanded = replica.broker_id not in self.isr and self.maybe_expand_isr(replica)
         changed = expanded or replica.log_end_offset != previous_offset
         moved = changed and self.maybe_increment_leader_hw(now_ms)
         # The answer to the fetch carries the leader's watermark.
         replica.log.update_high_watermark(self.high_watermark)
         return moved
 
-    def maybe_expand_isr(self, broker_id: int) -> bool:
+    def maybe_expand_isr(self, replica: Replica) -> bool:
         """Take a follower into the ISR once it has reached the watermark and the start of this leadership."""
-        replica = self.replicas[broker_id]
         offset = replica.log_end_offset
         if (
-            broker_id in self.isr
-            or offset < self.high_watermark
+            offset < self.high_watermark
             or offset < self.leader_epoch_start_offset
             or not self._is_isr_eligible(replica)
         ):
             return False
-        self.isr.add(broker_id)
+        self.isr.add(replica.broker_id)
         return True
 
     def _is_isr_eligible(self, replica: Replica) -> bool:
         """Partition.isReplicaIsrEligible: not fenced, and its fetch came from this life of the broker."""
-        alive_epoch = self.brokers.alive_broker_epoch(replica.broker_id)
-        if replica.is_external:
-            return alive_epoch is not None and replica.broker_epoch in (-1, alive_epoch)
-        return alive_epoch is not None
+        broker = replica.broker
+        return broker.is_alive and (not replica.is_external or replica.broker_epoch in (-1, broker.epoch))
 
     def maybe_shrink_isr(self, now_ms: int) -> bool:
         """Drop followers that have been behind for longer than replica.lag.time.max.ms. True if the high watermark

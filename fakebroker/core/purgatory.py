@@ -45,7 +45,11 @@ class DelayedOperationPurgatory(Generic[Operation]):
             return True
         for key in keys:
             if not operation.is_completed():
-                self._watchers.setdefault(key, []).append(operation)
+                watched = self._watchers.get(key)
+                if watched is None:
+                    self._watchers[key] = [operation]
+                else:
+                    watched.append(operation)
         self._estimated_total_operations += 1
         if operation.try_complete():
             return True
@@ -61,19 +65,23 @@ class DelayedOperationPurgatory(Generic[Operation]):
     def expire_at_once(self) -> None:
         """Expire the operations that had no time at all: at the end of the request that made them, before anything
         else can complete them. Kafka's timer hands them to its executor without waiting for a tick."""
+        if not self._expired_at_once:
+            return
         expired, self._expired_at_once = self._expired_at_once, []
         for operation in expired:
             operation.run()
 
     def check_and_complete(self, key: TopicPartition) -> int:
         """Re-check what is watched under `key`. Returns how many operations this call completed."""
+        if not self._watchers:
+            return 0
         watched = self._watchers.get(key)
         if watched is None:
             return 0
         completed = 0
         # A completion may watch new operations under this key: they are appended behind this snapshot and were
         # tried by their own try_complete_else_watch.
-        for operation in tuple(watched):
+        for operation in watched[:]:
             if not operation.is_completed() and operation.try_complete():
                 completed += 1
         self._drop_completed(key)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import deque
 from itertools import count
 from uuid import UUID
-from weakref import WeakKeyDictionary
 
 from fakebroker.core import journal_events as events
 from fakebroker.core.clock import HasNow, Now
@@ -47,7 +46,6 @@ class Recorder:
         self._clock = clock
         self._connections = count(1)
         self._requests = count(1)
-        self._trails: WeakKeyDictionary[Connection, Trail] = WeakKeyDictionary()
         self.request = 0  # the one that is being handled
 
     @property
@@ -55,12 +53,13 @@ class Recorder:
         return self._clock.now
 
     def record(self, kind: type[events.Event], *values: object) -> None:
-        self._journal.append(kind(*self._clock.now, *values))  # type: ignore[arg-type]
+        now = self._clock.now
+        self._journal.append(kind(now.mono_ms, now.wall_ms, *values))  # type: ignore[arg-type]
 
     def trail(self, connection: Connection) -> Trail:
-        trail = self._trails.get(connection)
-        if trail is None:
-            trail = self._trails[connection] = Trail(next(self._connections))
+        trail = connection.attachment
+        if not isinstance(trail, Trail):
+            trail = connection.attachment = Trail(next(self._connections))
             self.record(events.ConnectionOpened, trail.number, connection.broker_id, connection.peer)
         return trail
 

@@ -39,6 +39,7 @@ from fakebroker.protocol.topic_partition import TopicPartition
 
 _PRODUCE = 0
 _NO_TOPIC_ID = UUID(int=0)
+_NO_TRAIL = Trail(0)
 
 Results = TypeVar("Results")
 
@@ -139,7 +140,7 @@ class RecordingDispatcher(Dispatcher):
         super().__init__(*arguments)
         self._recorder = recorder
         self._connection: Connection  # while a request is handled
-        self._trail: Trail
+        self._trail = _NO_TRAIL
 
     def handle(self, connection: Connection, frame: bytes, now: Now) -> None:
         self._connection = connection
@@ -147,6 +148,7 @@ class RecordingDispatcher(Dispatcher):
             super().handle(connection, frame, now)
         finally:
             del self._connection
+            self._trail = _NO_TRAIL
 
     def _read_header(self, frame: bytes) -> tuple[RequestHeader, registry.Api]:
         header, api = super()._read_header(frame)

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from fakebroker.core.broker_registry import RegisteredBroker
 from fakebroker.core.leader_epochs import UNDEFINED_EPOCH, LeaderEpochCache
 from fakebroker.core.log import Log
 
@@ -28,6 +29,7 @@ class Replica:
     """One replica. `log_end_offset` is what its last fetch proved (UNKNOWN_OFFSET before the first to this leader)."""
 
     __slots__ = (
+        "broker",
         "broker_epoch",
         "broker_id",
         "is_external",
@@ -40,8 +42,9 @@ class Replica:
         "was_external",
     )
 
-    def __init__(self, broker_id: int) -> None:
-        self.broker_id = broker_id
+    def __init__(self, broker: RegisteredBroker) -> None:
+        self.broker = broker
+        self.broker_id = broker.broker_id
         self.is_external = False  # played by somebody else, over the wire
         self.was_external = False  # at any time
         self.log = Log()

@@ -11,9 +11,9 @@ Source   core/.../server/ReplicaManager.scala @ 4.0: appendRecords, appendToLoca
 
 from __future__ import annotations
 
-from collections import Counter, deque
-from collections.abc import Callable, Sequence
-from typing import Final
+from collections import Counter
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final, final
 
 from fakebroker.apis.context import (
     FetchCallback,
@@ -36,11 +36,16 @@ from fakebroker.core.partition_reads import (
     last_offset_for_leader_epoch,
 )
 from fakebroker.core.purgatory import DelayedOperationPurgatory
+from fakebroker.core.replica import Replica
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
 from fakebroker.protocol.produce_response import PartitionProduceResponse
 from fakebroker.protocol.topic_partition import TopicPartition
 from timingwheel.mypyc import mypyc_attr
+
+if TYPE_CHECKING:
+    from fakebroker.core.controller import Controller
+    from fakebroker.core.follower_set import FollowerSet
 
 INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
 
@@ -68,6 +73,18 @@ def is_valid_required_acks(required_acks: int) -> bool:
     return -1 <= required_acks <= 1
 
 
+@mypyc_attr(acyclic=True, free_list_len=1)
+@final
+class _Action:
+    """Of the action queue: what an append did to its partition, and so whom it may wake."""
+
+    __slots__ = ("leader_hw_change", "partition")
+
+    def __init__(self, partition: Partition, leader_hw_change: LeaderHwChange) -> None:
+        self.partition = partition
+        self.leader_hw_change = leader_hw_change
+
+
 @mypyc_attr(allow_interpreted_subclasses=True)
 class ReplicaManager:
     """The replicas that live on one broker, and the requests that wait for them."""
@@ -77,11 +94,11 @@ class ReplicaManager:
         broker_id: int,
         config: ClusterConfig,
         start_ms: int,
-        find_partition: Callable[[TopicPartition], Partition | None],
-        on_append: Callable[[Partition, Now], None],
-        on_high_watermark: Callable[[Partition], None],
+        controller: Controller,
+        followers: FollowerSet,
     ) -> None:
-        """`on_append` and `on_high_watermark` are told of partitions that this broker leads."""
+        """The controller knows the partitions. It is told of watermarks that move, and the followers of appends, in
+        partitions that this broker leads."""
         self.broker_id = broker_id
         self.produce_purgatory = DelayedOperationPurgatory[DelayedProduce](
             "Produce", start_ms, config.producer_purgatory_purge_interval_requests
@@ -93,14 +110,13 @@ class ReplicaManager:
         self._on_expired = self._produce_expired  # one for all operations that wait
         self.fetch_expirations: Counter[str] = Counter()
         self._fetch_max_bytes = config.fetch_max_bytes
-        self._find_partition = find_partition
-        self._on_append = on_append
-        self._on_high_watermark = on_high_watermark
-        self._action_queue: deque[tuple[Partition, LeaderHwChange]] = deque()
+        self._controller = controller
+        self._followers = followers
+        self._action_queue: list[_Action] = []
 
     def get_partition_or_error(self, topic_partition: TopicPartition) -> Partition | ErrorCode:
         """The partition if this broker leads it; else what a client is told."""
-        partition = self._find_partition(topic_partition)
+        partition = self._controller.find_partition(topic_partition.topic, topic_partition.partition)
         if partition is None:
             return ErrorCode.unknown_topic_or_partition
         return partition if partition.leader_id == self.broker_id else ErrorCode.not_leader_or_follower
@@ -108,7 +124,7 @@ class ReplicaManager:
     def hosted_partition_or_error(self, topic_partition: TopicPartition) -> Partition | ErrorCode:
         """The partition if this broker has a replica of it, whoever leads; else what a client is told. This is Kafka's
         getPartitionOrError; the one above looks at the leader as well, as all who append do next."""
-        partition = self._find_partition(topic_partition)
+        partition = self._controller.find_partition(topic_partition.topic, topic_partition.partition)
         if partition is None:
             return ErrorCode.unknown_topic_or_partition
         return partition if self.broker_id in partition.replicas else ErrorCode.not_leader_or_follower
@@ -127,12 +143,14 @@ class ReplicaManager:
         if not is_valid_required_acks(required_acks):
             callback({tp: _failed(tp, ErrorCode.invalid_required_acks) for tp in entries})
             return
-        status = {
-            tp: self._append_to_local_log(tp, records, required_acks, internal_topics_allowed, now)
-            for tp, records in entries.items()
-        }
-        if _delayed_produce_request_required(required_acks, status):
-            operation = DelayedProduce(timeout_ms, status, self, callback, self._on_expired)
+        status: dict[TopicPartition, ProducePartitionStatus] = {}
+        has_appended = False
+        for tp, records in entries.items():
+            entry = self._append_to_local_log(tp, records, required_acks, internal_topics_allowed, now)
+            has_appended |= entry.partition is not None
+            status[tp] = entry
+        if required_acks == -1 and has_appended:  # delayedProduceRequestRequired
+            operation = DelayedProduce(self.broker_id, timeout_ms, status, callback, self._on_expired)
             self.produce_purgatory.try_complete_else_watch(operation, tuple(entries), now.mono_ms)
         else:
             callback({tp: entry.response for tp, entry in status.items()})
@@ -141,37 +159,39 @@ class ReplicaManager:
         self, tp: TopicPartition, records: bytes, required_acks: int, internal_topics_allowed: bool, now: Now
     ) -> ProducePartitionStatus:
         if not internal_topics_allowed and tp.topic in INTERNAL_TOPICS:
-            return ProducePartitionStatus(-1, _failed(tp, ErrorCode.invalid_topic_exception))
+            return ProducePartitionStatus(None, -1, _failed(tp, ErrorCode.invalid_topic_exception))
         partition = self.get_partition_or_error(tp)
         if not isinstance(partition, Partition):
-            return ProducePartitionStatus(-1, _failed(tp, partition))
+            return ProducePartitionStatus(None, -1, _failed(tp, partition))
         try:
             info = partition.append_records_to_leader(records, required_acks, now)
         except KafkaError as error:
             log_start = -1 if error.code in _WITHOUT_LOG_START else partition.leader_log.log_start_offset
             failed = _failed(tp, error.code, log_start)
             if isinstance(error, RecordValidationError):
-                failed = failed._replace(record_errors=error.record_errors, error_message=error.message)
-            return ProducePartitionStatus(-1, failed)
-        self._action_queue.append((partition, info.leader_hw_change))
+                failed.record_errors, failed.error_message = error.record_errors, error.message
+            return ProducePartitionStatus(None, -1, failed)
+        self._action_queue.append(_Action(partition, info.leader_hw_change))
         response = PartitionProduceResponse(
             tp.partition, _NONE, info.first_offset, info.log_append_time_ms, info.log_start_offset
         )
-        return ProducePartitionStatus(info.last_offset + 1, response)
+        return ProducePartitionStatus(partition, info.last_offset + 1, response)
 
     def try_complete_actions(self, now: Now) -> None:
         """The end of a request: expire what had no time, wake whom its appends may have satisfied, and let the
         followers fetch. If one action fails the others stay queued."""
         self.produce_purgatory.expire_at_once()
-        for _ in range(len(self._action_queue)):
-            partition, hw_change = self._action_queue.popleft()
-            if hw_change is _INCREASED:
+        queue = self._action_queue
+        for _ in range(len(queue)):
+            action = queue.pop(0)
+            partition = action.partition
+            if action.leader_hw_change is _INCREASED:
                 self.produce_purgatory.check_and_complete(partition.topic_partition)
                 self.fetch_purgatory.check_and_complete(partition.topic_partition)
-                self._on_high_watermark(partition)
-            elif hw_change is _SAME:
+                self._controller.complete_fetches_of_followers(partition)
+            elif action.leader_hw_change is _SAME:
                 self.fetch_purgatory.check_and_complete(partition.topic_partition)  # followers over the wire
-            self._on_append(partition, now)
+            self._followers.on_leader_append(partition, now)
 
     @property
     def has_actions(self) -> bool:
@@ -181,7 +201,7 @@ class ReplicaManager:
         """The watermark moved (not by an append): re-check who waits for it, here and at the followers."""
         self.fetch_purgatory.check_and_complete(partition.topic_partition)
         self.produce_purgatory.check_and_complete(partition.topic_partition)
-        self._on_high_watermark(partition)
+        self._controller.complete_fetches_of_followers(partition)
 
     def complete_delayed_operations_when_not_partition_leader(self, topic_partition: TopicPartition) -> None:
         """This broker stopped leading the partition, or having it: who waits here is told so."""
@@ -189,10 +209,10 @@ class ReplicaManager:
         self.fetch_purgatory.check_and_complete(topic_partition)
 
     def follower_fetched(
-        self, partition: Partition, broker_id: int, fetch_offset: int, caught_up_time_ms: int, now: Now
+        self, partition: Partition, replica: Replica, fetch_offset: int, caught_up_time_ms: int, now: Now
     ) -> None:
         """A follower has everything below `fetch_offset`."""
-        if partition.update_follower_fetch_state(broker_id, fetch_offset, caught_up_time_ms, now.mono_ms):
+        if partition.update_follower_fetch_state(replica, fetch_offset, caught_up_time_ms, now.mono_ms):
             self.try_complete_delayed_requests(partition)
 
     def maybe_shrink_isr(self, partition: Partition, now: Now) -> None:
@@ -278,12 +298,3 @@ class ReplicaManager:
 
 def _failed(tp: TopicPartition, code: ErrorCode, log_start_offset: int = -1) -> PartitionProduceResponse:
     return PartitionProduceResponse(tp.partition, code, -1, -1, log_start_offset)
-
-
-def _delayed_produce_request_required(required_acks: int, status: dict[TopicPartition, ProducePartitionStatus]) -> bool:
-    """acks=-1, something to append, and at least one partition appended."""
-    if required_acks == -1:
-        for entry in status.values():
-            if entry.response.error_code == 0:
-                return True
-    return False

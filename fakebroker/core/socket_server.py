@@ -12,7 +12,7 @@ Differs  Kafka unmutes when the answer is completely written. Here the answers t
 
 from __future__ import annotations
 
-from collections import OrderedDict, deque
+from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from typing import Final
 
@@ -53,7 +53,7 @@ class SocketServer:
         self._emit = emit
         self._handle = handle
         self._clock = clock
-        self._ready: deque[Connection] = deque()
+        self._ready: list[Connection] = []
         self._answered: list[Connection] = []  # in this turn
         self._idle = IdleExpiryManager(config.connections_max_idle_ms, idle_timer, clock, self.close)
         overrides = parse_overrides(config.max_connections_per_ip_overrides)
@@ -166,23 +166,29 @@ class SocketServer:
 
     def run_ready(self) -> None:
         """Handle one request of each connection in turn, until none has a whole one."""
-        ready = self._ready
-        while ready:
-            connection = ready.popleft()
-            if not connection.can_handle:
-                continue
-            try:
-                frame = connection.decoder.next_frame()
-            except ProtocolError as error:
-                self.close(connection, f"bad frame: {error}")
-                continue
-            if frame is not None:
-                self._idle.update(connection)  # Kafka reads it from the socket only now
-                connection.on(_REQUEST)
-                self._handle(connection, frame)
-            elif connection.reading_paused:
-                connection.reading_paused = False
-                self._emit(ResumeReading(connection))
+        while self._ready:
+            ready, self._ready = self._ready, []  # who gets ready meanwhile comes behind them
+            for place, connection in enumerate(ready):
+                try:
+                    if connection.can_handle:
+                        self._handle_next(connection)
+                except BaseException:  # a bug of ours; the others are not to suffer for it
+                    self._ready = ready[place + 1 :] + self._ready
+                    raise
+
+    def _handle_next(self, connection: Connection) -> None:
+        try:
+            frame = connection.decoder.next_frame()
+        except ProtocolError as error:
+            self.close(connection, f"bad frame: {error}")
+            return
+        if frame is not None:
+            self._idle.update(connection)  # Kafka reads it from the socket only now
+            connection.on(_REQUEST)
+            self._handle(connection, frame)
+        elif connection.reading_paused:
+            connection.reading_paused = False
+            self._emit(ResumeReading(connection))
 
     def _throttle_ended(self, connection: Connection) -> None:
         connection.throttle = None

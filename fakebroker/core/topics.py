@@ -32,7 +32,7 @@ class Topic:
         self,
         name: str,
         topic_id: UUID,
-        partitions: Sequence[Partition],
+        partitions: list[Partition],
         effective_configs: Sequence[ConfigEntry],
     ) -> None:
         self.name = name

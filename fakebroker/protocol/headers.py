@@ -15,7 +15,10 @@ Source   clients/src/main/java/org/apache/kafka/common/requests/RequestHeader.ja
 from __future__ import annotations
 
 from struct import Struct
-from typing import Final, NamedTuple
+from typing import Final, final
+
+from librt.strings import read_i16_be, read_i32_be
+from mypy_extensions import mypyc_attr
 
 from fakebroker.protocol.errors import ProtocolError
 from fakebroker.protocol.varint import decode_kept_bits
@@ -32,28 +35,33 @@ __all__ = [
 
 _CONTROLLED_SHUTDOWN: Final = 7
 
-_API: Final = Struct(">hh")
 _FIXED: Final = Struct(">hhi")
-_WITH_CLIENT_ID: Final = Struct(">hhih")
+_WITH_CLIENT_ID = Struct(">hhih")
 _CORRELATION_ID: Final = Struct(">i")
 
 
-class RequestHeader(NamedTuple):
+@mypyc_attr(acyclic=True, free_list_len=1)
+@final
+class RequestHeader:
     """What every request begins with, and where its body starts in the frame."""
 
-    api_key: int
-    api_version: int
-    correlation_id: int
-    client_id: str | None
-    body_offset: int
+    __slots__ = ("api_key", "api_version", "body_offset", "client_id", "correlation_id")
+
+    def __init__(
+        self, api_key: int, api_version: int, correlation_id: int, client_id: str | None, body_offset: int
+    ) -> None:
+        self.api_key = api_key
+        self.api_version = api_version
+        self.correlation_id = correlation_id
+        self.client_id = client_id
+        self.body_offset = body_offset
 
 
 def peek_api(frame: bytes) -> tuple[int, int]:
     """The API key and version of a request frame; they decide how the rest of the header is read."""
     if len(frame) < 4:
         raise ProtocolError(f"A request of {len(frame)} bytes is too short for an API key and version.")
-    api_key, api_version = _API.unpack_from(frame)
-    return api_key, api_version
+    return read_i16_be(frame, 0), read_i16_be(frame, 2)
 
 
 def decode_request_header(frame: bytes, flexible: bool) -> RequestHeader:
@@ -63,7 +71,10 @@ def decode_request_header(frame: bytes, flexible: bool) -> RequestHeader:
     """
     if len(frame) < 10:
         return _decode_short_header(frame)
-    api_key, api_version, correlation_id, size = _WITH_CLIENT_ID.unpack_from(frame)
+    api_key: int = read_i16_be(frame, 0)
+    api_version: int = read_i16_be(frame, 2)
+    correlation_id: int = read_i32_be(frame, 4)
+    size: int = read_i16_be(frame, 8)
     if api_key == _CONTROLLED_SHUTDOWN and api_version == 0:
         return RequestHeader(api_key, api_version, correlation_id, None, 8)
     client_id: str | None
@@ -71,13 +82,14 @@ def decode_request_header(frame: bytes, flexible: bool) -> RequestHeader:
         offset = 10 + size
         if offset > len(frame):
             raise ProtocolError(f"The client id claims {size} bytes, and only {len(frame) - 10} are left.")
-        client_id = frame[10:offset].decode(errors="replace")
+        client_id = frame[10:offset].decode("utf-8", "replace")
     else:
         client_id = None
         offset = 10
     if flexible:
         # One zero byte, no tagged fields, is what every client sends today.
-        offset = offset + 1 if frame[offset : offset + 1] == b"\0" else skip_tagged_fields(frame, offset)
+        plain = offset < len(frame) and frame[offset] == 0
+        offset = offset + 1 if plain else skip_tagged_fields(frame, offset)
     return RequestHeader(api_key, api_version, correlation_id, client_id, offset)
 
 

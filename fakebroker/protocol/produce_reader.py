@@ -14,9 +14,11 @@ Source   clients/src/main/resources/common/message/ProduceRequest.json @ 4.2
 from __future__ import annotations
 
 from datetime import timedelta
-from struct import Struct, error
 from typing import Any, Final
 from uuid import UUID
+
+from librt.strings import read_i16_be, read_i32_be
+from mypy_extensions import mypyc_attr
 
 from fakebroker.protocol.errors import ProtocolError
 from fakebroker.protocol.messages import decode_request
@@ -27,16 +29,11 @@ __all__ = ["PartitionProduceData", "ProduceRequest", "TopicProduceData", "read_p
 _PRODUCE: Final = 0
 _MILLISECOND: Final = timedelta(milliseconds=1)
 
-_I16: Final = Struct(">h")
-_I32: Final = Struct(">i")
-_ACKS_TIMEOUT: Final = Struct(">hi")
-_ACKS_TIMEOUT_COUNT: Final = Struct(">hii")
-_INDEX_SIZE: Final = Struct(">ii")
-
 _PLAIN_COUNT: Final = 127  # above it, or below 0, the general reader decides
 _NO_ID: Final = bytes(16)
 
 
+@mypyc_attr(acyclic=True, free_list_len=1)
 class PartitionProduceData:
     """The records for one partition."""
 
@@ -47,6 +44,7 @@ class PartitionProduceData:
         self.records = records
 
 
+@mypyc_attr(acyclic=True, free_list_len=1)
 class TopicProduceData:
     """The partitions of one topic; it has a name up to v12 and an id from v13 on."""
 
@@ -58,6 +56,7 @@ class TopicProduceData:
         self.partition_data = partition_data
 
 
+@mypyc_attr(acyclic=True, free_list_len=1)
 class ProduceRequest:
     """The body of a Produce request. The timeout is in milliseconds."""
 
@@ -82,7 +81,7 @@ def read_plain(version: int, frame: bytes, offset: int) -> ProduceRequest | None
     """The same for a request without nulls, tags and large counts; None for any other, and for what is malformed."""
     try:
         return _read_flexible(version, frame, offset) if version >= 9 else _read_plain(frame, offset)
-    except (IndexError, UnicodeDecodeError, ProtocolError, error):
+    except (IndexError, UnicodeDecodeError, ProtocolError):
         return None
 
 
@@ -90,36 +89,35 @@ def _read_plain(frame: bytes, offset: int) -> ProduceRequest | None:
     """Versions 3 to 8: lengths and counts of fixed size, no tags."""
     end = len(frame)
     transactional_id: str | None = None
-    size: int = _I16.unpack_from(frame, offset)[0]
+    size: int = read_i16_be(frame, offset)
     offset += 2
     if size >= 0:
         transactional_id = frame[offset : offset + size].decode()
         offset += size
     elif size != -1:
         return None
-    acks: int
-    timeout_ms: int
-    topics: int
-    acks, timeout_ms, topics = _ACKS_TIMEOUT_COUNT.unpack_from(frame, offset)
+    acks: int = read_i16_be(frame, offset)
+    timeout_ms: int = read_i32_be(frame, offset + 2)
+    topics: int = read_i32_be(frame, offset + 6)
     offset += 10
     if not 0 <= topics < _PLAIN_COUNT:
         return None
     topic_data: list[TopicProduceData] = []
     for _ in range(topics):
-        size = _I16.unpack_from(frame, offset)[0]
+        size = read_i16_be(frame, offset)
         offset += 2
         if size < 0:
             return None
         name = frame[offset : offset + size].decode()
         offset += size
-        partitions: int = _I32.unpack_from(frame, offset)[0]
+        partitions: int = read_i32_be(frame, offset)
         offset += 4
         if not 0 <= partitions < _PLAIN_COUNT:
             return None
         partition_data: list[PartitionProduceData] = []
         for _ in range(partitions):
-            index: int
-            index, size = _INDEX_SIZE.unpack_from(frame, offset)
+            index: int = read_i32_be(frame, offset)
+            size = read_i32_be(frame, offset + 4)
             offset += 8
             if size < 0 or offset + size > end:
                 return None
@@ -141,9 +139,8 @@ def _read_flexible(version: int, frame: bytes, offset: int) -> ProduceRequest | 
     if size:
         transactional_id = frame[offset : offset + size - 1].decode()
         offset += size - 1
-    acks: int
-    timeout_ms: int
-    acks, timeout_ms = _ACKS_TIMEOUT.unpack_from(frame, offset)
+    acks: int = read_i16_be(frame, offset)
+    timeout_ms: int = read_i32_be(frame, offset + 2)
     offset += 6
     topics = frame[offset]
     offset += 1
@@ -170,7 +167,7 @@ def _read_flexible(version: int, frame: bytes, offset: int) -> ProduceRequest | 
             return None
         partition_data: list[PartitionProduceData] = []
         for _ in range(partitions - 1):
-            index: int = _I32.unpack_from(frame, offset)[0]
+            index: int = read_i32_be(frame, offset)
             offset += 4
             size = frame[offset]
             offset += 1

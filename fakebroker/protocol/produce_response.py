@@ -16,8 +16,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from struct import Struct
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, final
 from uuid import UUID
+
+from librt.strings import BytesWriter, write_i16_be, write_i32_be, write_i64_be
+from mypy_extensions import mypyc_attr
 
 from fakebroker.protocol.varint import encode_unsigned_varint
 
@@ -42,33 +45,58 @@ _PARTITION_V5 = Struct(">ihqqq")  # and log start offset
 _NO_ERRORS_V8: Final = b"\0\0\0\0\xff\xff"
 _NO_ERRORS_V9: Final = b"\x01\0\0"
 
-# One topic with one partition: what is before its name, and what is behind.
+# One topic with one partition: what the frame's length counts, but for the name.
+_ONE_V5_SIZE: Final = 4 + 4 + 2 + 4 + 4 + 2 + 3 * 8 + 4
+_ONE_V8_SIZE: Final = _ONE_V5_SIZE + len(_NO_ERRORS_V8)
+_ONE_V9_SIZE: Final = 4 + 1 + 1 + 1 + 1 + 4 + 2 + 3 * 8 + len(_NO_ERRORS_V9) + 1 + 4 + 1
 _SHORT: Final = 126  # of a name whose length takes one byte in any version
-_ONE_TOPIC_V5: Final = Struct(">iiih")
-_ONE_PARTITION_V5: Final = Struct(">iihqqqi")
-_ONE_PARTITION_V8: Final = Struct(">iihqqq6si")
-_ONE_TOPIC_V9: Final = Struct(">iiBBB")
-_ONE_PARTITION_V9: Final = Struct(">Bihqqq3sBiB")
-# What the frame's length counts, but for the name.
-_ONE_TOPIC_V5_SIZE: Final = _ONE_TOPIC_V5.size - 4 + _ONE_PARTITION_V5.size
-_ONE_TOPIC_V8_SIZE: Final = _ONE_TOPIC_V5.size - 4 + _ONE_PARTITION_V8.size
-_ONE_TOPIC_V9_SIZE: Final = _ONE_TOPIC_V9.size - 4 + _ONE_PARTITION_V9.size
 
 
-class PartitionProduceResponse(NamedTuple):
+@mypyc_attr(acyclic=True, free_list_len=1)
+@final
+class PartitionProduceResponse:
     """What became of one partition. What its version has no field for is left out.
 
     `record_errors` holds (batch index, message or None); `current_leader` is (leader id, leader epoch).
     """
 
-    index: int  # type: ignore[assignment]  # Kafka's name for it; that it hides tuple.index is fine
-    error_code: int
-    base_offset: int
-    log_append_time_ms: int = -1
-    log_start_offset: int = -1
-    record_errors: tuple[tuple[int, str | None], ...] = ()
-    error_message: str | None = None
-    current_leader: tuple[int, int] | None = None
+    __slots__ = (
+        "base_offset", "current_leader", "error_code", "error_message", "index", "log_append_time_ms",
+        "log_start_offset", "record_errors",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        index: int,
+        error_code: int,
+        base_offset: int,
+        log_append_time_ms: int = -1,
+        log_start_offset: int = -1,
+        record_errors: tuple[tuple[int, str | None], ...] = (),
+        error_message: str | None = None,
+        current_leader: tuple[int, int] | None = None,
+    ) -> None:
+        self.index = index
+        self.error_code = error_code
+        self.base_offset = base_offset
+        self.log_append_time_ms = log_append_time_ms
+        self.log_start_offset = log_start_offset
+        self.record_errors = record_errors
+        self.error_message = error_message
+        self.current_leader = current_leader
+
+    def with_error(self, error_code: int) -> PartitionProduceResponse:
+        """The same with another error."""
+        return PartitionProduceResponse(
+            self.index,
+            error_code,
+            self.base_offset,
+            self.log_append_time_ms,
+            self.log_start_offset,
+            self.record_errors,
+            self.error_message,
+            self.current_leader,
+        )
 
 
 class TopicProduceResponse(NamedTuple):
@@ -117,20 +145,41 @@ def encode_appended(
 ) -> bytes:
     """The frame for one partition of one topic, appended without any error to tell; the same as by the general way."""
     name = topic.encode()
-    if not 5 <= version <= 12 or len(name) > _SHORT:
+    size = len(name)
+    if not 5 <= version <= 12 or size > _SHORT:
         topics = (TopicProduceResponse(topic, topic_id, (partition,)),)
         return encode_produce_response(version, correlation_id, topics, throttle_time_ms)
-    offsets = partition.base_offset, partition.log_append_time_ms, partition.log_start_offset
+    frame = BytesWriter()
     if version >= 9:
-        head = _ONE_TOPIC_V9.pack(_ONE_TOPIC_V9_SIZE + len(name), correlation_id, 0, 2, len(name) + 1)
-        tail = _ONE_PARTITION_V9.pack(2, partition.index, 0, *offsets, _NO_ERRORS_V9, 0, throttle_time_ms, 0)
-    elif version == 8:
-        head = _ONE_TOPIC_V5.pack(_ONE_TOPIC_V8_SIZE + len(name), correlation_id, 1, len(name))
-        tail = _ONE_PARTITION_V8.pack(1, partition.index, 0, *offsets, _NO_ERRORS_V8, throttle_time_ms)
+        write_i32_be(frame, _ONE_V9_SIZE + size)
+        write_i32_be(frame, correlation_id)
+        frame.append(0)
+        frame.append(2)
+        frame.append(size + 1)
+        frame.write(name)
+        frame.append(2)
     else:
-        head = _ONE_TOPIC_V5.pack(_ONE_TOPIC_V5_SIZE + len(name), correlation_id, 1, len(name))
-        tail = _ONE_PARTITION_V5.pack(1, partition.index, 0, *offsets, throttle_time_ms)
-    return head + name + tail
+        write_i32_be(frame, (_ONE_V8_SIZE if version == 8 else _ONE_V5_SIZE) + size)
+        write_i32_be(frame, correlation_id)
+        write_i32_be(frame, 1)
+        write_i16_be(frame, size)
+        frame.write(name)
+        write_i32_be(frame, 1)
+    write_i32_be(frame, partition.index)
+    write_i16_be(frame, 0)
+    write_i64_be(frame, partition.base_offset)
+    write_i64_be(frame, partition.log_append_time_ms)
+    write_i64_be(frame, partition.log_start_offset)
+    if version >= 9:
+        frame.write(_NO_ERRORS_V9)
+        frame.append(0)
+        write_i32_be(frame, throttle_time_ms)
+        frame.append(0)
+    else:
+        if version == 8:
+            frame.write(_NO_ERRORS_V8)
+        write_i32_be(frame, throttle_time_ms)
+    return frame.getvalue()
 
 
 def _plain_body(version: int, topics: tuple[TopicProduceResponse, ...], throttle_time_ms: int) -> bytes:
@@ -139,11 +188,13 @@ def _plain_body(version: int, topics: tuple[TopicProduceResponse, ...], throttle
     for topic in topics:
         parts += _plain_string(topic.name), _I32.pack(len(topic.partitions))
         for partition in topic.partitions:
-            index, error_code, base_offset, log_append_time_ms, log_start_offset, *_ = partition
+            offsets = partition.base_offset, partition.log_append_time_ms
             if version < 5:
-                parts.append(_PARTITION_V3.pack(index, error_code, base_offset, log_append_time_ms))
+                parts.append(_PARTITION_V3.pack(partition.index, partition.error_code, *offsets))
                 continue
-            parts.append(_PARTITION_V5.pack(index, error_code, base_offset, log_append_time_ms, log_start_offset))
+            parts.append(
+                _PARTITION_V5.pack(partition.index, partition.error_code, *offsets, partition.log_start_offset)
+            )
             if version < 8:
                 continue
             if not partition.record_errors and partition.error_message is None:
@@ -172,8 +223,9 @@ def _flexible_body(
             parts.append(bytes(16) if topic.topic_id is None else topic.topic_id.bytes)
         parts.append(encode_unsigned_varint(len(topic.partitions) + 1))
         for partition in topic.partitions:
-            index, error_code, base_offset, log_append_time_ms, log_start_offset, errors, message, leader = partition
-            parts.append(_PARTITION_V5.pack(index, error_code, base_offset, log_append_time_ms, log_start_offset))
+            offsets = partition.base_offset, partition.log_append_time_ms, partition.log_start_offset
+            parts.append(_PARTITION_V5.pack(partition.index, partition.error_code, *offsets))
+            errors, message, leader = partition.record_errors, partition.error_message, partition.current_leader
             if version < 10 or leader == (-1, -1):
                 leader = None
             if not errors and message is None and leader is None:

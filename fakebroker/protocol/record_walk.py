@@ -22,6 +22,7 @@ from fakebroker.protocol.errors import InvalidRecordError
 from fakebroker.protocol.varint import encode_varint
 
 _LARGEST_SIZE: Final = 2**31 - 1
+_FAR: Final = 2**61  # compiled, numbers within it are compared without making objects of them
 _INT64_MIN: Final = -(2**63)
 _INT64_MAX: Final = 2**63 - 1
 
@@ -191,6 +192,8 @@ def timestamp_range(earliest_delta_ms: int, latest_delta_ms: int, base_timestamp
     """The earliest and the latest timestamp, None if one runs over 64 bits and so wraps around."""
     earliest = base_timestamp_ms + earliest_delta_ms
     latest = base_timestamp_ms + latest_delta_ms
+    if earliest >= -_FAR and latest <= _FAR:
+        return earliest, latest
     return (earliest, latest) if earliest >= _INT64_MIN and latest <= _INT64_MAX else None
 
 

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from fakebroker.apis.context import FetchParams, FetchPartition
 from fakebroker.core.partition import NO_LEADER, Partition
 from fakebroker.protocol.record_batch import LOG_OVERHEAD, read_batch_header
-from fakebroker.protocol.topic_partition import TopicPartition
 from fakebroker.testing import wire
 from fakebroker.testing.messages import Error, Key, Produce, Violation
 from fakebroker.testing.simulation import Simulation
@@ -36,7 +35,7 @@ class Invariants:
     def handled(self, request: Produce) -> None:
         """The broker takes a request in hand: it is about the topics that there are now."""
         find = self._simulation.cluster.controller.find_partition
-        self._asked_of[request.number] = {key: find(TopicPartition(*key)) for key, _ in request.parts}
+        self._asked_of[request.number] = {key: find(*key) for key, _ in request.parts}
 
     def answered(self, request: Produce, result: Sequence[wire.PartitionResult]) -> None:
         """A client has an answer: a record that timed out is in the log, and one acknowledged by all stays there."""

@@ -13,6 +13,7 @@ import gc
 import weakref
 from collections.abc import Sequence
 
+from fakebroker.core.connection import Connection
 from fakebroker.core.journal import Journal
 from fakebroker.testing import wire
 from fakebroker.testing.clients import Client
@@ -81,7 +82,7 @@ class Run:
 
     def check_leaks(self) -> None:
         """Once it is finished: the broker holds on to no connection. Slow, since it collects garbage."""
-        connections = [weakref.ref(connection) for connection in self.simulation._clients]
+        connections = [_mark(connection) for connection in self.simulation._clients]
         self.clients.clear()
         self._links.clear()
         self.simulation._clients.clear()
@@ -370,3 +371,13 @@ class Run:
     def _where(self) -> str:
         action = self.performed[-1] if self.performed else ""
         return f"step {self.steps} ({action}) at {self.now_ms} ms: "
+
+
+class _Mark:
+    """Goes with the connection that it is attached to."""
+
+
+def _mark(connection: Connection) -> weakref.ref[_Mark]:
+    """Tells whether the connection is still there: compiled, it has no weak references of its own."""
+    connection.attachment = mark = _Mark()
+    return weakref.ref(mark)

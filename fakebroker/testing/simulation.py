@@ -22,7 +22,6 @@ from fakebroker.core.effects import AwaitWrite, Close, Effect, InternalError, Pa
 from fakebroker.core.follower_set import Selection
 from fakebroker.core.journal import Journal
 from fakebroker.core.partition import Partition
-from fakebroker.protocol.topic_partition import TopicPartition
 
 # The clocks start far apart, so that code that mixes them fails at once.
 START_MONO_MS = 5_000_000
@@ -158,7 +157,7 @@ class Simulation:
         self.settle()
 
     def partition(self, topic: str = "t", partition: int = 0) -> Partition:
-        found = self.cluster.controller.find_partition(TopicPartition(topic, partition))
+        found = self.cluster.controller.find_partition(topic, partition)
         assert found is not None
         return found
 

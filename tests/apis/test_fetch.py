@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 import pytest
+from support.apis import with_parts
 from support.asking import served_versions
 from support.requests import FETCH, Produced, batch, produce, request
 from support.simulation import SimulatedClient, Simulation
@@ -524,7 +525,7 @@ def test_a_fetch_that_fails_as_a_whole_is_told_for_each_partition_up_to_v12(vers
         raise KafkaError(ErrorCode.kafka_storage_error, "on purpose")
 
     apis = simulation.cluster._dispatcher._apis
-    apis[FETCH] = apis[FETCH]._replace(handle=fails)
+    apis[FETCH] = with_parts(apis[FETCH], handle=fails)
     consumer = Consumer(simulation, version)
     consumer.send(wanted(0), wanted(1))
     ((_, frame),) = consumer.client.answers

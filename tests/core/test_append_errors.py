@@ -13,7 +13,6 @@ from support.requests import Produced, produce
 from support.simulation import Simulation
 
 from fakebroker.protocol.record_batch import Record, encode_batch
-from fakebroker.protocol.topic_partition import TopicPartition
 
 START = 3
 BIG = encode_batch([Record(b"k", bytes(1_100_000))], base_timestamp_ms=1_800_000_000_000)
@@ -61,7 +60,7 @@ def simulation() -> Simulation:
     client = simulation.connect()
     for sequence in range(START):
         client.send(produce("t", records=sequenced(1, 5, sequence)))
-    partition = simulation.cluster.controller.find_partition(TopicPartition("t", 0))
+    partition = simulation.cluster.controller.find_partition("t", 0)
     assert partition is not None
     partition.delete_records_before(START)
     simulation.followers("frozen")

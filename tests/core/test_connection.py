@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fakebroker.core.connection import TRANSITIONS, Connection, Event, State
+from fakebroker.core.connection import EVENTS, STATES, TRANSITIONS, Connection, Event, State
 
 # Kafka's table as the source has it; "-" raises IllegalStateException there.
 KAFKA_EVENTS = ("REQUEST_RECEIVED", "RESPONSE_SENT", "THROTTLE_STARTED", "THROTTLE_ENDED")
@@ -41,8 +41,10 @@ def kafka_after(state: str, event: Event) -> str | None:
     return None if after == "-" else maybe_unmute(after)
 
 
-@pytest.mark.parametrize("event", [Event.REQUEST, Event.RESPONDED, Event.THROTTLE_STARTED, Event.THROTTLE_ENDED])
-@pytest.mark.parametrize("state", list(OURS))
+@pytest.mark.parametrize(
+    "event", [Event.REQUEST, Event.RESPONDED, Event.THROTTLE_STARTED, Event.THROTTLE_ENDED], ids=repr
+)
+@pytest.mark.parametrize("state", list(OURS), ids=repr)
 def test_every_pair_is_what_kafka_does(state: State, event: Event) -> None:
     after = TRANSITIONS.get((state, event))
     assert (None if after is None else OURS[after]) == kafka_after(OURS[state], event)
@@ -54,8 +56,8 @@ def connection_in(state: State) -> Connection:
     return connection
 
 
-@pytest.mark.parametrize("event", list(Event))
-@pytest.mark.parametrize("state", list(State))
+@pytest.mark.parametrize("event", EVENTS, ids=repr)
+@pytest.mark.parametrize("state", STATES, ids=repr)
 def test_an_illegal_pair_is_loud_and_changes_nothing(state: State, event: Event) -> None:
     connection = connection_in(state)
     if (state, event) in TRANSITIONS:
@@ -69,12 +71,12 @@ def test_an_illegal_pair_is_loud_and_changes_nothing(state: State, event: Event)
 
 def test_a_connection_waits_to_be_admitted_and_every_state_can_be_closed_once() -> None:
     assert Connection(1, "peer", "", 100).state is State.WAITING
-    assert {state for state, event in TRANSITIONS if event is Event.CLOSE} == set(State) - {State.CLOSED}
+    assert {state for state, event in TRANSITIONS if event is Event.CLOSE} == set(STATES) - {State.CLOSED}
     assert not any(state is State.CLOSED for state, _ in TRANSITIONS)
     assert [state for state, event in TRANSITIONS if event is Event.ADMITTED] == [State.WAITING]
 
 
-@pytest.mark.parametrize("state", list(State))
+@pytest.mark.parametrize("state", STATES, ids=repr)
 def test_only_a_ready_connection_whose_answer_is_written_is_handled(state: State) -> None:
     connection = connection_in(state)
     assert connection.can_handle == (state is State.READY)

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from support.requests import batch
 
 from fakebroker.apis.context import FetchPartition
+from fakebroker.core.broker_registry import RegisteredBroker
 from fakebroker.core.leader_epochs import EpochEntry, LeaderEpochCache
 from fakebroker.core.log import LoggedBatch
 from fakebroker.core.partition_reads import diverging_epoch
@@ -28,7 +29,7 @@ def cache(entries: Entries) -> LeaderEpochCache:
 
 def replica(entries: Entries, end_offset: int) -> Replica:
     """A log of one record a batch, written in these epochs; the cache may hold an epoch that has no record yet."""
-    made = Replica(1)
+    made = Replica(RegisteredBroker(1))
     for offset in range(end_offset):
         epoch = max((epoch for epoch, start in entries if start <= offset), default=0)
         data = bytearray(batch(b"%d in %d" % (offset, epoch)))
@@ -92,13 +93,13 @@ def test_truncation_forgets_epochs_that_start_at_the_end_or_later(end: int, left
 def test_an_epoch_begins_with_the_log_at_the_earliest(start: int, left: Entries) -> None:
     made = cache([(0, 0), (2, 5), (4, 9)])
     made.truncate_from_start(start)
-    assert made.entries == left
+    assert made.entries == [EpochEntry(*entry) for entry in left]
 
 
 def test_an_epoch_that_begins_later_stays() -> None:
     made = cache([(3, 5)])
     made.truncate_from_start(4)
-    assert made.entries == [(3, 5)]
+    assert made.entries == [EpochEntry(3, 5)]
 
 
 @given(st.dictionaries(st.integers(0, 9), st.integers(0, 20), max_size=6), st.integers(0, 20))
@@ -162,7 +163,7 @@ def test_a_follower_drops_what_the_leader_does_not_have(
 @st.composite
 def histories(draw: st.DrawFn) -> tuple[Replica, Replica]:
     """Two replicas that led by turns: epochs are unique, and what they share was copied."""
-    logs = [Replica(1), Replica(2)]
+    logs = [Replica(RegisteredBroker(1)), Replica(RegisteredBroker(2))]
     for epoch in range(draw(st.integers(1, 8))):
         leader, follower = logs if draw(st.booleans()) else logs[::-1]
         leader.leader_epochs.assign(epoch, leader.log.log_end_offset)

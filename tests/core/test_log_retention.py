@@ -13,7 +13,6 @@ from fakebroker.core.log import Log, LoggedBatch
 from fakebroker.core.log_retention import _level, start_by_size, start_by_time
 from fakebroker.core.partition import Partition
 from fakebroker.protocol.messages import decode_response
-from fakebroker.protocol.topic_partition import TopicPartition
 
 NONE, OFFSET_OUT_OF_RANGE, STORAGE_ERROR = 0, 1, 56
 SIZE = len(keyed())
@@ -21,7 +20,7 @@ KIB = keyed(bytes(1024 - SIZE))  # a batch of about a kilobyte
 
 
 def partition_of(simulation: Simulation, topic: str = "t") -> Partition:
-    partition = simulation.cluster.controller.find_partition(TopicPartition(topic, 0))
+    partition = simulation.cluster.controller.find_partition(topic, 0)
     assert partition is not None
     return partition
 

@@ -31,7 +31,7 @@ def fetch(of: Partition, broker_id: int, offset: int, now_ms: int = 0) -> bool:
     for logged in of.leader_log.batches_from(log.log_end_offset):
         if logged.last_offset < offset:
             log.append(logged)
-    moved = of.update_follower_fetch_state(broker_id, offset, now_ms, now_ms)
+    moved = of.update_follower_fetch_state(of.replicas[broker_id], offset, now_ms, now_ms)
     of.check_invariants()
     return moved
 
@@ -189,8 +189,8 @@ def test_a_follower_joins_a_new_leadership_only_from_its_start_on() -> None:
     p.become_leader(2, {1, 2}, 10)
     assert (p.leader_epoch_start_offset, p.high_watermark) == (2, 0)
     p.replicas[3].copy_from(p.replicas[2], 1)
-    p.update_follower_fetch_state(3, 1, 10, 10)
+    p.update_follower_fetch_state(p.replicas[3], 1, 10, 10)
     assert p.isr == {1, 2}
     p.replicas[3].copy_from(p.replicas[2], 2)
-    p.update_follower_fetch_state(3, 2, 11, 11)
+    p.update_follower_fetch_state(p.replicas[3], 2, 11, 11)
     assert p.isr == {1, 2, 3}

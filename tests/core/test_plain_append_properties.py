@@ -12,7 +12,7 @@ from support.batches import TIME_MS, batch_of, flipped, keyed, sequenced
 from fakebroker.core.config import TopicConfig
 from fakebroker.core.log import LoggedBatch
 from fakebroker.core.log_append import _prepare
-from fakebroker.core.plain_append import prepare_plain
+from fakebroker.core.plain_append import PlainRules, prepare_plain
 from fakebroker.protocol.plain_batch import is_plain
 from fakebroker.protocol.produce_request import is_transactional, validate_records
 from fakebroker.protocol.record_batch import Record
@@ -69,7 +69,7 @@ def fields(batch: LoggedBatch) -> tuple:
 
 def agree(batch: bytes, config: TopicConfig, offset: int = 7, epoch: int = 3) -> bool:
     """Whether the fast way took the batch; then the general one makes the same of it."""
-    fast = prepare_plain(batch, config, offset, epoch, TIME_MS)
+    fast = prepare_plain(batch, PlainRules(config), offset, epoch, TIME_MS)
     if fast is None:
         return False
     general, append_time_ms = _prepare(batch, config, TP, offset, epoch, TIME_MS)

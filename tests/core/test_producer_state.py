@@ -16,7 +16,6 @@ from support.simulation import SimulatedClient, Simulation
 from fakebroker.core.config import ClusterConfig
 from fakebroker.core.partition import Partition
 from fakebroker.core.producer_state import MAX_SEQUENCE, increment_sequence
-from fakebroker.protocol.topic_partition import TopicPartition
 
 NONE, TIMED_OUT, OUT_OF_ORDER, INVALID_EPOCH = 0, 7, 45, 47
 Sent = tuple[int, int, int, int]  # producer id, epoch, base sequence, records
@@ -31,7 +30,7 @@ def answer(client: SimulatedClient, *sent: int, acks: int = 1, timeout_ms: int =
 
 
 def partition_of(simulation: Simulation) -> Partition:
-    partition = simulation.cluster.controller.find_partition(TopicPartition("t", 0))
+    partition = simulation.cluster.controller.find_partition("t", 0)
     assert partition is not None
     return partition
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from fakebroker.core.broker_registry import RegisteredBroker
 from fakebroker.core.replica import NEVER_MS, UNKNOWN_OFFSET, Replica
 
 Fetch = tuple[int, int, int]  # at this time, from this offset, while the leader's log ended there
@@ -22,7 +23,7 @@ Fetch = tuple[int, int, int]  # at this time, from this offset, while the leader
     ],
 )
 def test_when_a_follower_was_caught_up(name: str, fetches: list[Fetch], caught_up_ms: int) -> None:
-    replica = Replica(2)
+    replica = Replica(RegisteredBroker(2))
     replica.reset(is_in_sync=False, now_ms=0)
     replica.last_fetch_leader_log_end_offset = 1  # as after an earlier fetch that read nothing
     for now_ms, fetch_offset, leader_end_offset in fetches:
@@ -33,7 +34,7 @@ def test_when_a_follower_was_caught_up(name: str, fetches: list[Fetch], caught_u
 
 @pytest.mark.parametrize(("is_in_sync", "caught_up_ms"), [(True, 700), (False, NEVER_MS)])
 def test_a_new_leader_knows_only_who_is_in_sync(is_in_sync: bool, caught_up_ms: int) -> None:
-    replica = Replica(2)
+    replica = Replica(RegisteredBroker(2))
     replica.update_fetch_state_over_wire(5, 5, 600, 4)
     replica.reset(is_in_sync, now_ms=700)
     assert (replica.log_end_offset, replica.last_caught_up_time_ms, replica.broker_epoch) == (
@@ -48,6 +49,6 @@ def test_a_new_leader_knows_only_who_is_in_sync(is_in_sync: bool, caught_up_ms: 
     [(10, 1_000_000, True), (9, 600, True), (9, 601, False)],
 )
 def test_caught_up_is_at_the_end_or_lately_there(end_offset: int, now_ms: int, caught_up: bool) -> None:
-    replica = Replica(2)
+    replica = Replica(RegisteredBroker(2))
     replica.update_fetch_state(end_offset, caught_up_time_ms=100)
     assert replica.is_caught_up(leader_end_offset=10, now_ms=now_ms, replica_lag_time_max_ms=500) is caught_up

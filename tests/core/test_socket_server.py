@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import gc
-import weakref
 
 import pytest
+from support.marks import mark
 from support.requests import Produced, batch, fetch, metadata, produce
 from support.simulation import START_MONO_MS, START_WALL_MS, SimulatedClient, Simulation
 
@@ -223,7 +223,7 @@ def test_nothing_holds_a_connection_that_has_gone_and_whose_request_is_over(gone
     connection = cluster.open_connection(1, "peer", now(0))
     cluster.receive(connection, produce("t", timeout_ms=100) + produce("t")[:50], now(0))
     purgatory = cluster.nodes[1].replica_manager.produce_purgatory
-    gone = weakref.ref(connection)
+    gone = mark(connection)
     assert purgatory.num_delayed() == 1
     if gone_first:
         cluster.connection_lost(connection, now(50))
@@ -261,7 +261,7 @@ def test_nothing_holds_a_connection_however_it_ended(how: str) -> None:
         cluster.connection_lost(connection, now(20))
     assert connection.state is State.CLOSED
     cluster.take_effects()
-    gone = weakref.ref(connection)
+    gone = mark(connection)
     del connection
     gc.collect()
     assert gone() is None, gc.get_referrers(gone())

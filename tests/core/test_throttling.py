@@ -10,6 +10,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from support.apis import with_parts
 from support.requests import (
     API_VERSIONS,
     CREATE_TOPICS,
@@ -323,7 +324,7 @@ def test_a_request_counts_once_though_its_handler_fails_after_it_was_throttled()
 
     simulation = throttled(config={"fakebroker.request.handler.time.us": "525000"}, request_percentage=5)
     apis = simulation.cluster._dispatcher._apis
-    apis[METADATA] = apis[METADATA]._replace(handle=fails)
+    apis[METADATA] = with_parts(apis[METADATA], handle=fails)
     client = simulation.connect()
     client.send(metadata(["t"]))
     ((_, answer),) = client.answers

@@ -13,11 +13,13 @@ from support.batches import TIME_MS, sequenced
 from fakebroker.core.config import TopicConfig
 from fakebroker.core.log import Log
 from fakebroker.core.log_append import prepare_append
+from fakebroker.core.plain_append import PlainRules
 from fakebroker.core.producer_state import MAX_SEQUENCE, BatchMetadata
 from fakebroker.protocol.errors import KafkaError
 from fakebroker.protocol.topic_partition import TopicPartition
 
 TP = TopicPartition("t", 0)
+CONFIG = TopicConfig()
 OUT_OF_ORDER, INVALID_EPOCH = 45, 47
 Written = tuple[int, int, int, int, int]  # producer id, epoch, first sequence, records, base offset
 
@@ -69,7 +71,7 @@ class ProducersModel(RuleBasedStateMachine):
 
     def append(self, batch: bytes) -> int | tuple[str, int]:
         try:
-            prepared = prepare_append(self.leader, batch, TopicConfig(), TP, 0, TIME_MS)
+            prepared = prepare_append(self.leader, batch, CONFIG, PlainRules(CONFIG), TP, 0, TIME_MS)
         except KafkaError as error:
             return int(error.code)
         if isinstance(prepared, BatchMetadata):

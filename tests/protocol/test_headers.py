@@ -26,6 +26,10 @@ client_ids = st.none() | texts
 api_keys = i16s.filter(lambda key: key != 7)
 
 
+def fields(header: RequestHeader) -> tuple[int, int, int, str | None, int]:
+    return header.api_key, header.api_version, header.correlation_id, header.client_id, header.body_offset
+
+
 @given(api_keys, i16s, i32s, client_ids, st.booleans(), st.binary(max_size=5))
 def test_a_request_header_is_what_the_declaration_and_kio_say(
     api_key: int, version: int, correlation_id: int, client_id: str | None, flexible: bool, body: bytes
@@ -38,7 +42,7 @@ def test_a_request_header_is_what_the_declaration_and_kio_say(
     assert by_kio.client_id == client_id
     assert peek_api(encoded + body) == (api_key, version)
     header = decode_request_header(encoded + body, flexible)
-    assert header == RequestHeader(api_key, version, correlation_id, client_id, len(encoded))
+    assert fields(header) == (api_key, version, correlation_id, client_id, len(encoded))
 
 
 @given(
@@ -49,7 +53,7 @@ def test_tagged_fields_of_a_request_header_are_skipped(client_id: str | None, ta
     encoded = DECLARED[True].build(
         {"api_key": 3, "api_version": 12, "correlation_id": 1, "client_id": client_id, "tagged_fields": tags}
     )
-    assert decode_request_header(encoded + b"body", True) == (3, 12, 1, client_id, len(encoded))
+    assert fields(decode_request_header(encoded + b"body", True)) == (3, 12, 1, client_id, len(encoded))
 
 
 @given(i32s, st.booleans())
@@ -64,8 +68,8 @@ def test_response_headers(correlation_id: int, flexible: bool) -> None:
 def test_controlled_shutdown_v0_has_no_client_id() -> None:
     encoded = bytes.fromhex("0007 0000 00000005")
     assert encode_request_header(7, 0, 5, "ignored", flexible=False) == encoded
-    assert decode_request_header(encoded, flexible=False) == (7, 0, 5, None, 8)
-    assert decode_request_header(encoded + b"a body", flexible=False) == (7, 0, 5, None, 8)
+    assert fields(decode_request_header(encoded, flexible=False)) == (7, 0, 5, None, 8)
+    assert fields(decode_request_header(encoded + b"a body", flexible=False)) == (7, 0, 5, None, 8)
 
 
 @pytest.mark.parametrize(
@@ -99,7 +103,7 @@ def test_malformed_request_headers(frame: str, flexible: bool, reason: str) -> N
     ],
 )
 def test_what_kafka_forgives(frame: str, flexible: bool, client_id: str | None, offset: int) -> None:
-    assert decode_request_header(bytes.fromhex(frame), flexible) == (0, 9, 7, client_id, offset)
+    assert fields(decode_request_header(bytes.fromhex(frame), flexible)) == (0, 9, 7, client_id, offset)
 
 
 @given(st.binary(max_size=30), st.booleans())

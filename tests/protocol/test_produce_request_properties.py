@@ -67,7 +67,8 @@ def test_a_request_is_read_as_it_was_written(
         + trailing
     )
     header = decode_request_header(received, flexible=version >= 9)
-    assert header[:4] == (0, version, correlation_id, client_id)
+    assert (header.api_key, header.api_version) == (0, version)
+    assert (header.correlation_id, header.client_id) == (correlation_id, client_id)
     assert decode_request(0, version, received, header.body_offset) == request_as_kio(version, request)
 
 

@@ -35,7 +35,7 @@ def test_every_request_survives_the_way(data: st.DataObject, api: tuple[int, int
     received = encoded[4:] + trailing
     assert peek_api(received) == api
     header = decode_request_header(received, is_flexible(*api))
-    assert header[:4] == (*api, 5, "client")
+    assert (header.api_key, header.api_version, header.correlation_id, header.client_id) == (*api, 5, "client")
     assert decode_request(*api, received, header.body_offset) == request
 
 

@@ -99,7 +99,7 @@ def test_requests(encoded: bytes, correlation_id: int, request_: object) -> None
     decoder.feed(encoded)
     received = decoder.next_frame()
     header = decode_request_header(received, is_flexible(*peek_api(received)))
-    assert header[2:4] == (correlation_id, "demo")
+    assert (header.correlation_id, header.client_id) == (correlation_id, "demo")
     assert decode_request(header.api_key, header.api_version, received, header.body_offset) == request_
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from support.apis import with_parts
 from support.raw_client import RawClient
 from support.requests import METADATA, Produced, metadata, produce
 
@@ -46,7 +47,7 @@ def log(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
 
 def break_api(kafka: FakeCluster, api_key: int, **parts: Any) -> None:
     apis = kafka._cluster._running.cluster._dispatcher._apis
-    apis[api_key] = apis[api_key]._replace(**parts)
+    apis[api_key] = with_parts(apis[api_key], **parts)
 
 
 def test_the_client_is_told_unknown_server_error(kafka: FakeCluster, client: RawClient) -> None:

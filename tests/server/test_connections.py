@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
-import weakref
 from collections.abc import Callable, Iterator
 from time import monotonic
 
 import pytest
+from support.marks import mark
 from support.raw_client import RawClient
 from support.requests import FETCH, Produced, batch, fetch, metadata, produce
 from support.serving import wait_until
@@ -171,7 +171,7 @@ def test_nothing_is_left_of_a_peer_that_went_while_its_request_was_parked(start:
     client.ask(metadata([]))
     client.send(fetch("t", max_wait_ms=200))
     wait_until(lambda: connections(kafka)[0].state is State.BUSY, "the request")
-    gone = weakref.ref(connections(kafka)[0])
+    gone = mark(connections(kafka)[0])
     client.socket.close()
     wait_until(lambda: not connections(kafka), "the end of the connection")
     gc.collect()

@@ -1,0 +1,23 @@
+"""An API of the registry with another handler."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fakebroker.apis.registry import Api
+
+PARTS = (
+    "key",
+    "name",
+    "min_version",
+    "max_version",
+    "advertised_min_version",
+    "handle",
+    "error_response",
+    "throttled",
+    "decode",
+)
+
+
+def with_parts(api: Api, **parts: Any) -> Api:
+    return Api(**({name: getattr(api, name) for name in PARTS} | parts))
