@@ -10,6 +10,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 from uuid import UUID
 
+from mypy_extensions import mypyc_attr
+
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
 from fakebroker.protocol.produce_response import NodeEndpoint, PartitionProduceResponse
@@ -154,6 +156,7 @@ class ClusterView(Protocol):
     def topic_by_id(self, topic_id: UUID) -> TopicView | None: ...
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class RequestContext:
     """One request in the hands of one broker; `core/dispatcher.py` has the one that works.
 

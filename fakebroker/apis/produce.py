@@ -41,7 +41,7 @@ from fakebroker.protocol.produce_response import (
 from fakebroker.protocol.topic_partition import TopicPartition
 
 KEY: Final = 0
-_ADMIN_CLIENT_ID = "__admin_client"
+_ADMIN_CLIENT_ID: Final = "__admin_client"
 _UNVERIFIED = (
     "Unable to verify the partition has been added to the transaction. Underlying error: COORDINATOR_NOT_AVAILABLE"
 )

@@ -36,9 +36,16 @@ class ProducePartitionStatus:
     """One partition of the request. `response` is what the append gave; while `acks_pending`, what is answered if
     nothing more happens is REQUEST_TIMED_OUT. `partition` is None if nothing was appended."""
 
-    __slots__ = ("_response", "acks_pending", "partition", "required_offset")
+    __slots__ = ("_response", "acks_pending", "partition", "required_offset", "topic_partition")
 
-    def __init__(self, partition: Partition | None, required_offset: int, response: PartitionProduceResponse) -> None:
+    def __init__(
+        self,
+        topic_partition: TopicPartition,
+        partition: Partition | None,
+        required_offset: int,
+        response: PartitionProduceResponse,
+    ) -> None:
+        self.topic_partition = topic_partition
         self.partition = partition
         self.required_offset = required_offset
         self._response = response
@@ -68,7 +75,7 @@ class DelayedProduce(DelayedOperation):
         self,
         broker_id: int,
         timeout_ms: int,
-        status: dict[TopicPartition, ProducePartitionStatus],
+        status: list[ProducePartitionStatus],
         callback: ProduceCallback,
         on_expired: Callable[[TopicPartition], None],
     ) -> None:
@@ -77,12 +84,12 @@ class DelayedProduce(DelayedOperation):
         self._status = status
         self._callback = callback
         self._on_expired = on_expired
-        for entry in status.values():
+        for entry in status:
             entry.acks_pending = entry.partition is not None
 
     def try_complete(self) -> bool:
         waiting = False
-        for entry in self._status.values():
+        for entry in self._status:
             partition = entry.partition
             if partition is None:
                 continue
@@ -99,9 +106,10 @@ class DelayedProduce(DelayedOperation):
         return not waiting and self.force_complete()
 
     def on_complete(self) -> None:
-        self._callback({topic_partition: entry.response for topic_partition, entry in self._status.items()})
+        self._callback({entry.topic_partition: entry.response for entry in self._status})
 
     def on_expiration(self) -> None:
-        for topic_partition, entry in self._status.items():
+        for entry in self._status:
             if entry.acks_pending:
-                self._on_expired(topic_partition)
+                self._on_expired(entry.topic_partition)
+                entry.partition = None  # as when it is acknowledged

@@ -45,18 +45,13 @@ class EpochEntry:
 
 
 class LeaderEpochCache:
-    """The leader epochs of one replica's log."""
+    """The leader epochs of one replica's log. `latest_epoch` is the highest; UNDEFINED_EPOCH if there is none."""
 
-    __slots__ = ("entries",)
+    __slots__ = ("entries", "latest_epoch")
 
     def __init__(self) -> None:
         self.entries: list[EpochEntry] = []
-
-    @property
-    def latest_epoch(self) -> int:
-        """The highest epoch; UNDEFINED_EPOCH if there is none."""
-        entries = self.entries
-        return entries[-1].epoch if entries else UNDEFINED_EPOCH
+        self.latest_epoch: int = UNDEFINED_EPOCH
 
     def assign(self, epoch: int, start_offset: int) -> None:
         """Enter an epoch. What contradicts it, an entry not below it in epoch or in offset, goes."""
@@ -66,6 +61,7 @@ class LeaderEpochCache:
         while entries and (entries[-1].epoch >= epoch or entries[-1].start_offset >= start_offset):
             entries.pop()
         entries.append(EpochEntry(epoch, start_offset))
+        self.latest_epoch = epoch
 
     def end_offset_for(self, epoch: int, log_end_offset: int) -> tuple[int, int]:
         """(the largest epoch up to the asked one, the offset where it ends); both UNDEFINED if the asked epoch is
@@ -87,8 +83,10 @@ class LeaderEpochCache:
 
     def truncate_from_end(self, end_offset: int) -> None:
         """Forget the epochs that start at `end_offset` or later."""
-        while self.entries and self.entries[-1].start_offset >= end_offset:
-            self.entries.pop()
+        entries = self.entries
+        while entries and entries[-1].start_offset >= end_offset:
+            entries.pop()
+        self.latest_epoch = entries[-1].epoch if entries else UNDEFINED_EPOCH
 
     def truncate_from_start(self, start_offset: int) -> None:
         """Forget the epochs that end at `start_offset` or before; the one that goes on there starts there."""
@@ -98,6 +96,7 @@ class LeaderEpochCache:
             entries[:after] = [EpochEntry(entries[after - 1].epoch, start_offset)]
 
     def check_invariants(self) -> None:
+        assert self.latest_epoch == (self.entries[-1].epoch if self.entries else UNDEFINED_EPOCH)
         for before, after in zip(self.entries, self.entries[1:], strict=False):
             assert before.epoch < after.epoch
             assert before.start_offset < after.start_offset

@@ -104,7 +104,7 @@ class Partition:
         self.followers = list(self.replicas.values())  # all but the leader
         self.leader_epoch = -1
         self.leader_epoch_start_offset = 0
-        self.isr: set[int] = set()
+        self.is_under_min_isr = False
         alive = self.brokers.alive(broker_ids)
         if not alive:
             raise ValueError(f"no broker of {list(broker_ids)} is alive")
@@ -132,7 +132,12 @@ class Partition:
     @property
     def isr_ids(self) -> list[int]:
         """In assignment order."""
-        return [broker_id for broker_id in self.replicas if broker_id in self.isr]
+        return [broker_id for broker_id, replica in self.replicas.items() if replica.is_in_sync]
+
+    @property
+    def isr(self) -> set[int]:
+        """Broker ids of the in-sync replicas. A copy."""
+        return set(self.isr_ids)
 
     @property
     def offline_ids(self) -> list[int]:
@@ -144,10 +149,12 @@ class Partition:
         """min.insync.replicas, but never more than there are replicas (KAFKA-15583, 3.7 and later)."""
         return min(self.config.min_insync_replicas, len(self.replicas))
 
-    @property
-    def is_under_min_isr(self) -> bool:
-        size = len(self.isr)
-        return size < len(self.replicas) and size < self._min_insync_replicas
+    def _set_isr(self, isr: Iterable[int]) -> None:
+        members = set(isr)
+        for replica in self.replicas.values():
+            replica.is_in_sync = replica.broker_id in members
+        size = len(members)
+        self.is_under_min_isr = size < len(self.replicas) and size < self._min_insync_replicas
 
     # What the controller decides.
 
@@ -157,12 +164,12 @@ class Partition:
         self._leader = self.replicas[broker_id]
         self.followers = [replica for replica in self.replicas.values() if replica.broker_id != broker_id]
         self.leader_epoch += 1
-        self.isr = set(isr)
+        self._set_isr(isr)
         leader = self.replicas[broker_id]
         end_offset = self.leader_epoch_start_offset = leader.log.log_end_offset
         leader.leader_epochs.assign(self.leader_epoch, end_offset)
         for replica in self.replicas.values():
-            replica.reset(replica.broker_id in self.isr, now_ms)
+            replica.reset(now_ms)
         leader.update_fetch_state(end_offset, now_ms)
         return self.maybe_increment_leader_hw(now_ms)
 
@@ -174,7 +181,7 @@ class Partition:
 
     def update_isr(self, isr: Iterable[int], now_ms: int) -> bool:
         """A new ISR in the same leader epoch. True if the high watermark moved because of it."""
-        self.isr = set(isr)
+        self._set_isr(isr)
         return self.maybe_increment_leader_hw(now_ms)
 
     # What the leader does.
@@ -282,7 +289,7 @@ class Partition:
             if new_high_watermark <= high_watermark:
                 return False
             if replica.log_end_offset < new_high_watermark and (
-                replica.broker_id in self.isr
+                replica.is_in_sync
                 or (
                     replica.is_caught_up(leader_end_offset, now_ms, self.replica_lag_time_max_ms)
                     and self._is_isr_eligible(replica)
@@ -327,7 +334,7 @@ class Partition:
         return self._follower_fetched(replica, previous_offset, now_ms)
 
     def _follower_fetched(self, replica: Replica, previous_offset: int, now_ms: int) -> bool:
-        expanded = replica.broker_id not in self.isr and self.maybe_expand_isr(replica)
+        expanded = not replica.is_in_sync and self.maybe_expand_isr(replica)
         changed = expanded or replica.log_end_offset != previous_offset
         moved = changed and self.maybe_increment_leader_hw(now_ms)
         # The answer to the fetch carries the leader's watermark.
@@ -343,7 +350,7 @@ class Partition:
             or not self._is_isr_eligible(replica)
         ):
             return False
-        self.isr.add(replica.broker_id)
+        self._set_isr([*self.isr_ids, replica.broker_id])
         return True
 
     def _is_isr_eligible(self, replica: Replica) -> bool:
@@ -358,12 +365,11 @@ class Partition:
         out_of_sync = {
             replica.broker_id
             for replica in self.followers
-            if replica.broker_id in self.isr
-            and not replica.is_caught_up(end_offset, now_ms, self.replica_lag_time_max_ms)
+            if replica.is_in_sync and not replica.is_caught_up(end_offset, now_ms, self.replica_lag_time_max_ms)
         }
         if not out_of_sync:
             return False
-        self.isr -= out_of_sync
+        self._set_isr(self.isr - out_of_sync)
         return self.maybe_increment_leader_hw(now_ms)
 
     def check_enough_replicas_reach_offset(self, required_offset: int) -> tuple[bool, ErrorCode]:
@@ -376,7 +382,8 @@ class Partition:
 
     def check_invariants(self) -> None:
         assert self.isr, "an empty ISR"
-        assert self.isr <= set(self.replicas)
+        size = len(self.isr)
+        assert self.is_under_min_isr == (size < self.effective_min_isr)
         for replica in self.replicas.values():
             replica.check_invariants()
         if self.leader_id == NO_LEADER:
@@ -393,6 +400,4 @@ class Partition:
                 # broker its last fetch counts until the next one, also if it named an offset within a batch.
                 was_external, is_alive = replica.was_external, self.brokers.is_alive(replica.broker_id)
                 assert replica.log.log_end_offset == replica.log_end_offset or (was_external and not is_alive)
-                assert (
-                    replica.broker_id not in self.isr or self.high_watermark <= replica.log_end_offset or was_external
-                )
+                assert not replica.is_in_sync or self.high_watermark <= replica.log_end_offset or was_external

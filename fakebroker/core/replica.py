@@ -33,6 +33,7 @@ class Replica:
         "broker_epoch",
         "broker_id",
         "is_external",
+        "is_in_sync",
         "last_caught_up_time_ms",
         "last_fetch_leader_log_end_offset",
         "last_fetch_time_ms",
@@ -45,6 +46,7 @@ class Replica:
     def __init__(self, broker: RegisteredBroker) -> None:
         self.broker = broker
         self.broker_id = broker.broker_id
+        self.is_in_sync = False  # in the ISR
         self.is_external = False  # played by somebody else, over the wire
         self.was_external = False  # at any time
         self.log = Log()
@@ -81,10 +83,10 @@ class Replica:
         self.last_fetch_time_ms = now_ms
         self.broker_epoch = broker_epoch
 
-    def reset(self, is_in_sync: bool, now_ms: int) -> None:
+    def reset(self, now_ms: int) -> None:
         """Somebody new leads, and knows nothing of this replica but whether it is in the ISR."""
         self.log_end_offset = UNKNOWN_OFFSET
-        self.last_caught_up_time_ms = now_ms if is_in_sync else NEVER_MS
+        self.last_caught_up_time_ms = now_ms if self.is_in_sync else NEVER_MS
         self.last_fetch_leader_log_end_offset = UNKNOWN_OFFSET
         self.last_fetch_time_ms = NEVER_MS
         self.broker_epoch = None

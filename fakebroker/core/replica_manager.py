@@ -47,10 +47,10 @@ if TYPE_CHECKING:
     from fakebroker.core.controller import Controller
     from fakebroker.core.follower_set import FollowerSet
 
-INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
+INTERNAL_TOPICS: Final = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
 
 # Errors for which Kafka's answer does not tell the log start offset (the "known exceptions" of appendToLocalLog).
-_WITHOUT_LOG_START = frozenset(
+_WITHOUT_LOG_START: Final = frozenset(
     {
         ErrorCode.unknown_topic_or_partition,
         ErrorCode.not_leader_or_follower,
@@ -143,26 +143,26 @@ class ReplicaManager:
         if not is_valid_required_acks(required_acks):
             callback({tp: _failed(tp, ErrorCode.invalid_required_acks) for tp in entries})
             return
-        status: dict[TopicPartition, ProducePartitionStatus] = {}
+        status: list[ProducePartitionStatus] = []
         has_appended = False
         for tp, records in entries.items():
             entry = self._append_to_local_log(tp, records, required_acks, internal_topics_allowed, now)
             has_appended |= entry.partition is not None
-            status[tp] = entry
+            status.append(entry)
         if required_acks == -1 and has_appended:  # delayedProduceRequestRequired
             operation = DelayedProduce(self.broker_id, timeout_ms, status, callback, self._on_expired)
             self.produce_purgatory.try_complete_else_watch(operation, tuple(entries), now.mono_ms)
         else:
-            callback({tp: entry.response for tp, entry in status.items()})
+            callback({entry.topic_partition: entry.response for entry in status})
 
     def _append_to_local_log(
         self, tp: TopicPartition, records: bytes, required_acks: int, internal_topics_allowed: bool, now: Now
     ) -> ProducePartitionStatus:
         if not internal_topics_allowed and tp.topic in INTERNAL_TOPICS:
-            return ProducePartitionStatus(None, -1, _failed(tp, ErrorCode.invalid_topic_exception))
+            return ProducePartitionStatus(tp, None, -1, _failed(tp, ErrorCode.invalid_topic_exception))
         partition = self.get_partition_or_error(tp)
         if not isinstance(partition, Partition):
-            return ProducePartitionStatus(None, -1, _failed(tp, partition))
+            return ProducePartitionStatus(tp, None, -1, _failed(tp, partition))
         try:
             info = partition.append_records_to_leader(records, required_acks, now)
         except KafkaError as error:
@@ -170,12 +170,12 @@ class ReplicaManager:
             failed = _failed(tp, error.code, log_start)
             if isinstance(error, RecordValidationError):
                 failed.record_errors, failed.error_message = error.record_errors, error.message
-            return ProducePartitionStatus(None, -1, failed)
+            return ProducePartitionStatus(tp, None, -1, failed)
         self._action_queue.append(_Action(partition, info.leader_hw_change))
         response = PartitionProduceResponse(
             tp.partition, _NONE, info.first_offset, info.log_append_time_ms, info.log_start_offset
         )
-        return ProducePartitionStatus(partition, info.last_offset + 1, response)
+        return ProducePartitionStatus(tp, partition, info.last_offset + 1, response)
 
     def try_complete_actions(self, now: Now) -> None:
         """The end of a request: expire what had no time, wake whom its appends may have satisfied, and let the

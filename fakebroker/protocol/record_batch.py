@@ -20,6 +20,7 @@ from crc32c import crc32c
 from fakebroker.protocol.errors import InvalidRecordError, ProtocolError
 from fakebroker.protocol.varint import decode_varint, decode_varlong, encode_varint
 
+_crc32c: Final = crc32c  # found at once where it is compiled
 __all__ = [
     "LOG_OVERHEAD",
     "RECORD_BATCH_OVERHEAD",
@@ -125,8 +126,8 @@ def compute_crc(buffer: Buffer, offset: int, size: int) -> int:
     """CRC-32C of the batch that starts at the offset and takes `size` bytes: its attributes up to its end."""
     start, end = offset + ATTRIBUTES_OFFSET, offset + size
     if isinstance(buffer, bytes) and size < _COPY_ONCE_BYTES:
-        return int(crc32c(buffer[start:end]))
-    return int(crc32c(memoryview(buffer)[start:end]))
+        return int(_crc32c(buffer[start:end]))
+    return int(_crc32c(memoryview(buffer)[start:end]))
 
 
 def is_crc_valid(buffer: Buffer, offset: int, size: int) -> bool:

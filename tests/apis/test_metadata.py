@@ -92,7 +92,7 @@ def test_partitions_have_epochs_and_no_offline_replicas(client: SimulatedClient,
 def test_an_isr_that_shrank_is_told(simulation: Simulation, client: SimulatedClient) -> None:
     simulation.followers("frozen", topic="t", partition=0)
     partition = simulation.cluster.topic("t").partitions[0]  # type: ignore[union-attr]
-    partition.isr.discard(2)
+    partition.update_isr({1}, 0)
     (topic,) = asked(client, 12, named("t")).topics
 
     assert tuple(topic.partitions[0].isr_nodes) == (1,)

@@ -15,6 +15,7 @@ from support.requests import API_VERSIONS, api_versions
 from support.simulation import SimulatedClient, Simulation
 
 from fakebroker.apis import registry
+from fakebroker.apis.context import RequestContext
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.headers import decode_request_header
 from fakebroker.protocol.messages import (
@@ -73,22 +74,18 @@ def test_a_request_gets_one_answer_of_its_version(api: registry.Api, version: in
     assert client.closed is None
 
 
-class Answering:
+class Answering(RequestContext):
     """A context that takes what a handler answers, and has nothing else but a cluster."""
 
     def __init__(self, version: int) -> None:
-        self.api_version = version
-        self.correlation_id = 1
-        self.broker_id = 1
-        self.client_id = "test"
-        self.cluster = Simulation().cluster
+        super().__init__(1, "peer", version, "test", 1, Simulation().cluster)
         self.frames: list[bytes] = []
         self.closed: list[str] = []
 
-    def throttle(self, **_: bool) -> int:
+    def throttle(self, *, produced: bool = False, uses_request_time: bool = True) -> int:
         return 0
 
-    def respond(self, response: Any) -> None:
+    def respond(self, response: Any, *, exempt: bool = False) -> None:
         self.frames.append(encode_response(response, self.correlation_id))
 
     def respond_frame(self, frame: bytes) -> None:

@@ -16,9 +16,10 @@ def partition(leader: int, isr: set[int], alive: set[int], unclean: bool) -> Par
     brokers = BrokerRegistry([1, 2, 3])
     config = TopicConfig(unclean_leader_election_enable=unclean)
     made = Partition(TopicPartition("t", 0), [2, 3, 1], config, 30_000, 0, brokers)
+    made.update_isr(isr, 0)
     if leader == NO_LEADER:
         made.lose_leader()
-    made.leader_id, made.isr = leader, isr
+    made.leader_id = leader
     for broker_id in {1, 2, 3} - alive:
         brokers.fence(broker_id)
     return made

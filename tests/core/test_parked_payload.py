@@ -14,6 +14,9 @@ from fakebroker.core.log import Log
 from fakebroker.protocol.compression import Codec
 from fakebroker.protocol.record_batch import Record
 
+# Compiled, what cannot be part of a cycle does not tell the collector what it refers to.
+pytestmark = pytest.mark.interpreted
+
 PAYLOAD_BYTES = 100_000
 
 
@@ -40,7 +43,6 @@ def large_buffers(*roots: object) -> list[object]:
     ]
 
 
-@pytest.mark.interpreted  # compiled, what cannot be part of a cycle does not tell the collector what it refers to
 @pytest.mark.parametrize("codec", [Codec.NONE, Codec.GZIP])
 @pytest.mark.parametrize("version", [3, 9])
 def test_the_only_copy_is_in_the_log(codec: Codec, version: int) -> None:

@@ -189,7 +189,7 @@ def partition_as_kio(kio: object, version: int, partition: PartitionProduceRespo
     return of_version(
         kio.PartitionProduceResponse,
         index=partition.index,
-        error_code=partition.error_code,
+        error_code=ErrorCode(partition.error_code),
         base_offset=partition.base_offset,
         log_append_time=log_append_time,
         log_start_offset=partition.log_start_offset,
