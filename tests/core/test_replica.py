@@ -24,7 +24,7 @@ Fetch = tuple[int, int, int]  # at this time, from this offset, while the leader
 )
 def test_when_a_follower_was_caught_up(name: str, fetches: list[Fetch], caught_up_ms: int) -> None:
     replica = Replica(RegisteredBroker(2))
-    replica.reset(is_in_sync=False, now_ms=0)
+    replica.reset(now_ms=0)
     replica.last_fetch_leader_log_end_offset = 1  # as after an earlier fetch that read nothing
     for now_ms, fetch_offset, leader_end_offset in fetches:
         replica.update_fetch_state_over_wire(fetch_offset, leader_end_offset, now_ms, -1)
@@ -36,7 +36,8 @@ def test_when_a_follower_was_caught_up(name: str, fetches: list[Fetch], caught_u
 def test_a_new_leader_knows_only_who_is_in_sync(is_in_sync: bool, caught_up_ms: int) -> None:
     replica = Replica(RegisteredBroker(2))
     replica.update_fetch_state_over_wire(5, 5, 600, 4)
-    replica.reset(is_in_sync, now_ms=700)
+    replica.is_in_sync = is_in_sync
+    replica.reset(now_ms=700)
     assert (replica.log_end_offset, replica.last_caught_up_time_ms, replica.broker_epoch) == (
         UNKNOWN_OFFSET,
         caught_up_ms,
