@@ -32,12 +32,14 @@ def answer_bytes(topic: str) -> int:
     return error_at(topic) + 2 + 8 + 8 + 8 + 4
 
 
-def record_batch(value_bytes: int, records: int = 1) -> bytes:
+def record_batch(value_bytes: int, records: int = 1, sequence: int = -1) -> bytes:
     """A batch of `records` records with values of that size; a value of 1 MiB is cut so that the batch is not
-    larger than that, as a topic does not take more by default (`max.message.bytes`)."""
+    larger than that, as a topic does not take more by default (`max.message.bytes`). With a sequence it is one of the
+    idempotent producer 7."""
     if value_bytes == MIB:
         value_bytes -= len(encode_batch([Record(None, bytes(MIB))], base_timestamp_ms=_TIMESTAMP_MS)) - MIB
-    return encode_batch([Record(None, b"x" * value_bytes)] * records, base_timestamp_ms=_TIMESTAMP_MS)
+    producer = {"producer_id": 7, "producer_epoch": 0, "base_sequence": sequence} if sequence >= 0 else {}
+    return encode_batch([Record(None, b"x" * value_bytes)] * records, base_timestamp_ms=_TIMESTAMP_MS, **producer)
 
 
 def produce_frame(topic: str, partition: int, batch: bytes, acks: int, timeout_ms: int = 30_000) -> bytes:

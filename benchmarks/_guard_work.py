@@ -24,6 +24,7 @@ from timingwheel import SystemTimer, TimerTask
 MARK = "ctermid"  # the function of the C library that callgrind looks for
 START = Now(0, 1_800_000_000_000)
 TURN = 32  # requests that come with one read
+OPERATIONS = 1_024  # of an idempotent producer: more than are warmed up and counted
 
 Work = Callable[[int], None]  # does so many operations
 
@@ -42,6 +43,27 @@ def produce(acks: int, value_bytes: int, records: int = 1) -> Work:
     def work(count: int) -> None:
         for _ in range(count // TURN):
             cluster.receive(connection, data, START)
+            cluster.take_effects()
+
+    return work
+
+
+def idempotent(acks: int, value_bytes: int) -> Work:
+    """The same from an idempotent producer: each batch continues the one before."""
+    cluster = Cluster(START, config=ClusterConfig(), followers=INSTANT)
+    cluster.create_topic(NewTopic("t000", 1, 3), START)
+    connection = cluster.open_connection(1, "bench", START)
+    frames = [produce_frame("t000", 0, record_batch(value_bytes, 1, number), acks) for number in range(OPERATIONS)]
+    turns = iter([b"".join(frames[at : at + TURN]) for at in range(0, OPERATIONS, TURN)])
+    cluster.receive(connection, next(turns), START)
+    size, place = answer_bytes("t000"), error_at("t000")
+    answers = sent(cluster)
+    if [answers[at + place : at + place + 2] for at in range(0, len(answers), size)] != [b"\0\0"] * TURN:
+        raise AssertionError("not every request was answered without an error")
+
+    def work(count: int) -> None:
+        for _ in range(count // TURN):
+            cluster.receive(connection, next(turns), START)
             cluster.take_effects()
 
     return work
@@ -111,6 +133,7 @@ WORKS: dict[str, tuple[Callable[[], Work], int]] = {
     "plain Python": (plain_python, 6_400),
     "produce 100 B, acks=-1": (lambda: produce(-1, 100), 640),
     "produce 100 B, acks=1": (lambda: produce(1, 100), 640),
+    "produce 100 B, idempotent": (lambda: idempotent(-1, 100), 640),
     "produce 16 KiB, acks=-1": (lambda: produce(-1, 16 * 1024), 320),
     "produce 100 records of 100 B, acks=-1": (lambda: produce(-1, 100, 100), 128),
     "fetch 1 KiB": (fetch, 640),

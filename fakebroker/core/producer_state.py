@@ -17,16 +17,17 @@ Differs  No snapshots: truncation rebuilds the state from the batches that are l
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Final, final
 
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
 from fakebroker.protocol.topic_partition import TopicPartition
+from timingwheel.mypyc import mypyc_attr
 
-NUM_BATCHES_TO_RETAIN = 5
-NO_PRODUCER_EPOCH = -1
-NO_SEQUENCE = -1
-MAX_SEQUENCE = 2**31 - 1
+NUM_BATCHES_TO_RETAIN: Final = 5
+NO_PRODUCER_EPOCH: Final = -1
+NO_SEQUENCE: Final = -1
+MAX_SEQUENCE: Final = 2**31 - 1
 
 
 def increment_sequence(sequence: int, increment: int) -> int:
@@ -36,25 +37,38 @@ def increment_sequence(sequence: int, increment: int) -> int:
     return sequence + increment
 
 
-class ProducerBatch(NamedTuple):
+@mypyc_attr(acyclic=True)
+@final
+class ProducerBatch:
     """What a batch of an idempotent producer says of itself; its largest timestamp is the one in the log."""
 
-    producer_id: int
-    producer_epoch: int
-    base_sequence: int
-    max_timestamp_ms: int
+    __slots__ = ("base_sequence", "max_timestamp_ms", "producer_epoch", "producer_id")
+
+    def __init__(self, producer_id: int, producer_epoch: int, base_sequence: int, max_timestamp_ms: int) -> None:
+        self.producer_id = producer_id
+        self.producer_epoch = producer_epoch
+        self.base_sequence = base_sequence
+        self.max_timestamp_ms = max_timestamp_ms
 
 
-class BatchMetadata(NamedTuple):
+@mypyc_attr(acyclic=True)
+@final
+class BatchMetadata:
     """One of the last batches of a producer."""
 
-    first_sequence: int
-    last_sequence: int
-    first_offset: int
-    last_offset: int
-    timestamp_ms: int
+    __slots__ = ("first_offset", "first_sequence", "last_offset", "last_sequence", "timestamp_ms")
+
+    def __init__(
+        self, first_sequence: int, last_sequence: int, first_offset: int, last_offset: int, timestamp_ms: int
+    ) -> None:
+        self.first_sequence = first_sequence
+        self.last_sequence = last_sequence
+        self.first_offset = first_offset
+        self.last_offset = last_offset
+        self.timestamp_ms = timestamp_ms
 
 
+@final
 class ProducerStateEntry:
     """The state of one producer id. `batches` are the last ones of its epoch, oldest first."""
 
@@ -111,9 +125,11 @@ class ProducerStateManager:
     def check(self, batch: ProducerBatch, offset: int, topic_partition: TopicPartition) -> None:
         """Raise 47 or 45 unless the batch, about to go to `offset`, may follow what its producer wrote before."""
         entry = self._entries.get(batch.producer_id)
-        producer_id, epoch, first_sequence, _ = batch
-        place = f"of producer {producer_id} at offset {offset} in partition {topic_partition}"
+        epoch, first_sequence = batch.producer_epoch, batch.base_sequence
         last_epoch = NO_PRODUCER_EPOCH if entry is None else entry.producer_epoch
+        if epoch == last_epoch and entry is not None and _in_sequence(entry.last_sequence, first_sequence):
+            return
+        place = f"of producer {batch.producer_id} at offset {offset} in partition {topic_partition}"
         if epoch < last_epoch:
             raise KafkaError(
                 ErrorCode.invalid_producer_epoch,
@@ -128,7 +144,7 @@ class ProducerStateManager:
                     f"Invalid sequence number for new epoch {place}: {epoch} (request epoch), {first_sequence} "
                     f"(seq. number), {entry.producer_epoch} (current producer epoch)",
                 )
-        elif not _in_sequence(entry.last_sequence, first_sequence):
+        else:
             raise KafkaError(
                 ErrorCode.out_of_order_sequence_number,
                 f"Out of order sequence number {place}: {first_sequence} (incoming seq. number), "
@@ -137,12 +153,13 @@ class ProducerStateManager:
 
     def update(self, batch: ProducerBatch, first_offset: int, last_offset: int) -> None:
         """Note a batch that stands in the log."""
-        producer_id, epoch, first, timestamp_ms = batch
+        first, timestamp_ms = batch.base_sequence, batch.max_timestamp_ms
         last = increment_sequence(first, last_offset - first_offset)
-        entry = self._entries.get(producer_id)
+        entry = self._entries.get(batch.producer_id)
         if entry is None:
-            entry = self._entries[producer_id] = ProducerStateEntry(epoch, [], timestamp_ms)
-        entry.add_batch(epoch, BatchMetadata(first, last, first_offset, last_offset, timestamp_ms))
+            entry = ProducerStateEntry(batch.producer_epoch, [], timestamp_ms)
+            self._entries[batch.producer_id] = entry
+        entry.add_batch(batch.producer_epoch, BatchMetadata(first, last, first_offset, last_offset, timestamp_ms))
 
     def reload_from(self, log_start_offset: int) -> None:
         """The log was truncated: forget everything, and read what is left of it again. What was deleted before

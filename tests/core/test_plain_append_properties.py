@@ -64,7 +64,14 @@ configs = st.builds(
 
 
 def fields(batch: LoggedBatch) -> tuple:
-    return batch.base_offset, batch.last_offset, batch.data, batch.timestamp_ms, batch.producer
+    producer = batch.producer
+    said = producer and (
+        producer.producer_id,
+        producer.producer_epoch,
+        producer.base_sequence,
+        producer.max_timestamp_ms,
+    )
+    return batch.base_offset, batch.last_offset, batch.data, batch.timestamp_ms, said
 
 
 def agree(batch: bytes, config: TopicConfig, offset: int = 7, epoch: int = 3) -> bool:
