@@ -18,6 +18,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
+from mypy_extensions import i64
+
 from fakebroker.protocol.errors import InvalidRecordError
 from fakebroker.protocol.varint import encode_varint
 
@@ -62,30 +64,26 @@ def walk_records(
 
 
 def walk(
-    data: bytes, start: int, count: int, check_sizes: bool, largest_size: int = _LARGEST_SIZE
-) -> tuple[int, int, int, bool]:
+    data: bytes, start: i64, count: i64, check_sizes: bool, largest_size: i64 = _LARGEST_SIZE
+) -> tuple[i64, i64, i64, bool]:
     """Look over `count` records that begin at `start` and must end where `data` ends. The fields of RecordsSummary.
 
     No record may claim more than `largest_size` bytes behind its size.
     Raises InvalidRecordError with the index of the first record that is not whole.
     """
-    end = len(data)
-    position = start
-    earliest = latest = null_keys = index = 0
+    # Compiled, numbers of 64 bits: 140 instructions a record, where numbers without a bound take 900. The one byte and
+    # two byte forms of each varint are written out: a call for each field would take half of the time.
+    end: i64 = len(data)
+    position: i64 = start
+    earliest: i64 = 0
+    latest: i64 = 0
+    null_keys: i64 = 0
+    index: i64 = 0
+    raw: i64
+    low: i64
     in_order = True
     try:
         for index in range(count):
-            raw = data[position]
-            position += 1
-            if raw > 127:
-                raw, position = _size(data, position - 1)
-            size = raw >> 1
-            if raw & 1 or size > largest_size:
-                raise InvalidRecordError(f"Record {index} has a size below 0 or above {largest_size} bytes.")
-            claimed_end = position + size
-            position += 1  # the attributes of a record: none are in use, and nobody looks
-            # Below, the one byte and two byte forms of each varint are written out: a call for each field would take
-            # most of the time.
             raw = data[position]
             position += 1
             if raw > 127:
@@ -94,8 +92,23 @@ def walk(
                     raw = raw & 127 | low << 7
                     position += 1
                 else:
-                    raw, position = _varlong(data, position - 1)
-            delta = (raw >> 1) ^ -(raw & 1)
+                    raw, position = _size(data, position - 1)
+            size = raw >> 1
+            if raw & 1 or size > largest_size:
+                raise InvalidRecordError(f"Record {index} has a size below 0 or above {largest_size} bytes.")
+            claimed_end = position + size
+            position += 1  # the attributes of a record: none are in use, and nobody looks
+            raw = data[position]
+            delta: i64 = (raw >> 1) ^ -(raw & 1)
+            position += 1
+            if raw > 127:
+                low = data[position]
+                if low < 128:
+                    raw = raw & 127 | low << 7
+                    delta = (raw >> 1) ^ -(raw & 1)
+                    position += 1
+                else:
+                    delta, position = _delta(data, position - 1)
             if index == 0:
                 earliest = latest = delta
             elif delta > latest:
@@ -137,9 +150,9 @@ def walk(
             if raw:
                 position = _skip_headers(data, position - 1, index)
             if check_sizes and position != claimed_end:
+                distance = abs(int(position - claimed_end))
                 raise InvalidRecordError(
-                    f"Record {index} ends {abs(position - claimed_end)} bytes {_side(position, claimed_end)} the end "
-                    "that its size claims."
+                    f"Record {index} ends {distance} bytes {_side(position, claimed_end)} the end that its size claims."
                 )
     except IndexError:
         raise InvalidRecordError(f"The bytes end within record {index}.") from None
@@ -208,7 +221,9 @@ def _field(data: bytes, position: int) -> tuple[int, int]:
     return (-1, position) if raw & 1 else (raw >> 1, position + (raw >> 1))
 
 
-def _skip_headers(data: bytes, position: int, index: int) -> int:
+def _skip_headers(data: bytes, position: i64, index: i64) -> i64:
+    raw: i64
+    size: i64
     raw, position = _varint(data, position)
     if raw & 1:
         raise InvalidRecordError(f"Record {index} has a negative number of headers.")
@@ -223,11 +238,12 @@ def _skip_headers(data: bytes, position: int, index: int) -> int:
     return position
 
 
-def _varint(data: bytes, position: int) -> tuple[int, int]:
+def _varint(data: bytes, position: i64) -> tuple[i64, i64]:
     """The zigzag bits of a varint of at most five bytes, and the position behind it."""
-    raw = shift = 0
+    raw: i64 = 0
+    shift: i64 = 0
     while shift < 35:
-        byte = data[position]
+        byte: i64 = data[position]
         position += 1
         raw |= (byte & 127) << shift
         if byte < 128:
@@ -236,7 +252,7 @@ def _varint(data: bytes, position: int) -> tuple[int, int]:
     raise InvalidRecordError("A varint does not end within five bytes.")
 
 
-def _size(data: bytes, position: int) -> tuple[int, int]:
+def _size(data: bytes, position: i64) -> tuple[i64, i64]:
     try:
         return _varint(data, position)
     except InvalidRecordError as error:
@@ -256,5 +272,11 @@ def _varlong(data: bytes, position: int) -> tuple[int, int]:
     raise InvalidRecordError("A varlong does not end within ten bytes.")
 
 
-def _side(position: int, end: int) -> str:
+def _delta(data: bytes, position: i64) -> tuple[i64, i64]:
+    """The number of a varlong, and the position behind it."""
+    raw, behind = _varlong(data, position)
+    return (raw >> 1) ^ -(raw & 1), behind
+
+
+def _side(position: i64, end: i64) -> str:
     return "before" if position < end else "behind"
