@@ -1,4 +1,4 @@
-"""What a process imports: `serve` no hypothesis, `import fakebroker` no server."""
+"""What a process imports: `serve` neither hypothesis nor pydantic, `import fakebroker` no server."""
 
 from __future__ import annotations
 
@@ -6,17 +6,23 @@ import json
 import signal
 import subprocess
 import sys
+from typing import Any
 
 import pytest
 from support.serving import LIMIT_S
 
 import fakebroker
 
-TELL = "import atexit, json, sys; atexit.register(lambda: print(json.dumps(sorted(sys.modules))))\n"
+SERVE = "from fakebroker.cli import main; main()"
+TELL = """
+import atexit, gc, json, sys
+facts = lambda: {"modules": list(sys.modules), "collects": gc.isenabled(), "frozen": gc.get_freeze_count()}
+atexit.register(lambda: print(json.dumps(facts())))
+"""
 
 
-def modules_after(code: str, *arguments: str) -> set[str]:
-    """What a process has imported at its end. One that is ready to serve is told to stop."""
+def facts_after(code: str, *arguments: str) -> dict[str, Any]:
+    """What a process tells at its end. One that is ready to serve is told to stop."""
     process = subprocess.Popen([sys.executable, "-c", TELL + code, *arguments], stdout=subprocess.PIPE, text=True)
     with process:
         assert process.stdout is not None
@@ -25,15 +31,28 @@ def modules_after(code: str, *arguments: str) -> set[str]:
             process.send_signal(signal.SIGTERM)
             line = process.stdout.readline()
         assert process.wait(LIMIT_S) == 0
-    return set(json.loads(line))
+    facts: dict[str, Any] = json.loads(line)
+    return facts
 
 
-def test_a_process_that_serves_has_not_imported_hypothesis() -> None:
-    pytest.importorskip("hypothesis", reason="it cannot be imported anyway")
-    modules = modules_after("from fakebroker.cli import main; main()", "serve", "--port", "0", "--topic", "t")
+def modules_after(code: str, *arguments: str) -> set[str]:
+    return set(facts_after(code, *arguments)["modules"])
+
+
+@pytest.mark.parametrize("name", ["hypothesis", "pydantic"])
+def test_a_process_that_serves_has_not_imported_what_it_does_not_need(name: str) -> None:
+    pytest.importorskip(name, reason="it cannot be imported anyway")
+    modules = modules_after(SERVE, "serve", "--port", "0", "--topic", "t")
 
     assert {"fakebroker.core.cluster", "kio.static.primitive"} <= modules  # so this is the list
-    assert not {name for name in modules if name.split(".")[0] == "hypothesis"}
+    assert not {module for module in modules if module.split(".")[0] == name}
+
+
+def test_a_process_that_serves_collects_garbage_but_does_not_look_through_its_modules_for_it() -> None:
+    facts = facts_after(SERVE, "serve", "--port", "0")
+
+    assert facts["collects"]
+    assert facts["frozen"] > 10_000
 
 
 def test_a_program_that_uses_the_library_can_draw_the_types_of_kio() -> None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from benchmarks import __main__ as command
 from benchmarks import parked, produce, purgatory
+from benchmarks._driver import DriverError
 from benchmarks._peers import KAFKA, KFAKE, MOCK, OURS
 
 
@@ -55,6 +58,21 @@ def test_parked_rows_hold_the_promises() -> None:
     assert rows["lateness max"].met() is False
     assert rows["memory each"].met() is True
     assert rows["lateness p50"].met() is None
+
+
+def test_a_broker_is_idle_when_it_has_stopped_working(monkeypatch: pytest.MonkeyPatch) -> None:
+    slept: list[float] = []
+    monkeypatch.setattr(time, "sleep", slept.append)
+    used = iter([1.0, 1.08, 1.10, 1.101, 2.0])
+    parked.await_idle(lambda: next(used))
+    assert (len(slept), next(used)) == (3, 2.0)
+
+
+def test_a_broker_that_is_never_idle_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(time, "sleep", lambda _: None)
+    used = iter(range(10_000))
+    with pytest.raises(DriverError, match="still busy 60 s after the last connect"):
+        parked.await_idle(lambda: float(next(used)))
 
 
 @pytest.mark.parametrize(("mix", "least", "most"), [("few time out", 0.06, 0.10), ("half time out", 0.48, 0.52)])
