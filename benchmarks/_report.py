@@ -28,7 +28,7 @@ from benchmarks._build import HERE
 WIDTH = 140  # of a table in a file
 LIMIT = "limit"  # the peer of a row that is held against a number instead of a broker
 MORE_IS_BETTER = {"requests/s", "records/s", "MB/s"}
-LESS_IS_BETTER = {"us", "us CPU", "ms", "ms CPU", "MB", "KB", "bytes"}
+LESS_IS_BETTER = {"us", "us CPU", "ms", "ms CPU", "MB", "KB", "bytes", "instructions"}
 LIBRARIES = ("kio", "crc32c", "uvloop")
 
 Value = float | None

@@ -44,18 +44,20 @@ def key() -> str:
     return f"{sys.version_info[0]}.{sys.version_info[1]} {build()}"
 
 
-def count() -> Counts:
-    """Run the work under callgrind. Raises Missing where that is not possible."""
+def count(package: Path | None = None) -> Counts:
+    """Run the work under callgrind, with the package that stands in that folder if one is given. Raises Missing where
+    that is not possible."""
     valgrind = shutil.which("valgrind")
     if valgrind is None:
         raise Missing("no `valgrind` on this machine")
+    path = os.environ.get("PYTHONPATH") if package is None else str(package)
     with tempfile.TemporaryDirectory(prefix="benchmarks-guard-") as folder:
         command = [valgrind, "--tool=callgrind", f"--dump-before={MARK}", f"--callgrind-out-file={folder}/out"]
         # No more environment than needed: it lies on the stack, and where things lie changes the order of sets.
         environment = {
             "PATH": os.environ.get("PATH", ""),
             # What stands in PYTHONPATH first: it may be a compiled copy, and this folder holds the source.
-            "PYTHONPATH": os.pathsep.join([*filter(None, [os.environ.get("PYTHONPATH")]), str(HERE.parent)]),
+            "PYTHONPATH": os.pathsep.join([*filter(None, [path]), str(HERE.parent)]),
             "PYTHONSAFEPATH": "1",
             "PYTHONHASHSEED": "0",
             "LC_ALL": "C.UTF-8",

@@ -2,14 +2,38 @@
 
 from __future__ import annotations
 
-from fakebroker.core import plain_append
-from fakebroker.core.errors import KafkaError
-from fakebroker.server.async_cluster import AsyncFakeCluster
-from fakebroker.server.fake_cluster import FakeCluster
+from importlib import import_module
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
 
-COMPILED = not str(plain_append.__file__).endswith(".py")
+if TYPE_CHECKING:
+    from fakebroker.core.errors import KafkaError
+    from fakebroker.server.async_cluster import AsyncFakeCluster
+    from fakebroker.server.fake_cluster import FakeCluster
+
+_spec = find_spec("fakebroker.core.plain_append")
+COMPILED = _spec is not None and not str(_spec.origin).endswith(".py")
 """Whether the hot modules are compiled (setup.py names them), or the whole package runs as it is written."""
 
 __version__ = "0.1.0.dev0"
 
 __all__ = ["COMPILED", "AsyncFakeCluster", "FakeCluster", "KafkaError", "__version__"]
+
+# Imported when first asked for: the command line decides what is imported before them (cli.py), and who needs
+# `fakebroker.protocol` alone has no use for a server.
+_LAZY = {
+    "AsyncFakeCluster": "fakebroker.server.async_cluster",
+    "FakeCluster": "fakebroker.server.fake_cluster",
+    "KafkaError": "fakebroker.core.errors",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LAZY:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(_LAZY[name]), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LAZY})

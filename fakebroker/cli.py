@@ -1,26 +1,22 @@
-"""The command `fakebroker`."""
+"""The command `fakebroker`. A command imports what it needs when it is run, so that none waits for what another needs.
+What each thing that `serve` does without would add to its start is in docs/decisions.md, 28.
+"""
 
 from __future__ import annotations
 
-import asyncio
-import errno
-import json
+import gc
 import logging
-import os
 import re
-import signal
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple, NoReturn
+from typing import Annotated, NamedTuple, NoReturn
 
 import typer
 
 import fakebroker
-from fakebroker.apis.registry import load
-from fakebroker.core.errors import KafkaError
-from fakebroker.server.async_cluster import AsyncFakeCluster
-from fakebroker.server.loops import NAME as LOOP_NAME
-from fakebroker.server.loops import new_event_loop
+from fakebroker.plain_options import plain_arguments
 
 app = typer.Typer(
     name="fakebroker",
@@ -33,7 +29,6 @@ app = typer.Typer(
 _USAGE_ERROR = 2
 _VIOLATION = 1
 _INTERRUPTED = 130
-_OTHER_PORT_HELPS = {errno.EADDRINUSE, errno.EACCES}
 
 
 # What a wrong option or argument raises; typer has it from click or carries a copy.
@@ -42,8 +37,13 @@ UsageError: type[Exception] = typer.BadParameter.__bases__[0]
 
 def main() -> None:
     """Entry point of the console script. A slip on the command line is one sentence and exit status 2."""
+    words = sys.argv[1:] or ["--help"]
     try:
-        sys.exit(app(sys.argv[1:] or ["--help"], standalone_mode=False))
+        if words[0] == "serve" and (arguments := plain_arguments(serve, words[1:])) is not None:
+            sys.exit(serve(**arguments))
+        sys.exit(app(words, standalone_mode=False))
+    except typer.Exit as ended:  # typer itself makes a status of it
+        sys.exit(ended.exit_code)
     except UsageError as error:
         # "Invalid value for '--brokers': ..."; the bare text does not name the option.
         sentence = error.format_message() if hasattr(error, "format_message") else error
@@ -61,6 +61,8 @@ def _fail(message: str) -> NoReturn:
 
 def _version(wanted: bool) -> None:
     if wanted:
+        from fakebroker.server.loops import NAME as LOOP_NAME
+
         how = "compiled" if fakebroker.COMPILED else "interpreted"
         typer.echo(f"fakebroker {fakebroker.__version__} (Python {sys.version.split()[0]}, {LOOP_NAME}, {how})")
         raise typer.Exit
@@ -161,92 +163,54 @@ def serve(
     try:
         specs = [parse_topic(text) for text in topic or []]
         settings = parse_settings("--config", config or [])
-        settings.setdefault("auto.create.topics.enable", str(auto_create_topics).lower())
-        cluster = AsyncFakeCluster(
-            brokers,
-            host=host,
-            port=port,
-            advertised_host=advertised_host,
-            followers=followers,
-            config=settings,
-            seed=seed,
-            clock=clock,
-            journal=0,
-            journal_file=journal,
-        )
-    except (ValueError, KafkaError) as error:
+    except ValueError as error:
         _fail(str(error))
-    if ready_file is not None and not ready_file.parent.is_dir():
-        _fail(f"--ready-file {ready_file}: the folder {ready_file.parent} does not exist")
-    loop = new_event_loop()
-    try:
-        problem = loop.run_until_complete(_serve(cluster, specs, ready_file))
-    finally:
-        loop.close()
+    settings.setdefault("auto.create.topics.enable", str(auto_create_topics).lower())
+    with _lean_imports():
+        from fakebroker.serving import serve_until_signal
+    problem = serve_until_signal(
+        specs,
+        ready_file,
+        brokers=brokers,
+        host=host,
+        port=port,
+        advertised_host=advertised_host,
+        followers=followers,
+        config=settings,
+        seed=seed,
+        clock=clock,
+        journal_file=journal,
+    )
     if problem is not None:
         _fail(problem)
 
 
-async def _serve(cluster: AsyncFakeCluster, specs: list[TopicSpec], ready_file: Path | None) -> str | None:
-    """Run until a signal comes. Returns what went wrong at the start, None if nothing did."""
-    loop = asyncio.get_running_loop()
-    stopped = asyncio.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stopped.set)
+@contextmanager
+def _lean_imports() -> Iterator[None]:
+    """For the imports of a process that does nothing but serve; a library leaves these things to whoever imports it.
+
+    Where hypothesis is installed, kio imports it to register how to draw its types, which takes two thirds as long as
+    all the rest of the start. Collecting garbage takes a tenth, and modules that are imported leave none.
+    """
+    keep_out = "hypothesis" not in sys.modules
+    if keep_out:
+        sys.modules["hypothesis"] = None  # type: ignore[assignment]  # to import it fails, as if it was not installed
+    gc.disable()
     try:
-        await cluster.start()
-    except OSError as error:
-        if error.filename is not None:
-            return f"--journal {error.filename}: {error.strerror}"
-        return _why_not_listening(error)
-    try:
-        for spec in specs:
-            try:
-                cluster.create_topic(*spec)
-            except KafkaError as error:
-                return f"--topic {spec.name}: {error}"
-        facts = _facts(cluster)
-        if ready_file is not None:
-            try:
-                _write_atomically(ready_file, json.dumps(facts) + "\n")
-            except OSError as error:
-                return f"--ready-file {ready_file}: {error.strerror}"
-        typer.echo(f"fakebroker ready: bootstrap_servers={facts['bootstrap_servers']} pid={facts['pid']}")
-        await stopped.wait()
-        return None
+        yield
     finally:
-        await cluster.stop()
-
-
-def _why_not_listening(error: OSError) -> str:
-    advice = "; take another --port, or --port 0 for free ones" if error.errno in _OTHER_PORT_HELPS else ""
-    return f"cannot listen: {error.strerror or error}{advice}"
-
-
-def _facts(cluster: AsyncFakeCluster) -> dict[str, Any]:
-    return {
-        "bootstrap_servers": cluster.bootstrap_servers,
-        "brokers": [{"id": b.node_id, "host": b.host, "port": b.port} for b in cluster.endpoints],
-        "control_url": None,
-        "pid": os.getpid(),
-    }
-
-
-def _write_atomically(path: Path, text: str) -> None:
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        temporary.write_text(text)
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
+        gc.enable()
+        if keep_out:
+            del sys.modules["hypothesis"]
 
 
 @app.command()
 def apis() -> None:
     """Show which APIs and versions are served."""
-    # A tenth of the start of `serve`, which draws nothing.
     from rich.console import Console
     from rich.table import Table
+
+    from fakebroker.apis.registry import load
 
     table = Table(title="APIs served")
     table.add_column("key", justify="right")

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from benchmarks import __main__ as command
 from benchmarks import parked, produce, purgatory
+from benchmarks._driver import DriverError
 from benchmarks._peers import KAFKA, KFAKE, MOCK, OURS
 
 
@@ -57,6 +60,21 @@ def test_parked_rows_hold_the_promises() -> None:
     assert rows["lateness p50"].met() is None
 
 
+def test_a_broker_is_idle_when_it_has_stopped_working(monkeypatch: pytest.MonkeyPatch) -> None:
+    slept: list[float] = []
+    monkeypatch.setattr(time, "sleep", slept.append)
+    used = iter([1.0, 1.08, 1.10, 1.101, 2.0])
+    parked.await_idle(lambda: next(used))
+    assert (len(slept), next(used)) == (3, 2.0)
+
+
+def test_a_broker_that_is_never_idle_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(time, "sleep", lambda _: None)
+    used = iter(range(10_000))
+    with pytest.raises(DriverError, match="still busy 60 s after the last connect"):
+        parked.await_idle(lambda: float(next(used)))
+
+
 @pytest.mark.parametrize(("mix", "least", "most"), [("few time out", 0.06, 0.10), ("half time out", 0.48, 0.52)])
 def test_the_mixes_time_out_as_they_should(mix: str, least: float, most: float) -> None:
     rate, share = purgatory.measure(20_000, *purgatory.MIXES[mix], 1)
@@ -86,7 +104,8 @@ def test_all_runs_what_measures_and_goes_on_after_a_failure(
 
     monkeypatch.setattr(command, "run", run)
     assert command.main(["--json"]) == 1
-    assert [name for name, _ in seen] == [name for name in command.names() if name not in ("guard", "report")]
+    by_name_only = {"guard", "modules", "report"}
+    assert [name for name, _ in seen] == [name for name in command.names() if name not in by_name_only]
     assert dict(seen)["wheel"] == ["--json", "--quick"]
     assert dict(seen)["stock"] == ["--json"]
     assert "benchmarks memory: failed: RuntimeError: no memory" in capsys.readouterr().err

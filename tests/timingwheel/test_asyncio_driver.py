@@ -317,7 +317,7 @@ def test_real_loops(real_loop: asyncio.AbstractEventLoop) -> None:
         def fired(ms: int) -> None:
             # 1 us for the rounding of seconds in floats.
             log.append((ms, real_loop.time() - start >= ms / 1000 - 1e-6))
-            if ms == 30:
+            if len(log) == 5:
                 done.set()
 
         for ms in (30, 5, 0, 12, 5):
@@ -330,4 +330,6 @@ def test_real_loops(real_loop: asyncio.AbstractEventLoop) -> None:
         timer.close()
         return log
 
-    assert real_loop.run_until_complete(main()) == [(0, True), (5, True), (5, True), (12, True), (30, True)]
+    # In any order: each delay counts from its own call, and a busy machine may stop us for 5 ms between two of them.
+    log = real_loop.run_until_complete(main())
+    assert sorted(log) == [(0, True), (5, True), (5, True), (12, True), (30, True)]

@@ -1,0 +1,101 @@
+"""What `fakebroker serve` runs: a cluster in a process of its own, until a signal comes."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import gc
+import json
+import os
+import signal
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from fakebroker.core.errors import KafkaError
+from fakebroker.server.async_cluster import AsyncFakeCluster
+from fakebroker.server.loops import new_event_loop
+
+_OTHER_PORT_HELPS = {errno.EADDRINUSE, errno.EACCES}
+_FULL_COLLECTION_AFTER = 100  # collections of the middle generation, each after 7,000 objects more; Python's 10
+
+TopicSpec = tuple[str, int, int, Mapping[str, str]]  # the arguments of create_topic()
+
+
+def serve_until_signal(topics: Iterable[TopicSpec], ready_file: Path | None, **arguments: Any) -> str | None:
+    """Run an AsyncFakeCluster of these arguments until SIGINT or SIGTERM. Returns what is wrong with an option or went
+    wrong at the start, as a sentence; None if nothing did."""
+    try:
+        cluster = AsyncFakeCluster(**arguments, journal=0)
+    except (ValueError, KafkaError) as error:
+        return str(error)
+    if ready_file is not None and not ready_file.parent.is_dir():
+        return f"--ready-file {ready_file}: the folder {ready_file.parent} does not exist"
+    loop = new_event_loop()
+    try:
+        return loop.run_until_complete(_serve(cluster, topics, ready_file))
+    finally:
+        loop.close()
+
+
+async def _serve(cluster: AsyncFakeCluster, topics: Iterable[TopicSpec], ready_file: Path | None) -> str | None:
+    loop = asyncio.get_running_loop()
+    stopped = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stopped.set)
+    try:
+        await cluster.start()
+    except OSError as error:
+        if error.filename is not None:
+            return f"--journal {error.filename}: {error.strerror}"
+        return _why_not_listening(error)
+    try:
+        for topic in topics:
+            try:
+                cluster.create_topic(*topic)
+            except KafkaError as error:
+                return f"--topic {topic[0]}: {error}"
+        _collect_seldom()
+        facts = _facts(cluster)
+        if ready_file is not None:
+            try:
+                _write_atomically(ready_file, json.dumps(facts) + "\n")
+            except OSError as error:
+                return f"--ready-file {ready_file}: {error.strerror}"
+        print(f"fakebroker ready: bootstrap_servers={facts['bootstrap_servers']} pid={facts['pid']}", flush=True)
+        await stopped.wait()
+        return None
+    finally:
+        await cluster.stop()
+
+
+def _collect_seldom() -> None:
+    """Keep full collections of garbage out of the answers: one walks over all there is, the modules and every
+    connection, which takes 100 ms with 10,000 of those. Nothing needs them: with uvloop what a connection and its
+    requests have made is gone when it is dropped (tests/server/test_garbage.py)."""
+    gc.freeze()
+    young, middle, _ = gc.get_threshold()
+    gc.set_threshold(young, middle, _FULL_COLLECTION_AFTER)
+
+
+def _why_not_listening(error: OSError) -> str:
+    advice = "; take another --port, or --port 0 for free ones" if error.errno in _OTHER_PORT_HELPS else ""
+    return f"cannot listen: {error.strerror or error}{advice}"
+
+
+def _facts(cluster: AsyncFakeCluster) -> dict[str, Any]:
+    return {
+        "bootstrap_servers": cluster.bootstrap_servers,
+        "brokers": [{"id": b.node_id, "host": b.host, "port": b.port} for b in cluster.endpoints],
+        "control_url": None,
+        "pid": os.getpid(),
+    }
+
+
+def _write_atomically(path: Path, text: str) -> None:
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        temporary.write_text(text)
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)

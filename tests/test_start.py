@@ -1,0 +1,79 @@
+"""What a process imports: `serve` neither hypothesis nor pydantic, `import fakebroker` no server."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+from support.serving import LIMIT_S
+
+import fakebroker
+
+SERVE = "from fakebroker.cli import main; main()"
+TELL = """
+import atexit, gc, json, sys
+facts = lambda: {"modules": list(sys.modules), "collects": gc.isenabled(), "frozen": gc.get_freeze_count()}
+atexit.register(lambda: print(json.dumps(facts())))
+"""
+
+
+def facts_after(code: str, *arguments: str) -> dict[str, Any]:
+    """What a process tells at its end. One that is ready to serve is told to stop."""
+    process = subprocess.Popen([sys.executable, "-c", TELL + code, *arguments], stdout=subprocess.PIPE, text=True)
+    with process:
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        if line.startswith("fakebroker ready"):
+            process.send_signal(signal.SIGTERM)
+            line = process.stdout.readline()
+        assert process.wait(LIMIT_S) == 0
+    facts: dict[str, Any] = json.loads(line)
+    return facts
+
+
+def modules_after(code: str, *arguments: str) -> set[str]:
+    return set(facts_after(code, *arguments)["modules"])
+
+
+@pytest.mark.parametrize("name", ["hypothesis", "pydantic"])
+def test_a_process_that_serves_has_not_imported_what_it_does_not_need(name: str) -> None:
+    pytest.importorskip(name, reason="it cannot be imported anyway")
+    modules = modules_after(SERVE, "serve", "--port", "0", "--topic", "t")
+
+    assert {"fakebroker.core.cluster", "kio.static.primitive"} <= modules  # so this is the list
+    assert not {module for module in modules if module.split(".")[0] == name}
+
+
+def test_a_process_that_serves_collects_garbage_but_does_not_look_through_its_modules_for_it() -> None:
+    facts = facts_after(SERVE, "serve", "--port", "0")
+
+    assert facts["collects"]
+    assert facts["frozen"] > 10_000
+
+
+def test_a_program_that_uses_the_library_can_draw_the_types_of_kio() -> None:
+    """So it is `serve` alone that keeps hypothesis out: if kio has stopped importing it, nobody need do so."""
+    pytest.importorskip("hypothesis", reason="nothing is drawn")
+
+    assert "hypothesis" in modules_after("from fakebroker import FakeCluster")
+
+
+def test_importing_the_package_imports_none_of_its_parts() -> None:
+    modules = modules_after("import fakebroker; fakebroker.COMPILED")
+
+    assert {name for name in modules if name.startswith("fakebroker.")} <= {"fakebroker.core"}
+
+
+@pytest.mark.parametrize("name", fakebroker.__all__)
+def test_everything_is_there(name: str) -> None:
+    assert getattr(fakebroker, name) is not None
+    assert name in dir(fakebroker)
+
+
+def test_a_name_that_is_not_there() -> None:
+    with pytest.raises(AttributeError, match="module 'fakebroker' has no attribute 'Cluster'"):
+        fakebroker.Cluster  # noqa: B018
