@@ -29,7 +29,7 @@ def start_by_size(log: Log, retention_bytes: int) -> int:
     start = log.log_start_offset
     if excess > 0:
         for batch in log.batches_from(start):
-            excess -= len(batch.data)
+            excess -= len(batch.records)
             if excess < 0 or batch.last_offset >= log.high_watermark:
                 break
             start = batch.last_offset + 1
@@ -53,7 +53,7 @@ def start_at_most(log: Log, max_bytes: int) -> int:
     for batch in log.batches_from(start):
         if excess <= 0 or batch.last_offset >= log.high_watermark:
             break
-        excess -= len(batch.data)
+        excess -= len(batch.records)
         start = batch.last_offset + 1
     return start
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from struct import pack
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -46,7 +48,7 @@ def fetched(simulation: Simulation, offset: int) -> tuple[int, int, int]:
 def filled(sizes: list[int], watermark: int) -> Log:
     log = Log()
     for index, size in enumerate(sizes):
-        log.append(LoggedBatch(index, index, bytes(size), timestamp_ms=index * 10))
+        log.append(LoggedBatch(index, index, 0, bytes(size), timestamp_ms=index * 10))
     log.update_high_watermark(watermark)
     return log
 
@@ -85,8 +87,8 @@ def test_a_log_that_grows_and_shrinks_at_both_ends_reads_like_a_list(steps: list
     log, model, start, end = Log(), dict[int, bytes](), 0, 0
     for step, number in steps:
         if step == "append":
-            log.append(LoggedBatch(end, end, bytes([number])))
-            model[end] = bytes([number])
+            log.append(LoggedBatch(end, end, 0, bytes([number]) * 17))
+            model[end] = pack(">qii", end, 5, 0) + bytes([number])
             end += 1
         elif step == "delete":
             log.maybe_increment_log_start_offset(number)

@@ -56,7 +56,7 @@ def test_the_only_copy_is_in_the_log(codec: Codec, version: int) -> None:
     partition = simulation.cluster.controller.find_partition(TopicPartition("t", 0))
     assert partition is not None
     buffers = large_buffers(simulation)
-    logged = [batch.data for batch in partition.leader_log.batches]
+    logged = [batch.records for batch in partition.leader_log.batches]
     assert sorted(map(id, buffers)) == sorted(map(id, logged))
 
     # Take the log's away, and nobody has them.
