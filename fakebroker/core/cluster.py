@@ -108,8 +108,9 @@ class Cluster:
         self._run_ready()
         return connection
 
-    def receive(self, connection: Connection, data: bytes, now: Now) -> None:
-        """Bytes have arrived; handle what requests they complete, one at a time."""
+    def receive(self, connection: Connection, data: bytes | memoryview, now: Now) -> None:
+        """Bytes have arrived, maybe where the connection's decoder wanted them; handle what requests they complete, one
+        at a time."""
         self.now = now
         self.sockets.receive(connection, data)
 

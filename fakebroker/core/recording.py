@@ -83,7 +83,7 @@ class RecordingSocketServer(SocketServer):
         self._recorder.trail(connection)
         return connection
 
-    def receive(self, connection: Connection, data: bytes) -> None:
+    def receive(self, connection: Connection, data: bytes | memoryview) -> None:
         if not connection.is_closed:
             trail = self._recorder.trail(connection)
             trail.came += len(data)

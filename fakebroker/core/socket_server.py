@@ -80,7 +80,7 @@ class SocketServer:
             self._pause_reading(connection)
         return connection
 
-    def receive(self, connection: Connection, data: bytes) -> None:
+    def receive(self, connection: Connection, data: bytes | memoryview) -> None:
         """Bytes have arrived; handle what requests they complete."""
         if connection.is_closed:
             return

@@ -1,0 +1,95 @@
+"""A large frame on its way: what is missing of it is received into blocks of memory, and put together once.
+
+Fed like other bytes, a large frame is copied out of what the socket is read into, and put together of these pieces.
+Here the socket is read straight into the pieces. They are used again for the next large frame, of whatever connection:
+so they are warm in the processor's caches, and the kernel need not find and clear pages for them.
+`python -m benchmarks sink` shows what it saves.
+
+tests/protocol/test_large_frame.py ties it to the decoder that is fed.
+
+Units    sizes are bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+__all__ = ["LargeFrame", "is_worth_it"]
+
+_BLOCK_BYTES: Final = 262_144
+_SPARE_BLOCKS: Final = 16  # kept for the next large frames, of whatever connection
+_EARNEST_BYTES: Final = 32_768
+_WORTH_BYTES: Final = 131_072
+
+_spare_blocks: list[bytearray] = []
+
+
+def is_worth_it(available: int, missing: int) -> bool:
+    """Whether to receive the rest of a frame into blocks. Not if little is missing: to read just that costs more than
+    it saves. Nor before some of it is there: who only announces a large frame is given no memory."""
+    return available >= _EARNEST_BYTES and missing >= _WORTH_BYTES
+
+
+class LargeFrame:
+    """One such frame. Its beginning is given; `missing` is how many bytes are still to come, at least one."""
+
+    __slots__ = ("_block", "_filled", "_parts", "_size", "missing")
+
+    def __init__(self, beginning: Sequence[bytes | bytearray | memoryview], missing: int) -> None:
+        self._parts = list(beginning)
+        self._size = sum(map(len, beginning)) + missing
+        self._block = bytearray()  # the last part
+        self._filled = 0  # of it
+        self.missing = missing
+
+    @property
+    def available(self) -> int:
+        return self._size - self.missing
+
+    def room(self) -> memoryview:
+        """Where the next bytes go, some of them at least."""
+        if self._filled == len(self._block):
+            self._block = _block()
+            self._parts.append(self._block)
+            self._filled = 0
+        return memoryview(self._block)[self._filled : self._filled + self.missing]
+
+    def is_room(self, data: bytes | bytearray | memoryview) -> bool:
+        """Whether these bytes were put where `room` said."""
+        return isinstance(data, memoryview) and data.obj is self._block
+
+    def advance(self, size: int) -> None:
+        """So many bytes are there now."""
+        self._filled += size
+        self.missing -= size
+
+    def copy(self, data: bytes | bytearray | memoryview) -> int:
+        """Take the next bytes of the stream from elsewhere; how many of them belong to this frame."""
+        source = memoryview(data)[: self.missing]
+        taken = 0
+        while taken < len(source):
+            room = self.room()
+            size = min(len(room), len(source) - taken)
+            room[:size] = source[taken : taken + size]
+            self.advance(size)
+            taken += size
+        return taken
+
+    def join(self) -> bytes:
+        """The frame, once nothing is missing."""
+        parts = self._parts
+        parts[-1] = memoryview(self._block)[: self._filled]
+        frame = b"".join(parts)
+        parts[-1] = self._block
+        for part in parts:
+            if isinstance(part, bytearray) and len(part) == _BLOCK_BYTES and len(_spare_blocks) < _SPARE_BLOCKS:
+                _spare_blocks.append(part)
+        return frame
+
+
+def _block() -> bytearray:
+    try:
+        return _spare_blocks.pop()
+    except IndexError:  # and not a look before: clusters may run in several threads
+        return bytearray(_BLOCK_BYTES)

@@ -1,0 +1,112 @@
+"""Requests larger than what is read at once, over real sockets, on both event loops."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+from collections.abc import Iterator
+
+import pytest
+from support.raw_client import RawClient
+from support.requests import Produced, batch, fetch, produce
+from support.serving import wait_until
+
+from fakebroker import FakeCluster
+from fakebroker.protocol.messages import decode_response
+from fakebroker.server import fake_cluster
+
+LARGE = bytes(range(256)) * 3_900  # a record of nearly the megabyte that a topic takes
+
+
+@pytest.fixture(params=["uvloop", "asyncio"])
+def kafka(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeCluster]:
+    if request.param == "asyncio":
+        monkeypatch.setattr(fake_cluster, "new_event_loop", asyncio.new_event_loop)
+    else:
+        pytest.importorskip("uvloop")
+    with FakeCluster(brokers=1) as running:
+        running.create_topic("t")
+        yield running
+
+
+@pytest.fixture
+def client(kafka: FakeCluster) -> Iterator[RawClient]:
+    with RawClient(kafka.endpoints[0]) as raw:
+        yield raw
+
+
+def log_of(kafka: FakeCluster) -> list[bytes]:
+    partition = kafka._cluster._running.cluster.topic("t").partitions[0]
+    return kafka._call(lambda: [logged.records for logged in partition.leader_log.batches])
+
+
+def test_large_and_small_requests_in_one_stream(kafka: FakeCluster, client: RawClient) -> None:
+    sent = [batch(LARGE + b"%d" % number) if number % 3 else batch(b"%d" % number) for number in range(12)]
+    client.send(*(produce("t", records=records, correlation_id=number) for number, records in enumerate(sent)))
+
+    answers = [client.receive() for _ in sent]
+
+    assert [Produced(answer).partitions for answer in answers] == [{0: (0, number)} for number in range(12)]
+    assert [int.from_bytes(answer[:4], "big") for answer in answers] == list(range(12))
+    assert log_of(kafka) == sent
+
+
+@pytest.mark.parametrize("piece_bytes", [5_000, 100_000])
+def test_a_large_request_that_drips_in(kafka: FakeCluster, client: RawClient, piece_bytes: int) -> None:
+    records = batch(LARGE)
+    frame = produce("t", records=records)
+    client.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    for start in range(0, len(frame), piece_bytes):
+        client.send(frame[start : start + piece_bytes])
+
+    assert Produced(client.receive()).partitions == {0: (0, 0)}
+    assert log_of(kafka) == [records]
+
+
+def test_many_clients_in_the_middle_of_a_large_request_at_once(kafka: FakeCluster) -> None:
+    clients = [RawClient(kafka.endpoints[0]) for _ in range(6)]
+    sent = [batch(bytes([number]) * 900_000) for number in range(6)]
+    frames = [produce("t", records=records) for records in sent]
+    for start in range(0, len(frames[0]), 70_000):
+        for client, frame in zip(clients, frames, strict=True):
+            client.send(frame[start : start + 70_000])
+    for client in clients:
+        assert list(Produced(client.receive()).partitions) == [0]
+        client.socket.close()
+    assert sorted(log_of(kafka)) == sorted(sent)
+
+
+@pytest.mark.parametrize("cut", [40_000, 300_000, 900_000])
+def test_a_client_that_leaves_in_the_middle_of_a_large_request_leaves_one_line(
+    kafka: FakeCluster, client: RawClient, caplog: pytest.LogCaptureFixture, cut: int
+) -> None:
+    caplog.set_level(logging.INFO, "fakebroker")
+    client.send(produce("t", records=batch(LARGE))[:cut])
+    client.socket.shutdown(socket.SHUT_WR)
+
+    assert client.is_closed_by_broker()
+    wait_until(lambda: bool(caplog.messages), "the line in the log")
+    (line,) = caplog.messages
+    assert line.endswith(f"went away in the middle of a request: {cut} bytes of it had arrived")
+
+
+def test_a_large_request_that_is_refused_leaves_no_trace(kafka: FakeCluster, client: RawClient) -> None:
+    damaged = bytearray(batch(LARGE))
+    damaged[-1] ^= 1
+    assert Produced(client.ask(produce("t", records=bytes(damaged)))).partitions == {0: (2, -1)}
+    assert log_of(kafka) == []
+
+    assert Produced(client.ask(produce("t", records=batch(LARGE)))).partitions == {0: (0, 0)}
+
+
+def test_many_large_records_are_read_back_as_they_were_written(kafka: FakeCluster, client: RawClient) -> None:
+    """Base offset and leader epoch as the leader gives them, the rest as the client sent it."""
+    records = batch(*[bytes([number]) * 150_000 for number in range(3)])
+    for base_offset in (0, 3):
+        assert Produced(client.ask(produce("t", records=records))).partitions == {0: (0, base_offset)}
+
+    answer = decode_response(1, 11, client.ask(fetch("t")))[1]
+
+    stamped = [offset.to_bytes(8, "big") + records[8:12] + bytes(4) + records[16:] for offset in (0, 3)]
+    assert answer.responses[0].partitions[0].records == b"".join(stamped)
