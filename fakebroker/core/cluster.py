@@ -25,7 +25,7 @@ from fakebroker.core.clock import Now
 from fakebroker.core.config import ClusterConfig
 from fakebroker.core.connection import Connection
 from fakebroker.core.controller import start_isr_expiration, start_leader_balancing
-from fakebroker.core.effects import Effect, InternalError
+from fakebroker.core.effects import Effect, InternalError, Warn
 from fakebroker.core.follower_set import FollowerSet, Selection
 from fakebroker.core.housekeeping import start_housekeeping
 from fakebroker.core.journal import Journal
@@ -81,6 +81,7 @@ class Cluster:
         self._parts = parts(journal, self)
         broker_ids = range(1, brokers + 1)
         self.controller = self._parts.controller(broker_ids, self.config, self._random, self._replica_manager)
+        self.controller.log_memory.on_first_deletion = self._warn
         self.followers = FollowerSet(followers, self._timer, self._leader_of, self._read_now)
         self.controller.followers = self.followers
         self.nodes = {
@@ -300,6 +301,9 @@ class Cluster:
         """Handle the next request of each connection whose turn has come. What a request wakes joins the queue, so
         completions never nest."""
         self.sockets.run_ready()
+
+    def _warn(self, text: str) -> None:
+        self._effects.append(Warn(text))
 
     def _handle(self, connection: Connection, frame: bytes) -> None:
         self._dispatcher.handle(connection, frame, self.now)

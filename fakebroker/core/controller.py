@@ -65,7 +65,7 @@ class Controller:
         self._random = random
         self._replica_manager = replica_manager
         self._new_partition: Callable[..., Partition] = Partition
-        self._memory = LogMemory(config.log_memory_bytes, self.partitions)
+        self.log_memory = LogMemory(config.log_memory_bytes, self.partitions)
 
     # Topics.
 
@@ -109,7 +109,7 @@ class Controller:
                 lag_max_ms,
                 now.mono_ms,
                 self.brokers,
-                self._memory,
+                self.log_memory,
             )
             for index, broker_ids in enumerate(placement)
         ]

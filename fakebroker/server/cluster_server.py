@@ -15,7 +15,7 @@ from contextlib import asynccontextmanager
 
 from fakebroker.core.cluster import Cluster
 from fakebroker.core.connection import Connection
-from fakebroker.core.effects import AwaitWrite, Close, Effect, InternalError, PauseReading, ResumeReading, Send
+from fakebroker.core.effects import AwaitWrite, Close, Effect, InternalError, PauseReading, ResumeReading, Send, Warn
 from fakebroker.server.clocks import AutoClock, Clock
 from fakebroker.server.connection import KafkaConnection
 from fakebroker.server.skipping import SkippingTimerDriver
@@ -271,6 +271,8 @@ class ClusterServer:
                         transport.close()
                 case InternalError(what, error):
                     log.error("bug in fakebroker: %s failed", what, exc_info=error)
+                case Warn(text):
+                    log.warning(text)
         for connection, parts in frames.items():
             self._write(connection, parts)
         for connection in awaited:

@@ -18,7 +18,7 @@ from fakebroker.core.clock import Now
 from fakebroker.core.cluster import Cluster
 from fakebroker.core.config import ClusterConfig
 from fakebroker.core.connection import Connection
-from fakebroker.core.effects import AwaitWrite, Close, Effect, InternalError, PauseReading, ResumeReading, Send
+from fakebroker.core.effects import AwaitWrite, Close, Effect, InternalError, PauseReading, ResumeReading, Send, Warn
 from fakebroker.core.follower_set import Selection
 from fakebroker.core.journal import Journal
 from fakebroker.core.partition import Partition
@@ -96,6 +96,7 @@ class Simulation:
         settings = ClusterConfig().with_text(config or {})
         self.cluster = Cluster(self.now, brokers, settings, Behaviour.parse(followers), seed, journal)
         self._clients: dict[Connection, SimulatedClient] = {}
+        self.warnings: list[str] = []
         self._opened = 0
         self._check_every = check_every
         self._with_tape = with_tape
@@ -236,6 +237,8 @@ class Simulation:
                     self._clients[connection].reading_paused = False
                 case InternalError(what, error):
                     raise AssertionError(f"{what} failed") from error
+                case Warn(text):
+                    self.warnings.append(text)
 
 
 def split_frames(data: bytes) -> list[bytes]:

@@ -232,6 +232,9 @@ def test_all_logs_together_stay_within_their_bound() -> None:
         assert send(client, 1, topic, KIB) == [NONE]
         sizes = [partition_of(simulation, name).leader_log.size_in_bytes for name in ("a", "b", "small")]
         assert sum(sizes) <= bound
+    # Who misses records can find out why, and once is enough.
+    (warning,) = simulation.warnings
+    assert f"log.memory.bytes={bound}" in warning
     # The large ones share what there is; the small one was not touched.
     assert abs(sizes[0] - sizes[1]) <= 4 * len(KIB)
     assert partition_of(simulation, "small").leader_log.log_start_offset == 0
@@ -244,6 +247,7 @@ def test_without_anything_to_delete_the_broker_is_full() -> None:
     assert send(client, 12, records=KIB) == [NONE] * 10 + [STORAGE_ERROR] * 2
     told = Produced(client.answers[-1][1]).response.responses[0].partition_responses[0]  # type: ignore[attr-defined]
     assert (told.base_offset, told.log_start_offset) == (-1, -1)
+    assert simulation.warnings == []  # nothing was deleted
     simulation.followers("instant")
     assert send(client, 12, records=KIB) == [NONE] * 12
 

@@ -110,3 +110,15 @@ def test_many_large_records_are_read_back_as_they_were_written(kafka: FakeCluste
 
     stamped = [offset.to_bytes(8, "big") + records[8:12] + bytes(4) + records[16:] for offset in (0, 3)]
     assert answer.responses[0].partitions[0].records == b"".join(stamped)
+
+
+def test_the_first_deletion_for_lack_of_memory_is_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    with FakeCluster(brokers=1, config={"log.memory.bytes": 2_000_000}) as running:
+        running.create_topic("t")
+        with RawClient(running.endpoints[0]) as client:
+            for _ in range(6):
+                assert 0 in Produced(client.ask(produce("t", records=batch(LARGE)))).partitions
+    assert caplog.messages == [
+        "the logs have reached log.memory.bytes=2000000: from now on the oldest committed records are deleted to make "
+        "room"
+    ]
