@@ -20,7 +20,7 @@ __all__ = ["LargeFrame", "is_worth_it"]
 _BLOCK_BYTES: Final = 262_144
 _SPARE_BLOCKS: Final = 16  # kept for the next large frames, of whatever connection
 _EARNEST_BYTES: Final = 32_768
-_WORTH_BYTES: Final = 131_072
+_WORTH_BYTES: Final = 131_072  # half of what is read at once otherwise
 
 _spare_blocks: list[bytearray] = []
 
