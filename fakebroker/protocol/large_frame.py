@@ -17,9 +17,9 @@ from typing import Final
 
 __all__ = ["LargeFrame", "is_worth_it"]
 
-_BLOCK_BYTES: Final = 262_144
-_SPARE_BLOCKS: Final = 16  # kept for the next large frames, of whatever connection
-_EARNEST_BYTES: Final = 32_768
+_BLOCK_BYTES: Final = 524_288
+_SPARE_BLOCKS: Final = 8  # kept for the next large frames, of whatever connection
+_EARNEST_BYTES: Final = 65_536
 _WORTH_BYTES: Final = 131_072  # half of what is read at once otherwise
 
 _spare_blocks: list[bytearray] = []
