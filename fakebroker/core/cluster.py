@@ -36,6 +36,7 @@ from fakebroker.core.recording import parts
 from fakebroker.core.replica_manager import ReplicaManager
 from fakebroker.core.topics import Topic
 from fakebroker.protocol.errors import KafkaError
+from fakebroker.protocol.large_frame import LargeFrame
 from fakebroker.protocol.produce_response import NodeEndpoint
 from fakebroker.protocol.topic_partition import TopicPartition
 from timingwheel import SystemTimer
@@ -305,7 +306,7 @@ class Cluster:
     def _warn(self, text: str) -> None:
         self._effects.append(Warn(text))
 
-    def _handle(self, connection: Connection, frame: bytes) -> None:
+    def _handle(self, connection: Connection, frame: bytes | LargeFrame) -> None:
         self._dispatcher.handle(connection, frame, self.now)
         self._complete_actions(self.nodes[connection.broker_id].replica_manager)
 

@@ -24,6 +24,7 @@ from fakebroker.core.effects import AwaitWrite, Close, Effect, PauseReading, Res
 from fakebroker.core.idle_expiry import IdleExpiryManager
 from fakebroker.protocol.errors import ProtocolError
 from fakebroker.protocol.framing import FrameDecoder
+from fakebroker.protocol.large_frame import LargeFrame
 from timingwheel import SystemTimer, TimerTask
 from timingwheel.mypyc import mypyc_attr
 
@@ -44,7 +45,7 @@ class SocketServer:
         config: ClusterConfig,
         timer: SystemTimer,
         emit: Callable[[Effect], None],
-        handle: Callable[[Connection, bytes], None],
+        handle: Callable[[Connection, bytes | LargeFrame], None],
         clock: HasNow,
         idle_timer: SystemTimer,
     ) -> None:
@@ -172,7 +173,7 @@ class SocketServer:
             if not connection.can_handle:
                 continue
             try:
-                frame = connection.decoder.next_frame()
+                frame = connection.decoder.next_in_parts()
             except ProtocolError as error:
                 self.close(connection, f"bad frame: {error}")
                 continue

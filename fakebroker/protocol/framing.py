@@ -91,6 +91,11 @@ class FrameDecoder:
 
         Raises ProtocolError for a length that is negative or above the limit, again on every later call.
         """
+        frame = self.next_in_parts()
+        return frame.join() if isinstance(frame, LargeFrame) else frame
+
+    def next_in_parts(self) -> bytes | LargeFrame | None:
+        """The same, but a large frame is not put together: the caller takes out of it what he wants."""
         if self._large is not None:
             return self._take_large(self._large)
         if self._size == _UNKNOWN and not self._read_length():
@@ -116,12 +121,12 @@ class FrameDecoder:
         self._later = []
         self._later_bytes = 0
 
-    def _take_large(self, large: LargeFrame) -> bytes | None:
+    def _take_large(self, large: LargeFrame) -> LargeFrame | None:
         if large.missing:
             return None
         self._large = None
         self._size = _UNKNOWN
-        return large.join()
+        return large
 
     def _read_length(self) -> bool:
         data, start = self._data, self._position

@@ -32,16 +32,23 @@ def is_worth_it(available: int, missing: int) -> bool:
 
 
 class LargeFrame:
-    """One such frame. Its beginning is given; `missing` is how many bytes are still to come, at least one."""
+    """One such frame. Its beginning is given; `missing` is how many bytes are still to come, at least one.
 
-    __slots__ = ("_block", "_filled", "_parts", "_size", "missing")
+    Once nothing is missing its bytes are taken out, all or a part of them: then its blocks are free for others.
+    """
+
+    __slots__ = ("_block", "_filled", "_given", "_parts", "_size", "missing")
 
     def __init__(self, beginning: Sequence[bytes | bytearray | memoryview], missing: int) -> None:
         self._parts = list(beginning)
+        self._given = len(beginning)
         self._size = sum(map(len, beginning)) + missing
         self._block = bytearray()  # the last part
         self._filled = 0  # of it
         self.missing = missing
+
+    def __len__(self) -> int:
+        return self._size
 
     @property
     def available(self) -> int:
@@ -76,16 +83,38 @@ class LargeFrame:
             taken += size
         return taken
 
+    @property
+    def beginning(self) -> bytes:
+        """As much of it as was given, or the first 64 KiB of that."""
+        found = b""
+        for part in self._parts[: self._given]:
+            found += bytes(memoryview(part)[: _EARNEST_BYTES - len(found)])
+        return found
+
+    def last(self, size: int) -> bytes:
+        """The last bytes, as far as they are in the last block."""
+        return bytes(self._block[max(self._filled - size, 0) : self._filled])
+
     def join(self) -> bytes:
-        """The frame, once nothing is missing."""
-        parts = self._parts
-        parts[-1] = memoryview(self._block)[: self._filled]
-        frame = b"".join(parts)
-        parts[-1] = self._block
-        for part in parts:
-            if isinstance(part, bytearray) and len(part) == _BLOCK_BYTES and len(_spare_blocks) < _SPARE_BLOCKS:
-                _spare_blocks.append(part)
+        """The whole frame. It may be taken out again."""
+        frame = self.cut(0, self._size)
+        self._parts = [frame]
+        self._given = 1
         return frame
+
+    def cut(self, start: int, end: int) -> bytes:
+        """The bytes between two positions."""
+        parts: list[memoryview] = []
+        position = 0
+        for part in self._parts:
+            parts.append(memoryview(part)[max(start - position, 0) : max(end - position, 0)])
+            position += len(part)
+        found = b"".join(parts)
+        for part in self._parts[self._given :]:
+            if isinstance(part, bytearray) and len(_spare_blocks) < _SPARE_BLOCKS:
+                _spare_blocks.append(part)
+        self._parts = []
+        return found
 
 
 def _block() -> bytearray:

@@ -22,6 +22,7 @@ from fakebroker.core.effects import AwaitWrite, Close, Effect, InternalError, Pa
 from fakebroker.core.follower_set import Selection
 from fakebroker.core.journal import Journal
 from fakebroker.core.partition import Partition
+from fakebroker.protocol.large_frame import LargeFrame
 from fakebroker.protocol.topic_partition import TopicPartition
 
 # The clocks start far apart, so that code that mixes them fails at once.
@@ -181,7 +182,7 @@ class Simulation:
         """Have `tell(client number)` called whenever the broker takes a request in hand."""
         handle = self.cluster.sockets._handle
 
-        def told(connection: Connection, frame: bytes) -> None:
+        def told(connection: Connection, frame: bytes | LargeFrame) -> None:
             tell(self._clients[connection].number)
             handle(connection, frame)
 

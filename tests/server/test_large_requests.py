@@ -9,11 +9,12 @@ from collections.abc import Iterator
 
 import pytest
 from support.raw_client import RawClient
-from support.requests import Produced, batch, fetch, produce
+from support.requests import Produced, batch, fetch, metadata, produce
 from support.serving import wait_until
 
 from fakebroker import FakeCluster
 from fakebroker.protocol.messages import decode_response
+from fakebroker.protocol.varint import encode_unsigned_varint
 from fakebroker.server import fake_cluster
 
 LARGE = bytes(range(256)) * 3_900  # a record of nearly the megabyte that a topic takes
@@ -64,6 +65,17 @@ def test_a_large_request_that_drips_in(kafka: FakeCluster, client: RawClient, pi
     assert log_of(kafka) == [records]
 
 
+def test_large_and_small_requests_without_a_journal() -> None:
+    """Then other classes do the work."""
+    sent = [batch(LARGE), batch(b"small"), batch(LARGE)]
+    with FakeCluster(brokers=1, journal=0) as kafka:
+        kafka.create_topic("t")
+        with RawClient(kafka.endpoints[0]) as client:
+            client.send(*(produce("t", records=records) for records in sent))
+            assert [Produced(client.receive()).partitions for _ in sent] == [{0: (0, offset)} for offset in range(3)]
+        assert log_of(kafka) == sent
+
+
 def test_many_clients_in_the_middle_of_a_large_request_at_once(kafka: FakeCluster) -> None:
     clients = [RawClient(kafka.endpoints[0]) for _ in range(6)]
     sent = [batch(bytes([number]) * 900_000) for number in range(6)]
@@ -89,6 +101,45 @@ def test_a_client_that_leaves_in_the_middle_of_a_large_request_leaves_one_line(
     wait_until(lambda: bool(caplog.messages), "the line in the log")
     (line,) = caplog.messages
     assert line.endswith(f"went away in the middle of a request: {cut} bytes of it had arrived")
+
+
+@pytest.mark.parametrize("version", [3, 9, 13])
+def test_what_stands_beside_large_records_is_read_too(kafka: FakeCluster, client: RawClient, version: int) -> None:
+    """Two partitions in one request, of which one is not there; and a tagged field that is longer than what is there of
+    a large frame when it is given its place."""
+    topic = kafka._cluster._running.cluster.topic("t")
+    name = topic.topic_id if version >= 13 else "t"
+    records = batch(bytes(500_000))
+    frame = produce(name, partitions={0: records, 7: records}, version=version)
+    assert Produced(client.ask(frame), version).partitions == {0: (0, 0), 7: (3, -1)}
+
+    frame = produce(name, records=records, version=version)
+    if version >= 9:
+        tags_at = 4 + 2 + 2 + 4 + 2 + len("test")
+        assert frame[tags_at] == 0
+        tags = b"\x01\x07" + encode_unsigned_varint(100_000) + bytes(100_000)
+        frame = (len(frame) - 5 + len(tags)).to_bytes(4, "big") + frame[4:tags_at] + tags + frame[tags_at + 1 :]
+    assert Produced(client.ask(frame), version).partitions == {0: (0, 1)}
+    assert log_of(kafka) == [records, records]
+
+
+def test_a_large_request_that_is_no_produce(client: RawClient) -> None:
+    names = [f"{number:05}" + "x" * 95 for number in range(4_000)]
+    answer = decode_response(3, 12, client.ask(metadata(names, allow_auto_topic_creation=False)))[1]
+    assert sorted(topic.name for topic in answer.topics) == names
+
+
+def test_the_journal_knows_the_sizes_of_large_requests(kafka: FakeCluster, client: RawClient) -> None:
+    """And with them when what follows had arrived."""
+    frames = [produce("t", records=batch(LARGE)), produce("t"), produce("t", records=batch(LARGE)), produce("t")]
+    client.send(*frames)
+    for _ in frames:
+        client.receive()
+    requests = kafka.journal.requests()
+    assert [request.size for request in requests] == [len(frame) - 4 for frame in frames]
+    arrived = [request.received_mono_ms for request in requests]
+    assert arrived == sorted(arrived)
+    assert all(request.received_mono_ms <= request.mono_ms for request in requests)
 
 
 def test_a_large_request_that_is_refused_leaves_no_trace(kafka: FakeCluster, client: RawClient) -> None:
