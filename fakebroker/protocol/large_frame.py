@@ -21,6 +21,10 @@ _BLOCK_BYTES: Final = 524_288
 _SPARE_BLOCKS: Final = 8  # kept for the next large frames, of whatever connection
 _EARNEST_BYTES: Final = 65_536
 _WORTH_BYTES: Final = 131_072  # half of what is read at once otherwise
+# glibc maps what is large anew each time, so that every page of it is new, until it has seen such memory freed: from
+# then on it takes up to that size out of memory that it uses again, and keeps twice that. So it is shown some, of which
+# no page is touched. Without it the first `log.memory.bytes` of large batches were mapped, and the next ones new again.
+_HEAP_BYTES: Final = 16_777_216
 
 _spare_blocks: list[bytearray] = []
 
@@ -121,4 +125,5 @@ def _block() -> bytearray:
     try:
         return _spare_blocks.pop()
     except IndexError:  # and not a look before: clusters may run in several threads
+        bytes(_HEAP_BYTES)
         return bytearray(_BLOCK_BYTES)
