@@ -68,9 +68,10 @@ class FrameDecoder:
             if large.is_room(data):
                 large.advance(len(data))
                 return
-            data = data[large.copy(data) :]
-            if not data:
+            taken = large.copy(data)
+            if taken == len(data):
                 return
+            data = data[taken:]
         if self._position == len(self._data):  # then nothing is behind it
             self._data = bytes(data)
             self._position = 0
