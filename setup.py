@@ -40,6 +40,8 @@ COMPILED = [
     "fakebroker/core/topics.py",
     "fakebroker/protocol/framing.py",
     "fakebroker/protocol/headers.py",
+    "fakebroker/protocol/large_frame.py",
+    "fakebroker/protocol/large_produce.py",
     "fakebroker/protocol/plain_batch.py",
     "fakebroker/protocol/produce_reader.py",
     "fakebroker/protocol/produce_request.py",

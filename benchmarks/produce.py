@@ -6,7 +6,7 @@ Every side has three brokers in a process of its own (Apache Kafka: one each) an
 frames, which the driver counts the answers to and looks for error codes in. All take turns; fresh processes and a fresh
 topic for every line of work, but for Apache Kafka's processes. Followers are instant here; Kafka's really fetch; the
 mocks have none and answer acks=-1 like acks=1. librdkafka's mock does not check CRCs and keeps 5 MiB of a partition,
-the others keep all (we: 1 GiB in all).
+the others keep all (we: 256 MiB in all).
 """
 
 from __future__ import annotations

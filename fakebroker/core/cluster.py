@@ -25,7 +25,7 @@ from fakebroker.core.clock import HasNow, Now
 from fakebroker.core.config import ClusterConfig
 from fakebroker.core.connection import Connection
 from fakebroker.core.controller import start_isr_expiration, start_leader_balancing
-from fakebroker.core.effects import Effect, InternalError
+from fakebroker.core.effects import Effect, InternalError, Warn
 from fakebroker.core.follower_set import FollowerSet, Selection
 from fakebroker.core.housekeeping import start_housekeeping
 from fakebroker.core.journal import Journal
@@ -36,6 +36,7 @@ from fakebroker.core.recording import parts
 from fakebroker.core.replica_manager import ReplicaManager
 from fakebroker.core.topics import Topic
 from fakebroker.protocol.errors import KafkaError
+from fakebroker.protocol.large_frame import LargeFrame
 from fakebroker.protocol.produce_response import NodeEndpoint
 from fakebroker.protocol.topic_partition import TopicPartition
 from timingwheel import SystemTimer
@@ -70,6 +71,7 @@ class Cluster(HasNow):
         broker_ids = range(1, brokers + 1)
         self.nodes: dict[int, Node] = {}
         self.controller = self._parts.controller(broker_ids, self.config, self._random, self.nodes)
+        self.controller.log_memory.on_first_deletion = self._warn
         self.followers = FollowerSet(followers, self._timer, self.nodes, self._read_now)
         self.controller.followers = self.followers
         for broker_id in broker_ids:
@@ -95,8 +97,9 @@ class Cluster(HasNow):
         self._run_ready()
         return connection
 
-    def receive(self, connection: Connection, data: bytes, now: Now) -> None:
-        """Bytes have arrived; handle what requests they complete, one at a time."""
+    def receive(self, connection: Connection, data: bytes | memoryview, now: Now) -> None:
+        """Bytes have arrived, maybe where the connection's decoder wanted them; handle what requests they complete, one
+        at a time."""
         self.now = now
         self.sockets.receive(connection, data)
 
@@ -287,7 +290,10 @@ class Cluster(HasNow):
         completions never nest."""
         self.sockets.run_ready()
 
-    def _handle(self, connection: Connection, frame: bytes) -> None:
+    def _warn(self, text: str) -> None:
+        self._effects.append(Warn(text))
+
+    def _handle(self, connection: Connection, frame: bytes | LargeFrame) -> None:
         self._dispatcher.handle(connection, frame, self.now)
         self._complete_actions(self.nodes[connection.broker_id].replica_manager)
 

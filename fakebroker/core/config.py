@@ -157,7 +157,7 @@ class ClusterConfig(_Config):
     log_retention_check_interval_ms: int = 300_000
     # Not Kafka's: the bytes of all logs together, so that a forgotten broker does not eat the machine
     # (docs/decisions.md). -1 is no bound.
-    log_memory_bytes: int = 1_073_741_824
+    log_memory_bytes: int = 268_435_456
     producer_id_expiration_ms: int = 86_400_000
     producer_id_expiration_check_interval_ms: int = 600_000
 

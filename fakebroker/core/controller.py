@@ -65,7 +65,7 @@ class Controller:
         self._random = random
         self._nodes = nodes  # filled by the cluster
         self._new_partition: Callable[..., Partition] = Partition
-        self._memory = LogMemory(config.log_memory_bytes, self.partitions)
+        self.log_memory = LogMemory(config.log_memory_bytes, self.partitions)
 
     # Topics.
 
@@ -107,7 +107,7 @@ class Controller:
                 lag_max_ms,
                 now.mono_ms,
                 self.brokers,
-                self._memory,
+                self.log_memory,
             )
             for index, broker_ids in enumerate(placement)
         ]

@@ -12,7 +12,7 @@ Source   core/.../network/SocketServer.scala processCompletedReceives; clients/.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, Final, final
 
 from fakebroker.apis import api_versions, registry
 from fakebroker.apis.context import (
@@ -35,12 +35,26 @@ from fakebroker.core.socket_server import SocketServer
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError, ProtocolError
 from fakebroker.protocol.headers import RequestHeader, decode_request_header, peek_api
+from fakebroker.protocol.large_frame import LargeFrame
+from fakebroker.protocol.large_produce import read_large_produce
 from fakebroker.protocol.messages import api_name, encode_response, is_flexible
 from fakebroker.protocol.topic_partition import TopicPartition
 from timingwheel.mypyc import mypyc_attr
 
 if TYPE_CHECKING:
     from fakebroker.core.cluster import Cluster
+
+_PRODUCE: Final = 0
+
+
+def _decode(api: registry.Api, header: RequestHeader, frame: bytes | LargeFrame) -> Message:
+    if isinstance(frame, LargeFrame):
+        if api.key == _PRODUCE:
+            request = read_large_produce(header.api_version, frame, header.body_offset)
+            if request is not None:
+                return request
+        frame = frame.join()
+    return api.decode(header.api_version, frame, header.body_offset)
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -54,10 +68,10 @@ class Dispatcher:
         self._apis = registry.load()
         self._flexible: dict[int, bool] = {}  # by what is served: key and version in one number
 
-    def handle(self, connection: Connection, frame: bytes, now: Now) -> None:
+    def handle(self, connection: Connection, frame: bytes | LargeFrame, now: Now) -> None:
         """Handle one request; the connection is BUSY with it."""
         try:
-            header, api = self._read_header(frame)
+            header, api = self._begin(frame)
             context = _Context(self, connection, api, header, len(frame), now)
             if not api.min_version <= header.api_version <= api.max_version:
                 if api.key == api_versions.KEY:
@@ -66,13 +80,22 @@ class Dispatcher:
                 raise ProtocolError(
                     f"{api.name} v{header.api_version} is not served, only v{api.min_version} to v{api.max_version}."
                 )
-            request = api.decode(header.api_version, frame, header.body_offset)
+            request = _decode(api, header, frame)
         except ProtocolError as error:
             self._sockets.close(connection, f"bad request: {error}")
             return
         self._call(api, context, request)
 
-    def _read_header(self, frame: bytes) -> tuple[RequestHeader, registry.Api]:
+    def _begin(self, frame: bytes | LargeFrame) -> tuple[RequestHeader, registry.Api]:
+        if isinstance(frame, bytes):
+            return self._read_header(frame, len(frame))
+        try:
+            return self._read_header(frame.beginning, len(frame))
+        except ProtocolError:  # or else it is just longer than that
+            return self._read_header(frame.join(), len(frame))
+
+    def _read_header(self, frame: bytes, size: int) -> tuple[RequestHeader, registry.Api]:
+        """The header at the beginning of a request of so many bytes, and who serves it."""
         api_key, api_version = peek_api(frame)
         api = self._apis.get(api_key)
         if api is None:

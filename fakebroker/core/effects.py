@@ -55,4 +55,10 @@ class InternalError(NamedTuple):
     error: Exception
 
 
-Effect = Send | PauseReading | ResumeReading | AwaitWrite | Close | InternalError
+class Warn(NamedTuple):
+    """Something that the user of the broker should know: one sentence for the log."""
+
+    text: str
+
+
+Effect = Send | PauseReading | ResumeReading | AwaitWrite | Close | InternalError | Warn

@@ -21,50 +21,55 @@ from fakebroker.core.producer_state import ProducerBatch, ProducerStateManager
 from fakebroker.protocol.record_batch import LOG_OVERHEAD
 from timingwheel.mypyc import mypyc_attr
 
-STAMPED: Final = -2  # no epoch of a leader
-_HEAD = Struct(">qii")  # base offset, length, leader epoch
+_HEAD: Final = Struct(">qii")
+_HEAD_SIZE: Final = 16
 
 
 @mypyc_attr(acyclic=True)
 class LoggedBatch:
-    """A record batch as it stands in the log. Nobody changes it; replicas share it.
+    """A record batch in the log. Nobody changes it; replicas share it.
 
-    `timestamp_ms` is what retention.ms goes by: the largest timestamp, or the time of the append if there is none.
-    `leader_epoch` is what the leader is to write into the header, with the base offset; STAMPED if both are there. It
-    is done when somebody first looks at the batch: most are never read, and an append copies nothing so.
+    records       its bytes as they came: what a leader writes into its header is kept beside them, and put there when
+                  somebody reads them. It is outside the CRC. So the log keeps the very bytes that were received.
+    leader_epoch  of the leader that appended it
+    timestamp_ms  what retention.ms goes by: the largest timestamp, or the time of the append if there is none
     """
 
-    __slots__ = ("_data", "_leader_epoch", "base_offset", "last_offset", "producer", "size", "timestamp_ms")
+    __slots__ = ("base_offset", "last_offset", "leader_epoch", "producer", "records", "timestamp_ms")
 
     def __init__(
         self,
         base_offset: int,
         last_offset: int,
-        data: bytes,
+        leader_epoch: int,
+        records: bytes,
         timestamp_ms: int = -1,
         producer: ProducerBatch | None = None,
-        leader_epoch: int = STAMPED,
     ) -> None:
         self.base_offset = base_offset
         self.last_offset = last_offset
-        self._data = data
-        self.size = len(data)
+        self.leader_epoch = leader_epoch
+        self.records = records
         self.timestamp_ms = timestamp_ms
         self.producer = producer
-        self._leader_epoch = leader_epoch
+
+    @property
+    def size_in_bytes(self) -> int:
+        return len(self.records)
+
+    @property
+    def head(self) -> bytes:
+        """What a leader writes: base offset, length, leader epoch. It takes the place of the first 16 bytes."""
+        return _HEAD.pack(self.base_offset, len(self.records) - LOG_OVERHEAD, self.leader_epoch)
 
     @property
     def data(self) -> bytes:
-        """Its bytes."""
-        if self._leader_epoch != STAMPED:
-            head = _HEAD.pack(self.base_offset, self.size - LOG_OVERHEAD, self._leader_epoch)
-            self._data = b"".join((head, memoryview(self._data)[_HEAD.size :]))
-            self._leader_epoch = STAMPED
-        return self._data
+        """The batch as it is read, a copy."""
+        return self.head + self.records[_HEAD_SIZE:]
 
 
 # Takes the place of a deleted batch until the list is cut.
-_DELETED = LoggedBatch(-1, -1, b"")
+_DELETED = LoggedBatch(-1, -1, -1, b"")
 
 
 class Log:
@@ -121,7 +126,7 @@ class Log:
         self._batches.append(batch)
         self._positions.append(self._end_position)
         self.log_end_offset = batch.last_offset + 1
-        self._end_position += batch.size
+        self._end_position += len(batch.records)
 
     def batches_from(self, offset: int) -> Iterator[LoggedBatch]:
         """The batches from the one that holds `offset` to the end; none at the log end offset."""
@@ -140,13 +145,14 @@ class Log:
     def read(self, offset: int, upper_bound: int, max_bytes: int) -> bytes:
         """The batches from `offset` on that lie below `upper_bound`, cut at `max_bytes`; but the first one comes whole
         (KIP-74)."""
-        parts: list[bytes] = []
+        parts: list[bytes | memoryview] = []
         size = 0
         for batch in self.batches_from(offset):
             if batch.last_offset >= upper_bound or (parts and size >= max_bytes):
                 break
-            parts.append(batch.data[: max_bytes - size] if parts else batch.data)
-            size += batch.size
+            room = max_bytes - size if parts else len(batch.records)
+            parts += batch.head[:room], memoryview(batch.records)[_HEAD_SIZE:room]
+            size += len(batch.records)
         return b"".join(parts)
 
     def size_between(self, offset: int, upper_bound: int) -> int:
@@ -244,8 +250,8 @@ class Log:
         assert len(self._positions) == len(self._batches)
         for batch, its_position in zip(batches, self._positions[self._head :], strict=True):
             assert its_position == position
-            position += batch.size
+            position += len(batch.records)
         assert position == self._end_position
-        assert self.size_in_bytes == sum(batch.size for batch in batches)
+        assert self.size_in_bytes == sum(len(batch.records) for batch in batches)
         assert self._producer_state.map_end_offset <= self.log_end_offset
         self._producer_state.check_invariants()

@@ -58,7 +58,7 @@ def _prepare(
     header = analyze_and_validate(records, config.max_message_bytes, topic_partition)
     last_offset = first_offset + header.last_offset_delta
     validator = LogValidator(records, header, config, topic_partition, now_wall_ms)
-    data, largest_ms, append_time_ms = validator.validate_messages_and_assign_offsets(first_offset, leader_epoch)
+    data, largest_ms, append_time_ms = validator.validate_messages()
     if len(data) > config.segment_bytes:
         raise KafkaError(
             ErrorCode.record_list_too_large,
@@ -69,4 +69,4 @@ def _prepare(
     if header.producer_id >= 0:
         producer = ProducerBatch(header.producer_id, header.producer_epoch, header.base_sequence, largest_ms)
     timestamp_ms = now_wall_ms if largest_ms == NO_TIMESTAMP else largest_ms
-    return LoggedBatch(first_offset, last_offset, data, timestamp_ms, producer), append_time_ms
+    return LoggedBatch(first_offset, last_offset, leader_epoch, data, timestamp_ms, producer), append_time_ms

@@ -29,7 +29,7 @@ def start_by_size(log: Log, retention_bytes: int) -> int:
     start = log.log_start_offset
     if excess > 0:
         for batch in log.batches_from(start):
-            excess -= batch.size
+            excess -= len(batch.records)
             if excess < 0 or batch.last_offset >= log.high_watermark:
                 break
             start = batch.last_offset + 1
@@ -53,7 +53,7 @@ def start_at_most(log: Log, max_bytes: int) -> int:
     for batch in log.batches_from(start):
         if excess <= 0 or batch.last_offset >= log.high_watermark:
             break
-        excess -= batch.size
+        excess -= len(batch.records)
         start = batch.last_offset + 1
     return start
 
@@ -70,13 +70,16 @@ class LogMemory:
     """The bound of all logs of a cluster together.
 
     `used_bytes` never tells too little: appends are added, deletions and truncations found when it is counted anew.
+    `on_first_deletion` is told, in one sentence, when records are deleted for the first time: somebody may miss them.
     """
 
-    __slots__ = ("_max_bytes", "_partitions", "used_bytes")
+    __slots__ = ("_has_deleted", "_max_bytes", "_partitions", "on_first_deletion", "used_bytes")
 
     def __init__(self, max_bytes: int, partitions: Callable[[], Iterable[Retained]]) -> None:
         self._max_bytes = max_bytes
         self._partitions = partitions
+        self._has_deleted = False
+        self.on_first_deletion: Callable[[str], None] | None = None
         self.used_bytes = 0
 
     def make_room(self, size: int) -> None:
@@ -95,7 +98,14 @@ class LogMemory:
         for partition, size in zip(partitions, sizes, strict=True):
             if size > level:
                 partition.shrink_to(level)
-        self.used_bytes = sum(partition.size_in_bytes for partition in partitions)
+        before, self.used_bytes = self.used_bytes, sum(partition.size_in_bytes for partition in partitions)
+        if self.used_bytes < before and not self._has_deleted:
+            self._has_deleted = True
+            if self.on_first_deletion is not None:
+                self.on_first_deletion(
+                    f"the logs have reached log.memory.bytes={self._max_bytes}: from now on the oldest committed "
+                    "records are deleted to make room"
+                )
         if self.used_bytes > limit:
             raise KafkaError(
                 ErrorCode.kafka_storage_error,

@@ -1,15 +1,15 @@
-"""Validate the records of a batch and give the batch its offsets, as a leader does before it appends.
+"""Validate the records of a batch, as a leader does before it appends.
 
 Theory   Walk the records, decompressed if need be. A fault of structure refuses the batch with INVALID_RECORD, nothing
          told about single records. Whole records are checked one by one: a key on a compacted topic, a timestamp
          within bounds, no claim of LogAppendTime. All that fail are listed, and the batch is refused as a whole.
-         What passes is stamped in place: offset, epoch, largest timestamp. If the topic wants another codec than the
-         batch has, the batch is built anew.
+         What passes gets its largest timestamp. If the topic wants another codec than the batch has, the batch is built
+         anew.
 Units    timestamps and bounds are milliseconds since the epoch, or their difference; sizes are bytes.
 Source   storage/.../log/LogValidator.java; clients/.../record/{DefaultRecordBatch,MemoryRecordsBuilder}.java @ 4.0.
 Differs  A compressed batch is decompressed whole before its records are walked, so one that is broken in both ways is
          UNKNOWN_SERVER_ERROR here where Kafka may meet the bad record first. More than MAX_DECOMPRESSED_BYTES is
-         MESSAGE_TOO_LARGE; Kafka would go on.
+         MESSAGE_TOO_LARGE; Kafka would go on. Offset and leader epoch are put in when the log is read (core/log.py).
 """
 
 from __future__ import annotations
@@ -86,8 +86,8 @@ class LogValidator:
         self._payload = records if len(records) == size else records[:size]
         self._start = RECORD_BATCH_OVERHEAD
 
-    def validate_messages_and_assign_offsets(self, first_offset: int, leader_epoch: int) -> ValidatedBatch:
-        """The batch stamped for `first_offset`; raises KafkaError, RecordValidationError if records are to blame."""
+    def validate_messages(self) -> ValidatedBatch:
+        """The batch for the log; raises KafkaError, RecordValidationError if records are to blame."""
         header = self._header
         validate_batch(header, self._topic_partition)
         batch = self._payload
@@ -101,13 +101,13 @@ class LogValidator:
         if self._config.message_timestamp_type == "LogAppendTime":
             largest_ms = log_append_time_ms = self._now_ms
         if not is_same_codec:
-            data = self._build_records(first_offset, leader_epoch, largest_ms)
+            data = self._build_records(largest_ms)
         elif self._source != Codec.NONE and not summary.in_order:
             # Kafka means to build such a batch anew, but it skipped the keys and values: UnsupportedOperationException
             # of PartialDefaultRecord.key().
             raise KafkaError(ErrorCode.unknown_server_error, "key is skipped in PartialDefaultRecord")
         else:
-            data = self._stamp(batch, first_offset, leader_epoch, largest_ms)
+            data = self._with_timestamp(batch, largest_ms)
         return ValidatedBatch(data, largest_ms, log_append_time_ms)
 
     def _decompress(self) -> bytes:
@@ -203,21 +203,20 @@ class LogValidator:
             return [record._replace(timestamp_ms=header.max_timestamp_ms) for record in records]
         return records
 
-    def _stamp(self, records: bytes, first_offset: int, leader_epoch: int, largest_ms: int) -> bytes:
-        """Offset and epoch lie outside the CRC; a changed timestamp, or timestamp type, needs a new one."""
+    def _with_timestamp(self, records: bytes, largest_ms: int) -> bytes:
+        """The batch with this largest timestamp and the topic's timestamp type; another one needs a new CRC."""
         header = self._header
-        batch = bytearray(records)
-        pack_into(">q", batch, 0, first_offset)
-        pack_into(">i", batch, 12, leader_epoch)
         timestamp_type = TIMESTAMP_TYPE_FLAG if self._config.message_timestamp_type == "LogAppendTime" else 0
-        if header.attributes & TIMESTAMP_TYPE_FLAG != timestamp_type or header.max_timestamp_ms != largest_ms:
-            attributes = header.attributes & _KEPT_ATTRIBUTES & ~TIMESTAMP_TYPE_FLAG | timestamp_type
-            pack_into(">h", batch, 21, attributes)
-            pack_into(">q", batch, 35, largest_ms)
-            pack_into(">I", batch, 17, compute_crc(batch, 0, len(batch)))
+        if header.attributes & TIMESTAMP_TYPE_FLAG == timestamp_type and header.max_timestamp_ms == largest_ms:
+            return records
+        batch = bytearray(records)
+        attributes = header.attributes & _KEPT_ATTRIBUTES & ~TIMESTAMP_TYPE_FLAG | timestamp_type
+        pack_into(">h", batch, 21, attributes)
+        pack_into(">q", batch, 35, largest_ms)
+        pack_into(">I", batch, 17, compute_crc(batch, 0, len(batch)))
         return bytes(batch)
 
-    def _build_records(self, first_offset: int, leader_epoch: int, largest_ms: int) -> bytes:
+    def _build_records(self, largest_ms: int) -> bytes:
         """The same records in the topic's codec: offsets 0, 1, 2 ..., timestamps relative to the first."""
         header = self._header
         parts: list[bytes] = []
@@ -238,8 +237,6 @@ class LogValidator:
             attributes |= TIMESTAMP_TYPE_FLAG
         data = pack_batch(
             header._replace(
-                base_offset=first_offset,
-                partition_leader_epoch=leader_epoch,
                 attributes=attributes,
                 base_timestamp_ms=base_timestamp_ms,
                 max_timestamp_ms=largest_ms,

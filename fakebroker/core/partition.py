@@ -208,7 +208,7 @@ class Partition:
             return self._append_info(prepared.first_offset, prepared.last_offset, prepared.timestamp_ms, now)
         batch, append_time_ms = prepared
         if self._memory is not None:
-            self._memory.make_room(batch.size)
+            self._memory.make_room(len(batch.records))
         for follower in self.followers:
             # A follower that has everything fetches on and on, and so was caught up until this very append.
             if follower.log_end_offset == batch.base_offset and self._fetches_on(follower):

@@ -198,31 +198,32 @@ def fetch_offset_for_timestamp(partition: Partition, broker_id: int, query: Offs
 
 def _at_or_after(log: Log, timestamp_ms: int) -> TimestampAndOffset | None:
     for batch in log.batches:
-        header = read_batch_header(batch.data)
+        header = read_batch_header(batch.records)
         if header.max_timestamp_ms >= timestamp_ms:
             for record_ms, offset in _timestamps(batch):
                 if record_ms >= timestamp_ms and offset >= log.log_start_offset:
-                    return TimestampAndOffset(record_ms, offset, header.partition_leader_epoch)
+                    return TimestampAndOffset(record_ms, offset, batch.leader_epoch)
     return None
 
 
 def _at_max_timestamp(log: Log) -> TimestampAndOffset | None:
-    headers = [read_batch_header(batch.data) for batch in log.batches]
-    if not headers:
+    batches = log.batches
+    if not batches:
         return None
     # The first of those that share the maximum.
-    index = max(range(len(headers)), key=lambda i: headers[i].max_timestamp_ms)
-    maximum_ms = headers[index].max_timestamp_ms
-    for record_ms, offset in _timestamps(log.batches[index]):
+    largest = [read_batch_header(batch.records).max_timestamp_ms for batch in batches]
+    maximum_ms = max(largest)
+    batch = batches[largest.index(maximum_ms)]
+    for record_ms, offset in _timestamps(batch):
         if record_ms == maximum_ms:
-            return TimestampAndOffset(maximum_ms, offset, headers[index].partition_leader_epoch)
+            return TimestampAndOffset(maximum_ms, offset, batch.leader_epoch)
     return None
 
 
 def _timestamps(batch: LoggedBatch) -> list[tuple[int, int]]:
     """(timestamp, offset) of each record."""
-    header = read_batch_header(batch.data)
-    data, start = batch.data, RECORD_BATCH_OVERHEAD
+    header = read_batch_header(batch.records)
+    data, start = batch.records, RECORD_BATCH_OVERHEAD
     if header.compression:
         data, start = decompress(header.compression, data[RECORD_BATCH_OVERHEAD:], MAX_DECOMPRESSED_BYTES), 0
     return [

@@ -1,4 +1,4 @@
-"""Make the batch that nearly every request carries ready for the log: checked in one go, and not copied.
+"""Make the batch that nearly every request carries ready for the log: checked in one go, and kept as it is.
 
 `record_validation.py` and `log_validator.py` do the same for any batch, step by step as Kafka does. Here what is plain
 (protocol/plain_batch.py) and without fault is accepted with one walk over its bytes; whatever else there
@@ -89,4 +89,4 @@ def prepare_plain(
     if producer_id >= 0:
         producer = ProducerBatch(producer_id, read_i16_be(records, 51), base_sequence, max_timestamp_ms)
     timestamp_ms = now_wall_ms if max_timestamp_ms == -1 else max_timestamp_ms
-    return LoggedBatch(first_offset, first_offset + delta, records, timestamp_ms, producer, leader_epoch)
+    return LoggedBatch(first_offset, first_offset + delta, leader_epoch, records, timestamp_ms, producer)

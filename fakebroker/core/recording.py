@@ -34,6 +34,7 @@ from fakebroker.core.replica_manager import ReplicaManager
 from fakebroker.core.socket_server import SocketServer
 from fakebroker.protocol.error_code import ErrorCode, kafka_name
 from fakebroker.protocol.headers import RequestHeader
+from fakebroker.protocol.large_frame import LargeFrame
 from fakebroker.protocol.messages import decode_response
 from fakebroker.protocol.topic_partition import TopicPartition
 
@@ -84,7 +85,7 @@ class RecordingSocketServer(SocketServer):
         self._recorder.trail(connection)
         return connection
 
-    def receive(self, connection: Connection, data: bytes) -> None:
+    def receive(self, connection: Connection, data: bytes | memoryview) -> None:
         if not connection.is_closed:
             trail = self._recorder.trail(connection)
             trail.came += len(data)
@@ -142,7 +143,7 @@ class RecordingDispatcher(Dispatcher):
         self._connection: Connection  # while a request is handled
         self._trail = _NO_TRAIL
 
-    def handle(self, connection: Connection, frame: bytes, now: Now) -> None:
+    def handle(self, connection: Connection, frame: bytes | LargeFrame, now: Now) -> None:
         self._connection = connection
         try:
             super().handle(connection, frame, now)
@@ -150,9 +151,9 @@ class RecordingDispatcher(Dispatcher):
             del self._connection
             self._trail = _NO_TRAIL
 
-    def _read_header(self, frame: bytes) -> tuple[RequestHeader, registry.Api]:
-        header, api = super()._read_header(frame)
-        self._trail = self._recorder.begin(self._connection, header, len(frame))
+    def _read_header(self, frame: bytes, size: int) -> tuple[RequestHeader, registry.Api]:
+        header, api = super()._read_header(frame, size)
+        self._trail = self._recorder.begin(self._connection, header, size)
         return header, api
 
     def _call(self, api: registry.Api, context: _Context, request: Message) -> None:

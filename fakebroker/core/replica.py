@@ -22,8 +22,6 @@ from fakebroker.core.log import Log
 UNKNOWN_OFFSET: Final = -1
 NEVER_MS: Final = -(1 << 80)  # Kafka says 0; our monotonic clock may start anywhere
 
-_LEADER_EPOCH, _LEADER_EPOCH_END = 12, 16  # of a record batch
-
 
 class Replica:
     """One replica. `log_end_offset` is what its last fetch proved (UNKNOWN_OFFSET before the first to this leader)."""
@@ -128,8 +126,7 @@ class Replica:
                 break
             log.append(batch)
             if not has_latest_epoch:
-                epoch = int.from_bytes(batch.data[_LEADER_EPOCH:_LEADER_EPOCH_END], "big")
-                self.leader_epochs.assign(epoch, batch.base_offset)
+                self.leader_epochs.assign(batch.leader_epoch, batch.base_offset)
 
     def truncate_to(self, offset: int) -> None:
         """Forget everything from `offset` on. The epochs go in any case: this replica may have led, and entered an

@@ -24,6 +24,7 @@ from fakebroker.core.effects import AwaitWrite, Close, Effect, PauseReading, Res
 from fakebroker.core.idle_expiry import IdleExpiryManager
 from fakebroker.protocol.errors import ProtocolError
 from fakebroker.protocol.framing import FrameDecoder
+from fakebroker.protocol.large_frame import LargeFrame
 from timingwheel import SystemTimer, TimerTask
 from timingwheel.mypyc import mypyc_attr
 
@@ -44,7 +45,7 @@ class SocketServer:
         config: ClusterConfig,
         timer: SystemTimer,
         emit: Callable[[Effect], None],
-        handle: Callable[[Connection, bytes], None],
+        handle: Callable[[Connection, bytes | LargeFrame], None],
         clock: HasNow,
         idle_timer: SystemTimer,
     ) -> None:
@@ -80,7 +81,7 @@ class SocketServer:
             self._pause_reading(connection)
         return connection
 
-    def receive(self, connection: Connection, data: bytes) -> None:
+    def receive(self, connection: Connection, data: bytes | memoryview) -> None:
         """Bytes have arrived; handle what requests they complete."""
         if connection.is_closed:
             return
@@ -178,7 +179,7 @@ class SocketServer:
 
     def _handle_next(self, connection: Connection) -> None:
         try:
-            frame = connection.decoder.next_frame()
+            frame = connection.decoder.next_in_parts()
         except ProtocolError as error:
             self.close(connection, f"bad frame: {error}")
             return

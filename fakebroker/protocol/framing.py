@@ -10,6 +10,7 @@ from struct import Struct
 from typing import Final
 
 from fakebroker.protocol.errors import ProtocolError
+from fakebroker.protocol.large_frame import LargeFrame, is_worth_it
 
 __all__ = ["DEFAULT_MAX_REQUEST_BYTES", "FrameDecoder", "encode_frame"]
 
@@ -32,9 +33,12 @@ class FrameDecoder:
     What is fed is kept as it is, and a frame is cut out of it when its turn comes, so each byte is copied once; small
     pieces of a large frame twice. A bad length is reported when that frame's turn comes, not before: the frames ahead
     of it are still good.
+
+    What is missing of a large frame may be received in its place: put it where `get_buffer` says, then feed that part.
+    It is as if other bytes had been fed, without a copy.
     """
 
-    __slots__ = ("_data", "_later", "_later_bytes", "_max_request_bytes", "_position", "_size")
+    __slots__ = ("_data", "_large", "_later", "_later_bytes", "_max_request_bytes", "_position", "_size")
 
     def __init__(self, max_request_bytes: int = DEFAULT_MAX_REQUEST_BYTES) -> None:
         self._data = b""  # the piece in hand, handed out up to the position
@@ -42,16 +46,32 @@ class FrameDecoder:
         self._later: list[bytes | bytearray] = []  # the pieces behind it
         self._later_bytes = 0
         self._size = _UNKNOWN  # of the next frame, once its length is read
+        self._large: LargeFrame | None = None  # then nothing is before it
         self._max_request_bytes = max_request_bytes
 
     @property
     def buffered(self) -> int:
         """Bytes fed and not yet handed out."""
         length_bytes = 0 if self._size == _UNKNOWN else 4
-        return len(self._data) - self._position + self._later_bytes + length_bytes
+        in_large = 0 if self._large is None else self._large.available
+        return len(self._data) - self._position + self._later_bytes + length_bytes + in_large
+
+    def get_buffer(self) -> memoryview | None:
+        """Where the next bytes of the stream may be put; None if anywhere."""
+        large = self._large
+        return large.room() if large is not None and large.missing else None
 
     def feed(self, data: bytes | bytearray | memoryview) -> None:
         """Take the next bytes of the stream."""
+        large = self._large
+        if large is not None and large.missing:
+            if large.is_room(data):
+                large.advance(len(data))
+                return
+            taken = large.copy(data)
+            if taken == len(data):
+                return
+            data = data[taken:]
         if self._position == len(self._data):  # then nothing is behind it
             self._data = bytes(data)
             self._position = 0
@@ -72,6 +92,13 @@ class FrameDecoder:
 
         Raises ProtocolError for a length that is negative or above the limit, again on every later call.
         """
+        frame = self.next_in_parts()
+        return frame.join() if isinstance(frame, LargeFrame) else frame
+
+    def next_in_parts(self) -> bytes | LargeFrame | None:
+        """The same, but a large frame is not put together: the caller takes out of it what he wants."""
+        if self._large is not None:
+            return self._take_large(self._large)
         if self._size == _UNKNOWN and not self._read_length():
             return None
         size = self._size
@@ -79,10 +106,28 @@ class FrameDecoder:
             if size >> 31:
                 raise ProtocolError(f"The frame length {size - (1 << 32)} is negative.")
             raise ProtocolError(f"The frame length {size} is above the limit of {self._max_request_bytes} bytes.")
-        if len(self._data) - self._position + self._later_bytes < size:
+        available = len(self._data) - self._position + self._later_bytes
+        if available < size:
+            if is_worth_it(available, size - available):
+                self._begin_large(size - available)
             return None
         self._size = _UNKNOWN
         return self._cut(size)
+
+    def _begin_large(self, missing: int) -> None:
+        """All that is there belongs to a large frame."""
+        self._large = LargeFrame([memoryview(self._data)[self._position :], *self._later], missing)
+        self._data = b""
+        self._position = 0
+        self._later = []
+        self._later_bytes = 0
+
+    def _take_large(self, large: LargeFrame) -> LargeFrame | None:
+        if large.missing:
+            return None
+        self._large = None
+        self._size = _UNKNOWN
+        return large
 
     def _read_length(self) -> bool:
         data, start = self._data, self._position

@@ -15,7 +15,7 @@ from contextlib import asynccontextmanager
 
 from fakebroker.core.cluster import Cluster
 from fakebroker.core.connection import Connection
-from fakebroker.core.effects import AwaitWrite, Close, Effect, InternalError, PauseReading, ResumeReading, Send
+from fakebroker.core.effects import AwaitWrite, Close, Effect, InternalError, PauseReading, ResumeReading, Send, Warn
 from fakebroker.server.clocks import AutoClock, Clock
 from fakebroker.server.connection import KafkaConnection
 from fakebroker.server.skipping import SkippingTimerDriver
@@ -29,6 +29,7 @@ _TURNS_TO_OPEN = 3  # of the loop, from accepting a connection to connection_mad
 _TURNS_BEFORE_CLOSE = 4
 _TURNS_TO_READ = 6  # from a connect that is there to having handled what was sent with it: asyncio takes 4
 _STEPS_AT_ONCE = 1000  # of skipped time, before the sockets have their turn
+_RECEIVE_BYTES = 262_144  # read from a socket at once, as uvloop does by itself
 _BACKLOG = 1024  # Kafka's 50 (socket.listen.backlog.size) drops connects when a load starts all of its connections
 
 
@@ -39,6 +40,7 @@ class ClusterServer:
         self.cluster = cluster
         self.clock = clock
         self._start_ms = clock.reached().mono_ms
+        self.receive_buffer = memoryview(bytearray(_RECEIVE_BYTES))
         self._loop = asyncio.get_running_loop()
         self._timer = (
             SkippingTimerDriver(self._loop, self._wake, clock, self._skip)
@@ -163,7 +165,7 @@ class ClusterServer:
         self._after_door()
         return connection
 
-    def received(self, connection: Connection, data: bytes) -> None:
+    def received(self, connection: Connection, data: bytes | memoryview) -> None:
         self.cluster.receive(connection, data, self.clock.stamp())
         self._after_door()
 
@@ -269,6 +271,8 @@ class ClusterServer:
                         transport.close()
                 case InternalError(what, error):
                     log.error("bug in fakebroker: %s failed", what, exc_info=error)
+                case Warn(text):
+                    log.warning(text)
         for connection, parts in frames.items():
             self._write(connection, parts)
         for connection in awaited:

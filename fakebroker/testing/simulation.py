@@ -18,10 +18,11 @@ from fakebroker.core.clock import Now
 from fakebroker.core.cluster import Cluster
 from fakebroker.core.config import ClusterConfig
 from fakebroker.core.connection import Connection
-from fakebroker.core.effects import AwaitWrite, Close, Effect, InternalError, PauseReading, ResumeReading, Send
+from fakebroker.core.effects import AwaitWrite, Close, Effect, InternalError, PauseReading, ResumeReading, Send, Warn
 from fakebroker.core.follower_set import Selection
 from fakebroker.core.journal import Journal
 from fakebroker.core.partition import Partition
+from fakebroker.protocol.large_frame import LargeFrame
 
 # The clocks start far apart, so that code that mixes them fails at once.
 START_MONO_MS = 5_000_000
@@ -95,6 +96,7 @@ class Simulation:
         settings = ClusterConfig().with_text(config or {})
         self.cluster = Cluster(self.now, brokers, settings, Behaviour.parse(followers), seed, journal)
         self._clients: dict[Connection, SimulatedClient] = {}
+        self.warnings: list[str] = []
         self._opened = 0
         self._check_every = check_every
         self._with_tape = with_tape
@@ -179,7 +181,7 @@ class Simulation:
         """Have `tell(client number)` called whenever the broker takes a request in hand."""
         handle = self.cluster.sockets._handle
 
-        def told(connection: Connection, frame: bytes) -> None:
+        def told(connection: Connection, frame: bytes | LargeFrame) -> None:
             tell(self._clients[connection].number)
             handle(connection, frame)
 
@@ -235,6 +237,8 @@ class Simulation:
                     self._clients[connection].reading_paused = False
                 case InternalError(what, error):
                     raise AssertionError(f"{what} failed") from error
+                case Warn(text):
+                    self.warnings.append(text)
 
 
 def split_frames(data: bytes) -> list[bytes]:

@@ -13,7 +13,6 @@ from fakebroker.core.leader_epochs import EpochEntry, LeaderEpochCache
 from fakebroker.core.log import LoggedBatch
 from fakebroker.core.partition_reads import diverging_epoch
 from fakebroker.core.replica import Replica
-from fakebroker.protocol.record_batch import stamp
 from fakebroker.protocol.topic_partition import TopicPartition
 
 Entries = list[tuple[int, int]]
@@ -32,9 +31,7 @@ def replica(entries: Entries, end_offset: int) -> Replica:
     made = Replica(RegisteredBroker(1))
     for offset in range(end_offset):
         epoch = max((epoch for epoch, start in entries if start <= offset), default=0)
-        data = bytearray(batch(b"%d in %d" % (offset, epoch)))
-        stamp(data, offset, epoch)
-        made.log.append(LoggedBatch(offset, offset, bytes(data)))
+        made.log.append(LoggedBatch(offset, offset, epoch, batch(b"%d in %d" % (offset, epoch))))
     for epoch, start_offset in entries:
         made.leader_epochs.assign(epoch, start_offset)
     return made
@@ -172,9 +169,7 @@ def histories(draw: st.DrawFn) -> tuple[Replica, Replica]:
             follower.copy_from(leader, leader.log.log_end_offset)
         for _ in range(draw(st.integers(0, 3))):
             offset = leader.log.log_end_offset
-            data = bytearray(batch(b"%d in %d" % (offset, epoch)))
-            stamp(data, offset, epoch)
-            leader.log.append(LoggedBatch(offset, offset, bytes(data)))
+            leader.log.append(LoggedBatch(offset, offset, epoch, batch(b"%d in %d" % (offset, epoch))))
     leader, follower = logs if draw(st.booleans()) else logs[::-1]
     leader.leader_epochs.assign(100, leader.log.log_end_offset)
     return leader, follower

@@ -9,12 +9,15 @@ from hypothesis import strategies as st
 from fakebroker.core.log import Log, LoggedBatch
 from fakebroker.core.partition_reads import readable_bytes
 
+EPOCH = 5
+
 
 def filled(sizes: list[int]) -> Log:
+    """A batch of so many records each, and of 61 bytes and so many."""
     log = Log()
     for size in sizes:
         start = log.log_end_offset
-        log.append(LoggedBatch(start, start + size - 1, bytes([size]) * size))
+        log.append(LoggedBatch(start, start + size - 1, EPOCH, bytes([size]) * (61 + size)))
     return log
 
 
@@ -24,17 +27,18 @@ def test_reading_gives_what_is_between_two_offsets_up_to_a_limit(sizes: list[int
     log.check_invariants()
     offset = data.draw(st.integers(0, log.log_end_offset))
     upper = data.draw(st.integers(0, log.log_end_offset))
-    max_bytes = data.draw(st.integers(0, 60))
+    max_bytes = data.draw(st.integers(0, 300))
     expected, start = [], 0
     for size in sizes:
         if start + size > offset and start + size <= upper:
-            expected.append(bytes([size]) * size)
+            head = start.to_bytes(8, "big") + (49 + size).to_bytes(4, "big") + EPOCH.to_bytes(4, "big")
+            expected.append(head + bytes([size]) * (45 + size))
         start += size
     first = len(expected[0]) if expected else 0
     assert log.read(offset, upper, max_bytes) == b"".join(expected)[: max(first, max_bytes)]
 
 
-@given(st.lists(st.tuples(st.integers(1, 4), st.integers(0, 50)), max_size=12), st.data())
+@given(st.lists(st.tuples(st.integers(1, 4), st.integers(61, 99)), max_size=12), st.data())
 def test_the_bytes_between_two_offsets_are_those_of_a_read(batches: list[tuple[int, int]], data: st.DataObject) -> None:
     """Also after the log has lost some at either end, and grown again."""
     log = Log()
@@ -42,7 +46,7 @@ def test_the_bytes_between_two_offsets_are_those_of_a_read(batches: list[tuple[i
     def grow() -> None:
         for records, size in batches:
             start = log.log_end_offset
-            log.append(LoggedBatch(start, start + records - 1, bytes(size)))
+            log.append(LoggedBatch(start, start + records - 1, EPOCH, bytes(size)))
         log.check_invariants()
 
     grow()
@@ -55,15 +59,17 @@ def test_the_bytes_between_two_offsets_are_those_of_a_read(batches: list[tuple[i
         grow()
     offset = data.draw(st.integers(0, log.log_end_offset + 1))
     upper = data.draw(st.integers(0, log.log_end_offset + 1))
-    plain = sum(len(batch.data) for batch in log.batches if batch.last_offset >= offset and batch.last_offset < upper)
+    plain = sum(
+        batch.size_in_bytes for batch in log.batches if batch.last_offset >= offset and batch.last_offset < upper
+    )
     assert log.size_between(offset, upper) == plain == len(log.read(offset, upper, 10**6))
-    limit = data.draw(st.integers(0, 100))
+    limit = data.draw(st.integers(0, 300))
     assert readable_bytes(log, offset, upper, limit) == min(plain, limit)
 
 
 def test_a_gap_is_refused() -> None:
     with pytest.raises(ValueError, match="does not continue"):
-        filled([2]).append(LoggedBatch(3, 3, b""))
+        filled([2]).append(LoggedBatch(3, 3, EPOCH, b""))
 
 
 def test_the_watermark_stays_within_the_log() -> None:
@@ -87,14 +93,14 @@ def test_truncation_leaves_the_whole_batches_below_the_offset(sizes: list[int], 
     assert log.batches == kept
     assert log.log_end_offset == (kept[-1].last_offset + 1 if kept else 0)
     assert log.high_watermark == min(watermark, log.log_end_offset)
-    log.append(LoggedBatch(log.log_end_offset, log.log_end_offset, b"new"))
+    log.append(LoggedBatch(log.log_end_offset, log.log_end_offset, EPOCH, b"new"))
     log.check_invariants()
 
 
 def test_truncation_below_the_start_begins_anew() -> None:
     log = Log()
     log.log_start_offset = log.log_end_offset = log.high_watermark = 7
-    log.append(LoggedBatch(7, 9, b"x"))
+    log.append(LoggedBatch(7, 9, EPOCH, b"x"))
     assert log.truncate_to(3)
     assert (log.log_start_offset, log.high_watermark, log.log_end_offset, log.batches) == (3, 3, 3, [])
     log.check_invariants()

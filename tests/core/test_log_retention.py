@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from struct import pack
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -45,7 +47,7 @@ def fetched(simulation: Simulation, offset: int) -> tuple[int, int, int]:
 def filled(sizes: list[int], watermark: int) -> Log:
     log = Log()
     for index, size in enumerate(sizes):
-        log.append(LoggedBatch(index, index, bytes(size), timestamp_ms=index * 10))
+        log.append(LoggedBatch(index, index, 0, bytes(size), timestamp_ms=index * 10))
     log.update_high_watermark(watermark)
     return log
 
@@ -84,8 +86,8 @@ def test_a_log_that_grows_and_shrinks_at_both_ends_reads_like_a_list(steps: list
     log, model, start, end = Log(), dict[int, bytes](), 0, 0
     for step, number in steps:
         if step == "append":
-            log.append(LoggedBatch(end, end, bytes([number])))
-            model[end] = bytes([number])
+            log.append(LoggedBatch(end, end, 0, bytes([number]) * 17))
+            model[end] = pack(">qii", end, 5, 0) + bytes([number])
             end += 1
         elif step == "delete":
             log.maybe_increment_log_start_offset(number)
@@ -229,6 +231,9 @@ def test_all_logs_together_stay_within_their_bound() -> None:
         assert send(client, 1, topic, KIB) == [NONE]
         sizes = [partition_of(simulation, name).leader_log.size_in_bytes for name in ("a", "b", "small")]
         assert sum(sizes) <= bound
+    # Who misses records can find out why, and once is enough.
+    (warning,) = simulation.warnings
+    assert f"log.memory.bytes={bound}" in warning
     # The large ones share what there is; the small one was not touched.
     assert abs(sizes[0] - sizes[1]) <= 4 * len(KIB)
     assert partition_of(simulation, "small").leader_log.log_start_offset == 0
@@ -241,6 +246,7 @@ def test_without_anything_to_delete_the_broker_is_full() -> None:
     assert send(client, 12, records=KIB) == [NONE] * 10 + [STORAGE_ERROR] * 2
     told = Produced(client.answers[-1][1]).response.responses[0].partition_responses[0]  # type: ignore[attr-defined]
     assert (told.base_offset, told.log_start_offset) == (-1, -1)
+    assert simulation.warnings == []  # nothing was deleted
     simulation.followers("instant")
     assert send(client, 12, records=KIB) == [NONE] * 12
 

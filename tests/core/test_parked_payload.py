@@ -57,8 +57,8 @@ def test_the_only_copy_is_in_the_log(codec: Codec, version: int) -> None:
     assert manager.produce_purgatory.num_delayed() == 3
     partition = simulation.cluster.controller.find_partition("t", 0)
     assert partition is not None
-    logged = [batch.data for batch in partition.leader_log.batches]
     buffers = large_buffers(simulation)
+    logged = [batch.records for batch in partition.leader_log.batches]
     assert sorted(map(id, buffers)) == sorted(map(id, logged))
 
     # Take the log's away, and nobody has them.
