@@ -3,13 +3,14 @@
 Theory   Clients speak real frames with the core; time stands still until the caller lets it pass, and then jumps from
          one deadline to the next. Everything that goes into the cluster and everything that comes out is on
          the `tape`, if it is wanted, so two runs are the same if and only if their tapes are, byte for byte.
+         `arrivals` are then what came to clients and nobody has taken yet: (milliseconds, client, frame, or None when
+         its connection was closed), in order.
 Units    milliseconds since the start of the simulation.
 Errors   A bug that the broker reports of itself is raised as AssertionError, and so is a broken invariant.
 """
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Callable
 
 from fakebroker.apis.context import NewTopic
@@ -27,8 +28,6 @@ from fakebroker.protocol.topic_partition import TopicPartition
 # The clocks start far apart, so that code that mixes them fails at once.
 START_MONO_MS = 5_000_000
 START_WALL_MS = 1_800_000_000_000
-
-_SIZE = struct.Struct(">i")
 
 
 class SimulatedClient:
@@ -93,6 +92,7 @@ class Simulation:
     ) -> None:
         self.elapsed_ms = 0
         self.tape: list[tuple[int, str, int, bytes]] = []
+        self.arrivals: list[tuple[int, int, bytes | None]] = []
         settings = ClusterConfig().with_text(config or {})
         self.cluster = Cluster(self.now, brokers, settings, Behaviour.parse(followers), seed, journal)
         self._clients: dict[Connection, SimulatedClient] = {}
@@ -223,13 +223,18 @@ class Simulation:
                     client = self._clients[connection]
                     assert client.closed is None, "an answer after the connection was closed"
                     self.record("is answered", client.number, data)
-                    client.answers += [(self.elapsed_ms, frame) for frame in split_frames(data)]
+                    frames = split_frames(data)
+                    client.answers += [(self.elapsed_ms, frame) for frame in frames]
+                    if self._with_tape:
+                        self.arrivals += [(self.elapsed_ms, client.number, frame) for frame in frames]
                 case AwaitWrite(connection):
                     self._clients[connection].written()
                 case Close(connection, reason):
                     client = self._clients[connection]
                     self.record(f"is closed: {reason}", client.number)
                     client.closed, client.closed_ms = reason, self.elapsed_ms
+                    if self._with_tape:
+                        self.arrivals.append((self.elapsed_ms, client.number, None))
                 case PauseReading(connection):
                     self._clients[connection].reading_paused = True
                 case ResumeReading(connection):
@@ -240,9 +245,10 @@ class Simulation:
 
 def split_frames(data: bytes) -> list[bytes]:
     """The frames that these bytes hold, without their lengths."""
-    frames = []
-    while data:
-        (size,) = _SIZE.unpack_from(data)
-        frames.append(data[4 : 4 + size])
-        data = data[4 + size :]
+    frames, start = [], 0
+    while start < len(data):
+        end = start + 4 + int.from_bytes(data[start : start + 4], "big", signed=True)
+        assert start + 4 <= end <= len(data), "bytes that are no whole frames"
+        frames.append(data[start + 4 : end])
+        start = end
     return frames
