@@ -30,13 +30,14 @@ class Invariants:
     def __init__(self, simulation: Simulation) -> None:
         self._simulation = simulation
         self.periodic_tasks = simulation.cluster._timer.size
+        self._names: dict[Key, TopicPartition] = {}
         self._asked_of: dict[int, dict[Key, Partition | None]] = {}
         self._partitions: dict[Partition, _Seen] = {}
 
     def handled(self, request: Produce) -> None:
         """The broker takes a request in hand: it is about the topics that there are now."""
         find = self._simulation.cluster.controller.find_partition
-        self._asked_of[request.number] = {key: find(TopicPartition(*key)) for key, _ in request.parts}
+        self._asked_of[request.number] = {key: find(self._name(key)) for key, _ in request.parts}
 
     def answered(self, request: Produce, result: Sequence[wire.PartitionResult]) -> None:
         """A client has an answer: a record that timed out is in the log, and one acknowledged by all stays there."""
@@ -64,6 +65,12 @@ class Invariants:
                 self._check_producers(partition)
                 self._check_readable(partition)
 
+    def _name(self, key: Key) -> TopicPartition:
+        name = self._names.get(key)
+        if name is None:
+            name = self._names[key] = TopicPartition(*key)
+        return name
+
     def _of(self, partition: Partition) -> _Seen:
         seen = self._partitions.get(partition)
         if seen is None:
@@ -72,13 +79,17 @@ class Invariants:
 
     def _check_watermark(self, partition: Partition) -> None:
         seen, watermark = self._of(partition), partition.high_watermark
-        name = partition.topic_partition
         if partition.leader_epoch == seen.epoch and watermark < seen.watermark:
-            raise Violation(f"the watermark of {name} fell from {seen.watermark} to {watermark} within a leadership")
+            raise Violation(
+                f"the watermark of {partition.topic_partition} fell from {seen.watermark} to {watermark} within a "
+                "leadership"
+            )
         seen.epoch, seen.watermark = partition.leader_epoch, watermark
-        least = min(partition.replicas[broker].log.log_end_offset for broker in partition.isr)
+        least = min([partition.replicas[broker].log.log_end_offset for broker in partition.isr])
         if watermark > least:
-            raise Violation(f"the watermark of {name} is {watermark}, and somebody in the ISR ends at {least}")
+            raise Violation(
+                f"the watermark of {partition.topic_partition} is {watermark}, and somebody in the ISR ends at {least}"
+            )
 
     def _check_acknowledged(self, partition: Partition) -> None:
         if partition.config.unclean_leader_election_enable:
@@ -140,9 +151,9 @@ def _holds(partition: Partition, base: int, ident: bytes) -> bool:
 
 
 def _end_of(records: bytes) -> int:
-    end = 0
-    while records:
-        header = read_batch_header(records)
+    end = at = 0
+    while at < len(records):
+        header = read_batch_header(records, at)
         end = header.last_offset + 1
-        records = records[LOG_OVERHEAD + header.batch_length :]
+        at += LOG_OVERHEAD + header.batch_length
     return end

@@ -182,20 +182,20 @@ class Partition:
         """(error, offset of the same batch if it is there)."""
         assert batch.producer is not None
         producer, epoch, first = batch.producer
-        known: list[tuple[int, int, int, int]] = []  # (epoch, first, count, base), the newest first
+        known: list[Logged] = []  # the newest first
+        wanted, last_epoch = first, epoch  # of whom nothing is known
         for logged in reversed(self.log):
             its = logged.batch.producer
             if its is not None and its[0] == producer:
-                known.append((its[1], its[2], logged.batch.size, logged.base))
-                if len(known) == CACHED_BATCHES:
+                if not known:
+                    last_epoch = its[1]
+                    wanted = 0 if epoch > last_epoch else (its[2] + logged.batch.size) % SEQUENCES
+                known.append(logged)
+                if len(known) == CACHED_BATCHES or (epoch >= last_epoch and first == wanted):
                     break
-        if not known:
-            return Error.NONE, -1
-        last_epoch, last_first, last_count, _ = known[0]
-        for known_epoch, known_first, count, base in reversed(known):
-            if (known_first, count, known_epoch, epoch) == (first, batch.size, epoch, last_epoch):
-                return Error.NONE, base
+        for logged in known:
+            if epoch == last_epoch and (logged.batch.size, logged.batch.producer) == (batch.size, batch.producer):
+                return Error.NONE, logged.base
         if epoch < last_epoch:
             return Error.INVALID_EPOCH, -1
-        wanted = 0 if epoch > last_epoch else (last_first + last_count) % SEQUENCES
         return (Error.NONE if first == wanted else Error.OUT_OF_ORDER), -1

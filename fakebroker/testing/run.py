@@ -24,11 +24,13 @@ from fakebroker.testing.oracle_partition import FROZEN, INSTANT, NOBODY
 from fakebroker.testing.plan import BEHAVIOURS, FAULTS, MAX_CLIENTS, Action
 from fakebroker.testing.simulation import SimulatedClient, Simulation
 from fakebroker.testing.worlds import Worlds
+from timingwheel.mypyc import mypyc_attr
 
 MAX_CHAIN = 200  # reactions of clients to one event: more is a loop
 EVERY_STEP, OFTEN = 1, 16  # how often whole logs are compared
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Run:
     """One simulated history. `perform` its actions, the first being `cluster`, and `finish` it.
 

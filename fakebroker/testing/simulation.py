@@ -24,12 +24,14 @@ from fakebroker.core.follower_set import Selection
 from fakebroker.core.journal import Journal
 from fakebroker.core.partition import Partition
 from fakebroker.protocol.topic_partition import TopicPartition
+from timingwheel.mypyc import mypyc_attr
 
 # The clocks start far apart, so that code that mixes them fails at once.
 START_MONO_MS = 5_000_000
 START_WALL_MS = 1_800_000_000_000
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class SimulatedClient:
     """One connection. `answers` are (milliseconds since the start, frame) in the order of arrival."""
 
@@ -70,6 +72,7 @@ class SimulatedClient:
         self._simulation.settle()
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Simulation:
     """A cluster with a clock in the test's hand.
 
@@ -91,6 +94,7 @@ class Simulation:
         journal: Journal | None = None,
     ) -> None:
         self.elapsed_ms = 0
+        self.now = Now(START_MONO_MS, START_WALL_MS)
         self.tape: list[tuple[int, str, int, bytes]] = []
         self.arrivals: list[tuple[int, int, bytes | None]] = []
         settings = ClusterConfig().with_text(config or {})
@@ -100,10 +104,6 @@ class Simulation:
         self._check_every = check_every
         self._with_tape = with_tape
         self._settled = 0
-
-    @property
-    def now(self) -> Now:
-        return Now(START_MONO_MS + self.elapsed_ms, START_WALL_MS + self.elapsed_ms)
 
     def record(self, what: str, client: int, data: bytes = b"") -> None:
         """Put an event on the tape; client 0 is nobody."""
@@ -178,10 +178,10 @@ class Simulation:
 
     def on_handling(self, tell: Callable[[int], None]) -> None:
         """Have `tell(client number)` called whenever the broker takes a request in hand."""
-        handle = self.cluster.sockets._handle
+        handle, clients = self.cluster.sockets._handle, self._clients
 
         def told(connection: Connection, frame: bytes) -> None:
-            tell(self._clients[connection].number)
+            tell(clients[connection].number)
             handle(connection, frame)
 
         self.cluster.sockets._handle = told
@@ -203,6 +203,7 @@ class Simulation:
     def run_until(self, at_ms: int) -> None:
         """The time is now `at_ms`; the caller sees to it that no event before it is skipped."""
         self.elapsed_ms = at_ms
+        self.now = Now(START_MONO_MS + at_ms, START_WALL_MS + at_ms)
         self.cluster.advance_to(self.now)
         self.settle()
 

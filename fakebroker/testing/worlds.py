@@ -24,13 +24,14 @@ def orders_at(oracle: Oracle, at: int) -> list[list[tuple[tuple[Key, int], ...]]
         arriving = [b for b, r in partition.replicas.items() if r.under_way and r.under_way[0][0] <= at]
         events = [(key, broker) for broker in arriving]
         ticks = oracle.next_tick <= at and partition.leader != NOBODY
+        if not (arriving or ticks):
+            continue
         shrinks = ticks and bool(partition.lagging(at))
         if ticks:
             events.append((key, NOBODY))
         # A consumer that waits is answered by the first of two steps of the watermark.
         differ = len(events) > 1 and (shrinks or key in read or not partition.isr.issuperset(arriving))
-        if events:
-            found.append(list(permutations(events)) if differ else [tuple(events)])
+        found.append(list(permutations(events)) if differ else [tuple(events)])
     return found
 
 
@@ -42,8 +43,12 @@ class Worlds:
 
     def advance_to(self, at: int) -> None:
         """Let everything happen that is due by `at`, each event at its own time."""
-        while (due := min(world.next_due() for world in self.open)) <= at:
-            self.open = [after for world in self.open for after in _successors(world, max(due, world.now))]
+        while (due := min(dues := [world.next_due() for world in self.open])) <= at:
+            going_on: list[Oracle] = []
+            for world, its in zip(self.open, dues, strict=True):
+                now = max(due, world.now)
+                going_on += _successors(world, now) if its <= now else [world]
+            self.open = going_on
         for world in self.open:
             world.now = at
 
@@ -83,9 +88,7 @@ def _signature(world: Oracle) -> str:
 
 
 def _successors(world: Oracle, at: int) -> Iterator[Oracle]:
-    if world.next_due() > at:
-        yield world
-        return
+    """The world after what is due, in each order that it may have."""
     orders = [sum(parts, ()) for parts in product(*orders_at(world, at))]
     for order in orders[1:]:
         other = copied(world)
