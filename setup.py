@@ -6,7 +6,8 @@ import os
 
 from setuptools import setup
 
-# What a Produce request passes, and the timer: a module is here because it gains (docs/architecture.md).
+# What a Produce request passes, the timer, the simulation and its oracle: a module is here because it gains
+# (docs/architecture.md).
 COMPILED = [
     "fakebroker/apis/produce.py",
     "fakebroker/core/broker_registry.py",
