@@ -94,7 +94,6 @@ class Simulation:
         journal: Journal | None = None,
     ) -> None:
         self.elapsed_ms = 0
-        self.now = Now(START_MONO_MS, START_WALL_MS)
         self.tape: list[tuple[int, str, int, bytes]] = []
         self.arrivals: list[tuple[int, int, bytes | None]] = []
         settings = ClusterConfig().with_text(config or {})
@@ -104,6 +103,10 @@ class Simulation:
         self._check_every = check_every
         self._with_tape = with_tape
         self._settled = 0
+
+    @property
+    def now(self) -> Now:
+        return Now(START_MONO_MS + self.elapsed_ms, START_WALL_MS + self.elapsed_ms)
 
     def record(self, what: str, client: int, data: bytes = b"") -> None:
         """Put an event on the tape; client 0 is nobody."""
@@ -203,7 +206,6 @@ class Simulation:
     def run_until(self, at_ms: int) -> None:
         """The time is now `at_ms`; the caller sees to it that no event before it is skipped."""
         self.elapsed_ms = at_ms
-        self.now = Now(START_MONO_MS + at_ms, START_WALL_MS + at_ms)
         self.cluster.advance_to(self.now)
         self.settle()
 
