@@ -12,6 +12,7 @@ Errors   A bug that the broker reports of itself is raised as AssertionError, an
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from fakebroker.apis.context import NewTopic
 from fakebroker.core.behaviour import Behaviour
@@ -134,7 +135,8 @@ class Simulation:
         self.cluster.set_followers(chosen, self.now, topic, partition, broker)
         self.settle()
 
-    def script(self, steps: list[tuple[int, str]], **selection: object) -> None:
+    def script(self, steps: list[tuple[Any, str]], **selection: object) -> None:
+        """What followers do over time: (milliseconds from now, behaviour). Raises TypeError for a time that is none."""
         self.record(f"script {steps} {selection}", 0)
         parsed = [(at_ms, Behaviour.parse(text)) for at_ms, text in steps]
         self.cluster.script_followers(parsed, Selection(**selection), self.now)  # type: ignore[arg-type]
