@@ -6,7 +6,8 @@ import os
 
 from setuptools import setup
 
-# What a Produce request passes, and the timer: a module is here because it gains (docs/architecture.md).
+# What a Produce request passes, the timer, the simulation and its oracle: a module is here because it gains
+# (docs/architecture.md).
 COMPILED = [
     "fakebroker/apis/context.py",
     "fakebroker/apis/produce.py",
@@ -50,6 +51,15 @@ COMPILED = [
     "fakebroker/protocol/record_walk.py",
     "fakebroker/protocol/topic_partition.py",
     "fakebroker/protocol/varint.py",
+    "fakebroker/testing/clients.py",
+    "fakebroker/testing/compare.py",
+    "fakebroker/testing/invariants.py",
+    "fakebroker/testing/oracle.py",
+    "fakebroker/testing/oracle_partition.py",
+    "fakebroker/testing/run.py",
+    "fakebroker/testing/simulation.py",
+    "fakebroker/testing/wire.py",
+    "fakebroker/testing/worlds.py",
     "timingwheel/delay_queue.py",
     "timingwheel/due_queue.py",
     "timingwheel/task.py",

@@ -17,7 +17,7 @@ ALLOWED: dict[str, set[str]] = {
     "fakebroker.apis": {"fakebroker.protocol", "kio", "mypy_extensions"},
     "fakebroker.core": {"fakebroker.protocol", "fakebroker.apis", "timingwheel", "librt"},
     "fakebroker.server": {"fakebroker.core", "fakebroker.apis", "fakebroker.protocol", "uvloop"},
-    "fakebroker.testing": {"fakebroker", "hypothesis"},
+    "fakebroker.testing": {"fakebroker", "hypothesis", "timingwheel"},
     "fakebroker.demo": {"fakebroker.demo_cluster", "load", "rich"},
     "fakebroker.cli": {"fakebroker", "typer", "rich"},
     "fakebroker": {"fakebroker.server", "fakebroker.core"},

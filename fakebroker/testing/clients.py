@@ -13,7 +13,6 @@ sequence or epoch is wrong goes on with the next epoch, from 0.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Protocol
 
 from fakebroker.testing import wire
@@ -41,37 +40,28 @@ class Surroundings(Protocol):
     def disconnect(self, link: SimulatedClient) -> None: ...
 
 
-@dataclass
 class Sent:
     """A Produce under way: what was sent, by which it can be sent again."""
 
-    request: Produce
-    records: dict[Key, bytes]
-    retries_left: int
-    gives_up_ms: int | None
-    link: SimulatedClient | None = None
+    def __init__(self, request: Produce, records: dict[Key, bytes], retries_left: int, gives_up_ms: int | None) -> None:
+        self.request, self.records = request, records
+        self.retries_left, self.gives_up_ms = retries_left, gives_up_ms
+        self.link: SimulatedClient | None = None
 
 
-@dataclass
 class Client:
-    """One client; `links` are its connections by broker."""
+    """One client; `links` are its connections by broker, `leaders` what it believes."""
 
-    number: int
-    around: Surroundings
-    links: dict[int, SimulatedClient] = field(default_factory=dict)
-    leaders: dict[Key, int] = field(default_factory=dict)  # as it believes
-    sent: dict[int, Sent] = field(default_factory=dict)
-    sequences: dict[Key, int] = field(default_factory=dict)
-    epoch: int = 0
-    count: int = 0
-
-    @property
-    def model(self) -> str:
-        return MODELS[self.number % len(MODELS)]
-
-    @property
-    def is_idempotent(self) -> bool:
-        return self.model == "pipelining" or self.number >= len(MODELS)
+    def __init__(self, number: int, around: Surroundings) -> None:
+        self.number, self.around = number, around
+        self.model = MODELS[number % len(MODELS)]
+        self.is_idempotent = self.model == "pipelining" or number >= len(MODELS)
+        self.is_impatient = self.model == "impatient"
+        self.links: dict[int, SimulatedClient] = {}
+        self.leaders: dict[Key, int] = {}
+        self.sent: dict[int, Sent] = {}
+        self.sequences: dict[Key, int] = {}
+        self.epoch = self.count = 0
 
     # What a plan wants of it.
 
@@ -133,7 +123,7 @@ class Client:
             self._retry(sent, list(sent.records))
 
     def next_wake_ms(self) -> int | None:
-        """When it loses its patience."""
+        """When it loses its patience; nobody but the impatient does."""
         return min((sent.gives_up_ms for sent in self.sent.values() if sent.gives_up_ms is not None), default=None)
 
     def wake(self) -> None:
@@ -165,19 +155,20 @@ class Client:
         retries_left: int,
     ) -> Sent:
         request = Produce(self.around.next_number(), acks, timeout_ms, tuple(parts))
-        patience = self.around.now_ms + max(timeout_ms // 3, 1) if self.model == "impatient" and acks else None
+        patience = self.around.now_ms + max(timeout_ms // 3, 1) if self.is_impatient and acks else None
         return Sent(request, records, retries_left, patience)
 
     def _batch(self, key: Key, count: int, fault: str) -> tuple[bytes, Batch]:
         self.count += 1
         value = b"%d/%d" % (self.number, self.count)
-        producer = None
-        if self.is_idempotent and not fault:
-            first = self.sequences.get(key, 0)
-            self.sequences[key] = first + count
-            producer = FIRST_PRODUCER_ID + self.number, self.epoch, first
-        data = wire.batch(value, count, START_WALL_MS, *(producer or ()))
-        return damaged(data, fault), Batch(wire.ident(data), count, producer, fault)
+        if fault or not self.is_idempotent:
+            data = wire.batch(value, count, START_WALL_MS)
+            return damaged(data, fault), Batch(wire.ident(data), count, None, fault)
+        first = self.sequences.get(key, 0)
+        self.sequences[key] = first + count
+        producer_id = FIRST_PRODUCER_ID + self.number
+        data = wire.batch(value, count, START_WALL_MS, producer_id, self.epoch, first)
+        return data, Batch(wire.ident(data), count, (producer_id, self.epoch, first))
 
     def _next_epoch(self) -> None:
         self.epoch += 1

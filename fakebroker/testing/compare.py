@@ -26,16 +26,27 @@ def state_difference(
 
 
 def _partitions(simulation: Simulation, world: Oracle, closely: bool) -> str | None:
-    for key, model in world.partitions.items():
-        partition = simulation.partition(*key)
-        ends = {broker: replica.log.log_end_offset for broker, replica in partition.replicas.items()}
+    partitions = list(simulation.cluster.controller.partitions())
+    if len(partitions) != len(world.partitions):
+        return f"there are {len(partitions)} partitions, and should be {len(world.partitions)}"
+    for partition, (key, model) in zip(partitions, world.partitions.items(), strict=True):
+        if partition.topic_partition != key:
+            return f"there is {partition.topic_partition} where {key} should be"
+        ends = [replica.log.log_end_offset for replica in partition.replicas.values()]
         watermark = 0 if partition.leader_id == NO_LEADER else partition.high_watermark
-        found = partition.leader_id, partition.leader_epoch, partition.isr, watermark, ends
+        model_ends = [replica.end for replica in model.replicas.values()]
         model_watermark = 0 if model.leader == NOBODY else model.watermark
-        model_ends = {broker: replica.end for broker, replica in model.replicas.items()}
-        wanted = model.leader, model.epoch, model.isr, model_watermark, model_ends
-        if found != wanted:
-            return f"{key} has (leader, epoch, ISR, watermark, log ends) {found}, and should have {wanted}"
+        if (
+            ends != model_ends
+            or watermark != model_watermark
+            or partition.leader_id != model.leader
+            or partition.leader_epoch != model.epoch
+            or partition.isr != model.isr
+            or partition.replicas.keys() != model.replicas.keys()
+        ):
+            found = partition.leader_id, partition.leader_epoch, partition.isr, watermark, partition.replica_ids, ends
+            wanted = model.leader, model.epoch, model.isr, model_watermark, list(model.replicas), model_ends
+            return f"{key} has (leader, epoch, ISR, watermark, replicas, ends) {found}, and should have {wanted}"
         if closely:
             for broker, replica in partition.replicas.items():
                 logged = [(b.base_offset, _epoch_of(b.data), wire.ident(b.data)) for b in replica.log.batches]
@@ -51,15 +62,18 @@ def _epoch_of(batch: bytes) -> int:
 def _waiting(simulation: Simulation, world: Oracle) -> str | None:
     for broker, node in simulation.cluster.nodes.items():
         manager = node.replica_manager
-        counts = manager.produce_purgatory.num_delayed(), manager.fetch_purgatory.num_delayed()
+        produces, fetches = manager.produce_purgatory.num_delayed(), manager.fetch_purgatory.num_delayed()
         waiting = [type(w.request) for w in world.waiting if w.broker == broker]
-        if counts != (waiting.count(Produce), waiting.count(Fetch)):
-            return f"in the purgatories of broker {broker} are {counts} operations, and should be {waiting}"
+        if produces != waiting.count(Produce) or fetches != waiting.count(Fetch):
+            return (
+                f"in the purgatories of broker {broker} are {produces} produces and {fetches} fetches, and should be "
+                f"{waiting}"
+            )
     return None
 
 
 def _timers(simulation: Simulation, world: Oracle, periodic_tasks: int) -> str | None:
-    arrivals = sum(bool(r.under_way) for p in world.partitions.values() for r in p.replicas.values())
+    arrivals = len([1 for p in world.partitions.values() for r in p.replicas.values() if r.under_way])
     timers = simulation.cluster._timer.size - periodic_tasks
     if timers != arrivals:
         return f"{timers} timers of followers are pending, and {arrivals} should be"

@@ -71,13 +71,17 @@ class Invariants:
 
     def _check_watermark(self, partition: Partition) -> None:
         seen, watermark = self._of(partition), partition.high_watermark
-        name = partition.topic_partition
         if partition.leader_epoch == seen.epoch and watermark < seen.watermark:
-            raise Violation(f"the watermark of {name} fell from {seen.watermark} to {watermark} within a leadership")
+            raise Violation(
+                f"the watermark of {partition.topic_partition} fell from {seen.watermark} to {watermark} within a "
+                "leadership"
+            )
         seen.epoch, seen.watermark = partition.leader_epoch, watermark
-        least = min(partition.replicas[broker].log.log_end_offset for broker in partition.isr)
+        least = min([partition.replicas[broker].log.log_end_offset for broker in partition.isr])
         if watermark > least:
-            raise Violation(f"the watermark of {name} is {watermark}, and somebody in the ISR ends at {least}")
+            raise Violation(
+                f"the watermark of {partition.topic_partition} is {watermark}, and somebody in the ISR ends at {least}"
+            )
 
     def _check_acknowledged(self, partition: Partition) -> None:
         if partition.config.unclean_leader_election_enable:
@@ -139,9 +143,9 @@ def _holds(partition: Partition, base: int, ident: bytes) -> bool:
 
 
 def _end_of(records: bytes) -> int:
-    end = 0
-    while records:
-        header = read_batch_header(records)
+    end = at = 0
+    while at < len(records):
+        header = read_batch_header(records, at)
         end = header.last_offset + 1
-        records = records[LOG_OVERHEAD + header.batch_length :]
+        at += LOG_OVERHEAD + header.batch_length
     return end

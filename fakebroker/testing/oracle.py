@@ -19,7 +19,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 from fakebroker.testing.messages import Error, Fetch, Garbage, Key, Outcome, Produce, Request, Violation
 from fakebroker.testing.oracle_partition import INSTANT, NOBODY, Partition
@@ -27,25 +26,21 @@ from fakebroker.testing.oracle_partition import INSTANT, NOBODY, Partition
 REFUSED_FIRST = {"empty": 87, "two batches": 87, "truncated": 87}  # before the replica manager sees it
 
 
-@dataclass
 class Connection:
-    broker: int
-    queue: deque[Request] = field(default_factory=deque)
-    in_hand: int | None = None
-    is_open: bool = True
+    def __init__(self, broker: int) -> None:
+        self.broker, self.is_open = broker, True
+        self.queue: deque[Request] = deque()
+        self.in_hand: int | None = None
 
 
-@dataclass
 class Waiting:
     """A request in the purgatory of a broker. `pending` says what offset the watermark must reach."""
 
-    request: Produce | Fetch
-    connection: int
-    broker: int
-    deadline: int
-    pending: dict[Key, int] = field(default_factory=dict)
-    decided: dict[Key, tuple[int, int]] = field(default_factory=dict)
-    is_done: bool = False
+    def __init__(self, request: Produce | Fetch, connection: int, broker: int, deadline: int) -> None:
+        self.request, self.connection, self.broker, self.deadline = request, connection, broker, deadline
+        self.pending: dict[Key, int] = {}
+        self.decided: dict[Key, tuple[int, int]] = {}
+        self.is_done = False
 
 
 class Oracle:
@@ -208,13 +203,15 @@ class Oracle:
 
     def _fetch(self, number: int, broker: int, request: Fetch) -> None:
         self._park(Waiting(request, number, broker, self.now + request.max_wait_ms), request.max_wait_ms)
+        self.look()
 
     def _park(self, waiting: Waiting, timeout_ms: int) -> None:
-        self._decide(waiting)
-        if not waiting.is_done and timeout_ms <= 0:
-            self._expire(waiting)
-        elif not waiting.is_done:
+        if timeout_ms > 0:
             self.waiting.append(waiting)
+            return
+        self._decide(waiting)
+        if not waiting.is_done:
+            self._expire(waiting)
 
     def look(self) -> None:
         """Whoever waits is looked at again."""
@@ -266,7 +263,7 @@ class Oracle:
         assert isinstance(waiting.request, Produce)
         waiting.is_done = True
         if waiting.request.acks != 0:
-            self._answer(waiting, tuple((key, *decided) for key, decided in sorted(waiting.decided.items())))
+            self._answer(waiting, tuple([(key, error, base) for key, (error, base) in sorted(waiting.decided.items())]))
         elif any(error for error, _ in waiting.decided.values()):
             self._close(waiting.connection)
         else:
@@ -290,7 +287,7 @@ class Oracle:
     def next_due(self) -> int:
         times = [self.next_tick]
         times += [w.deadline for w in self.waiting]
-        times += [r.under_way[0][0] for p in self.partitions.values() for _, r in p.followers() if r.under_way]
+        times += [r.under_way[0][0] for p in self.partitions.values() for r in p.replicas.values() if r.under_way]
         return min(times)
 
     def run(self, at: int, order: Sequence[tuple[Key, int]]) -> None:

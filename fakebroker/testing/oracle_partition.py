@@ -25,34 +25,31 @@ from fakebroker.testing.messages import Batch, Error
 REFUSED_BY_LOG = {"crc": 2, "no records": 87}  # what is wrong with a batch, and what the leader's log says
 INSTANT, FROZEN = -1, None  # what a follower does, or its lag
 NEVER = -(1 << 62)
-NOBODY = -1
+NOBODY = UNKNOWN = -1
 CACHED_BATCHES = 5
 SEQUENCES = 1 << 31
 
 
 class Logged(NamedTuple):
     base: int
+    end: int
     batch: Batch
     epoch: int
     at_ms: int
 
-    @property
-    def end(self) -> int:
-        return self.base + self.batch.size
-
 
 class Replica:
-    """One log, and what the leader knows of it: `known` end, and when it last had everything."""
+    """One log and its `end`, and what the leader knows of it: `known` end, and when it last had everything."""
 
     def __init__(self, lag_ms: int | None) -> None:
         self.log: list[Logged] = []
-        self.watermark, self.caught_up, self.lag_ms = 0, NEVER, lag_ms
-        self.known: int | None = None
+        self.end, self.known, self.watermark, self.caught_up = 0, UNKNOWN, 0, NEVER
+        self.lag_ms = lag_ms
         self.under_way: deque[tuple[int, int]] = deque()  # (arrives, log end)
 
-    @property
-    def end(self) -> int:
-        return self.log[-1].end if self.log else 0
+    def add(self, batches: Sequence[Logged]) -> None:
+        self.log += batches
+        self.end = self.log[-1].end if self.log else 0
 
 
 class Partition:
@@ -80,7 +77,7 @@ class Partition:
         self.leader, self.isr, self.epoch = broker, set(isr), self.epoch + 1
         self.epoch_start = self.replicas[broker].end
         for other, replica in self.replicas.items():
-            replica.known, replica.caught_up = None, now if other in isr else NEVER
+            replica.known, replica.caught_up = UNKNOWN, now if other in isr else NEVER
             replica.under_way.clear()
         self.move_watermark(now)
         for other, _ in self.followers():
@@ -106,9 +103,10 @@ class Partition:
         replica, leader = self.replicas[broker], self.log
         replica.under_way.clear()
         same = 0
-        while same < min(len(replica.log), len(leader)) and replica.log[same][:3] == leader[same][:3]:
+        while same < min(len(replica.log), len(leader)) and replica.log[same][:4] == leader[same][:4]:
             same += 1
         del replica.log[same:]
+        replica.add(())
         replica.watermark = min(replica.watermark, replica.end)
         self.fetch(broker, replica.end, now, resumes=True)
         self.take(broker, now)
@@ -124,18 +122,18 @@ class Partition:
     def fetch(self, broker: int, up_to: int, now: int, resumes: bool = False) -> None:
         """A follower has everything below `up_to`, and says so."""
         replica, leader = self.replicas[broker], self.replicas[self.leader]
-        replica.log += [logged for logged in leader.log[len(replica.log) :] if logged.end <= up_to]
+        replica.add([logged for logged in leader.log[len(replica.log) :] if logged.end <= up_to])
         before, replica.known = replica.known, replica.end
         if replica.known == leader.end:
             replica.caught_up = now
         elif not resumes:
-            replica.caught_up = max(replica.caught_up, self.log[len(replica.log)].at_ms)
-        if broker not in self.isr and replica.known >= max(self.watermark, self.epoch_start):
+            replica.caught_up = max(replica.caught_up, leader.log[len(replica.log)].at_ms)
+        if broker not in self.isr and replica.known >= max(leader.watermark, self.epoch_start):
             self.isr.add(broker)
-            before = None
+            before = UNKNOWN
         if before != replica.known:
             self.move_watermark(now)
-        replica.watermark = min(self.watermark, replica.end)
+        replica.watermark = min(leader.watermark, replica.end)
 
     def is_caught_up(self, replica: Replica, now: int) -> bool:
         return replica.known == self.replicas[self.leader].end or now - replica.caught_up <= self.lag_max_ms
@@ -143,15 +141,17 @@ class Partition:
     def move_watermark(self, now: int) -> None:
         if len(self.isr) < self.min_isr:
             return
-        leader, least = self.replicas[self.leader], self.replicas[self.leader].end
+        leader = self.replicas[self.leader]
+        least = leader.end
         for broker, replica in self.replicas.items():
-            known = -1 if replica.known is None else replica.known
-            may_join = known >= 0 and broker in self.alive and self.is_caught_up(replica, now)
-            if broker != self.leader and (broker in self.isr or may_join):
-                least = min(least, known)
-        leader.watermark = max(leader.watermark, least)
-        for _, replica in self.followers():
-            replica.watermark = max(replica.watermark, min(leader.watermark, replica.end))
+            if replica.known < least and broker != self.leader:
+                may_join = replica.known >= 0 and broker in self.alive and self.is_caught_up(replica, now)
+                if broker in self.isr or may_join:
+                    least = replica.known
+        if least > leader.watermark:
+            leader.watermark = least
+            for _, replica in self.followers():
+                replica.watermark = max(replica.watermark, min(least, replica.end))
 
     def lagging(self, now: int) -> set[int]:
         """Who must leave the ISR."""
@@ -163,17 +163,18 @@ class Partition:
             return Error.NOT_ENOUGH, -1
         if batch.fault:
             return REFUSED_BY_LOG[batch.fault], -1
-        base = self.replicas[self.leader].end
+        leader = self.replicas[self.leader]
+        base = leader.end
         if batch.producer is not None:
             error, known_base = self._check_producer(batch)
             if known_base >= 0:
                 self.move_watermark(now)
             if error or known_base >= 0:
                 return error, known_base
-        for _, replica in self.followers():
-            if replica.known == base:
+        for broker, replica in self.replicas.items():
+            if replica.known == base and broker in self.alive:  # the leader's is never known
                 replica.caught_up = max(replica.caught_up, now)
-        self.log.append(Logged(base, batch, self.epoch, now))
+        leader.add((Logged(base, base + batch.size, batch, self.epoch, now),))
         self.move_watermark(now)
         return Error.NONE, base
 
@@ -181,19 +182,20 @@ class Partition:
         """(error, offset of the same batch if it is there)."""
         assert batch.producer is not None
         producer, epoch, first = batch.producer
-        known: list[tuple[int, int, int, int]] = []  # (epoch, first, count, base), the newest first
+        known: list[Logged] = []  # the newest first
+        wanted, last_epoch = first, epoch  # of whom nothing is known
         for logged in reversed(self.log):
-            if logged.batch.producer is not None and logged.batch.producer[0] == producer:
-                known.append((*logged.batch.producer[1:], logged.batch.size, logged.base))
-                if len(known) == CACHED_BATCHES:
+            its = logged.batch.producer
+            if its is not None and its[0] == producer:
+                if not known:
+                    last_epoch = its[1]
+                    wanted = 0 if epoch > last_epoch else (its[2] + logged.batch.size) % SEQUENCES
+                known.append(logged)
+                if len(known) == CACHED_BATCHES or (epoch >= last_epoch and first == wanted):
                     break
-        if not known:
-            return Error.NONE, -1
-        last_epoch, last_first, last_count, _ = known[0]
-        for entry in reversed(known):
-            if entry[:3] == (epoch, first, batch.size) and epoch == last_epoch:
-                return Error.NONE, entry[3]
+        for logged in known:
+            if epoch == last_epoch and (logged.batch.size, logged.batch.producer) == (batch.size, batch.producer):
+                return Error.NONE, logged.base
         if epoch < last_epoch:
             return Error.INVALID_EPOCH, -1
-        wanted = 0 if epoch > last_epoch else (last_first + last_count) % SEQUENCES
         return (Error.NONE if first == wanted else Error.OUT_OF_ORDER), -1

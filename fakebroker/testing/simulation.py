@@ -3,14 +3,16 @@
 Theory   Clients speak real frames with the core; time stands still until the caller lets it pass, and then jumps from
          one deadline to the next. Everything that goes into the cluster and everything that comes out is on
          the `tape`, if it is wanted, so two runs are the same if and only if their tapes are, byte for byte.
+         `arrivals` are then what came to clients and nobody has taken yet: (milliseconds, client, frame, or None when
+         its connection was closed), in order.
 Units    milliseconds since the start of the simulation.
 Errors   A bug that the broker reports of itself is raised as AssertionError, and so is a broken invariant.
 """
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Callable
+from typing import Any
 
 from fakebroker.apis.context import NewTopic
 from fakebroker.core.behaviour import Behaviour
@@ -23,14 +25,14 @@ from fakebroker.core.follower_set import Selection
 from fakebroker.core.journal import Journal
 from fakebroker.core.partition import Partition
 from fakebroker.protocol.large_frame import LargeFrame
+from timingwheel.mypyc import mypyc_attr
 
 # The clocks start far apart, so that code that mixes them fails at once.
 START_MONO_MS = 5_000_000
 START_WALL_MS = 1_800_000_000_000
 
-_SIZE = struct.Struct(">i")
 
-
+@mypyc_attr(allow_interpreted_subclasses=True)
 class SimulatedClient:
     """One connection. `answers` are (milliseconds since the start, frame) in the order of arrival."""
 
@@ -71,6 +73,7 @@ class SimulatedClient:
         self._simulation.settle()
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Simulation:
     """A cluster with a clock in the test's hand.
 
@@ -93,6 +96,7 @@ class Simulation:
     ) -> None:
         self.elapsed_ms = 0
         self.tape: list[tuple[int, str, int, bytes]] = []
+        self.arrivals: list[tuple[int, int, bytes | None]] = []
         settings = ClusterConfig().with_text(config or {})
         self.cluster = Cluster(self.now, brokers, settings, Behaviour.parse(followers), seed, journal)
         self._clients: dict[Connection, SimulatedClient] = {}
@@ -132,7 +136,8 @@ class Simulation:
         self.cluster.set_followers(chosen, self.now, topic, partition, broker)
         self.settle()
 
-    def script(self, steps: list[tuple[int, str]], **selection: object) -> None:
+    def script(self, steps: list[tuple[Any, str]], **selection: object) -> None:
+        """What followers do over time: (milliseconds from now, behaviour). Raises TypeError for a time that is none."""
         self.record(f"script {steps} {selection}", 0)
         parsed = [(at_ms, Behaviour.parse(text)) for at_ms, text in steps]
         self.cluster.script_followers(parsed, Selection(**selection), self.now)  # type: ignore[arg-type]
@@ -179,10 +184,10 @@ class Simulation:
 
     def on_handling(self, tell: Callable[[int], None]) -> None:
         """Have `tell(client number)` called whenever the broker takes a request in hand."""
-        handle = self.cluster.sockets._handle
+        handle, clients = self.cluster.sockets._handle, self._clients
 
         def told(connection: Connection, frame: bytes | LargeFrame) -> None:
-            tell(self._clients[connection].number)
+            tell(clients[connection].number)
             handle(connection, frame)
 
         self.cluster.sockets._handle = told
@@ -224,13 +229,18 @@ class Simulation:
                     client = self._clients[connection]
                     assert client.closed is None, "an answer after the connection was closed"
                     self.record("is answered", client.number, data)
-                    client.answers += [(self.elapsed_ms, frame) for frame in split_frames(data)]
+                    frames = split_frames(data)
+                    client.answers += [(self.elapsed_ms, frame) for frame in frames]
+                    if self._with_tape:
+                        self.arrivals += [(self.elapsed_ms, client.number, frame) for frame in frames]
                 case AwaitWrite(connection):
                     self._clients[connection].written()
                 case Close(connection, reason):
                     client = self._clients[connection]
                     self.record(f"is closed: {reason}", client.number)
                     client.closed, client.closed_ms = reason, self.elapsed_ms
+                    if self._with_tape:
+                        self.arrivals.append((self.elapsed_ms, client.number, None))
                 case PauseReading(connection):
                     self._clients[connection].reading_paused = True
                 case ResumeReading(connection):
@@ -243,9 +253,10 @@ class Simulation:
 
 def split_frames(data: bytes) -> list[bytes]:
     """The frames that these bytes hold, without their lengths."""
-    frames = []
-    while data:
-        (size,) = _SIZE.unpack_from(data)
-        frames.append(data[4 : 4 + size])
-        data = data[4 + size :]
+    frames, start = [], 0
+    while start < len(data):
+        end = start + 4 + int.from_bytes(data[start : start + 4], "big", signed=True)
+        assert start + 4 <= end <= len(data), "bytes that are no whole frames"
+        frames.append(data[start + 4 : end])
+        start = end
     return frames

@@ -1,7 +1,8 @@
 """Frames of simulated clients: Produce v9 and Fetch v10 requests, and what their answers say.
 
-Theory   A simulation sends thousands of requests a second, so the frames of Produce are put together by hand; the tests
-         tie them to kio, byte for byte. Answers are read by kio, so that nothing of the broker's own writer is used.
+Theory   A simulation sends thousands of requests a second, so batches and the frames of Produce are put together by
+         hand, and answers to Produce without messages of errors are read by hand. The tests tie all of it to kio and to
+         `encode_batch`, byte for byte. Everything else is read by kio. Nothing of the broker's own writer is used.
 """
 
 from __future__ import annotations
@@ -9,23 +10,32 @@ from __future__ import annotations
 import struct
 from collections.abc import Sequence
 from datetime import timedelta
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 from fakebroker.protocol.build import build
+from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.messages import decode_response, encode_request, request_type
-from fakebroker.protocol.record_batch import LOG_OVERHEAD, Record, encode_batch, read_batch_header
-from fakebroker.protocol.varint import encode_unsigned_varint
+from fakebroker.protocol.record_batch import LOG_OVERHEAD, compute_crc, read_batch_header
+from fakebroker.protocol.varint import encode_unsigned_varint, encode_varint
 
 PRODUCE, PRODUCE_VERSION = 0, 9
 FETCH, FETCH_VERSION = 1, 10  # the newest Fetch that only the leader answers
 FETCH_MAX_BYTES = 1 << 20
 CLIENT_ID = "sim"
 
-_HEADER = struct.Struct(f">hhih{len(CLIENT_ID)}sx")  # client id, no tags
-_ACKS_AND_TIMEOUT = struct.Struct(">xhi")  # no transactional id
+# Length, header with client id and no tags; no transactional id, acks, timeout.
+_PRODUCE = struct.Struct(f">ihhih{len(CLIENT_ID)}sxxhi")
+_CLIENT_ID = CLIENT_ID.encode()
+_PARTITION = struct.Struct(">i")
 _NO_TAGS = b"\0"
-_IDENT = slice(17, 61)  # of a batch as a client sends it and as the log has it: from the CRC to the records
+_BATCH = struct.Struct(">qiibIhiqqqhii")
+_CRC = struct.Struct(">I")
+# Index, error, base offset, append time, log start; lengths of record errors and message; no tags.
+_ANSWERED = struct.Struct(">ihqqqBBB")
+_NO_ERRORS, _NO_MESSAGE = 1, 0
+_ERRORS = frozenset(int(code) for code in ErrorCode)
+_FAR_MS = 1 << 47  # kio reads times until the year 9999
 
 PartitionResult = tuple[tuple[str, int], int, int]  # (topic, partition), error, base offset
 
@@ -39,40 +49,60 @@ def batch(
     base_sequence: int = -1,
 ) -> bytes:
     """A record batch of `count` records that share a value."""
-    return encode_batch(
-        [Record(None, value)] * count,
-        base_timestamp_ms=timestamp_ms,
-        producer_id=producer_id,
-        producer_epoch=producer_epoch,
-        base_sequence=base_sequence,
+    records = b"".join([head + value + b"\0" for head in _record_heads(len(value), count)])
+    header = _BATCH.pack(
+        0,
+        49 + len(records),
+        -1,
+        2,
+        0,
+        0,
+        count - 1,
+        timestamp_ms,
+        timestamp_ms,
+        producer_id,
+        producer_epoch,
+        base_sequence,
+        count,
     )
+    whole = header + records
+    return whole[:17] + _CRC.pack(compute_crc(whole, 0, len(whole))) + whole[21:]
+
+
+@lru_cache(1_000)
+def _record_heads(size: int, count: int) -> list[bytes]:
+    """Of each of so many records whose values have this size: what stands before the value. No key, no headers."""
+    heads = []
+    for index in range(count):
+        fields = b"\0\0" + encode_varint(index) + encode_varint(-1) + encode_varint(size)
+        heads.append(encode_varint(len(fields) + size + 1) + fields)
+    return heads
 
 
 def ident(data: bytes) -> bytes:
-    """What tells a batch from every other, wherever in a log it stands: its CRC."""
-    return data[_IDENT]
+    """What tells a batch from every other, wherever in a log it stands: from its CRC to its records."""
+    return data[17:61]
 
 
 def produce(correlation_id: int, acks: int, timeout_ms: int, parts: Sequence[tuple[tuple[str, int], bytes]]) -> bytes:
     """The frame of a Produce request. Partitions of one topic must stand together."""
-    topics: dict[str, list[tuple[int, bytes]]] = {}
+    topics: dict[str, list[bytes]] = {}
     for (topic, partition), records in parts:
-        topics.setdefault(topic, []).append((partition, records))
-    pieces = [
-        _HEADER.pack(PRODUCE, PRODUCE_VERSION, correlation_id, len(CLIENT_ID), CLIENT_ID.encode()),
-        _ACKS_AND_TIMEOUT.pack(acks, timeout_ms),
-        encode_unsigned_varint(len(topics) + 1),
-    ]
+        data = _PARTITION.pack(partition) + encode_unsigned_varint(len(records) + 1) + records + _NO_TAGS
+        topics.setdefault(topic, []).append(data)
+    pieces = [encode_unsigned_varint(len(topics) + 1)]
     for topic, partitions in topics.items():
-        pieces += (_compact(topic.encode()), encode_unsigned_varint(len(partitions) + 1))
-        for partition, records in partitions:
-            pieces += (partition.to_bytes(4, "big", signed=True), _compact(records), _NO_TAGS)
-        pieces.append(_NO_TAGS)
+        pieces += (_name(topic), encode_unsigned_varint(len(partitions) + 1), *partitions, _NO_TAGS)
     pieces.append(_NO_TAGS)
-    return _sized(b"".join(pieces))
+    body = b"".join(pieces)
+    size = _PRODUCE.size - 4 + len(body)
+    head = _PRODUCE.pack(size, PRODUCE, PRODUCE_VERSION, correlation_id, len(CLIENT_ID), _CLIENT_ID, acks, timeout_ms)
+    return head + body
 
 
-def _compact(data: bytes) -> bytes:
+@lru_cache(1_000)
+def _name(topic: str) -> bytes:
+    data = topic.encode()
     return encode_unsigned_varint(len(data) + 1) + data
 
 
@@ -115,6 +145,41 @@ def correlation_id_of(frame: bytes) -> int:
 
 def read_produce_answer(frame: bytes) -> tuple[PartitionResult, ...]:
     """What each partition was answered, sorted by topic and partition."""
+    return _read_plain_answer(frame) or _read_any_answer(frame)
+
+
+def _read_plain_answer(frame: bytes) -> tuple[PartitionResult, ...] | None:
+    """The same for an answer without record errors and messages, short enough that each length is one byte; None for
+    every other."""
+    results: list[PartitionResult] = []
+    try:
+        topics, at = frame[5] - 1, 6
+        if frame[4] or not 0 <= topics < 127:
+            return None
+        for _ in range(topics):
+            size = frame[at] - 1
+            count = frame[at + 1 + size] - 1
+            if not (0 < size < 127 and 0 <= count < 127):
+                return None
+            topic, at = frame[at + 1 : at + 1 + size].decode(), at + 2 + size
+            for _ in range(count):
+                index, error, base_offset, time_ms, _, record_errors, message, tags = _ANSWERED.unpack_from(frame, at)
+                if record_errors != _NO_ERRORS or message != _NO_MESSAGE or tags:
+                    return None
+                if error not in _ERRORS or not -1 <= time_ms < _FAR_MS:
+                    return None
+                results.append(((topic, index), error, base_offset))
+                at += _ANSWERED.size
+            if frame[at]:
+                return None
+            at += 1
+        # The throttle time, and no tags.
+        return tuple(sorted(results)) if len(frame) == at + 5 and not frame[at + 4] else None
+    except (IndexError, struct.error, UnicodeDecodeError):
+        return None
+
+
+def _read_any_answer(frame: bytes) -> tuple[PartitionResult, ...]:
     response: Any = decode_response(PRODUCE, PRODUCE_VERSION, frame)[1]
     return tuple(
         sorted(
@@ -135,11 +200,10 @@ def read_fetch_answer(frame: bytes) -> tuple[int, int, tuple[bytes, ...]]:
 
 def idents(records: bytes) -> tuple[bytes, ...]:
     """Of each batch in what a Fetch gave."""
-    found = []
-    while records:
-        size = LOG_OVERHEAD + read_batch_header(records).batch_length
-        found.append(ident(records[:size]))
-        records = records[size:]
+    found, at = [], 0
+    while at < len(records):
+        found.append(ident(records[at : at + 61]))
+        at += LOG_OVERHEAD + read_batch_header(records, at).batch_length
     return tuple(found)
 
 

@@ -8,12 +8,11 @@ Theory   Two followers that reach the leader in the same millisecond, or one and
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from copy import deepcopy
 from itertools import permutations, product
 
 from fakebroker.testing.messages import Fetch, Key, Request, Violation
-from fakebroker.testing.oracle import Oracle
-from fakebroker.testing.oracle_partition import NOBODY
+from fakebroker.testing.oracle import Connection, Oracle, Waiting
+from fakebroker.testing.oracle_partition import NOBODY, Partition, Replica
 
 
 def orders_at(oracle: Oracle, at: int) -> list[list[tuple[tuple[Key, int], ...]]]:
@@ -22,16 +21,17 @@ def orders_at(oracle: Oracle, at: int) -> list[list[tuple[tuple[Key, int], ...]]
     found = []
     read = {waiting.request.key for waiting in oracle.waiting if isinstance(waiting.request, Fetch)}
     for key, partition in oracle.partitions.items():
-        arriving = [b for b, r in partition.followers() if r.under_way and r.under_way[0][0] <= at]
+        arriving = [b for b, r in partition.replicas.items() if r.under_way and r.under_way[0][0] <= at]
         events = [(key, broker) for broker in arriving]
         ticks = oracle.next_tick <= at and partition.leader != NOBODY
+        if not (arriving or ticks):
+            continue
         shrinks = ticks and bool(partition.lagging(at))
         if ticks:
             events.append((key, NOBODY))
         # A consumer that waits is answered by the first of two steps of the watermark.
         differ = len(events) > 1 and (shrinks or key in read or not partition.isr.issuperset(arriving))
-        if events:
-            found.append(list(permutations(events)) if differ else [tuple(events)])
+        found.append(list(permutations(events)) if differ else [tuple(events)])
     return found
 
 
@@ -43,13 +43,19 @@ class Worlds:
 
     def advance_to(self, at: int) -> None:
         """Let everything happen that is due by `at`, each event at its own time."""
-        while (due := min(world.next_due() for world in self.open)) <= at:
-            self.open = [after for world in self.open for after in _successors(world, max(due, world.now))]
+        while (due := min(dues := [world.next_due() for world in self.open])) <= at:
+            going_on: list[Oracle] = []
+            for world, its in zip(self.open, dues, strict=True):
+                now = max(due, world.now)
+                going_on += _successors(world, now) if its <= now else [world]
+            self.open = going_on
         for world in self.open:
             world.now = at
 
     def handle(self, connection: int) -> Request:
         """The broker takes a request in hand; worlds in which it may not are contradicted."""
+        if len(self.open) == 1:
+            return self.open[0].handle(connection)
         request: Request | None = None
         going_on, problem = [], None
         for world in self.open:
@@ -82,13 +88,53 @@ def _signature(world: Oracle) -> str:
 
 
 def _successors(world: Oracle, at: int) -> Iterator[Oracle]:
-    if world.next_due() > at:
-        yield world
-        return
+    """The world after what is due, in each order that it may have."""
     orders = [sum(parts, ()) for parts in product(*orders_at(world, at))]
     for order in orders[1:]:
-        other = deepcopy(world)
+        other = copied(world)
         other.run(at, order)
         yield other
     world.run(at, orders[0])
     yield world
+
+
+def copied(world: Oracle) -> Oracle:
+    """A world of its own that is the same. What is never changed is shared: requests, batches, outcomes."""
+    other = Oracle(world.brokers, world.lag_max_ms)
+    other.alive = set(world.alive)
+    other.now, other.next_tick, other.default_lag = world.now, world.next_tick, world.default_lag
+    other.partitions = {key: _copied_partition(partition, other.alive) for key, partition in world.partitions.items()}
+    other.connections = {number: _copied_connection(connection) for number, connection in world.connections.items()}
+    other.waiting = [_copied_waiting(waiting) for waiting in world.waiting]
+    other.outcomes = list(world.outcomes)
+    return other
+
+
+def _copied_partition(partition: Partition, alive: set[int]) -> Partition:
+    other = Partition(list(partition.replicas), alive, partition.min_isr, partition.unclean, partition.lag_max_ms)
+    other.replicas = {broker: _copied_replica(replica) for broker, replica in partition.replicas.items()}
+    other.leader, other.isr = partition.leader, set(partition.isr)
+    other.epoch, other.epoch_start = partition.epoch, partition.epoch_start
+    return other
+
+
+def _copied_replica(replica: Replica) -> Replica:
+    other = Replica(replica.lag_ms)
+    other.log, other.under_way = list(replica.log), replica.under_way.copy()
+    other.end, other.known = replica.end, replica.known
+    other.watermark, other.caught_up = replica.watermark, replica.caught_up
+    return other
+
+
+def _copied_connection(connection: Connection) -> Connection:
+    other = Connection(connection.broker)
+    other.queue = connection.queue.copy()
+    other.in_hand, other.is_open = connection.in_hand, connection.is_open
+    return other
+
+
+def _copied_waiting(waiting: Waiting) -> Waiting:
+    other = Waiting(waiting.request, waiting.connection, waiting.broker, waiting.deadline)
+    other.pending, other.decided = dict(waiting.pending), dict(waiting.decided)
+    other.is_done = waiting.is_done
+    return other
