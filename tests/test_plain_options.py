@@ -9,55 +9,68 @@ from typing import Any
 
 import pytest
 import typer
-from hypothesis import given
+from hypothesis import event, given
 from hypothesis import strategies as st
 
 from fakebroker.cli import serve
 from fakebroker.plain_options import plain_arguments
 
-TEXTS = st.one_of(
-    st.sampled_from(["", "-", "-1", "0", "7", "007", "+5", "1_0", " 1", "1.0", "1e3", "65535", "65536", "100", "101"]),
-    st.sampled_from(["--", "--help", "--port", "serve", "true", "frozen", "t:2:3,min.insync.replicas=2", "a=b=c", "é"]),
-    st.integers(-(10**20), 10**20).map(str),
-    st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=5),
-)
-NAMES = st.one_of(
-    st.sampled_from([f"--{name}".replace("_", "-") for name in signature(serve).parameters]),
-    st.sampled_from(["--no-auto-create-topics", "--brok", "--advertised_host", "-p"]),
-)
-WORDS = st.lists(
-    st.one_of(
-        st.tuples(NAMES),
-        st.tuples(TEXTS),
-        st.tuples(NAMES, TEXTS),
-        st.tuples(NAMES, TEXTS).map(lambda t: ("=".join(t),)),
-    ),
-    max_size=5,
-).map(lambda groups: [word for group in groups for word in group])
+OPTIONS = [f"--{name}".replace("_", "-") for name in signature(serve).parameters]
+NO_OPTIONS = ["--no-auto-create-topics", "--brok", "--advertised_host", "-p", "--no-seed"]
+VALUES = [
+    "", "-", "-1", "0", "1", "7", "007", "+5", "1_0", " 1", "1.0", "1e3", "65535", "65536", "100", "101", "9" * 20,
+    "--", "--help", "--port", "serve", "true", "frozen", "t:2:3,min.insync.replicas=2", "a=b=c", "é", "٣", "a b",
+]  # fmt: skip
+CALLS: list[dict[str, Any]] = []
+
+
+@wraps(serve)
+def record(**arguments: Any) -> None:
+    CALLS.append(arguments)
+
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None)
+app.command()(record)
+COMMAND = typer.main.get_command(app)
 
 
 def by_typer(words: list[str]) -> dict[str, Any] | None:
     """What typer calls `serve` with; None if it does not."""
-    calls = []
-
-    @wraps(serve)
-    def record(**arguments: Any) -> None:
-        calls.append(arguments)
-
-    app = typer.Typer(add_completion=False, rich_markup_mode=None)
-    app.command()(record)
+    CALLS.clear()
     try:
-        app(words, standalone_mode=False)
+        COMMAND.main(words, standalone_mode=False)
     except typer.BadParameter.__bases__[0]:
         return None
-    return calls[0] if calls else None
+    return CALLS[0] if CALLS else None
 
 
-@given(WORDS)
-def test_what_is_read_is_what_typer_reads(words: list[str]) -> None:
+def is_read_alike(words: list[str]) -> bool:
+    """Whether it is plain; fails if typer reads it in another way."""
     plain = plain_arguments(serve, words)
     if plain is not None:
-        assert plain == by_typer(words)
+        assert plain == by_typer(words), words
+    return plain is not None
+
+
+@pytest.mark.parametrize("name", OPTIONS + NO_OPTIONS)
+def test_an_option_is_read_as_typer_reads_it(name: str) -> None:
+    for value in VALUES:
+        is_read_alike([name, value])
+        is_read_alike([f"{name}={value}"])
+        is_read_alike([f"{name}=", value])
+        is_read_alike([name, value, f"{name}={value}"])
+
+
+FEW = st.one_of(
+    st.tuples(st.sampled_from(["--brokers", "--port", "--seed"]), st.sampled_from(["1", "100", "101", "9000", "x"])),
+    st.tuples(st.sampled_from(OPTIONS), st.sampled_from(["t", "t:2", "a=b", "./x"])),
+    st.sampled_from([("--auto-create-topics",), ("--no-auto-create-topics",), ("t",), ("--topic=t",), ("--seed=1",)]),
+)
+
+
+@given(st.lists(FEW, max_size=4).map(lambda groups: [word for group in groups for word in group]))
+def test_options_are_read_as_typer_reads_them(words: list[str]) -> None:
+    event("plain" if is_read_alike(words) else "left to typer")
 
 
 PLAIN: dict[str, tuple[list[str], dict[str, Any]]] = {
