@@ -10,15 +10,14 @@ Errors   `Violation`, with the step, the time and the first difference.
 from __future__ import annotations
 
 import gc
-import weakref
 from collections.abc import Sequence
 
-from fakebroker.core.connection import Connection
 from fakebroker.core.journal import Journal
 from fakebroker.testing import wire
 from fakebroker.testing.clients import Client
 from fakebroker.testing.compare import by_connection, outcome_difference, state_difference
 from fakebroker.testing.invariants import Invariants
+from fakebroker.testing.marks import mark
 from fakebroker.testing.messages import Fetch, Key, Outcome, Produce, Request, Violation
 from fakebroker.testing.oracle import Oracle
 from fakebroker.testing.oracle_partition import FROZEN, INSTANT, NOBODY
@@ -84,7 +83,7 @@ class Run:
 
     def check_leaks(self) -> None:
         """Once it is finished: the broker holds on to no connection. Slow, since it collects garbage."""
-        connections = [_mark(connection) for connection in self.simulation._clients]
+        connections = [mark(connection) for connection in self.simulation._clients]
         self.clients.clear()
         self._links.clear()
         self.simulation._clients.clear()
@@ -370,13 +369,3 @@ class Run:
     def _where(self) -> str:
         action = self.performed[-1] if self.performed else ""
         return f"step {self.steps} ({action}) at {self.now_ms} ms: "
-
-
-class _Mark:
-    """Goes with the connection that it is attached to."""
-
-
-def _mark(connection: Connection) -> weakref.ref[_Mark]:
-    """Tells whether the connection is still there: compiled, it has no weak references of its own."""
-    connection.attachment = mark = _Mark()
-    return weakref.ref(mark)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 
 import pytest
-from support.marks import mark
 from support.requests import Produced, batch, fetch, metadata, produce
 from support.simulation import START_MONO_MS, START_WALL_MS, SimulatedClient, Simulation
 
@@ -16,6 +15,7 @@ from fakebroker.core.config import ClusterConfig
 from fakebroker.core.connection import State
 from fakebroker.core.follower import FROZEN
 from fakebroker.core.quota import ANONYMOUS, QuotaEntity
+from fakebroker.testing.marks import mark
 
 IDLE_MS = 1_000
 

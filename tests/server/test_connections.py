@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator
 from time import monotonic
 
 import pytest
-from support.marks import mark
 from support.raw_client import RawClient
 from support.requests import FETCH, Produced, batch, fetch, metadata, produce
 from support.serving import wait_until
@@ -18,6 +17,7 @@ from fakebroker import FakeCluster, KafkaError
 from fakebroker.core.connection import Connection, State
 from fakebroker.protocol.messages import decode_response
 from fakebroker.server import fake_cluster
+from fakebroker.testing.marks import mark
 
 Start = Callable[..., FakeCluster]
 
