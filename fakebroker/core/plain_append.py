@@ -12,7 +12,7 @@ Source   as for the modules named above.
 
 from __future__ import annotations
 
-from typing import final
+from typing import Final, final
 
 from librt.strings import read_i16_be, read_i32_be, read_i64_be
 
@@ -23,6 +23,16 @@ from fakebroker.protocol.errors import InvalidRecordError
 from fakebroker.protocol.plain_batch import is_plain
 from fakebroker.protocol.record_batch import RECORD_BATCH_OVERHEAD, compute_crc
 from fakebroker.protocol.record_walk import timestamp_range, walk
+
+# Where the fields of a batch's header are (clients/.../record/DefaultRecordBatch.java).
+_CRC: Final = 17
+_LAST_OFFSET_DELTA: Final = 23
+_BASE_TIMESTAMP: Final = 27
+_MAX_TIMESTAMP: Final = 35
+_PRODUCER_ID: Final = 43
+_PRODUCER_EPOCH: Final = 51
+_BASE_SEQUENCE: Final = 53
+_RECORD_COUNT: Final = 57
 
 
 @final
@@ -57,13 +67,13 @@ def prepare_plain(
     size = len(records)
     if size > rules.max_bytes or read_i64_be(records, 0) != 0:
         return None
-    delta: int = read_i32_be(records, 23)
-    base_timestamp_ms: int = read_i64_be(records, 27)
-    max_timestamp_ms: int = read_i64_be(records, 35)
-    producer_id: int = read_i64_be(records, 43)
-    base_sequence: int = read_i32_be(records, 53)
-    count: int = read_i32_be(records, 57)
-    crc: int = read_i32_be(records, 17)
+    delta: int = read_i32_be(records, _LAST_OFFSET_DELTA)
+    base_timestamp_ms: int = read_i64_be(records, _BASE_TIMESTAMP)
+    max_timestamp_ms: int = read_i64_be(records, _MAX_TIMESTAMP)
+    producer_id: int = read_i64_be(records, _PRODUCER_ID)
+    base_sequence: int = read_i32_be(records, _BASE_SEQUENCE)
+    count: int = read_i32_be(records, _RECORD_COUNT)
+    crc: int = read_i32_be(records, _CRC)
     if (
         count <= 0
         or delta + 1 != count
@@ -87,6 +97,6 @@ def prepare_plain(
         return None
     producer = None
     if producer_id >= 0:
-        producer = ProducerBatch(producer_id, read_i16_be(records, 51), base_sequence, max_timestamp_ms)
+        producer = ProducerBatch(producer_id, read_i16_be(records, _PRODUCER_EPOCH), base_sequence, max_timestamp_ms)
     timestamp_ms = now_wall_ms if max_timestamp_ms == -1 else max_timestamp_ms
     return LoggedBatch(first_offset, first_offset + delta, leader_epoch, records, timestamp_ms, producer)

@@ -227,7 +227,8 @@ def test_each_skip_ends_where_somebody_is_told(kafka: FakeCluster) -> None:
     answered = sorted(entry.answered_mono_ms or 0 for entry in kafka.journal.produce())
     woken = [event.woken_mono_ms for event in kafka.journal if isinstance(event, TimerFired)]
     assert {entry.waited_ms for entry in kafka.journal.produce()} == {10_000, 20_000, 30_000, 40_000}
-    assert set(answered) <= set(woken)
+    # A skip ends at a deadline; the next one is 10 s later. Real time goes on besides, more so on a busy machine.
+    assert all(any(0 <= at_ms - told_ms < 5_000 for at_ms in woken) for told_ms in answered), (answered, woken)
 
 
 def test_time_may_be_moved_by_hand_as_well(kafka: FakeCluster) -> None:
