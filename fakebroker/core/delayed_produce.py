@@ -30,7 +30,7 @@ from timingwheel.mypyc import mypyc_attr
 _NONE: Final = ErrorCode.none
 
 
-@mypyc_attr(acyclic=True, free_list_len=1)
+@mypyc_attr(free_list_len=1)
 @final
 class ProducePartitionStatus:
     """One partition of the request. `response` is what the append gave; while `acks_pending`, what is answered if

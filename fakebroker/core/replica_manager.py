@@ -73,7 +73,7 @@ def is_valid_required_acks(required_acks: int) -> bool:
     return -1 <= required_acks <= 1
 
 
-@mypyc_attr(acyclic=True, free_list_len=1)
+@mypyc_attr(free_list_len=1)
 @final
 class _Action:
     """Of the action queue: what an append did to its partition, and so whom it may wake."""

@@ -245,6 +245,18 @@ def test_nothing_holds_a_connection_that_has_gone_and_whose_request_is_over(gone
     assert purgatory.watched() == 1
 
 
+def test_nothing_is_left_of_a_cluster_that_is_forgotten_while_requests_wait() -> None:
+    """All of it is one cycle, through the requests that wait as well."""
+    cluster = cluster_with_frozen_followers()
+    connection = cluster.open_connection(1, "peer", now(0))
+    cluster.receive(connection, produce("t", timeout_ms=100), now(0))
+    assert cluster.nodes[1].replica_manager.produce_purgatory.num_delayed() == 1
+    gone = mark(connection)
+    del connection, cluster
+    gc.collect()
+    assert gone() is None
+
+
 @pytest.mark.parametrize("how", ["idle", "limit", "throttled", "waiting"])
 def test_nothing_holds_a_connection_however_it_ended(how: str) -> None:
     config = {"idle": {"connections_max_idle_ms": 10}, "limit": {"max_connections_per_ip": 1}}.get(how, {})

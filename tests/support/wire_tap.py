@@ -35,17 +35,27 @@ class WireTap:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self._incoming: dict[Connection, list[tuple[float, bytes]]] = defaultdict(list)
         self._outgoing: dict[Connection, list[tuple[float, bytes]]] = defaultdict(list)
-        received, write = ClusterServer.received, ClusterServer._write
+        self._freed: dict[Connection, list[tuple[float, bytes]]] = defaultdict(list)
+        self._woken_ms = 0.0
+        received, wake, write = ClusterServer.received, ClusterServer._wake, ClusterServer._write
 
         def tapped_received(server: ClusterServer, connection: Connection, data: bytes) -> None:
             self._incoming[connection].append((time.monotonic() * 1000, bytes(data)))
+            self._woken_ms = time.monotonic() * 1000
             received(server, connection, data)
+
+        def tapped_wake(server: ClusterServer) -> None:
+            self._woken_ms = time.monotonic() * 1000
+            wake(server)
 
         def tapped_write(server: ClusterServer, connection: Connection, parts: list[bytes]) -> None:
             self._outgoing[connection] += [(time.monotonic() * 1000, part) for part in parts]
+            # What lets the next request in happened before the answer is written, in this turn of the server.
+            self._freed[connection] += [(self._woken_ms, part) for part in parts]
             write(server, connection, parts)
 
         monkeypatch.setattr(ClusterServer, "received", tapped_received)
+        monkeypatch.setattr(ClusterServer, "_wake", tapped_wake)
         monkeypatch.setattr(ClusterServer, "_write", tapped_write)
 
     def produce(self) -> list[Exchange]:
@@ -56,6 +66,7 @@ class WireTap:
         answers = {
             int.from_bytes(frame[:4], "big"): (at_ms, frame) for at_ms, frame in _frames(self._outgoing[connection])
         }
+        freed = {int.from_bytes(frame[:4], "big"): at_ms for at_ms, frame in _frames(self._freed[connection])}
         exchanges = []
         free_ms = 0.0  # a request is handled when the one before it is answered
         for at_ms, frame in _frames(self._incoming[connection]):
@@ -70,7 +81,7 @@ class WireTap:
                 exchanges.append(
                     Exchange(header.client_id or "", request.acks, timeout_ms, error, base_offset, waited_ms)
                 )
-            free_ms = answered_ms or free_ms
+            free_ms = freed.get(header.correlation_id, free_ms)
         return exchanges
 
 
