@@ -51,6 +51,7 @@ COMPILED = [
     "fakebroker/protocol/record_walk.py",
     "fakebroker/protocol/topic_partition.py",
     "fakebroker/protocol/varint.py",
+    "fakebroker/server/system_clock.py",
     "fakebroker/testing/clients.py",
     "fakebroker/testing/compare.py",
     "fakebroker/testing/invariants.py",

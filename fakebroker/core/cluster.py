@@ -140,10 +140,12 @@ class Cluster(HasNow):
 
     def next_deadline_ms(self) -> int | None:
         """When `advance_to` next has something to do."""
-        deadlines = [self._timer.next_deadline_ms(), self._housekeeping_timer.next_deadline_ms()]
+        earliest = _earlier(self._timer.next_deadline_ms(), self._housekeeping_timer.next_deadline_ms())
         for node in self.nodes.values():
-            deadlines += node.replica_manager.next_deadlines_ms()
-        return min((deadline for deadline in deadlines if deadline is not None), default=None)
+            manager = node.replica_manager
+            earliest = _earlier(earliest, manager.produce_purgatory.next_deadline_ms())
+            earliest = _earlier(earliest, manager.fetch_purgatory.next_deadline_ms())
+        return earliest
 
     @property
     def has_deadlines(self) -> bool:
@@ -162,8 +164,9 @@ class Cluster(HasNow):
     def take_effects(self) -> list[Effect]:
         """What is to be done outside, in order; each effect is handed out once."""
         taken = self._effects[:]
-        self._effects.clear()
-        self.sockets.end_turn()
+        if taken:
+            self._effects.clear()
+            self.sockets.end_turn()
         return taken
 
     # What a user does to the cluster. Whoever calls performs the effects then.
@@ -330,3 +333,7 @@ class Cluster(HasNow):
             node.replica_manager.fetch_purgatory.check_invariants()
             assert self.is_running(node.broker_id) or not self.sockets.is_connected(node.broker_id)
         self.sockets.check_invariants()
+
+
+def _earlier(one: int | None, other: int | None) -> int | None:
+    return other if one is None or (other is not None and other < one) else one

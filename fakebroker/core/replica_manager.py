@@ -285,9 +285,6 @@ class ReplicaManager:
         """How many requests wait."""
         return self.produce_purgatory.num_delayed() + self.fetch_purgatory.num_delayed()
 
-    def next_deadlines_ms(self) -> tuple[int | None, int | None]:
-        return self.produce_purgatory.next_deadline_ms(), self.fetch_purgatory.next_deadline_ms()
-
     def advance_clock(self, now_ms: int) -> int:
         """Expire what is due in the purgatories. Returns how many operations that were."""
         return self.produce_purgatory.advance_clock(now_ms) + self.fetch_purgatory.advance_clock(now_ms)

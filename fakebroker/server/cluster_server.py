@@ -249,6 +249,11 @@ class ClusterServer:
         return self._after_door()
 
     def _perform(self, effects: list[Effect]) -> None:
+        if len(effects) == 1:
+            (effect,) = effects
+            if type(effect) is Send:  # nearly always
+                self._write(effect.connection, effect.frames)
+                return
         frames: defaultdict[Connection, list[bytes]] = defaultdict(list)
         awaited: list[Connection] = []
         for effect in effects:
@@ -282,9 +287,9 @@ class ClusterServer:
 
     def _write(self, connection: Connection, parts: list[bytes]) -> None:
         """All answers of one turn in one write, at once: uvloop too does not wait, since its buffer's limit is 0."""
-        transport = self._open_transport(connection)
-        if transport is not None and parts:
-            transport.write(parts[0] if len(parts) == 1 else b"".join(parts))
+        protocol = self._protocols.get(connection)
+        if protocol is not None and parts and not protocol.transport.is_closing():
+            protocol.transport.write(parts[0] if len(parts) == 1 else b"".join(parts))
 
     def _open_transport(self, connection: Connection) -> asyncio.Transport | None:
         protocol = self._protocols.get(connection)

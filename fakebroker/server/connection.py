@@ -21,6 +21,7 @@ class KafkaConnection(asyncio.BufferedProtocol):
 
     def __init__(self, server: ClusterServer, broker_id: int) -> None:
         self._server = server
+        self._shared = server.receive_buffer
         self._broker_id = broker_id
         self.writing_paused = False
 
@@ -35,14 +36,12 @@ class KafkaConnection(asyncio.BufferedProtocol):
     def get_buffer(self, sizehint: int) -> memoryview:
         """The rest of a large frame goes where it belongs, all else by way of the buffer that all connections share:
         the loops read, and tell of it, without doing anything else in between."""
-        own = self.connection.decoder.get_buffer()
-        self._buffer = self._server.receive_buffer if own is None else own
+        self._buffer = self.connection.decoder.get_buffer() or self._shared
         return self._buffer
 
     def buffer_updated(self, nbytes: int) -> None:
         data = self._buffer[:nbytes]
-        shared = self._buffer is self._server.receive_buffer
-        self._server.received(self.connection, bytes(data) if shared else data)
+        self._server.received(self.connection, bytes(data) if self._buffer is self._shared else data)
 
     def pause_writing(self) -> None:
         self.writing_paused = True
