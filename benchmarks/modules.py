@@ -83,6 +83,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
         "fakebroker/core/dispatcher.py",
         "fakebroker/core/idle_expiry.py",
         "fakebroker/core/socket_server.py",
+        "fakebroker/server/system_clock.py",
     ),
     "controller and topics": (
         "fakebroker/core/broker_registry.py",
