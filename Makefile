@@ -24,9 +24,11 @@ $(STAMP): pyproject.toml
 	@touch $@
 
 $(FAST)/.built: $(STAMP) setup.py build_backend.py $(shell find fakebroker timingwheel load -name '*.py')
-	@echo "compiling into $(FAST); where that cannot be done it is a plain copy ..."
+	@echo "compiling into $(FAST), as on a machine that has nothing of ours; without a C compiler it is a plain copy ..."
 	@rm -rf $(FAST) build/lib*
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --target $(FAST) .
+	@$(PYTHON) -m venv --clear build/builder
+	@FAKEBROKER_COMPILE=$$(command -v $${CC:-cc} >/dev/null && echo 1) build/builder/bin/python -m pip install --quiet --disable-pip-version-check \
+	  --no-deps --target $(FAST) .
 	@touch $@
 
 ## make demo    the main job: a cluster with frozen followers, a Spark load of acks=all, the verdict

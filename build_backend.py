@@ -14,6 +14,7 @@ import os
 import shutil
 import sys
 import sysconfig
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -49,13 +50,21 @@ def _has_compiler() -> bool:
     return sys.implementation.name == "cpython" and (sys.platform == "win32" or shutil.which(command) is not None)
 
 
+def _requirements() -> list[str]:
+    """What compiling needs: mypyc, and the packages that the modules import. Their types decide how the modules are
+    translated, so they must be there wherever it is done."""
+    project = tomllib.loads(Path("pyproject.toml").read_text(encoding="utf-8"))["project"]
+    return [MYPY, *project["dependencies"]]
+
+
 def get_requires_for_build_wheel(config_settings: Any = None) -> list[str]:
     wanted = _wish() == "1" or (_wish() != "0" and _has_compiler())
-    return [*build_meta.get_requires_for_build_wheel(config_settings), *([MYPY] if wanted else [])]
+    return [*build_meta.get_requires_for_build_wheel(config_settings), *(_requirements() if wanted else [])]
 
 
 def get_requires_for_build_editable(config_settings: Any = None) -> list[str]:
-    return [*build_meta.get_requires_for_build_editable(config_settings), *([MYPY] if _wish() == "1" else [])]
+    wanted = _wish() == "1"
+    return [*build_meta.get_requires_for_build_editable(config_settings), *(_requirements() if wanted else [])]
 
 
 def build_wheel(wheel_directory: str, config_settings: Any = None, metadata_directory: str | None = None) -> str:
