@@ -6,6 +6,8 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 FAST   := $(CURDIR)/build/compiled
+# 1 where compiling has to work: there are a C compiler and Python's headers.
+MUST_COMPILE = $$(command -v $${CC:-cc} >/dev/null && test -f "$$($(PYTHON) -c 'import sysconfig; print(sysconfig.get_path("include"))')/Python.h" && echo 1)
 # The compiled copy, before the source beside which we stand.
 WITH_FAST := PYTHONSAFEPATH=1 PYTHONPATH=$(FAST):$(CURDIR)
 
@@ -24,10 +26,10 @@ $(STAMP): pyproject.toml
 	@touch $@
 
 $(FAST)/.built: $(STAMP) setup.py build_backend.py $(shell find fakebroker timingwheel load -name '*.py')
-	@echo "compiling into $(FAST), as on a machine that has nothing of ours; without a C compiler it is a plain copy ..."
+	@echo "compiling into $(FAST), as on a machine that has nothing of ours; where that cannot be done it is a plain copy ..."
 	@rm -rf $(FAST) build/lib*
 	@$(PYTHON) -m venv --clear build/builder
-	@FAKEBROKER_COMPILE=$$(command -v $${CC:-cc} >/dev/null && echo 1) build/builder/bin/python -m pip install --quiet --disable-pip-version-check \
+	@FAKEBROKER_COMPILE=$(MUST_COMPILE) build/builder/bin/python -m pip install --quiet --disable-pip-version-check \
 	  --no-deps --target $(FAST) .
 	@touch $@
 
@@ -48,7 +50,7 @@ test-compiled: $(FAST)/.built
 properties: $(STAMP)
 	FAKEBROKER_MINUTES=$(MINUTES) HYPOTHESIS_PROFILE=properties $(BIN)/python -m pytest tests/properties
 
-## make mutants  do the tests notice slips in the code? (half an hour)
+## make mutants  do the tests notice slips in the code? (a few minutes)
 mutants: $(STAMP)
 	$(BIN)/python -m tests.mutants
 
