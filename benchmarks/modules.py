@@ -3,11 +3,11 @@
     python -m benchmarks modules [GROUP...] [--quick] [--json]
 
 Seconds are noise where gains are small, so what is counted is the guard's work (`guard.py`). Each group is a copy of
-this tree whose setup.py has lost the group's modules, built by pip as `make bench` builds it: two minutes each, half an
-hour for all, so this runs only when it is asked for by name. A group is what is used together, so that few calls cross
-from compiled to interpreted code and back; a compiled class cannot extend one that is not, hence `timingwheel/task.py`
-is in none. A ratio of 1.1 says that without the group compiled the work takes a tenth more: what gains little anywhere
-should be left interpreted. The second row of a group is the work that it changes most.
+this tree whose setup.py has lost the group's modules, built by pip as `make bench` builds it: a minute and a half each,
+twenty minutes for all, so this runs only when it is asked for by name. A group is what is used together, so that few
+calls cross from compiled to interpreted code and back; a compiled class cannot extend one that is not, hence
+`timingwheel/task.py` is in none. A ratio of 1.1 says that without the group compiled the work takes a tenth more: what
+gains little anywhere should be left interpreted. The second row of a group is the work that it changes most.
 """
 
 from __future__ import annotations
