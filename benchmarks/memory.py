@@ -29,10 +29,10 @@ from time import perf_counter
 
 from benchmarks._report import LIMIT, Report, compare
 from fakebroker.apis.context import NewTopic
-from fakebroker.core.behaviour import FROZEN, INSTANT
+from fakebroker.cluster.cluster import Cluster
 from fakebroker.core.clock import Now
-from fakebroker.core.cluster import Cluster
-from fakebroker.core.config import ClusterConfig
+from fakebroker.core.config.settings import ClusterConfig
+from fakebroker.core.replication.behaviour import FROZEN, INSTANT
 from fakebroker.protocol.record_batch import Record, encode_batch
 
 LIMIT_BYTES = 1536

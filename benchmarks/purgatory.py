@@ -21,8 +21,8 @@ import sys
 import time
 
 from benchmarks._report import LIMIT, Report, compare, end, options, progress
-from fakebroker.core.delayed_operation import DelayedOperation
-from fakebroker.core.purgatory import DelayedOperationPurgatory
+from fakebroker.core.purgatory.delayed_operation import DelayedOperation
+from fakebroker.core.purgatory.purgatory import DelayedOperationPurgatory
 from fakebroker.protocol.topic_partition import TopicPartition
 
 RATE = 105_000  # requests per virtual second

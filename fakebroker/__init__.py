@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from fakebroker.server.async_cluster import AsyncFakeCluster
     from fakebroker.server.fake_cluster import FakeCluster
 
-_spec = find_spec("fakebroker.core.plain_append")
+_spec = find_spec("fakebroker.core.log.plain_append")
 COMPILED = _spec is not None and not str(_spec.origin).endswith(".py")
 """Whether the hot modules are compiled (setup.py names them), or the whole package runs as it is written."""
 

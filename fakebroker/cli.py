@@ -248,7 +248,7 @@ def replay(
     shrink: Annotated[bool, typer.Option("--shrink", help="Look for a shorter plan that fails as well.")] = False,
 ) -> None:
     """Run one simulation again; exit status 1 if it breaks a rule."""
-    from fakebroker.core.journal import Journal, to_lines
+    from fakebroker.core.journal.journal import Journal, to_lines
     from fakebroker.testing import replay as replaying
     from fakebroker.testing.plan import from_text, random_plan
     from fakebroker.testing.run import EVERY_STEP, OFTEN

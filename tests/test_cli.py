@@ -22,9 +22,9 @@ from support.serving import LIMIT_S, Serving, fakebroker, wait_until
 import fakebroker as package
 from fakebroker.apis import registry
 from fakebroker.cli import TopicSpec, main, parse_settings, parse_topic
-from fakebroker.core.journal import from_lines
-from fakebroker.core.journal_events import ConnectionClosed, TopicCreated
-from fakebroker.core.journal_view import view_produce
+from fakebroker.core.journal.events import ConnectionClosed, TopicCreated
+from fakebroker.core.journal.journal import from_lines
+from fakebroker.core.journal.view import view_produce
 
 OPTIONS = [
     "--brokers", "--host", "--port", "--advertised-host", "--topic", "--auto-create-topics", "--followers", "--config",

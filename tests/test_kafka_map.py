@@ -117,7 +117,13 @@ def test_each_area_has_its_table() -> None:
 
 
 def test_every_module_of_the_core_is_named() -> None:
-    modules = {f"core/{path.name}" for path in (ROOT / "fakebroker" / "core").glob("*.py") if path.stem != "__init__"}
+    package = ROOT / "fakebroker"
+    modules = {
+        str(path.relative_to(package))
+        for room in ("core", "network", "cluster")
+        for path in (package / room).rglob("*.py")
+        if path.stem != "__init__"
+    }
     assert modules <= set(re.findall(r"`([^`]+\.py)`", PAGE))
 
 
@@ -148,11 +154,14 @@ def test_a_decision_is_linked_by_its_number() -> None:
 @pytest.mark.parametrize(
     ("ours", "expected"),
     [
-        ("`core/replica.py` `Replica.reset`, `is_caught_up`; `core/log.py` `Log`", []),
+        ("`core/replication/replica.py` `Replica.reset`, `is_caught_up`; `core/log/log.py` `Log`", []),
         ("none", []),
         ("`core/replicas.py` `Replica`", ["there is no core/replicas.py", "Replica stands behind no file"]),
-        ("`core/replica.py` `Log.reset`, `rest`", ["replica.py has no Log.reset", "replica.py has no rest"]),
-        ("`Replica`; `core/replica.py`", ["Replica stands behind no file"]),
+        (
+            "`core/replication/replica.py` `Log.reset`, `rest`",
+            ["replica.py has no Log.reset", "replica.py has no rest"],
+        ),
+        ("`Replica`; `core/replication/replica.py`", ["Replica stands behind no file"]),
         ("nothing", ["nothing is named"]),
     ],
 )

@@ -44,7 +44,7 @@ def test_a_process_that_serves_has_not_imported_what_it_does_not_need(name: str)
     pytest.importorskip(name, reason="it cannot be imported anyway")
     modules = modules_after(SERVE, "serve", "--port", "0", "--topic", "t")
 
-    assert {"fakebroker.core.cluster", "kio.static.primitive"} <= modules  # so this is the list
+    assert {"fakebroker.cluster.cluster", "kio.static.primitive"} <= modules  # so this is the list
     assert not {module for module in modules if module.split(".")[0] == name}
 
 

@@ -158,7 +158,7 @@ class ClusterView(Protocol):
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class RequestContext:
-    """One request in the hands of one broker; `core/dispatcher.py` has the one that works.
+    """One request in the hands of one broker; `cluster/dispatcher.py` has the one that works.
 
     broker_id      who was asked
     peer           who asks, for logs

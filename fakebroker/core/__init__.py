@@ -1,1 +1,1 @@
-"""The cluster without a network: sans-IO, `now` comes in, effects go out (docs/architecture.md)."""
+"""The model: what a broker, a partition, a coordinator is and does. Time is an argument, and no network is known."""

@@ -4,7 +4,7 @@ So it is not compressed, not transactional, no control batch, and has the times 
 be wrong with it is not looked at. Instructions for a batch of one record, compiled: 105, where `validate_records`
 and `is_transactional` take 6 800.
 
-tests/core/test_plain_append_properties.py ties it to those two.
+tests/core/log/test_plain_append_properties.py ties it to those two.
 
 Source   clients/.../record/DefaultRecordBatch.java for the layout; protocol/produce_request.py for the rules.
 """

@@ -8,13 +8,13 @@ from os import PathLike
 from typing import Self
 
 from fakebroker.apis.context import NewTopic
+from fakebroker.cluster.cluster import Cluster
 from fakebroker.core.arguments import PATH_OR_NONE, STRING, STRING_OR_NONE, WHOLE_NUMBER, require
-from fakebroker.core.behaviour import Behaviour
-from fakebroker.core.cluster import Cluster
-from fakebroker.core.config import ClusterConfig
-from fakebroker.core.follower_set import Selection
-from fakebroker.core.journal import DEFAULT_SIZE, Journal
-from fakebroker.core.quota import QuotaEntity
+from fakebroker.core.config.settings import ClusterConfig
+from fakebroker.core.journal.journal import DEFAULT_SIZE, Journal
+from fakebroker.core.quota.quota import QuotaEntity
+from fakebroker.core.replication.behaviour import Behaviour
+from fakebroker.core.replication.followers import Selection
 from fakebroker.protocol.produce_response import NodeEndpoint
 from fakebroker.server.brokers import AsyncBroker, Brokers
 from fakebroker.server.clock_in_hand import AsyncClock

@@ -13,9 +13,9 @@ from collections import defaultdict
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from fakebroker.core.cluster import Cluster
-from fakebroker.core.connection import Connection
-from fakebroker.core.effects import AwaitWrite, Close, Effect, InternalError, PauseReading, ResumeReading, Send, Warn
+from fakebroker.cluster.cluster import Cluster
+from fakebroker.network.connection import Connection
+from fakebroker.network.effects import AwaitWrite, Close, Effect, InternalError, PauseReading, ResumeReading, Send, Warn
 from fakebroker.server.clocks import AutoClock, Clock
 from fakebroker.server.connection import KafkaConnection
 from fakebroker.server.skipping import SkippingTimerDriver

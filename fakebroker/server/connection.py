@@ -6,7 +6,7 @@ import asyncio
 import socket
 from typing import TYPE_CHECKING, cast
 
-from fakebroker.core.connection import Connection
+from fakebroker.network.connection import Connection
 
 if TYPE_CHECKING:
     from fakebroker.server.cluster_server import ClusterServer

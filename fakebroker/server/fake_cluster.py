@@ -10,9 +10,9 @@ from os import PathLike
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from fakebroker.core.follower_set import Selection
-from fakebroker.core.journal import DEFAULT_SIZE
-from fakebroker.core.quota import QuotaEntity
+from fakebroker.core.journal.journal import DEFAULT_SIZE
+from fakebroker.core.quota.quota import QuotaEntity
+from fakebroker.core.replication.followers import Selection
 from fakebroker.protocol.produce_response import NodeEndpoint
 from fakebroker.server.async_cluster import NOT_RUNNING, AsyncFakeCluster
 from fakebroker.server.brokers import Broker, Brokers

@@ -10,15 +10,15 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from fakebroker.core.arguments import STRING_OR_NONE, WHOLE_NUMBER_OR_NONE, require
-from fakebroker.core.behaviour import EXTERNAL, FROZEN, INSTANT, Behaviour
-from fakebroker.core.follower_set import Selection
+from fakebroker.core.replication.behaviour import EXTERNAL, FROZEN, INSTANT, Behaviour
+from fakebroker.core.replication.followers import Selection
 
 Step = tuple[int, Behaviour | None]  # when, in milliseconds from now; None undoes a freeze
 Run = Callable[[Sequence[Step], Selection], None]
 
 
 class Followers:
-    """What the replicas do that do not lead (core/follower.py). A replica that leads does it once it follows."""
+    """What the replicas do that do not lead (core/replication/follower.py); one that leads does it once it follows."""
 
     def __init__(self, run: Run) -> None:
         self._run = run

@@ -9,9 +9,9 @@ from os import PathLike
 from typing import NamedTuple, TextIO
 
 from fakebroker.core.arguments import STRING_OR_NONE, WHOLE_NUMBER_OR_NONE, require
-from fakebroker.core.journal import to_lines
-from fakebroker.core.journal_events import Event, Request, to_json
-from fakebroker.core.journal_view import ProduceView, view_produce
+from fakebroker.core.journal.events import Event, Request, to_json
+from fakebroker.core.journal.journal import to_lines
+from fakebroker.core.journal.view import ProduceView, view_produce
 
 log = logging.getLogger("fakebroker")
 
@@ -27,7 +27,7 @@ class Snapshot(NamedTuple):
 
 
 class JournalInHand:
-    """The last events of the cluster, the oldest first; core/journal_events.py says what each tells.
+    """The last events of the cluster, the oldest first; core/journal/events.py says what each tells.
 
     Iterating, `len` and every question look at the moment at which they are asked, from any thread, also after the
     cluster was stopped. It starts empty when the cluster does.
@@ -71,7 +71,7 @@ class JournalInHand:
         ]
 
     def lines(self) -> Iterator[str]:
-        """Each event as a line of JSON; `fakebroker.core.journal.from_lines` reads them."""
+        """Each event as a line of JSON; `fakebroker.core.journal.journal.from_lines` reads them."""
         return to_lines(self)
 
 

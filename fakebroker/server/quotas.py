@@ -2,7 +2,7 @@
 
 A quota is for a user, a client id, or both; `DEFAULT` in place of a name is for everybody who has none of his own.
 Until there is authentication every client is the user "ANONYMOUS". Each broker allows each client that much
-(core/quota.py says who shares what and how long a client is muted).
+(core/quota/quota.py says who shares what and how long a client is muted).
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from fakebroker.core.arguments import NUMBER_OR_NONE, STRING_OR_NONE, require
-from fakebroker.core.quota import DEFAULT, PRODUCER_BYTE_RATE, REQUEST_PERCENTAGE, QuotaEntity
+from fakebroker.core.quota.quota import DEFAULT, PRODUCER_BYTE_RATE, REQUEST_PERCENTAGE, QuotaEntity
 
 # None removes all quotas of the entity.
 Apply = Callable[[QuotaEntity, Mapping[str, float | None] | None], None]

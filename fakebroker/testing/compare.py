@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from fakebroker.core.connection import State
-from fakebroker.core.partition import NO_LEADER
+from fakebroker.core.replication.partition import NO_LEADER
+from fakebroker.network.connection import State
 from fakebroker.testing import wire
 from fakebroker.testing.messages import Fetch, Outcome, Produce
 from fakebroker.testing.oracle import Oracle

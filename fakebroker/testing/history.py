@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
-from fakebroker.core.journal_events import (
+from fakebroker.core.journal.events import (
     NO_ERROR,
     Answer,
     Append,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fakebroker.apis.context import FetchParams, FetchPartition
-from fakebroker.core.partition import NO_LEADER, Partition
+from fakebroker.core.replication.partition import NO_LEADER, Partition
 from fakebroker.protocol.record_batch import LOG_OVERHEAD, read_batch_header
 from fakebroker.testing import wire
 from fakebroker.testing.messages import Error, Key, Produce, Violation

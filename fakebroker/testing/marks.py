@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import weakref
 
-from fakebroker.core.connection import Connection
+from fakebroker.network.connection import Connection
 
 
 class Mark:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Sequence
 
-from fakebroker.core.journal import Journal
+from fakebroker.core.journal.journal import Journal
 from fakebroker.testing.messages import Violation
 from fakebroker.testing.plan import Action, random_plan, to_text
 from fakebroker.testing.run import EVERY_STEP, OFTEN, Run

@@ -12,7 +12,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Sequence
 
-from fakebroker.core.journal import Journal
+from fakebroker.core.journal.journal import Journal
 from fakebroker.testing import wire
 from fakebroker.testing.clients import Client
 from fakebroker.testing.compare import by_connection, outcome_difference, state_difference

@@ -15,15 +15,15 @@ from collections.abc import Callable
 from typing import Any
 
 from fakebroker.apis.context import NewTopic
-from fakebroker.core.behaviour import Behaviour
+from fakebroker.cluster.cluster import Cluster
 from fakebroker.core.clock import Now
-from fakebroker.core.cluster import Cluster
-from fakebroker.core.config import ClusterConfig
-from fakebroker.core.connection import Connection
-from fakebroker.core.effects import AwaitWrite, Close, Effect, InternalError, PauseReading, ResumeReading, Send, Warn
-from fakebroker.core.follower_set import Selection
-from fakebroker.core.journal import Journal
-from fakebroker.core.partition import Partition
+from fakebroker.core.config.settings import ClusterConfig
+from fakebroker.core.journal.journal import Journal
+from fakebroker.core.replication.behaviour import Behaviour
+from fakebroker.core.replication.followers import Selection
+from fakebroker.core.replication.partition import Partition
+from fakebroker.network.connection import Connection
+from fakebroker.network.effects import AwaitWrite, Close, Effect, InternalError, PauseReading, ResumeReading, Send, Warn
 from fakebroker.protocol.large_frame import LargeFrame
 from timingwheel.mypyc import mypyc_attr
 

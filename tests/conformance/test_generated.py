@@ -23,7 +23,7 @@ from conformance.scenario import ReadLog, Send, Topic, placeholder
 from conformance.strategies import streams
 from conformance.streams import BOX, KINDS, STAND_IN, Group, Stream, as_case, kept_case
 from conformance.suite import Sides
-from fakebroker.core.cluster import Cluster
+from fakebroker.cluster.cluster import Cluster
 from fakebroker.protocol.errors import ProtocolError
 from fakebroker.protocol.framing import FrameDecoder
 

@@ -30,47 +30,47 @@ TESTS = {
         "tests/timingwheel/test_system_timer.py",
         "tests/timingwheel/test_timer_model.py",
     ],
-    "fakebroker/core/purgatory.py": [
-        "tests/core/test_purgatory.py",
+    "fakebroker/core/purgatory/purgatory.py": [
+        "tests/core/purgatory/test_purgatory.py",
         "tests/properties/test_purgatory_machine.py",
-        "tests/core/test_produce_timeout.py",
+        "tests/core/replication/test_produce_timeout.py",
     ],
-    "fakebroker/core/delayed_operation.py": [
-        "tests/core/test_purgatory.py",
+    "fakebroker/core/purgatory/delayed_operation.py": [
+        "tests/core/purgatory/test_purgatory.py",
         "tests/properties/test_purgatory_machine.py",
     ],
-    "fakebroker/core/delayed_produce.py": [
-        "tests/core/test_produce_timeout.py",
-        "tests/core/test_produce_timeout_properties.py",
-        "tests/core/test_leader_moves.py",
+    "fakebroker/core/replication/delayed_produce.py": [
+        "tests/core/replication/test_produce_timeout.py",
+        "tests/core/replication/test_produce_timeout_properties.py",
+        "tests/core/controller/test_leader_moves.py",
     ],
-    "fakebroker/core/partition.py": [
-        "tests/core/test_partition.py",
-        "tests/core/test_followers.py",
-        "tests/core/test_leader_moves.py",
-        "tests/core/test_brokers.py",
+    "fakebroker/core/replication/partition.py": [
+        "tests/core/replication/test_partition.py",
+        "tests/core/replication/test_followers.py",
+        "tests/core/controller/test_leader_moves.py",
+        "tests/cluster/test_brokers.py",
         "tests/properties/test_found.py",
     ],
-    "fakebroker/core/producer_state.py": [
-        "tests/core/test_producer_state.py",
+    "fakebroker/core/log/producer_state.py": [
+        "tests/core/log/test_producer_state.py",
         "tests/properties/test_producer_machine.py",
     ],
-    "fakebroker/core/connection.py": [
-        "tests/core/test_connection.py",
-        "tests/core/test_socket_server.py",
-        "tests/core/test_throttling.py",
+    "fakebroker/network/connection.py": [
+        "tests/network/test_connection.py",
+        "tests/network/test_socket_server.py",
+        "tests/core/quota/test_throttling.py",
         "tests/properties/test_connection_machine.py",
     ],
-    "fakebroker/core/socket_server.py": [
-        "tests/core/test_socket_server.py",
-        "tests/core/test_throttling.py",
-        "tests/core/test_connection_quotas.py",
+    "fakebroker/network/socket_server.py": [
+        "tests/network/test_socket_server.py",
+        "tests/core/quota/test_throttling.py",
+        "tests/network/test_connection_quotas.py",
         "tests/properties/test_connection_machine.py",
     ],
-    "fakebroker/core/follower.py": [
-        "tests/core/test_followers.py",
+    "fakebroker/core/replication/follower.py": [
+        "tests/core/replication/test_followers.py",
         "tests/properties/test_found.py",
-        "tests/core/test_leader_moves.py",
+        "tests/core/controller/test_leader_moves.py",
     ],
 }
 SIMULATION = ["tests/properties/test_seeds.py"]

@@ -8,8 +8,8 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from support.requests import Produced, produce
 from support.simulation import SimulatedClient, Simulation
 
-from fakebroker.core.connection import State
-from fakebroker.core.quota import ANONYMOUS, QuotaEntity
+from fakebroker.core.quota.quota import ANONYMOUS, QuotaEntity
+from fakebroker.network.connection import State
 
 EVERYBODY = QuotaEntity(ANONYMOUS, None)
 

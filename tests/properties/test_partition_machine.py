@@ -13,7 +13,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from support.requests import Produced, batch, produce
 from support.simulation import SimulatedClient, Simulation
 
-from fakebroker.core.partition import NO_LEADER
+from fakebroker.core.replication.partition import NO_LEADER
 from fakebroker.protocol.record_batch import decode_records
 
 BROKERS = (1, 2, 3)

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 from support.batches import TIME_MS, sequenced
 
-from fakebroker.core.config import TopicConfig
-from fakebroker.core.log import Log
-from fakebroker.core.log_append import prepare_append
-from fakebroker.core.plain_append import PlainRules
-from fakebroker.core.producer_state import MAX_SEQUENCE, BatchMetadata
+from fakebroker.core.config.settings import TopicConfig
+from fakebroker.core.log.append import prepare_append
+from fakebroker.core.log.log import Log
+from fakebroker.core.log.plain_append import PlainRules
+from fakebroker.core.log.producer_state import MAX_SEQUENCE, BatchMetadata
 from fakebroker.protocol.errors import KafkaError
 from fakebroker.protocol.topic_partition import TopicPartition
 

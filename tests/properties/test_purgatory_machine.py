@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from fakebroker.core.delayed_operation import DelayedOperation
-from fakebroker.core.purgatory import DelayedOperationPurgatory
+from fakebroker.core.purgatory.delayed_operation import DelayedOperation
+from fakebroker.core.purgatory.purgatory import DelayedOperationPurgatory
 from fakebroker.protocol.topic_partition import TopicPartition
 
 START_MS = 7_000

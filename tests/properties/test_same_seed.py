@@ -8,12 +8,12 @@ import sys
 
 import pytest
 
-from fakebroker.core.journal import Journal, to_lines
+from fakebroker.core.journal.journal import Journal, to_lines
 from fakebroker.testing.plan import random_plan
 from fakebroker.testing.replay import Replay
 
 PROGRAM = """
-from fakebroker.core.journal import Journal, to_lines
+from fakebroker.core.journal.journal import Journal, to_lines
 from fakebroker.testing.plan import random_plan
 from fakebroker.testing.replay import Replay
 import sys

@@ -14,7 +14,7 @@ from support.requests import Produced, batch, fetch, metadata, produce
 from support.serving import wait_until
 
 from fakebroker import FakeCluster
-from fakebroker.core.journal_events import TimerFired
+from fakebroker.core.journal.events import TimerFired
 from fakebroker.server import fake_cluster, loops
 from fakebroker.server.skipping import QUIET_S
 

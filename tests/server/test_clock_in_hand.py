@@ -15,7 +15,7 @@ from support.requests import Produced, batch, fetch, metadata, produce
 from support.serving import wait_until
 
 from fakebroker import AsyncFakeCluster, FakeCluster
-from fakebroker.core.journal_events import Answer, Parked, Request
+from fakebroker.core.journal.events import Answer, Parked, Request
 from fakebroker.server import fake_cluster, loops
 from fakebroker.server.clock_in_hand import MAX_ADVANCE_MS
 

@@ -14,7 +14,7 @@ from support.requests import FETCH, Produced, batch, fetch, metadata, produce
 from support.serving import wait_until
 
 from fakebroker import FakeCluster, KafkaError
-from fakebroker.core.connection import Connection, State
+from fakebroker.network.connection import Connection, State
 from fakebroker.protocol.messages import decode_response
 from fakebroker.server import fake_cluster
 from fakebroker.testing.marks import mark

@@ -13,7 +13,7 @@ from support.any_request import frames
 from support.requests import Produced, api_versions, metadata, produce
 from support.simulation import Simulation
 
-from fakebroker.core.connection import State
+from fakebroker.network.connection import State
 
 MAX_REQUEST_BYTES = 10_000
 

@@ -16,8 +16,8 @@ from support.requests import metadata, produce
 from support.serving import wait_until
 
 from fakebroker import AsyncFakeCluster, FakeCluster
-from fakebroker.core.journal import from_lines
-from fakebroker.core.journal_events import Append, BrokerStopped, ConnectionClosed, Event, Request, TopicCreated
+from fakebroker.core.journal.events import Append, BrokerStopped, ConnectionClosed, Event, Request, TopicCreated
+from fakebroker.core.journal.journal import from_lines
 from fakebroker.server.journal import JournalFile
 
 

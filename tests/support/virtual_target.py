@@ -11,7 +11,7 @@ from conformance.boxes import Box
 from conformance.scenario import Topic
 from conformance.wire import Arrival
 from fakebroker.apis.context import NewTopic
-from fakebroker.core.quota import QuotaEntity
+from fakebroker.core.quota.quota import QuotaEntity
 from fakebroker.protocol.errors import KafkaError
 from support.simulation import START_MONO_MS, SimulatedClient, Simulation
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from fakebroker.core.connection import Connection
+from fakebroker.network.connection import Connection
 from fakebroker.protocol.framing import FrameDecoder
 from fakebroker.protocol.headers import decode_request_header, peek_api
 from fakebroker.protocol.messages import decode_request, decode_response, is_flexible

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from support.simulation import SimulatedClient, Simulation
 
-from fakebroker.core.journal import Journal, from_lines, to_lines
-from fakebroker.core.journal_events import Append
+from fakebroker.core.journal.events import Append
+from fakebroker.core.journal.journal import Journal, from_lines, to_lines
 from fakebroker.testing import check_history, describe, random_plan, wire
 from fakebroker.testing.history import DUPLICATE, GAP, LOST, REORDERED
 from fakebroker.testing.replay import Replay

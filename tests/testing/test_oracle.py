@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import fakebroker.testing
-from fakebroker.core.partition import Partition
+from fakebroker.core.replication.partition import Partition
 from fakebroker.testing.messages import Batch, Fetch, Outcome, Produce, Violation
 from fakebroker.testing.oracle import Oracle
 from fakebroker.testing.oracle_partition import FROZEN

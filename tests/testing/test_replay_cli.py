@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from fakebroker.cli import main
-from fakebroker.core.partition import Partition
+from fakebroker.core.replication.partition import Partition
 
 
 def run(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:

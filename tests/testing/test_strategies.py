@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.simulation import Simulation
 
-from fakebroker.core.journal import Journal
-from fakebroker.core.partition import NO_LEADER
+from fakebroker.core.journal.journal import Journal
+from fakebroker.core.replication.partition import NO_LEADER
 from fakebroker.testing import check_history, describe, strategies, wire
 from fakebroker.testing.history import GAP, LOST
 from fakebroker.testing.simulation import START_WALL_MS

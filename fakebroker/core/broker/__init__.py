@@ -1,0 +1,1 @@
+"""One broker of the cluster, from its start to its stop."""

@@ -1,0 +1,1 @@
+"""What the controller decides and every broker is told: topics, placement, elections, metadata, producer ids."""

@@ -1,0 +1,245 @@
+"""Topics, and who leads them: what KRaft's controller decides, and what the brokers then do.
+
+Theory   A broker that stops is fenced: it leaves every ISR (unless it is the last one in it), and what it led goes to
+         another (elections.py). A broker that starts is the leader of what only it may lead, and a follower of the
+         rest. Once it is in the ISR, what it is the preferred leader of comes back to it with the next balancing, every
+         300 s. Whatever changes, the order is Kafka's: the metadata first, then the new leader, then the followers,
+         then those who wait at a broker that does not lead any more (answer 6), or for a topic that is gone (answer 3).
+Units    monotonic milliseconds.
+Source   metadata/.../controller/ReplicationControlManager.java @ 4.0: createTopic, deleteTopic, handleBrokerFenced,
+         handleBrokerUnfenced, maybeBalancePartitionLeaders; core/.../server/ReplicaManager.scala applyDelta,
+         stopPartitions.
+Differs  In one step, without a metadata log in between: everybody knows at once.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from random import Random
+from uuid import UUID
+
+from fakebroker.apis.context import NewTopic
+from fakebroker.core.broker.broker import Node
+from fakebroker.core.broker_registry import BrokerRegistry
+from fakebroker.core.clock import Now
+from fakebroker.core.config.log_config import effective_configs
+from fakebroker.core.config.settings import ClusterConfig, TopicConfig
+from fakebroker.core.controller.elections import elect_any_leader
+from fakebroker.core.controller.topics import (
+    Topic,
+    new_name_error,
+    place_replicas,
+    validate_total_number_of_partitions,
+)
+from fakebroker.core.log.retention import LogMemory
+from fakebroker.core.purgatory.periodic_task import PeriodicTask
+from fakebroker.core.replication.followers import FollowerSet
+from fakebroker.core.replication.partition import NO_LEADER, Partition
+from fakebroker.protocol import topic_name
+from fakebroker.protocol.error_code import ErrorCode
+from fakebroker.protocol.errors import KafkaError
+from fakebroker.protocol.topic_partition import TopicPartition
+from timingwheel import SystemTimer
+from timingwheel.mypyc import mypyc_attr
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class Controller:
+    """The topics of a cluster and the leadership of their partitions. `broker_ids` are all brokers there are."""
+
+    def __init__(
+        self,
+        broker_ids: Sequence[int],
+        config: ClusterConfig,
+        random: Random,
+        nodes: dict[int, Node],
+    ) -> None:
+        self.brokers = BrokerRegistry(broker_ids)
+        self.topics: dict[str, Topic] = {}
+        self.topics_by_id: dict[UUID, Topic] = {}
+        self._names_by_unified_name: defaultdict[str, dict[str, None]] = defaultdict(dict)  # the oldest first
+        self.followers: FollowerSet  # set by the cluster: it needs the partitions' leaders
+        self._broker_ids = broker_ids
+        self.config = config
+        self._random = random
+        self._nodes = nodes  # filled by the cluster
+        self._new_partition: Callable[..., Partition] = Partition
+        self.log_memory = LogMemory(config.log_memory_bytes, self.partitions)
+
+    # Topics.
+
+    def find_partition(self, topic: str, index: int) -> Partition | None:
+        found = self.topics.get(topic)
+        return found.partitions[index] if found is not None and 0 <= index < len(found.partitions) else None
+
+    def partitions(self) -> Iterator[Partition]:
+        for topic in self.topics.values():
+            yield from topic.partitions
+
+    def create_topics(
+        self, topics: Sequence[NewTopic], now: Now, validate_only: bool = False
+    ) -> list[Topic | KafkaError]:
+        """Make topics: what became of each, in order. Raises KafkaError if the request as a whole is refused.
+
+        All names are held against the topics that were there before, so names of one request cannot collide.
+        """
+        validate_total_number_of_partitions(topics, self.config.num_partitions)
+        errors = [new_name_error(new.name, self.topics, self._names_by_unified_name) for new in topics]
+        results: list[Topic | KafkaError] = []
+        for new, error in zip(topics, errors, strict=True):
+            try:
+                results.append(error or self._create_topic(new, now, validate_only))
+            except KafkaError as failure:
+                results.append(failure)
+        return results
+
+    def _create_topic(self, new: NewTopic, now: Now, validate_only: bool) -> Topic:
+        defaults = self.config.topic_defaults()
+        config = TopicConfig.of(new.configs, defaults)
+        placement = place_replicas(new, self._broker_ids, self.brokers, self.config)
+        lag_max_ms = self.config.replica_lag_time_max_ms
+        partitions = [
+            self._new_partition(
+                TopicPartition(new.name, index),
+                broker_ids,
+                config,
+                lag_max_ms,
+                now.mono_ms,
+                self.brokers,
+                self.log_memory,
+            )
+            for index, broker_ids in enumerate(placement)
+        ]
+        topic_id = UUID(int=self._random.getrandbits(128), version=4)
+        own = {name: text for name, text in new.configs.items() if text is not None}
+        topic = Topic(new.name, topic_id, partitions, effective_configs(own, defaults.set_by_brokers()))
+        if not validate_only:
+            self._names_by_unified_name[topic_name.unify_collision_chars(new.name)][new.name] = None
+            self.topics[new.name] = self.topics_by_id[topic_id] = topic
+            for partition in partitions:
+                self.followers.add(partition)
+        return topic
+
+    def delete_topic(self, name: str) -> None:
+        """Delete a topic and all its records; who waits for it is answered UNKNOWN_TOPIC_OR_PARTITION."""
+        topic = self.topics.pop(name, None)
+        if topic is None:
+            raise KafkaError(ErrorCode.unknown_topic_or_partition, "This server does not host this topic-partition.")
+        del self.topics_by_id[topic.topic_id]
+        unified_name = topic_name.unify_collision_chars(name)
+        del self._names_by_unified_name[unified_name][name]
+        if not self._names_by_unified_name[unified_name]:
+            del self._names_by_unified_name[unified_name]
+        for partition in topic.partitions:
+            partition.is_deleted = True
+            self.followers.remove(partition)
+        for partition in topic.partitions:
+            self._complete_delayed_operations(partition, partition.replicas)
+
+    # Brokers.
+
+    def stop_broker(self, broker_id: int, now: Now) -> None:
+        """Fence a broker that has stopped. Its replica manager is not asked any more."""
+        for partition in self.partitions():
+            if broker_id in partition.replicas:
+                partition.note_last_fetch(broker_id, now.mono_ms)
+        self.brokers.fence(broker_id)
+        for partition in self.partitions():
+            if broker_id in partition.replicas:
+                if broker_id in partition.isr:
+                    self._elect(partition, partition.isr - {broker_id}, now)
+                self.followers.of_broker(partition, broker_id).on_leader_change(now)
+
+    def start_broker(self, broker_id: int, now: Now) -> None:
+        """Unfence a broker that has started."""
+        self.brokers.unfence(broker_id)
+        for partition in self.partitions():
+            if broker_id in partition.replicas:
+                if partition.leader_id == NO_LEADER:
+                    self._elect(partition, partition.isr, now)
+                else:
+                    self.followers.of_broker(partition, broker_id).on_leader_change(now)
+
+    def move_leader(self, topic_partition: TopicPartition, broker_id: int, now: Now) -> None:
+        """Make an in-sync replica the leader; nothing happens if it is. Raises KafkaError in words that say what is
+        wrong."""
+        partition = self.find_partition(topic_partition.topic, topic_partition.partition)
+        if partition is None:
+            raise KafkaError(ErrorCode.unknown_topic_or_partition, f"There is no partition {topic_partition}.")
+        problem = None
+        if broker_id not in partition.replicas:
+            problem = f"its replicas are on {partition.replica_ids}"
+        elif not self.brokers.is_alive(broker_id):
+            problem = "that broker is stopped"
+        elif broker_id not in partition.isr:
+            problem = f"it is not in the ISR {partition.isr_ids}, and acknowledged records could be lost"
+        if problem is not None:
+            raise KafkaError(
+                ErrorCode.eligible_leaders_not_available,
+                f"Broker {broker_id} cannot lead {topic_partition}: {problem}.",
+            )
+        if broker_id != partition.leader_id:
+            self._make_leader(partition, broker_id, partition.isr, now)
+
+    def _elect(self, partition: Partition, target_isr: set[int], now: Now) -> None:
+        election = elect_any_leader(partition, target_isr)
+        if election.leader_id == NO_LEADER:
+            if partition.leader_id != NO_LEADER:
+                partition.lose_leader()
+                self.followers.on_leader_change(partition, now)
+                self._complete_delayed_operations(partition, partition.replicas)
+        elif election.leader_id != partition.leader_id:
+            self._make_leader(partition, election.leader_id, set(election.isr), now)
+        elif partition.update_isr(election.isr, now.mono_ms):
+            self._nodes[partition.leader_id].replica_manager.try_complete_delayed_requests(partition)
+
+    def _make_leader(self, partition: Partition, broker_id: int, isr: set[int], now: Now) -> None:
+        if partition.become_leader(broker_id, isr, now.mono_ms):
+            self._nodes[broker_id].replica_manager.try_complete_delayed_requests(partition)
+        self.followers.on_leader_change(partition, now)
+        self._complete_delayed_operations(partition, (other for other in partition.replicas if other != broker_id))
+
+    def _complete_delayed_operations(self, partition: Partition, broker_ids: Iterable[int]) -> None:
+        for broker_id in self.brokers.alive(broker_ids):
+            manager = self._nodes[broker_id].replica_manager
+            manager.complete_delayed_operations_when_not_partition_leader(partition.topic_partition)
+
+    def complete_fetches_of_followers(self, partition: Partition) -> None:
+        """The watermark moved, and the followers know: wake the consumers that wait there."""
+        for follower in partition.followers:
+            if follower.broker.is_alive:
+                manager = self._nodes[follower.broker_id].replica_manager
+                manager.fetch_purgatory.check_and_complete(partition.topic_partition)
+
+    # Periodically.
+
+    def maybe_shrink_isrs(self, now: Now) -> None:
+        """ReplicaManager.maybeShrinkIsr, for all brokers."""
+        for partition in self.partitions():
+            if partition.leader_id != NO_LEADER:
+                self._nodes[partition.leader_id].replica_manager.maybe_shrink_isr(partition, now)
+
+    def balance_leaders(self, now: Now) -> None:
+        """ReplicationControlManager.maybeBalancePartitionLeaders: let the first replica lead wherever it may."""
+        for partition in self.partitions():
+            preferred = partition.replica_ids[0]
+            if NO_LEADER != partition.leader_id != preferred and preferred in self.brokers.alive(partition.isr):
+                self._make_leader(partition, preferred, partition.isr, now)
+
+    def check_invariants(self) -> None:
+        for partition in self.partitions():
+            partition.check_invariants()
+
+
+def start_isr_expiration(controller: Controller, timer: SystemTimer, now: Callable[[], Now]) -> None:
+    """Kafka's "isr-expiration" job: looks for lagging followers every half of replica.lag.time.max.ms."""
+    interval_ms = max(controller.config.replica_lag_time_max_ms // 2, 1)
+    PeriodicTask(interval_ms, interval_ms, controller.maybe_shrink_isrs, timer, now)
+
+
+def start_leader_balancing(controller: Controller, timer: SystemTimer, now: Callable[[], Now]) -> None:
+    """Bring leaders back every leader.imbalance.check.interval.seconds, unless auto.leader.rebalance.enable=false."""
+    if controller.config.auto_leader_rebalance_enable:
+        interval_ms = controller.config.leader_imbalance_check_interval_seconds * 1000
+        PeriodicTask(interval_ms, interval_ms, controller.balance_leaders, timer, now)

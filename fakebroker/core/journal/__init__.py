@@ -1,0 +1,1 @@
+"""What happened, as events in order: kept, written as lines, asked by tests."""

@@ -1,0 +1,79 @@
+"""The journal of a cluster: its last events, in memory, and a line of JSON for each where somebody wants them.
+
+Theory   A ring: what does not fit any more is dropped, oldest first, and counted. An event with many records or
+         partitions counts as many, so that the memory is bounded and not only the number.
+         Who records is `cluster/recording.py`; the classes that do the work know nothing of it.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+
+from fakebroker.core.journal.events import Answer, Append, Event, Produce, TopicCreated, from_json, to_json
+
+DEFAULT_SIZE = 100_000
+
+
+class Journal:
+    """The last `size` events, or fewer if they are long. `dropped` is how many came before those that are there.
+
+    `on_event` is told of each event, whether it is kept or not.
+    """
+
+    def __init__(self, size: int = DEFAULT_SIZE, on_event: Callable[[Event], None] | None = None) -> None:
+        self.size = size
+        self.dropped = 0
+        self._events: deque[Event] = deque()
+        self._room = size
+        self._on_event = on_event
+
+    def append(self, event: Event) -> None:
+        """Note an event, the newest."""
+        self._events.append(event)
+        self._room -= _weight(event)
+        while self._room < 0:
+            self._room += _weight(self._events.popleft())
+            self.dropped += 1
+        if self._on_event is not None:
+            self._on_event(event)
+
+    def clear(self) -> None:
+        """Forget all events, and how many were dropped."""
+        self._events.clear()
+        self._room = self.size
+        self.dropped = 0
+
+    def events(self) -> list[Event]:
+        """Those that are there, the oldest first."""
+        return list(self._events)
+
+    def __iter__(self) -> Iterator[Event]:
+        return iter(self.events())
+
+    def __len__(self) -> int:
+        return len(self._events)
+
+
+def to_lines(events: Iterable[Event]) -> Iterator[str]:
+    """Each event as a line of JSON, with its end."""
+    return (to_json(event) + "\n" for event in events)
+
+
+def from_lines(lines: Iterable[str]) -> Iterator[Event]:
+    """The events of what `to_lines` gave, as of an open file. Raises ValueError at a line that is none."""
+    return map(from_json, lines)
+
+
+# Events with a field of any length, and which one that is.
+_LONG: dict[type[Event], int] = {
+    Append: Append._fields.index("records"),
+    Produce: Produce._fields.index("partitions"),
+    Answer: Answer._fields.index("partitions"),
+    TopicCreated: TopicCreated._fields.index("replicas"),
+}
+
+
+def _weight(event: Event) -> int:
+    field = _LONG.get(type(event))
+    return 1 if field is None else max(len(event[field]), 1)  # type: ignore[arg-type]

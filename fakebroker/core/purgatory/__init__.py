@@ -1,0 +1,1 @@
+"""Waiting: delayed operations, the keys that wake them, and the deadlines of everything that has one."""

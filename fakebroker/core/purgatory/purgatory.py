@@ -1,0 +1,134 @@
+"""Where delayed operations wait, under the keys whose events may complete them.
+
+Theory   An operation is watched under every one of its keys; an event on a key re-checks what is watched there.
+         Completed operations stay on the lists of their other keys until a visit or a purge drops them; the purge
+         runs when the estimate of such leftovers exceeds `purge_interval`.
+Source   server-common/.../purgatory/DelayedOperationPurgatory.java @ 4.0: tryCompleteElseWatch, checkAndComplete,
+         cancelForKey, watched, numDelayed, advanceClock, Watchers.
+Differs  One thread: one dict for the 512 shards, no locks. No reaper thread: the owner calls `advance_clock` when
+         `next_deadline_ms` says so, instead of every 200 ms; the purge is looked at then, and after each watch,
+         because without the 200 ms pulse a purgatory in which nothing expires would never be purged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Generic, TypeVar
+
+from fakebroker.core.purgatory.delayed_operation import DelayedOperation
+from fakebroker.protocol.topic_partition import TopicPartition
+from timingwheel import SystemTimer
+
+Operation = TypeVar("Operation", bound=DelayedOperation)
+
+
+class DelayedOperationPurgatory(Generic[Operation]):
+    """Delayed operations of one kind on one broker, with a timer of their own."""
+
+    def __init__(self, name: str, start_ms: int, purge_interval: int = 1000) -> None:
+        self.name = name
+        self.purge_interval = purge_interval
+        self._timer = SystemTimer(start_ms)
+        self._watchers: dict[TopicPartition, list[Operation]] = {}
+        self._estimated_total_operations = 0
+        self._expired_at_once: list[Operation] = []
+
+    def try_complete_else_watch(self, operation: Operation, keys: Sequence[TopicPartition], now_ms: int) -> bool:
+        """Complete the operation at once, or watch it under all `keys` and start its timer.
+
+        True only if this call completed it. The second try, after all keys are watched, catches an event between
+        the first try and the watching; the timer is started last, so what is satisfied never touches it.
+        """
+        if not keys:
+            raise ValueError("The watch key list can't be empty")
+        if operation.try_complete():
+            return True
+        for key in keys:
+            if not operation.is_completed():
+                watched = self._watchers.get(key)
+                if watched is None:
+                    self._watchers[key] = [operation]
+                else:
+                    watched.append(operation)
+        self._estimated_total_operations += 1
+        if operation.try_complete():
+            return True
+        # Not completed by this call, yet it may be completed. Kafka looks a second time after starting the timer, for
+        # another thread that completed it meanwhile; there is none here.
+        if not operation.is_completed():
+            self._timer.add(operation, now_ms)
+            if operation.delay_ms <= 0:
+                self._expired_at_once.append(operation)
+        self._maybe_purge()
+        return False
+
+    def expire_at_once(self) -> None:
+        """Expire the operations that had no time at all: at the end of the request that made them, before anything
+        else can complete them. Kafka's timer hands them to its executor without waiting for a tick."""
+        if not self._expired_at_once:
+            return
+        expired, self._expired_at_once = self._expired_at_once, []
+        for operation in expired:
+            operation.run()
+
+    def check_and_complete(self, key: TopicPartition) -> int:
+        """Re-check what is watched under `key`. Returns how many operations this call completed."""
+        if not self._watchers:
+            return 0
+        watched = self._watchers.get(key)
+        if watched is None:
+            return 0
+        completed = 0
+        # A completion may watch new operations under this key: they are appended behind this snapshot and were
+        # tried by their own try_complete_else_watch.
+        for operation in watched[:]:
+            if not operation.is_completed() and operation.try_complete():
+                completed += 1
+        self._drop_completed(key)
+        return completed
+
+    def cancel_for_key(self, key: TopicPartition) -> list[Operation]:
+        """Forget the key. Its operations lose their timer; they are not completed."""
+        cancelled = self._watchers.pop(key, [])
+        for operation in cancelled:
+            operation.cancel()
+        return cancelled
+
+    def watched(self) -> int:
+        """Entries on all lists, completed ones that were not dropped yet included."""
+        return sum(len(operations) for operations in self._watchers.values())
+
+    def num_delayed(self) -> int:
+        """Operations whose timer is running: exact."""
+        return self._timer.size
+
+    def next_deadline_ms(self) -> int | None:
+        return self._timer.next_deadline_ms()
+
+    def advance_clock(self, now_ms: int) -> int:
+        """Run what has expired by `now_ms`, then purge if it is worth it. Returns how many operations ran."""
+        expired = self._timer.advance_clock(now_ms)
+        self._maybe_purge()
+        return expired
+
+    def _maybe_purge(self) -> None:
+        if self._estimated_total_operations - self.num_delayed() > self.purge_interval:
+            self._estimated_total_operations = self.num_delayed()
+            for key in list(self._watchers):
+                self._drop_completed(key)
+
+    def _drop_completed(self, key: TopicPartition) -> None:
+        operations = self._watchers.get(key)
+        if operations is None:
+            return
+        pending = [operation for operation in operations if not operation.is_completed()]
+        if pending:
+            self._watchers[key] = pending
+        else:
+            del self._watchers[key]
+
+    def check_invariants(self) -> None:
+        pending = {id(op) for ops in self._watchers.values() for op in ops if not op.is_completed()}
+        assert all(self._watchers.values()), "an empty watch list is kept"
+        assert len(pending) == self.num_delayed(), f"{len(pending)} pending, {self.num_delayed()} timed"
+        self._timer.check_invariants()

@@ -1,0 +1,115 @@
+"""Hold an acks=-1 produce until the in-sync replicas have it, or until its timeout.
+
+Theory   Each partition leaves the waiting set by exactly one of
+           A    the partition is not here            -> the lookup's own error
+           B    this broker no longer leads it       -> NOT_LEADER_OR_FOLLOWER
+           C.1  watermark passed, ISR below minimum  -> NOT_ENOUGH_REPLICAS_AFTER_APPEND
+           C.2  watermark passed                     -> NONE
+         and the operation completes when none waits. At expiry those still waiting keep REQUEST_TIMED_OUT, which
+         they were given at the start and lose when acknowledged; their base offset is real, because the records
+         are in the log and stay there.
+Units    delay_ms is monotonic milliseconds; required_offset is last_offset + 1.
+Source   core/.../server/DelayedProduce.scala @ 4.0.
+Differs  One thread: no lock, no `safe_` variants. It keeps the partition where Kafka looks it up by name each time;
+         whoever deletes a topic has all that wait there looked at before the name can be used again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, final
+
+from fakebroker.apis.context import ProduceCallback
+from fakebroker.core.purgatory.delayed_operation import DelayedOperation
+from fakebroker.core.replication.partition import Partition
+from fakebroker.protocol.error_code import ErrorCode
+from fakebroker.protocol.produce_response import PartitionProduceResponse
+from fakebroker.protocol.topic_partition import TopicPartition
+from timingwheel.mypyc import mypyc_attr
+
+_NONE: Final = ErrorCode.none
+
+
+@mypyc_attr(free_list_len=1)
+@final
+class ProducePartitionStatus:
+    """One partition of the request. `response` is what the append gave; while `acks_pending`, what is answered if
+    nothing more happens is REQUEST_TIMED_OUT. `partition` is None if nothing was appended."""
+
+    __slots__ = ("_response", "acks_pending", "partition", "required_offset", "topic_partition")
+
+    def __init__(
+        self,
+        topic_partition: TopicPartition,
+        partition: Partition | None,
+        required_offset: int,
+        response: PartitionProduceResponse,
+    ) -> None:
+        self.topic_partition = topic_partition
+        self.partition = partition
+        self.required_offset = required_offset
+        self._response = response
+        self.acks_pending = False
+
+    @property
+    def response(self) -> PartitionProduceResponse:
+        if self.acks_pending:
+            return self._response.with_error(ErrorCode.request_timed_out)
+        return self._response
+
+    def acknowledge(self, error: ErrorCode) -> None:
+        """It waits no more, and this is why. Nor does it hold on to the partition: its topic may be deleted."""
+        self.acks_pending = False
+        self.partition = None
+        if error is not _NONE:
+            self._response = self._response.with_error(error)
+
+
+@final
+class DelayedProduce(DelayedOperation):
+    """One produce request waiting in the purgatory of the broker that took it."""
+
+    __slots__ = ("_broker_id", "_callback", "_on_expired", "_status")
+
+    def __init__(
+        self,
+        broker_id: int,
+        timeout_ms: int,
+        status: list[ProducePartitionStatus],
+        callback: ProduceCallback,
+        on_expired: Callable[[TopicPartition], None],
+    ) -> None:
+        super().__init__(timeout_ms)
+        self._broker_id = broker_id
+        self._status = status
+        self._callback = callback
+        self._on_expired = on_expired
+        for entry in status:
+            entry.acks_pending = entry.partition is not None
+
+    def try_complete(self) -> bool:
+        waiting = False
+        for entry in self._status:
+            partition = entry.partition
+            if partition is None:
+                continue
+            if partition.is_deleted:
+                entry.acknowledge(ErrorCode.unknown_topic_or_partition)  # case A
+            elif partition.leader_id != self._broker_id:
+                entry.acknowledge(ErrorCode.not_leader_or_follower)  # case B
+            else:
+                reached, error = partition.check_enough_replicas_reach_offset(entry.required_offset)
+                if reached:
+                    entry.acknowledge(error)  # case C
+                else:
+                    waiting = True
+        return not waiting and self.force_complete()
+
+    def on_complete(self) -> None:
+        self._callback({entry.topic_partition: entry.response for entry in self._status})
+
+    def on_expiration(self) -> None:
+        for entry in self._status:
+            if entry.acks_pending:
+                self._on_expired(entry.topic_partition)
+                entry.partition = None  # as when it is acknowledged

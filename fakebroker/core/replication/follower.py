@@ -1,0 +1,192 @@
+"""Followers as actors: each replica that does not lead copies the leader's log in a rhythm that the user sets.
+
+Theory   What a leader sees of a follower are its fetches. A follower's next fetch offset acknowledges what the fetch
+         before delivered, so "the follower has it" and "the follower says so" are one event here:
+           instant     it happens in the turn of the append, after the request was handled (Kafka: the append wakes
+                       the follower's waiting fetch)
+           lagging     it happens `lag_ms` after the append, for each append on its own
+           throttled   batches come over a line of `bytes_per_s`, one after the other; a batch is there when its last
+                       byte is, rounded up to a millisecond
+           frozen      it never happens; the follower goes on fetching from the offset where it stands, as one whose
+                       disk hangs. It leaves the ISR replica.lag.time.max.ms after it last had everything.
+           external    somebody else does it, with Fetch requests over the wire (partition_reads.py)
+         When a new leader begins, or the follower's broker starts, whatever was under way is lost: the follower drops
+         what the leader does not have, fetches from where it stands, and goes on in its rhythm.
+Units    monotonic milliseconds.
+Source   core/.../server/{ReplicaFetcherThread,AbstractFetcherThread}.scala @ 4.0 for the order of events.
+Differs  Not a network peer: its fetch is a call of the leader's replica manager. It tells up to which moment it had
+         everything, exactly; Kafka infers it from two successive fetches (replica.py) and comes out a little earlier.
+         A frozen follower truncates like any other.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
+
+from fakebroker.core.clock import Now
+from fakebroker.core.replication.behaviour import FROZEN, INSTANT, Behaviour
+from fakebroker.core.replication.partition import NO_LEADER, Partition
+from fakebroker.core.replication.replica import NEVER_MS
+from timingwheel import SystemTimer, TimerTask
+
+if TYPE_CHECKING:
+    from fakebroker.core.broker.broker import Node
+
+_MS_PER_S = 1000
+
+
+class _UnderWay(NamedTuple):
+    """A stretch of the log on its way: everything below `end_offset` is there at `arrives_ms`."""
+
+    arrives_ms: int
+    end_offset: int
+    appended_ms: int  # NEVER_MS: long ago
+
+
+class _Arrival(TimerTask):
+    __slots__ = ("_follower",)
+
+    def __init__(self, delay_ms: int, follower: Follower) -> None:
+        super().__init__(delay_ms)
+        self._follower = follower
+
+    def run(self) -> None:
+        self._follower.on_arrival()
+
+
+class Follower:
+    """What one replica does while it does not lead."""
+
+    def __init__(
+        self,
+        partition: Partition,
+        broker_id: int,
+        behaviour: Behaviour,
+        timer: SystemTimer,
+        nodes: dict[int, Node],
+        now: Callable[[], Now],
+    ) -> None:
+        self.partition = partition
+        self.broker_id = broker_id
+        self.behaviour = behaviour
+        self._is_instant = behaviour.name == "instant"
+        self.before_freeze = INSTANT if behaviour == FROZEN else behaviour
+        self._replica = partition.replicas[broker_id]
+        self._replica.set_external(behaviour.name == "external")
+        self._timer = timer
+        self._nodes = nodes
+        self._now = now
+        self._under_way: deque[_UnderWay] = deque()
+        self._arrival: _Arrival | None = None
+        self._line_busy_since_ms = 0  # of a throttled follower
+        self._line_bytes = 0  # sent since then
+
+    @property
+    def leads(self) -> bool:
+        return self.partition.leader_id == self.broker_id
+
+    @property
+    def is_following(self) -> bool:
+        """Somebody leads, somebody else than this replica, and its broker is alive."""
+        leader_id = self.partition.leader_id
+        return leader_id not in (NO_LEADER, self.broker_id) and self._replica.broker.is_alive
+
+    def on_leader_append(self, now: Now) -> None:
+        """The leader has something new."""
+        if self.is_following:
+            self._take(now, now.mono_ms)
+
+    def on_leader_change(self, now: Now) -> None:
+        """Somebody new leads, or nobody; or the broker of this replica has started or stopped."""
+        self._drop_under_way()
+        if self.is_following and self.behaviour.name != "external":
+            self._start_over(now)
+
+    def set_behaviour(self, behaviour: Behaviour, now: Now) -> None:
+        """Change what the follower does. What was on its way is dropped; a follower that is behind starts anew."""
+        was_external = self._replica.is_external
+        self.behaviour = behaviour
+        self._is_instant = behaviour.name == "instant"
+        if behaviour != FROZEN:
+            self.before_freeze = behaviour
+        self._replica.set_external(behaviour.name == "external")
+        self._drop_under_way()
+        if not self.is_following or behaviour.name == "external":
+            return
+        if was_external:
+            self._start_over(now)
+        elif self._replica.log_end_offset < self.partition.leader_log.log_end_offset:
+            self._take(now, NEVER_MS)
+
+    def stop(self) -> None:
+        """The partition is gone."""
+        self._drop_under_way()
+
+    def on_arrival(self) -> None:
+        """The timer's call: a stretch of the log is here."""
+        now = self._now()
+        self._arrival = None
+        end_offset = -1
+        while self._under_way and self._under_way[0].arrives_ms <= now.mono_ms:
+            end_offset = self._under_way.popleft().end_offset
+        self._await_next(now)
+        if end_offset >= 0:
+            # It had everything until the moment at which the first thing that it lacks was appended.
+            caught_up_time_ms = self._under_way[0].appended_ms if self._under_way else now.mono_ms
+            self._fetch(end_offset, caught_up_time_ms, now)
+
+    def _start_over(self, now: Now) -> None:
+        """Drop what the leader does not have, fetch from where the replica stands then, and go on from there."""
+        self._replica.truncate_to_leader(self.partition.leader)
+        end_offset = self._replica.log.log_end_offset
+        has_everything = end_offset == self.partition.leader_log.log_end_offset
+        self._fetch(end_offset, now.mono_ms if has_everything else NEVER_MS, now)
+        if not has_everything:
+            self._take(now, NEVER_MS)
+
+    def _take(self, now: Now, appended_ms: int) -> None:
+        """Begin to copy what the replica lacks; `appended_ms` is NEVER_MS for what it has been lacking for long."""
+        if self._is_instant:
+            self._fetch(self.partition.leader_log.log_end_offset, now.mono_ms, now)
+        elif self.behaviour.name in ("lagging", "throttled"):
+            self._send_off(now, appended_ms)
+
+    def _send_off(self, now: Now, appended_ms: int) -> None:
+        start = self._under_way[-1].end_offset if self._under_way else self._replica.log.log_end_offset
+        log = self.partition.leader_log
+        if start >= log.log_end_offset:
+            return  # a batch that the leader had already
+        if self.behaviour.name == "lagging":
+            self._under_way.append(_UnderWay(now.mono_ms + self.behaviour.lag_ms, log.log_end_offset, appended_ms))
+        else:
+            for batch in log.batches_from(start):
+                arrives_ms = self._line_delivers_at(len(batch.records), now)
+                self._under_way.append(_UnderWay(arrives_ms, batch.last_offset + 1, appended_ms))
+        if self._arrival is None:
+            self._await_next(now)
+
+    def _line_delivers_at(self, size: int, now: Now) -> int:
+        """When the line of a throttled follower has delivered `size` bytes behind all that it has to deliver."""
+        if not self._under_way:
+            self._line_busy_since_ms, self._line_bytes = now.mono_ms, 0
+        self._line_bytes += size
+        return self._line_busy_since_ms - (-self._line_bytes * _MS_PER_S // self.behaviour.bytes_per_s)
+
+    def _await_next(self, now: Now) -> None:
+        if self._under_way:
+            self._arrival = _Arrival(self._under_way[0].arrives_ms - now.mono_ms, self)
+            self._timer.add(self._arrival, now.mono_ms)
+
+    def _drop_under_way(self) -> None:
+        self._under_way.clear()
+        if self._arrival is not None:
+            self._arrival.cancel()
+            self._arrival = None
+
+    def _fetch(self, up_to: int, caught_up_time_ms: int, now: Now) -> None:
+        partition, replica = self.partition, self._replica
+        replica.copy_from(partition.leader, up_to)
+        leader = self._nodes[partition.leader_id].replica_manager
+        leader.follower_fetched(partition, replica, replica.log.log_end_offset, caught_up_time_ms, now)

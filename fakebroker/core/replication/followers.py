@@ -1,0 +1,184 @@
+"""All followers of a cluster: made with the partitions, told what happens to them, and in the user's hand.
+
+Theory   Every replica has an actor (follower.py), the leader's too: it rests while its replica leads. A user names whom
+         he means by topic, partition and broker; what is left out means all. Without any of the three a behaviour also
+         holds for topics made later. A script is a list of (milliseconds from now, behaviour) for one such selection.
+         A follower obeys the newest command that concerned it, and the steps to come of older ones pass it by.
+Units    monotonic milliseconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from fakebroker.core.arguments import WHOLE_NUMBER, require
+from fakebroker.core.clock import Now
+from fakebroker.core.replication.behaviour import FROZEN, INSTANT, MAX_LAG_MS, Behaviour
+from fakebroker.core.replication.follower import Follower
+from fakebroker.core.replication.partition import Partition
+from fakebroker.protocol.error_code import ErrorCode
+from fakebroker.protocol.errors import KafkaError
+from fakebroker.protocol.topic_partition import TopicPartition
+from timingwheel import SystemTimer, TimerTask
+
+if TYPE_CHECKING:
+    from fakebroker.core.broker.broker import Node
+
+
+class Selection(NamedTuple):
+    """Whom the user means; None means all."""
+
+    topic: str | None = None
+    partition: int | None = None
+    broker_id: int | None = None
+
+    def has(self, follower: Follower) -> bool:
+        tp = follower.partition.topic_partition
+        return (
+            self.topic in (None, tp.topic)
+            and self.partition in (None, tp.partition)
+            and self.broker_id in (None, follower.broker_id)
+        )
+
+
+EVERYBODY = Selection()
+
+
+class _Command:
+    """What the user said once, with all its steps. Known by its identity: the same may be said again."""
+
+    def __init__(self, selection: Selection) -> None:
+        self.selection = selection
+
+
+class FollowerSet:
+    """The followers of all partitions."""
+
+    def __init__(
+        self,
+        behaviour: Behaviour,
+        timer: SystemTimer,
+        nodes: dict[int, Node],
+        now: Callable[[], Now],
+    ) -> None:
+        self.behaviour = behaviour  # of topics made later
+        self._before_freeze = INSTANT if behaviour == FROZEN else behaviour
+        self._timer = timer
+        self._nodes = nodes
+        self._now = now
+        self._followers: dict[TopicPartition, list[Follower]] = {}
+        self._newest_for_all = _Command(EVERYBODY)
+        self._obeyed: dict[Follower, _Command] = {}
+        self.steps_to_come = 0  # of scripts
+
+    def of_broker(self, partition: Partition, broker_id: int) -> Follower:
+        """What the replica on that broker does."""
+        followers = self._followers[partition.topic_partition]
+        return next(follower for follower in followers if follower.broker_id == broker_id)
+
+    # What happens to partitions.
+
+    def add(self, partition: Partition) -> None:
+        self._followers[partition.topic_partition] = [
+            Follower(partition, broker_id, self.behaviour, self._timer, self._nodes, self._now)
+            for broker_id in partition.replicas
+        ]
+        for follower in self._followers[partition.topic_partition]:
+            self._obeyed[follower] = self._newest_for_all
+
+    def remove(self, partition: Partition) -> None:
+        for follower in self._followers.pop(partition.topic_partition):
+            follower.stop()
+            del self._obeyed[follower]
+
+    def on_leader_append(self, partition: Partition, now: Now) -> None:
+        for follower in self._followers.get(partition.topic_partition, ()):
+            follower.on_leader_append(now)
+
+    def on_leader_change(self, partition: Partition, now: Now) -> None:
+        for follower in self._followers[partition.topic_partition]:
+            follower.on_leader_change(now)
+
+    # What the user wants.
+
+    def set_behaviour(self, behaviour: Behaviour | None, selection: Selection, now: Now) -> None:
+        """Change what the selected followers do. None undoes a freeze. Raises KafkaError if it concerns nobody, because
+        a change that changes nothing is a slip."""
+        self.script([(0, behaviour)], selection, now)
+
+    def script(
+        self,
+        steps: Sequence[tuple[Any, Behaviour | None]],
+        selection: Selection,
+        now: Now,
+    ) -> None:
+        """Do the same at each step's time, counted from now. A step does nothing to a follower that was commanded
+        anew meanwhile, or whose topic was made later (unless everybody is meant). Raises TypeError or ValueError for a
+        time that is no whole number, before now or out of order; nothing is done then."""
+        times_ms = [at_ms for at_ms, _ in steps]
+        for at_ms in times_ms:
+            require(WHOLE_NUMBER, **{"a time of a script": at_ms})
+        if not times_ms or times_ms != sorted(times_ms) or not 0 <= times_ms[0] <= times_ms[-1] <= MAX_LAG_MS:
+            raise ValueError(
+                f"the times of a script are milliseconds from now, rising, from 0 to {MAX_LAG_MS}, and not {times_ms}"
+            )
+        self._check(selection)
+        command = self._begin(selection)
+        for at_ms, behaviour in steps:
+            if at_ms == 0:
+                self._run_step(behaviour, command, now)
+            else:
+                self.steps_to_come += 1
+                self._timer.add(_ScriptStep(at_ms, self, behaviour, command), now.mono_ms)
+
+    def _begin(self, selection: Selection) -> _Command:
+        """A command that those whom it concerns obey from now on."""
+        command = _Command(selection)
+        if selection == EVERYBODY:
+            self._newest_for_all = command
+        for follower in self._obeyed:
+            if selection.has(follower):
+                self._obeyed[follower] = command
+        return command
+
+    def _check(self, selection: Selection) -> None:
+        if selection != EVERYBODY and not any(
+            selection.has(follower) and not follower.leads
+            for followers in self._followers.values()
+            for follower in followers
+        ):
+            raise KafkaError(
+                ErrorCode.unknown_topic_or_partition,
+                f"No follower has topic={selection.topic!r}, partition={selection.partition!r}, "
+                f"broker={selection.broker_id!r}: "
+                "there is no such partition, or it has one replica, or that broker leads it.",
+            )
+
+    def _run_step(self, behaviour: Behaviour | None, command: _Command, now: Now) -> None:
+        if command.selection != EVERYBODY or command is self._newest_for_all:
+            self._apply(behaviour, command.selection, command, now)
+
+    def _apply(self, behaviour: Behaviour | None, selection: Selection, command: _Command, now: Now) -> None:
+        if selection == EVERYBODY:
+            self.behaviour = behaviour or self._before_freeze
+            if self.behaviour != FROZEN:
+                self._before_freeze = self.behaviour
+        for followers in list(self._followers.values()):
+            for follower in followers:
+                if self._obeyed[follower] is command:
+                    follower.set_behaviour(behaviour or follower.before_freeze, now)
+
+
+class _ScriptStep(TimerTask):
+    __slots__ = ("_behaviour", "_command", "_followers")
+
+    def __init__(self, delay_ms: int, followers: FollowerSet, behaviour: Behaviour | None, command: _Command) -> None:
+        super().__init__(delay_ms)
+        self._followers = followers
+        self._behaviour = behaviour
+        self._command = command
+
+    def run(self) -> None:
+        self._followers.steps_to_come -= 1
+        self._followers._run_step(self._behaviour, self._command, self._followers._now())

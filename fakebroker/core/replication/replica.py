@@ -1,0 +1,156 @@
+"""One replica of a partition: its own log, and what the leader knows of it.
+
+Theory   The leader learns of a follower by its fetches alone. A fetch from offset x says: I have everything below x.
+         `last_caught_up_time_ms` is the latest moment at which the follower had all that the leader had at that moment.
+         A fetch that reads up to the leader's log end makes it now; one that reads up to where the leader's log ended
+         at the fetch before makes it the time of that fetch, so that a follower which is always a little behind a busy
+         leader still counts as caught up.
+Units    offsets count records; times are monotonic milliseconds.
+Source   core/.../cluster/Replica.scala @ 4.0: updateFetchStateOrThrow, resetReplicaState, isCaughtUp.
+Differs  A follower that is modelled in this process (follower.py) tells its caught-up time itself. For one that comes
+         over the wire `log` is what the leader knows it to have.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from fakebroker.core.broker_registry import RegisteredBroker
+from fakebroker.core.log.leader_epochs import UNDEFINED_EPOCH, LeaderEpochCache
+from fakebroker.core.log.log import Log
+
+UNKNOWN_OFFSET: Final = -1
+NEVER_MS: Final = -(1 << 80)  # Kafka says 0; our monotonic clock may start anywhere
+
+
+class Replica:
+    """One replica. `log_end_offset` is what its last fetch proved (UNKNOWN_OFFSET before the first to this leader)."""
+
+    __slots__ = (
+        "broker",
+        "broker_epoch",
+        "broker_id",
+        "is_external",
+        "is_in_sync",
+        "last_caught_up_time_ms",
+        "last_fetch_leader_log_end_offset",
+        "last_fetch_time_ms",
+        "leader_epochs",
+        "log",
+        "log_end_offset",
+        "was_external",
+    )
+
+    def __init__(self, broker: RegisteredBroker) -> None:
+        self.broker = broker
+        self.broker_id = broker.broker_id
+        self.is_in_sync = False  # in the ISR
+        self.is_external = False  # played by somebody else, over the wire
+        self.was_external = False  # at any time
+        self.log = Log()
+        self.leader_epochs = LeaderEpochCache()
+        self.log_end_offset = UNKNOWN_OFFSET
+        self.last_caught_up_time_ms = NEVER_MS
+        self.last_fetch_leader_log_end_offset = 0
+        self.last_fetch_time_ms = NEVER_MS
+        self.broker_epoch: int | None = None  # of its last fetch; -1 does not tell
+
+    def set_external(self, is_external: bool) -> None:
+        """Say who plays this replica: somebody else, or an actor here."""
+        self.is_external = is_external
+        self.was_external |= is_external
+
+    # In the eyes of the leader.
+
+    def update_fetch_state(self, fetch_offset: int, caught_up_time_ms: int) -> None:
+        """Note a fetch from `fetch_offset`: everything below it is on the replica."""
+        self.log_end_offset = fetch_offset
+        self.last_caught_up_time_ms = max(self.last_caught_up_time_ms, caught_up_time_ms)
+
+    def update_fetch_state_over_wire(
+        self, fetch_offset: int, leader_end_offset: int, now_ms: int, broker_epoch: int
+    ) -> None:
+        """The same for a fetch that came over the wire: two fetches tell when it was caught up."""
+        caught_up_time_ms = NEVER_MS
+        if fetch_offset >= leader_end_offset:
+            caught_up_time_ms = now_ms
+        elif fetch_offset >= self.last_fetch_leader_log_end_offset:
+            caught_up_time_ms = self.last_fetch_time_ms
+        self.update_fetch_state(fetch_offset, caught_up_time_ms)
+        self.last_fetch_leader_log_end_offset = max(leader_end_offset, self.last_fetch_leader_log_end_offset)
+        self.last_fetch_time_ms = now_ms
+        self.broker_epoch = broker_epoch
+
+    def reset(self, now_ms: int) -> None:
+        """Somebody new leads, and knows nothing of this replica but whether it is in the ISR."""
+        self.log_end_offset = UNKNOWN_OFFSET
+        self.last_caught_up_time_ms = now_ms if self.is_in_sync else NEVER_MS
+        self.last_fetch_leader_log_end_offset = UNKNOWN_OFFSET
+        self.last_fetch_time_ms = NEVER_MS
+        self.broker_epoch = None
+
+    def is_caught_up(self, leader_end_offset: int, now_ms: int, replica_lag_time_max_ms: int) -> bool:
+        """In sync by offset, or was within the allowed lag."""
+        return (
+            self.log_end_offset == leader_end_offset or now_ms - self.last_caught_up_time_ms <= replica_lag_time_max_ms
+        )
+
+    # Its own log.
+
+    def end_offset_for_epoch(self, epoch: int) -> tuple[int, int]:
+        """UnifiedLog.endOffsetForEpoch."""
+        return self.leader_epochs.end_offset_for(epoch, self.log.log_end_offset)
+
+    def maybe_increment_log_start_offset(self, offset: int) -> bool:
+        """Delete what lies below `offset`, epochs too; see `Log`. True if the start moved."""
+        if not self.log.maybe_increment_log_start_offset(offset):
+            return False
+        self.leader_epochs.truncate_from_start(self.log.log_start_offset)
+        return True
+
+    def copy_from(self, leader: Replica, up_to: int) -> None:
+        """Append the leader's batches that end below `up_to`. Where the leader has deleted what comes next, start anew
+        at its first offset."""
+        log = self.log
+        if log.log_end_offset < leader.log.log_start_offset:
+            log.truncate_fully_and_start_at(leader.log.log_start_offset)
+            self.leader_epochs.truncate_from_end(0)
+        # Once the two agree on the latest epoch, all that comes is of that one.
+        has_latest_epoch = self.leader_epochs.latest_epoch == leader.leader_epochs.latest_epoch
+        only = leader.log.only_batch_from(log.log_end_offset)
+        if only is not None and has_latest_epoch and only.last_offset < up_to:
+            log.append(only)
+            return
+        for batch in leader.log.batches_from(log.log_end_offset):
+            if batch.last_offset >= up_to:
+                break
+            log.append(batch)
+            if not has_latest_epoch:
+                self.leader_epochs.assign(batch.leader_epoch, batch.base_offset)
+
+    def truncate_to(self, offset: int) -> None:
+        """Forget everything from `offset` on. The epochs go in any case: this replica may have led, and entered an
+        epoch at its log end that never saw a record."""
+        self.log.truncate_to(offset)
+        self.leader_epochs.truncate_from_end(min(offset, self.log.log_end_offset))
+
+    def truncate_to_leader(self, leader: Replica) -> None:
+        """Drop what the leader does not have, by comparing epochs (KIP-101, KIP-279): step by step, as a follower
+        does that is told a diverging epoch by each of its fetches."""
+        while (epoch := self.leader_epochs.latest_epoch) != UNDEFINED_EPOCH:
+            end_offset = self.log.log_end_offset
+            leader_epoch, leader_offset = leader.end_offset_for_epoch(epoch)
+            if leader_epoch >= epoch and leader_offset >= end_offset:
+                return
+            own_epoch, own_offset = self.end_offset_for_epoch(leader_epoch)
+            if own_epoch == leader_epoch:
+                own_offset = min(own_offset, leader_offset)
+            self.truncate_to(min(own_offset, end_offset))
+        # Nothing is left; where it starts means nothing to a leader whose log ends before that.
+        if self.log.log_end_offset > leader.log.log_end_offset:
+            self.log.truncate_fully_and_start_at(leader.log.log_end_offset)
+
+    def check_invariants(self) -> None:
+        self.log.check_invariants()
+        self.leader_epochs.check_invariants()
+        assert all(entry.start_offset >= self.log.log_start_offset for entry in self.leader_epochs.entries)

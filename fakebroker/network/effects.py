@@ -1,0 +1,64 @@
+"""What the core asks its surroundings to do. Values only: the shell performs them, in order."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from fakebroker.network.connection import Connection
+
+
+class Send:
+    """Write whole frames to the connection, in order: all answers of one turn of the core."""
+
+    __slots__ = ("connection", "frames")
+    __match_args__ = ("connection", "data")
+
+    def __init__(self, connection: Connection, frames: list[bytes]) -> None:
+        self.connection = connection
+        self.frames = frames
+
+    @property
+    def data(self) -> bytes:
+        return self.frames[0] if len(self.frames) == 1 else b"".join(self.frames)
+
+
+class PauseReading(NamedTuple):
+    """Stop reading the socket: the connection has a request in hand (Kafka mutes the channel)."""
+
+    connection: Connection
+
+
+class ResumeReading(NamedTuple):
+    """Read again: the last request was answered and nothing complete is left in the buffer."""
+
+    connection: Connection
+
+
+class AwaitWrite(NamedTuple):
+    """Tell `Cluster.set_write_blocked(connection, False)` when all that was sent before is written, maybe at once."""
+
+    connection: Connection
+
+
+class Close(NamedTuple):
+    """Close the connection after what was sent before. `reason` is one sentence for the log."""
+
+    connection: Connection
+    reason: str
+
+
+class InternalError(NamedTuple):
+    """A bug of ours. `what` says in the course of what; a client that waits has had its answer."""
+
+    what: str
+    error: Exception
+
+
+class Warn(NamedTuple):
+    """Something that the user of the broker should know: one sentence for the log."""
+
+    text: str
+
+
+Effect = Send | PauseReading | ResumeReading | AwaitWrite | Close | InternalError | Warn

@@ -1,0 +1,89 @@
+"""Close connections on which nothing was read or written for connections.max.idle.ms.
+
+Theory   Connections in the order of their last activity. One task of the timer waits for the least recently used one;
+         when its time comes it looks at whoever is first then, closes what is due and waits for the next. A request in
+         hand or a throttling is no activity: a muted connection is closed as well.
+Units    monotonic milliseconds. Closed when idle for more than the setting: at the first millisecond after it.
+Source   clients/.../network/Selector.java IdleExpiryManager, maybeCloseOldestConnection @ 4.0.
+Differs  Kafka looks once in each poll of a network thread, so it closes one connection in a poll and up to 300 ms late.
+         Progress of a write that takes several turns counts when the write is complete.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable
+
+from fakebroker.core.clock import HasNow
+from fakebroker.network.connection import Connection
+from timingwheel import SystemTimer, TimerTask
+
+
+class IdleExpiryManager:
+    """The admitted connections of all brokers. A negative `max_idle_ms` closes nobody, as in Kafka."""
+
+    def __init__(
+        self,
+        max_idle_ms: int,
+        timer: SystemTimer,
+        clock: HasNow,
+        close: Callable[[Connection, str], None],
+    ) -> None:
+        self._max_idle_ms = max_idle_ms
+        self._timer = timer
+        self._clock = clock
+        self._close = close
+        self._lru_connections: OrderedDict[Connection, None] = OrderedDict()
+        self._check = _Check(self.close_expired)
+
+    def add(self, connection: Connection) -> None:
+        """The connection is open since now."""
+        now_ms = self._clock.now.mono_ms
+        connection.last_active_ms = now_ms
+        self._lru_connections[connection] = None
+        if self._max_idle_ms >= 0 and not self._check.is_pending:
+            self._wait_until(self._deadline_ms(connection), now_ms)
+
+    def update(self, connection: Connection) -> None:
+        """The connection has read or written."""
+        now_ms = self._clock.now.mono_ms
+        if now_ms > connection.last_active_ms:
+            connection.last_active_ms = now_ms
+            self._lru_connections.move_to_end(connection)
+
+    def remove(self, connection: Connection) -> None:
+        del self._lru_connections[connection]
+
+    def close_expired(self) -> None:
+        """The timer's call."""
+        now_ms = self._clock.now.mono_ms
+        while self._lru_connections:
+            oldest = next(iter(self._lru_connections))
+            if (deadline_ms := self._deadline_ms(oldest)) > now_ms:
+                self._wait_until(deadline_ms, now_ms)
+                return
+            self._close(oldest, f"idle for more than {self._max_idle_ms} ms (connections.max.idle.ms)")
+
+    def _deadline_ms(self, connection: Connection) -> int:
+        return connection.last_active_ms + self._max_idle_ms + 1
+
+    def _wait_until(self, deadline_ms: int, now_ms: int) -> None:
+        self._check.delay_ms = deadline_ms - now_ms
+        self._timer.add(self._check, now_ms)
+
+    def check_invariants(self) -> None:
+        times_ms = [connection.last_active_ms for connection in self._lru_connections]
+        assert times_ms == sorted(times_ms), "connections are not in the order of their activity"
+        assert not any(connection.is_closed for connection in self._lru_connections)
+        assert self._check.is_pending or not times_ms or self._max_idle_ms < 0, "nobody waits for the idle ones"
+
+
+class _Check(TimerTask):
+    __slots__ = ("_close_expired",)
+
+    def __init__(self, close_expired: Callable[[], None]) -> None:
+        super().__init__(0)
+        self._close_expired = close_expired
+
+    def run(self) -> None:
+        self._close_expired()

@@ -1,0 +1,260 @@
+"""The connections of all brokers: admitted, read, handled one request at a time, answered, throttled, closed.
+
+Theory   A connection whose turn has come stands in the queue of the ready ones; `run_ready` takes one request of it,
+         hands it over and goes to the next, so whoever answers or wakes another connection never handles a request
+         inside another. What changes a connection's state is here and nowhere else: `connection.py` has the table.
+Source   core/.../network/SocketServer.scala Processor @ 4.0: processCompletedReceives, processNewResponses,
+         processCompletedSends, tryUnmuteChannel, close; Acceptor.accept.
+Differs  Kafka unmutes when the answer is completely written. Here the answers to requests that arrived in one read are
+         written together; once they are as large as what Kafka's socket takes at once (socket.send.buffer.bytes),
+         nothing more is handled until they are written.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterable
+from typing import Final
+
+from fakebroker.core.clock import HasNow
+from fakebroker.core.config.ip_overrides import normalized, parse_overrides
+from fakebroker.core.config.settings import ClusterConfig
+from fakebroker.network.connection import Connection, Event, State
+from fakebroker.network.connection_quotas import ConnectionQuotas
+from fakebroker.network.effects import AwaitWrite, Close, Effect, PauseReading, ResumeReading, Send
+from fakebroker.network.idle_expiry import IdleExpiryManager
+from fakebroker.protocol.errors import ProtocolError
+from fakebroker.protocol.framing import FrameDecoder
+from fakebroker.protocol.large_frame import LargeFrame
+from timingwheel import SystemTimer, TimerTask
+from timingwheel.mypyc import mypyc_attr
+
+_SEND_BUFFER_BYTES: Final = 102_400  # socket.send.buffer.bytes: so much is "completely written" though nobody reads it
+_NO_MORE_BYTES = FrameDecoder(0)  # of a closed connection: what the peer had sent ahead is not kept
+_REQUEST: Final = Event.REQUEST
+_RESPONDED: Final = Event.RESPONDED
+_WAITING: Final = State.WAITING
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class SocketServer:
+    """`handle(connection, frame)` is called for each request, the connection being BUSY."""
+
+    def __init__(
+        self,
+        broker_ids: Iterable[int],
+        config: ClusterConfig,
+        timer: SystemTimer,
+        emit: Callable[[Effect], None],
+        handle: Callable[[Connection, bytes | LargeFrame], None],
+        clock: HasNow,
+        idle_timer: SystemTimer,
+    ) -> None:
+        self._max_request_bytes = config.socket_request_max_bytes
+        self._timer = timer
+        self._emit = emit
+        self._handle = handle
+        self._clock = clock
+        self._ready: list[Connection] = []
+        self._answered: list[Connection] = []  # in this turn
+        self._idle = IdleExpiryManager(config.connections_max_idle_ms, idle_timer, clock, self.close)
+        overrides = parse_overrides(config.max_connections_per_ip_overrides)
+        self.connection_quotas = {
+            broker_id: ConnectionQuotas(config.max_connections, config.max_connections_per_ip, overrides)
+            for broker_id in broker_ids
+        }
+        self._waiting: dict[int, OrderedDict[Connection, None]] = {
+            broker_id: OrderedDict() for broker_id in self.connection_quotas
+        }
+        # All that are not closed, those that wait included, in the order in which they came.
+        self._open: dict[int, dict[Connection, None]] = {broker_id: {} for broker_id in self.connection_quotas}
+
+    # From outside.
+
+    def open(self, broker_id: int, peer: str, address: str) -> Connection:
+        """A client has connected. It is admitted, closed at once, or waits for another one to go."""
+        connection = Connection(broker_id, peer, normalized(address), self._max_request_bytes)
+        self._open[broker_id][connection] = None
+        if self.connection_quotas[broker_id].connection_slot_available():
+            self._admit(connection)
+        else:
+            self._waiting[broker_id][connection] = None
+            self._pause_reading(connection)
+        return connection
+
+    def receive(self, connection: Connection, data: bytes | memoryview) -> None:
+        """Bytes have arrived; handle what requests they complete."""
+        if connection.is_closed:
+            return
+        connection.decoder.feed(data)
+        if connection.state is not _WAITING:
+            self._idle.update(connection)
+        if connection.can_handle:
+            self._ready.append(connection)
+            self.run_ready()
+        if not connection.can_handle:
+            self._pause_reading(connection)
+
+    def set_write_blocked(self, connection: Connection, blocked: bool) -> None:
+        """The last answer is not completely written; or it is now."""
+        if connection.is_closed or connection.write_blocked == blocked:
+            return
+        connection.write_blocked = blocked
+        if blocked:
+            self._pause_reading(connection)
+            return
+        self._idle.update(connection)
+        if connection.can_handle:
+            self._ready.append(connection)
+            self.run_ready()
+
+    def lost(self, connection: Connection) -> None:
+        """The peer has gone. A request in hand goes on; its answer is dropped."""
+        if not connection.is_closed:
+            self._release(connection)
+            self.run_ready()
+
+    # From the handlers.
+
+    def answer(self, connection: Connection, frame: bytes | None) -> None:
+        """The request in hand is answered, with nothing if `frame` is None. Dropped if the connection has gone."""
+        if connection.is_closed:
+            return
+        if frame is not None:
+            answers = connection.answers
+            if answers is None:
+                answers = connection.answers = []
+                self._answered.append(connection)
+                self._emit(Send(connection, answers))
+            answers.append(frame)
+            self._idle.update(connection)
+            connection.unwritten_bytes += len(frame)
+            if connection.unwritten_bytes >= _SEND_BUFFER_BYTES and not connection.write_blocked:
+                connection.write_blocked = True
+                self._emit(AwaitWrite(connection))
+        connection.on(_RESPONDED)
+        self._ready.append(connection)
+
+    def throttle(self, connection: Connection, throttle_time_ms: int) -> None:
+        """Mute the connection for so long from now, beyond its answer, which is not held up."""
+        if connection.is_closed:
+            return
+        connection.on(Event.THROTTLE_STARTED)
+        connection.throttle = _ThrottledChannel(throttle_time_ms, connection, self._throttle_ended)
+        self._timer.add(connection.throttle, self._clock.now.mono_ms)
+
+    def close(self, connection: Connection, reason: str) -> None:
+        """Close the connection after what was sent before."""
+        if not connection.is_closed:
+            self._release(connection)
+            self._emit(Close(connection, reason))
+
+    def close_all(self, broker_id: int, reason: str) -> None:
+        """Close every connection to a broker: it has stopped."""
+        while self._open[broker_id]:
+            self.close(next(reversed(self._open[broker_id])), reason)  # who waits goes first, and is not let in
+
+    def is_connected(self, broker_id: int) -> bool:
+        return bool(self._open[broker_id])
+
+    # Inside.
+
+    def end_turn(self) -> None:
+        """The effects are handed out: the answers of this turn are about to be written."""
+        for connection in self._answered:
+            connection.answers = None
+            connection.unwritten_bytes = 0
+        self._answered.clear()
+
+    def run_ready(self) -> None:
+        """Handle one request of each connection in turn, until none has a whole one."""
+        while self._ready:
+            ready, self._ready = self._ready, []  # who gets ready meanwhile comes behind them
+            for place, connection in enumerate(ready):
+                try:
+                    if connection.can_handle:
+                        self._handle_next(connection)
+                except BaseException:  # a bug of ours; the others are not to suffer for it
+                    self._ready = ready[place + 1 :] + self._ready
+                    raise
+
+    def _handle_next(self, connection: Connection) -> None:
+        try:
+            frame = connection.decoder.next_in_parts()
+        except ProtocolError as error:
+            self.close(connection, f"bad frame: {error}")
+            return
+        if frame is not None:
+            self._idle.update(connection)  # Kafka reads it from the socket only now
+            connection.on(_REQUEST)
+            self._handle(connection, frame)
+        elif connection.reading_paused:
+            connection.reading_paused = False
+            self._emit(ResumeReading(connection))
+
+    def _throttle_ended(self, connection: Connection) -> None:
+        connection.throttle = None
+        connection.on(Event.THROTTLE_ENDED)
+        self._ready.append(connection)
+
+    def _admit(self, connection: Connection) -> None:
+        maximum = self.connection_quotas[connection.broker_id].inc(connection.address)
+        if maximum is not None:
+            del self._open[connection.broker_id][connection]
+            connection.on(Event.CLOSE)
+            self._emit(
+                Close(
+                    connection,
+                    f"{connection.address or 'an unknown address'} already has the configured maximum of {maximum} "
+                    "connections (max.connections.per.ip)",
+                )
+            )
+            return
+        connection.on(Event.ADMITTED)
+        self._idle.add(connection)
+        self._ready.append(connection)
+
+    def _release(self, connection: Connection) -> None:
+        """The connection is closed: whatever it held is free, and the next one that waits comes in."""
+        del self._open[connection.broker_id][connection]
+        waiting = self._waiting[connection.broker_id]
+        quotas = self.connection_quotas[connection.broker_id]
+        if connection.state is State.WAITING:
+            del waiting[connection]
+        else:
+            quotas.dec(connection.address)
+            self._idle.remove(connection)
+        connection.on(Event.CLOSE)
+        connection.decoder = _NO_MORE_BYTES
+        if connection.throttle is not None:
+            connection.throttle.cancel()
+            connection.throttle = None
+        while waiting and quotas.connection_slot_available():
+            self._admit(waiting.popitem(last=False)[0])
+
+    def _pause_reading(self, connection: Connection) -> None:
+        if not connection.reading_paused and not connection.is_closed:
+            connection.reading_paused = True
+            self._emit(PauseReading(connection))
+
+    def check_invariants(self) -> None:
+        assert not self._ready, "a connection whose turn has come was left"
+        self._idle.check_invariants()
+        for broker_id, quotas in self.connection_quotas.items():
+            quotas.check_invariants()
+            assert not self._waiting[broker_id] or not quotas.connection_slot_available()
+            assert all(connection.state is State.WAITING for connection in self._waiting[broker_id])
+
+
+class _ThrottledChannel(TimerTask):
+    """Kafka's ThrottledChannel: due when the throttling of a connection is over."""
+
+    __slots__ = ("_connection", "_ended")
+
+    def __init__(self, throttle_time_ms: int, connection: Connection, ended: Callable[[Connection], None]) -> None:
+        super().__init__(throttle_time_ms)
+        self._connection = connection
+        self._ended = ended
+
+    def run(self) -> None:
+        self._ended(self._connection)
