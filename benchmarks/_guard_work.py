@@ -13,10 +13,10 @@ from collections.abc import Callable
 
 from benchmarks._frames import answer_bytes, error_at, produce_frame, record_batch
 from conformance import frames
-from fakebroker.apis.context import NewTopic
 from fakebroker.cluster.cluster import Cluster
 from fakebroker.core.clock import Now
 from fakebroker.core.config.settings import ClusterConfig
+from fakebroker.core.controller.topics import NewTopic
 from fakebroker.core.replication.behaviour import INSTANT
 from fakebroker.network.effects import Send
 from timingwheel import SystemTimer, TimerTask

@@ -28,10 +28,10 @@ from random import Random
 from time import perf_counter
 
 from benchmarks._report import LIMIT, Report, compare
-from fakebroker.apis.context import NewTopic
 from fakebroker.cluster.cluster import Cluster
 from fakebroker.core.clock import Now
 from fakebroker.core.config.settings import ClusterConfig
+from fakebroker.core.controller.topics import NewTopic
 from fakebroker.core.replication.behaviour import FROZEN, INSTANT
 from fakebroker.protocol.record_batch import Record, encode_batch
 
@@ -98,7 +98,7 @@ def measure_parked(count: int, acks: int) -> float:
         cluster.receive(connection, frame, now)
         cluster.take_effects()
     cost = (resident_bytes() - before) / count
-    waiting = cluster.nodes[1].replica_manager.produce_purgatory.num_delayed()
+    waiting = cluster.brokers[1].replicas.produce_purgatory.num_delayed()
     if waiting != (count if acks == -1 else 0):
         raise AssertionError(f"{waiting} of {count} requests are parked with acks={acks}")
     return cost
@@ -138,7 +138,7 @@ def measure_soak(count: int) -> list[int]:
             residents.append(resident_bytes())
     if answered != count:
         raise AssertionError(f"{answered} answers to {count} requests")
-    end_offsets = sum(partition.leader_log.log_end_offset for partition in cluster.controller.partitions())
+    end_offsets = sum(partition.leader_log.log_end_offset for partition in cluster.metadata.partitions())
     if end_offsets != count:
         raise AssertionError(f"{end_offsets} of {count} records were appended")
     return residents

@@ -39,7 +39,6 @@ GROUPS: dict[str, tuple[str, ...]] = {
         "fakebroker/protocol/framing.py",
         "fakebroker/protocol/headers.py",
         "fakebroker/protocol/large_frame.py",
-        "fakebroker/protocol/large_produce.py",
     ),
     "reading of Produce": ("fakebroker/protocol/produce_reader.py", "fakebroker/protocol/topic_partition.py"),
     "records and the plain batch": (

@@ -13,12 +13,16 @@ from __future__ import annotations
 
 import re
 from datetime import timedelta
+from typing import TYPE_CHECKING
 
 from fakebroker.apis import registry
-from fakebroker.apis.context import Message, RequestContext
+from fakebroker.apis.context import RequestContext
 from fakebroker.protocol.build import build
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.messages import response_type
+
+if TYPE_CHECKING:
+    from kio.schema.api_versions.v4.request import ApiVersionsRequest
 
 KEY = 18
 _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
@@ -29,12 +33,12 @@ def _respond(ctx: RequestContext, version: int, code: ErrorCode, keys: list[dict
     ctx.respond(build(response_type(KEY, version), values))
 
 
-def error_response(ctx: RequestContext, request: Message, code: ErrorCode) -> None:
+def error_response(ctx: RequestContext, request: ApiVersionsRequest, code: ErrorCode) -> None:
     _respond(ctx, ctx.api_version, code, [])
 
 
 @registry.api(KEY, 0, 4, error_response=error_response)
-def handle(ctx: RequestContext, request: Message) -> None:
+def handle(ctx: RequestContext, request: ApiVersionsRequest) -> None:
     if ctx.api_version >= 3 and not (
         _SOFTWARE.fullmatch(request.client_software_name) and _SOFTWARE.fullmatch(request.client_software_version)
     ):

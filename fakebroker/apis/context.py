@@ -1,247 +1,163 @@
-"""What a handler may see and do: the request's context.
+"""A request in the hands of the broker that was asked: what its handler sees, and how it answers.
 
-The core implements these; the handlers import nothing from it. A handler answers by calling exactly one of
-`respond`, `respond_frame`, `respond_nothing` and `close`, at once or later.
+Theory   As Kafka's KafkaApis, a handler stands above the model and calls it: `ctx.replicas`, `ctx.controller`,
+         `ctx.metadata`. It answers by calling exactly one of `respond`, `respond_frame`, `respond_nothing` and `close`,
+         at once or later.
+Source   clients/.../common/requests/RequestContext.java; core/.../server/RequestHandlerHelper.scala @ 4.0.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
-from uuid import UUID
+from collections.abc import Callable
+from typing import TYPE_CHECKING, final
 
-from mypy_extensions import mypyc_attr
+from fakebroker.core.broker.broker import Broker
+from fakebroker.core.clock import Now
+from fakebroker.core.controller.controller import Controller
+from fakebroker.core.controller.metadata_cache import MetadataCache
+from fakebroker.core.controller.producer_ids import ProducerIdManager
+from fakebroker.core.probe import Probe
+from fakebroker.core.replication.replica_manager import ReplicaManager
+from fakebroker.core.security.identity import KafkaPrincipal, Listener
+from fakebroker.network.connection import Connection
+from fakebroker.network.socket_server import SocketServer
+from fakebroker.protocol.messages import encode_response
 
-from fakebroker.protocol.error_code import ErrorCode
-from fakebroker.protocol.errors import KafkaError
-from fakebroker.protocol.produce_response import NodeEndpoint, PartitionProduceResponse
-from fakebroker.protocol.topic_partition import TopicPartition
+if TYPE_CHECKING:
+    from kio.static.protocol import ResponsePayload
 
-# A decoded request, or a response: a kio dataclass of the version at hand. Its fields differ between versions, and the
-# registry's tests cover each, so handlers read it untyped.
-Message = Any
+    from fakebroker.protocol.headers import RequestHeader
 
-ProduceResults = dict[TopicPartition, PartitionProduceResponse]
-ProduceCallback = Callable[[ProduceResults], None]
-
-
-CONSUMER_REPLICA_ID = -1
-DEBUGGING_REPLICA_ID = -2
-
-
-class FetchParams(NamedTuple):
-    """What a Fetch says of all its partitions. `replica_id` is -1 for a consumer, else the broker id of a follower;
-    `replica_epoch` is -1 if the follower does not tell. Times are milliseconds, sizes bytes."""
-
-    max_wait_ms: int
-    min_bytes: int
-    max_bytes: int
-    replica_id: int = CONSUMER_REPLICA_ID
-    replica_epoch: int = -1
-    read_committed: bool = False
-    has_client_metadata: bool = False
-
-    @property
-    def is_from_follower(self) -> bool:
-        return self.replica_id >= 0
-
-    @property
-    def fetch_only_leader(self) -> bool:
-        """Consumers may read from any replica since they tell where they are (v11, KIP-392)."""
-        return self.is_from_follower or (self.replica_id == CONSUMER_REPLICA_ID and not self.has_client_metadata)
+Throttled = Callable[["ResponsePayload", int], "ResponsePayload"]
 
 
-class FetchPartition(NamedTuple):
-    """Where to read one partition, and how much at most. An epoch of -1 is not told."""
-
-    topic_partition: TopicPartition
-    fetch_offset: int
-    max_bytes: int
-    current_leader_epoch: int = -1
-    last_fetched_epoch: int = -1
-
-
-class FetchResult(NamedTuple):
-    """What a read gave. On an error the offsets are -1 and the records empty. `diverging_epoch` is (epoch, its end
-    offset) for a reader whose log is not the leader's."""
-
-    topic_partition: TopicPartition
-    error_code: ErrorCode
-    high_watermark: int = -1
-    last_stable_offset: int = -1
-    log_start_offset: int = -1
-    records: bytes = b""
-    diverging_epoch: tuple[int, int] | None = None
-
-
-class OffsetQuery(NamedTuple):
-    """What ListOffsets asks of one partition. `timestamp_ms` may be one of the special negative ones."""
-
-    topic_partition: TopicPartition
-    timestamp_ms: int
-    current_leader_epoch: int = -1
-    replica_id: int = CONSUMER_REPLICA_ID
-    read_committed: bool = False
-
-
-class TimestampAndOffset(NamedTuple):
-    """What ListOffsets answers. -1 is "none"."""
-
-    timestamp_ms: int = -1
-    offset: int = -1
-    leader_epoch: int = -1
-
-
-FetchCallback = Callable[[Sequence[FetchResult]], None]
-
-
-class PartitionView(Protocol):
-    """A partition as the metadata shows it."""
-
-    @property
-    def leader_id(self) -> int: ...
-    @property
-    def leader_epoch(self) -> int: ...
-    @property
-    def replica_ids(self) -> Sequence[int]: ...
-    @property
-    def isr_ids(self) -> Sequence[int]: ...
-    @property
-    def offline_ids(self) -> Sequence[int]: ...
-
-
-class ConfigEntry(NamedTuple):
-    """A setting of a topic: its value as text, and the number of Kafka's ConfigSource that it comes from."""
-
-    name: str
-    value: str
-    source: int
-
-
-class TopicView(Protocol):
-    """A topic as the metadata shows it; partition i is `partitions[i]`. `effective_configs` are sorted by name."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def topic_id(self) -> UUID: ...
-    @property
-    def partitions(self) -> Sequence[PartitionView]: ...
-    @property
-    def effective_configs(self) -> Sequence[ConfigEntry]: ...
-
-
-class NewTopic(NamedTuple):
-    """A topic to be made. -1 means the broker's default; `assignments` are pairs of partition and broker ids."""
-
-    name: str
-    num_partitions: int = -1
-    replication_factor: int = -1
-    assignments: Collection[tuple[int, Sequence[int]]] = ()
-    configs: Mapping[str, str | None] = {}
-
-
-class ClusterView(Protocol):
-    """The metadata that every broker has."""
-
-    @property
-    def cluster_id(self) -> str: ...
-    @property
-    def controller_id(self) -> int: ...
-    @property
-    def auto_create_topics_enable(self) -> bool: ...
-    def brokers(self) -> Sequence[NodeEndpoint]: ...
-    def topic_names(self) -> Sequence[str]: ...
-    def topic(self, name: str) -> TopicView | None: ...
-    def topic_by_id(self, topic_id: UUID) -> TopicView | None: ...
-
-
-@mypyc_attr(allow_interpreted_subclasses=True)
+@final
 class RequestContext:
-    """One request in the hands of one broker; `cluster/dispatcher.py` has the one that works.
+    """One request.
 
-    broker_id      who was asked
-    peer           who asks, for logs
-    client_id      as the request has it; empty if it has none
-    cluster        the metadata that every broker has
+    broker         who was asked, and all that it works with
+    now            when it is handled
+    api_version, correlation_id, client_id
+                   as the request has them; an empty client id if it has none
+    connection     counts the connections, from 1; `peer` names the other side, for logs
+    listener       by which it came; `principal` is who asks
+    probe          whoever listens
+
+    It lets go of its connection when it has answered, because who holds the context may live longer: a delayed
+    operation stays on watch lists until they are visited.
     """
 
-    __slots__ = ("api_version", "broker_id", "client_id", "cluster", "correlation_id", "peer")
+    __slots__ = (
+        "_connection", "_request_bytes", "_sockets", "_throttle_time_ms", "_throttled", "api_version", "broker",
+        "client_id", "connection", "correlation_id", "now", "peer", "probe",
+    )  # fmt: skip
 
     def __init__(
-        self, broker_id: int, peer: str, api_version: int, client_id: str, correlation_id: int, cluster: ClusterView
+        self,
+        broker: Broker,
+        sockets: SocketServer,
+        connection: Connection,
+        header: RequestHeader,
+        request_bytes: int,
+        throttled: Throttled,
+        now: Now,
+        probe: Probe,
     ) -> None:
-        self.broker_id = broker_id
-        self.peer = peer
-        self.api_version = api_version
-        self.client_id = client_id
-        self.correlation_id = correlation_id
-        self.cluster = cluster
+        """`throttled` makes of an answer the one of a client that is muted for so many milliseconds."""
+        self.broker = broker
+        self.now = now
+        self.api_version = header.api_version
+        self.correlation_id = header.correlation_id
+        self.client_id = header.client_id or ""
+        self.connection = connection.number
+        self.peer = connection.peer
+        self.probe = probe
+        self._sockets = sockets
+        self._connection: Connection | None = connection
+        self._request_bytes = request_bytes
+        self._throttled = throttled
+        self._throttle_time_ms = -1
 
-    def find_partition(self, topic: str, index: int) -> TopicPartition | None:
-        """The name of a partition that exists."""
-        raise NotImplementedError
+    # What a handler works with.
+
+    @property
+    def replicas(self) -> ReplicaManager:
+        return self.broker.replicas
+
+    @property
+    def controller(self) -> Controller:
+        return self.broker.controller
+
+    @property
+    def metadata(self) -> MetadataCache:
+        return self.broker.controller.metadata
+
+    @property
+    def producer_ids(self) -> ProducerIdManager:
+        return self.broker.producer_ids
+
+    # Who asks, while it is not answered.
+
+    @property
+    def listener(self) -> Listener:
+        return self._asking.listener
+
+    @property
+    def principal(self) -> KafkaPrincipal:
+        return self._asking.principal
+
+    @property
+    def _asking(self) -> Connection:
+        assert self._connection is not None, f"request {self.correlation_id} is answered: nobody asks any more"
+        return self._connection
+
+    # The answer.
+
+    @property
+    def answered(self) -> bool:
+        return self._connection is None
 
     def throttle(self, *, produced: bool = False, uses_request_time: bool = True) -> int:
         """Record what the request used against its client's quotas: its bytes if it `produced`, its time unless it is
         exempt. If that violates a quota, the connection is muted from now on for the milliseconds returned, which the
         answer tells; else 0. Recorded once: later calls return the same."""
-        raise NotImplementedError
+        if self._throttle_time_ms < 0:
+            self._throttle_time_ms = 0
+            quotas = self.broker.quotas
+            connection = self._connection
+            if quotas.enabled and connection is not None:
+                throttle_time_ms = quotas.record_and_get_throttle_time_ms(
+                    connection.principal.name,
+                    self.client_id,
+                    self._request_bytes if produced else None,
+                    uses_request_time,
+                    self._sockets.now_ms,
+                )
+                if throttle_time_ms > 0:
+                    self._throttle_time_ms = throttle_time_ms
+                    self._sockets.throttle(connection, throttle_time_ms)
+        return self._throttle_time_ms
 
-    def respond(self, response: Message, *, exempt: bool = False) -> None:
+    def respond(self, response: ResponsePayload, *, exempt: bool = False) -> None:
         """Answer with a kio message, throttled if the request quota says so and it is not `exempt`."""
-        raise NotImplementedError
+        throttle_time_ms = 0 if exempt else self.throttle()
+        if throttle_time_ms > 0:
+            response = self._throttled(response, throttle_time_ms)
+        self.respond_frame(encode_response(response, self.correlation_id))
 
     def respond_frame(self, frame: bytes) -> None:
         """Answer with a frame that is already encoded; call `throttle` before."""
-        raise NotImplementedError
+        self._sockets.answer(self._take_connection(), frame)
 
     def respond_nothing(self) -> None:
         """The request is done and its protocol has no answer (acks=0)."""
-        raise NotImplementedError
+        self._sockets.answer(self._take_connection(), None)
 
     def close(self, reason: str) -> None:
         """Close the connection instead of answering."""
-        raise NotImplementedError
+        self._sockets.close(self._take_connection(), reason)
 
-    def create_topics(
-        self, topics: Sequence[NewTopic], validate_only: bool = False
-    ) -> Sequence[TopicView | KafkaError]:
-        """Make topics, or see whether they could be made: what became of each, in order. Raises KafkaError, with
-        Kafka's code and text, if all of them are refused together."""
-        raise NotImplementedError
-
-    def new_producer_id(self) -> int:
-        """A producer id that nobody else has."""
-        raise NotImplementedError
-
-    def append_records(
-        self,
-        timeout_ms: int,
-        required_acks: int,
-        internal_topics_allowed: bool,
-        entries: dict[TopicPartition, bytes],
-        callback: ProduceCallback,
-    ) -> None:
-        """ReplicaManager.append_records on this broker, now."""
-        raise NotImplementedError
-
-    def delete_topic(self, name: str) -> None:
-        """Delete a topic; raises KafkaError with Kafka's code."""
-        raise NotImplementedError
-
-    def fetch_messages(
-        self, params: FetchParams, partitions: Sequence[FetchPartition], callback: FetchCallback
-    ) -> None:
-        """ReplicaManager.fetch_messages on this broker, now."""
-        raise NotImplementedError
-
-    def fetch_offset(self, query: OffsetQuery) -> TimestampAndOffset:
-        """ReplicaManager.fetch_offset on this broker; raises KafkaError with Kafka's code."""
-        raise NotImplementedError
-
-    def last_offset_for_leader_epoch(
-        self, topic_partition: TopicPartition, current_leader_epoch: int, leader_epoch: int
-    ) -> tuple[int, int]:
-        """ReplicaManager.last_offset_for_leader_epoch on this broker; raises KafkaError with Kafka's code."""
-        raise NotImplementedError
+    def _take_connection(self) -> Connection:
+        connection, self._connection = self._connection, None
+        assert connection is not None, f"request {self.correlation_id} is answered twice"
+        return connection

@@ -13,15 +13,19 @@ from __future__ import annotations
 
 from collections import Counter
 from datetime import timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fakebroker.apis import registry
-from fakebroker.apis.context import Message, NewTopic, RequestContext, TopicView
+from fakebroker.apis.context import RequestContext
+from fakebroker.core.controller.topics import NewTopic, Topic
 from fakebroker.protocol.build import build
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
 from fakebroker.protocol.messages import response_type
 from fakebroker.protocol.topic_name import CLUSTER_METADATA_TOPIC_NAME
+
+if TYPE_CHECKING:
+    from kio.schema.create_topics.v7.request import CreatableTopic, CreateTopicsRequest
 
 KEY = 19
 _MESSAGE_CHARS = 1000  # a message may quote what the client sent; a string before v5 ends at 32,767 bytes
@@ -32,16 +36,16 @@ def _respond(ctx: RequestContext, topics: list[dict[str, Any]]) -> None:
     ctx.respond(build(response_type(KEY, ctx.api_version), values))
 
 
-def error_response(ctx: RequestContext, request: Message, code: ErrorCode) -> None:
+def error_response(ctx: RequestContext, request: CreateTopicsRequest, code: ErrorCode) -> None:
     _respond(ctx, [_failed(topic.name, code, None) for topic in request.topics])
 
 
 @registry.api(KEY, 2, 7, error_response=error_response)
-def handle(ctx: RequestContext, request: Message) -> None:
+def handle(ctx: RequestContext, request: CreateTopicsRequest) -> None:
     times = Counter(topic.name for topic in request.topics)
     asked = [_new_topic(topic) for topic in request.topics if times[topic.name] == 1]
     try:
-        results = ctx.create_topics(asked, request.validate_only)
+        results = ctx.controller.create_topics(asked, ctx.now, request.validate_only)
     except KafkaError as error:
         _respond(ctx, [_failed(topic.name, error.code, error.message) for topic in request.topics])
         return
@@ -53,7 +57,7 @@ def handle(ctx: RequestContext, request: Message) -> None:
     _respond(ctx, answers)
 
 
-def _new_topic(asked: Message) -> NewTopic:
+def _new_topic(asked: CreatableTopic) -> NewTopic:
     assignments = [(entry.partition_index, tuple(entry.broker_ids)) for entry in asked.assignments]
     configs: dict[str, str | None] = {}
     for config in asked.configs:
@@ -63,7 +67,7 @@ def _new_topic(asked: Message) -> NewTopic:
     return NewTopic(asked.name, asked.num_partitions, asked.replication_factor, assignments, configs)
 
 
-def _answer(name: str, result: TopicView | KafkaError) -> dict[str, Any]:
+def _answer(name: str, result: Topic | KafkaError) -> dict[str, Any]:
     if isinstance(result, KafkaError):
         return _failed(name, result.code, result.message)
     return {

@@ -13,15 +13,19 @@ from __future__ import annotations
 
 from collections import Counter
 from datetime import timedelta
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import UUID
 
 from fakebroker.apis import registry
-from fakebroker.apis.context import Message, RequestContext, TopicView
+from fakebroker.apis.context import RequestContext
+from fakebroker.core.controller.topics import Topic
 from fakebroker.protocol.build import build
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
 from fakebroker.protocol.messages import response_type
+
+if TYPE_CHECKING:
+    from kio.schema.delete_topics.v6.request import DeleteTopicsRequest
 
 KEY = 20
 
@@ -36,11 +40,11 @@ def _respond(ctx: RequestContext, responses: list[dict[str, Any]]) -> None:
     ctx.respond(build(response_type(KEY, ctx.api_version), values))
 
 
-def error_response(ctx: RequestContext, request: Message, code: ErrorCode) -> None:
+def error_response(ctx: RequestContext, request: DeleteTopicsRequest, code: ErrorCode) -> None:
     _respond(ctx, [_result(name, topic_id, code, None) for name, topic_id in _asked(request)])
 
 
-def _asked(request: Message) -> list[tuple[str | None, UUID | None]]:
+def _asked(request: DeleteTopicsRequest) -> list[tuple[str | None, UUID | None]]:
     """(name, id) of each topic; one of them is None, if the client does as it should."""
     if hasattr(request, "topic_names"):
         return [(name, None) for name in request.topic_names]
@@ -48,7 +52,7 @@ def _asked(request: Message) -> list[tuple[str | None, UUID | None]]:
 
 
 @registry.api(KEY, 1, 6, error_response=error_response)
-def handle(ctx: RequestContext, request: Message) -> None:
+def handle(ctx: RequestContext, request: DeleteTopicsRequest) -> None:
     responses: list[dict[str, Any]] = []
 
     def refuse(name: str | None, topic_id: UUID | None, message: str) -> None:
@@ -70,16 +74,16 @@ def handle(ctx: RequestContext, request: Message) -> None:
     for repeated_id in _repeated(ids):
         refuse(None, repeated_id, "Duplicate topic id.")
 
-    found: dict[UUID, TopicView] = {}
+    found: dict[UUID, Topic] = {}
     given_ids = set(ids)
     for known_id in _once(ids):
-        topic = ctx.cluster.topic_by_id(known_id)
+        topic = ctx.metadata.topic_by_id(known_id)
         if topic is None:
             responses.append(_result(None, known_id, ErrorCode.unknown_topic_id, _UNKNOWN_ID))
         else:
             found[known_id] = topic
     for name in _once(names):
-        topic = ctx.cluster.topic(name)
+        topic = ctx.metadata.topic(name)
         if topic is None:
             responses.append(_result(name, None, ErrorCode.unknown_topic_or_partition, _UNKNOWN_NAME))
         elif topic.topic_id in given_ids:
@@ -91,9 +95,9 @@ def handle(ctx: RequestContext, request: Message) -> None:
     _respond(ctx, responses)
 
 
-def _delete(ctx: RequestContext, topic: TopicView) -> dict[str, Any]:
+def _delete(ctx: RequestContext, topic: Topic) -> dict[str, Any]:
     try:
-        ctx.delete_topic(topic.name)
+        ctx.controller.delete_topic(topic.name)
     except KafkaError as error:
         return _result(topic.name, topic.topic_id, error.code, error.message)
     return _result(topic.name, topic.topic_id, ErrorCode.none, None)

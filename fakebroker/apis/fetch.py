@@ -17,16 +17,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from fakebroker.apis import registry
-from fakebroker.apis.context import FetchParams, FetchPartition, FetchResult, Message, RequestContext
+from fakebroker.apis.context import RequestContext
+from fakebroker.core.replication.fetch import FetchParams, FetchPartition, FetchResult
+from fakebroker.core.replication.partition import Partition
 from fakebroker.protocol.build import build, with_throttle_time
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
 from fakebroker.protocol.messages import response_type
 from fakebroker.protocol.topic_partition import TopicPartition
+
+if TYPE_CHECKING:
+    from kio.schema.fetch.v18.request import FetchPartition as RequestedPartition
+    from kio.schema.fetch.v18.request import FetchRequest, FetchTopic
+    from kio.static.protocol import ResponsePayload
 
 KEY = 1
 _MILLISECOND = timedelta(milliseconds=1)
@@ -54,47 +61,48 @@ def _respond(
         ctx.respond(response)
 
 
-def error_response(ctx: RequestContext, request: Message, code: ErrorCode) -> None:
+def error_response(ctx: RequestContext, request: FetchRequest, code: ErrorCode) -> None:
     """FetchRequest.getErrorResponse: up to v12 each partition tells it, and from v7 on the code of the whole."""
     _respond(ctx, [_topic_failed(topic, code) for topic in request.topics] if ctx.api_version < 13 else [], code)
 
 
-def throttled(response: Message, throttle_time_ms: int) -> Message:
+def throttled(response: ResponsePayload, throttle_time_ms: int) -> ResponsePayload:
     """FetchContext.getThrottledResponse: nothing is read for a client that is throttled."""
-    return with_throttle_time(response, throttle_time_ms, responses=())
+    muted: ResponsePayload = with_throttle_time(response, throttle_time_ms, responses=())
+    return muted
 
 
 @registry.api(KEY, 4, 18, error_response=error_response, throttled=throttled)
-def handle(ctx: RequestContext, request: Message) -> None:
+def handle(ctx: RequestContext, request: FetchRequest) -> None:
     if getattr(request, "session_epoch", -1) not in _FULL_FETCH_EPOCHS:
         _respond(ctx, [], ErrorCode.fetch_session_id_not_found)
         return
-    wanted: dict[TopicPartition, FetchPartition] = {}  # of one that is named twice the last counts
+    wanted: dict[Partition, FetchPartition] = {}  # of one that is named twice the last counts
     unknown: list[dict[str, Any]] = []
     ids: dict[str, UUID] = {}  # by which the request named them: a topic may be deleted while the request waits
     for topic in request.topics:
-        name = topic.topic if ctx.api_version < 13 else _name_of(ctx, topic)
+        name = getattr(topic, "topic", None) if ctx.api_version < 13 else _name_of(ctx, topic)
         if name is None:
             asked = {p.partition: p for p in topic.partitions}
             unknown.append(_topic_failed(topic, ErrorCode.unknown_topic_id, tuple(asked.values())))
             continue
-        if ctx.api_version >= 13:
+        if ctx.api_version >= 13 and topic.topic_id is not None:
             ids[name] = topic.topic_id
-        known = ctx.cluster.topic(name)
-        count = 0 if known is None else len(known.partitions)
-        missing = {p.partition: p for p in topic.partitions if not 0 <= p.partition < count}
-        if missing:
-            unknown.append(_topic_failed(topic, ErrorCode.unknown_topic_or_partition, tuple(missing.values())))
+        missing: dict[int, RequestedPartition] = {}
         for p in topic.partitions:
-            if 0 <= p.partition < count:
-                tp = TopicPartition(name, p.partition)
-                wanted[tp] = FetchPartition(
-                    tp,
+            partition = ctx.metadata.find_partition(name, p.partition)
+            if partition is None:
+                missing[p.partition] = p
+            else:
+                wanted[partition] = FetchPartition(
+                    partition,
                     p.fetch_offset,
                     p.partition_max_bytes,
                     max(getattr(p, "current_leader_epoch", -1), -1),  # every negative epoch is none
                     max(getattr(p, "last_fetched_epoch", -1), -1),
                 )
+        if missing:
+            unknown.append(_topic_failed(topic, ErrorCode.unknown_topic_or_partition, tuple(missing.values())))
     if wanted and request.isolation_level not in _ISOLATION_LEVELS:
         raise KafkaError(ErrorCode.unknown_server_error, f"Unknown isolation level {request.isolation_level}")
 
@@ -107,24 +115,26 @@ def handle(ctx: RequestContext, request: Message) -> None:
             return
         _respond(ctx, _grouped(ctx, read + unknown), from_follower=params.is_from_follower)
 
-    ctx.fetch_messages(params, tuple(wanted.values()), complete)
+    ctx.replicas.fetch_messages(params, tuple(wanted.values()), complete, ctx.now)
 
 
-def _params(ctx: RequestContext, request: Message) -> FetchParams:
-    state = getattr(request, "replica_state", None)
+def _params(ctx: RequestContext, request: FetchRequest) -> FetchParams:
+    replica_id, replica_epoch = getattr(request, "replica_id", None), -1
+    if replica_id is None:
+        replica_id, replica_epoch = request.replica_state.replica_id, request.replica_state.replica_epoch
     return FetchParams(
         max_wait_ms=request.max_wait // _MILLISECOND,
         min_bytes=request.min_bytes,
         max_bytes=request.max_bytes,
-        replica_id=int(request.replica_id if state is None else state.replica_id),
-        replica_epoch=-1 if state is None else state.replica_epoch,
+        replica_id=int(replica_id),
+        replica_epoch=replica_epoch,
         read_committed=request.isolation_level == 1,
         has_client_metadata=ctx.api_version >= 11,
     )
 
 
-def _name_of(ctx: RequestContext, topic: Message) -> str | None:
-    known = None if topic.topic_id is None else ctx.cluster.topic_by_id(topic.topic_id)
+def _name_of(ctx: RequestContext, topic: FetchTopic) -> str | None:
+    known = None if topic.topic_id is None else ctx.metadata.topic_by_id(topic.topic_id)
     return known.name if known else None
 
 
@@ -150,7 +160,9 @@ def _grouped(ctx: RequestContext, topics: Sequence[dict[str, Any]]) -> list[dict
     return grouped
 
 
-def _topic_failed(topic: Message, code: ErrorCode, partitions: Sequence[Message] | None = None) -> dict[str, Any]:
+def _topic_failed(
+    topic: FetchTopic, code: ErrorCode, partitions: Sequence[RequestedPartition] | None = None
+) -> dict[str, Any]:
     return {
         "topic": getattr(topic, "topic", None),
         "topic_id": getattr(topic, "topic_id", None),
@@ -174,9 +186,8 @@ def _partition(
         epoch, end_offset = result.diverging_epoch
         values["diverging_epoch"] = {"epoch": epoch, "end_offset": end_offset}
     if ctx.api_version >= 16 and result.error_code in _LEADER_IS_ELSEWHERE:
-        topic = ctx.cluster.topic(name)
-        if topic is not None:
-            leader = topic.partitions[index]
+        leader = ctx.metadata.find_partition(name, index)
+        if leader is not None:
             values["current_leader"] = {"leader_id": leader.leader_id, "leader_epoch": leader.leader_epoch}
     return {"topic": name, "topic_id": ids.get(name), "partitions": [values]}
 
@@ -197,4 +208,6 @@ def _partition_values(result: FetchResult) -> dict[str, Any]:
 def _leader_endpoints(ctx: RequestContext, topics: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The addresses of the leaders that the answer names."""
     leaders = {p["current_leader"]["leader_id"] for t in topics for p in t["partitions"] if "current_leader" in p}
-    return [broker._asdict() for broker in ctx.cluster.brokers() if broker.node_id in leaders] if leaders else []
+    if not leaders:
+        return []
+    return [broker._asdict() for broker in ctx.metadata.alive_brokers(ctx.listener) if broker.node_id in leaders]

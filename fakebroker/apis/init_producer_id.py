@@ -11,12 +11,16 @@ Source         core/.../server/KafkaApis.scala handleInitProducerIdRequest; Tran
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import TYPE_CHECKING
 
 from fakebroker.apis import registry
-from fakebroker.apis.context import Message, RequestContext
+from fakebroker.apis.context import RequestContext
 from fakebroker.protocol.build import build
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.messages import response_type
+
+if TYPE_CHECKING:
+    from kio.schema.init_producer_id.v5.request import InitProducerIdRequest
 
 KEY = 22
 
@@ -31,16 +35,16 @@ def _respond(ctx: RequestContext, code: ErrorCode, producer_id: int = -1, produc
     ctx.respond(build(response_type(KEY, ctx.api_version), values))
 
 
-def error_response(ctx: RequestContext, request: Message, code: ErrorCode) -> None:
+def error_response(ctx: RequestContext, request: InitProducerIdRequest, code: ErrorCode) -> None:
     _respond(ctx, code)
 
 
 @registry.api(KEY, 0, 5, error_response=error_response)
-def handle(ctx: RequestContext, request: Message) -> None:
+def handle(ctx: RequestContext, request: InitProducerIdRequest) -> None:
     one_of_two = ctx.api_version >= 3 and (request.producer_id == -1) != (request.producer_epoch == -1)
     if one_of_two or request.transactional_id == "":
         _respond(ctx, ErrorCode.invalid_request)
     elif request.transactional_id is None:
-        _respond(ctx, ErrorCode.none, ctx.new_producer_id(), 0)
+        _respond(ctx, ErrorCode.none, ctx.producer_ids.generate_producer_id(), 0)
     else:
         _respond(ctx, ErrorCode.coordinator_not_available)

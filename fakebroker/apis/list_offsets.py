@@ -16,15 +16,18 @@ from __future__ import annotations
 
 from collections import Counter
 from datetime import timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fakebroker.apis import registry
-from fakebroker.apis.context import Message, OffsetQuery, RequestContext, TimestampAndOffset
+from fakebroker.apis.context import RequestContext
+from fakebroker.core.replication.fetch import OffsetQuery, TimestampAndOffset
 from fakebroker.protocol.build import build
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
 from fakebroker.protocol.messages import response_type
-from fakebroker.protocol.topic_partition import TopicPartition
+
+if TYPE_CHECKING:
+    from kio.schema.list_offsets.v11.request import ListOffsetsPartition, ListOffsetsRequest
 
 KEY = 2
 _ISOLATION_LEVELS = (0, 1)  # read uncommitted, read committed
@@ -37,7 +40,7 @@ def _respond(ctx: RequestContext, topics: list[dict[str, Any]]) -> None:
     ctx.respond(build(response_type(KEY, ctx.api_version), {"throttle_time": timedelta(0), "topics": topics}))
 
 
-def error_response(ctx: RequestContext, request: Message, code: ErrorCode) -> None:
+def error_response(ctx: RequestContext, request: ListOffsetsRequest, code: ErrorCode) -> None:
     _respond(
         ctx,
         [
@@ -48,7 +51,7 @@ def error_response(ctx: RequestContext, request: Message, code: ErrorCode) -> No
 
 
 @registry.api(KEY, 1, 11, error_response=error_response)
-def handle(ctx: RequestContext, request: Message) -> None:
+def handle(ctx: RequestContext, request: ListOffsetsRequest) -> None:
     isolation_level = getattr(request, "isolation_level", 0)
     if request.topics and isolation_level not in _ISOLATION_LEVELS:
         raise KafkaError(ErrorCode.unknown_server_error, f"Unknown isolation level {isolation_level}")
@@ -64,18 +67,23 @@ def handle(ctx: RequestContext, request: Message) -> None:
     _respond(ctx, [{"name": name, "partitions": list(answers.values())} for name, answers in topics.items()])
 
 
-def _answer(ctx: RequestContext, request: Message, topic: str, asked: Message) -> dict[str, Any]:
+def _answer(
+    ctx: RequestContext, request: ListOffsetsRequest, topic: str, asked: ListOffsetsPartition
+) -> dict[str, Any]:
     if asked.timestamp < 0 and ctx.api_version < _MIN_VERSION_OF_TIMESTAMP.get(asked.timestamp, 1 << 15):
         return _partition(asked.partition_index, ErrorCode.unsupported_version)
+    partition = ctx.metadata.find_partition(topic, asked.partition_index)
+    if partition is None:
+        return _partition(asked.partition_index, ErrorCode.unknown_topic_or_partition)
     query = OffsetQuery(
-        TopicPartition(topic, asked.partition_index),
+        partition,
         asked.timestamp,
         getattr(asked, "current_leader_epoch", -1),
         int(request.replica_id),
         getattr(request, "isolation_level", 0) == 1,
     )
     try:
-        return _partition(asked.partition_index, ErrorCode.none, ctx.fetch_offset(query))
+        return _partition(asked.partition_index, ErrorCode.none, ctx.replicas.fetch_offset(query))
     except KafkaError as error:
         if error.code is ErrorCode.offset_not_available and ctx.api_version < 5:
             return _partition(asked.partition_index, ErrorCode.leader_not_available)

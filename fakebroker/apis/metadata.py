@@ -21,16 +21,21 @@ from __future__ import annotations
 from collections.abc import Iterable
 from contextlib import suppress
 from datetime import timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from fakebroker.apis import registry
-from fakebroker.apis.context import Message, NewTopic, PartitionView, RequestContext, TopicView
+from fakebroker.apis.context import RequestContext
+from fakebroker.core.controller.topics import NewTopic, Topic
+from fakebroker.core.replication.partition import Partition
 from fakebroker.protocol import topic_name
 from fakebroker.protocol.build import build
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
 from fakebroker.protocol.messages import response_type
+
+if TYPE_CHECKING:
+    from kio.schema.metadata.v13.request import MetadataRequest
 
 KEY = 3
 
@@ -45,7 +50,7 @@ _CLUSTER_OPERATIONS = (
 _NOT_REQUESTED = -(1 << 31)
 
 
-def error_response(ctx: RequestContext, request: Message, code: ErrorCode) -> None:
+def error_response(ctx: RequestContext, request: MetadataRequest, code: ErrorCode) -> None:
     values = {
         "throttle_time": timedelta(0),
         "brokers": (),
@@ -61,27 +66,27 @@ def error_response(ctx: RequestContext, request: Message, code: ErrorCode) -> No
 
 
 @registry.api(KEY, 0, 13, error_response=error_response)
-def handle(ctx: RequestContext, request: Message) -> None:
+def handle(ctx: RequestContext, request: MetadataRequest) -> None:
     ids, names = _asked_for(ctx, request)
-    known = [topic for id_ in ids if (topic := ctx.cluster.topic_by_id(id_)) is not None]
-    known += [topic for name in names if (topic := ctx.cluster.topic(name)) is not None]
-    missing = [name for name in names if ctx.cluster.topic(name) is None]
+    known = [topic for id_ in ids if (topic := ctx.metadata.topic_by_id(id_)) is not None]
+    known += [topic for name in names if (topic := ctx.metadata.topic(name)) is not None]
+    missing = [name for name in names if ctx.metadata.topic(name) is None]
     topics = [_known(topic, ctx.api_version) for topic in known] + [_missing(name) for name in missing]
     if getattr(request, "include_topic_authorized_operations", False):
         topics = [topic | {"topic_authorized_operations": _TOPIC_OPERATIONS} for topic in topics]
     unknown_ids = [
         _without_partitions(None, id_, ErrorCode.unknown_topic_id)
         for id_ in ids
-        if ctx.cluster.topic_by_id(id_) is None
+        if ctx.metadata.topic_by_id(id_) is None
     ]
-    if ctx.cluster.auto_create_topics_enable and getattr(request, "allow_auto_topic_creation", True):
+    if ctx.controller.config.auto_create_topics_enable and getattr(request, "allow_auto_topic_creation", True):
         _create(ctx, missing)
     wants_cluster_operations = getattr(request, "include_cluster_authorized_operations", False)
     values = {
         "throttle_time": timedelta(0),
-        "brokers": [broker._asdict() for broker in ctx.cluster.brokers()],
-        "cluster_id": ctx.cluster.cluster_id,
-        "controller_id": ctx.cluster.controller_id,
+        "brokers": [broker._asdict() for broker in ctx.metadata.alive_brokers(ctx.listener)],
+        "cluster_id": ctx.metadata.cluster_id,
+        "controller_id": ctx.metadata.controller_id,
         "topics": unknown_ids + topics,
         "cluster_authorized_operations": _CLUSTER_OPERATIONS if wants_cluster_operations else _NOT_REQUESTED,
         "error_code": ErrorCode.none,
@@ -89,19 +94,20 @@ def handle(ctx: RequestContext, request: Message) -> None:
     ctx.respond(build(response_type(KEY, ctx.api_version), values))
 
 
-def _asked_for(ctx: RequestContext, request: Message) -> tuple[Iterable[UUID], Iterable[str]]:
+def _asked_for(ctx: RequestContext, request: MetadataRequest) -> tuple[Iterable[UUID], Iterable[str]]:
     """The ids, or else the names, that are to be answered, each once."""
     asked = request.topics
     if asked is None or (ctx.api_version == 0 and not asked):
-        return (), ctx.cluster.topic_names()
+        return (), ctx.metadata.topic_names()
     ids = dict.fromkeys(id_ for topic in asked if (id_ := getattr(topic, "topic_id", None)) is not None)
-    names = dict.fromkeys(topic.name for topic in asked)
-    if ctx.api_version < 12 and (ids or None in names):
+    names = dict.fromkeys(topic.name for topic in asked if topic.name is not None)
+    is_one_without_name = any(topic.name is None for topic in asked)
+    if ctx.api_version < 12 and (ids or is_one_without_name):
         # Both are in the schema from v10 on, but may be used from v12 on only.
         raise KafkaError(ErrorCode.invalid_request, f"Topics are asked for by name in version {ctx.api_version}")
     if ids:
         return ids, ()
-    if None in names:
+    if is_one_without_name:
         # Kafka trips over it: a NullPointerException in Topic.validate.
         raise KafkaError(ErrorCode.unknown_server_error, "A topic is asked for without name and id.")
     return (), names
@@ -110,7 +116,7 @@ def _asked_for(ctx: RequestContext, request: Message) -> tuple[Iterable[UUID], I
 def _create(ctx: RequestContext, names: Iterable[str]) -> None:
     """One CreateTopics request to the controller. Nobody waits for what comes of it."""
     with suppress(KafkaError):
-        ctx.create_topics([NewTopic(name) for name in names if topic_name.is_valid(name)])
+        ctx.controller.create_topics([NewTopic(name) for name in names if topic_name.is_valid(name)], ctx.now)
 
 
 def _missing(name: str) -> dict[str, Any]:
@@ -123,7 +129,7 @@ def _without_partitions(name: str | None, topic_id: UUID | None, code: ErrorCode
     return {"error_code": code, "name": name, "topic_id": topic_id, "is_internal": False, "partitions": []}
 
 
-def _known(topic: TopicView, version: int) -> dict[str, Any]:
+def _known(topic: Topic, version: int) -> dict[str, Any]:
     return {
         "error_code": ErrorCode.none,
         "name": topic.name,
@@ -133,7 +139,7 @@ def _known(topic: TopicView, version: int) -> dict[str, Any]:
     }
 
 
-def _partition(index: int, partition: PartitionView, version: int) -> dict[str, Any]:
+def _partition(index: int, partition: Partition, version: int) -> dict[str, Any]:
     offline = partition.offline_ids
     code = ErrorCode.none
     replicas, isr = tuple(partition.replica_ids), tuple(partition.isr_ids)

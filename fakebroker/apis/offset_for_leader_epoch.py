@@ -12,15 +12,17 @@ Source         core/.../server/KafkaApis.scala handleOffsetForLeaderEpochRequest
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fakebroker.apis import registry
-from fakebroker.apis.context import Message, RequestContext
+from fakebroker.apis.context import RequestContext
 from fakebroker.protocol.build import build
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
 from fakebroker.protocol.messages import response_type
-from fakebroker.protocol.topic_partition import TopicPartition
+
+if TYPE_CHECKING:
+    from kio.schema.offset_for_leader_epoch.v4.request import OffsetForLeaderEpochRequest, OffsetForLeaderPartition
 
 KEY = 23
 
@@ -29,7 +31,7 @@ def _respond(ctx: RequestContext, topics: list[dict[str, Any]]) -> None:
     ctx.respond(build(response_type(KEY, ctx.api_version), {"throttle_time": timedelta(0), "topics": topics}))
 
 
-def error_response(ctx: RequestContext, request: Message, code: ErrorCode) -> None:
+def error_response(ctx: RequestContext, request: OffsetForLeaderEpochRequest, code: ErrorCode) -> None:
     _respond(
         ctx,
         [
@@ -40,7 +42,7 @@ def error_response(ctx: RequestContext, request: Message, code: ErrorCode) -> No
 
 
 @registry.api(KEY, 2, 4, error_response=error_response)
-def handle(ctx: RequestContext, request: Message) -> None:
+def handle(ctx: RequestContext, request: OffsetForLeaderEpochRequest) -> None:
     _respond(
         ctx,
         [
@@ -50,10 +52,12 @@ def handle(ctx: RequestContext, request: Message) -> None:
     )
 
 
-def _answer(ctx: RequestContext, topic: str, asked: Message) -> dict[str, Any]:
-    tp = TopicPartition(topic, asked.partition)
+def _answer(ctx: RequestContext, topic: str, asked: OffsetForLeaderPartition) -> dict[str, Any]:
+    partition = ctx.metadata.find_partition(topic, asked.partition)
+    if partition is None:
+        return _partition(asked.partition, ErrorCode.unknown_topic_or_partition)
     try:
-        found = ctx.last_offset_for_leader_epoch(tp, asked.current_leader_epoch, asked.leader_epoch)
+        found = ctx.replicas.last_offset_for_leader_epoch(partition, asked.current_leader_epoch, asked.leader_epoch)
     except KafkaError as error:
         return _partition(asked.partition, error.code)
     return _partition(asked.partition, ErrorCode.none, *found)

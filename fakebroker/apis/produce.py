@@ -21,11 +21,13 @@ from typing import Final
 from uuid import UUID
 
 from fakebroker.apis import registry
-from fakebroker.apis.context import ProduceResults, RequestContext
+from fakebroker.apis.context import RequestContext
+from fakebroker.core.replication.delayed_produce import ProducePartitionStatus
+from fakebroker.core.replication.partition import Partition
 from fakebroker.protocol.error_code import ErrorCode, kafka_name
 from fakebroker.protocol.errors import KafkaError
-from fakebroker.protocol.plain_batch import is_plain
 from fakebroker.protocol.produce_reader import (
+    PartitionProduceData,
     ProduceRequest,
     TopicProduceData,
     read_produce_request,
@@ -46,6 +48,7 @@ _UNVERIFIED = (
     "Unable to verify the partition has been added to the transaction. Underlying error: COORDINATOR_NOT_AVAILABLE"
 )
 
+_NO_ID: Final = UUID(int=0)
 _NO_IDS: Final[dict[str, UUID | None]] = {}
 _NONE: Final = ErrorCode.none
 _UNKNOWN_SERVER_ERROR: Final = ErrorCode.unknown_server_error
@@ -60,6 +63,8 @@ def error_response(ctx: RequestContext, request: ProduceRequest, code: ErrorCode
 @registry.api(KEY, 3, 13, advertised_min_version=0, error_response=error_response, decode=read_produce_request)
 def handle(ctx: RequestContext, request: ProduceRequest) -> None:
     answer = _Answer(ctx, request)
+    for listener in ctx.probe.listeners:
+        listener.produce_asked(request, [answer.told_name(topic) for topic in request.topic_data])
     try:
         transactional = _has_transactional_records(request)
     except KafkaError as error:  # the header of a first batch cannot be one
@@ -69,54 +74,57 @@ def handle(ctx: RequestContext, request: ProduceRequest) -> None:
         answer.all_failed(request, ErrorCode.transactional_id_authorization_failed)
         return
 
-    entries: dict[TopicPartition, bytes] = {}
+    entries: dict[Partition, PartitionProduceData] = {}
     for topic in request.topic_data:
         name = answer.topic_name(topic)
-        for partition in topic.partition_data:
-            tp = None if name is None else ctx.find_partition(name, partition.index)
-            records = partition.records
-            code = _UNKNOWN_TOPIC_ID if name is None else _refuse(ctx.api_version, tp, records)
+        for data in topic.partition_data:
+            partition = None if name is None else ctx.metadata.find_partition(name, data.index)
+            code = _UNKNOWN_TOPIC_ID if name is None else _refuse(ctx.api_version, partition, data)
             if code is _UNKNOWN_SERVER_ERROR:
                 # Kafka fails on such a partition before it appends any (docs/decisions.md, 9).
                 answer.all_failed(request, code)
                 return
-            if code is _NONE and tp is not None and records is not None:
-                entries[tp] = records
+            if code is _NONE and partition is not None:
+                entries[partition] = data
             else:
-                answer.failed(topic, partition.index, code)
+                answer.failed(topic, data.index, code)
     if transactional:
         try:
             unverified = _in_transaction(entries)
         except KafkaError as error:
             answer.all_failed(request, error.code, error.message)
             return
-        for tp in unverified:
-            del entries[tp]
-            answer.failed_known(tp, ErrorCode.not_enough_replicas, _UNVERIFIED)
+        for partition in unverified:
+            del entries[partition]
+            answer.failed_known(partition.topic_partition, ErrorCode.not_enough_replicas, _UNVERIFIED)
     if not entries:
-        answer.complete({})
+        answer.complete([])
         return
-    ctx.append_records(
+    ctx.replicas.append_records(
         request.timeout_ms,
         request.acks,
         ctx.client_id == _ADMIN_CLIENT_ID,
         entries,
         answer.complete,
+        ctx.now,
     )
 
 
 def _has_transactional_records(request: ProduceRequest) -> bool:
     for topic in request.topic_data:
-        for partition in topic.partition_data:
-            records = partition.records
-            if records is not None and not is_plain(records) and is_transactional(records):
+        for data in topic.partition_data:
+            if not data.is_plain and data.records is not None and is_transactional(data.records):
                 return True
     return False
 
 
-def _in_transaction(entries: Mapping[TopicPartition, bytes]) -> list[TopicPartition]:
+def _in_transaction(entries: Mapping[Partition, PartitionProduceData]) -> list[Partition]:
     """The partitions whose batch is part of a transaction; raises KafkaError if it is more than one."""
-    producers = {tp: producer for tp, records in entries.items() if (producer := producer_in_transaction(records))}
+    producers = {
+        partition: producer
+        for partition, data in entries.items()
+        if data.records is not None and (producer := producer_in_transaction(data.records))
+    }
     if len(set(producers.values())) > 1:
         raise KafkaError(
             ErrorCode.invalid_producer_id_mapping, "Transactional records contained more than one producer ID"
@@ -124,16 +132,16 @@ def _in_transaction(entries: Mapping[TopicPartition, bytes]) -> list[TopicPartit
     return list(producers)
 
 
-def _refuse(api_version: int, tp: TopicPartition | None, records: bytes | None) -> ErrorCode:
+def _refuse(api_version: int, partition: Partition | None, data: PartitionProduceData) -> ErrorCode:
     """Why this partition of a known topic is not handed to the replica manager; NONE if it is."""
-    if tp is None:
+    if partition is None:
         return ErrorCode.unknown_topic_or_partition
-    if records is None:
-        return _UNKNOWN_SERVER_ERROR
-    if is_plain(records):
+    if data.is_plain:
         return _NONE
+    if data.records is None:
+        return _UNKNOWN_SERVER_ERROR
     try:
-        validate_records(records, api_version)
+        validate_records(data.records, api_version)
     except KafkaError as error:
         return error.code
     return _NONE
@@ -163,6 +171,10 @@ class _Answer:
             return topic.name
         return self._key(topic)[0] or None
 
+    def told_name(self, topic: TopicProduceData) -> str:
+        """The same for whoever listens: the id, if nobody has it."""
+        return self.topic_name(topic) or str(topic.topic_id or _NO_ID)
+
     def failed(self, topic: TopicProduceData, index: int, code: ErrorCode, message: str | None = None) -> None:
         response = PartitionProduceResponse(index, code, -1, error_message=message)
         self._results.setdefault(self._key(topic), {})[index] = response
@@ -179,36 +191,34 @@ class _Answer:
                 self.failed(topic, partition.index, code, message)
         self._answer(self._ctx.throttle())
 
-    def complete(self, results: ProduceResults) -> None:
+    def complete(self, results: list[ProducePartitionStatus]) -> None:
         """All partitions are decided: `results` are those that went to the replica manager.
 
         A partition that the request names twice may have been refused once and appended once: the refusal is told.
         """
+        ctx = self._ctx
         if len(results) == 1 and not self._results and self._acks != 0:
             # Most answers: one partition, and it is appended.
-            for tp, response in results.items():
-                if response.error_code == 0:
-                    ctx = self._ctx
-                    throttle_time_ms = ctx.throttle(produced=True)
-                    ctx.respond_frame(
-                        encode_appended(
-                            ctx.api_version,
-                            ctx.correlation_id,
-                            tp.topic,
-                            self._ids.get(tp.topic),
-                            response,
-                            throttle_time_ms,
-                        )
-                    )
-                    return
-        for tp, response in results.items():
+            name = results[0].topic_partition.topic
+            response = results[0].response
+            if response.error_code == 0:
+                topic_id = self._ids.get(name)
+                throttle_time_ms = ctx.throttle(produced=True)
+                for listener in ctx.probe.listeners:
+                    listener.produce_answered(ctx.connection, [TopicProduceResponse(name, topic_id, (response,))])
+                ctx.respond_frame(
+                    encode_appended(ctx.api_version, ctx.correlation_id, name, topic_id, response, throttle_time_ms)
+                )
+                return
+        for entry in results:
+            tp, response = entry.topic_partition, entry.response
             partitions = self._results.setdefault((tp.topic, self._ids.get(tp.topic)), {})
             if tp.partition in partitions:
                 continue
             if response.error_code == ErrorCode.not_leader_or_follower:
                 response = self._with_leader_hint(tp, response)
             partitions[tp.partition] = response
-        self._answer(self._ctx.throttle(produced=True, uses_request_time=self._acks != 0))
+        self._answer(ctx.throttle(produced=True, uses_request_time=self._acks != 0))
 
     def _answer(self, throttle_time_ms: int) -> None:
         if self._acks == 0:
@@ -219,6 +229,8 @@ class _Answer:
             for (name, topic_id), partitions in self._results.items()
         )
         ctx = self._ctx
+        for listener in ctx.probe.listeners:
+            listener.produce_answered(ctx.connection, topics)
         endpoints = self._leader_endpoints(topics)
         ctx.respond_frame(
             encode_produce_response(ctx.api_version, ctx.correlation_id, topics, throttle_time_ms, endpoints)
@@ -236,17 +248,19 @@ class _Answer:
     def _key(self, topic: TopicProduceData) -> tuple[str, UUID | None]:
         if self._ctx.api_version < 13:
             return topic.name, None
-        known = None if topic.topic_id is None else self._ctx.cluster.topic_by_id(topic.topic_id)
+        known = None if topic.topic_id is None else self._ctx.metadata.topic_by_id(topic.topic_id)
         return (known.name if known else ""), topic.topic_id
 
     def _with_leader_hint(self, tp: TopicPartition, response: PartitionProduceResponse) -> PartitionProduceResponse:
-        topic = self._ctx.cluster.topic(tp.topic)
-        if topic is None or self._ctx.api_version < 10:
+        leader = self._ctx.metadata.find_partition(tp.topic, tp.partition)
+        if leader is None or self._ctx.api_version < 10:
             return response
-        leader = topic.partitions[tp.partition]
         response.current_leader = leader.leader_id, leader.leader_epoch
         return response
 
     def _leader_endpoints(self, topics: tuple[TopicProduceResponse, ...]) -> tuple[NodeEndpoint, ...]:
         leaders = {p.current_leader[0] for t in topics for p in t.partitions if p.current_leader is not None}
-        return tuple(broker for broker in self._ctx.cluster.brokers() if broker.node_id in leaders) if leaders else ()
+        if not leaders:
+            return ()
+        ctx = self._ctx
+        return tuple(broker for broker in ctx.metadata.alive_brokers(ctx.listener) if broker.node_id in leaders)

@@ -9,20 +9,21 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from importlib import import_module
 from pkgutil import iter_modules
-from typing import final
+from typing import Any, final
 
 import fakebroker.apis
-from fakebroker.apis.context import Message, RequestContext
+from fakebroker.apis.context import RequestContext, Throttled
 from fakebroker.protocol.build import with_throttle_time
 from fakebroker.protocol.error_code import ErrorCode
+from fakebroker.protocol.large_frame import LargeFrame
 from fakebroker.protocol.messages import api_name, decode_request, versions
 
-Handler = Callable[[RequestContext, Message], None]
-ErrorResponse = Callable[[RequestContext, Message, ErrorCode], None]
-Throttled = Callable[[Message, int], Message]
-Decode = Callable[[int, bytes, int], Message]
+# Each handler says which class its requests have; here they are of any.
+Handler = Callable[[RequestContext, Any], None]
+ErrorResponse = Callable[[RequestContext, Any, ErrorCode], None]
+Decode = Callable[[int, bytes | LargeFrame, int], Any]
 
-_NOT_APIS = {"context", "registry"}
+_NOT_APIS = {"context", "new", "registry"}
 
 
 @final
@@ -32,7 +33,7 @@ class Api:
     `advertised_min_version` is lower than `min_version` where Kafka advertises more than it serves.
     `error_response` answers a request whose handler failed, as Kafka's `getErrorResponse` does.
     `throttled` makes of an answer the one that a client gets whose request is throttled for so many milliseconds.
-    `decode` reads a body, given its version, the frame and where the body starts; raises ProtocolError.
+    `decode` reads a body, given its version, the frame, large or not, and where the body starts; raises ProtocolError.
     """
 
     __slots__ = (
@@ -97,11 +98,15 @@ def api(
             handle,
             error_response,
             throttled,
-            decode or partial(decode_request, key),
+            decode or partial(_decode, key),
         )
         return handle
 
     return register
+
+
+def _decode(key: int, version: int, frame: bytes | LargeFrame, offset: int) -> Any:
+    return decode_request(key, version, frame if isinstance(frame, bytes) else frame.join(), offset)
 
 
 def load() -> dict[int, Api]:

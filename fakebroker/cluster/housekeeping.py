@@ -1,40 +1,41 @@
-"""What a broker does from time to time on its own: delete old records, forget idle producers.
+"""What brokers and controller do from time to time on their own.
 
 Units    intervals are monotonic milliseconds; what is old is decided by wall time.
-Source   storage/internals/log/{LogManager,UnifiedLog}.java @ 4.0: "kafka-log-retention",
-         "PeriodicProducerExpirationCheck".
-Differs  One task for all logs; in Kafka each log checks its producers on its own.
+Source   "isr-expiration" of core/.../server/ReplicaManager.scala; "kafka-log-retention" of LogManager and
+         "PeriodicProducerExpirationCheck" of UnifiedLog, storage/.../log/; maybeBalancePartitionLeaders of
+         metadata/.../controller/ReplicationControlManager.java @ 4.0.
+Differs  One task for all brokers and logs; in Kafka each log checks its producers on its own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 from fakebroker.core.clock import Now
 from fakebroker.core.config.settings import ClusterConfig
+from fakebroker.core.controller.controller import Controller
 from fakebroker.core.purgatory.periodic_task import PeriodicTask
-from fakebroker.core.replication.partition import Partition
 from timingwheel import SystemTimer
 
 
 def start_housekeeping(
-    timer: SystemTimer,
-    config: ClusterConfig,
-    partitions: Callable[[], Iterable[Partition]],
-    read_now: Callable[[], Now],
+    timer: SystemTimer, config: ClusterConfig, controller: Controller, read_now: Callable[[], Now]
 ) -> None:
     """Schedule the tasks; they go on as long as the timer does."""
 
     def delete_old_records(now: Now) -> None:
-        for partition in partitions():
+        for partition in controller.metadata.partitions():
             partition.delete_old_records(now.wall_ms)
 
     def remove_expired_producers(now: Now) -> None:
-        for partition in partitions():
+        for partition in controller.metadata.partitions():
             partition.remove_expired_producers(now.wall_ms, config.producer_id_expiration_ms)
 
-    PeriodicTask(
-        config.log_initial_task_delay_ms, config.log_retention_check_interval_ms, delete_old_records, timer, read_now
-    )
-    interval_ms = config.producer_id_expiration_check_interval_ms
-    PeriodicTask(interval_ms, interval_ms, remove_expired_producers, timer, read_now)
+    def every(interval_ms: int, action: Callable[[Now], None], delay_ms: int | None = None) -> None:
+        PeriodicTask(interval_ms if delay_ms is None else delay_ms, interval_ms, action, timer, read_now)
+
+    every(max(config.replica_lag_time_max_ms // 2, 1), controller.maybe_shrink_isrs)
+    if config.auto_leader_rebalance_enable:
+        every(config.leader_imbalance_check_interval_seconds * 1000, controller.balance_leaders)
+    every(config.log_retention_check_interval_ms, delete_old_records, config.log_initial_task_delay_ms)
+    every(config.producer_id_expiration_check_interval_ms, remove_expired_producers)

@@ -12,18 +12,31 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final, final
 
+from fakebroker.core.security.identity import Listener
+from fakebroker.protocol.produce_response import NodeEndpoint
+
 _FENCED: Final = -1
 
 
 @final
 class RegisteredBroker:
-    """What is known of one broker. `epoch` is that of this life; negative while it is fenced."""
+    """What is known of one broker. `epoch` is that of this life; negative while it is fenced. Where it listens is the
+    same in each life."""
 
-    __slots__ = ("broker_id", "epoch")
+    __slots__ = ("_endpoints", "broker_id", "epoch")
 
     def __init__(self, broker_id: int, epoch: int = 0) -> None:
         self.broker_id = broker_id
         self.epoch = epoch
+        self._endpoints: dict[Listener, NodeEndpoint] = {}
+
+    def set_endpoint(self, listener: Listener, host: str, port: int) -> None:
+        """What clients are told to connect to."""
+        self._endpoints[listener] = NodeEndpoint(self.broker_id, host, port)
+
+    def endpoint(self, listener: Listener) -> NodeEndpoint:
+        """127.0.0.1 and port 0 until it is set."""
+        return self._endpoints.get(listener) or NodeEndpoint(self.broker_id, "127.0.0.1", 0)
 
     @property
     def is_alive(self) -> bool:
@@ -39,6 +52,11 @@ class BrokerRegistry:
         for broker_id in broker_ids:
             self._brokers[broker_id] = RegisteredBroker(broker_id)
             self.unfence(broker_id)
+
+    @property
+    def broker_ids(self) -> list[int]:
+        """Of all that are registered, alive or not."""
+        return list(self._brokers)
 
     def __getitem__(self, broker_id: int) -> RegisteredBroker:
         return self._brokers[broker_id]

@@ -27,7 +27,9 @@ from __future__ import annotations
 
 from typing import ClassVar, Final, final
 
+from fakebroker.core.security.identity import ANONYMOUS, PLAINTEXT, Listener
 from fakebroker.protocol.framing import FrameDecoder
+from fakebroker.protocol.large_frame import LargeFrame
 from timingwheel import TimerTask
 
 
@@ -108,15 +110,18 @@ _CLOSED: Final = State.CLOSED
 class Connection:
     """State of one connection to one broker.
 
+    number           counts the connections of a cluster, from 1
+    listener         where it came in
+    principal        who it is
     peer             names the other side in logs
     address          its IP address, by which max.connections.per.ip counts; empty if it has none
     write_blocked    an answer is not completely written yet: it counts as unsent, so nothing more is handled
     last_active_ms   when it last read or wrote, once admitted, for connections.max.idle.ms
     throttle         the timer's task that ends the throttling, if one is pending
+    request          the frame whose turn has come, until it is taken to be handled
     answers          those of this turn of the core, which go out together; none if this is None
     unwritten_bytes  their size
-    attachment       what somebody else keeps with it: the journal what it knows of it. No weak references: compiled
-                     classes have none
+    attachment       what somebody outside keeps with it: no weak references, compiled classes have none
     """
 
     __slots__ = (
@@ -126,16 +131,31 @@ class Connection:
         "broker_id",
         "decoder",
         "last_active_ms",
+        "listener",
+        "number",
         "peer",
+        "principal",
         "reading_paused",
+        "request",
         "state",
         "throttle",
         "unwritten_bytes",
         "write_blocked",
     )
 
-    def __init__(self, broker_id: int, peer: str, address: str, max_request_bytes: int) -> None:
+    def __init__(
+        self,
+        broker_id: int,
+        peer: str,
+        address: str,
+        max_request_bytes: int,
+        number: int = 0,
+        listener: Listener = PLAINTEXT,
+    ) -> None:
+        self.number = number
         self.broker_id = broker_id
+        self.listener = listener
+        self.principal = ANONYMOUS
         self.peer = peer
         self.address = address
         self.decoder = FrameDecoder(max_request_bytes)
@@ -144,6 +164,7 @@ class Connection:
         self.write_blocked = False
         self.last_active_ms = 0
         self.throttle: TimerTask | None = None
+        self.request: bytes | LargeFrame | None = None
         self.answers: list[bytes] | None = None
         self.unwritten_bytes = 0
         self.attachment: object = None

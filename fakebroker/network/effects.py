@@ -1,22 +1,18 @@
-"""What the core asks its surroundings to do. Values only: the shell performs them, in order."""
+"""What the cluster asks its surroundings to do. Values only: the shell performs them, in order."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
-if TYPE_CHECKING:
-    from fakebroker.network.connection import Connection
+from fakebroker.network.connection import Connection
 
 
-class Send:
+class Send(NamedTuple):
     """Write whole frames to the connection, in order: all answers of one turn of the core."""
 
-    __slots__ = ("connection", "frames")
-    __match_args__ = ("connection", "data")
-
-    def __init__(self, connection: Connection, frames: list[bytes]) -> None:
-        self.connection = connection
-        self.frames = frames
+    connection: Connection
+    frames: Sequence[bytes]
 
     @property
     def data(self) -> bytes:

@@ -1,8 +1,9 @@
 """The connections of all brokers: admitted, read, handled one request at a time, answered, throttled, closed.
 
-Theory   A connection whose turn has come stands in the queue of the ready ones; `run_ready` takes one request of it,
-         hands it over and goes to the next, so whoever answers or wakes another connection never handles a request
-         inside another. What changes a connection's state is here and nowhere else: `connection.py` has the table.
+Theory   A connection whose turn has come stands in the queue of the ready ones; `poll` takes one request of it and then
+         comes to the next. Whoever answers or wakes another connection puts it into that queue, so no request is ever
+         handled inside another. What changes a connection's state is here and nowhere else; `connection.py` has its
+         table.
 Source   core/.../network/SocketServer.scala Processor @ 4.0: processCompletedReceives, processNewResponses,
          processCompletedSends, tryUnmuteChannel, close; Acceptor.accept.
 Differs  Kafka unmutes when the answer is completely written. Here the answers to requests that arrived in one read are
@@ -14,48 +15,51 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
-from typing import Final
+from typing import Final, final
 
 from fakebroker.core.clock import HasNow
 from fakebroker.core.config.ip_overrides import normalized, parse_overrides
 from fakebroker.core.config.settings import ClusterConfig
+from fakebroker.core.probe import Probe
+from fakebroker.core.security.identity import Listener
 from fakebroker.network.connection import Connection, Event, State
 from fakebroker.network.connection_quotas import ConnectionQuotas
 from fakebroker.network.effects import AwaitWrite, Close, Effect, PauseReading, ResumeReading, Send
 from fakebroker.network.idle_expiry import IdleExpiryManager
 from fakebroker.protocol.errors import ProtocolError
-from fakebroker.protocol.framing import FrameDecoder
-from fakebroker.protocol.large_frame import LargeFrame
+from fakebroker.protocol.framing import LENGTH_BYTES, FrameDecoder
 from timingwheel import SystemTimer, TimerTask
-from timingwheel.mypyc import mypyc_attr
 
 _SEND_BUFFER_BYTES: Final = 102_400  # socket.send.buffer.bytes: so much is "completely written" though nobody reads it
+_MANY_HAD_THEIR_TURN: Final = 1_024  # and are dropped from the queue
 _NO_MORE_BYTES = FrameDecoder(0)  # of a closed connection: what the peer had sent ahead is not kept
 _REQUEST: Final = Event.REQUEST
 _RESPONDED: Final = Event.RESPONDED
 _WAITING: Final = State.WAITING
 
 
-@mypyc_attr(allow_interpreted_subclasses=True)
+@final
 class SocketServer:
-    """`handle(connection, frame)` is called for each request, the connection being BUSY."""
+    """The connections of all brokers. Effects go to `emit`, but for the answers of a turn: `take_answers`."""
 
     def __init__(
         self,
         broker_ids: Iterable[int],
         config: ClusterConfig,
         timer: SystemTimer,
-        emit: Callable[[Effect], None],
-        handle: Callable[[Connection, bytes | LargeFrame], None],
-        clock: HasNow,
         idle_timer: SystemTimer,
+        emit: Callable[[Effect], None],
+        clock: HasNow,
+        probe: Probe,
     ) -> None:
         self._max_request_bytes = config.socket_request_max_bytes
         self._timer = timer
         self._emit = emit
-        self._handle = handle
         self._clock = clock
+        self._probe = probe
+        self._opened = 0
         self._ready: list[Connection] = []
+        self._next_ready = 0  # those before it had their turn
         self._answered: list[Connection] = []  # in this turn
         self._idle = IdleExpiryManager(config.connections_max_idle_ms, idle_timer, clock, self.close)
         overrides = parse_overrides(config.max_connections_per_ip_overrides)
@@ -69,11 +73,14 @@ class SocketServer:
         # All that are not closed, those that wait included, in the order in which they came.
         self._open: dict[int, dict[Connection, None]] = {broker_id: {} for broker_id in self.connection_quotas}
 
-    # From outside.
+    # From outside. Who calls then handles what `poll` gives.
 
-    def open(self, broker_id: int, peer: str, address: str) -> Connection:
+    def open(self, broker_id: int, peer: str, address: str, listener: Listener) -> Connection:
         """A client has connected. It is admitted, closed at once, or waits for another one to go."""
-        connection = Connection(broker_id, peer, normalized(address), self._max_request_bytes)
+        self._opened += 1
+        connection = Connection(broker_id, peer, normalized(address), self._max_request_bytes, self._opened, listener)
+        for each in self._probe.listeners:
+            each.connection_opened(connection.number, broker_id, peer)
         self._open[broker_id][connection] = None
         if self.connection_quotas[broker_id].connection_slot_available():
             self._admit(connection)
@@ -83,15 +90,19 @@ class SocketServer:
         return connection
 
     def receive(self, connection: Connection, data: bytes | memoryview) -> None:
-        """Bytes have arrived; handle what requests they complete."""
+        """Bytes have arrived."""
         if connection.is_closed:
             return
+        for listener in self._probe.listeners:
+            listener.bytes_received(connection.number, len(data))
         connection.decoder.feed(data)
         if connection.state is not _WAITING:
             self._idle.update(connection)
         if connection.can_handle:
             self._ready.append(connection)
-            self.run_ready()
+
+    def received(self, connection: Connection) -> None:
+        """What the bytes completed is handled: no more of them are wanted from who has a request in hand."""
         if not connection.can_handle:
             self._pause_reading(connection)
 
@@ -106,27 +117,79 @@ class SocketServer:
         self._idle.update(connection)
         if connection.can_handle:
             self._ready.append(connection)
-            self.run_ready()
 
-    def lost(self, connection: Connection) -> None:
-        """The peer has gone. A request in hand goes on; its answer is dropped."""
-        if not connection.is_closed:
-            self._release(connection)
-            self.run_ready()
+    def lost(self, connection: Connection) -> int:
+        """The peer has gone. A request in hand goes on; its answer is dropped. Returns how many bytes of a request had
+        arrived that is not whole."""
+        if connection.is_closed:
+            return 0
+        unfinished = connection.decoder.buffered if connection.can_handle else 0
+        self._tell_closed(connection, "")
+        self._release(connection)
+        return unfinished
+
+    def poll(self) -> Connection | None:
+        """The next connection whose turn has come; its `request` is to be handled."""
+        while self._next_ready < len(self._ready):
+            connection = self._ready[self._next_ready]
+            self._next_ready += 1
+            if self._next_ready == _MANY_HAD_THEIR_TURN:
+                del self._ready[:_MANY_HAD_THEIR_TURN]
+                self._next_ready = 0
+            if not connection.can_handle:
+                continue
+            try:
+                frame = connection.decoder.next_in_parts()
+            except ProtocolError as error:
+                self.close(connection, f"bad frame: {error}")
+                continue
+            if frame is not None:
+                self._idle.update(connection)  # Kafka reads it from the socket only now
+                connection.on(_REQUEST)
+                connection.request = frame
+                for listener in self._probe.listeners:
+                    listener.request_received(connection.number, len(frame))
+                return connection
+            if connection.reading_paused:
+                connection.reading_paused = False
+                self._emit(ResumeReading(connection))
+        self._ready.clear()
+        self._next_ready = 0
+        return None
+
+    def take_answers(self) -> list[Effect]:
+        """The answers of this turn, those of a connection together; each is handed out once."""
+        sends: list[Effect] = []
+        for connection in self._answered:
+            answers = connection.answers
+            assert answers is not None
+            sends.append(Send(connection, answers))
+            connection.answers = None
+            connection.unwritten_bytes = 0
+        self._answered.clear()
+        return sends
 
     # From the handlers.
 
+    @property
+    def now_ms(self) -> int:
+        """Of what is happening."""
+        return self._clock.now.mono_ms
+
     def answer(self, connection: Connection, frame: bytes | None) -> None:
         """The request in hand is answered, with nothing if `frame` is None. Dropped if the connection has gone."""
+        for listener in self._probe.listeners:
+            outcome = "none" if frame is None else "dropped" if connection.is_closed else "sent"
+            listener.answered(connection.number, outcome, 0 if frame is None else len(frame) - LENGTH_BYTES)
         if connection.is_closed:
             return
         if frame is not None:
             answers = connection.answers
             if answers is None:
-                answers = connection.answers = []
+                connection.answers = [frame]
                 self._answered.append(connection)
-                self._emit(Send(connection, answers))
-            answers.append(frame)
+            else:
+                answers.append(frame)
             self._idle.update(connection)
             connection.unwritten_bytes += len(frame)
             if connection.unwritten_bytes >= _SEND_BUFFER_BYTES and not connection.write_blocked:
@@ -139,6 +202,8 @@ class SocketServer:
         """Mute the connection for so long from now, beyond its answer, which is not held up."""
         if connection.is_closed:
             return
+        for listener in self._probe.listeners:
+            listener.throttled(connection.number, connection.broker_id, throttle_time_ms)
         connection.on(Event.THROTTLE_STARTED)
         connection.throttle = _ThrottledChannel(throttle_time_ms, connection, self._throttle_ended)
         self._timer.add(connection.throttle, self._clock.now.mono_ms)
@@ -147,7 +212,7 @@ class SocketServer:
         """Close the connection after what was sent before."""
         if not connection.is_closed:
             self._release(connection)
-            self._emit(Close(connection, reason))
+            self._emit_close(connection, reason)
 
     def close_all(self, broker_id: int, reason: str) -> None:
         """Close every connection to a broker: it has stopped."""
@@ -159,39 +224,6 @@ class SocketServer:
 
     # Inside.
 
-    def end_turn(self) -> None:
-        """The effects are handed out: the answers of this turn are about to be written."""
-        for connection in self._answered:
-            connection.answers = None
-            connection.unwritten_bytes = 0
-        self._answered.clear()
-
-    def run_ready(self) -> None:
-        """Handle one request of each connection in turn, until none has a whole one."""
-        while self._ready:
-            ready, self._ready = self._ready, []  # who gets ready meanwhile comes behind them
-            for place, connection in enumerate(ready):
-                try:
-                    if connection.can_handle:
-                        self._handle_next(connection)
-                except BaseException:  # a bug of ours; the others are not to suffer for it
-                    self._ready = ready[place + 1 :] + self._ready
-                    raise
-
-    def _handle_next(self, connection: Connection) -> None:
-        try:
-            frame = connection.decoder.next_in_parts()
-        except ProtocolError as error:
-            self.close(connection, f"bad frame: {error}")
-            return
-        if frame is not None:
-            self._idle.update(connection)  # Kafka reads it from the socket only now
-            connection.on(_REQUEST)
-            self._handle(connection, frame)
-        elif connection.reading_paused:
-            connection.reading_paused = False
-            self._emit(ResumeReading(connection))
-
     def _throttle_ended(self, connection: Connection) -> None:
         connection.throttle = None
         connection.on(Event.THROTTLE_ENDED)
@@ -202,12 +234,10 @@ class SocketServer:
         if maximum is not None:
             del self._open[connection.broker_id][connection]
             connection.on(Event.CLOSE)
-            self._emit(
-                Close(
-                    connection,
-                    f"{connection.address or 'an unknown address'} already has the configured maximum of {maximum} "
-                    "connections (max.connections.per.ip)",
-                )
+            self._emit_close(
+                connection,
+                f"{connection.address or 'an unknown address'} already has the configured maximum of {maximum} "
+                "connections (max.connections.per.ip)",
             )
             return
         connection.on(Event.ADMITTED)
@@ -226,11 +256,20 @@ class SocketServer:
             self._idle.remove(connection)
         connection.on(Event.CLOSE)
         connection.decoder = _NO_MORE_BYTES
+        connection.request = None
         if connection.throttle is not None:
             connection.throttle.cancel()
             connection.throttle = None
         while waiting and quotas.connection_slot_available():
             self._admit(waiting.popitem(last=False)[0])
+
+    def _emit_close(self, connection: Connection, reason: str) -> None:
+        self._tell_closed(connection, reason)
+        self._emit(Close(connection, reason))
+
+    def _tell_closed(self, connection: Connection, reason: str) -> None:
+        for listener in self._probe.listeners:
+            listener.connection_closed(connection.number, connection.broker_id, reason)
 
     def _pause_reading(self, connection: Connection) -> None:
         if not connection.reading_paused and not connection.is_closed:

@@ -12,10 +12,11 @@ from typing import Final
 from fakebroker.protocol.errors import ProtocolError
 from fakebroker.protocol.large_frame import LargeFrame, is_worth_it
 
-__all__ = ["DEFAULT_MAX_REQUEST_BYTES", "FrameDecoder", "encode_frame"]
+__all__ = ["DEFAULT_MAX_REQUEST_BYTES", "LENGTH_BYTES", "FrameDecoder", "encode_frame"]
 
 DEFAULT_MAX_REQUEST_BYTES = 104_857_600  # socket.request.max.bytes
 
+LENGTH_BYTES: Final = 4  # of a frame's length, which it does not count
 _LENGTH = Struct(">i")
 
 _UNKNOWN: Final = -1

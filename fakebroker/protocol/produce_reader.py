@@ -2,11 +2,14 @@
 
 kio's reader has to be asked in two steps, since it trusts its bytes: a walk that checks them (body_check.py), then the
 reading, which makes an object of each struct by way of Python. This module does both in one pass, and does not judge:
-whatever is not plain (a null, a tagged field, a long count, bytes that end) is read by the general way, which says what
-is wrong with it. Instructions for a request of one record of 100 B, v7, compiled: 1 700; a check by hand and then kio
-took 16 900.
+whatever is out of the ordinary (a null, a tagged field, a long count, bytes that end) is read by the general way, which
+says what is wrong with it. Instructions for a request of one record of 100 B, v7, compiled: 1 700; a check by hand and
+then kio took 16 900.
 
-tests/protocol/test_produce_request_properties.py ties the two together.
+A large frame is read like any other as far as its beginning goes. Where records reach beyond that, reading goes on
+behind them, at the frame's end; the frame is never put together. `python -m benchmarks sink` shows what that saves.
+
+tests/protocol/test_produce_request_properties.py and test_large_produce_properties.py tie it to the general way.
 
 Source   clients/src/main/resources/common/message/ProduceRequest.json @ 4.2
 """
@@ -21,7 +24,9 @@ from librt.strings import read_i16_be, read_i32_be
 from mypy_extensions import mypyc_attr
 
 from fakebroker.protocol.errors import ProtocolError
+from fakebroker.protocol.large_frame import LargeFrame
 from fakebroker.protocol.messages import decode_request
+from fakebroker.protocol.plain_batch import is_plain
 from fakebroker.protocol.varint import decode_unsigned_varint
 
 __all__ = ["PartitionProduceData", "ProduceRequest", "TopicProduceData", "read_produce_request"]
@@ -29,19 +34,21 @@ __all__ = ["PartitionProduceData", "ProduceRequest", "TopicProduceData", "read_p
 _PRODUCE: Final = 0
 _MILLISECOND: Final = timedelta(milliseconds=1)
 
-_PLAIN_COUNT: Final = 127  # above it, or below 0, the general reader decides
+_FEW: Final = 127  # topics or partitions; of more, or fewer than none, the general reader decides
+_LITTLE_BEHIND: Final = 65_536  # bytes behind the records of a large frame that are worth a copy
 _NO_ID: Final = bytes(16)
 
 
 @mypyc_attr(acyclic=True, free_list_len=1)
 class PartitionProduceData:
-    """The records for one partition."""
+    """The records for one partition. `is_plain`: they are one plain batch (plain_batch.py), found out once."""
 
-    __slots__ = ("index", "records")
+    __slots__ = ("index", "is_plain", "records")
 
     def __init__(self, index: int, records: bytes | None) -> None:
         self.index = index
         self.records = records
+        self.is_plain = records is not None and is_plain(records)
 
 
 @mypyc_attr(acyclic=True, free_list_len=1)
@@ -71,21 +78,30 @@ class ProduceRequest:
         self.topic_data = topic_data
 
 
-def read_produce_request(version: int, frame: bytes, offset: int) -> ProduceRequest:
+def read_produce_request(version: int, frame: bytes | LargeFrame, offset: int) -> ProduceRequest:
     """The body that starts at the offset. Raises ProtocolError like `messages.decode_request`."""
-    request = read_plain(version, frame, offset)
-    return request if request is not None else _of_kio(version, decode_request(_PRODUCE, version, frame, offset))
+    request = read_by_hand(version, frame, offset)
+    if request is not None:
+        return request
+    whole = frame if isinstance(frame, bytes) else frame.join()
+    return _of_kio(version, decode_request(_PRODUCE, version, whole, offset))
 
 
-def read_plain(version: int, frame: bytes, offset: int) -> ProduceRequest | None:
-    """The same for a request without nulls, tags and large counts; None for any other, and for what is malformed."""
+def read_by_hand(version: int, frame: bytes | LargeFrame, offset: int) -> ProduceRequest | None:
+    """The same for a request without nulls, tags and large counts; None for any other, and for what is malformed. A
+    large frame that gives a request has been taken out."""
     try:
-        return _read_flexible(version, frame, offset) if version >= 9 else _read_plain(frame, offset)
+        if isinstance(frame, bytes):
+            return _read_flexible(version, frame, offset, None) if version >= 9 else _read_fixed(frame, offset, None)
+        beginning = frame.beginning
+        return (
+            _read_flexible(version, beginning, offset, frame) if version >= 9 else _read_fixed(beginning, offset, frame)
+        )
     except (IndexError, UnicodeDecodeError, ProtocolError):
         return None
 
 
-def _read_plain(frame: bytes, offset: int) -> ProduceRequest | None:
+def _read_fixed(frame: bytes, offset: int, large: LargeFrame | None) -> ProduceRequest | None:
     """Versions 3 to 8: lengths and counts of fixed size, no tags."""
     end = len(frame)
     transactional_id: str | None = None
@@ -100,8 +116,9 @@ def _read_plain(frame: bytes, offset: int) -> ProduceRequest | None:
     timeout_ms: int = read_i32_be(frame, offset + 2)
     topics: int = read_i32_be(frame, offset + 6)
     offset += 10
-    if not 0 <= topics < _PLAIN_COUNT:
+    if not 0 <= topics < _FEW:
         return None
+    rest: _Rest | None = None
     topic_data: list[TopicProduceData] = []
     for _ in range(topics):
         size = read_i16_be(frame, offset)
@@ -112,22 +129,30 @@ def _read_plain(frame: bytes, offset: int) -> ProduceRequest | None:
         offset += size
         partitions: int = read_i32_be(frame, offset)
         offset += 4
-        if not 0 <= partitions < _PLAIN_COUNT:
+        if not 0 <= partitions < _FEW:
             return None
         partition_data: list[PartitionProduceData] = []
         for _ in range(partitions):
             index: int = read_i32_be(frame, offset)
             size = read_i32_be(frame, offset + 4)
             offset += 8
-            if size < 0 or offset + size > end:
+            if size < 0:
                 return None
+            if offset + size > end:
+                if large is None or rest is not None:
+                    return None
+                rest = _Rest(large, offset, offset + size, partition_data, index)
+                frame, offset, end = rest.behind, 0, len(rest.behind)
+                continue
             partition_data.append(PartitionProduceData(index, frame[offset : offset + size]))
             offset += size
         topic_data.append(TopicProduceData(name, None, partition_data))
+    if rest is not None:
+        rest.take()
     return ProduceRequest(transactional_id, acks, timeout_ms, topic_data)
 
 
-def _read_flexible(version: int, frame: bytes, offset: int) -> ProduceRequest | None:
+def _read_flexible(version: int, frame: bytes, offset: int, large: LargeFrame | None) -> ProduceRequest | None:
     """Versions 9 and later: compact lengths and counts, which are one too large, and a tagged section behind every
     struct."""
     end = len(frame)
@@ -144,8 +169,9 @@ def _read_flexible(version: int, frame: bytes, offset: int) -> ProduceRequest | 
     offset += 6
     topics = frame[offset]
     offset += 1
-    if not 0 < topics <= _PLAIN_COUNT:
+    if not 0 < topics <= _FEW:
         return None
+    rest: _Rest | None = None
     topic_data: list[TopicProduceData] = []
     for _ in range(topics - 1):
         name = ""
@@ -163,7 +189,7 @@ def _read_flexible(version: int, frame: bytes, offset: int) -> ProduceRequest | 
             offset += size
         partitions: int = frame[offset]
         offset += 1
-        if not 0 < partitions <= _PLAIN_COUNT:
+        if not 0 < partitions <= _FEW:
             return None
         partition_data: list[PartitionProduceData] = []
         for _ in range(partitions - 1):
@@ -179,17 +205,56 @@ def _read_flexible(version: int, frame: bytes, offset: int) -> ProduceRequest | 
                 else:
                     size, offset = decode_unsigned_varint(frame, offset - 1)
             size -= 1
-            if size < 0 or offset + size >= end or frame[offset + size] != 0:
+            if size < 0:
                 return None
-            partition_data.append(PartitionProduceData(index, frame[offset : offset + size]))
-            offset += size + 1
+            if offset + size >= end:
+                if large is None or rest is not None:
+                    return None
+                rest = _Rest(large, offset, offset + size, partition_data, index)
+                frame, offset, end = rest.behind, 0, len(rest.behind)
+            else:
+                partition_data.append(PartitionProduceData(index, frame[offset : offset + size]))
+                offset += size
+            if frame[offset] != 0:
+                return None
+            offset += 1
         if frame[offset] != 0:
             return None
         offset += 1
         topic_data.append(TopicProduceData(name, topic_id, partition_data))
     if frame[offset] != 0:
         return None
+    if rest is not None:
+        rest.take()
     return ProduceRequest(transactional_id, acks, timeout_ms, topic_data)
+
+
+class _Rest:
+    """Of a large frame: the records that reach beyond its beginning, and the bytes `behind` them. The records are taken
+    out once all the rest is read, since then the frame is gone: copied once, to where the log keeps them."""
+
+    __slots__ = ("_end", "_index", "_large", "_partition_data", "_place", "_start", "behind")
+
+    def __init__(
+        self, large: LargeFrame, start: int, end: int, partition_data: list[PartitionProduceData], index: int
+    ) -> None:
+        size = len(large) - end
+        if not 0 <= size <= _LITTLE_BEHIND:
+            raise IndexError
+        self.behind = large.last(size)
+        if len(self.behind) != size:
+            raise IndexError
+        self._large = large
+        self._start = start
+        self._end = end
+        self._partition_data = partition_data
+        self._place = len(partition_data)
+        self._index = index
+        partition_data.append(PartitionProduceData(index, None))
+
+    def take(self) -> None:
+        records = self._large.cut(self._start, self._end)
+        self._partition_data[self._place] = PartitionProduceData(self._index, records)
 
 
 def _uuid(raw: bytes) -> UUID:

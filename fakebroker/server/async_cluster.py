@@ -7,22 +7,24 @@ from collections.abc import Mapping, Sequence
 from os import PathLike
 from typing import Self
 
-from fakebroker.apis.context import NewTopic
 from fakebroker.cluster.cluster import Cluster
 from fakebroker.core.arguments import PATH_OR_NONE, STRING, STRING_OR_NONE, WHOLE_NUMBER, require
 from fakebroker.core.config.settings import ClusterConfig
+from fakebroker.core.controller.topics import NewTopic
 from fakebroker.core.journal.journal import DEFAULT_SIZE, Journal
 from fakebroker.core.quota.quota import QuotaEntity
 from fakebroker.core.replication.behaviour import Behaviour
 from fakebroker.core.replication.followers import Selection
+from fakebroker.core.security.identity import PLAINTEXT
 from fakebroker.protocol.produce_response import NodeEndpoint
-from fakebroker.server.brokers import AsyncBroker, Brokers
+from fakebroker.server.brokers_in_hand import AsyncBroker, Brokers
 from fakebroker.server.clock_in_hand import AsyncClock
 from fakebroker.server.clocks import check_name, new_clock
-from fakebroker.server.cluster_server import ClusterServer
-from fakebroker.server.followers import Followers, Step
-from fakebroker.server.journal import JournalFile, JournalInHand, Snapshot
-from fakebroker.server.quotas import Quotas
+from fakebroker.server.driver import Driver
+from fakebroker.server.followers_in_hand import Followers, Step
+from fakebroker.server.journal_in_hand import JournalFile, JournalInHand, Snapshot
+from fakebroker.server.listeners import Listeners
+from fakebroker.server.quotas_in_hand import Quotas
 from fakebroker.server.settings import texts
 
 NOT_RUNNING = "the cluster is not running: use it in a `with` block, or call start()"
@@ -84,14 +86,16 @@ class AsyncFakeCluster:
         self._journal_path = journal_file
         self._journal = Journal(journal)
         self._journal_file: JournalFile | None = None
-        self._server: ClusterServer | None = None
+        self._listeners: Listeners | None = None
+        self._driver: Driver | None = None
         self.clock = AsyncClock(clock, lambda: self._running)
         self.journal = JournalInHand(self._snapshot_journal, self._clear_journal)
         self.followers = Followers(self._run_followers)
         self.quotas = Quotas(self._alter_quotas)
-        self.brokers = Brokers(
-            {broker_id: AsyncBroker(broker_id, lambda: self._running) for broker_id in range(1, brokers + 1)}
-        )
+        self.brokers = Brokers({broker_id: self._new_broker(broker_id) for broker_id in range(1, brokers + 1)})
+
+    def _new_broker(self, broker_id: int) -> AsyncBroker:
+        return AsyncBroker(broker_id, lambda: self._running, lambda: self._running_listeners)
 
     async def __aenter__(self) -> Self:
         await self.start()
@@ -102,24 +106,26 @@ class AsyncFakeCluster:
 
     async def start(self) -> None:
         """Listen on all brokers. A cluster that was stopped starts empty."""
-        if self._server is not None:
+        if self._driver is not None:
             raise RuntimeError("the cluster is running already")
         clock = new_clock(self.clock.kind)
         journal = self._open_journal()
         cluster = Cluster(clock.stamp(), self._brokers, self._config, self._behaviour, self._seed, journal)
-        server = ClusterServer(cluster, clock)
+        driver = Driver(cluster, clock)
+        listeners = Listeners(driver)
         try:
-            await server.start(self._host, self._port, self._advertised_host)
+            await listeners.start(self._host, self._port, self._advertised_host)
         except BaseException:
             self._close_journal()
             raise
-        self._server = server
+        self._driver, self._listeners = driver, listeners
 
     async def stop(self) -> None:
         """Close everything. Requests that are parked are not answered."""
-        server, self._server = self._server, None
-        if server is not None:
-            await server.stop()
+        listeners, self._listeners = self._listeners, None
+        self._driver = None
+        if listeners is not None:
+            await listeners.stop()
             self._close_journal()
 
     def _open_journal(self) -> Journal | None:
@@ -147,7 +153,7 @@ class AsyncFakeCluster:
     @property
     def endpoints(self) -> list[NodeEndpoint]:
         """Id, host and port of each broker that runs, as clients are told."""
-        return list(self._running.cluster.brokers())
+        return list(self._running.cluster.metadata.alive_brokers(PLAINTEXT))
 
     @property
     def bootstrap_servers(self) -> str:
@@ -169,15 +175,15 @@ class AsyncFakeCluster:
         require(STRING, name=name)
         require(WHOLE_NUMBER, partitions=partitions, replication_factor=replication_factor)
         new = NewTopic(name, partitions, replication_factor, {}, texts(configs))
-        server = self._running
-        server.cluster.create_topic(new, server.clock.stamp())
+        driver = self._running
+        driver.cluster.create_topic(new, driver.clock.stamp())
 
     def delete_topic(self, name: str) -> None:
         """Delete a topic; who waits for it is answered UNKNOWN_TOPIC_OR_PARTITION. Raises KafkaError for no topic."""
         require(STRING, name=name)
-        server = self._running
-        server.cluster.delete_topic(name, server.clock.stamp())
-        server.settle()
+        driver = self._running
+        driver.cluster.delete_topic(name, driver.clock.stamp())
+        driver.settle()
 
     def move_leader(self, topic: str, partition: int, broker: int) -> None:
         """Let an in-sync replica lead; nothing happens if it does. Who waits at the old leader is answered
@@ -187,23 +193,29 @@ class AsyncFakeCluster:
         """
         require(STRING, topic=topic)
         require(WHOLE_NUMBER, partition=partition, broker=broker)
-        server = self._running
-        server.cluster.move_leader(topic, partition, broker, server.clock.stamp())
-        server.settle()
+        driver = self._running
+        driver.cluster.move_leader(topic, partition, broker, driver.clock.stamp())
+        driver.settle()
 
     def _run_followers(self, steps: Sequence[Step], selection: Selection) -> None:
-        server = self._running
-        server.cluster.script_followers(steps, selection, server.clock.stamp())
-        server.settle()
+        driver = self._running
+        driver.cluster.script_followers(steps, selection, driver.clock.stamp())
+        driver.settle()
 
     def _alter_quotas(self, entity: QuotaEntity, alterations: Mapping[str, float | None] | None) -> None:
-        self._running.cluster.client_quotas.alter(entity, alterations)
+        self._running.cluster.alter_client_quotas(entity, alterations)
 
     @property
-    def _running(self) -> ClusterServer:
-        if self._server is None:
+    def _running(self) -> Driver:
+        if self._driver is None:
             raise RuntimeError(NOT_RUNNING)
-        return self._server
+        return self._driver
+
+    @property
+    def _running_listeners(self) -> Listeners:
+        if self._listeners is None:
+            raise RuntimeError(NOT_RUNNING)
+        return self._listeners
 
 
 def _bracketed(host: str) -> str:

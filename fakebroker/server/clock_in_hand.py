@@ -6,7 +6,7 @@ from collections.abc import Callable, Coroutine
 from typing import Protocol, TypeVar
 
 from fakebroker.core.arguments import WHOLE_NUMBER, require
-from fakebroker.server.cluster_server import ClusterServer
+from fakebroker.server.driver import Driver
 
 T = TypeVar("T")
 
@@ -20,19 +20,19 @@ class AsyncClock:
     one, and all but `kind` while the cluster is not running.
     """
 
-    def __init__(self, kind: str, server: Callable[[], ClusterServer]) -> None:
+    def __init__(self, kind: str, driver: Callable[[], Driver]) -> None:
         self.kind = kind
-        self._server = server
+        self._driver = driver
 
     @property
     def elapsed_ms(self) -> int:
         """How long the cluster has been running, by the broker's clock."""
-        return self._server().elapsed_ms
+        return self._driver().elapsed_ms
 
     @property
     def wall_ms(self) -> int:
         """What the broker takes for the time of day: milliseconds since 1970, as in records."""
-        return self._server().clock.reached().wall_ms
+        return self._driver().clock.reached().wall_ms
 
     async def advance(self, ms: int) -> None:
         """Let `ms` milliseconds pass for the broker, each deadline at its own time. What has arrived is handled
@@ -49,11 +49,11 @@ class AsyncClock:
         and no time passes, if nothing is. What the broker does from time to time is done on the way."""
         return await self._movable().advance_to_next_deadline()
 
-    def _movable(self) -> ClusterServer:
-        server = self._server()
-        if not server.clock.can_move:
+    def _movable(self) -> Driver:
+        driver = self._driver()
+        if not driver.clock.can_move:
             raise RuntimeError('the clock is the real one, which nobody moves: take clock="manual" or clock="auto"')
-        return server
+        return driver
 
 
 class _Call(Protocol):

@@ -15,12 +15,12 @@ from fakebroker.core.quota.quota import QuotaEntity
 from fakebroker.core.replication.followers import Selection
 from fakebroker.protocol.produce_response import NodeEndpoint
 from fakebroker.server.async_cluster import NOT_RUNNING, AsyncFakeCluster
-from fakebroker.server.brokers import Broker, Brokers
+from fakebroker.server.brokers_in_hand import Broker, Brokers
 from fakebroker.server.clock_in_hand import ClockInHand
-from fakebroker.server.followers import Followers, Step
-from fakebroker.server.journal import JournalInHand, Snapshot
+from fakebroker.server.followers_in_hand import Followers, Step
+from fakebroker.server.journal_in_hand import JournalInHand, Snapshot
 from fakebroker.server.loops import new_event_loop
-from fakebroker.server.quotas import Quotas
+from fakebroker.server.quotas_in_hand import Quotas
 
 T = TypeVar("T")
 

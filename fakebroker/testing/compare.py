@@ -26,7 +26,7 @@ def state_difference(
 
 
 def _partitions(simulation: Simulation, world: Oracle, closely: bool) -> str | None:
-    partitions = list(simulation.cluster.controller.partitions())
+    partitions = list(simulation.cluster.metadata.partitions())
     if len(partitions) != len(world.partitions):
         return f"there are {len(partitions)} partitions, and should be {len(world.partitions)}"
     for partition, (key, model) in zip(partitions, world.partitions.items(), strict=True):
@@ -60,8 +60,8 @@ def _epoch_of(batch: bytes) -> int:
 
 
 def _waiting(simulation: Simulation, world: Oracle) -> str | None:
-    for broker, node in simulation.cluster.nodes.items():
-        manager = node.replica_manager
+    for broker, running in simulation.cluster.brokers.items():
+        manager = running.replicas
         produces, fetches = manager.produce_purgatory.num_delayed(), manager.fetch_purgatory.num_delayed()
         waiting = [type(w.request) for w in world.waiting if w.broker == broker]
         if produces != waiting.count(Produce) or fetches != waiting.count(Fetch):
@@ -74,7 +74,7 @@ def _waiting(simulation: Simulation, world: Oracle) -> str | None:
 
 def _timers(simulation: Simulation, world: Oracle, periodic_tasks: int) -> str | None:
     arrivals = len([1 for p in world.partitions.values() for r in p.replicas.values() if r.under_way])
-    timers = simulation.cluster._timer.size - periodic_tasks
+    timers = simulation.cluster.timer.timer.size - periodic_tasks
     if timers != arrivals:
         return f"{timers} timers of followers are pending, and {arrivals} should be"
     return None

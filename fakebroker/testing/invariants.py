@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fakebroker.apis.context import FetchParams, FetchPartition
+from fakebroker.core.replication.fetch import FetchParams, FetchPartition
 from fakebroker.core.replication.partition import NO_LEADER, Partition
 from fakebroker.protocol.record_batch import LOG_OVERHEAD, read_batch_header
 from fakebroker.testing import wire
@@ -28,13 +28,13 @@ class Invariants:
 
     def __init__(self, simulation: Simulation) -> None:
         self._simulation = simulation
-        self.periodic_tasks = simulation.cluster._timer.size
+        self.periodic_tasks = simulation.cluster.timer.timer.size
         self._asked_of: dict[int, dict[Key, Partition | None]] = {}
         self._partitions: dict[Partition, _Seen] = {}
 
     def handled(self, request: Produce) -> None:
         """The broker takes a request in hand: it is about the topics that there are now."""
-        find = self._simulation.cluster.controller.find_partition
+        find = self._simulation.cluster.metadata.find_partition
         self._asked_of[request.number] = {key: find(*key) for key, _ in request.parts}
 
     def answered(self, request: Produce, result: Sequence[wire.PartitionResult]) -> None:
@@ -54,7 +54,7 @@ class Invariants:
 
     def check(self, closely: bool) -> None:
         """After each step; `closely` reads whole logs, and lets the core look at itself."""
-        for partition in self._simulation.cluster.controller.partitions():
+        for partition in self._simulation.cluster.metadata.partitions():
             if partition.leader_id == NO_LEADER:
                 continue
             self._check_watermark(partition)
@@ -107,10 +107,10 @@ class Invariants:
     def _check_readable(self, partition: Partition) -> None:
         """A consumer reads all below the watermark and nothing above it, of whatever replica it asks."""
         cluster = self._simulation.cluster
-        fetch = FetchPartition(partition.topic_partition, 0, 1 << 30)
+        fetch = FetchPartition(partition, 0, 1 << 30)
         for broker in partition.replicas:
             if cluster.is_running(broker):
-                [result] = cluster.nodes[broker].replica_manager.read_from_log(_READ_ALL, [fetch])
+                [result] = cluster.brokers[broker].replicas.reader.read_from_log(_READ_ALL, [fetch])
                 end = _end_of(result.records)
                 if end > partition.high_watermark or end != result.high_watermark:
                     raise Violation(
@@ -121,18 +121,19 @@ class Invariants:
     def nothing_is_left(self) -> None:
         """At the end, all clients gone: no operation, no timer, no connection, not even as garbage."""
         cluster = self._simulation.cluster
-        for node in cluster.nodes.values():
-            for purgatory in (node.replica_manager.produce_purgatory, node.replica_manager.fetch_purgatory):
+        for broker_id, broker in cluster.brokers.items():
+            for purgatory in (broker.replicas.produce_purgatory, broker.replicas.fetch_purgatory):
                 if purgatory.num_delayed():
-                    raise Violation(f"{purgatory.num_delayed()} operations wait for ever on broker {node.broker_id}")
+                    raise Violation(f"{purgatory.num_delayed()} operations wait for ever on broker {broker_id}")
                 for key in list(purgatory._watchers):
                     purgatory.check_and_complete(key)
                 if purgatory.watched():
-                    raise Violation(f"broker {node.broker_id} watches {purgatory.watched()} operations that are over")
-            if cluster.sockets.is_connected(node.broker_id):
-                raise Violation(f"somebody is still connected to broker {node.broker_id}")
-        if cluster._timer.size != self.periodic_tasks:
-            raise Violation(f"{cluster._timer.size - self.periodic_tasks} timers are left")
+                    raise Violation(f"broker {broker_id} watches {purgatory.watched()} operations that are over")
+        for broker_id in cluster.registry.broker_ids:
+            if cluster.sockets.is_connected(broker_id):
+                raise Violation(f"somebody is still connected to broker {broker_id}")
+        if cluster.timer.timer.size != self.periodic_tasks:
+            raise Violation(f"{cluster.timer.timer.size - self.periodic_tasks} timers are left")
 
 
 def _holds(partition: Partition, base: int, ident: bytes) -> bool:

@@ -14,17 +14,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from fakebroker.apis.context import NewTopic
 from fakebroker.cluster.cluster import Cluster
 from fakebroker.core.clock import Now
 from fakebroker.core.config.settings import ClusterConfig
+from fakebroker.core.controller.topics import NewTopic
 from fakebroker.core.journal.journal import Journal
+from fakebroker.core.probe import Listener
 from fakebroker.core.replication.behaviour import Behaviour
 from fakebroker.core.replication.followers import Selection
 from fakebroker.core.replication.partition import Partition
 from fakebroker.network.connection import Connection
 from fakebroker.network.effects import AwaitWrite, Close, Effect, InternalError, PauseReading, ResumeReading, Send, Warn
-from fakebroker.protocol.large_frame import LargeFrame
 from timingwheel.mypyc import mypyc_attr
 
 # The clocks start far apart, so that code that mixes them fails at once.
@@ -71,6 +71,16 @@ class SimulatedClient:
         self._simulation.record("goes", self.number)
         self._simulation.cluster.connection_lost(self.connection, self._simulation.now)
         self._simulation.settle()
+
+
+class _OnHandling(Listener):
+    """Tells of each request whose turn has come. Clients have the numbers of their connections."""
+
+    def __init__(self, tell: Callable[[int], None]) -> None:
+        self._tell = tell
+
+    def request_received(self, connection: int, size: int) -> None:
+        self._tell(connection)
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -164,7 +174,7 @@ class Simulation:
         self.settle()
 
     def partition(self, topic: str = "t", partition: int = 0) -> Partition:
-        found = self.cluster.controller.find_partition(topic, partition)
+        found = self.cluster.metadata.find_partition(topic, partition)
         assert found is not None
         return found
 
@@ -184,13 +194,7 @@ class Simulation:
 
     def on_handling(self, tell: Callable[[int], None]) -> None:
         """Have `tell(client number)` called whenever the broker takes a request in hand."""
-        handle, clients = self.cluster.sockets._handle, self._clients
-
-        def told(connection: Connection, frame: bytes | LargeFrame) -> None:
-            tell(clients[connection].number)
-            handle(connection, frame)
-
-        self.cluster.sockets._handle = told
+        self.cluster.probe.listeners.append(_OnHandling(tell))
 
     # Time.
 
@@ -225,8 +229,8 @@ class Simulation:
     def _perform(self, effects: list[Effect]) -> None:
         for effect in effects:
             match effect:
-                case Send(connection, data):
-                    client = self._clients[connection]
+                case Send(connection):
+                    client, data = self._clients[connection], effect.data
                     assert client.closed is None, "an answer after the connection was closed"
                     self.record("is answered", client.number, data)
                     frames = split_frames(data)

@@ -54,7 +54,7 @@ class FaultStep(NamedTuple):
     def happen(self, simulation: Simulation, topic: str) -> None:
         """Let the time pass, and do it. What the cluster refuses is left: a leader that is not in sync, say."""
         simulation.advance(self.after_ms)
-        known = simulation.cluster.topic(topic)
+        known = simulation.cluster.metadata.topic(topic)
         if known is None:
             return
         index = self.partition % len(known.partitions)

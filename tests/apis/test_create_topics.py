@@ -50,7 +50,7 @@ def client(simulation: Simulation) -> SimulatedClient:
 
 
 def placement(simulation: Simulation, name: str) -> list[list[int]]:
-    return [partition.replica_ids for partition in simulation.cluster.topic(name).partitions]  # type: ignore[union-attr]
+    return [partition.replica_ids for partition in simulation.cluster.metadata.topic(name).partitions]  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -101,13 +101,13 @@ def test_v5_tells_the_defaults_that_were_taken(client: SimulatedClient, version:
 def test_v7_tells_the_topic_id(simulation: Simulation, client: SimulatedClient) -> None:
     (topic,) = created(client, 7, new("n"))
 
-    assert topic.topic_id == simulation.cluster.topic("n").topic_id  # type: ignore[union-attr]
+    assert topic.topic_id == simulation.cluster.metadata.topic("n").topic_id  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_validating_makes_nothing(simulation: Simulation, client: SimulatedClient, version: int) -> None:
     assert codes(created(client, version, new("n"), validate_only=True)) == [("n", 0)]
-    assert simulation.cluster.topic("n") is None
+    assert simulation.cluster.metadata.topic("n") is None
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -201,7 +201,7 @@ def test_a_name_that_comes_twice_is_refused_and_not_made(
     answers = codes(created(client, version, new("n"), new("m"), new("n")))
 
     assert sorted(answers) == [("m", 0), ("n", INVALID_REQUEST)]
-    assert simulation.cluster.topic("n") is None
+    assert simulation.cluster.metadata.topic("n") is None
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -212,7 +212,7 @@ def test_no_topics_are_no_answers(client: SimulatedClient, version: int) -> None
 def test_settings_act(simulation: Simulation, client: SimulatedClient) -> None:
     created(client, 7, new("n", configs=configs(min_insync_replicas="2", max_message_bytes="99")))
 
-    config = simulation.cluster.topic("n").partitions[0].config  # type: ignore[union-attr]
+    config = simulation.cluster.metadata.topic("n").partitions[0].config  # type: ignore[union-attr]
     assert (config.min_insync_replicas, config.max_message_bytes) == (2, 99)
 
 

@@ -52,7 +52,7 @@ def refused(*topic: Any, **kwargs: Any) -> tuple[int, str | None]:
     simulation = Simulation()
     simulation.topic("a.b")
     [(_, code, message)] = errors(create(simulation, new(*topic, **kwargs)))
-    assert simulation.cluster.topic_names() == ["a.b"]
+    assert simulation.cluster.metadata.topic_names() == ["a.b"]
     return code, message
 
 
@@ -109,7 +109,7 @@ def test_a_name_in_one_request_twice_is_answered_last_and_cluster_metadata_after
         ("twice", INVALID_REQUEST, "Duplicate topic name."),
         ("__cluster_metadata", INVALID_REQUEST, "Creation of internal topic __cluster_metadata is prohibited."),
     ]
-    assert simulation.cluster.topic_names() == ["a", "b"]
+    assert simulation.cluster.metadata.topic_names() == ["a", "b"]
 
 
 def test_nulls_come_before_other_configs_and_all_are_named() -> None:
@@ -176,7 +176,7 @@ def test_too_many_partitions_fail_the_whole_request(topics: list[dict[str, Any]]
     text = "Excessively large number of partitions per request."
     asked = [topic["name"] for topic in topics] + ["c", "twice", "twice"]
     assert errors(answers) == [(name, POLICY_VIOLATION, text) for name in asked]
-    assert simulation.cluster.topic_names() == []
+    assert simulation.cluster.metadata.topic_names() == []
 
 
 def test_ten_thousand_partitions_are_not_too_many() -> None:
@@ -230,7 +230,7 @@ def test_an_assignment_in_any_order_is_followed() -> None:
     simulation = Simulation()
     [answer] = create(simulation, new("t", -1, -1, [(1, [3, 1]), (0, [2, 3])]))
     assert (int(answer.error_code), answer.num_partitions, answer.replication_factor) == (0, 2, 2)
-    topic = simulation.cluster.topic("t")
+    topic = simulation.cluster.metadata.topic("t")
     assert topic is not None
     assert [tuple(partition.replica_ids) for partition in topic.partitions] == [(2, 3), (3, 1)]
 
@@ -246,7 +246,7 @@ def test_validation_answers_as_if_the_topic_were_made() -> None:
     [answer] = create(simulation, new("t", 2, 3), validate_only=True)
     assert (answer.error_code, answer.num_partitions, answer.replication_factor) == (ErrorCode.none, 2, 3)
     assert answer.topic_id is not None
-    assert simulation.cluster.topic_names() == []
+    assert simulation.cluster.metadata.topic_names() == []
     [again] = create(Simulation(), new("t", 2, 3), validate_only=True)
     assert again.topic_id == answer.topic_id, "the seed decides"
 

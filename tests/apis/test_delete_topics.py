@@ -30,7 +30,7 @@ def simulation() -> Simulation:
 
 
 def id_of(simulation: Simulation, name: str) -> UUID:
-    topic = simulation.cluster.topic(name)
+    topic = simulation.cluster.metadata.topic(name)
     assert topic is not None
     return topic.topic_id
 
@@ -54,7 +54,7 @@ def test_topics_are_deleted_by_name(simulation: Simulation, version: int) -> Non
         ("nobody", None, UNKNOWN_TOPIC),
         ("a", id_, NONE),
     ]
-    assert simulation.cluster.topic_names() == ["b", "c"]
+    assert simulation.cluster.metadata.topic_names() == ["b", "c"]
 
 
 def test_topics_are_deleted_by_id(simulation: Simulation) -> None:
@@ -63,7 +63,7 @@ def test_topics_are_deleted_by_id(simulation: Simulation) -> None:
         (None, NOBODY, UNKNOWN_TOPIC_ID),
         ("b", id_, NONE),
     ]
-    assert simulation.cluster.topic_names() == ["a", "c"]
+    assert simulation.cluster.metadata.topic_names() == ["a", "c"]
 
 
 @pytest.mark.parametrize(
@@ -87,13 +87,13 @@ def test_what_is_asked_wrongly_is_refused_once_and_harms_nobody(
         timeout=timedelta(0),
     )
     assert [(int(r.error_code), r.error_message) for r in answer.responses] == [(INVALID_REQUEST, message)]
-    assert simulation.cluster.topic_names() == ["a", "b", "c"]
+    assert simulation.cluster.metadata.topic_names() == ["a", "b", "c"]
 
 
 def test_the_same_topic_by_name_and_by_id(simulation: Simulation) -> None:
     id_ = id_of(simulation, "a")
     assert deleted(simulation, 6, ("a", None), (None, id_)) == [("a", id_, INVALID_REQUEST)]
-    assert simulation.cluster.topic_names() == ["a", "b", "c"]
+    assert simulation.cluster.metadata.topic_names() == ["a", "b", "c"]
 
 
 def test_who_waits_is_answered_before_who_deleted(simulation: Simulation) -> None:

@@ -60,7 +60,7 @@ class Consumer:
         self.client: SimulatedClient = simulation.connect(broker_id)
 
     def send(self, *partitions: dict[str, Any], topic: str | UUID = "t", **values: Any) -> None:
-        known = None if isinstance(topic, UUID) else self._simulation.cluster.topic(topic)
+        known = None if isinstance(topic, UUID) else self._simulation.cluster.metadata.topic(topic)
         topic_id = topic if isinstance(topic, UUID) else known.topic_id if known else UUID(int=7)
         asked = {
             "replica_id": -1,
@@ -134,7 +134,7 @@ def test_what_was_appended_is_read(simulation: Simulation, version: int) -> None
 def test_an_answer_names_what_was_asked_for(simulation: Simulation, version: int) -> None:
     (topic,) = Consumer(simulation, version).ask().responses
 
-    known = simulation.cluster.topic("t")
+    known = simulation.cluster.metadata.topic("t")
     assert known is not None
     assert (topic.topic if version < 13 else topic.topic_id) == ("t" if version < 13 else known.topic_id)
 

@@ -61,7 +61,7 @@ def test_the_long_poll_of_a_follower_is_woken_by_an_append() -> None:
     assert answers(client) == [(120, NONE, 0)]
     simulation.advance(500)
     assert follower.answers[1:] == [(620, Fetched(NONE, 1, []))]
-    assert simulation.cluster.nodes[1].replica_manager.fetch_expirations == {"follower": 1}
+    assert simulation.cluster.brokers[1].replicas.fetch_expirations == {"follower": 1}
 
 
 def test_a_consumer_is_not_woken_by_an_append_but_by_the_watermark() -> None:
@@ -464,7 +464,7 @@ def test_a_topic_that_is_deleted_meanwhile_is_answered_by_the_id_that_was_asked_
     version: int, made_again: bool
 ) -> None:
     simulation = external(replicas=3)
-    topic = simulation.cluster.topic("t")
+    topic = simulation.cluster.metadata.topic("t")
     assert topic is not None
     follower = ExternalFollower(simulation, 3, version=version)
     follower.send(0, max_wait_ms=5_000)

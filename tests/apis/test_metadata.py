@@ -37,8 +37,8 @@ def codes(answer: Any) -> list[tuple[str | None, int]]:
 @pytest.fixture
 def simulation() -> Simulation:
     running = Simulation(brokers=3)
-    for broker_id, node in running.cluster.nodes.items():
-        node.advertised_host, node.advertised_port = "kafka.example", 9000 + broker_id
+    for broker_id in running.cluster.brokers:
+        running.cluster.set_endpoint(broker_id, "kafka.example", 9000 + broker_id)
     running.topic("t", partitions=2, replicas=2)
     running.topic("u")
     return running
@@ -68,7 +68,7 @@ def test_the_controller_is_a_broker_and_brokers_have_no_rack(client: SimulatedCl
 def test_the_cluster_id_is_the_same_on_every_broker(simulation: Simulation, version: int) -> None:
     ids = {asked(simulation.connect(broker_id), version, named("t")).cluster_id for broker_id in (1, 2, 3)}
 
-    assert ids == {simulation.cluster.cluster_id}
+    assert ids == {simulation.cluster.metadata.cluster_id}
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -91,7 +91,7 @@ def test_partitions_have_epochs_and_no_offline_replicas(client: SimulatedClient,
 
 def test_an_isr_that_shrank_is_told(simulation: Simulation, client: SimulatedClient) -> None:
     simulation.followers("frozen", topic="t", partition=0)
-    partition = simulation.cluster.topic("t").partitions[0]  # type: ignore[union-attr]
+    partition = simulation.cluster.metadata.topic("t").partitions[0]  # type: ignore[union-attr]
     partition.update_isr({1}, 0)
     (topic,) = asked(client, 12, named("t")).topics
 
@@ -113,7 +113,7 @@ def test_authorized_operations_are_not_told_unless_asked_for(client: SimulatedCl
 def test_topics_have_their_ids(simulation: Simulation, client: SimulatedClient, version: int) -> None:
     (topic,) = asked(client, version, named("t")).topics
 
-    assert topic.topic_id == simulation.cluster.topic("t").topic_id  # type: ignore[union-attr]
+    assert topic.topic_id == simulation.cluster.metadata.topic("t").topic_id  # type: ignore[union-attr]
 
 
 def test_v13_has_no_error_of_its_own(client: SimulatedClient) -> None:
@@ -202,7 +202,7 @@ def by_id(topic_id: UUID) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("version", served_versions(METADATA, 12))
 def test_a_topic_is_found_by_its_id(simulation: Simulation, client: SimulatedClient, version: int) -> None:
-    topic_id = simulation.cluster.topic("u").topic_id  # type: ignore[union-attr]
+    topic_id = simulation.cluster.metadata.topic("u").topic_id  # type: ignore[union-attr]
 
     assert codes(asked(client, version, by_id(topic_id))) == [("u", 0)]
 
@@ -216,7 +216,7 @@ def test_an_unknown_id_is_told_with_the_id_and_no_name(client: SimulatedClient, 
 
 @pytest.mark.parametrize("version", [10, 11])
 def test_ids_are_no_use_before_v12(simulation: Simulation, client: SimulatedClient, version: int) -> None:
-    topic_id = simulation.cluster.topic("u").topic_id  # type: ignore[union-attr]
+    topic_id = simulation.cluster.metadata.topic("u").topic_id  # type: ignore[union-attr]
 
     assert codes(asked(client, version, by_id(topic_id))) == [("", INVALID_REQUEST)]
 

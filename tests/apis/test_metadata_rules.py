@@ -46,7 +46,7 @@ def flat(response: Any) -> list[tuple[str | None, int]]:
 
 
 def id_of(simulation: Simulation, name: str) -> UUID:
-    topic = simulation.cluster.topic(name)
+    topic = simulation.cluster.metadata.topic(name)
     assert topic is not None
     return topic.topic_id
 
@@ -69,7 +69,7 @@ def test_an_id_counts_and_its_name_does_not(simulation: Simulation, name: str | 
 def test_beside_an_id_all_names_are_ignored(simulation: Simulation) -> None:
     response = ask(simulation, [("b", None), ("new", None), (None, None), ("", id_of(simulation, "a"))])
     assert flat(response) == [("a", 0)]
-    assert simulation.cluster.topic("new") is None
+    assert simulation.cluster.metadata.topic("new") is None
 
 
 def test_an_unknown_id_is_told_without_a_name(simulation: Simulation) -> None:
@@ -116,7 +116,7 @@ def test_only_the_name_decides_how_an_unknown_topic_is_answered(
     simulation.topic("a.b", replicas=1)
     for _ in range(2):
         assert flat(ask(simulation, names(name), version, create=create)) == [(name, error)]
-    assert simulation.cluster.topic_names() == ["a.b"]
+    assert simulation.cluster.metadata.topic_names() == ["a.b"]
 
 
 def test_what_can_be_made_is_there_at_the_next_request(simulation: Simulation) -> None:

@@ -333,7 +333,7 @@ def test_bad_records_are_refused(row: Row) -> None:
     told = tuple((error.batch_index, error.batch_index_error_message) for error in answer.record_errors)
     assert told == row.record_errors
     assert answer.error_message == row.message
-    partition = simulation.cluster.topic("t").partitions[0]  # type: ignore[union-attr]
+    partition = simulation.cluster.metadata.topic("t").partitions[0]  # type: ignore[union-attr]
     assert partition.leader_log.log_end_offset == 0
 
 

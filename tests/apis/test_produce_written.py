@@ -133,7 +133,7 @@ def test_good_records_are_written(row: Accepted) -> None:
     assert (int(answer.error_code), answer.base_offset) == (0, 1)
     appended_ms = None if answer.log_append_time is None else round(answer.log_append_time.timestamp() * 1000)
     assert appended_ms == row.log_append_time_ms
-    logged = simulation.cluster.topic("t").partitions[0].leader_log.batches[1]  # type: ignore[union-attr]
+    logged = simulation.cluster.metadata.topic("t").partitions[0].leader_log.batches[1]  # type: ignore[union-attr]
     assert is_crc_valid(logged.data, 0, len(logged.data))
     header = read_batch_header(logged.data)
     sent = read_batch_header(row.records)
@@ -155,7 +155,7 @@ def test_a_rebuilt_batch_has_the_same_records() -> None:
     simulation.topic("t", compression_type="zstd")
     client = simulation.connect()
     client.send(produce("t", records=batch_of(TWO, Codec.SNAPPY)))
-    data = simulation.cluster.topic("t").partitions[0].leader_log.batches[0].data  # type: ignore[union-attr]
+    data = simulation.cluster.metadata.topic("t").partitions[0].leader_log.batches[0].data  # type: ignore[union-attr]
     header = read_batch_header(data)
     plain = pack_batch(header._replace(attributes=0), decompress(Codec.ZSTD, data[RECORD_BATCH_OVERHEAD:], 1 << 20))
     assert decode_records(plain) == decode_records(encode_batch(TWO, base_timestamp_ms=TIME_MS))
@@ -181,6 +181,6 @@ def test_fields_are_written_anew_when_a_batch_is_recompressed(fields: str, writt
     records = batch_of([Record(None, None)], Codec.GZIP, body=encode_varint(len(body)) + body)
     client.send(produce("t", records=records))
     assert Produced(client.answers[0][1]).partitions == {0: (0, 0)}
-    logged = simulation.cluster.topic("t").partitions[0].leader_log.batches[0]  # type: ignore[union-attr]
+    logged = simulation.cluster.metadata.topic("t").partitions[0].leader_log.batches[0]  # type: ignore[union-attr]
     expected = start + bytes.fromhex(written)
     assert logged.data[RECORD_BATCH_OVERHEAD:] == encode_varint(len(expected)) + expected

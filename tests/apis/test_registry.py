@@ -16,12 +16,13 @@ from support.simulation import SimulatedClient, Simulation
 
 from fakebroker.apis import registry
 from fakebroker.apis.context import RequestContext
+from fakebroker.network.connection import Event
+from fakebroker.network.effects import Send
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.headers import decode_request_header
 from fakebroker.protocol.messages import (
     decode_response,
     encode_request,
-    encode_response,
     is_flexible,
     response_type,
     versions,
@@ -74,43 +75,33 @@ def test_a_request_gets_one_answer_of_its_version(api: registry.Api, version: in
     assert client.closed is None
 
 
-class Answering(RequestContext):
-    """A context that takes what a handler answers, and has nothing else but a cluster."""
-
-    def __init__(self, version: int) -> None:
-        super().__init__(1, "peer", version, "test", 1, Simulation().cluster)
-        self.frames: list[bytes] = []
-        self.closed: list[str] = []
-
-    def throttle(self, *, produced: bool = False, uses_request_time: bool = True) -> int:
-        return 0
-
-    def respond(self, response: Any, *, exempt: bool = False) -> None:
-        self.frames.append(encode_response(response, self.correlation_id))
-
-    def respond_frame(self, frame: bytes) -> None:
-        self.frames.append(frame)
-
-    def respond_nothing(self) -> None:
-        pass
-
-    def close(self, reason: str) -> None:
-        self.closed.append(reason)
-
-
 @pytest.mark.parametrize(("api", "version"), SERVED)
 @settings(max_examples=8)
 @given(data=st.data())
 def test_an_error_can_be_answered_to_any_request(api: registry.Api, version: int, data: st.DataObject) -> None:
-    context: Any = Answering(version)
-    frame = encode_request(data.draw(requests(api.key, version)), 1, None)[4:]
-    offset = decode_request_header(frame, is_flexible(api.key, version)).body_offset
-    message = api.decode(version, frame, offset)
+    frame = encode_request(data.draw(requests(api.key, version)), 4711, None)[4:]
+    header = decode_request_header(frame, is_flexible(api.key, version))
+    message = api.decode(version, frame, header.body_offset)
+    running, client = simulation()
+    cluster = running.cluster
+    client.connection.on(Event.REQUEST)
+    context = RequestContext(
+        cluster.brokers[1],
+        cluster.sockets,
+        client.connection,
+        header,
+        len(frame),
+        api.throttled,
+        running.now,
+        cluster.probe,
+    )
     api.error_response(context, message, ErrorCode.unknown_server_error)
 
+    assert context.answered
     if getattr(message, "acks", 1) != 0:
-        (frame,) = context.frames
-        decode_response(api.key, version, frame[4:])
+        [effect] = cluster.take_effects()
+        assert isinstance(effect, Send)
+        assert decode_response(api.key, version, effect.data[4:])[0] == 4711
 
 
 def field_names(kind: Any) -> set[str]:

@@ -173,5 +173,5 @@ def test_retries_hide_the_timeout_and_append_again(kafka: FakeCluster) -> None:
 
 def kafka_sees_two_tries(kafka: FakeCluster) -> None:
     """Wait until the leader's log holds the record twice."""
-    log = kafka._cluster._running.cluster.topic("t").partitions[0].leader_log  # type: ignore[union-attr]
+    log = kafka._cluster._running.cluster.metadata.topic("t").partitions[0].leader_log  # type: ignore[union-attr]
     wait_until(lambda: log.log_end_offset >= 2, "the second try")

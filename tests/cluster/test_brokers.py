@@ -7,8 +7,9 @@ from support.answers import NONE, NOT_ENOUGH, NOT_LEADER, TIMED_OUT, answers
 from support.requests import batch, metadata, produce
 from support.simulation import Simulation
 
-from fakebroker.apis.context import NewTopic
+from fakebroker.core.controller.topics import NewTopic
 from fakebroker.core.replication.partition import NO_LEADER
+from fakebroker.core.security.identity import PLAINTEXT
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
 from fakebroker.protocol.messages import decode_response
@@ -113,9 +114,10 @@ def test_what_is_parked_on_a_stopped_broker_is_never_answered() -> None:
     simulation.followers("frozen")
     client = simulation.connect()
     client.send(produce("t", timeout_ms=500))
+    pending = simulation.cluster.has_deadlines
     simulation.stop(1)
     assert client.closed == "broker 1 has stopped"
-    assert simulation.cluster.nodes[1].replica_manager.produce_purgatory.num_delayed() == 0
+    assert (pending, simulation.cluster.has_deadlines) == (True, False)
     simulation.advance(60_000)
     simulation.start(1)
     simulation.advance(60_000)
@@ -242,8 +244,8 @@ def test_all_brokers_stop_and_start() -> None:
     send(simulation, b"a", broker=1, acks=-1)
     for broker in (1, 2, 3):
         simulation.stop(broker)
-    assert simulation.cluster.controller_id == -1
-    assert list(simulation.cluster.brokers()) == []
+    assert simulation.cluster.metadata.controller_id == -1
+    assert simulation.cluster.metadata.alive_brokers(PLAINTEXT) == []
     simulation.advance(100_000)
     for broker in (1, 2, 3):
         simulation.start(broker)
@@ -354,7 +356,7 @@ def test_a_topic_whose_replicas_are_all_stopped_cannot_be_made() -> None:
 
 def test_producer_ids_stay_unique_over_a_restart() -> None:
     simulation = Simulation()
-    first = simulation.cluster.new_producer_id(1)
+    first = simulation.cluster.brokers[1].producer_ids.generate_producer_id()
     simulation.stop(1)
     simulation.start(1)
-    assert simulation.cluster.new_producer_id(1) == first + 1_000
+    assert simulation.cluster.brokers[1].producer_ids.generate_producer_id() == first + 1_000

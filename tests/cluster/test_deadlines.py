@@ -30,7 +30,7 @@ def send_to_a_lagging_follower(simulation: Simulation) -> None:
 
 
 def throttle(simulation: Simulation) -> None:
-    simulation.cluster.client_quotas.alter(QuotaEntity(None, "test"), {"producer_byte_rate": 5})
+    simulation.cluster.alter_client_quotas(QuotaEntity(None, "test"), {"producer_byte_rate": 5})
     simulation.connect().send(produce("t", acks=1))
 
 
@@ -65,20 +65,20 @@ def test_what_is_pending_is_a_deadline_until_it_is_met(
     simulation: Simulation, begin: Callable[[Simulation], None], is_awaited: bool
 ) -> None:
     begin(simulation)
-    before = (simulation.cluster.has_deadlines, simulation.cluster.is_awaited, simulation.cluster.deadlines_met)
+    before = (simulation.cluster.has_deadlines, simulation.cluster.is_awaited, simulation.cluster.deadlines.met)
     simulation.advance(600_000)
     after = (simulation.cluster.has_deadlines, simulation.cluster.is_awaited)
 
     assert before == (True, is_awaited, 0)
     assert after == (False, False)
-    assert simulation.cluster.deadlines_met > 0
+    assert simulation.cluster.deadlines.met > 0
 
 
 def test_housekeeping_meets_no_deadline(simulation: Simulation) -> None:
     simulation.connect()
     simulation.advance(3_600_000)  # the idle connection is closed, too
 
-    assert simulation.cluster.deadlines_met == 0
+    assert simulation.cluster.deadlines.met == 0
 
 
 @pytest.mark.parametrize("behaviour", ["instant", "frozen"])
@@ -94,7 +94,7 @@ def test_a_script_that_another_command_ends_is_pending_all_the_same(simulation: 
 
 
 def test_a_peer_that_goes_takes_its_throttling_along(simulation: Simulation) -> None:
-    simulation.cluster.client_quotas.alter(QuotaEntity(None, "test"), {"producer_byte_rate": 5})
+    simulation.cluster.alter_client_quotas(QuotaEntity(None, "test"), {"producer_byte_rate": 5})
     client = simulation.connect()
     client.send(produce("t", acks=1))
     client.disconnect()

@@ -16,7 +16,7 @@ from support.batches import keyed, sequenced
 from support.requests import batch, fetch, metadata, produce
 from support.simulation import START_MONO_MS, START_WALL_MS, SimulatedClient, Simulation
 
-from fakebroker.apis.context import NewTopic
+from fakebroker.core.controller.topics import NewTopic
 from fakebroker.core.journal.events import (
     Answer,
     Append,
@@ -179,7 +179,7 @@ def test_a_partition_that_nobody_knows_is_asked_for_and_answered_but_not_appende
 
 
 def test_topic_ids_are_told_by_name(simulation: Recorded) -> None:
-    topic = simulation.cluster.topic("t")
+    topic = simulation.cluster.metadata.topic("t")
     assert topic is not None
     nobody, none = UUID(int=5), UUID(int=0)
     client = simulation.connect()
@@ -194,7 +194,7 @@ def test_topic_ids_are_told_by_name(simulation: Recorded) -> None:
 
 
 def test_the_name_of_a_topic_survives_it(simulation: Recorded) -> None:
-    topic = simulation.cluster.topic("t")
+    topic = simulation.cluster.metadata.topic("t")
     assert topic is not None
     simulation.followers("frozen")
     simulation.connect().send(produce(topic.topic_id, version=13))
@@ -302,7 +302,7 @@ def test_a_broker_that_stops_answers_nobody(simulation: Recorded) -> None:
 def test_a_topic_is_told_with_its_leaders() -> None:
     recorded = Recorded(brokers=2)
     recorded.topic("a", 2, 2)
-    topic = recorded.cluster.topic("a")
+    topic = recorded.cluster.metadata.topic("a")
     assert topic is not None
 
     assert recorded.journal.events() == [
@@ -371,7 +371,7 @@ def test_records_that_retention_deletes_are_told() -> None:
 
 
 def test_a_throttled_connection_is_told(simulation: Recorded) -> None:
-    simulation.cluster.client_quotas.alter(QuotaEntity(None, "test"), {"producer_byte_rate": 10})
+    simulation.cluster.alter_client_quotas(QuotaEntity(None, "test"), {"producer_byte_rate": 10})
     client = simulation.connect()
     client.send(produce("t", records=batch(b"x" * 900)))
 
@@ -455,14 +455,14 @@ def play(simulation: Simulation, story: list[Step]) -> list[tuple[list[tuple[int
         elif step.kind in ("stop", "start"):
             getattr(simulation, step.kind)(1 + number % 3)
         elif step.kind == "move":
-            partition = simulation.cluster.topic("t")
+            partition = simulation.cluster.metadata.topic("t")
             if partition is not None:
                 in_sync = partition.partitions[0].isr_ids
                 target = in_sync[number % len(in_sync)]
                 if simulation.cluster.is_running(target):
                     simulation.move_leader(target)
         elif step.kind == "delete":
-            if number == 0 and simulation.cluster.topic("t") is not None:
+            if number == 0 and simulation.cluster.metadata.topic("t") is not None:
                 simulation.delete_topic()
         else:
             simulation.followers(step.kind)

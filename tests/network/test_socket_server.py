@@ -8,11 +8,11 @@ import pytest
 from support.requests import Produced, batch, fetch, metadata, produce
 from support.simulation import START_MONO_MS, START_WALL_MS, SimulatedClient, Simulation
 
-from fakebroker.apis.context import NewTopic
 from fakebroker.cluster.cluster import Cluster
 from fakebroker.core.clock import Now
 from fakebroker.core.config.settings import ClusterConfig
-from fakebroker.core.quota.quota import ANONYMOUS, QuotaEntity
+from fakebroker.core.controller.topics import NewTopic
+from fakebroker.core.quota.quota import QuotaEntity
 from fakebroker.core.replication.follower import FROZEN
 from fakebroker.network.connection import State
 from fakebroker.testing.marks import mark
@@ -77,7 +77,7 @@ def test_a_muted_connection_with_a_request_in_hand_is_closed_and_the_append_stay
 def test_a_throttled_connection_is_closed_as_well() -> None:
     simulation = simulated(connections_max_idle_ms=IDLE_MS)
     client = simulation.connect()
-    simulation.cluster.client_quotas.alter(QuotaEntity(ANONYMOUS, None), {"producer_byte_rate": 1})
+    simulation.cluster.alter_client_quotas(QuotaEntity("ANONYMOUS", None), {"producer_byte_rate": 1})
     client.send(produce("t"), produce("t"))
     assert client.connection.state is State.THROTTLED
     simulation.advance(10**7)
@@ -90,7 +90,7 @@ def test_a_request_that_had_to_wait_is_activity_when_its_turn_comes() -> None:
     client = simulation.connect()
     first = produce("t", acks=0, records=batch(bytes(10_000)))
     bound = (len(first) - 4) * 20 // 210  # 10.5 times as many bytes in 10 s: 500 ms
-    simulation.cluster.client_quotas.alter(QuotaEntity(ANONYMOUS, None), {"producer_byte_rate": bound})
+    simulation.cluster.alter_client_quotas(QuotaEntity("ANONYMOUS", None), {"producer_byte_rate": bound})
     client.send(first, produce("t", timeout_ms=60_000))
     while client.connection.state is State.THROTTLED:
         simulation.advance(1)
@@ -113,7 +113,7 @@ def test_an_answer_that_is_written_at_last_is_activity() -> None:
 
 def test_one_timer_serves_all_connections_in_the_order_of_their_activity() -> None:
     simulation = simulated(connections_max_idle_ms=IDLE_MS)
-    timers = simulation.cluster._housekeeping_timer.size
+    timers = simulation.cluster.housekeeping.timer.size
     clients = []
     for _ in range(50):
         clients.append(simulation.connect(broker_id=1 + len(clients) % 3))
@@ -121,12 +121,12 @@ def test_one_timer_serves_all_connections_in_the_order_of_their_activity() -> No
     for client in clients[::2]:
         client.send(metadata([]))
         simulation.advance(1)
-    assert simulation.cluster._housekeeping_timer.size == timers + 1
+    assert simulation.cluster.housekeeping.timer.size == timers + 1
     simulation.advance(5_000)
     for number, client in enumerate(clients):
         last_ms = number * 10 if number % 2 else 500 + number // 2
         assert client.closed_ms == last_ms + IDLE_MS + 1
-    assert simulation.cluster._housekeeping_timer.size == timers
+    assert simulation.cluster.housekeeping.timer.size == timers
 
 
 def test_a_negative_maximum_closes_nobody() -> None:
@@ -222,7 +222,7 @@ def test_nothing_holds_a_connection_that_has_gone_and_whose_request_is_over(gone
     cluster = cluster_with_frozen_followers()
     connection = cluster.open_connection(1, "peer", now(0))
     cluster.receive(connection, produce("t", timeout_ms=100) + produce("t")[:50], now(0))
-    purgatory = cluster.nodes[1].replica_manager.produce_purgatory
+    purgatory = cluster.brokers[1].replicas.produce_purgatory
     gone = mark(connection)
     assert purgatory.num_delayed() == 1
     if gone_first:
@@ -250,7 +250,7 @@ def test_nothing_is_left_of_a_cluster_that_is_forgotten_while_requests_wait() ->
     cluster = cluster_with_frozen_followers()
     connection = cluster.open_connection(1, "peer", now(0))
     cluster.receive(connection, produce("t", timeout_ms=100), now(0))
-    assert cluster.nodes[1].replica_manager.produce_purgatory.num_delayed() == 1
+    assert cluster.brokers[1].replicas.produce_purgatory.num_delayed() == 1
     gone = mark(connection)
     del connection, cluster
     gc.collect()
@@ -265,7 +265,7 @@ def test_nothing_holds_a_connection_however_it_ended(how: str) -> None:
     other = None if how in ("idle", "throttled") else cluster.open_connection(1, "other", now(0), "10.0.0.1")
     connection = cluster.open_connection(1, "peer", now(0), "10.0.0.1")
     if how == "throttled":
-        cluster.client_quotas.alter(QuotaEntity(ANONYMOUS, None), {"producer_byte_rate": 1})
+        cluster.alter_client_quotas(QuotaEntity("ANONYMOUS", None), {"producer_byte_rate": 1})
         cluster.receive(connection, produce("t"), now(1))
         assert connection.state is State.THROTTLED
     cluster.advance_to(now(11))

@@ -8,10 +8,10 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from support.requests import Produced, produce
 from support.simulation import SimulatedClient, Simulation
 
-from fakebroker.core.quota.quota import ANONYMOUS, QuotaEntity
+from fakebroker.core.quota.quota import QuotaEntity
 from fakebroker.network.connection import State
 
-EVERYBODY = QuotaEntity(ANONYMOUS, None)
+EVERYBODY = QuotaEntity("ANONYMOUS", None)
 
 
 class Run:
@@ -64,7 +64,7 @@ class Run:
         self.clients[slot].disconnect()
 
     def quota(self, producer_byte_rate: int | None) -> None:
-        self.simulation.cluster.client_quotas.alter(EVERYBODY, {"producer_byte_rate": producer_byte_rate})
+        self.simulation.cluster.alter_client_quotas(EVERYBODY, {"producer_byte_rate": producer_byte_rate})
 
     def followers(self, behaviour: str) -> None:
         self.simulation.followers(behaviour)
@@ -142,7 +142,7 @@ class ConnectionMachine(RuleBasedStateMachine):
         run.simulation.advance(2_000)
         run.check()
         assert all(client.connection.is_closed for client in run.sent)
-        assert run.simulation.cluster.nodes[1].replica_manager.produce_purgatory.num_delayed() == 0
+        assert run.simulation.cluster.brokers[1].replicas.produce_purgatory.num_delayed() == 0
 
 
 TestConnectionMachine = ConnectionMachine.TestCase

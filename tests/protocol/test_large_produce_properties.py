@@ -16,9 +16,8 @@ from fakebroker.protocol.build import build
 from fakebroker.protocol.errors import ProtocolError
 from fakebroker.protocol.headers import decode_request_header
 from fakebroker.protocol.large_frame import LargeFrame
-from fakebroker.protocol.large_produce import read_large_produce
-from fakebroker.protocol.messages import encode_request, request_type
-from fakebroker.protocol.produce_reader import ProduceRequest, read_produce_request
+from fakebroker.protocol.messages import decode_request, encode_request, request_type
+from fakebroker.protocol.produce_reader import ProduceRequest, _of_kio, read_by_hand, read_produce_request
 
 VERSIONS = range(3, 14)
 ID = UUID(int=77)
@@ -50,22 +49,30 @@ def large(frame: bytes, given_bytes: int) -> LargeFrame:
 
 def fields(request: ProduceRequest) -> tuple[Any, ...]:
     topics = [
-        (topic.name, topic.topic_id, [(partition.index, partition.records) for partition in topic.partition_data])
+        (topic.name, topic.topic_id, [(part.index, part.records, part.is_plain) for part in topic.partition_data])
         for topic in request.topic_data
     ]
     return request.transactional_id, request.acks, request.timeout_ms, topics
 
 
 def compare(version: int, frame: bytes, given_bytes: int) -> bool:
-    """Whether the fast way took it; then the general one reads the same."""
+    """Whether it was read in parts; then the general way reads the same, and so does the whole frame in any case."""
     offset = decode_request_header(frame, version >= 9).body_offset
     parts = large(frame, given_bytes)
-    found = read_large_produce(version, parts, offset)
+    found = read_by_hand(version, parts, offset)
     if found is None:
         assert parts.join() == frame
-        return False
-    assert fields(found) == fields(read_produce_request(version, frame, offset))
-    return True
+    else:
+        assert fields(found) == fields(_of_kio(version, decode_request(0, version, frame, offset)))
+    assert outcome(version, large(frame, given_bytes), offset) == outcome(version, frame, offset)
+    return found is not None
+
+
+def outcome(version: int, frame: bytes | LargeFrame, offset: int) -> Any:
+    try:
+        return fields(read_produce_request(version, frame, offset))
+    except ProtocolError as error:
+        return str(error)
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -75,11 +82,17 @@ def test_it_takes_one_partition_of_one_topic(version: int, size: int) -> None:
 
 
 @pytest.mark.parametrize("version", VERSIONS)
+def test_it_takes_what_is_small_before_and_behind_the_large_records(version: int) -> None:
+    small, one = b"small", bytes([1]) * 200
+    assert compare(version, request(version, [small, one, small]), 120)
+    assert compare(version, request(version, [one], topics=2), 90)
+    assert compare(version, request(version, [one]) + b"\0", 90)  # and what is behind it all is ignored
+
+
+@pytest.mark.parametrize("version", VERSIONS)
 def test_it_leaves_the_rest_to_the_general_way(version: int) -> None:
     one = bytes([1]) * 200
-    assert not compare(version, request(version, [one, one]), 90)
-    assert not compare(version, request(version, [one], topics=2), 90)
-    assert not compare(version, request(version, [one]) + b"\0", 90)
+    assert not compare(version, request(version, [one, bytes(70_000)]), 90)  # two that are large
     assert not compare(version, request(version, [one])[:-1], 90)
     assert not compare(
         version, request(version, [one], transactional_id="t" * 200), 90

@@ -22,7 +22,7 @@ from fakebroker.protocol.errors import ProtocolError
 from fakebroker.protocol.headers import decode_request_header
 from fakebroker.protocol.messages import decode_request, encode_request
 from fakebroker.protocol.produce_reader import ProduceRequest as Read
-from fakebroker.protocol.produce_reader import _of_kio, read_plain, read_produce_request
+from fakebroker.protocol.produce_reader import _of_kio, read_by_hand, read_produce_request
 
 BODIES = {version: produce_request(version) for version in PRODUCE_VERSIONS}
 FRAMES = {version: frame(request_header(2 if version >= 9 else 1), BODIES[version]) for version in PRODUCE_VERSIONS}
@@ -163,13 +163,13 @@ COMPACT = "00 ffff 00007530"
         (13, COMPACT + "02" + 16 * "ab" + "02 00000000 01 00 00 00"),
     ],
 )
-def test_both_readers_say_the_same_where_things_are_not_plain(version: int, body: str) -> None:
+def test_both_readers_say_the_same_where_things_are_out_of_the_ordinary(version: int, body: str) -> None:
     received = bytes.fromhex(body)
     assert by_hand(version, received, 0) == general(version, received, 0)
 
 
 @given(version=versions, request=produce_requests, trailing=blobs)
-def test_plain_requests_are_read_by_hand(version: int, request: ProduceRequest, trailing: bytes) -> None:
+def test_ordinary_requests_are_read_by_hand(version: int, request: ProduceRequest, trailing: bytes) -> None:
     request = request._replace(
         transactional_id=request.transactional_id and request.transactional_id[:20],
         topics=tuple(
@@ -180,6 +180,6 @@ def test_plain_requests_are_read_by_hand(version: int, request: ProduceRequest, 
             for topic in request.topics
         ),
     )
-    read = read_plain(version, BODIES[version].build(request_as_declared(version, request)) + trailing, 0)
+    read = read_by_hand(version, BODIES[version].build(request_as_declared(version, request)) + trailing, 0)
     assert read is not None
     assert fields(read) == fields(_of_kio(version, request_as_kio(version, request)))

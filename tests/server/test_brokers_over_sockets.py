@@ -95,7 +95,7 @@ def test_what_is_parked_on_a_stopped_broker_is_never_answered(kafka: FakeCluster
 def _end_offset(kafka: FakeCluster) -> int:
     """How many records the leader of t-0 has: an acks=1 produce is answered with it, and leaves one behind."""
     server = kafka._cluster._running
-    topic = server.cluster.topic("t")
+    topic = server.cluster.metadata.topic("t")
     assert topic is not None
     return topic.partitions[0].leader_log.log_end_offset
 

@@ -86,4 +86,4 @@ def test_garbage_is_seen() -> None:
         client.socket.close()
         wait_until(lambda: not server._protocols, "the end of the connection")
 
-        assert collected()["fakebroker.server.connection.KafkaConnection"] == 1
+        assert collected()["fakebroker.server.kafka_protocol.KafkaProtocol"] == 1

@@ -62,7 +62,7 @@ def assert_served(running: Simulation) -> None:
     """A stranger who comes now is served."""
     other = running.connect()
     running.followers("instant")
-    if running.cluster.topic("t") is None:
+    if running.cluster.metadata.topic("t") is None:
         running.topic("t")  # the bytes were a good DeleteTopics
     other.send(produce("t", timeout_ms=100))
     ((_, frame),) = other.answers

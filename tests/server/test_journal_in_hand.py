@@ -18,7 +18,7 @@ from support.serving import wait_until
 from fakebroker import AsyncFakeCluster, FakeCluster
 from fakebroker.core.journal.events import Append, BrokerStopped, ConnectionClosed, Event, Request, TopicCreated
 from fakebroker.core.journal.journal import from_lines
-from fakebroker.server.journal import JournalFile
+from fakebroker.server.journal_in_hand import JournalFile
 
 
 @pytest.fixture

@@ -25,7 +25,7 @@ from support.simulation import Simulation
 def _first_topic_id() -> UUID:
     simulation = Simulation()
     simulation.topic("t")
-    topic = simulation.cluster.topic("t")
+    topic = simulation.cluster.metadata.topic("t")
     assert topic is not None
     return topic.topic_id
 

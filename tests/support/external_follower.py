@@ -40,7 +40,7 @@ class ExternalFollower:
         replica_epoch: int = -1,
         partition: int = 0,
     ) -> None:
-        topic = self._simulation.cluster.topic("t")
+        topic = self._simulation.cluster.metadata.topic("t")
         values = {
             "replica_id": self.replica_id,
             "replica_state": {"replica_id": self.replica_id, "replica_epoch": replica_epoch},

@@ -10,7 +10,7 @@ from uuid import UUID
 from conformance.boxes import Box
 from conformance.scenario import Topic
 from conformance.wire import Arrival
-from fakebroker.apis.context import NewTopic
+from fakebroker.core.controller.topics import NewTopic
 from fakebroker.core.quota.quota import QuotaEntity
 from fakebroker.protocol.errors import KafkaError
 from support.simulation import START_MONO_MS, SimulatedClient, Simulation
@@ -73,7 +73,7 @@ class VirtualTarget:
         simulation.settle()
 
     def topic_ids(self, names: Sequence[str]) -> dict[str, UUID]:
-        topics = {name: self.simulation.cluster.topic(name) for name in names}
+        topics = {name: self.simulation.cluster.metadata.topic(name) for name in names}
         return {name: topic.topic_id for name, topic in topics.items() if topic is not None}
 
     def isr(self, topic: str, partition: int) -> set[int]:
@@ -102,4 +102,4 @@ class VirtualTarget:
         """All brokers know everything at once."""
 
     def set_quota(self, client_id: str, quotas: Mapping[str, float]) -> None:
-        self.simulation.cluster.client_quotas.alter(QuotaEntity(None, client_id), quotas)
+        self.simulation.cluster.alter_client_quotas(QuotaEntity(None, client_id), quotas)

@@ -12,7 +12,7 @@ from fakebroker.network.connection import Connection
 from fakebroker.protocol.framing import FrameDecoder
 from fakebroker.protocol.headers import decode_request_header, peek_api
 from fakebroker.protocol.messages import decode_request, decode_response, is_flexible
-from fakebroker.server.cluster_server import ClusterServer
+from fakebroker.server.driver import Driver
 
 PRODUCE = 0
 
@@ -30,33 +30,33 @@ class Exchange(NamedTuple):
 
 
 class WireTap:
-    """Patches the server while a test runs; asks nothing of the broker but its bytes."""
+    """Patches the driver while a test runs; asks nothing of the broker but its bytes."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self._incoming: dict[Connection, list[tuple[float, bytes]]] = defaultdict(list)
         self._outgoing: dict[Connection, list[tuple[float, bytes]]] = defaultdict(list)
         self._freed: dict[Connection, list[tuple[float, bytes]]] = defaultdict(list)
         self._woken_ms = 0.0
-        received, wake, write = ClusterServer.received, ClusterServer._wake, ClusterServer._write
+        received, wake, write = Driver.received, Driver._wake, Driver._write
 
-        def tapped_received(server: ClusterServer, connection: Connection, data: bytes) -> None:
+        def tapped_received(driver: Driver, connection: Connection, data: bytes) -> None:
             self._incoming[connection].append((time.monotonic() * 1000, bytes(data)))
             self._woken_ms = time.monotonic() * 1000
-            received(server, connection, data)
+            received(driver, connection, data)
 
-        def tapped_wake(server: ClusterServer) -> None:
+        def tapped_wake(driver: Driver) -> None:
             self._woken_ms = time.monotonic() * 1000
-            wake(server)
+            wake(driver)
 
-        def tapped_write(server: ClusterServer, connection: Connection, parts: list[bytes]) -> None:
+        def tapped_write(driver: Driver, connection: Connection, parts: list[bytes]) -> None:
             self._outgoing[connection] += [(time.monotonic() * 1000, part) for part in parts]
             # What lets the next request in happened before the answer is written, in this turn of the server.
             self._freed[connection] += [(self._woken_ms, part) for part in parts]
-            write(server, connection, parts)
+            write(driver, connection, parts)
 
-        monkeypatch.setattr(ClusterServer, "received", tapped_received)
-        monkeypatch.setattr(ClusterServer, "_wake", tapped_wake)
-        monkeypatch.setattr(ClusterServer, "_write", tapped_write)
+        monkeypatch.setattr(Driver, "received", tapped_received)
+        monkeypatch.setattr(Driver, "_wake", tapped_wake)
+        monkeypatch.setattr(Driver, "_write", tapped_write)
 
     def produce(self) -> list[Exchange]:
         """All Produce requests of all connections, each with what was written back to it."""

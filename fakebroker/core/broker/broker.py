@@ -1,21 +1,46 @@
-"""One broker of the cluster, as the others and its clients find it."""
+"""One broker of the cluster, from its start to its stop: what it is made of.
+
+A broker that starts again is made anew: only its log and what the controller knows of it are as before.
+
+Source   core/.../server/BrokerServer.scala @ 4.0.
+"""
 
 from __future__ import annotations
 
 from typing import final
 
+from fakebroker.core.clock import Now
+from fakebroker.core.config.settings import ClusterConfig
+from fakebroker.core.controller.controller import Controller
+from fakebroker.core.controller.producer_ids import ProducerIdManager
+from fakebroker.core.probe import Probe
+from fakebroker.core.quota.client_quotas import ClientQuotas
 from fakebroker.core.quota.quota import QuotaManagers
+from fakebroker.core.replication.followers import FollowerSet
 from fakebroker.core.replication.replica_manager import ReplicaManager
+from fakebroker.core.replication.wakeups import Wakeups
 
 
 @final
-class Node:
-    """Host and port are what clients are told. Whoever starts anew gets a new replica manager and new quotas."""
+class Broker:
+    """What the handlers of its requests work with. `controller` and its metadata are those of the cluster."""
 
-    def __init__(self, broker_id: int, replica_manager: ReplicaManager, quotas: QuotaManagers) -> None:
+    __slots__ = ("broker_id", "controller", "producer_ids", "quotas", "replicas")
+
+    def __init__(
+        self,
+        broker_id: int,
+        config: ClusterConfig,
+        controller: Controller,
+        followers: FollowerSet,
+        wakeups: Wakeups,
+        client_quotas: ClientQuotas,
+        probe: Probe,
+        now: Now,
+    ) -> None:
         self.broker_id = broker_id
-        self.replica_manager = replica_manager
-        self.quotas = quotas
-        self.advertised_host = "127.0.0.1"
-        self.advertised_port = 0
-        self.producer_ids = iter(range(0))
+        self.controller = controller
+        self.replicas = ReplicaManager(broker_id, config, now.mono_ms, followers, wakeups, probe)
+        self.quotas = QuotaManagers(config)
+        client_quotas.tell(self.quotas)
+        self.producer_ids = ProducerIdManager(controller.producer_ids)

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from typing import NamedTuple
 
-from fakebroker.apis.context import ConfigEntry
 from fakebroker.core.config.config_def import (
     ConfigKey,
     Type,
@@ -37,6 +37,14 @@ _DAY_MS = 86_400_000
 _BOOLEAN, _DOUBLE, _INT, _LIST, _LONG, _STRING = (
     Type.BOOLEAN, Type.DOUBLE, Type.INT, Type.LIST, Type.LONG, Type.STRING
 )  # fmt: skip
+
+
+class ConfigEntry(NamedTuple):
+    """A setting of a topic: its value as text, and the number of Kafka's ConfigSource that it comes from."""
+
+    name: str
+    value: str
+    source: int
 
 
 def _gzip_level(name: str, value: Value) -> None:

@@ -14,68 +14,55 @@ Differs  In one step, without a metadata log in between: everybody knows at once
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from random import Random
+from typing import final
 from uuid import UUID
 
-from fakebroker.apis.context import NewTopic
-from fakebroker.core.broker.broker import Node
 from fakebroker.core.broker_registry import BrokerRegistry
 from fakebroker.core.clock import Now
 from fakebroker.core.config.log_config import effective_configs
 from fakebroker.core.config.settings import ClusterConfig, TopicConfig
 from fakebroker.core.controller.elections import elect_any_leader
-from fakebroker.core.controller.topics import (
-    Topic,
-    new_name_error,
-    place_replicas,
-    validate_total_number_of_partitions,
-)
+from fakebroker.core.controller.metadata_cache import MetadataCache
+from fakebroker.core.controller.placement import place_replicas
+from fakebroker.core.controller.producer_ids import ProducerIdBlocks
+from fakebroker.core.controller.topics import NewTopic, Topic, new_name_error, validate_total_number_of_partitions
 from fakebroker.core.log.retention import LogMemory
-from fakebroker.core.purgatory.periodic_task import PeriodicTask
+from fakebroker.core.probe import Probe
 from fakebroker.core.replication.followers import FollowerSet
 from fakebroker.core.replication.partition import NO_LEADER, Partition
-from fakebroker.protocol import topic_name
+from fakebroker.core.replication.wakeups import Wakeups
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
 from fakebroker.protocol.topic_partition import TopicPartition
-from timingwheel import SystemTimer
-from timingwheel.mypyc import mypyc_attr
 
 
-@mypyc_attr(allow_interpreted_subclasses=True)
+@final
 class Controller:
-    """The topics of a cluster and the leadership of their partitions. `broker_ids` are all brokers there are."""
+    """Makes and deletes topics, and decides who leads them. `registry` has all brokers there are."""
 
     def __init__(
         self,
-        broker_ids: Sequence[int],
         config: ClusterConfig,
+        registry: BrokerRegistry,
+        metadata: MetadataCache,
+        followers: FollowerSet,
+        wakeups: Wakeups,
+        probe: Probe,
         random: Random,
-        nodes: dict[int, Node],
     ) -> None:
-        self.brokers = BrokerRegistry(broker_ids)
-        self.topics: dict[str, Topic] = {}
-        self.topics_by_id: dict[UUID, Topic] = {}
-        self._names_by_unified_name: defaultdict[str, dict[str, None]] = defaultdict(dict)  # the oldest first
-        self.followers: FollowerSet  # set by the cluster: it needs the partitions' leaders
-        self._broker_ids = broker_ids
         self.config = config
+        self.registry = registry
+        self.metadata = metadata
+        self.producer_ids = ProducerIdBlocks()
+        self.log_memory = LogMemory(config.log_memory_bytes, metadata.partitions)
+        self._followers = followers
+        self._wakeups = wakeups
+        self._probe = probe
         self._random = random
-        self._nodes = nodes  # filled by the cluster
-        self._new_partition: Callable[..., Partition] = Partition
-        self.log_memory = LogMemory(config.log_memory_bytes, self.partitions)
 
     # Topics.
-
-    def find_partition(self, topic: str, index: int) -> Partition | None:
-        found = self.topics.get(topic)
-        return found.partitions[index] if found is not None and 0 <= index < len(found.partitions) else None
-
-    def partitions(self) -> Iterator[Partition]:
-        for topic in self.topics.values():
-            yield from topic.partitions
 
     def create_topics(
         self, topics: Sequence[NewTopic], now: Now, validate_only: bool = False
@@ -85,7 +72,8 @@ class Controller:
         All names are held against the topics that were there before, so names of one request cannot collide.
         """
         validate_total_number_of_partitions(topics, self.config.num_partitions)
-        errors = [new_name_error(new.name, self.topics, self._names_by_unified_name) for new in topics]
+        names, unified = self.metadata.names, self.metadata.names_by_unified_name
+        errors = [new_name_error(new.name, names, unified) for new in topics]
         results: list[Topic | KafkaError] = []
         for new, error in zip(topics, errors, strict=True):
             try:
@@ -97,17 +85,18 @@ class Controller:
     def _create_topic(self, new: NewTopic, now: Now, validate_only: bool) -> Topic:
         defaults = self.config.topic_defaults()
         config = TopicConfig.of(new.configs, defaults)
-        placement = place_replicas(new, self._broker_ids, self.brokers, self.config)
+        placement = place_replicas(new, self.registry.broker_ids, self.registry, self.config)
         lag_max_ms = self.config.replica_lag_time_max_ms
         partitions = [
-            self._new_partition(
+            Partition(
                 TopicPartition(new.name, index),
                 broker_ids,
                 config,
                 lag_max_ms,
                 now.mono_ms,
-                self.brokers,
+                self.registry,
                 self.log_memory,
+                self._probe,
             )
             for index, broker_ids in enumerate(placement)
         ]
@@ -115,62 +104,67 @@ class Controller:
         own = {name: text for name, text in new.configs.items() if text is not None}
         topic = Topic(new.name, topic_id, partitions, effective_configs(own, defaults.set_by_brokers()))
         if not validate_only:
-            self._names_by_unified_name[topic_name.unify_collision_chars(new.name)][new.name] = None
-            self.topics[new.name] = self.topics_by_id[topic_id] = topic
+            self.metadata.add(topic)
             for partition in partitions:
-                self.followers.add(partition)
+                self._followers.add(partition)
+            for listener in self._probe.listeners:
+                listener.topic_created(topic.name, topic_id, placement)
+            for partition in partitions:
+                partition.tell_leader()
         return topic
 
     def delete_topic(self, name: str) -> None:
         """Delete a topic and all its records; who waits for it is answered UNKNOWN_TOPIC_OR_PARTITION."""
-        topic = self.topics.pop(name, None)
+        topic = self.metadata.topic(name)
         if topic is None:
             raise KafkaError(ErrorCode.unknown_topic_or_partition, "This server does not host this topic-partition.")
-        del self.topics_by_id[topic.topic_id]
-        unified_name = topic_name.unify_collision_chars(name)
-        del self._names_by_unified_name[unified_name][name]
-        if not self._names_by_unified_name[unified_name]:
-            del self._names_by_unified_name[unified_name]
+        for listener in self._probe.listeners:
+            listener.topic_deleted(name)
+        self.metadata.remove(topic)
         for partition in topic.partitions:
             partition.is_deleted = True
-            self.followers.remove(partition)
+            self._followers.remove(partition)
         for partition in topic.partitions:
-            self._complete_delayed_operations(partition, partition.replicas)
+            self._wakeups.complete_when_not_leader(partition, partition.replicas)
 
     # Brokers.
 
     def stop_broker(self, broker_id: int, now: Now) -> None:
-        """Fence a broker that has stopped. Its replica manager is not asked any more."""
-        for partition in self.partitions():
+        """Fence a broker that has stopped. Nobody waits there any more."""
+        for listener in self._probe.listeners:
+            listener.broker_stopped(broker_id)
+        for partition in self.metadata.partitions():
             if broker_id in partition.replicas:
                 partition.note_last_fetch(broker_id, now.mono_ms)
-        self.brokers.fence(broker_id)
-        for partition in self.partitions():
+        self.registry.fence(broker_id)
+        for partition in self.metadata.partitions():
             if broker_id in partition.replicas:
                 if broker_id in partition.isr:
                     self._elect(partition, partition.isr - {broker_id}, now)
-                self.followers.of_broker(partition, broker_id).on_leader_change(now)
+                self._followers.of_broker(partition, broker_id).on_leader_change(now)
 
     def start_broker(self, broker_id: int, now: Now) -> None:
         """Unfence a broker that has started."""
-        self.brokers.unfence(broker_id)
-        for partition in self.partitions():
+        for listener in self._probe.listeners:
+            listener.broker_started(broker_id)
+        self.registry.unfence(broker_id)
+        for partition in self.metadata.partitions():
             if broker_id in partition.replicas:
                 if partition.leader_id == NO_LEADER:
                     self._elect(partition, partition.isr, now)
                 else:
-                    self.followers.of_broker(partition, broker_id).on_leader_change(now)
+                    self._followers.of_broker(partition, broker_id).on_leader_change(now)
 
     def move_leader(self, topic_partition: TopicPartition, broker_id: int, now: Now) -> None:
         """Make an in-sync replica the leader; nothing happens if it is. Raises KafkaError in words that say what is
         wrong."""
-        partition = self.find_partition(topic_partition.topic, topic_partition.partition)
+        partition = self.metadata.find_partition(topic_partition.topic, topic_partition.partition)
         if partition is None:
             raise KafkaError(ErrorCode.unknown_topic_or_partition, f"There is no partition {topic_partition}.")
         problem = None
         if broker_id not in partition.replicas:
             problem = f"its replicas are on {partition.replica_ids}"
-        elif not self.brokers.is_alive(broker_id):
+        elif not self.registry.is_alive(broker_id):
             problem = "that broker is stopped"
         elif broker_id not in partition.isr:
             problem = f"it is not in the ISR {partition.isr_ids}, and acknowledged records could be lost"
@@ -187,59 +181,35 @@ class Controller:
         if election.leader_id == NO_LEADER:
             if partition.leader_id != NO_LEADER:
                 partition.lose_leader()
-                self.followers.on_leader_change(partition, now)
-                self._complete_delayed_operations(partition, partition.replicas)
+                self._followers.on_leader_change(partition, now)
+                self._wakeups.complete_when_not_leader(partition, partition.replicas)
         elif election.leader_id != partition.leader_id:
             self._make_leader(partition, election.leader_id, set(election.isr), now)
         elif partition.update_isr(election.isr, now.mono_ms):
-            self._nodes[partition.leader_id].replica_manager.try_complete_delayed_requests(partition)
+            self._wakeups.try_complete_delayed_requests(partition)
 
     def _make_leader(self, partition: Partition, broker_id: int, isr: set[int], now: Now) -> None:
         if partition.become_leader(broker_id, isr, now.mono_ms):
-            self._nodes[broker_id].replica_manager.try_complete_delayed_requests(partition)
-        self.followers.on_leader_change(partition, now)
-        self._complete_delayed_operations(partition, (other for other in partition.replicas if other != broker_id))
-
-    def _complete_delayed_operations(self, partition: Partition, broker_ids: Iterable[int]) -> None:
-        for broker_id in self.brokers.alive(broker_ids):
-            manager = self._nodes[broker_id].replica_manager
-            manager.complete_delayed_operations_when_not_partition_leader(partition.topic_partition)
-
-    def complete_fetches_of_followers(self, partition: Partition) -> None:
-        """The watermark moved, and the followers know: wake the consumers that wait there."""
-        for follower in partition.followers:
-            if follower.broker.is_alive:
-                manager = self._nodes[follower.broker_id].replica_manager
-                manager.fetch_purgatory.check_and_complete(partition.topic_partition)
+            self._wakeups.try_complete_delayed_requests(partition)
+        self._followers.on_leader_change(partition, now)
+        others = [other for other in partition.replicas if other != broker_id]
+        self._wakeups.complete_when_not_leader(partition, others)
 
     # Periodically.
 
     def maybe_shrink_isrs(self, now: Now) -> None:
         """ReplicaManager.maybeShrinkIsr, for all brokers."""
-        for partition in self.partitions():
-            if partition.leader_id != NO_LEADER:
-                self._nodes[partition.leader_id].replica_manager.maybe_shrink_isr(partition, now)
+        for partition in self.metadata.partitions():
+            if partition.leader_id != NO_LEADER and partition.maybe_shrink_isr(now.mono_ms):
+                self._wakeups.try_complete_delayed_requests(partition)  # the watermark may pass those who left
 
     def balance_leaders(self, now: Now) -> None:
         """ReplicationControlManager.maybeBalancePartitionLeaders: let the first replica lead wherever it may."""
-        for partition in self.partitions():
+        for partition in self.metadata.partitions():
             preferred = partition.replica_ids[0]
-            if NO_LEADER != partition.leader_id != preferred and preferred in self.brokers.alive(partition.isr):
+            if NO_LEADER != partition.leader_id != preferred and preferred in self.registry.alive(partition.isr):
                 self._make_leader(partition, preferred, partition.isr, now)
 
     def check_invariants(self) -> None:
-        for partition in self.partitions():
+        for partition in self.metadata.partitions():
             partition.check_invariants()
-
-
-def start_isr_expiration(controller: Controller, timer: SystemTimer, now: Callable[[], Now]) -> None:
-    """Kafka's "isr-expiration" job: looks for lagging followers every half of replica.lag.time.max.ms."""
-    interval_ms = max(controller.config.replica_lag_time_max_ms // 2, 1)
-    PeriodicTask(interval_ms, interval_ms, controller.maybe_shrink_isrs, timer, now)
-
-
-def start_leader_balancing(controller: Controller, timer: SystemTimer, now: Callable[[], Now]) -> None:
-    """Bring leaders back every leader.imbalance.check.interval.seconds, unless auto.leader.rebalance.enable=false."""
-    if controller.config.auto_leader_rebalance_enable:
-        interval_ms = controller.config.leader_imbalance_check_interval_seconds * 1000
-        PeriodicTask(interval_ms, interval_ms, controller.balance_leaders, timer, now)

@@ -23,19 +23,21 @@ from fakebroker.protocol.topic_partition import TopicPartition
 def prepare_append(
     log: Log,
     records: bytes,
+    is_plain: bool,
     config: TopicConfig,
     plain_rules: PlainRules,
     topic_partition: TopicPartition,
     leader_epoch: int,
     now_wall_ms: int,
 ) -> tuple[LoggedBatch, int] | BatchMetadata:
-    """The batch to append and its log append time (-1 on a CreateTime topic), or the batch that it repeats.
+    """The batch to append and its log append time (-1 on a CreateTime topic), or the batch that it repeats. `is_plain`
+    as protocol/plain_batch.py has it.
 
     Raises KafkaError with the partition's error.
     """
     first_offset = log.log_end_offset
     append_time_ms = NO_TIMESTAMP
-    batch = prepare_plain(records, plain_rules, first_offset, leader_epoch, now_wall_ms)
+    batch = prepare_plain(records, plain_rules, first_offset, leader_epoch, now_wall_ms) if is_plain else None
     if batch is None:
         batch, append_time_ms = _prepare(records, config, topic_partition, first_offset, leader_epoch, now_wall_ms)
     if batch.producer is not None:

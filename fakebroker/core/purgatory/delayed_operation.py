@@ -16,13 +16,15 @@ from timingwheel.mypyc import mypyc_attr
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class DelayedOperation(TimerTask):
-    """Subclasses define `try_complete`, `on_complete` and `on_expiration`."""
+    """Subclasses define `try_complete`, `on_complete` and `on_expiration`. `has_expired`: it was, or is being,
+    completed because its time is over."""
 
-    __slots__ = ("_completed",)
+    __slots__ = ("_completed", "has_expired")
 
     def __init__(self, delay_ms: int) -> None:
         super().__init__(delay_ms)
         self._completed = False
+        self.has_expired = False
 
     def is_completed(self) -> bool:
         return self._completed
@@ -38,6 +40,7 @@ class DelayedOperation(TimerTask):
 
     def run(self) -> None:
         """The timer's call: the delay is over."""
+        self.has_expired = not self._completed
         if self.force_complete():
             self.on_expiration()
 

@@ -12,28 +12,34 @@ Differs  One thread: one dict for the 512 shards, no locks. No reaper thread: th
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Generic, TypeVar
 
+from fakebroker.core.purgatory.deadlines import DeadlineSource
 from fakebroker.core.purgatory.delayed_operation import DelayedOperation
-from fakebroker.protocol.topic_partition import TopicPartition
 from timingwheel import SystemTimer
 
 Operation = TypeVar("Operation", bound=DelayedOperation)
 
 
-class DelayedOperationPurgatory(Generic[Operation]):
-    """Delayed operations of one kind on one broker, with a timer of their own."""
+class DelayedOperationPurgatory(DeadlineSource, Generic[Operation]):
+    """Delayed operations of one kind on one broker, with a timer of their own. Keys are anything hashable: what is
+    watched under one is looked at when somebody says that key.
 
-    def __init__(self, name: str, start_ms: int, purge_interval: int = 1000) -> None:
+    `is_awaited`: who waits here is glad when time is skipped (a consumer is not: it asks for ever).
+    """
+
+    def __init__(self, name: str, start_ms: int, purge_interval: int = 1000, is_awaited: bool = True) -> None:
+        super().__init__(is_housekeeping=False)
         self.name = name
+        self._is_awaited = is_awaited
         self.purge_interval = purge_interval
         self._timer = SystemTimer(start_ms)
-        self._watchers: dict[TopicPartition, list[Operation]] = {}
+        self._watchers: dict[Hashable, list[Operation]] = {}
         self._estimated_total_operations = 0
         self._expired_at_once: list[Operation] = []
 
-    def try_complete_else_watch(self, operation: Operation, keys: Sequence[TopicPartition], now_ms: int) -> bool:
+    def try_complete_else_watch(self, operation: Operation, keys: Sequence[Hashable], now_ms: int) -> bool:
         """Complete the operation at once, or watch it under all `keys` and start its timer.
 
         True only if this call completed it. The second try, after all keys are watched, catches an event between
@@ -71,7 +77,7 @@ class DelayedOperationPurgatory(Generic[Operation]):
         for operation in expired:
             operation.run()
 
-    def check_and_complete(self, key: TopicPartition) -> int:
+    def check_and_complete(self, key: Hashable) -> int:
         """Re-check what is watched under `key`. Returns how many operations this call completed."""
         if not self._watchers:
             return 0
@@ -87,7 +93,7 @@ class DelayedOperationPurgatory(Generic[Operation]):
         self._drop_completed(key)
         return completed
 
-    def cancel_for_key(self, key: TopicPartition) -> list[Operation]:
+    def cancel_for_key(self, key: Hashable) -> list[Operation]:
         """Forget the key. Its operations lose their timer; they are not completed."""
         cancelled = self._watchers.pop(key, [])
         for operation in cancelled:
@@ -101,6 +107,12 @@ class DelayedOperationPurgatory(Generic[Operation]):
     def num_delayed(self) -> int:
         """Operations whose timer is running: exact."""
         return self._timer.size
+
+    def num_pending(self) -> int:
+        return self._timer.size
+
+    def num_awaited(self) -> int:
+        return self._timer.size if self._is_awaited else 0
 
     def next_deadline_ms(self) -> int | None:
         return self._timer.next_deadline_ms()
@@ -117,7 +129,7 @@ class DelayedOperationPurgatory(Generic[Operation]):
             for key in list(self._watchers):
                 self._drop_completed(key)
 
-    def _drop_completed(self, key: TopicPartition) -> None:
+    def _drop_completed(self, key: Hashable) -> None:
         operations = self._watchers.get(key)
         if operations is None:
             return

@@ -29,7 +29,6 @@ from fakebroker.core.quota.rate import Rate
 PRODUCER_BYTE_RATE = "producer_byte_rate"  # bytes per second and broker
 REQUEST_PERCENTAGE = "request_percentage"  # of one handler thread, per broker
 DEFAULT = "<default>"
-ANONYMOUS = "ANONYMOUS"  # KafkaPrincipal.ANONYMOUS: the user of a connection that did not authenticate
 
 _NO_BOUND = float(2**63 - 1)
 _INACTIVE_SENSOR_EXPIRATION_MS = 3_600_000
@@ -181,17 +180,15 @@ class QuotaManagers:
         (self.produce if key == PRODUCER_BYTE_RATE else self.request).update_quota(entity, bound)
 
     def record_and_get_throttle_time_ms(
-        self, client_id: str, produced_bytes: int | None, uses_request_time: bool, now_ms: int
+        self, user: str, client_id: str, produced_bytes: int | None, uses_request_time: bool, now_ms: int
     ) -> int:
-        """Record one request: its bytes if it produced any, its time unless it is exempt. The longer of the two
-        throttle times."""
+        """Record one request of a user: its bytes if it produced any, its time unless it is exempt. The longer of the
+        two throttle times."""
         bandwidth_ms = request_ms = 0
         if produced_bytes is not None:
-            bandwidth_ms = self.produce.maybe_record_and_get_throttle_time_ms(
-                ANONYMOUS, client_id, produced_bytes, now_ms
-            )
+            bandwidth_ms = self.produce.maybe_record_and_get_throttle_time_ms(user, client_id, produced_bytes, now_ms)
         if uses_request_time:
             request_ms = self.request.maybe_record_and_get_throttle_time_ms(
-                ANONYMOUS, client_id, self._request_percentage, now_ms
+                user, client_id, self._request_percentage, now_ms
             )
         return max(bandwidth_ms, request_ms)

@@ -18,24 +18,20 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Protocol
 
-from fakebroker.apis.context import FetchCallback, FetchParams, FetchPartition, FetchResult
+from fakebroker.core.probe import Probe
 from fakebroker.core.purgatory.delayed_operation import DelayedOperation
-from fakebroker.core.replication.partition import Partition
-from fakebroker.core.replication.reads import diverging_epoch, end_offset, local_replica, readable_bytes
+from fakebroker.core.replication.fetch import FetchCallback, FetchParams, FetchPartition, FetchResult
+from fakebroker.core.replication.reads import (
+    LogReader,
+    diverging_epoch,
+    end_offset,
+    hosted_partition_error,
+    local_replica,
+    readable_bytes,
+)
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
-from fakebroker.protocol.topic_partition import TopicPartition
-
-
-class LogReader(Protocol):
-    """The replica manager of the broker that took the request."""
-
-    broker_id: int
-
-    def hosted_partition_or_error(self, topic_partition: TopicPartition) -> Partition | ErrorCode: ...
-    def read_from_log(self, params: FetchParams, partitions: Sequence[FetchPartition]) -> list[FetchResult]: ...
 
 
 def is_satisfied(results: Sequence[FetchResult], min_bytes: int) -> bool:
@@ -49,7 +45,7 @@ def is_satisfied(results: Sequence[FetchResult], min_bytes: int) -> bool:
 class DelayedFetch(DelayedOperation):
     """One fetch waiting in the purgatory of the broker that took it."""
 
-    __slots__ = ("_callback", "_expirations", "_params", "_partitions", "_reader")
+    __slots__ = ("_callback", "_expirations", "_params", "_partitions", "_probe", "_reader")
 
     def __init__(
         self,
@@ -58,6 +54,7 @@ class DelayedFetch(DelayedOperation):
         reader: LogReader,
         callback: FetchCallback,
         expirations: Counter[str],
+        probe: Probe,
     ) -> None:
         """`expirations` counts by "follower" and "consumer"."""
         super().__init__(params.max_wait_ms)
@@ -66,12 +63,13 @@ class DelayedFetch(DelayedOperation):
         self._reader = reader
         self._callback = callback
         self._expirations = expirations
+        self._probe = probe
 
     def try_complete(self) -> bool:
         readable = 0
         for fetch in self._partitions:
-            partition = self._reader.hosted_partition_or_error(fetch.topic_partition)
-            if not isinstance(partition, Partition):
+            partition = fetch.partition
+            if hosted_partition_error(partition, self._reader.broker_id) is not None:
                 return self.force_complete()  # cases B to D
             try:
                 replica = local_replica(
@@ -88,7 +86,10 @@ class DelayedFetch(DelayedOperation):
         return readable >= self._params.min_bytes and self.force_complete()  # case G
 
     def on_complete(self) -> None:
-        self._callback(self._reader.read_from_log(self._params, self._partitions))
+        results = self._reader.read_from_log(self._params, self._partitions)
+        for listener in self._probe.listeners:
+            listener.unparked(self, self.has_expired)
+        self._callback(results)
 
     def on_expiration(self) -> None:
         """An empty answer is a normal one."""

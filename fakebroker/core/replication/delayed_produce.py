@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, final
 
-from fakebroker.apis.context import ProduceCallback
+from fakebroker.core.probe import Probe
 from fakebroker.core.purgatory.delayed_operation import DelayedOperation
 from fakebroker.core.replication.partition import Partition
 from fakebroker.protocol.error_code import ErrorCode
@@ -65,11 +65,14 @@ class ProducePartitionStatus:
             self._response = self._response.with_error(error)
 
 
+ProduceCallback = Callable[[list[ProducePartitionStatus]], None]
+
+
 @final
 class DelayedProduce(DelayedOperation):
     """One produce request waiting in the purgatory of the broker that took it."""
 
-    __slots__ = ("_broker_id", "_callback", "_on_expired", "_status")
+    __slots__ = ("_broker_id", "_callback", "_on_expired", "_probe", "_status")
 
     def __init__(
         self,
@@ -78,12 +81,14 @@ class DelayedProduce(DelayedOperation):
         status: list[ProducePartitionStatus],
         callback: ProduceCallback,
         on_expired: Callable[[TopicPartition], None],
+        probe: Probe,
     ) -> None:
         super().__init__(timeout_ms)
         self._broker_id = broker_id
         self._status = status
         self._callback = callback
         self._on_expired = on_expired
+        self._probe = probe
         for entry in status:
             entry.acks_pending = entry.partition is not None
 
@@ -106,7 +111,9 @@ class DelayedProduce(DelayedOperation):
         return not waiting and self.force_complete()
 
     def on_complete(self) -> None:
-        self._callback({entry.topic_partition: entry.response for entry in self._status})
+        for listener in self._probe.listeners:
+            listener.unparked(self, self.has_expired)
+        self._callback(self._status)
 
     def on_expiration(self) -> None:
         for entry in self._status:

@@ -14,7 +14,7 @@ Theory   What a leader sees of a follower are its fetches. A follower's next fet
          what the leader does not have, fetches from where it stands, and goes on in its rhythm.
 Units    monotonic milliseconds.
 Source   core/.../server/{ReplicaFetcherThread,AbstractFetcherThread}.scala @ 4.0 for the order of events.
-Differs  Not a network peer: its fetch is a call of the leader's replica manager. It tells up to which moment it had
+Differs  Not a network peer: its fetch is a call of the leader's partition. It tells up to which moment it had
          everything, exactly; Kafka infers it from two successive fetches (replica.py) and comes out a little earlier.
          A frozen follower truncates like any other.
 """
@@ -23,16 +23,14 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from fakebroker.core.clock import Now
 from fakebroker.core.replication.behaviour import FROZEN, INSTANT, Behaviour
 from fakebroker.core.replication.partition import NO_LEADER, Partition
 from fakebroker.core.replication.replica import NEVER_MS
+from fakebroker.core.replication.wakeups import Wakeups
 from timingwheel import SystemTimer, TimerTask
-
-if TYPE_CHECKING:
-    from fakebroker.core.broker.broker import Node
 
 _MS_PER_S = 1000
 
@@ -65,7 +63,7 @@ class Follower:
         broker_id: int,
         behaviour: Behaviour,
         timer: SystemTimer,
-        nodes: dict[int, Node],
+        wakeups: Wakeups,
         now: Callable[[], Now],
     ) -> None:
         self.partition = partition
@@ -76,7 +74,7 @@ class Follower:
         self._replica = partition.replicas[broker_id]
         self._replica.set_external(behaviour.name == "external")
         self._timer = timer
-        self._nodes = nodes
+        self._wakeups = wakeups
         self._now = now
         self._under_way: deque[_UnderWay] = deque()
         self._arrival: _Arrival | None = None
@@ -188,5 +186,5 @@ class Follower:
     def _fetch(self, up_to: int, caught_up_time_ms: int, now: Now) -> None:
         partition, replica = self.partition, self._replica
         replica.copy_from(partition.leader, up_to)
-        leader = self._nodes[partition.leader_id].replica_manager
-        leader.follower_fetched(partition, replica, replica.log.log_end_offset, caught_up_time_ms, now)
+        if partition.update_follower_fetch_state(replica, replica.log.log_end_offset, caught_up_time_ms, now.mono_ms):
+            self._wakeups.try_complete_delayed_requests(partition)

@@ -10,20 +10,19 @@ Units    monotonic milliseconds.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from fakebroker.core.arguments import WHOLE_NUMBER, require
 from fakebroker.core.clock import Now
+from fakebroker.core.purgatory.deadlines import TimerDeadlines
 from fakebroker.core.replication.behaviour import FROZEN, INSTANT, MAX_LAG_MS, Behaviour
 from fakebroker.core.replication.follower import Follower
 from fakebroker.core.replication.partition import Partition
+from fakebroker.core.replication.wakeups import Wakeups
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
 from fakebroker.protocol.topic_partition import TopicPartition
-from timingwheel import SystemTimer, TimerTask
-
-if TYPE_CHECKING:
-    from fakebroker.core.broker.broker import Node
+from timingwheel import TimerTask
 
 
 class Selection(NamedTuple):
@@ -58,19 +57,20 @@ class FollowerSet:
     def __init__(
         self,
         behaviour: Behaviour,
-        timer: SystemTimer,
-        nodes: dict[int, Node],
+        deadlines: TimerDeadlines,
+        wakeups: Wakeups,
         now: Callable[[], Now],
     ) -> None:
+        """`deadlines` is the timer of what followers do; a step of a script is one that nobody waits for."""
         self.behaviour = behaviour  # of topics made later
         self._before_freeze = INSTANT if behaviour == FROZEN else behaviour
-        self._timer = timer
-        self._nodes = nodes
+        self._deadlines = deadlines
+        self._timer = deadlines.timer
+        self._wakeups = wakeups
         self._now = now
         self._followers: dict[TopicPartition, list[Follower]] = {}
         self._newest_for_all = _Command(EVERYBODY)
         self._obeyed: dict[Follower, _Command] = {}
-        self.steps_to_come = 0  # of scripts
 
     def of_broker(self, partition: Partition, broker_id: int) -> Follower:
         """What the replica on that broker does."""
@@ -81,7 +81,7 @@ class FollowerSet:
 
     def add(self, partition: Partition) -> None:
         self._followers[partition.topic_partition] = [
-            Follower(partition, broker_id, self.behaviour, self._timer, self._nodes, self._now)
+            Follower(partition, broker_id, self.behaviour, self._timer, self._wakeups, self._now)
             for broker_id in partition.replicas
         ]
         for follower in self._followers[partition.topic_partition]:
@@ -129,7 +129,7 @@ class FollowerSet:
             if at_ms == 0:
                 self._run_step(behaviour, command, now)
             else:
-                self.steps_to_come += 1
+                self._deadlines.unawaited += 1
                 self._timer.add(_ScriptStep(at_ms, self, behaviour, command), now.mono_ms)
 
     def _begin(self, selection: Selection) -> _Command:
@@ -180,5 +180,5 @@ class _ScriptStep(TimerTask):
         self._command = command
 
     def run(self) -> None:
-        self._followers.steps_to_come -= 1
+        self._followers._deadlines.unawaited -= 1
         self._followers._run_step(self._behaviour, self._command, self._followers._now())

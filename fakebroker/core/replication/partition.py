@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from enum import Enum
-from typing import Final
+from typing import Final, final
 
 from fakebroker.core.broker_registry import BrokerRegistry
 from fakebroker.core.clock import Now
@@ -27,6 +27,7 @@ from fakebroker.core.log.log import Log
 from fakebroker.core.log.plain_append import PlainRules
 from fakebroker.core.log.producer_state import BatchMetadata
 from fakebroker.core.log.retention import LogMemory, start_at_most, start_by_size, start_by_time
+from fakebroker.core.probe import Probe
 from fakebroker.core.replication.replica import UNKNOWN_OFFSET, Replica
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
@@ -71,7 +72,7 @@ class LogAppendInfo:
 NO_LEADER: Final = -1
 
 
-@mypyc_attr(allow_interpreted_subclasses=True)
+@final
 class Partition:
     """State of one partition. `replicas` are in assignment order; the first is the preferred leader.
 
@@ -87,9 +88,12 @@ class Partition:
         now_ms: int,
         brokers: BrokerRegistry | None = None,
         memory: LogMemory | None = None,
+        probe: Probe | None = None,
     ) -> None:
-        """Raises ValueError if none of the brokers is alive; `brokers` are all alive if not given."""
+        """Raises ValueError if none of the brokers is alive; `brokers` are all alive if not given. Nothing is told of
+        the first leadership: whoever makes the partition known does (`tell_leader`)."""
         self.topic_partition = topic_partition
+        self._probe = probe or Probe()
         self._memory = memory
         self.is_deleted = False  # with its topic
         self.config = config
@@ -108,7 +112,7 @@ class Partition:
         alive = self.brokers.alive(broker_ids)
         if not alive:
             raise ValueError(f"no broker of {list(broker_ids)} is alive")
-        self.become_leader(alive[0], alive, now_ms)
+        self._begin_leadership(alive[0], alive, now_ms)
         for broker_id in alive:
             self.replicas[broker_id].update_fetch_state(0, now_ms)
 
@@ -149,6 +153,14 @@ class Partition:
         """min.insync.replicas, but never more than there are replicas (KAFKA-15583, 3.7 and later)."""
         return min(self.config.min_insync_replicas, len(self.replicas))
 
+    def _change_isr(self, isr: Iterable[int]) -> None:
+        """Another ISR within a leadership."""
+        before = self.isr_ids
+        self._set_isr(isr)
+        for listener in self._probe.listeners:
+            if (after := self.isr_ids) != before:
+                listener.isr_changed(self.topic_partition, self.leader_epoch, after)
+
     def _set_isr(self, isr: Iterable[int]) -> None:
         members = set(isr)
         for replica in self.replicas.values():
@@ -160,6 +172,11 @@ class Partition:
 
     def become_leader(self, broker_id: int, isr: Iterable[int], now_ms: int) -> bool:
         """Begin a new leader epoch. True if the high watermark moved because of it."""
+        moved = self._begin_leadership(broker_id, isr, now_ms)
+        self.tell_leader()
+        return moved
+
+    def _begin_leadership(self, broker_id: int, isr: Iterable[int], now_ms: int) -> bool:
         self.leader_id = broker_id
         self._leader = self.replicas[broker_id]
         self.followers = [replica for replica in self.replicas.values() if replica.broker_id != broker_id]
@@ -171,23 +188,35 @@ class Partition:
         for replica in self.replicas.values():
             replica.reset(now_ms)
         leader.update_fetch_state(end_offset, now_ms)
-        return self.maybe_increment_leader_hw(now_ms)
+        return self._increment_leader_hw(now_ms)
 
     def lose_leader(self) -> None:
         """Nobody may lead. The ISR stays: its last member may lead again when it comes back."""
         self.leader_id = NO_LEADER
         self.followers = list(self.replicas.values())
         self.leader_epoch += 1
+        self.tell_leader()
+
+    def tell_leader(self) -> None:
+        """Say who leads, to whoever listens."""
+        for listener in self._probe.listeners:
+            log_end_offset = high_watermark = -1
+            if self.leader_id != NO_LEADER:
+                log_end_offset, high_watermark = self.leader_log.log_end_offset, self.high_watermark
+            listener.leader_changed(
+                self.topic_partition, self.leader_id, self.leader_epoch, self.isr_ids, log_end_offset, high_watermark
+            )
 
     def update_isr(self, isr: Iterable[int], now_ms: int) -> bool:
         """A new ISR in the same leader epoch. True if the high watermark moved because of it."""
-        self._set_isr(isr)
+        self._change_isr(isr)
         return self.maybe_increment_leader_hw(now_ms)
 
     # What the leader does.
 
-    def append_records_to_leader(self, records: bytes, required_acks: int, now: Now) -> LogAppendInfo:
-        """Validate and append one batch; raises KafkaError with the partition's error and appends nothing."""
+    def append_records_to_leader(self, records: bytes, is_plain: bool, required_acks: int, now: Now) -> LogAppendInfo:
+        """Validate and append one batch; raises KafkaError with the partition's error and appends nothing. `is_plain`
+        as protocol/plain_batch.py has it."""
         if required_acks == -1 and self.is_under_min_isr:
             raise KafkaError(
                 ErrorCode.not_enough_replicas,
@@ -198,6 +227,7 @@ class Partition:
         prepared = prepare_append(
             log,
             records,
+            is_plain,
             self.config,
             self._plain_rules,
             self.topic_partition,
@@ -205,7 +235,9 @@ class Partition:
             now.wall_ms,
         )
         if isinstance(prepared, BatchMetadata):  # sent again: the answer of the first time, and nothing appended
-            return self._append_info(prepared.first_offset, prepared.last_offset, prepared.timestamp_ms, now)
+            return self._append_info(
+                prepared.first_offset, prepared.last_offset, prepared.timestamp_ms, now, records, is_duplicate=True
+            )
         batch, append_time_ms = prepared
         if self._memory is not None:
             self._memory.make_room(len(batch.records))
@@ -215,12 +247,30 @@ class Partition:
                 follower.update_fetch_state(batch.base_offset, now.mono_ms)
         log.append(batch)
         self._leader.update_fetch_state(log.log_end_offset, now.mono_ms)
-        info = self._append_info(batch.base_offset, batch.last_offset, append_time_ms, now)
+        info = self._append_info(batch.base_offset, batch.last_offset, append_time_ms, now, records, is_duplicate=False)
         if 0 <= self._retention_bytes < log.size_in_bytes:
             self.delete_records_before(start_by_size(log, self._retention_bytes))
         return info
 
-    def _append_info(self, first_offset: int, last_offset: int, append_time_ms: int, now: Now) -> LogAppendInfo:
+    def _append_info(
+        self,
+        first_offset: int,
+        last_offset: int,
+        append_time_ms: int,
+        now: Now,
+        records: bytes,
+        is_duplicate: bool,
+    ) -> LogAppendInfo:
+        for listener in self._probe.listeners:
+            listener.appended(
+                self.topic_partition,
+                self.leader_id,
+                self.leader_epoch,
+                records,
+                first_offset,
+                last_offset,
+                is_duplicate,
+            )
         increased = self.maybe_increment_leader_hw(now.mono_ms)
         return LogAppendInfo(
             first_offset,
@@ -254,6 +304,8 @@ class Partition:
         """Move the log start, of the followers too: their next fetch would tell them."""
         leader = self.leader
         if leader.maybe_increment_log_start_offset(min(offset, self.high_watermark)):
+            for listener in self._probe.listeners:
+                listener.log_start_moved(self.topic_partition, leader.log.log_start_offset)
             for follower in self.followers:
                 follower.maybe_increment_log_start_offset(leader.log.log_start_offset)
 
@@ -278,6 +330,16 @@ class Partition:
 
     def maybe_increment_leader_hw(self, now_ms: int) -> bool:
         """Move the high watermark as far as the in-sync replicas allow. True if it moved."""
+        moved = self._increment_leader_hw(now_ms)
+        if moved:
+            log = self.leader_log
+            for listener in self._probe.listeners:
+                listener.watermark_moved(
+                    self.topic_partition, self.leader_epoch, log.high_watermark, log.log_end_offset
+                )
+        return moved
+
+    def _increment_leader_hw(self, now_ms: int) -> bool:
         if self.is_under_min_isr:
             return False
         leader_log = self.leader_log
@@ -350,7 +412,7 @@ class Partition:
             or not self._is_isr_eligible(replica)
         ):
             return False
-        self._set_isr([*self.isr_ids, replica.broker_id])
+        self._change_isr([*self.isr_ids, replica.broker_id])
         return True
 
     def _is_isr_eligible(self, replica: Replica) -> bool:
@@ -369,7 +431,7 @@ class Partition:
         }
         if not out_of_sync:
             return False
-        self._set_isr(self.isr - out_of_sync)
+        self._change_isr(self.isr - out_of_sync)
         return self.maybe_increment_leader_hw(now_ms)
 
     def check_enough_replicas_reach_offset(self, required_offset: int) -> tuple[bool, ErrorCode]:

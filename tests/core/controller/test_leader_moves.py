@@ -169,7 +169,7 @@ def test_a_parked_produce_of_a_deleted_topic_is_told_that_it_is_gone(version: in
 def test_a_parked_produce_with_a_topic_id_survives_the_deletion_too() -> None:
     simulation = Simulation(followers="frozen")
     simulation.topic()
-    topic = simulation.cluster.topic("t")
+    topic = simulation.cluster.metadata.topic("t")
     assert topic is not None
     client = simulation.connect()
     client.send(produce(topic.topic_id, timeout_ms=5_000, version=13))

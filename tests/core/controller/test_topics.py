@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from support.simulation import Simulation
 
-from fakebroker.apis.context import NewTopic
+from fakebroker.core.controller.topics import NewTopic
 from fakebroker.protocol.errors import KafkaError
 
 
@@ -36,7 +36,7 @@ def test_what_cannot_be_made(new: NewTopic, code: int, message: str) -> None:
         simulation.cluster.create_topic(new, simulation.now)
     assert (int(raised.value.code), raised.value.message) == (code, message)
     assert str(raised.value) == message
-    assert simulation.cluster.topic_names() == ["a.b"]
+    assert simulation.cluster.metadata.topic_names() == ["a.b"]
 
 
 def test_a_refused_topic_does_not_change_the_ids_of_others() -> None:
@@ -47,14 +47,14 @@ def test_a_refused_topic_does_not_change_the_ids_of_others() -> None:
             with pytest.raises(KafkaError):
                 simulation.cluster.create_topic(NewTopic(".."), simulation.now)
         simulation.topic("t")
-        ids.append(simulation.cluster.topic("t").topic_id)  # type: ignore[union-attr]
+        ids.append(simulation.cluster.metadata.topic("t").topic_id)  # type: ignore[union-attr]
     assert ids[0] == ids[1]
 
 
 def test_settings_reach_the_partitions() -> None:
     simulation = Simulation(config={"min.insync.replicas": "2", "message.max.bytes": "5000"})
     simulation.topic("t", max_message_bytes=100, retention_ms=-1)
-    topic = simulation.cluster.topic("t")
+    topic = simulation.cluster.metadata.topic("t")
     assert topic is not None
     config = topic.partitions[0].config
     assert (config.min_insync_replicas, config.max_message_bytes) == (2, 100)

@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.requests import batch
 
-from fakebroker.apis.context import FetchPartition
 from fakebroker.core.broker_registry import RegisteredBroker
 from fakebroker.core.log.leader_epochs import EpochEntry, LeaderEpochCache
 from fakebroker.core.log.log import LoggedBatch
+from fakebroker.core.replication.fetch import FetchPartition
 from fakebroker.core.replication.reads import diverging_epoch
 from fakebroker.core.replication.replica import Replica
 from fakebroker.protocol.topic_partition import TopicPartition

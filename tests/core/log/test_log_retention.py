@@ -22,7 +22,7 @@ KIB = keyed(bytes(1024 - SIZE))  # a batch of about a kilobyte
 
 
 def partition_of(simulation: Simulation, topic: str = "t") -> Partition:
-    partition = simulation.cluster.controller.find_partition(topic, 0)
+    partition = simulation.cluster.metadata.find_partition(topic, 0)
     assert partition is not None
     return partition
 

@@ -76,7 +76,7 @@ def fields(batch: LoggedBatch) -> tuple:
 
 def agree(batch: bytes, config: TopicConfig, offset: int = 7, epoch: int = 3) -> bool:
     """Whether the fast way took the batch; then the general one makes the same of it."""
-    fast = prepare_plain(batch, PlainRules(config), offset, epoch, TIME_MS)
+    fast = prepare_plain(batch, PlainRules(config), offset, epoch, TIME_MS) if is_plain(batch) else None
     if fast is None:
         return False
     general, append_time_ms = _prepare(batch, config, TP, offset, epoch, TIME_MS)

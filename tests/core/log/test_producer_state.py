@@ -30,7 +30,7 @@ def answer(client: SimulatedClient, *sent: int, acks: int = 1, timeout_ms: int =
 
 
 def partition_of(simulation: Simulation) -> Partition:
-    partition = simulation.cluster.controller.find_partition("t", 0)
+    partition = simulation.cluster.metadata.find_partition("t", 0)
     assert partition is not None
     return partition
 

@@ -12,7 +12,7 @@ from support.rate_model import event_lists, model
 from fakebroker.core.config.settings import ClusterConfig
 from fakebroker.core.errors import ConfigError, KafkaError
 from fakebroker.core.quota.client_quotas import ClientQuotas
-from fakebroker.core.quota.quota import ANONYMOUS, DEFAULT, ClientQuotaManager, QuotaEntity, QuotaManagers
+from fakebroker.core.quota.quota import DEFAULT, ClientQuotaManager, QuotaEntity, QuotaManagers
 from fakebroker.protocol.error_code import ErrorCode
 
 # Section 9.2, first match wins.
@@ -185,17 +185,17 @@ def test_both_quotas_of_a_broker_are_recorded_and_the_longer_time_counts() -> No
     brokers = QuotaManagers(ClusterConfig(fakebroker_request_handler_time_us=525_000))  # 52.5 % of a second
     quotas = ClientQuotas(lambda: [brokers])
     quotas.alter(QuotaEntity(None, "c"), {"request_percentage": 5.0})
-    assert brokers.record_and_get_throttle_time_ms("c", 1_010, True, 0) == 500
+    assert brokers.record_and_get_throttle_time_ms("ANONYMOUS", "c", 1_010, True, 0) == 500
     quotas.alter(QuotaEntity(None, "d"), {"request_percentage": 5.0, "producer_byte_rate": 100})
-    assert brokers.record_and_get_throttle_time_ms("d", 1_010, True, 0) == 500
+    assert brokers.record_and_get_throttle_time_ms("ANONYMOUS", "d", 1_010, True, 0) == 500
     quotas.alter(QuotaEntity(None, "e"), {"request_percentage": 5.0, "producer_byte_rate": 100})
-    assert brokers.record_and_get_throttle_time_ms("e", 1_100, True, 0) == 1_000
+    assert brokers.record_and_get_throttle_time_ms("ANONYMOUS", "e", 1_100, True, 0) == 1_000
     quotas.alter(QuotaEntity(None, "f"), {"request_percentage": 5.0, "producer_byte_rate": 100})
-    assert brokers.record_and_get_throttle_time_ms("f", 1_010, False, 0) == 100
-    assert brokers.record_and_get_throttle_time_ms("f", None, False, 0) == 0
+    assert brokers.record_and_get_throttle_time_ms("ANONYMOUS", "f", 1_010, False, 0) == 100
+    assert brokers.record_and_get_throttle_time_ms("ANONYMOUS", "f", None, False, 0) == 0
 
 
-ALL = QuotaEntity(ANONYMOUS, None)
+ALL = QuotaEntity("ANONYMOUS", None)
 REFUSED: list[tuple[QuotaEntity, dict[str, float | None], str]] = [
     (QuotaEntity(None, None), {"producer_byte_rate": 1}, "Invalid empty client quota entity"),
     (ALL, {"consumer_byte_rat": 1}, "Invalid configuration key consumer_byte_rat"),
@@ -232,11 +232,11 @@ def test_removing_by_name_and_altogether() -> None:
     quotas.alter(ALL, {"request_percentage": 0.5, "producer_byte_rate": 7})
     quotas.alter(ALL, {"request_percentage": None})
     assert quotas.entities == {ALL: {"producer_byte_rate": 7}}
-    assert brokers.produce.quota(ANONYMOUS, "x") == 7.0
-    assert brokers.request.quota(ANONYMOUS, "x") is None
+    assert brokers.produce.quota("ANONYMOUS", "x") == 7.0
+    assert brokers.request.quota("ANONYMOUS", "x") is None
     quotas.alter(ALL, None)
     assert quotas.entities == {}
-    assert brokers.produce.quota(ANONYMOUS, "x") is None
+    assert brokers.produce.quota("ANONYMOUS", "x") is None
 
 
 @pytest.mark.parametrize("name", ["quota.window.num", "quota.window.size.seconds"])

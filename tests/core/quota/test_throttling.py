@@ -28,7 +28,7 @@ from support.requests import (
 from support.simulation import SimulatedClient, Simulation
 
 from fakebroker.core.errors import KafkaError
-from fakebroker.core.quota.quota import ANONYMOUS, DEFAULT, QuotaEntity
+from fakebroker.core.quota.quota import DEFAULT, QuotaEntity
 from fakebroker.network.connection import State
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.messages import decode_response
@@ -51,7 +51,7 @@ def produce_1500(**fields: Any) -> bytes:
 def throttled(entity: QuotaEntity = MINE, config: dict[str, str] | None = None, **quotas: float) -> Simulation:
     simulation = Simulation(config=config)
     simulation.topic()
-    simulation.cluster.client_quotas.alter(entity, quotas or {"producer_byte_rate": 100})
+    simulation.cluster.alter_client_quotas(entity, quotas or {"producer_byte_rate": 100})
     return simulation
 
 
@@ -157,7 +157,7 @@ def test_each_client_id_and_each_broker_has_its_own_sum() -> None:
 
 
 def test_a_user_quota_is_shared_by_its_clients() -> None:
-    simulation = throttled(QuotaEntity(ANONYMOUS, None))
+    simulation = throttled(QuotaEntity("ANONYMOUS", None))
     mine, other = simulation.connect(), simulation.connect()
     mine.send(produce_1500())
     other.send(produce_1500(client_id="else"))
@@ -175,7 +175,7 @@ def test_a_removed_quota_lets_go_with_the_next_request_not_before() -> None:
     simulation = throttled()
     client = simulation.connect()
     client.send(produce_1500(correlation_id=1), produce_1500(correlation_id=2))
-    simulation.cluster.client_quotas.alter(MINE, None)
+    simulation.cluster.alter_client_quotas(MINE, None)
     simulation.advance(4_999)
     assert answers(client) == [(0, 1, 5_000)]
     simulation.advance(1)
@@ -255,7 +255,7 @@ def test_a_throttled_fetch_is_answered_empty_and_its_records_come_with_the_next(
     ((_, answer),) = client.answers
     _, response = decode_response(FETCH, 11, answer)
     assert (response.responses, response.throttle_time.total_seconds()) == ((), 1.0)  # type: ignore[attr-defined]
-    simulation.cluster.client_quotas.alter(MINE, None)
+    simulation.cluster.alter_client_quotas(MINE, None)
     client.send(fetch("t"))
     simulation.advance(1_000)
     _, response = decode_response(FETCH, 11, client.answers[1][1])
@@ -285,12 +285,12 @@ def test_acks_zero_that_fails_counts_and_closes() -> None:
 
 def test_a_peer_that_goes_while_it_is_throttled_leaves_no_timer() -> None:
     simulation = throttled()
-    timers = simulation.cluster._timer.size
+    timers = simulation.cluster.timer.timer.size
     client = simulation.connect()
     client.send(produce_1500())
-    assert simulation.cluster._timer.size == timers + 1
+    assert simulation.cluster.timer.timer.size == timers + 1
     client.disconnect()
-    assert simulation.cluster._timer.size == timers
+    assert simulation.cluster.timer.timer.size == timers
     simulation.advance(5_000)
 
 
@@ -344,23 +344,23 @@ def test_a_throttle_that_is_over_before_the_answer() -> None:
     assert client.connection.state is State.BUSY_THROTTLED
     simulation.advance(200)
     assert client.connection.state is State.BUSY
-    simulation.cluster.client_quotas.alter(MINE, None)
+    simulation.cluster.alter_client_quotas(MINE, None)
     simulation.advance(300)
     assert [(at_ms, number) for at_ms, number, _ in answers(client)] == [(500, 1), (500, 2)]
 
 
 def test_a_broker_that_starts_again_has_counted_nothing_and_knows_the_quotas_that_hold() -> None:
     simulation = throttled(request_percentage=50, producer_byte_rate=100)
-    quotas = simulation.cluster.client_quotas
+    cluster = simulation.cluster
     simulation.connect().send(produce_1500(correlation_id=1))
-    quotas.alter(MINE, {"request_percentage": None})
+    cluster.alter_client_quotas(MINE, {"request_percentage": None})
     simulation.stop(1)
-    quotas.alter(MINE, {"producer_byte_rate": 50})
+    cluster.alter_client_quotas(MINE, {"producer_byte_rate": 50})
     simulation.start(1)
-    node = simulation.cluster.nodes[1].quotas
-    assert node.enabled
-    assert (node.produce.quotas_enabled, node.request.quotas_enabled) == (True, False)
-    assert node.produce.quota(ANONYMOUS, "test") == 50
+    quotas = cluster.brokers[1].quotas
+    assert quotas.enabled
+    assert (quotas.produce.quotas_enabled, quotas.request.quotas_enabled) == (True, False)
+    assert quotas.produce.quota("ANONYMOUS", "test") == 50
     simulation.move_leader(1)
     client = simulation.connect()
     client.send(produce_1500(correlation_id=3))

@@ -60,7 +60,7 @@ def simulation() -> Simulation:
     client = simulation.connect()
     for sequence in range(START):
         client.send(produce("t", records=sequenced(1, 5, sequence)))
-    partition = simulation.cluster.controller.find_partition("t", 0)
+    partition = simulation.cluster.metadata.find_partition("t", 0)
     assert partition is not None
     partition.delete_records_before(START)
     simulation.followers("frozen")

@@ -53,9 +53,9 @@ def test_the_only_copy_is_in_the_log(codec: Codec, version: int) -> None:
     noise = bytes((index * index * 31 + index // 7) * 0x9E3779B1 >> 13 & 0xFF for index in range(PAYLOAD_BYTES))
     for client in clients:
         client.send(produce("t", records=batch_of([Record(b"k", noise)], codec), timeout_ms=60_000, version=version))
-    manager = simulation.cluster.nodes[1].replica_manager
+    manager = simulation.cluster.brokers[1].replicas
     assert manager.produce_purgatory.num_delayed() == 3
-    partition = simulation.cluster.controller.find_partition("t", 0)
+    partition = simulation.cluster.metadata.find_partition("t", 0)
     assert partition is not None
     buffers = large_buffers(simulation)
     logged = [batch.records for batch in partition.leader_log.batches]

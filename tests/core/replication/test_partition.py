@@ -10,6 +10,7 @@ from fakebroker.core.config.settings import TopicConfig
 from fakebroker.core.replication.partition import LeaderHwChange, Partition
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
+from fakebroker.protocol.plain_batch import is_plain
 from fakebroker.protocol.record_batch import is_crc_valid, read_batch_header
 from fakebroker.protocol.topic_partition import TopicPartition
 
@@ -22,7 +23,8 @@ def partition(replicas: int = 3, min_isr: int = 1) -> Partition:
 
 
 def append(to: Partition, now_ms: int = 0, acks: int = 1, records: bytes | None = None) -> LeaderHwChange:
-    return to.append_records_to_leader(records or batch(), acks, Now(now_ms, 1_800_000_000_000)).leader_hw_change
+    data = records or batch()
+    return to.append_records_to_leader(data, is_plain(data), acks, Now(now_ms, 1_800_000_000_000)).leader_hw_change
 
 
 def fetch(of: Partition, broker_id: int, offset: int, now_ms: int = 0) -> bool:
@@ -170,7 +172,8 @@ def test_a_bad_batch_is_refused_and_nothing_is_appended(name: str, change: objec
 def test_log_append_time_is_written_into_the_batch_with_a_valid_crc() -> None:
     config = TopicConfig(message_timestamp_type="LogAppendTime")
     p = Partition(TopicPartition("t", 0), [1], config, LAG_MAX_MS, now_ms=0)
-    info = p.append_records_to_leader(batch(b"a", b"b"), 1, Now(7, 1_900_000_000_000))
+    records = batch(b"a", b"b")
+    info = p.append_records_to_leader(records, is_plain(records), 1, Now(7, 1_900_000_000_000))
     assert info.log_append_time_ms == 1_900_000_000_000
     data = p.leader_log.batches[0].data
     header = read_batch_header(data)

@@ -176,7 +176,7 @@ def test_the_peer_that_goes_away_leaves_its_record_and_no_answer() -> None:
     client.disconnect()
     simulation.advance(100)
     assert client.answers == []
-    manager = simulation.cluster.nodes[1].replica_manager
+    manager = simulation.cluster.brokers[1].replicas
     assert (manager.produce_purgatory.num_delayed(), sum(manager.produce_expirations.values())) == (0, 1)
     other = simulation.connect()
     other.send(produce("t", acks=1))
@@ -248,7 +248,7 @@ def test_many_requests_that_expire_together_are_all_answered() -> None:
     offsets = {answers(client)[0][2][0][1] for client in clients}
     assert {answers(client)[0][0] for client in clients} == {250}
     assert offsets == set(range(300))
-    assert simulation.cluster.nodes[1].replica_manager.produce_purgatory.num_delayed() == 0
+    assert simulation.cluster.brokers[1].replicas.produce_purgatory.num_delayed() == 0
 
 
 def test_a_blocked_peer_whose_request_expires_has_its_next_one_left_alone() -> None:
@@ -271,7 +271,7 @@ def test_an_expiry_is_counted_for_the_partitions_that_still_waited() -> None:
     client.send(produce("t", partitions={0: batch(), 3: batch()}, timeout_ms=50))
     simulation.advance(50)
     assert answers(client) == [(50, 1, {0: (NONE, 0), 3: (TIMED_OUT, 0)})]
-    assert simulation.cluster.nodes[1].replica_manager.produce_expirations == {TopicPartition("t", 3): 1}
+    assert simulation.cluster.brokers[1].replicas.produce_expirations == {TopicPartition("t", 3): 1}
 
 
 def test_if_time_comes_in_late_the_next_request_has_its_whole_timeout_all_the_same() -> None:

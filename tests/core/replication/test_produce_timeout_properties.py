@@ -88,5 +88,5 @@ def test_every_answer_is_right_and_on_time(
     for taken in offsets.values():
         assert len(set(taken)) == len(taken)
         assert min(taken) >= 0
-    for node in simulation.cluster.nodes.values():
-        assert node.replica_manager.produce_purgatory.num_delayed() == 0
+    for broker in simulation.cluster.brokers.values():
+        assert broker.replicas.produce_purgatory.num_delayed() == 0

@@ -4,26 +4,26 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from typing import TYPE_CHECKING, cast
+from collections.abc import Callable
+from typing import cast
 
 from fakebroker.network.connection import Connection
-
-if TYPE_CHECKING:
-    from fakebroker.server.cluster_server import ClusterServer
+from fakebroker.server.driver import Driver
 
 
-class KafkaConnection(asyncio.BufferedProtocol):
-    """The transport's callbacks, for one connection to one broker."""
+class KafkaProtocol(asyncio.BufferedProtocol):
+    """The transport's callbacks, for one connection to one broker. `is_refused` says whether the broker has stopped
+    meanwhile; `shared` is a buffer for what all connections read."""
 
     connection: Connection
     transport: asyncio.Transport
     _buffer: memoryview
 
-    def __init__(self, server: ClusterServer, broker_id: int) -> None:
-        self._server = server
-        self._shared = server.receive_buffer
+    def __init__(self, driver: Driver, broker_id: int, shared: memoryview, is_refused: Callable[[int], bool]) -> None:
+        self._driver = driver
+        self._shared = shared
         self._broker_id = broker_id
-        self.writing_paused = False
+        self._is_refused = is_refused
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = cast(asyncio.Transport, transport)
@@ -31,28 +31,28 @@ class KafkaConnection(asyncio.BufferedProtocol):
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)  # asyncio and uvloop set TCP_NODELAY themselves
         # So pause_writing says "not completely written" and resume_writing "completely written", as Kafka counts it.
         self.transport.set_write_buffer_limits(high=0)
-        self.connection = self._server.opened(self, self._broker_id, *_peer(transport))
+        self.connection = self._driver.opened(self.transport, self._broker_id, *_peer(transport))
+        if self._is_refused(self._broker_id):
+            self.transport.abort()
 
     def get_buffer(self, sizehint: int) -> memoryview:
         """The rest of a large frame goes where it belongs, all else by way of the buffer that all connections share:
         the loops read, and tell of it, without doing anything else in between."""
-        self._buffer = self.connection.decoder.get_buffer() or self._shared
+        self._buffer = self._driver.receive_buffer(self.connection) or self._shared
         return self._buffer
 
     def buffer_updated(self, nbytes: int) -> None:
         data = self._buffer[:nbytes]
-        self._server.received(self.connection, bytes(data) if self._buffer is self._shared else data)
+        self._driver.received(self.connection, bytes(data) if self._buffer is self._shared else data)
 
     def pause_writing(self) -> None:
-        self.writing_paused = True
-        self._server.write_blocked(self.connection, True)
+        self._driver.write_blocked(self.connection, True)
 
     def resume_writing(self) -> None:
-        self.writing_paused = False
-        self._server.write_blocked(self.connection, False)
+        self._driver.write_blocked(self.connection, False)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._server.lost(self.connection, exc)
+        self._driver.lost(self.connection, exc)
 
 
 def _peer(transport: asyncio.BaseTransport) -> tuple[str, str]:

@@ -6,7 +6,8 @@ from collections.abc import Callable, Coroutine
 from typing import Protocol, TypeVar
 
 from fakebroker.protocol.produce_response import NodeEndpoint
-from fakebroker.server.cluster_server import ClusterServer
+from fakebroker.server.driver import Driver
+from fakebroker.server.listeners import Listeners
 
 T = TypeVar("T")
 B = TypeVar("B")
@@ -22,29 +23,29 @@ class Brokers(dict[int, B]):
 class AsyncBroker:
     """A broker of an `AsyncFakeCluster`; the keys of `brokers` are its ids, 1 to N."""
 
-    def __init__(self, broker_id: int, server: Callable[[], ClusterServer]) -> None:
+    def __init__(self, broker_id: int, driver: Callable[[], Driver], listeners: Callable[[], Listeners]) -> None:
         self.broker_id = broker_id
-        self._server = server
+        self._driver = driver
+        self._listeners = listeners
 
     @property
     def is_running(self) -> bool:
-        return self._server().cluster.is_running(self.broker_id)
+        return self._driver().cluster.is_running(self.broker_id)
 
     @property
     def endpoint(self) -> NodeEndpoint:
         """Id, host and port, as clients are told; the same after a restart."""
-        node = self._server().cluster.nodes[self.broker_id]
-        return NodeEndpoint(node.broker_id, node.advertised_host, node.advertised_port)
+        return self._driver().cluster.endpoint(self.broker_id)
 
     async def stop(self) -> None:
         """Close its listener and its connections; what is parked there is never answered. It leaves every ISR, and what
         it led goes to the next in-sync replica, or to nobody. Nothing happens if it is stopped."""
-        await self._server().stop_broker(self.broker_id)
+        await self._listeners().stop_broker(self.broker_id)
 
     async def start(self) -> None:
         """Listen again, on the same port. Its replicas drop what the present leaders do not have, and follow them.
         Nothing happens if it runs. Raises OSError if the port is taken."""
-        await self._server().start_broker(self.broker_id)
+        await self._listeners().start_broker(self.broker_id)
 
 
 class _Call(Protocol):

@@ -1,0 +1,114 @@
+"""Where the replicas of a new topic lie, and who leads it first.
+
+Source   metadata/.../controller/ReplicationControlManager.java createTopic, validateManualPartitionAssignment;
+         metadata/.../placement/StripedReplicaPlacer.java place @ 4.0.
+Differs  Replicas are laid out by rule instead of at random, so that a test can say who leads: of the N brokers that
+         run, number p mod N leads partition p and the next ones follow; stopped ones follow only when those run out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fakebroker.core.broker_registry import BrokerRegistry
+from fakebroker.core.config.settings import ClusterConfig
+from fakebroker.core.controller.topics import NewTopic
+from fakebroker.protocol.error_code import ErrorCode
+from fakebroker.protocol.errors import KafkaError
+
+
+def place_replicas(
+    topic: NewTopic, broker_ids: Sequence[int], brokers: BrokerRegistry, config: ClusterConfig
+) -> list[tuple[int, ...]]:
+    """The broker ids of each partition, the preferred leader first; raises KafkaError with CreateTopics' errors. Each
+    partition has a replica that can lead it. Stopped brokers are registered and may get replicas, out of sync."""
+    if topic.assignments:
+        return _checked_assignments(topic, broker_ids, brokers)
+    if topic.replication_factor < -1 or topic.replication_factor == 0:
+        raise KafkaError(
+            ErrorCode.invalid_replication_factor,
+            "Replication factor must be larger than 0, or -1 to use the default value.",
+        )
+    if topic.num_partitions < -1 or topic.num_partitions == 0:
+        raise KafkaError(ErrorCode.invalid_partitions, "Number of partitions was set to an invalid non-positive value.")
+    partitions = config.num_partitions if topic.num_partitions == -1 else topic.num_partitions
+    factor = topic.replication_factor
+    factor = config.replication_factor(len(broker_ids)) if factor == -1 else factor
+    alive = brokers.alive(broker_ids)
+    if not alive:
+        raise _cannot_replicate(factor, "All brokers are currently fenced.")
+    if factor > len(broker_ids):
+        raise _cannot_replicate(
+            factor,
+            f"The target replication factor of {factor} cannot be reached because only {len(broker_ids)} broker(s) are "
+            "registered or some brokers have all their log directories cordoned.",
+        )
+    stopped = [broker_id for broker_id in broker_ids if broker_id not in alive]
+    return [(_rotated(alive, index) + _rotated(stopped, index))[:factor] for index in range(partitions)]
+
+
+def _rotated(broker_ids: Sequence[int], start: int) -> tuple[int, ...]:
+    count = len(broker_ids)
+    return tuple(broker_ids[(start + step) % count] for step in range(count))
+
+
+def _cannot_replicate(factor: int, why: str) -> KafkaError:
+    return KafkaError(
+        ErrorCode.invalid_replication_factor, f"Unable to replicate the partition {factor} time(s): {why}"
+    )
+
+
+def _checked_assignments(topic: NewTopic, broker_ids: Sequence[int], brokers: BrokerRegistry) -> list[tuple[int, ...]]:
+    if topic.replication_factor != -1:
+        raise KafkaError(
+            ErrorCode.invalid_request,
+            "A manual partition assignment was specified, but replication factor was not set to -1.",
+        )
+    if topic.num_partitions != -1:
+        raise KafkaError(
+            ErrorCode.invalid_request,
+            "A manual partition assignment was specified, but numPartitions was not set to -1.",
+        )
+    placed: dict[int, tuple[int, ...]] = {}
+    factor = None
+    for index, replicas in topic.assignments:
+        if index in placed:
+            raise _invalid_assignment(f"Found multiple manual partition assignments for partition {index}")
+        _validate_manual_partition_assignment(replicas, broker_ids, factor)
+        factor = len(replicas)
+        if not brokers.alive(replicas):
+            raise _invalid_assignment(
+                f"All brokers specified in the manual partition assignment for partition {index} are fenced or in "
+                "controlled shutdown."
+            )
+        placed[index] = tuple(replicas)
+    if sorted(placed) != list(range(len(placed))):
+        raise _invalid_assignment("partitions should be a consecutive 0-based integer sequence")
+    return [placed[index] for index in range(len(placed))]
+
+
+def _validate_manual_partition_assignment(
+    replicas: Sequence[int], broker_ids: Sequence[int], factor: int | None
+) -> None:
+    if not replicas:
+        raise _invalid_assignment("The manual partition assignment includes an empty replica list.")
+    previous = None
+    for broker_id in sorted(replicas):
+        if broker_id not in broker_ids:
+            raise _invalid_assignment(
+                f"The manual partition assignment includes broker {broker_id}, but no such broker is registered."
+            )
+        if broker_id == previous:
+            raise _invalid_assignment(
+                f"The manual partition assignment includes the broker {broker_id} more than once."
+            )
+        previous = broker_id
+    if factor is not None and len(replicas) != factor:
+        raise _invalid_assignment(
+            f"The manual partition assignment includes a partition with {len(replicas)} replica(s), but this is not "
+            f"consistent with previous partitions, which have {factor} replica(s)."
+        )
+
+
+def _invalid_assignment(message: str) -> KafkaError:
+    return KafkaError(ErrorCode.invalid_replica_assignment, message)

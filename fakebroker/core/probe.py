@@ -1,0 +1,146 @@
+"""The named points at which somebody may look on: journal, metrics, a live page and faults all listen here.
+
+Theory   Who does the work says at a point what has come of it, in values that it has anyway. Every listener hears it at
+         once, in the order in which they were added. By default nobody listens, and a point is a look at an empty list.
+             for listener in self._probe.listeners:
+                 listener.watermark_moved(...)
+         A point comes after the event has happened, and before what follows from it; where it is otherwise the
+         method says so. A listener must not raise, and does not change what it is given.
+Units    as in the code that tells it: milliseconds, bytes, offsets. Connections are told by their number, which counts
+         from 1; what waits by the delayed operation itself, to know it again.
+Source   Kafka has no such thing: its listeners are many (MetricsReporter, PartitionListener, DelayedOperation's hooks).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import final
+from uuid import UUID
+
+from fakebroker.protocol.error_code import ErrorCode
+from fakebroker.protocol.headers import RequestHeader
+from fakebroker.protocol.produce_reader import ProduceRequest
+from fakebroker.protocol.produce_response import TopicProduceResponse
+from fakebroker.protocol.topic_partition import TopicPartition
+from timingwheel.mypyc import mypyc_attr
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class Listener:
+    """Hears every point and does nothing. Who wants to know something extends it."""
+
+    # Connections.
+
+    def connection_opened(self, connection: int, broker_id: int, peer: str) -> None:
+        """A client has connected. It may have to wait to be admitted."""
+
+    def connection_closed(self, connection: int, broker_id: int, reason: str) -> None:
+        """A connection is gone; `reason` is empty if the peer went."""
+
+    def bytes_received(self, connection: int, size: int) -> None:
+        """So many bytes have come; the requests that they complete are handled next."""
+
+    def throttled(self, connection: int, broker_id: int, throttle_time_ms: int) -> None:
+        """A quota mutes a connection for so long from now. Its answer comes next."""
+
+    # Requests.
+
+    def request_received(self, connection: int, size: int) -> None:
+        """The turn of a request of so many bytes has come; nothing of it is read yet."""
+
+    def request_begun(self, connection: int, broker_id: int, header: RequestHeader, size: int) -> None:
+        """The header of such a request is read; its body is not yet."""
+
+    def produce_asked(self, request: ProduceRequest, names: Sequence[str]) -> None:
+        """A Produce is about to be handled; `names` are those of its topics, in its order (the id as text for one that
+        nobody has)."""
+
+    def produce_answered(self, connection: int, topics: Sequence[TopicProduceResponse]) -> None:
+        """What a Produce is about to be answered. Up to v12 a topic has a name alone, from v13 on its id too."""
+
+    def answered(self, connection: int, outcome: str, size: int) -> None:
+        """A request is answered: "sent", "dropped" (the peer has gone) or "none" (acks=0). Bytes without their length.
+        Nothing is written yet."""
+
+    # What waits. An operation is a DelayedProduce or a DelayedFetch, known by its identity.
+
+    def parked(self, operation: object, api: str, timeout_ms: int) -> None:
+        """The request in hand waits in a purgatory."""
+
+    def unparked(self, operation: object, has_expired: bool) -> None:
+        """An operation is over, whether it was parked or not: its time is, or what it waited for has come. Its answer
+        comes next."""
+
+    def timers_fired(self, tasks: int, woken_ms: int) -> None:
+        """So many tasks ran at their time, which is now; the cluster was woken at `woken_ms`."""
+
+    # Partitions.
+
+    def appended(
+        self,
+        topic_partition: TopicPartition,
+        leader_id: int,
+        leader_epoch: int,
+        records: bytes,
+        first_offset: int,
+        last_offset: int,
+        is_duplicate: bool,
+    ) -> None:
+        """A batch stands in the leader's log, as its producer sent it; or it did so already. The watermark has not
+        moved yet."""
+
+    def append_refused(
+        self,
+        topic_partition: TopicPartition,
+        leader_id: int,
+        leader_epoch: int,
+        records: bytes,
+        error_code: ErrorCode,
+    ) -> None:
+        """The leader did not append a batch, and why."""
+
+    def leader_changed(
+        self,
+        topic_partition: TopicPartition,
+        leader_id: int,
+        leader_epoch: int,
+        isr: Sequence[int],
+        log_end_offset: int,
+        high_watermark: int,
+    ) -> None:
+        """A new leadership, or none: leader and offsets are -1 then. The watermark is the one it begins with."""
+
+    def isr_changed(self, topic_partition: TopicPartition, leader_epoch: int, isr: Sequence[int]) -> None:
+        """The in-sync replicas within a leadership, in assignment order. The watermark has not moved yet."""
+
+    def watermark_moved(
+        self, topic_partition: TopicPartition, leader_epoch: int, high_watermark: int, log_end_offset: int
+    ) -> None:
+        """Everything below `high_watermark` is on all in-sync replicas. Who waits for it is not woken yet."""
+
+    def log_start_moved(self, topic_partition: TopicPartition, log_start_offset: int) -> None:
+        """What lies below was deleted."""
+
+    # Topics and brokers.
+
+    def topic_created(self, name: str, topic_id: UUID, replicas: Sequence[Sequence[int]]) -> None:
+        """A topic is there, with the broker ids of each partition; who leads is told next."""
+
+    def topic_deleted(self, name: str) -> None:
+        """A topic is about to be deleted; who waits for it is answered then."""
+
+    def broker_started(self, broker_id: int) -> None:
+        """A broker is about to lead and follow again."""
+
+    def broker_stopped(self, broker_id: int) -> None:
+        """A broker has stopped; what it led is about to go to others."""
+
+
+@final
+class Probe:
+    """One for a cluster. `listeners` may be added to and taken from at any time."""
+
+    __slots__ = ("listeners",)
+
+    def __init__(self) -> None:
+        self.listeners: list[Listener] = []

@@ -1,0 +1,126 @@
+"""Everything in a cluster that has a deadline, in one place: who has one registers itself.
+
+Theory   Each source has a rank. At the same millisecond they run in the order of their ranks: what followers do comes
+         before housekeeping and that before timeouts, so what was replicated in time counts as in time. A source that
+         is asked too often must be cheap to ask: all are asked after each event.
+Units    monotonic milliseconds.
+Source   Takes the place of Kafka's reaper threads and schedulers, which are one for each purgatory.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from typing import Final
+
+from timingwheel import SystemTimer
+from timingwheel.mypyc import mypyc_attr
+
+# Ranks: (what it is, whose it is, which of his).
+Rank = tuple[int, int, int]
+FOLLOWERS: Final = 0
+HOUSEKEEPING: Final = 1
+TIMEOUTS: Final = 2
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class DeadlineSource:
+    """Something with deadlines. `is_housekeeping`: nobody outside waits for them."""
+
+    def __init__(self, is_housekeeping: bool) -> None:
+        self.is_housekeeping = is_housekeeping
+
+    def next_deadline_ms(self) -> int | None:
+        """When `advance_clock` next has something to do; maybe earlier, never later."""
+        raise NotImplementedError
+
+    def advance_clock(self, now_ms: int) -> int:
+        """Run what is due by now, and tell how many that were."""
+        raise NotImplementedError
+
+    def num_pending(self) -> int:
+        """How many deadlines are to come."""
+        raise NotImplementedError
+
+    def num_awaited(self) -> int:
+        """How many of them somebody would be glad to see sooner."""
+        raise NotImplementedError
+
+    def check_invariants(self) -> None:
+        raise NotImplementedError
+
+
+class TimerDeadlines(DeadlineSource):
+    """A timer whose tasks are their own. `unawaited` is how many of those to come nobody waits for."""
+
+    def __init__(self, start_ms: int, is_housekeeping: bool = False) -> None:
+        super().__init__(is_housekeeping)
+        self.timer = SystemTimer(start_ms)
+        self.unawaited = 0
+
+    def next_deadline_ms(self) -> int | None:
+        return self.timer.next_deadline_ms()
+
+    def advance_clock(self, now_ms: int) -> int:
+        return self.timer.advance_clock(now_ms)
+
+    def num_pending(self) -> int:
+        return self.timer.size
+
+    def num_awaited(self) -> int:
+        return 0 if self.is_housekeeping else self.timer.size - self.unawaited
+
+    def check_invariants(self) -> None:
+        self.timer.check_invariants()
+
+
+class Deadlines:
+    """The deadlines of a cluster. `met` counts those that have come, all but housekeeping."""
+
+    def __init__(self) -> None:
+        self.met = 0
+        self._sources: list[DeadlineSource] = []
+        self._ranks: list[Rank] = []
+
+    def add(self, source: DeadlineSource, rank: Rank) -> None:
+        """From now on this source is asked; of those with the same rank, behind the others."""
+        place = bisect_right(self._ranks, rank)
+        self._ranks.insert(place, rank)
+        self._sources.insert(place, source)
+
+    def remove(self, source: DeadlineSource) -> None:
+        """It is not asked any more: what it has pending never comes."""
+        place = self._sources.index(source)
+        del self._ranks[place]
+        del self._sources[place]
+
+    def next_deadline_ms(self) -> int | None:
+        """The earliest of all."""
+        earliest: int | None = None
+        for source in self._sources:
+            deadline_ms = source.next_deadline_ms()
+            if deadline_ms is not None and (earliest is None or deadline_ms < earliest):
+                earliest = deadline_ms
+        return earliest
+
+    def advance_clock(self, now_ms: int) -> int:
+        """Run what is due by now, in the order of the ranks. How many that were, housekeeping too."""
+        ran = 0
+        for source in self._sources[:]:  # who runs may stop a broker
+            tasks = source.advance_clock(now_ms)
+            ran += tasks
+            if not source.is_housekeeping:
+                self.met += tasks
+        return ran
+
+    def has_pending(self) -> bool:
+        """Whether there is any to come but housekeeping."""
+        return any(not source.is_housekeeping and source.num_pending() for source in self._sources)
+
+    def is_awaited(self) -> bool:
+        """Whether somebody would be glad to see one sooner."""
+        return any(source.num_awaited() > 0 for source in self._sources)
+
+    def check_invariants(self) -> None:
+        assert self._ranks == sorted(self._ranks), "sources out of order"
+        for source in self._sources:
+            source.check_invariants()

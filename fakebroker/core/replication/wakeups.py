@@ -1,0 +1,103 @@
+"""Who waits at which broker for which partition, and who is woken when something happens to it.
+
+Theory   Each broker that runs has two purgatories: requests that wait for replication, and fetches that wait for data.
+         Whatever moves a watermark or a leader, says so here, and nobody else looks into a purgatory. A broker that
+         stops takes its purgatories with it: what is parked there is never answered.
+         In an append nobody is woken: that is noted, and done at the end of the request (replica_manager.py).
+Units    monotonic milliseconds.
+Source   core/.../server/ReplicaManager.scala @ 4.0: tryCompleteDelayedRequests of DelayedOperations,
+         completeDelayedOperationsWhenNotPartitionLeader; addCompletePurgatoryAction.
+Differs  One object for all brokers. A follower that is alive learns a new watermark at once, so consumers that wait
+         there are woken with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import final
+
+from fakebroker.core.config.settings import ClusterConfig
+from fakebroker.core.purgatory.deadlines import TIMEOUTS, Deadlines
+from fakebroker.core.purgatory.delayed_operation import DelayedOperation
+from fakebroker.core.purgatory.purgatory import DelayedOperationPurgatory
+from fakebroker.core.replication.partition import Partition
+from fakebroker.protocol.topic_partition import TopicPartition
+
+_PRODUCE, _FETCH = 0, 1
+
+
+@final
+class PartitionWaiters:
+    """Who waits at one broker for something to happen to a partition."""
+
+    __slots__ = ("fetch", "produce")
+
+    def __init__(
+        self,
+        produce: DelayedOperationPurgatory[DelayedOperation],
+        fetch: DelayedOperationPurgatory[DelayedOperation],
+    ) -> None:
+        self.produce = produce
+        self.fetch = fetch
+
+
+class Wakeups:
+    """The purgatories of all brokers that run, by broker id."""
+
+    def __init__(self, deadlines: Deadlines) -> None:
+        self._deadlines = deadlines
+        self._waiters: dict[int, PartitionWaiters] = {}
+
+    def start_broker(self, broker_id: int, config: ClusterConfig, now_ms: int) -> PartitionWaiters:
+        """Empty purgatories for a broker that starts."""
+        waiters = PartitionWaiters(
+            DelayedOperationPurgatory("Produce", now_ms, config.producer_purgatory_purge_interval_requests),
+            DelayedOperationPurgatory("Fetch", now_ms, config.fetch_purgatory_purge_interval_requests, False),
+        )
+        self._waiters[broker_id] = waiters
+        self._deadlines.add(waiters.produce, (TIMEOUTS, broker_id, _PRODUCE))
+        self._deadlines.add(waiters.fetch, (TIMEOUTS, broker_id, _FETCH))
+        return waiters
+
+    def stop_broker(self, broker_id: int) -> None:
+        """Forget whoever waits at a broker."""
+        waiters = self._waiters.pop(broker_id)
+        self._deadlines.remove(waiters.produce)
+        self._deadlines.remove(waiters.fetch)
+
+    def after_append(self, partition: Partition, has_moved_watermark: bool) -> None:
+        """The leader has appended something. Where the watermark did not move, only followers over the wire read it."""
+        waiters = self._waiters.get(partition.leader_id)
+        if waiters is None:
+            return
+        key = partition.topic_partition
+        if has_moved_watermark:
+            waiters.produce.check_and_complete(key)
+            waiters.fetch.check_and_complete(key)
+            self._complete_fetches_of_followers(partition, key)
+        else:
+            waiters.fetch.check_and_complete(key)
+
+    def try_complete_delayed_requests(self, partition: Partition) -> None:
+        """The watermark moved, not by an append: who waits for it at the leader and at the followers is looked at."""
+        waiters = self._waiters.get(partition.leader_id)
+        key = partition.topic_partition
+        if waiters is not None:
+            waiters.fetch.check_and_complete(key)
+            waiters.produce.check_and_complete(key)
+        self._complete_fetches_of_followers(partition, key)
+
+    def complete_when_not_leader(self, partition: Partition, broker_ids: Iterable[int]) -> None:
+        """These brokers do not lead the partition (any more), or have it no more: who waits there is told so."""
+        key = partition.topic_partition
+        for broker_id in broker_ids:
+            waiters = self._waiters.get(broker_id)
+            if waiters is not None:
+                waiters.produce.check_and_complete(key)
+                waiters.fetch.check_and_complete(key)
+
+    def _complete_fetches_of_followers(self, partition: Partition, key: TopicPartition) -> None:
+        for follower in partition.followers:
+            waiters = self._waiters.get(follower.broker_id)
+            if waiters is not None:
+                waiters.fetch.check_and_complete(key)

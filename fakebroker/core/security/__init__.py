@@ -1,0 +1,1 @@
+"""Who a client is, and by which door it came."""

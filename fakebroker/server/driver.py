@@ -1,0 +1,199 @@
+"""The doors of the cluster, entered from an event loop, and what comes out of them performed in order.
+
+Theory   Everything runs in the one thread of the event loop. Each door is entered by one method here, which then
+         performs the effects and arms the one timer. Who has the sockets is `listeners.py`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import defaultdict
+from collections.abc import Sequence
+
+from fakebroker.cluster.cluster import Cluster
+from fakebroker.network.connection import Connection
+from fakebroker.network.effects import (
+    AwaitWrite,
+    Close,
+    Effect,
+    InternalError,
+    PauseReading,
+    ResumeReading,
+    Send,
+    Warn,
+)
+from fakebroker.server.clocks import AutoClock, Clock
+from fakebroker.server.skipping import SkippingTimerDriver
+from fakebroker.server.timer_driver import TimerDriver
+from fakebroker.server.turns import turns
+
+log = logging.getLogger("fakebroker")
+
+_TURNS_TO_READ = 6  # from a connect that is there to having handled what was sent with it: asyncio takes 4
+_STEPS_AT_ONCE = 1000  # of skipped time, before the sockets have their turn
+
+
+class Driver:
+    """Drives a `Cluster` by a clock. Make it and use it on one running event loop."""
+
+    def __init__(self, cluster: Cluster, clock: Clock) -> None:
+        self.cluster = cluster
+        self.clock = clock
+        self._start_ms = clock.reached().mono_ms
+        self._loop = asyncio.get_running_loop()
+        self._timer = (
+            SkippingTimerDriver(self._loop, self._wake, clock, self._skip)
+            if isinstance(clock, AutoClock)
+            else TimerDriver(self._loop, self._wake, clock)
+        )
+        self.transports: dict[Connection, asyncio.Transport] = {}
+        self._writing_paused: set[Connection] = set()
+
+    def stop(self) -> None:
+        """Do not wake any more."""
+        self._timer.stop()
+
+    # Called by the connections.
+
+    def opened(self, transport: asyncio.Transport, broker_id: int, peer: str, address: str) -> Connection:
+        connection = self.cluster.open_connection(broker_id, peer, self.clock.stamp(), address)
+        self.transports[connection] = transport
+        self._after_door()
+        return connection
+
+    def receive_buffer(self, connection: Connection) -> memoryview | None:
+        return self.cluster.receive_buffer(connection)
+
+    def received(self, connection: Connection, data: bytes | memoryview) -> None:
+        self.cluster.receive(connection, data, self.clock.stamp())
+        self._after_door()
+
+    def write_blocked(self, connection: Connection, blocked: bool) -> None:
+        if blocked:
+            self._writing_paused.add(connection)
+        else:
+            self._writing_paused.discard(connection)
+        self.cluster.set_write_blocked(connection, blocked, self.clock.stamp())
+        self._after_door()
+
+    def lost(self, connection: Connection, error: Exception | None) -> None:
+        self.transports.pop(connection, None)
+        self._writing_paused.discard(connection)
+        unfinished = self.cluster.connection_lost(connection, self.clock.stamp())
+        if unfinished:
+            log.info("%s went away in the middle of a request: %d bytes of it had arrived", connection.peer, unfinished)
+        elif error is not None:
+            log.debug("%s is lost: %s", connection.peer, error)
+        self._after_door()
+
+    # The loop's timer, and what is asked for from outside.
+
+    def _wake(self) -> None:
+        self.cluster.advance_to(self.clock.reached(), self.clock.stamp())
+        self._after_door()
+
+    def settle(self) -> None:
+        """Perform what follows from a change that was made to the cluster directly."""
+        self._after_door()
+
+    def _after_door(self) -> bool:
+        """Perform what is to be done outside; whether that was anything."""
+        had_effects = False
+        while effects := self.cluster.take_effects():
+            had_effects = True
+            self._perform(effects)
+        self._timer.arm(self.cluster.next_deadline_ms())
+        return had_effects
+
+    @property
+    def elapsed_ms(self) -> int:
+        """Since this was made, by the broker's clock."""
+        return self.clock.reached().mono_ms - self._start_ms
+
+    # A clock that is moved (clocks.py).
+
+    async def advance(self, ms: int) -> None:
+        """Let so much time pass, each deadline at its own time; what is answered is written when this returns, as far
+        as the peers take it. What has arrived comes before it, what clients send meanwhile after it."""
+        await turns(_TURNS_TO_READ)
+        end_ms = self.clock.reached().mono_ms + ms
+        while (deadline_ms := self.cluster.next_deadline_ms()) is not None and deadline_ms <= end_ms:
+            self._move_to(deadline_ms)
+        self._move_to(end_ms)
+
+    async def advance_to_next_deadline(self) -> int | None:
+        """Let time pass until the next of what somebody waits for; how much that was. None, and no time passes, if
+        nobody waits for anything."""
+        await turns(_TURNS_TO_READ)
+        if not self.cluster.has_deadlines:
+            return None
+        start_ms = self.clock.reached().mono_ms
+        done = self.cluster.deadlines.met
+        while self.cluster.has_deadlines and self.cluster.deadlines.met == done:
+            deadline_ms = self.cluster.next_deadline_ms()
+            assert deadline_ms is not None
+            self._move_to(deadline_ms)
+        return self.clock.reached().mono_ms - start_ms
+
+    def _skip(self) -> None:
+        """All is quiet: let time pass until something happens outside, if somebody waits for it."""
+        if any(transport.get_write_buffer_size() for transport in self.transports.values()):
+            return
+        for _ in range(_STEPS_AT_ONCE):
+            deadline_ms = self.cluster.next_deadline_ms()
+            if deadline_ms is None or not self.cluster.is_awaited or self._move_to(deadline_ms):
+                return
+
+    def _move_to(self, mono_ms: int) -> bool:
+        """Whether anything was to be done outside."""
+        self._timer.stop()
+        self.clock.move_to(mono_ms)
+        self.cluster.advance_to(self.clock.reached(), self.clock.stamp())
+        return self._after_door()
+
+    def _perform(self, effects: list[Effect]) -> None:
+        if len(effects) == 1:
+            (effect,) = effects
+            if type(effect) is Send:  # nearly always
+                self._write(effect.connection, effect.frames)
+                return
+        frames: defaultdict[Connection, list[bytes]] = defaultdict(list)
+        awaited: list[Connection] = []
+        for effect in effects:
+            if type(effect) is Send:
+                frames[effect.connection] += effect.frames
+                continue
+            match effect:
+                case PauseReading(connection):
+                    if (transport := self._open_transport(connection)) is not None:
+                        transport.pause_reading()
+                case ResumeReading(connection):
+                    if (transport := self._open_transport(connection)) is not None:
+                        transport.resume_reading()
+                case AwaitWrite(connection):
+                    awaited.append(connection)
+                case Close(connection, reason):
+                    log.info("closed the connection from %s: %s", connection.peer, reason)
+                    self._write(connection, frames.pop(connection, []))
+                    if (transport := self._open_transport(connection)) is not None:
+                        transport.close()
+                case InternalError(what, error):
+                    log.error("bug in fakebroker: %s failed", what, exc_info=error)
+                case Warn(text):
+                    log.warning(text)
+        for connection, parts in frames.items():
+            self._write(connection, parts)
+        for connection in awaited:
+            if connection in self.transports and connection not in self._writing_paused:
+                self.cluster.set_write_blocked(connection, False, self.clock.stamp())
+
+    def _write(self, connection: Connection, parts: Sequence[bytes]) -> None:
+        """All answers of one turn in one write, at once: uvloop too does not wait, since its buffer's limit is 0."""
+        transport = self.transports.get(connection)
+        if transport is not None and parts and not transport.is_closing():
+            transport.write(parts[0] if len(parts) == 1 else b"".join(parts))
+
+    def _open_transport(self, connection: Connection) -> asyncio.Transport | None:
+        transport = self.transports.get(connection)
+        return None if transport is None or transport.is_closing() else transport
