@@ -8,9 +8,9 @@ import pyarrow as pa
 import pytest
 from load_stub import Answer, Behave, Produce, frozen, healthy, stub_broker_thread
 
-from load.plan import plan_requests
-from load.scenario import Group, Scenario
-from load.worker import RESULT_SCHEMA, run
+from fakebroker_load.plan import plan_requests
+from fakebroker_load.scenario import Group, Scenario
+from fakebroker_load.worker import RESULT_SCHEMA, run
 
 WAITING = Group(
     "waiting",
