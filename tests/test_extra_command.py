@@ -23,12 +23,15 @@ def come_first(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, (str(folder), os.environ.get("PYTHONPATH")))))
 
 
-def test_without_spark_the_demo_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    hide("pyspark", tmp_path, monkeypatch)
+@pytest.mark.parametrize("missing", ["pyspark", "pandas"])  # Spark asks for pandas only when it runs
+def test_without_spark_the_demo_says_what_to_install(
+    missing: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hide(missing, tmp_path, monkeypatch)
     done = fakebroker("demo")
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == (
-        "fakebroker: the command demo needs pyspark, which is not installed: pip install 'fakebroker[load]'\n"
+        f"fakebroker: the command demo needs {missing}, which is not installed: pip install 'fakebroker[load]'\n"
     )
 
 

@@ -20,6 +20,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+import pandas  # noqa: F401  # mapInArrow asks for it, but only when Spark runs: what is missing is told before
 import pyarrow as pa
 from pyspark import BarrierTaskContext
 from pyspark.sql import DataFrame, SparkSession
