@@ -227,10 +227,12 @@ def demo(
     seed: Annotated[int, typer.Option(help="Of the timeouts that are drawn.")] = 1,
 ) -> None:
     """The main job: acks=all against frozen followers, and a verdict."""
+    from fakebroker.extra_command import NotInstalled, find_command
+
     try:
-        from fakebroker.demo import run_demo
-    except ImportError as error:
-        _fail(f"the demo needs {error.name}, which is not installed: pip install 'fakebroker[load]'")
+        run_demo = find_command("demo")
+    except NotInstalled as error:
+        _fail(str(error))
     raise typer.Exit(run_demo(out, seed=seed))
 
 

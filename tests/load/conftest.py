@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 from pyspark.sql import SparkSession
 
-from load.session import start_spark, stop_spark
+from fakebroker_load.session import start_spark, stop_spark
 
 
 @pytest.fixture(scope="session")

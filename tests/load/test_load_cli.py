@@ -13,9 +13,11 @@ import typer
 from load_stub import frozen, stub_broker_thread
 from pyspark.sql import SparkSession
 
-import load.session
-from load.cli import main, parse_bootstrap
-from load.java import JavaNotFound
+import fakebroker_load.session
+from fakebroker_load.cli import main, parse_bootstrap
+from fakebroker_load.java import JavaNotFound
+
+ROOT = Path(__file__).resolve().parents[2]
 
 SCENARIO = """
 name = "tiny"
@@ -98,8 +100,8 @@ def test_no_java_is_one_sentence_and_status_2(
     def none() -> None:
         raise JavaNotFound("Spark needs Java 17 or later.")
 
-    monkeypatch.setattr(load.session, "find_java", none)
-    monkeypatch.setattr(load.session.SparkSession, "getActiveSession", lambda: None)
+    monkeypatch.setattr(fakebroker_load.session, "find_java", none)
+    monkeypatch.setattr(fakebroker_load.session.SparkSession, "getActiveSession", lambda: None)
     out = str(tmp_path / "out")
     assert command(monkeypatch, "run", "frozen", "--bootstrap-server", "127.0.0.1:1", "--out", out) == 2
     assert capsys.readouterr().err == "fakebroker-load: Spark needs Java 17 or later.\n"
@@ -119,9 +121,13 @@ def test_bootstrap_servers() -> None:
 
 def test_without_the_load_extra_one_sentence_says_what_is_missing(tmp_path: Path) -> None:
     (tmp_path / "pyspark.py").write_text("raise ModuleNotFoundError(\"No module named 'pyspark'\", name='pyspark')\n")
-    environment = os.environ | {"PYTHONPATH": f"{tmp_path}{os.pathsep}{Path(__file__).resolve().parents[2]}"}
+    places = (tmp_path, ROOT, ROOT / "load")
     done = subprocess.run(
-        [sys.executable, "-m", "load", "run", "frozen"], env=environment, capture_output=True, text=True, check=False
+        [sys.executable, "-m", "fakebroker_load", "run", "frozen"],
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(map(str, places))},
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 2
     assert done.stderr == "fakebroker-load: pyspark is not installed; pip install 'fakebroker[load]' brings it\n"

@@ -5,8 +5,8 @@ import io
 import pytest
 from rich.console import Console
 
-from load.console import print_verdict, progress_bar
-from load.verdict import GroupVerdict, Verdict
+from fakebroker_load.console import print_verdict, progress_bar
+from fakebroker_load.verdict import GroupVerdict, Verdict
 
 GOOD = GroupVerdict(
     run="frozen",

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from load.java import Java, JavaNotFound, ask_version, find_java, make_java_home, parse_version
+from fakebroker_load.java import Java, JavaNotFound, ask_version, find_java, make_java_home, parse_version
 
 
 def fake_java(folder: Path, version: str, status: int = 0) -> Path:

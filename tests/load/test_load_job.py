@@ -11,11 +11,11 @@ import pytest
 from load_stub import frozen, healthy, stub_broker_thread
 from pyspark.sql import SparkSession
 
-from load.job import PARQUET, clear, read_runs, run_scenario
-from load.progress import ProgressListener, ProgressSender
-from load.scenario import Group, Scenario, ScenarioError
-from load.verdict import judge, summarise
-from load.worker import RESULT_SCHEMA
+from fakebroker_load.job import PARQUET, clear, read_runs, run_scenario
+from fakebroker_load.progress import ProgressListener, ProgressSender
+from fakebroker_load.scenario import Group, Scenario, ScenarioError
+from fakebroker_load.verdict import judge, summarise
+from fakebroker_load.worker import RESULT_SCHEMA
 
 SCENARIO = Scenario(
     "small",

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from load.limits import OTHER_FILES, TooFewFiles, allow_connections
+from fakebroker_load.limits import OTHER_FILES, TooFewFiles, allow_connections
 
 resource = pytest.importorskip("resource")
 

@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 from pyspark.sql import SparkSession
 
-from load.plan import draw_timeouts, duration_us, plan_requests, schedule, to_frame
-from load.scenario import Group, Scenario
+from fakebroker_load.plan import draw_timeouts, duration_us, plan_requests, schedule, to_frame
+from fakebroker_load.scenario import Group, Scenario
 
 LEADERS = {("t", 0): ("one", 9092), ("t", 1): ("two", 9093), ("u", 0): ("one", 9092)}
 WAITING = Group(

@@ -9,10 +9,10 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from load import plots
-from load.report import write_report
-from load.verdict import judge, summarise
-from load.worker import RESULT_SCHEMA
+from fakebroker_load import plots
+from fakebroker_load.report import write_report
+from fakebroker_load.verdict import judge, summarise
+from fakebroker_load.worker import RESULT_SCHEMA
 
 MACHINE = dict.fromkeys(("system", "fakebroker", "python", "spark", "java", "uvloop"), "x") | {
     "cores": 2,

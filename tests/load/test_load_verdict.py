@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from load.verdict import Verdict, judge, summarise
-from load.worker import RESULT_SCHEMA
+from fakebroker_load.verdict import Verdict, judge, summarise
+from fakebroker_load.worker import RESULT_SCHEMA
 
 pytestmark = pytest.mark.spark
 

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from load_stub import Answer, Behave, Produce, frozen, healthy, stub_broker
 
-from load.messages import decode_produce, encode_produce
-from load.wire_client import Exchange, Outcome, WireError, connect, drive, find_leaders, sleep_until
+from fakebroker_load.wire.client import Exchange, Outcome, WireError, connect, drive, find_leaders, sleep_until
+from fakebroker_load.wire.messages import decode_produce, encode_produce
 
 GRACE_MS = 150
 

@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fakebroker.core.config import log_config
 from fakebroker.core.config.config_def import Type, parse_type, to_text
-from fakebroker.core.config.settings import ClusterConfig, TopicConfig
+from fakebroker.core.config.settings import ClusterConfig, TopicConfig, log_config
 from fakebroker.core.errors import ConfigError
 from fakebroker.protocol.error_code import ErrorCode
 

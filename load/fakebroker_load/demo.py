@@ -13,15 +13,15 @@ from pathlib import Path
 
 from rich.console import Console
 
-from fakebroker.demo_cluster import BROKERS, ClusterDidNotStart, cluster_process
-from load.console import make_console, print_verdict, progress_bar
-from load.errors import INTERRUPTED_STATUS, USER_ERROR_STATUS, USER_ERRORS
-from load.job import REPORT_FILE, ResultsError, clear, judge_folder, read_runs, run_scenario
-from load.limits import allow_connections
-from load.report import write_report
-from load.scenario import Scenario, load_scenario
-from load.session import spark_session
-from load.verdict import DEFAULT_LATENESS_LIMIT_MS
+from fakebroker_load.console import make_console, print_verdict, progress_bar
+from fakebroker_load.demo_cluster import BROKERS, ClusterDidNotStart, cluster_process
+from fakebroker_load.errors import INTERRUPTED_STATUS, USER_ERROR_STATUS, USER_ERRORS
+from fakebroker_load.job import REPORT_FILE, ResultsError, clear, judge_folder, read_runs, run_scenario
+from fakebroker_load.limits import allow_connections
+from fakebroker_load.report import write_report
+from fakebroker_load.scenario import Scenario, load_scenario
+from fakebroker_load.session import spark_session
+from fakebroker_load.verdict import DEFAULT_LATENESS_LIMIT_MS
 
 FROZEN_TOPIC = "orders"
 

@@ -11,7 +11,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from load.verdict import GroupVerdict, Verdict
+from fakebroker_load.verdict import GroupVerdict, Verdict
 
 WIDTH_WITHOUT_TERMINAL = 130  # in a log nothing has to be folded
 WIDE_COLUMNS = 115

@@ -1,6 +1,6 @@
 """Write `report.html`: the verdict, its figures and pictures, in one file that needs no other.
 
-Shape    Spark SQL makes small tables of counts and quantiles from the judged rows (load/verdict.py); plots.py draws
+Shape    Spark SQL makes small tables of counts and quantiles from the judged rows (verdict.py); plots.py draws
          them; templates/report.html puts them together, with every text escaped.
 """
 
@@ -16,8 +16,8 @@ from markupsafe import Markup
 from pyspark.sql import DataFrame, SparkSession
 
 from fakebroker.protocol.error_code import kafka_name
-from load import plots
-from load.verdict import Verdict
+from fakebroker_load import plots
+from fakebroker_load.verdict import Verdict
 
 BINS_PER_DECADE = 12
 TIME_BINS = 85  # about so many bars side by side
@@ -60,7 +60,7 @@ def write_report(
 ) -> None:
     """Draw and write the report. `runs` is what `run.json` holds."""
     environment = Environment(
-        loader=PackageLoader("load"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
+        loader=PackageLoader("fakebroker_load"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
     )
     environment.filters["ms"] = as_ms
     html = environment.get_template("report.html").render(

@@ -22,7 +22,7 @@ from typing import cast
 
 from fakebroker.protocol.errors import ProtocolError
 from fakebroker.protocol.framing import FrameDecoder
-from load.messages import Metadata, decode_metadata, encode_metadata, encode_probe, is_probe_answer
+from fakebroker_load.wire.messages import Metadata, decode_metadata, encode_metadata, encode_probe, is_probe_answer
 
 CONNECT_TIMEOUT_S = 10
 PROBE_CORRELATION_ID = 0x7FFF_FFFF  # above every planned one

@@ -121,14 +121,14 @@ class Scenario:
 
 def bundled() -> list[str]:
     """The names of the scenarios that come with this package."""
-    folder = resources.files("load") / "scenarios"
+    folder = resources.files("fakebroker_load") / "scenarios"
     return sorted(entry.name.removesuffix(".toml") for entry in folder.iterdir() if entry.name.endswith(".toml"))
 
 
 def load_scenario(name_or_path: str) -> Scenario:
     """The bundled scenario of that name, or the one in that file."""
     if name_or_path in bundled():
-        text = (resources.files("load") / "scenarios" / f"{name_or_path}.toml").read_text(encoding="utf-8")
+        text = (resources.files("fakebroker_load") / "scenarios" / f"{name_or_path}.toml").read_text(encoding="utf-8")
     else:
         try:
             text = Path(name_or_path).read_text(encoding="utf-8")

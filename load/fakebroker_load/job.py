@@ -20,18 +20,19 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+import pandas  # noqa: F401  # mapInArrow asks for it, but only when Spark runs: what is missing is told before
 import pyarrow as pa
 from pyspark import BarrierTaskContext
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from load.plan import duration_us, plan_requests, to_frame
-from load.progress import ProgressListener, ProgressSender
-from load.scenario import Scenario, ScenarioError
-from load.session import usable_cores
-from load.verdict import Verdict, judge, summarise
-from load.wire_client import find_leaders
-from load.worker import RESULT_SCHEMA, run, run_in_loop
+from fakebroker_load.plan import duration_us, plan_requests, to_frame
+from fakebroker_load.progress import ProgressListener, ProgressSender
+from fakebroker_load.scenario import Scenario, ScenarioError
+from fakebroker_load.session import usable_cores
+from fakebroker_load.verdict import Verdict, judge, summarise
+from fakebroker_load.wire.client import find_leaders
+from fakebroker_load.worker import RESULT_SCHEMA, run, run_in_loop
 
 # Spark looks once a second whether all tasks have arrived at the barrier, so they leave it up to that much apart.
 BARRIER_SPREAD_NS = 1_500_000_000

@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from load.scenario import Group, Scenario
+from fakebroker_load.scenario import Group, Scenario
 
 SCHEMA = pa.schema(
     [

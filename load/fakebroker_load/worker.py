@@ -18,8 +18,8 @@ from typing import Any, TypeVar
 import pyarrow as pa
 
 from fakebroker.protocol.errors import ProtocolError
-from load.messages import ProduceAnswer, decode_produce, encode_produce
-from load.wire_client import Connection, Exchange, Outcome, connect, drive
+from fakebroker_load.wire.client import Connection, Exchange, Outcome, connect, drive
+from fakebroker_load.wire.messages import ProduceAnswer, decode_produce, encode_produce
 
 CONNECTING_AT_ONCE = 64  # below the usual listen backlog of 128
 REPORT_EVERY_S = 0.2
@@ -64,7 +64,7 @@ def run(
     report: Report = lambda sent, done: None,
     grace_ms: int = 5_000,
 ) -> Iterator[pa.RecordBatch]:
-    """Send the planned requests (load/plan.py) and yield their results. `grace_ms` is how long after its due time an
+    """Send the planned requests (plan.py) and yield their results. `grace_ms` is how long after its due time an
     answer is still waited for."""
     plan = [row for batch in batches for row in batch.to_pylist()]
     exchanges = [make_exchange(row) for row in plan]

@@ -2,7 +2,7 @@
 
 Shape    `start_spark()` gives a SparkSession; everything it writes lies in one temporary folder that goes when
          Python ends. All that the JVM prints goes to `spark.log` there, and is shown only if Spark cannot start.
-Errors   JavaNotFound (load/java.py), SparkDidNotStart.
+Errors   JavaNotFound (java.py), SparkDidNotStart.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ from pyspark.errors import PySparkRuntimeError
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
-from load.java import find_java, make_java_home
+from fakebroker import protocol
+from fakebroker_load.java import find_java, make_java_home
 
 STOP_TIMEOUT_S = 30
 
@@ -130,11 +131,12 @@ def stop_spark(spark: SparkSession) -> None:
 
 def _prepare_environment(java_home: Path) -> None:
     os.environ["JAVA_HOME"] = str(java_home)
-    # The Python workers must run this Python and find this very package, installed or not.
+    # The Python workers must run this Python and find this very package and its `fakebroker`, installed or not. In a
+    # checkout the two lie in different folders.
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
-    root = str(Path(__file__).resolve().parent.parent)
-    others = [p for p in os.environ.get("PYTHONPATH", "").split(os.pathsep) if p and p != root]
-    os.environ["PYTHONPATH"] = os.pathsep.join([root, *others])
+    roots = [str(Path(__file__).resolve().parents[1]), str(Path(protocol.__file__).resolve().parents[2])]
+    others = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    os.environ["PYTHONPATH"] = os.pathsep.join(dict.fromkeys(path for path in (*roots, *others) if path))
     # Spark's launcher is a bash script. A PATH of a virtual environment alone does not find bash.
     if shutil.which("bash") is None:
         os.environ["PATH"] = os.pathsep.join([os.environ.get("PATH", ""), os.defpath])

@@ -11,14 +11,23 @@ from typing import Annotated
 
 import typer
 
-from load.console import make_console, print_verdict, progress_bar
-from load.errors import INTERRUPTED_STATUS, USER_ERROR_STATUS, USER_ERRORS
-from load.job import PARQUET, REPORT_FILE, RUN_FILE, ResultsError, clear, judge_folder, read_runs, run_scenario
-from load.limits import allow_connections
-from load.report import write_report
-from load.scenario import load_scenario
-from load.session import start_spark
-from load.verdict import DEFAULT_LATENESS_LIMIT_MS
+from fakebroker_load.console import make_console, print_verdict, progress_bar
+from fakebroker_load.errors import INTERRUPTED_STATUS, USER_ERROR_STATUS, USER_ERRORS
+from fakebroker_load.job import (
+    PARQUET,
+    REPORT_FILE,
+    RUN_FILE,
+    ResultsError,
+    clear,
+    judge_folder,
+    read_runs,
+    run_scenario,
+)
+from fakebroker_load.limits import allow_connections
+from fakebroker_load.report import write_report
+from fakebroker_load.scenario import load_scenario
+from fakebroker_load.session import start_spark
+from fakebroker_load.verdict import DEFAULT_LATENESS_LIMIT_MS
 
 app = typer.Typer(
     name="fakebroker-load",

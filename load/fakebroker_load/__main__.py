@@ -8,9 +8,9 @@ import sys
 def main() -> None:
     """Entry point of the console script."""
     try:
-        from load.cli import main as run
+        from fakebroker_load.cli import main as run
     except ImportError as error:
-        if error.name is None or error.name.split(".")[0] in ("load", "fakebroker"):
+        if error.name is None or error.name.split(".")[0] in ("fakebroker_load", "fakebroker"):
             raise
         print(
             f"fakebroker-load: {error.name} is not installed; pip install 'fakebroker[load]' brings it", file=sys.stderr

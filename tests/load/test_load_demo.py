@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import json
 import socket
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
+from support.serving import fakebroker
 
-from fakebroker.demo import run_demo
-from fakebroker.demo_cluster import cluster_process
-from load.session import spark_session
+from fakebroker_load.demo import run_demo
+from fakebroker_load.demo_cluster import cluster_process
 
 BEFORE = """
 name = "before"
@@ -80,12 +79,6 @@ requests_per_connection = 5
 """
 
 
-@pytest.fixture(scope="module")
-def session() -> Iterator[SparkSession]:
-    with spark_session("local[2]") as spark:
-        yield spark
-
-
 def write(folder: Path, before: str, after: str) -> tuple[str, str]:
     (folder / "before.toml").write_text(before)
     (folder / "after.toml").write_text(after)
@@ -94,7 +87,7 @@ def write(folder: Path, before: str, after: str) -> tuple[str, str]:
 
 @pytest.mark.spark
 def test_every_request_gets_what_it_should(
-    session: SparkSession, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    spark: SparkSession, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "out"
     # A busy machine may be late, and this test is not about that; early is early on any machine.
@@ -116,7 +109,7 @@ def test_every_request_gets_what_it_should(
 
 @pytest.mark.spark
 def test_a_wrong_expectation_ends_with_status_1(
-    session: SparkSession, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    spark: SparkSession, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     # payments stays healthy, so this expectation is one that the broker must not meet.
     wrong = AFTER[: AFTER.index("[[groups]]", 20)].replace("orders", "payments")
@@ -127,6 +120,15 @@ def test_a_wrong_expectation_ends_with_status_1(
 def test_a_scenario_that_is_not_there_ends_with_status_2(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert run_demo(tmp_path / "out", scenarios=("healthy", "nope")) == 2
     assert capfd.readouterr().err.startswith("fakebroker demo: There is no scenario 'nope'")
+
+
+def test_the_command_finds_the_demo(tmp_path: Path) -> None:
+    """That it is there is enough: where nothing can be written it ends before it starts anything."""
+    out = tmp_path / "a file"
+    out.touch()
+    done = fakebroker("demo", "--out", str(out))
+    assert done.stderr == f"fakebroker demo: {out} cannot be written: File exists.\n"
+    assert done.returncode == 2
 
 
 def test_the_cluster_has_its_own_process_and_ends_with_the_block() -> None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from load.java import JavaNotFound
-from load.job import ResultsError
-from load.limits import TooFewFiles
-from load.scenario import ScenarioError
-from load.session import SparkDidNotStart
-from load.wire_client import WireError
+from fakebroker_load.java import JavaNotFound
+from fakebroker_load.job import ResultsError
+from fakebroker_load.limits import TooFewFiles
+from fakebroker_load.scenario import ScenarioError
+from fakebroker_load.session import SparkDidNotStart
+from fakebroker_load.wire.client import WireError
 
 USER_ERRORS = (JavaNotFound, ResultsError, ScenarioError, SparkDidNotStart, TooFewFiles, WireError)
 USER_ERROR_STATUS = 2

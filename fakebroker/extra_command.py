@@ -1,0 +1,38 @@
+"""Commands of `fakebroker` that another package brings: found by name, so that nothing here imports that package.
+
+Shape    `find_command("demo")` is what the entry point `demo` of the group `fakebroker.commands` names; pyproject.toml
+         has those of the extras.
+Errors   NotInstalled, with a sentence that says what to install.
+Source   The entry points specification of the Python Packaging User Guide.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib.metadata import entry_points
+
+GROUP = "fakebroker.commands"
+
+
+class NotInstalled(Exception):
+    """The command, or something that it needs, is not installed; the message is for the user."""
+
+
+def find_command(name: str) -> Callable[..., int]:
+    """The function behind a command; it returns the exit status."""
+    entry = next(iter(entry_points(group=GROUP, name=name)), None)
+    if entry is None:  # a source tree that nobody has installed, or an installation older than the command
+        raise NotInstalled(f"the command {name} is not installed: pip install 'fakebroker[load]'")
+    try:
+        command: Callable[..., int] = entry.load()
+    except ImportError as error:
+        package = entry.module.partition(".")[0]
+        missing = (error.name or "").partition(".")[0]
+        # One of our own modules, or a name in it, is not missing for want of an extra: that is a bug, and loud.
+        gone = isinstance(error, ModuleNotFoundError) and error.name == package
+        if missing in ("", "fakebroker", package) and not gone:
+            raise
+        raise NotInstalled(
+            f"the command {name} needs {missing}, which is not installed: pip install 'fakebroker[load]'"
+        ) from error
+    return command
