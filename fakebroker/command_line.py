@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NoReturn
 
 _NEGATIVE_NUMBER = re.compile(r"-\d+")
@@ -20,7 +20,8 @@ class Slip(Exception):
 
 
 class Parser(argparse.ArgumentParser):
-    """The options of one command. `usage` is what follows the command's name, `epilog` stands below all in its help."""
+    """The options of one command; each takes one value or none. `usage` is what follows the command's name, `epilog`
+    stands below all in its help."""
 
     def __init__(self, prog: str, description: str, usage: str = "[OPTIONS]", epilog: str | None = None) -> None:
         super().__init__(
@@ -43,7 +44,7 @@ class Parser(argparse.ArgumentParser):
     def read(self, words: Sequence[str]) -> argparse.Namespace:
         """What these words say. Raises Slip; --help ends the process."""
         try:
-            options, left = self.parse_known_args(list(self._with_values(words)))
+            options, left = self.parse_known_args(self._with_values(words))
         except argparse.ArgumentError as error:
             if error.argument_name is None:
                 self.error(error.message)
@@ -69,17 +70,16 @@ class Parser(argparse.ArgumentParser):
         self.formatter_class = lambda prog: Formatter(prog, width=width)
         return super().format_help()
 
-    def _with_values(self, words: Iterable[str]) -> Iterator[str]:
+    def _with_values(self, words: Iterable[str]) -> list[str]:
         """The same words, with each option and its value in one: argparse itself takes every word that begins with a
         dash for an option, and nothing it says about unknown ones names what would be right. Raises Slip."""
+        joined: list[str] = []
         rest = iter(words)
         for word in rest:
             if word == "--":
-                yield word
-                yield from rest
-                return
+                return [*joined, word, *rest]
             if word == "-" or not word.startswith("-") or _NEGATIVE_NUMBER.fullmatch(word):
-                yield word
+                joined.append(word)
                 continue
             name, equals, value = word.partition("=")
             action = self._option_string_actions.get(name)
@@ -88,33 +88,34 @@ class Parser(argparse.ArgumentParser):
             if action.nargs == 0:
                 if equals:
                     raise Slip(f"{name} takes no value, and here it has {value!r}")
-                yield word
-                if action is self._help:  # help helps with whatever is wrong behind it
-                    return
+                if action is self._help:  # which helps with mistakes in the other words
+                    return [word]
+                joined.append(word)
                 continue
             if not equals:
                 following = next(rest, None)
                 if following is None or following in self._option_string_actions:
-                    raise Slip(f"{name} needs a value: {name} {action.metavar}")
+                    raise Slip(f"{name} needs a value: {name} {action.metavar or action.dest.upper()}")
                 value = following
-            yield f"{name}={value}"
+            joined.append(f"{name}={value}")
+        return joined
 
     def _unknown(self, name: str) -> str:
         from difflib import get_close_matches
 
         names = self.option_names
-        meant = [known for known in names if known.startswith(name)] or get_close_matches(name, names, 1)
-        return f"there is no option {name}" + (
-            f"; did you mean {' or '.join(meant)}?" if meant else f"; {self._more()}"
-        )
+        begun = [known for known in names if known.startswith(name) and name != "--"]
+        meant = begun or get_close_matches(name, names, 1)
+        hint = f"did you mean {' or '.join(meant)}?" if meant else self._more()
+        return f"there is no option {name}; {hint}"
 
     def _more(self) -> str:
         return f"{self.prog} --help shows what there is"
 
 
 def whole_number(least: int | None = None, most: int | None = None) -> Callable[[str], int]:
-    """The `type` of an option whose value is a whole number from `least` to `most`."""
-    limits = "" if least is None else f" from {least} to {most}"
+    """The `type` of an option whose value is a whole number, of these limits if they are given."""
+    limits = ("" if least is None else f" from {least}") + ("" if most is None else f" to {most}")
 
     def read(text: str) -> int:
         try:
