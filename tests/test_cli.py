@@ -214,6 +214,7 @@ REFUSED: dict[str, tuple[str, str]] = {
     "a seed that is no number": ("serve --seed x", "--seed 'x' is not a whole number"),
     "a seed of the demo that is no number": ("demo --seed 1.5", "--seed '1.5' is not a whole number"),
     "a seed of a replay that is no number": ("replay x", "SEED 'x' is not a whole number"),
+    "a dash for a seed": ("replay -", "SEED '-' is not a whole number"),
     "no steps": ("replay 1 --steps 0", "--steps '0' is not a whole number from 1 to 1000000"),
     "too many steps": ("replay 1 --steps 1000001", "--steps '1000001' is not a whole number from 1 to 1000000"),
     "a replay of nothing": (
@@ -340,7 +341,7 @@ def test_no_command_shows_the_help() -> None:
 
 
 def test_the_version_is_told_whatever_follows() -> None:
-    assert run("--version", "sreve") == run("--version")
+    assert run("--version", "sreve") == run("--version", "--no-such") == run("--version")
 
 
 def test_an_interrupt_is_status_130(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -360,7 +361,13 @@ def test_output_that_nobody_reads_is_no_traceback(arguments: list[str]) -> None:
     os.close(reading)
     try:
         result = subprocess.run(
-            [*COMMAND, *arguments], stdout=writing, stderr=subprocess.PIPE, text=True, timeout=LIMIT_S, check=False
+            [*COMMAND, *arguments],
+            stdout=writing,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=LIMIT_S,
+            check=False,
+            env={name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"},  # as users have it
         )
     finally:
         os.close(writing)
