@@ -13,6 +13,7 @@ import threading
 from argparse import Namespace
 from collections.abc import Callable, Iterator
 from contextlib import redirect_stderr, redirect_stdout
+from importlib import metadata
 from io import StringIO
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -431,6 +432,13 @@ def test_a_demo_that_is_not_installed(found: list[ImportError], needed: str, mon
 
     sentence = f"the demo needs {needed}, which is not installed: pip install 'fakebroker[load]'"
     assert run("demo") == (2, "", f"fakebroker: {sentence}\n")
+
+
+def test_the_demo_is_where_the_package_says() -> None:
+    pytest.importorskip("pyspark", reason="the demo is not installed")
+    found = [entry_point.load() for entry_point in metadata.entry_points(group="fakebroker.commands", name="demo")]
+
+    assert [one.__name__ for one in found][:1] == ["run_demo"]
 
 
 # How options are read.
