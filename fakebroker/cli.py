@@ -1,80 +1,101 @@
 """The command `fakebroker`. A command imports what it needs when it is run, so that none waits for what another needs.
 What each thing that `serve` does without would add to its start is in docs/decisions.md, 28.
+
+A command is two functions, one that declares its options and one that runs it and returns the exit status, and a line
+in COMMANDS.
 """
 
 from __future__ import annotations
 
 import gc
 import logging
+import os
 import re
 import sys
-from collections.abc import Iterator
+from argparse import BooleanOptionalAction, Namespace
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, NamedTuple, NoReturn
-
-import typer
+from typing import NamedTuple
 
 import fakebroker
-from fakebroker.plain_options import plain_arguments
-
-app = typer.Typer(
-    name="fakebroker",
-    help="A stand-in Kafka cluster that tells the truth about acks=all.",
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,  # its boxes cut long option names off at 80 columns
-)
+from fakebroker.command_line import Parser, Slip, whole_number
 
 _USAGE_ERROR = 2
 _VIOLATION = 1
+_BROKEN_PIPE = 1
 _INTERRUPTED = 130
-
-
-# What a wrong option or argument raises; typer has it from click or carries a copy.
-UsageError: type[Exception] = typer.BadParameter.__bases__[0]
+_TOPIC_FORM = "NAME[:PARTITIONS[:REPLICATION]][,config=value...]"
 
 
 def main() -> None:
     """Entry point of the console script. A slip on the command line is one sentence and exit status 2."""
-    words = sys.argv[1:] or ["--help"]
     try:
-        if words[0] == "serve" and (arguments := plain_arguments(serve, words[1:])) is not None:
-            sys.exit(serve(**arguments))
-        sys.exit(app(words, standalone_mode=False))
-    except typer.Exit as ended:  # typer itself makes a status of it
-        sys.exit(ended.exit_code)
-    except UsageError as error:
-        # "Invalid value for '--brokers': ..."; the bare text does not name the option.
-        sentence = error.format_message() if hasattr(error, "format_message") else error
-        typer.echo(f"fakebroker: {sentence}", err=True)
-        sys.exit(_USAGE_ERROR)
-    except (KeyboardInterrupt, typer.Abort):
-        sys.exit(_INTERRUPTED)
+        try:
+            status = _run(sys.argv[1:] or ["--help"])
+        finally:
+            sys.stdout.flush()
+    except Slip as slip:
+        print("fakebroker:", *str(slip).splitlines(), file=sys.stderr)
+        status = _USAGE_ERROR
+    except KeyboardInterrupt:
+        status = _INTERRUPTED
+    except BrokenPipeError:  # somebody read the first lines and went, like `| head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python complains when it flushes at the end
+        status = _BROKEN_PIPE
+    sys.exit(status)
 
 
-def _fail(message: str) -> NoReturn:
-    """One sentence on stderr, exit status 2."""
-    typer.echo(f"fakebroker: {message}", err=True)
-    raise typer.Exit(_USAGE_ERROR)
+def _run(words: Sequence[str]) -> int:
+    name = words[0]
+    if name in COMMANDS:
+        return COMMANDS[name].run(_parser(name).read(words[1:]))
+    if not name.startswith("-"):
+        raise Slip(_no_such_command(name))
+    parser = _parser_without_command()
+    option = name.partition("=")[0]
+    owners = [f"fakebroker {command} {option}" for command in COMMANDS if option in _parser(command).option_names]
+    if owners and option not in parser.option_names:
+        raise Slip(f"{option} stands after its command: {' or '.join(owners)}")
+    if parser.read(words[:1]).version:
+        print(_version())
+    return 0
 
 
-def _version(wanted: bool) -> None:
-    if wanted:
-        from fakebroker.server.loops import NAME as LOOP_NAME
+def _parser_without_command() -> Parser:
+    parser = Parser(
+        "fakebroker",
+        "A stand-in Kafka cluster that tells the truth about acks=all.",
+        "COMMAND [OPTIONS]",
+        "fakebroker COMMAND --help shows the options of a command.",
+    )
+    parser.add_argument("--version", action="store_true", help="Tell the version and end.")
+    commands = parser.add_argument_group("commands")
+    for name, command in COMMANDS.items():
+        commands.add_argument(name, nargs="?", help=command.summary)  # for the help alone
+    return parser
 
-        how = "compiled" if fakebroker.COMPILED else "interpreted"
-        typer.echo(f"fakebroker {fakebroker.__version__} (Python {sys.version.split()[0]}, {LOOP_NAME}, {how})")
-        raise typer.Exit
+
+def _parser(command: str) -> Parser:
+    summary, declare, _ = COMMANDS[command]
+    parser = Parser(f"fakebroker {command}", summary)
+    declare(parser)
+    return parser
 
 
-@app.callback()
-def options(
-    version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Tell the version and end.")
-    ] = False,
-) -> None:
-    pass
+def _no_such_command(name: str) -> str:
+    from difflib import get_close_matches
+
+    meant = get_close_matches(name, COMMANDS, 1)
+    there_are = f"there are {', '.join(COMMANDS)}"
+    return f"there is no command {name!r}; " + (f"did you mean {meant[0]}? ({there_are})" if meant else there_are)
+
+
+def _version() -> str:
+    from fakebroker.server.loops import NAME as LOOP_NAME
+
+    how = "compiled" if fakebroker.COMPILED else "interpreted"
+    return f"fakebroker {fakebroker.__version__} (Python {sys.version.split()[0]}, {LOOP_NAME}, {how})"
 
 
 class TopicSpec(NamedTuple):
@@ -87,12 +108,11 @@ class TopicSpec(NamedTuple):
 
 
 def parse_topic(text: str) -> TopicSpec:
-    """Read NAME[:PARTITIONS[:REPLICATION]][,config=value...]; raises ValueError with what would be right."""
-    form = "NAME[:PARTITIONS[:REPLICATION]][,config=value...]"
+    """Read NAME[:PARTITIONS[:REPLICATION]][,config=value...]; raises Slip."""
     head, *settings = text.split(",")
     match = re.fullmatch(r"(?P<name>[^:]+)(?::(?P<partitions>\d+)(?::(?P<replication>\d+))?)?", head)
     if match is None:
-        raise ValueError(f"--topic {text!r} is not {form}, as in kafkatest:2:3,min.insync.replicas=2")
+        raise Slip(f"--topic {text!r} is not {_TOPIC_FORM}, as in kafkatest:2:3,min.insync.replicas=2")
     return TopicSpec(
         match["name"],
         int(match["partitions"] or -1),
@@ -102,87 +122,111 @@ def parse_topic(text: str) -> TopicSpec:
 
 
 def parse_settings(option: str, settings: list[str]) -> dict[str, str]:
-    """Read `name=value` items; raises ValueError."""
+    """Read `name=value` items; raises Slip."""
     values = {}
     for setting in settings:
         name, equals, value = setting.partition("=")
         if not equals or not name:
-            raise ValueError(
-                f"{option} has {setting!r} where a setting name=value belongs, as in min.insync.replicas=2"
-            )
+            raise Slip(f"{option} has {setting!r} where a setting name=value belongs, as in min.insync.replicas=2")
         values[name.strip()] = value.strip()
     return values
 
 
-@app.command()
-def serve(
-    brokers: Annotated[int, typer.Option(help="Number of brokers; their ids are 1 to N.", min=1, max=100)] = 3,
-    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
-    port: Annotated[
-        int, typer.Option(help="Broker i listens on PORT + i - 1; 0 takes free ports.", min=0, max=65535)
-    ] = 9092,
-    advertised_host: Annotated[
-        str | None, typer.Option(help="What clients are told to connect to.", show_default="the host")
-    ] = None,
-    topic: Annotated[
-        list[str] | None,
-        typer.Option(help="NAME[:PARTITIONS[:REPLICATION]][,config=value...]; may be repeated.", show_default=False),
-    ] = None,
-    auto_create_topics: Annotated[bool, typer.Option(help="Make a topic when a client asks for it.")] = True,
-    followers: Annotated[
-        str,
-        typer.Option(
-            help="What followers do: instant, lagging:MS (milliseconds), throttled:BYTES_PER_S, frozen, or external."
-        ),
-    ] = "instant",
-    config: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="A broker setting by Kafka's name, as in replica.lag.time.max.ms=60000; may be repeated.",
-            show_default=False,
-        ),
-    ] = None,
-    seed: Annotated[int, typer.Option(help="Of topic ids and cluster id.")] = 0,
-    clock: Annotated[
-        str,
-        typer.Option(help="real; or auto, which skips the time that a request waits for while the clients are quiet."),
-    ] = "real",
-    journal: Annotated[
-        Path | None,
-        typer.Option(help="Write what happens to a file, a line of JSON for each event.", show_default=False),
-    ] = None,
-    ready_file: Annotated[
-        Path | None,
-        typer.Option(help="JSON with the addresses, put there when every broker accepts.", show_default=False),
-    ] = None,
-) -> None:
-    """Run a cluster until SIGINT or SIGTERM."""
+def declare_serve(parser: Parser) -> None:
+    parser.add_argument(
+        "--brokers",
+        metavar="N",
+        type=whole_number(1, 100),
+        default=3,
+        help="Number of brokers, 1 to 100; their ids are 1 to N (default: %(default)s).",
+    )
+    parser.add_argument(
+        "--host", metavar="HOST", default="127.0.0.1", help="Address to listen on (default: %(default)s)."
+    )
+    parser.add_argument(
+        "--port",
+        metavar="P",
+        type=whole_number(0, 65535),
+        default=9092,
+        help="Broker i listens on P + i - 1; 0 takes free ports (default: %(default)s).",
+    )
+    parser.add_argument(
+        "--advertised-host", metavar="HOST", help="What clients are told to connect to (default: --host)."
+    )
+    parser.add_argument(
+        "--topic",
+        metavar=_TOPIC_FORM,
+        action="append",
+        default=[],
+        help="A topic that is there from the start, as in kafkatest:2:3,min.insync.replicas=2; may be repeated.",
+    )
+    parser.add_argument(
+        "--auto-create-topics", action=BooleanOptionalAction, help="Make a topic when a client asks for it (default)."
+    )
+    parser.set_defaults(auto_create_topics=True)  # given above, Python 3.11 and 3.12 would add it to the help
+    parser.add_argument(
+        "--followers",
+        metavar="BEHAVIOUR",
+        default="instant",
+        help="What followers do: instant, lagging:MS (milliseconds), throttled:BYTES_PER_S, frozen, or external "
+        "(default: %(default)s).",
+    )
+    parser.add_argument(
+        "--config",
+        metavar="NAME=VALUE",
+        action="append",
+        default=[],
+        help="A broker setting by Kafka's name, as in replica.lag.time.max.ms=60000; may be repeated.",
+    )
+    parser.add_argument(
+        "--seed",
+        metavar="N",
+        type=whole_number(),
+        default=0,
+        help="Of topic ids and cluster id (default: %(default)s).",
+    )
+    parser.add_argument(
+        "--clock",
+        metavar="CLOCK",
+        default="real",
+        help="real; or auto, which skips the time that a request waits for while the clients are quiet "
+        "(default: %(default)s).",
+    )
+    parser.add_argument(
+        "--journal", metavar="FILE", type=Path, help="Write what happens to a file, a line of JSON for each event."
+    )
+    parser.add_argument(
+        "--ready-file", metavar="FILE", type=Path, help="JSON with the addresses, put there when every broker accepts."
+    )
+
+
+def serve(options: Namespace) -> int:
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s", stream=sys.stderr)
-    if clock == "manual":
-        _fail("--clock manual needs somebody who moves it: take FakeCluster(clock='manual') in Python, or --clock auto")
-    try:
-        specs = [parse_topic(text) for text in topic or []]
-        settings = parse_settings("--config", config or [])
-    except ValueError as error:
-        _fail(str(error))
-    settings.setdefault("auto.create.topics.enable", str(auto_create_topics).lower())
+    if options.clock == "manual":
+        raise Slip(
+            "--clock manual needs somebody who moves it: take FakeCluster(clock='manual') in Python, or --clock auto"
+        )
+    topics = [parse_topic(text) for text in options.topic]
+    settings = parse_settings("--config", options.config)
+    settings.setdefault("auto.create.topics.enable", str(options.auto_create_topics).lower())
     with _lean_imports():
         from fakebroker.serving import serve_until_signal
     problem = serve_until_signal(
-        specs,
-        ready_file,
-        brokers=brokers,
-        host=host,
-        port=port,
-        advertised_host=advertised_host,
-        followers=followers,
+        topics,
+        options.ready_file,
+        brokers=options.brokers,
+        host=options.host,
+        port=options.port,
+        advertised_host=options.advertised_host,
+        followers=options.followers,
         config=settings,
-        seed=seed,
-        clock=clock,
-        journal_file=journal,
+        seed=options.seed,
+        clock=options.clock,
+        journal_file=options.journal,
     )
     if problem is not None:
-        _fail(problem)
+        raise Slip(problem)
+    return 0
 
 
 @contextmanager
@@ -204,9 +248,11 @@ def _lean_imports() -> Iterator[None]:
             del sys.modules["hypothesis"]
 
 
-@app.command()
-def apis() -> None:
-    """Show which APIs and versions are served."""
+def declare_apis(parser: Parser) -> None:
+    """It has no options."""
+
+
+def apis(options: Namespace) -> int:
     from rich.console import Console
     from rich.table import Table
 
@@ -219,62 +265,101 @@ def apis() -> None:
     for api in load().values():
         table.add_row(str(api.key), api.name, f"{api.min_version}-{api.max_version}")
     Console().print(table)
+    return 0
 
 
-@app.command()
-def demo(
-    out: Annotated[Path, typer.Option(help="Folder for report.html and the results.")] = Path("fakebroker-demo"),
-    seed: Annotated[int, typer.Option(help="Of the timeouts that are drawn.")] = 1,
-) -> None:
-    """The main job: acks=all against frozen followers, and a verdict."""
+def declare_demo(parser: Parser) -> None:
+    parser.add_argument(
+        "--out",
+        metavar="FOLDER",
+        type=Path,
+        default=Path("fakebroker-demo"),
+        help="Folder for report.html and the results (default: %(default)s).",
+    )
+    parser.add_argument(
+        "--seed",
+        metavar="N",
+        type=whole_number(),
+        default=1,
+        help="Of the timeouts that are drawn (default: %(default)s).",
+    )
+
+
+def demo(options: Namespace) -> int:
     from fakebroker.extra_command import NotInstalled, find_command
 
     try:
         run_demo = find_command("demo")
     except NotInstalled as error:
-        _fail(str(error))
-    raise typer.Exit(run_demo(out, seed=seed))
+        raise Slip(str(error)) from None
+    return run_demo(options.out, seed=options.seed)
 
 
-@app.command()
-def replay(
-    seed: Annotated[int, typer.Argument(help="Of what is drawn.")],
-    steps: Annotated[int, typer.Option(help="How many steps are drawn.", min=1, max=1_000_000)] = 200,
-    plan: Annotated[str | None, typer.Option(help="Run these steps instead of drawn ones.", show_default=False)] = None,
-    journal: Annotated[
-        Path | None,
-        typer.Option(
-            help="Write what the broker decided, one line of JSON per event; - for stdout.", show_default=False
-        ),
-    ] = None,
-    shrink: Annotated[bool, typer.Option("--shrink", help="Look for a shorter plan that fails as well.")] = False,
-) -> None:
-    """Run one simulation again; exit status 1 if it breaks a rule."""
+def declare_replay(parser: Parser) -> None:
+    parser.usage = f"{parser.prog} SEED [OPTIONS]"
+    parser.add_argument("seed", metavar="SEED", type=whole_number(), help="Of what is drawn.")
+    parser.add_argument(
+        "--steps",
+        metavar="N",
+        type=whole_number(1, 1_000_000),
+        default=200,
+        help="How many steps are drawn, 1 to 1000000 (default: %(default)s).",
+    )
+    parser.add_argument("--plan", metavar="STEPS", help="Run these steps instead of drawn ones.")
+    parser.add_argument(
+        "--journal",
+        metavar="FILE",
+        type=Path,
+        help="Write what the broker decided, one line of JSON per event; - for stdout.",
+    )
+    parser.add_argument("--shrink", action="store_true", help="Look for a shorter plan that fails as well.")
+
+
+def replay(options: Namespace) -> int:
     from fakebroker.core.journal.journal import Journal, to_lines
     from fakebroker.testing import replay as replaying
     from fakebroker.testing.plan import from_text, random_plan
     from fakebroker.testing.run import EVERY_STEP, OFTEN
 
-    events = Journal() if journal is not None else None
+    drawn = options.plan is None
+    events = Journal() if options.journal is not None else None
     try:
-        actions = random_plan(seed, steps) if plan is None else from_text(plan)
-        result = replaying.Replay(actions, seed, look_every=EVERY_STEP if plan is not None else OFTEN, journal=events)
+        actions = random_plan(options.seed, options.steps) if drawn else from_text(options.plan)
+        result = replaying.Replay(actions, options.seed, look_every=OFTEN if drawn else EVERY_STEP, journal=events)
     except ValueError as error:
-        _fail(str(error))
-    if journal is not None and events is not None:
-        text = "".join(to_lines(events))
-        if str(journal) == "-":
-            typer.echo(text, nl=False)
-        else:
-            try:
-                journal.write_text(text)
-            except OSError as error:
-                _fail(f"--journal {journal}: {error.strerror}")
+        raise Slip(str(error)) from None
+    if events is not None:
+        _write("--journal", options.journal, "".join(to_lines(events)))
     if result.violation is None:
-        typer.echo(f"every rule held: {result.run.steps} steps, {result.run.requests} requests", err=True)
+        print(f"every rule held: {result.run.steps} steps, {result.run.requests} requests", file=sys.stderr)
+        return 0
+    print(f"broken: {result.violation}", file=sys.stderr)
+    if options.shrink:
+        shorter = replaying.shrink(result.run.performed, options.seed)
+        print(f"shorter: {replaying.command(options.seed, plan=shorter)}", file=sys.stderr)
+    return _VIOLATION
+
+
+def _write(option: str, path: Path, text: str) -> None:
+    """Into the file that an option names; - is stdout."""
+    if str(path) == "-":
+        sys.stdout.write(text)
         return
-    typer.echo(f"broken: {result.violation}", err=True)
-    if shrink:
-        shorter = replaying.shrink(result.run.performed, seed)
-        typer.echo(f"shorter: {replaying.command(seed, plan=shorter)}", err=True)
-    raise typer.Exit(_VIOLATION)
+    try:
+        path.write_text(text)
+    except OSError as error:
+        raise Slip(f"{option} {path}: {error.strerror}") from None
+
+
+class Command(NamedTuple):
+    summary: str
+    declare: Callable[[Parser], None]
+    run: Callable[[Namespace], int]
+
+
+COMMANDS = {
+    "serve": Command("Run a cluster until SIGINT or SIGTERM.", declare_serve, serve),
+    "apis": Command("Show which APIs and versions are served.", declare_apis, apis),
+    "demo": Command("The main job: acks=all against frozen followers, and a verdict.", declare_demo, demo),
+    "replay": Command("Run one simulation again; exit status 1 if it breaks a rule.", declare_replay, replay),
+}

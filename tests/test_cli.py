@@ -4,32 +4,45 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import signal
 import socket
+import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from argparse import Namespace
+from collections.abc import Callable, Iterator
 from contextlib import redirect_stderr, redirect_stdout
 from io import StringIO
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
+from hypothesis import event, given
+from hypothesis import strategies as st
 from support.raw_client import RawClient
 from support.requests import Produced, produce
-from support.serving import LIMIT_S, Serving, fakebroker, wait_until
+from support.serving import COMMAND, LIMIT_S, Serving, fakebroker, wait_until
 
 import fakebroker as package
+from fakebroker import cli
 from fakebroker.apis import registry
-from fakebroker.cli import TopicSpec, main, parse_settings, parse_topic
+from fakebroker.cli import COMMANDS, TopicSpec, main, parse_settings, parse_topic
+from fakebroker.command_line import Parser, Slip
 from fakebroker.core.journal.events import ConnectionClosed, TopicCreated
 from fakebroker.core.journal.journal import from_lines
 from fakebroker.core.journal.view import view_produce
+from fakebroker.extra_command import NotInstalled
 
-OPTIONS = [
-    "--brokers", "--host", "--port", "--advertised-host", "--topic", "--auto-create-topics", "--followers", "--config",
-    "--seed", "--ready-file", "--clock", "--journal",
-]  # fmt: skip
+OPTIONS = {
+    "serve": [
+        "--brokers", "--host", "--port", "--advertised-host", "--topic", "--auto-create-topics",
+        "--no-auto-create-topics", "--followers", "--config", "--seed", "--ready-file", "--clock", "--journal",
+    ],
+    "apis": [],
+    "demo": ["--out", "--seed"],
+    "replay": ["--steps", "--plan", "--journal", "--shrink"],
+}  # fmt: skip
 
 
 @pytest.fixture(autouse=True)
@@ -48,12 +61,12 @@ class Result(NamedTuple):
     stderr: str
 
 
-def run(*arguments: str) -> Result:
+def run(*arguments: str, columns: int = 200) -> Result:
     """The console script in this process."""
     out, err = StringIO(), StringIO()
     with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
         patch.setattr(sys, "argv", ["fakebroker", *arguments])
-        patch.setenv("COLUMNS", "200")
+        patch.setenv("COLUMNS", str(columns))
         patch.setenv("TERM", "dumb")
         with pytest.raises(SystemExit) as ended:
             main()
@@ -81,20 +94,48 @@ def test_apis_shows_every_api_with_the_versions_that_are_served() -> None:
     ]
 
 
-def test_help_names_every_command() -> None:
-    result = run("--help")
+def test_help_names_every_command_and_what_it_is_for() -> None:
+    result = run("--help", columns=80)
 
     assert result.exit_code == 0
-    assert "serve" in result.stdout
-    assert "apis" in result.stdout
+    assert "--version" in result.stdout
+    for name, command in COMMANDS.items():
+        assert re.search(rf"^  {name} +{re.escape(command.summary)}$", result.stdout, re.MULTILINE)
 
 
-@pytest.mark.parametrize("option", OPTIONS)
-def test_help_of_serve_names_every_option(option: str) -> None:
-    result = run("serve", "--help")
+def test_every_command_is_told_of_here() -> None:
+    assert list(COMMANDS) == list(OPTIONS)
 
-    assert result.exit_code == 0
-    assert option in result.stdout
+
+@pytest.mark.parametrize("columns", [20, 80, 300])
+@pytest.mark.parametrize(("command", "options"), OPTIONS.items())
+def test_help_of_a_command_lists_its_options(command: str, options: list[str], columns: int) -> None:
+    result = run(command, "--help", columns=columns)
+
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert result.stdout.startswith(f"Usage: fakebroker {command} ")
+    listed = re.findall(r"^  (-.*)", result.stdout, re.MULTILINE)
+    assert sorted(re.findall(r"--[a-z-]+", " ".join(listed))) == sorted([*options, "--help"])
+
+
+def test_help_says_what_is_taken_where_nothing_is_given() -> None:
+    text = " ".join(run("serve", "--help").stdout.split())
+
+    for default in ("3", "127.0.0.1", "9092", "--host", "instant", "0", "real"):
+        assert f"(default: {default})." in text
+    assert "when a client asks for it (default)." in text
+    assert "(default: fakebroker-demo)." in run("demo", "--help").stdout
+    assert "(default: 200)." in run("replay", "--help").stdout
+
+
+def test_help_fits_into_80_columns() -> None:
+    for command in COMMANDS:
+        assert max(map(len, run(command, "--help", columns=80).stdout.splitlines())) <= 80
+
+
+@pytest.mark.parametrize("words", [["-h"], ["--help"], ["--help", "--no-such"], ["--brokers", "0", "--help", "what"]])
+def test_help_is_shown_whatever_else_is_wrong(words: list[str]) -> None:
+    assert run("serve", *words) == run("serve", "--help")
 
 
 # Mistakes. Each: the arguments of `serve`, and what the sentence says.
@@ -158,29 +199,101 @@ def test_a_mistake_is_one_sentence_and_status_2(arguments: list[str], sentence: 
     assert sentence in line
 
 
-# What typer itself refuses: the words are typer's and differ between its releases, so only what is named is checked.
-REFUSED: dict[str, tuple[list[str], str]] = {
-    "no brokers": (["--brokers", "0"], "--brokers"),
-    "too many brokers": (["--brokers", "101"], "--brokers"),
-    "brokers that are no number": (["--brokers", "three"], "--brokers"),
-    "a negative port": (["--port", "-1"], "--port"),
-    "a port too large": (["--port", "65536"], "--port"),
-    "a port that is no number": (["--port", "http"], "--port"),
-    "a seed that is no number": (["--seed", "x"], "--seed"),
-    "an unknown option": (["--no-such-option"], "--no-such-option"),
-    "an argument nobody asked for": (["what"], "what"),
-    "an option without its value": (["--topic"], "--topic"),
-}
+# What is wrong with the words themselves: all that stands on stderr, behind "fakebroker: ".
+BROKERS, PORT = "a whole number from 1 to 100", "a whole number from 0 to 65535"
+REFUSED: dict[str, tuple[str, str]] = {
+    "no brokers": ("serve --brokers 0", f"--brokers '0' is not {BROKERS}"),
+    "negative brokers": ("serve --brokers -1", f"--brokers '-1' is not {BROKERS}"),
+    "too many brokers": ("serve --brokers=101", f"--brokers '101' is not {BROKERS}"),
+    "brokers that are no number": ("serve --brokers three", f"--brokers 'three' is not {BROKERS}"),
+    "brokers of nothing": ("serve --brokers=", f"--brokers '' is not {BROKERS}"),
+    "brokers right, then wrong": ("serve --brokers 1 --brokers x", f"--brokers 'x' is not {BROKERS}"),
+    "half a broker": ("serve --brokers 1.5", f"--brokers '1.5' is not {BROKERS}"),
+    "a negative port": ("serve --port -1", f"--port '-1' is not {PORT}"),
+    "a port too large": ("serve --port 65536", f"--port '65536' is not {PORT}"),
+    "a port that is no number": ("serve --port http", f"--port 'http' is not {PORT}"),
+    "a seed that is no number": ("serve --seed x", "--seed 'x' is not a whole number"),
+    "a seed of the demo that is no number": ("demo --seed 1.5", "--seed '1.5' is not a whole number"),
+    "a seed of a replay that is no number": ("replay x", "SEED 'x' is not a whole number"),
+    "a dash for a seed": ("replay -", "SEED '-' is not a whole number"),
+    "no steps": ("replay 1 --steps 0", "--steps '0' is not a whole number from 1 to 1000000"),
+    "too many steps": ("replay 1 --steps 1000001", "--steps '1000001' is not a whole number from 1 to 1000000"),
+    "a replay of nothing": (
+        "replay", "the following arguments are required: SEED; fakebroker replay --help shows what there is",
+    ),
+    "an option misspelt": ("serve --topc t", "there is no option --topc; did you mean --topic?"),
+    "an option cut short": ("serve --adv=h", "there is no option --adv; did you mean --advertised-host?"),
+    "an option cut too short": (
+        "serve --a", "there is no option --a; did you mean --advertised-host or --auto-create-topics?",
+    ),
+    "an option without a name": ("serve --=1", "there is no option --; fakebroker serve --help shows what there is"),
+    "an option with underscores": (
+        "serve --ready_file f", "there is no option --ready_file; did you mean --ready-file?",
+    ),
+    "an option with one dash": ("serve -port 0", "there is no option -port; did you mean --port?"),
+    "an unknown option": (
+        "serve --such-is-life", "there is no option --such-is-life; fakebroker serve --help shows what there is",
+    ),
+    "an unknown option behind a mistake": ("replay x --srhink", "there is no option --srhink; did you mean --shrink?"),
+    "an option that cannot be turned off": (
+        "replay 1 --no-shrink", "there is no option --no-shrink; did you mean --shrink?",
+    ),
+    "an argument nobody asked for": (
+        "serve what", "'what' is an argument too many; fakebroker serve --help shows what there is",
+    ),
+    "an argument behind two dashes": (
+        "serve -- --port", "'--port' is an argument too many; fakebroker serve --help shows what there is",
+    ),
+    "a second argument": ("replay 1 2", "'2' is an argument too many; fakebroker replay --help shows what there is"),
+    "a flag with a value": (
+        "serve --no-auto-create-topics=1", "--no-auto-create-topics takes no value, and here it has '1'",
+    ),
+    "a flag with a value behind it": (
+        "serve --auto-create-topics 1", "'1' is an argument too many; fakebroker serve --help shows what there is",
+    ),
+    "an option before any command": ("--port=0", "--port stands after its command: fakebroker serve --port"),
+    "an option of two commands": (
+        "--seed 1", "--seed stands after its command: fakebroker serve --seed or fakebroker demo --seed",
+    ),
+    "an unknown option before any command": (
+        "--prot 0", "there is no option --prot; fakebroker --help shows what there is",
+    ),
+    "a version with a value": ("--version=2", "--version takes no value, and here it has '2'"),
+    "a command misspelt": (
+        "sreve", "there is no command 'sreve'; did you mean serve? (there are serve, apis, demo, replay)",
+    ),
+    "an unknown command": ("kafka --port 0", "there is no command 'kafka'; there are serve, apis, demo, replay"),
+    "an empty command": ("''", "there is no command ''; there are serve, apis, demo, replay"),
+}  # fmt: skip
 
 
-@pytest.mark.parametrize(("arguments", "named"), REFUSED.values(), ids=REFUSED.keys())
-def test_what_typer_refuses_is_one_sentence_and_status_2(arguments: list[str], named: str) -> None:
-    result = run("serve", *arguments)
+@pytest.mark.parametrize(("line", "sentence"), REFUSED.values(), ids=REFUSED.keys())
+def test_what_is_refused_is_one_sentence_and_status_2(line: str, sentence: str) -> None:
+    assert run(*shlex.split(line)) == (2, "", f"fakebroker: {sentence}\n")
+
+
+WITH_VALUES = [
+    (command, option)
+    for command, options in OPTIONS.items()
+    for option in options
+    if option not in {"--auto-create-topics", "--no-auto-create-topics", "--shrink"}
+]
+
+
+@pytest.mark.parametrize(("command", "option"), WITH_VALUES)
+@pytest.mark.parametrize("following", [[], ["--help"]])
+def test_an_option_without_its_value_says_what_that_is(command: str, option: str, following: list[str]) -> None:
+    result = run(command, option, *following)
 
     assert (result.exit_code, result.stdout) == (2, "")
-    (line,) = result.stderr.splitlines()
-    assert line.startswith("fakebroker: ")
-    assert named in line
+    assert re.fullmatch(rf"fakebroker: {option} needs a value: {option} [A-Z][^\n]*\n", result.stderr)
+
+
+def test_a_slip_with_a_line_break_is_still_one_line() -> None:
+    result = run("serve", "--a\nb")
+
+    assert result.exit_code == 2
+    assert result.stderr.count("\n") == 1
 
 
 def test_a_port_in_use_is_one_sentence_that_names_it() -> None:
@@ -224,16 +337,193 @@ def test_the_command_itself_tells_a_mistake_without_a_traceback() -> None:
     assert result.stderr.count("\n") == 1
 
 
-def test_an_unknown_command_is_told_with_status_2() -> None:
-    result = run("sreve")
-
-    assert result.exit_code == 2
-    (line,) = result.stderr.splitlines()
-    assert "No such command 'sreve'" in line
-
-
 def test_no_command_shows_the_help() -> None:
     assert run() == run("--help")
+
+
+def test_the_version_is_told_whatever_follows() -> None:
+    assert run("--version", "sreve") == run("--version", "--no-such") == run("--version")
+
+
+def test_an_interrupt_is_status_130(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(options: Namespace) -> int:
+        raise KeyboardInterrupt
+
+    monkeypatch.setitem(COMMANDS, "apis", COMMANDS["apis"]._replace(run=interrupted))
+
+    assert run("apis") == (130, "", "")
+
+
+@pytest.mark.parametrize(
+    "arguments", [["--help"], ["apis"], ["serve", "--help"], ["--version"], ["replay", "1", "--journal", "-"]]
+)
+def test_output_that_nobody_reads_is_no_traceback(arguments: list[str]) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        result = subprocess.run(
+            [*COMMAND, *arguments],
+            stdout=writing,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=LIMIT_S,
+            check=False,
+            env={name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"},  # as users have it
+        )
+    finally:
+        os.close(writing)
+
+    assert result.stderr == ""
+    assert result.returncode in {0, 1}  # argparse does not tell whether its help was written
+
+
+# The demo is another package's: tests/test_extra_command.py.
+
+
+def test_the_demo_is_run_with_its_options_and_its_status_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = []
+
+    def run_demo(out: Path, *, seed: int) -> int:
+        calls.append((out, seed))
+        return 1
+
+    monkeypatch.setattr("fakebroker.extra_command.find_command", {"demo": run_demo}.__getitem__)
+
+    assert run("demo", "--out", "folder/d", "--seed=-7") == (1, "", "")
+    assert run("demo").exit_code == 1
+    assert calls == [(Path("folder/d"), -7), (Path("fakebroker-demo"), 1)]
+
+
+def test_a_demo_that_is_not_installed_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    def find_command(name: str) -> Callable[..., int]:
+        raise NotInstalled(f"the command {name} is not installed")
+
+    monkeypatch.setattr("fakebroker.extra_command.find_command", find_command)
+
+    assert run("demo") == (2, "", "fakebroker: the command demo is not installed\n")
+
+
+# How options are read.
+
+
+def read(line: str) -> dict[str, Any]:
+    """What a command would be run with."""
+    command, *words = shlex.split(line)
+    return vars(cli._parser(command).read(words))
+
+
+DEFAULTS: dict[str, dict[str, Any]] = {
+    "serve": {
+        "brokers": 3, "host": "127.0.0.1", "port": 9092, "advertised_host": None, "topic": [],
+        "auto_create_topics": True, "followers": "instant", "config": [], "seed": 0, "clock": "real", "journal": None,
+        "ready_file": None,
+    },
+    "apis": {},
+    "demo": {"out": Path("fakebroker-demo"), "seed": 1},
+    "replay 5": {"seed": 5, "steps": 200, "plan": None, "journal": None, "shrink": False},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("line", "expected"), DEFAULTS.items())
+def test_what_is_not_given_has_its_default(line: str, expected: dict[str, Any]) -> None:
+    assert read(line) == expected
+
+
+READ: dict[str, dict[str, Any]] = {
+    "serve --brokers 1": {"brokers": 1},
+    "serve --brokers=100": {"brokers": 100},
+    "serve --brokers 007": {"brokers": 7},
+    "serve --brokers +5": {"brokers": 5},
+    "serve --brokers ' 5'": {"brokers": 5},
+    "serve --brokers 1 --brokers=2": {"brokers": 2},  # the last one counts
+    "serve --host ::1": {"host": "::1"},
+    "serve --host=": {"host": ""},
+    "serve --host ''": {"host": ""},
+    "serve --host=--port": {"host": "--port"},
+    "serve --host a --host b": {"host": "b"},
+    "serve --port 0": {"port": 0},
+    "serve --port=65535": {"port": 65535},
+    "serve --advertised-host kafka": {"advertised_host": "kafka"},
+    "serve --advertised-host=kafka=x": {"advertised_host": "kafka=x"},
+    "serve --topic t --topic=u:2:3,a=b": {"topic": ["t", "u:2:3,a=b"]},  # both count
+    "serve --topic -t:2,a=b": {"topic": ["-t:2,a=b"]},
+    "serve --topic=-t --topic --t": {"topic": ["-t", "--t"]},
+    "serve --auto-create-topics": {"auto_create_topics": True},
+    "serve --no-auto-create-topics": {"auto_create_topics": False},
+    "serve --no-auto-create-topics --auto-create-topics": {"auto_create_topics": True},
+    "serve --auto-create-topics --no-auto-create-topics": {"auto_create_topics": False},
+    "serve --followers lagging:5": {"followers": "lagging:5"},
+    "serve --followers=frozen --followers external": {"followers": "external"},
+    "serve --config a=1 --config=b=2": {"config": ["a=1", "b=2"]},
+    "serve --config retention.ms=-1": {"config": ["retention.ms=-1"]},
+    "serve --config -a=1": {"config": ["-a=1"]},
+    "serve --seed -1": {"seed": -1},
+    "serve --seed=-5": {"seed": -5},
+    "serve --seed 99999999999999999999": {"seed": 99999999999999999999},
+    "serve --clock auto": {"clock": "auto"},
+    "serve --clock=fast": {"clock": "fast"},  # who makes clocks refuses it
+    "serve --journal j --ready-file=folder/r": {"journal": Path("j"), "ready_file": Path("folder/r")},
+    "serve --ready-file -r": {"ready_file": Path("-r")},
+    "serve --": {},
+    "demo --out 'a b' --seed 2": {"out": Path("a b"), "seed": 2},
+    "replay 5 --steps 1": {"steps": 1},
+    "replay --steps=1000000 5": {"steps": 1_000_000},
+    "replay 5 --plan 'cluster 3 1000; jump'": {"plan": "cluster 3 1000; jump"},
+    "replay 5 --plan -": {"plan": "-"},
+    "replay 5 --journal - --shrink": {"journal": Path("-"), "shrink": True},
+    "replay -5": {"seed": -5},
+    "replay --shrink -- -5": {"seed": -5, "shrink": True},
+}
+
+
+@pytest.mark.parametrize(("line", "given"), READ.items())
+def test_an_option_is_read(line: str, given: dict[str, Any]) -> None:
+    command = line.split()[0]
+    defaults = next(values for words, values in DEFAULTS.items() if words.split()[0] == command)
+
+    assert read(line) == defaults | given
+
+
+def test_what_is_read_once_is_not_there_the_next_time() -> None:
+    assert read("serve --topic t") != read("serve")
+    assert read("serve")["topic"] == []
+
+
+def outcome(step: Callable[[], object]) -> object:
+    """What it returns or raises, if that is what a user may see."""
+    try:
+        with redirect_stdout(StringIO()):  # of --help
+            return step()
+    except (Slip, SystemExit) as ended:
+        return ended
+
+
+@given(
+    st.lists(
+        st.one_of(
+            st.sampled_from([*OPTIONS["serve"], *OPTIONS["replay"], "-h", "--help", "--", "-", "-1", "=", "--=", "1"]),
+            st.text(max_size=5),
+            st.tuples(st.sampled_from(OPTIONS["serve"]), st.text(max_size=5)).map("=".join),
+        ),
+        max_size=6,
+    ),
+    st.sampled_from(sorted(COMMANDS)),
+)
+def test_any_words_are_read_or_refused(words: list[str], command: str) -> None:
+    result = outcome(lambda: cli._parser(command).read(words))
+    event(type(result).__name__)
+    assert isinstance(result, Namespace) or str(result)
+
+
+def test_an_option_may_stand_in_a_group_of_its_own() -> None:
+    parser = Parser("fakebroker x", "X.")
+    group = parser.add_argument_group("how").add_mutually_exclusive_group()
+    group.add_argument("--fast", action="store_true")
+    group.add_argument("--slow", metavar="N")
+
+    assert parser.read(["--slow", "-1"]).slow == "-1"
+    with pytest.raises(Slip, match=r"^--slow not allowed with argument --fast$"):
+        parser.read(["--fast", "--slow=1"])
 
 
 # What is right.

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, final
 from fakebroker.core.broker.broker import Broker
 from fakebroker.core.clock import Now
 from fakebroker.core.controller.controller import Controller
-from fakebroker.core.controller.controller.metadata_cache import MetadataCache
-from fakebroker.core.controller.controller.producer_ids import ProducerIdManager
+from fakebroker.core.controller.metadata_cache import MetadataCache
+from fakebroker.core.controller.producer_ids import ProducerIdManager
 from fakebroker.core.probe import Probe
 from fakebroker.core.replication.replica_manager import ReplicaManager
 from fakebroker.core.security.identity import KafkaPrincipal, Listener

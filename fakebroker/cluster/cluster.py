@@ -23,12 +23,12 @@ from fakebroker.core.broker_registry import BrokerRegistry
 from fakebroker.core.clock import HasNow, Now
 from fakebroker.core.config.settings import ClusterConfig
 from fakebroker.core.controller.controller import Controller
-from fakebroker.core.controller.controller.metadata_cache import MetadataCache
+from fakebroker.core.controller.metadata_cache import MetadataCache
 from fakebroker.core.controller.topics import NewTopic, Topic
 from fakebroker.core.journal.journal import Journal
 from fakebroker.core.journal.recorder import Recorder
 from fakebroker.core.probe import Probe
-from fakebroker.core.purgatory.purgatory.deadlines import FOLLOWERS, HOUSEKEEPING, Deadlines, TimerDeadlines
+from fakebroker.core.purgatory.deadlines import FOLLOWERS, HOUSEKEEPING, Deadlines, TimerDeadlines
 from fakebroker.core.quota.client_quotas import ClientQuotas
 from fakebroker.core.quota.quota import QuotaEntity
 from fakebroker.core.replication.behaviour import INSTANT, Behaviour

@@ -18,8 +18,8 @@ from collections.abc import Callable, Iterable
 from typing import Final, final
 
 from fakebroker.core.clock import HasNow
+from fakebroker.core.config.ip_overrides import normalized, parse_overrides
 from fakebroker.core.config.settings import ClusterConfig
-from fakebroker.core.config.settings.ip_overrides import normalized, parse_overrides
 from fakebroker.core.probe import Probe
 from fakebroker.core.security.identity import Listener
 from fakebroker.network.connection import Connection, Event, State

@@ -71,7 +71,7 @@ class JournalInHand:
         ]
 
     def lines(self) -> Iterator[str]:
-        """Each event as a line of JSON; `fakebroker.core.journal.journal.from_lines` reads them."""
+        """Each event as a line of JSON; `fakebroker.core.journal.from_lines` reads them."""
         return to_lines(self)
 
 

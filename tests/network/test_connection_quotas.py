@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from fakebroker.core.config.settings.ip_overrides import normalized, parse_overrides
 
+from fakebroker.core.config.ip_overrides import normalized, parse_overrides
 from fakebroker.core.config.settings import ClusterConfig
 from fakebroker.core.errors import ConfigError
 from fakebroker.network.connection_quotas import ConnectionQuotas

@@ -12,7 +12,7 @@ from typing import final
 from fakebroker.core.clock import Now
 from fakebroker.core.config.settings import ClusterConfig
 from fakebroker.core.controller.controller import Controller
-from fakebroker.core.controller.controller.producer_ids import ProducerIdManager
+from fakebroker.core.controller.producer_ids import ProducerIdManager
 from fakebroker.core.probe import Probe
 from fakebroker.core.quota.client_quotas import ClientQuotas
 from fakebroker.core.quota.quota import QuotaManagers

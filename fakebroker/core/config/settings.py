@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Self, cast
 
+from fakebroker.core.config import log_config
 from fakebroker.core.config.config_def import Type, parse_type, to_text
-from fakebroker.core.config.settings import log_config
-from fakebroker.core.config.settings.ip_overrides import parse_overrides
+from fakebroker.core.config.ip_overrides import parse_overrides
 from fakebroker.core.errors import ConfigError
 
 # The settings of brokers whose numbers have 64 bits, by how their names end; others have 32.

@@ -23,10 +23,10 @@ from fakebroker.core.broker_registry import BrokerRegistry
 from fakebroker.core.clock import Now
 from fakebroker.core.config.log_config import effective_configs
 from fakebroker.core.config.settings import ClusterConfig, TopicConfig
-from fakebroker.core.controller.controller.metadata_cache import MetadataCache
-from fakebroker.core.controller.controller.placement import place_replicas
-from fakebroker.core.controller.controller.producer_ids import ProducerIdBlocks
 from fakebroker.core.controller.elections import elect_any_leader
+from fakebroker.core.controller.metadata_cache import MetadataCache
+from fakebroker.core.controller.placement import place_replicas
+from fakebroker.core.controller.producer_ids import ProducerIdBlocks
 from fakebroker.core.controller.topics import NewTopic, Topic, new_name_error, validate_total_number_of_partitions
 from fakebroker.core.log.retention import LogMemory
 from fakebroker.core.probe import Probe

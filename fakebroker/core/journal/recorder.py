@@ -15,8 +15,9 @@ from typing import Final
 from uuid import UUID
 
 from fakebroker.core.clock import HasNow
+from fakebroker.core.journal import events
 from fakebroker.core.journal.fingerprints import fingerprints, fingerprints_if_whole
-from fakebroker.core.journal.journal import Journal, events
+from fakebroker.core.journal.journal import Journal
 from fakebroker.core.probe import Listener
 from fakebroker.protocol.error_code import ErrorCode, kafka_name
 from fakebroker.protocol.framing import LENGTH_BYTES

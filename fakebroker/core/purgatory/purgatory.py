@@ -15,8 +15,8 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from typing import Generic, TypeVar
 
+from fakebroker.core.purgatory.deadlines import DeadlineSource
 from fakebroker.core.purgatory.delayed_operation import DelayedOperation
-from fakebroker.core.purgatory.purgatory.deadlines import DeadlineSource
 from timingwheel import SystemTimer
 
 Operation = TypeVar("Operation", bound=DelayedOperation)

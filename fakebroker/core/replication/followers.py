@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from fakebroker.core.arguments import WHOLE_NUMBER, require
 from fakebroker.core.clock import Now
-from fakebroker.core.purgatory.purgatory.deadlines import TimerDeadlines
+from fakebroker.core.purgatory.deadlines import TimerDeadlines
 from fakebroker.core.replication.behaviour import FROZEN, INSTANT, MAX_LAG_MS, Behaviour
 from fakebroker.core.replication.follower import Follower
 from fakebroker.core.replication.partition import Partition

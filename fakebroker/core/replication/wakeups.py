@@ -17,9 +17,9 @@ from collections.abc import Iterable
 from typing import final
 
 from fakebroker.core.config.settings import ClusterConfig
+from fakebroker.core.purgatory.deadlines import TIMEOUTS, Deadlines
 from fakebroker.core.purgatory.delayed_operation import DelayedOperation
 from fakebroker.core.purgatory.purgatory import DelayedOperationPurgatory
-from fakebroker.core.purgatory.purgatory.deadlines import TIMEOUTS, Deadlines
 from fakebroker.core.replication.partition import Partition
 from fakebroker.protocol.topic_partition import TopicPartition
 

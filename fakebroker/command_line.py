@@ -1,0 +1,135 @@
+"""How a command of `fakebroker` declares its options and reads them: argparse, and what it leaves to be wished for.
+
+A slip is one sentence that says what is wrong and what would be right. An option's value may begin with a dash, as in
+`--seed -1`. Help is drawn by rich, which is imported when somebody asks for help: `fakebroker serve` starts without it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Callable, Iterable, Sequence
+from typing import NoReturn
+
+_NEGATIVE_NUMBER = re.compile(r"-\d+")
+_WIDEST = 100  # columns of help: longer lines are hard to read
+
+
+class Slip(Exception):
+    """What is wrong on the command line, in one sentence. `main()` shows it and ends with status 2."""
+
+
+class Parser(argparse.ArgumentParser):
+    """The options of one command; each takes one value or none. `usage` is what follows the command's name, `epilog`
+    stands below all in its help."""
+
+    def __init__(self, prog: str, description: str, usage: str = "[OPTIONS]", epilog: str | None = None) -> None:
+        super().__init__(
+            prog=prog,
+            usage=f"{prog} {usage}",
+            description=description,
+            epilog=epilog,
+            formatter_class=_formatter_while_declaring,
+            allow_abbrev=False,
+            exit_on_error=False,
+            add_help=False,
+        )
+        self._positionals.title = "arguments"
+        self._help = self.add_argument("-h", "--help", action="help", help="Show this and end.")
+
+    @property
+    def option_names(self) -> list[str]:
+        return list(self._option_string_actions)
+
+    def read(self, words: Sequence[str]) -> argparse.Namespace:
+        """What these words say. Raises Slip; --help ends the process."""
+        try:
+            options, left = self.parse_known_args(self._with_values(words))
+        except argparse.ArgumentError as error:
+            if error.argument_name is None:
+                self.error(error.message)
+            raise Slip(f"{error.argument_name} {error.message}") from None
+        for word in left:
+            if word != "--":
+                raise Slip(f"{word!r} is an argument too many; {self._more()}")
+        return options
+
+    def error(self, message: str) -> NoReturn:
+        """Argparse calls this if an argument is missing; its own would show the usage and end the process."""
+        raise Slip(f"{message}; {self._more()}")
+
+    def format_help(self) -> str:
+        from shutil import get_terminal_size
+
+        from rich_argparse import RichHelpFormatter
+
+        class Formatter(RichHelpFormatter):
+            help_markup = text_markup = False  # [brackets] are shown as they stand
+
+        width = min(get_terminal_size().columns, _WIDEST)
+        self.formatter_class = lambda prog: Formatter(prog, width=width)
+        return super().format_help()
+
+    def _with_values(self, words: Iterable[str]) -> list[str]:
+        """The same words, with each option and its value in one: argparse itself takes every word that begins with a
+        dash for an option, and nothing it says about unknown ones names what would be right. Raises Slip."""
+        joined: list[str] = []
+        rest = iter(words)
+        for word in rest:
+            if word == "--":
+                return [*joined, word, *rest]
+            if word == "-" or not word.startswith("-") or _NEGATIVE_NUMBER.fullmatch(word):
+                joined.append(word)
+                continue
+            name, equals, value = word.partition("=")
+            action = self._option_string_actions.get(name)
+            if action is None:
+                raise Slip(self._unknown(name))
+            if action.nargs == 0:
+                if equals:
+                    raise Slip(f"{name} takes no value, and here it has {value!r}")
+                if action is self._help:  # which helps with mistakes in the other words
+                    return [word]
+                joined.append(word)
+                continue
+            if not equals:
+                following = next(rest, None)
+                if following is None or following in self._option_string_actions:
+                    raise Slip(f"{name} needs a value: {name} {action.metavar or action.dest.upper()}")
+                value = following
+            joined.append(f"{name}={value}")
+        return joined
+
+    def _unknown(self, name: str) -> str:
+        from difflib import get_close_matches
+
+        names = self.option_names
+        begun = [known for known in names if known.startswith(name) and name != "--"]
+        meant = begun or get_close_matches(name, names, 1)
+        hint = f"did you mean {' or '.join(meant)}?" if meant else self._more()
+        return f"there is no option {name}; {hint}"
+
+    def _more(self) -> str:
+        return f"{self.prog} --help shows what there is"
+
+
+def whole_number(least: int | None = None, most: int | None = None) -> Callable[[str], int]:
+    """The `type` of an option whose value is a whole number, of these limits if they are given."""
+    limits = ("" if least is None else f" from {least}") + ("" if most is None else f" to {most}")
+
+    def read(text: str) -> int:
+        try:
+            number = int(text)
+        except ValueError:
+            number = None
+        if number is None or (least is not None and number < least) or (most is not None and number > most):
+            raise argparse.ArgumentTypeError(f"{text!r} is not a whole number{limits}")
+        return number
+
+    return read
+
+
+def _formatter_while_declaring(prog: str) -> argparse.HelpFormatter:
+    """Argparse asks one for every option that is declared whether it could show it. The width is given because looking
+    it up imports shutil and all of its compressions."""
+    return argparse.HelpFormatter(prog, width=_WIDEST)
