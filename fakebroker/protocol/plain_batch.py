@@ -11,7 +11,14 @@ Source   clients/.../record/DefaultRecordBatch.java for the layout; protocol/pro
 
 from __future__ import annotations
 
-from fakebroker.protocol.record_batch import LOG_OVERHEAD, RECORD_BATCH_OVERHEAD
+from fakebroker.protocol.batch_layout import (
+    ATTRIBUTES_AT,
+    FLAGS_AT,
+    LENGTH_AT,
+    LOG_OVERHEAD,
+    MAGIC_AT,
+    RECORD_BATCH_OVERHEAD,
+)
 
 __all__ = ["is_plain"]
 
@@ -19,10 +26,8 @@ __all__ = ["is_plain"]
 def is_plain(records: bytes) -> bool:
     """Whether the bytes are one such batch and nothing else."""
     size = len(records)
-    return (
-        size >= RECORD_BATCH_OVERHEAD
-        and records[16] == 2
-        and records[22] == 0
-        and records[21] == 0
-        and (records[8] << 24 | records[9] << 16 | records[10] << 8 | records[11]) == size - LOG_OVERHEAD
-    )
+    if size < RECORD_BATCH_OVERHEAD or records[MAGIC_AT] != 2 or records[FLAGS_AT] or records[ATTRIBUTES_AT]:
+        return False
+    at = LENGTH_AT
+    length = records[at] << 24 | records[at + 1] << 16 | records[at + 2] << 8 | records[at + 3]
+    return length == size - LOG_OVERHEAD

@@ -9,31 +9,35 @@ from __future__ import annotations
 
 from struct import Struct
 
+from fakebroker.protocol.batch_layout import (
+    COMPRESSION_MASK,
+    FLAGS_AT,
+    LENGTH_AT,
+    LOG_OVERHEAD,
+    MAGIC_AT,
+    PRODUCER_EPOCH_AT,
+    PRODUCER_ID_AT,
+    TRANSACTIONAL_FLAG,
+)
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
-from fakebroker.protocol.record_batch import LOG_OVERHEAD
 
-_LENGTH_OFFSET = 8
-_MAGIC_OFFSET = 16
-_ATTRIBUTES_OFFSET = 21
-_TRANSACTIONAL = 0x10
-_CODEC_MASK = 0x07
 _ZSTD = 4
 _PRODUCER = Struct(">qh")  # id and epoch
-_PRODUCER_ID_OFFSET, _PRODUCER_ID_END = 43, 51
+_PRODUCER_ID_END = PRODUCER_EPOCH_AT
 _SMALLEST_LENGTH = 14  # of a legacy message, behind its own length field
 
 
 def is_transactional(records: bytes) -> bool:
     """Whether the first batch carries the transactional bit. Raises CORRUPT_MESSAGE like `validate_records`."""
-    if _batch_size(records, 0) is None or records[_MAGIC_OFFSET] != 2:
+    if _batch_size(records, 0) is None or records[MAGIC_AT] != 2:
         return False
-    return bool(records[_ATTRIBUTES_OFFSET + 1] & _TRANSACTIONAL)
+    return bool(records[FLAGS_AT] & TRANSACTIONAL_FLAG)
 
 
 def producer_in_transaction(records: bytes) -> tuple[int, int] | None:
     """(producer id, epoch) of a batch that passed `validate_records`, if a coordinator is to be asked about it."""
-    producer_id, epoch = _PRODUCER.unpack_from(records, _PRODUCER_ID_OFFSET)
+    producer_id, epoch = _PRODUCER.unpack_from(records, PRODUCER_ID_AT)
     return (producer_id, epoch) if producer_id >= 0 and is_transactional(records) else None
 
 
@@ -45,7 +49,7 @@ def validate_records(records: bytes, api_version: int) -> None:
             ErrorCode.invalid_record,
             f"Produce requests with version {api_version} must have at least one record batch per partition",
         )
-    magic = records[_MAGIC_OFFSET]
+    magic = records[MAGIC_AT]
     if magic != 2:
         raise KafkaError(
             ErrorCode.invalid_record,
@@ -53,7 +57,7 @@ def validate_records(records: bytes, api_version: int) -> None:
             f"version 2, but found magic version {magic}",
         )
     # Even the shortest batch that has passed reaches behind its attributes.
-    codec = records[_ATTRIBUTES_OFFSET + 1] & _CODEC_MASK
+    codec = records[FLAGS_AT] & COMPRESSION_MASK
     if api_version < 7 and codec > _ZSTD:
         # Kafka fails with IllegalArgumentException here, and with it the whole request.
         raise KafkaError(ErrorCode.unknown_server_error, f"Unknown compression type id: {codec}")
@@ -80,15 +84,15 @@ def _batch_size(records: bytes, offset: int) -> int | None:
     remaining = len(records) - offset
     if remaining < LOG_OVERHEAD:
         return None
-    length = int.from_bytes(records[offset + _LENGTH_OFFSET : offset + LOG_OVERHEAD], "big", signed=True)
+    length = int.from_bytes(records[offset + LENGTH_AT : offset + LOG_OVERHEAD], "big", signed=True)
     if length < _SMALLEST_LENGTH:
         raise KafkaError(
             ErrorCode.corrupt_message,
             f"Record size {length} is less than the minimum record overhead ({_SMALLEST_LENGTH})",
         )
-    if remaining <= _MAGIC_OFFSET:
+    if remaining <= MAGIC_AT:
         return None
-    magic = records[offset + _MAGIC_OFFSET]
+    magic = records[offset + MAGIC_AT]
     if magic > 2:
         signed = magic - 256 if magic > 127 else magic
         raise KafkaError(ErrorCode.corrupt_message, f"Invalid magic found in record: {signed}")

@@ -1,7 +1,8 @@
-"""The record batch, magic 2: read its header, check and stamp it, build one, list its records.
+"""The record batch, magic 2: read its header, check it, build one, list its records.
 
-Theory   A batch is 61 bytes of header and then its records. Base offset, length, leader epoch and magic lie outside the
-         CRC, so a broker gives a batch its place in the log by writing two fields (`stamp`) and touches nothing else.
+Theory   A batch is 61 bytes of header (batch_layout.py) and then its records. Base offset, length, leader epoch and
+         magic lie outside the CRC, so a broker gives a batch its place in the log by writing two fields, which
+         core/log/log.py does when the batch is read, and touches nothing else.
 Units    sizes and offsets into buffers are bytes; `base_offset` and deltas count records; timestamps are
          milliseconds since the epoch.
 Source   clients/src/main/java/org/apache/kafka/common/record/DefaultRecordBatch.java and DefaultRecord.java
@@ -17,6 +18,18 @@ from typing import Final, NamedTuple
 
 from crc32c import crc32c
 
+from fakebroker.protocol.batch_layout import (
+    ATTRIBUTES_AT,
+    COMPRESSION_MASK,
+    CONTROL_FLAG,
+    CRC_AT,
+    HEADER,
+    LENGTH_AT,
+    LOG_OVERHEAD,
+    RECORD_BATCH_OVERHEAD,
+    TIMESTAMP_TYPE_FLAG,
+    TRANSACTIONAL_FLAG,
+)
 from fakebroker.protocol.errors import InvalidRecordError, ProtocolError
 from fakebroker.protocol.varint import decode_varint, decode_varlong, encode_varint
 
@@ -33,31 +46,14 @@ __all__ = [
     "is_crc_valid",
     "pack_batch",
     "read_batch_header",
-    "stamp",
 ]
 
 Buffer = bytes | bytearray | memoryview
 
 _COPY_ONCE_BYTES: Final = 2_048  # below, a plain slice is faster than the detour through a memoryview
 
-LOG_OVERHEAD: Final = 12  # base offset and length: what comes before the bytes that the length counts
-RECORD_BATCH_OVERHEAD: Final = 61
-
-CRC_OFFSET: Final = 17
-ATTRIBUTES_OFFSET: Final = 21  # the CRC covers everything from here to the end
-
-COMPRESSION_MASK = 0x07
-TIMESTAMP_TYPE_FLAG = 0x08
-TRANSACTIONAL_FLAG = 0x10
-CONTROL_FLAG = 0x20
-
-_HEADER: Final = Struct(">qiibIhiqqqhii")
 _CRC: Final = Struct(">I")
-_BASE_OFFSET: Final = Struct(">q")
-_LEADER_EPOCH: Final = Struct(">i")
-_LEADER_EPOCH_OFFSET: Final = 12
 _BATCH_LENGTH: Final = Struct(">i")
-_BATCH_LENGTH_OFFSET: Final = 8
 
 
 class BatchHeader(NamedTuple):
@@ -117,14 +113,14 @@ class Record(NamedTuple):
 def read_batch_header(buffer: Buffer, offset: int = 0) -> BatchHeader:
     """Read a header; nothing in it is checked. Raises InvalidRecordError when fewer than 61 bytes are there."""
     try:
-        return BatchHeader._make(_HEADER.unpack_from(buffer, offset))
+        return BatchHeader._make(HEADER.unpack_from(buffer, offset))
     except error:
         raise InvalidRecordError(f"A record batch needs {RECORD_BATCH_OVERHEAD} bytes for its header.") from None
 
 
 def compute_crc(buffer: Buffer, offset: int, size: int) -> int:
     """CRC-32C of the batch that starts at the offset and takes `size` bytes: its attributes up to its end."""
-    start, end = offset + ATTRIBUTES_OFFSET, offset + size
+    start, end = offset + ATTRIBUTES_AT, offset + size
     if isinstance(buffer, bytes) and size < _COPY_ONCE_BYTES:
         return int(_crc32c(buffer[start:end]))
     return int(_crc32c(memoryview(buffer)[start:end]))
@@ -134,14 +130,8 @@ def is_crc_valid(buffer: Buffer, offset: int, size: int) -> bool:
     """Whether the batch is as big as a batch must be and carries the CRC of its bytes."""
     if size < RECORD_BATCH_OVERHEAD or offset < 0 or offset + size > len(buffer):
         return False
-    crc: int = _CRC.unpack_from(buffer, offset + CRC_OFFSET)[0]
+    crc: int = _CRC.unpack_from(buffer, offset + CRC_AT)[0]
     return crc == compute_crc(buffer, offset, size)
-
-
-def stamp(batch: bytearray, base_offset: int, leader_epoch: int) -> None:
-    """Give a batch its place in the log. Both fields are outside the CRC, which stays valid."""
-    _BASE_OFFSET.pack_into(batch, 0, base_offset)
-    _LEADER_EPOCH.pack_into(batch, _LEADER_EPOCH_OFFSET, leader_epoch)
 
 
 def encode_batch(
@@ -194,9 +184,9 @@ def pack_batch(header: BatchHeader, records: bytes | bytearray) -> bytes:
     """The batch of this header and these records, compressed or not; its length and its CRC are set to fit."""
     batch = bytearray(RECORD_BATCH_OVERHEAD)
     batch += records
-    _HEADER.pack_into(batch, 0, *header)
-    _BATCH_LENGTH.pack_into(batch, _BATCH_LENGTH_OFFSET, len(batch) - LOG_OVERHEAD)
-    _CRC.pack_into(batch, CRC_OFFSET, compute_crc(batch, 0, len(batch)))
+    HEADER.pack_into(batch, 0, *header)
+    _BATCH_LENGTH.pack_into(batch, LENGTH_AT, len(batch) - LOG_OVERHEAD)
+    _CRC.pack_into(batch, CRC_AT, compute_crc(batch, 0, len(batch)))
     return bytes(batch)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from fakebroker.core.replication.partition import NO_LEADER
 from fakebroker.network.connection import State
+from fakebroker.protocol.batch_layout import LEADER_EPOCH_AT, MAGIC_AT
 from fakebroker.testing import wire
 from fakebroker.testing.messages import Fetch, Outcome, Produce
 from fakebroker.testing.oracle import Oracle
@@ -56,7 +57,7 @@ def _partitions(simulation: Simulation, world: Oracle, closely: bool) -> str | N
 
 
 def _epoch_of(batch: bytes) -> int:
-    return int.from_bytes(batch[12:16], "big")
+    return int.from_bytes(batch[LEADER_EPOCH_AT:MAGIC_AT], "big")
 
 
 def _waiting(simulation: Simulation, world: Oracle) -> str | None:

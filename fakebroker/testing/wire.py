@@ -13,10 +13,11 @@ from datetime import timedelta
 from functools import cache, lru_cache
 from typing import Any
 
+from fakebroker.protocol.batch_layout import ATTRIBUTES_AT, CRC_AT, HEADER, LOG_OVERHEAD, RECORD_BATCH_OVERHEAD
 from fakebroker.protocol.build import build
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.messages import decode_response, encode_request, request_type
-from fakebroker.protocol.record_batch import LOG_OVERHEAD, compute_crc, read_batch_header
+from fakebroker.protocol.record_batch import compute_crc, read_batch_header
 from fakebroker.protocol.varint import encode_unsigned_varint, encode_varint
 
 PRODUCE, PRODUCE_VERSION = 0, 9
@@ -29,7 +30,6 @@ _PRODUCE = struct.Struct(f">ihhih{len(CLIENT_ID)}sxxhi")
 _CLIENT_ID = CLIENT_ID.encode()
 _PARTITION = struct.Struct(">i")
 _NO_TAGS = b"\0"
-_BATCH = struct.Struct(">qiibIhiqqqhii")
 _CRC = struct.Struct(">I")
 # Index, error, base offset, append time, log start; lengths of record errors and message; no tags.
 _ANSWERED = struct.Struct(">ihqqqBBB")
@@ -50,9 +50,9 @@ def batch(
 ) -> bytes:
     """A record batch of `count` records that share a value."""
     records = b"".join([head + value + b"\0" for head in _record_heads(len(value), count)])
-    header = _BATCH.pack(
+    header = HEADER.pack(
         0,
-        49 + len(records),
+        RECORD_BATCH_OVERHEAD - LOG_OVERHEAD + len(records),
         -1,
         2,
         0,
@@ -66,7 +66,7 @@ def batch(
         count,
     )
     whole = header + records
-    return whole[:17] + _CRC.pack(compute_crc(whole, 0, len(whole))) + whole[21:]
+    return whole[:CRC_AT] + _CRC.pack(compute_crc(whole, 0, len(whole))) + whole[ATTRIBUTES_AT:]
 
 
 @lru_cache(1_000)
@@ -81,7 +81,7 @@ def _record_heads(size: int, count: int) -> list[bytes]:
 
 def ident(data: bytes) -> bytes:
     """What tells a batch from every other, wherever in a log it stands: from its CRC to its records."""
-    return data[17:61]
+    return data[CRC_AT:RECORD_BATCH_OVERHEAD]
 
 
 def produce(correlation_id: int, acks: int, timeout_ms: int, parts: Sequence[tuple[tuple[str, int], bytes]]) -> bytes:

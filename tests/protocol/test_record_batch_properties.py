@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from kio.records.readers import read_batch
 from protocol_strategies import i16s, i32s, i64s, plain, records
 
+from fakebroker.core.log.log import LoggedBatch
 from fakebroker.protocol.declarations import RECORD_BATCH
 from fakebroker.protocol.errors import InvalidRecordError
 from fakebroker.protocol.record_batch import (
@@ -20,7 +21,6 @@ from fakebroker.protocol.record_batch import (
     encode_batch,
     is_crc_valid,
     read_batch_header,
-    stamp,
 )
 
 timestamps = st.integers(0, 2**42)
@@ -146,12 +146,12 @@ def test_log_append_time_overrules_the_records() -> None:
 
 
 @given(headers, record_lists, i64s, i32s)
-def test_stamp_changes_two_fields_and_leaves_the_crc_valid(
+def test_a_place_in_the_log_changes_two_fields_and_leaves_the_crc_valid(
     values: dict[str, int], batch_records: list[Record], base_offset: int, leader_epoch: int
 ) -> None:
-    batch = bytearray(encode_batch(batch_records, **values))
-    before = read_batch_header(batch)
-    stamp(batch, base_offset, leader_epoch)
+    sent = encode_batch(batch_records, **values)
+    before = read_batch_header(sent)
+    batch = LoggedBatch(base_offset, base_offset, leader_epoch, sent).data
     assert read_batch_header(batch) == before._replace(base_offset=base_offset, partition_leader_epoch=leader_epoch)
     assert is_crc_valid(batch, 0, len(batch))
 

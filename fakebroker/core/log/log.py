@@ -18,11 +18,11 @@ from struct import Struct
 from typing import Final
 
 from fakebroker.core.log.producer_state import ProducerBatch, ProducerStateManager
-from fakebroker.protocol.record_batch import LOG_OVERHEAD
+from fakebroker.protocol.batch_layout import LOG_OVERHEAD, MAGIC_AT
 from timingwheel.mypyc import mypyc_attr
 
 _HEAD: Final = Struct(">qii")
-_HEAD_SIZE: Final = 16
+_HEAD_SIZE: Final = MAGIC_AT  # what a leader writes ends there
 
 
 @mypyc_attr(acyclic=True)

@@ -20,6 +20,14 @@ from typing import Final, NamedTuple
 from fakebroker.core.config.settings import TopicConfig
 from fakebroker.core.errors import RecordValidationError
 from fakebroker.core.log.batch_validation import validate_batch
+from fakebroker.protocol.batch_layout import (
+    ATTRIBUTES_AT,
+    CRC_AT,
+    MAX_TIMESTAMP_AT,
+    RECORD_BATCH_OVERHEAD,
+    TIMESTAMP_TYPE_FLAG,
+    TRANSACTIONAL_FLAG,
+)
 from fakebroker.protocol.compression import (
     Codec,
     DecompressedTooLargeError,
@@ -29,14 +37,7 @@ from fakebroker.protocol.compression import (
 )
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import InvalidRecordError, KafkaError
-from fakebroker.protocol.record_batch import (
-    RECORD_BATCH_OVERHEAD,
-    TIMESTAMP_TYPE_FLAG,
-    TRANSACTIONAL_FLAG,
-    BatchHeader,
-    compute_crc,
-    pack_batch,
-)
+from fakebroker.protocol.record_batch import BatchHeader, compute_crc, pack_batch
 from fakebroker.protocol.record_walk import (
     OverlongSizeError,
     RecordFacts,
@@ -211,9 +212,9 @@ class LogValidator:
             return records
         batch = bytearray(records)
         attributes = header.attributes & _KEPT_ATTRIBUTES & ~TIMESTAMP_TYPE_FLAG | timestamp_type
-        pack_into(">h", batch, 21, attributes)
-        pack_into(">q", batch, 35, largest_ms)
-        pack_into(">I", batch, 17, compute_crc(batch, 0, len(batch)))
+        pack_into(">h", batch, ATTRIBUTES_AT, attributes)
+        pack_into(">q", batch, MAX_TIMESTAMP_AT, largest_ms)
+        pack_into(">I", batch, CRC_AT, compute_crc(batch, 0, len(batch)))
         return bytes(batch)
 
     def _build_records(self, largest_ms: int) -> bytes:

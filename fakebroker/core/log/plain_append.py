@@ -12,26 +12,28 @@ Source   as for the modules named above.
 
 from __future__ import annotations
 
-from typing import Final, final
+from typing import final
 
 from librt.strings import read_i16_be, read_i32_be, read_i64_be
 
 from fakebroker.core.config.settings import TopicConfig
 from fakebroker.core.log.log import LoggedBatch
 from fakebroker.core.log.producer_state import ProducerBatch
+from fakebroker.protocol.batch_layout import (
+    BASE_OFFSET_AT,
+    BASE_SEQUENCE_AT,
+    BASE_TIMESTAMP_AT,
+    CRC_AT,
+    LAST_OFFSET_DELTA_AT,
+    MAX_TIMESTAMP_AT,
+    PRODUCER_EPOCH_AT,
+    PRODUCER_ID_AT,
+    RECORD_BATCH_OVERHEAD,
+    RECORD_COUNT_AT,
+)
 from fakebroker.protocol.errors import InvalidRecordError
-from fakebroker.protocol.record_batch import RECORD_BATCH_OVERHEAD, compute_crc
+from fakebroker.protocol.record_batch import compute_crc
 from fakebroker.protocol.record_walk import timestamp_range, walk
-
-# Where the fields of a batch's header are (clients/.../record/DefaultRecordBatch.java).
-_CRC: Final = 17
-_LAST_OFFSET_DELTA: Final = 23
-_BASE_TIMESTAMP: Final = 27
-_MAX_TIMESTAMP: Final = 35
-_PRODUCER_ID: Final = 43
-_PRODUCER_EPOCH: Final = 51
-_BASE_SEQUENCE: Final = 53
-_RECORD_COUNT: Final = 57
 
 
 @final
@@ -62,15 +64,15 @@ def prepare_plain(
 ) -> LoggedBatch | None:
     """A plain batch for `first_offset`, to be stamped when it is looked at; None if the general way has to see it."""
     size = len(records)
-    if size > rules.max_bytes or read_i64_be(records, 0) != 0:
+    if size > rules.max_bytes or read_i64_be(records, BASE_OFFSET_AT) != 0:
         return None
-    delta: int = read_i32_be(records, _LAST_OFFSET_DELTA)
-    base_timestamp_ms: int = read_i64_be(records, _BASE_TIMESTAMP)
-    max_timestamp_ms: int = read_i64_be(records, _MAX_TIMESTAMP)
-    producer_id: int = read_i64_be(records, _PRODUCER_ID)
-    base_sequence: int = read_i32_be(records, _BASE_SEQUENCE)
-    count: int = read_i32_be(records, _RECORD_COUNT)
-    crc: int = read_i32_be(records, _CRC)
+    delta: int = read_i32_be(records, LAST_OFFSET_DELTA_AT)
+    base_timestamp_ms: int = read_i64_be(records, BASE_TIMESTAMP_AT)
+    max_timestamp_ms: int = read_i64_be(records, MAX_TIMESTAMP_AT)
+    producer_id: int = read_i64_be(records, PRODUCER_ID_AT)
+    base_sequence: int = read_i32_be(records, BASE_SEQUENCE_AT)
+    count: int = read_i32_be(records, RECORD_COUNT_AT)
+    crc: int = read_i32_be(records, CRC_AT)
     if (
         count <= 0
         or delta + 1 != count
@@ -94,6 +96,6 @@ def prepare_plain(
         return None
     producer = None
     if producer_id >= 0:
-        producer = ProducerBatch(producer_id, read_i16_be(records, _PRODUCER_EPOCH), base_sequence, max_timestamp_ms)
+        producer = ProducerBatch(producer_id, read_i16_be(records, PRODUCER_EPOCH_AT), base_sequence, max_timestamp_ms)
     timestamp_ms = now_wall_ms if max_timestamp_ms == -1 else max_timestamp_ms
     return LoggedBatch(first_offset, first_offset + delta, leader_epoch, records, timestamp_ms, producer)
