@@ -27,7 +27,7 @@ $(STAMP): pyproject.toml
 
 $(FAST)/.built: $(STAMP) setup.py build_backend.py $(shell find fakebroker timingwheel load -name '*.py')
 	@echo "compiling into $(FAST), as on a machine that has nothing of ours; where that cannot be done it is a plain copy ..."
-	@rm -rf $(FAST) build/lib*
+	@rm -rf $(FAST)
 	@$(PYTHON) -m venv --clear build/builder
 	@FAKEBROKER_COMPILE=$(MUST_COMPILE) build/builder/bin/python -m pip install --quiet --disable-pip-version-check \
 	  --no-deps --target $(FAST) .
