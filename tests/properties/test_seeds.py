@@ -19,6 +19,7 @@ from fakebroker.testing.run import Run
 
 STEPS = 200
 SEEDS = range(int(os.environ.get("FAKEBROKER_SEEDS", "500")))
+PARTS = 5  # tests that share them, so that several processes can
 MINUTES = float(os.environ.get("FAKEBROKER_MINUTES", "0"))
 
 
@@ -34,11 +35,16 @@ def simulate(seed: int, simulated: Counter[str]) -> Run:
     return run
 
 
-def test_a_hundred_thousand_steps_hold(simulated: Counter[str]) -> None:
+def test_the_parts_are_all_the_seeds() -> None:
+    assert sorted(seed for part in range(PARTS) for seed in SEEDS[part::PARTS]) == list(SEEDS)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", range(PARTS))
+def test_a_hundred_thousand_steps_hold(part: int, simulated: Counter[str]) -> None:
     """FAKEBROKER_SEEDS=60 is a shorter look, for whoever asks often (tests/mutants)."""
-    for seed in SEEDS:
-        simulate(seed, simulated)
-    assert simulated["from seeds"] >= len(SEEDS) * STEPS
+    seeds = SEEDS[part::PARTS]
+    assert sum(simulate(seed, simulated).steps for seed in seeds) >= len(seeds) * STEPS
 
 
 @pytest.mark.skipif(not MINUTES, reason="make properties MINUTES=10 looks for so long")
