@@ -17,6 +17,9 @@ MINUTES ?= 10
 WORKERS ?= auto
 PYTEST := -m pytest -n $(WORKERS) --dist loadgroup
 
+# Images of containers set it. Then each of several processes compiles all tests and modules again.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: demo test quick test-compiled properties mutants check format bench guard conformance clean help
 
 help:

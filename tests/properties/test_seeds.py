@@ -20,6 +20,7 @@ from fakebroker.testing.run import Run
 STEPS = 200
 SEEDS = range(int(os.environ.get("FAKEBROKER_SEEDS", "500")))
 PARTS = 5  # tests that share them, so that several processes can
+FEW = 100  # take no time
 MINUTES = float(os.environ.get("FAKEBROKER_MINUTES", "0"))
 
 
@@ -39,8 +40,7 @@ def test_the_parts_are_all_the_seeds() -> None:
     assert sorted(seed for part in range(PARTS) for seed in SEEDS[part::PARTS]) == list(SEEDS)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("part", range(PARTS))
+@pytest.mark.parametrize("part", [pytest.param(p, marks=[pytest.mark.slow] * (len(SEEDS) > FEW)) for p in range(PARTS)])
 def test_a_hundred_thousand_steps_hold(part: int, simulated: Counter[str]) -> None:
     """FAKEBROKER_SEEDS=60 is a shorter look, for whoever asks often (tests/mutants)."""
     seeds = SEEDS[part::PARTS]
@@ -56,6 +56,7 @@ def test_for_as_long_as_told(simulated: Counter[str]) -> None:
         seed += 1
 
 
+@pytest.mark.slow
 def test_no_connection_is_kept() -> None:
     for seed in range(5):
         run = Run(seed)
@@ -76,6 +77,7 @@ def test_a_connection_that_is_kept_is_found() -> None:
     assert kept.is_closed
 
 
+@pytest.mark.slow
 def test_the_seeds_reach_every_answer() -> None:
     """Every error that the rules know is answered somewhere, or the search would be blind to it."""
     seen: Counter[int] = Counter()
