@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import gc
+import importlib
 import os
+import pkgutil
+import sys
 from collections import Counter
 from typing import Any
 
@@ -44,11 +47,23 @@ def order(item: pytest.Item) -> int:
     return 1 if item.get_closest_marker("slow") else 2
 
 
-def pytest_collection_finish() -> None:
-    """Leave out of each collection of garbage what is there by now: the modules of all tests and what they import take
-    most of a second to look through, and many tests collect."""
+def pytest_collection_finish(session: pytest.Session) -> None:
+    if hasattr(session.config, "workerinput"):  # one of several processes
+        import_the_rest()
+    # Leave out of each collection of garbage what is there by now: the modules of all tests and what they import take
+    # most of a second to look through, and many tests collect.
     gc.collect()
     gc.freeze()
+
+
+def import_the_rest() -> None:
+    """Hypothesis draws some constants from the project's own modules, those that are imported by then. Some tests
+    import more while they run; here it is done for all, so that no example depends on which tests a process was given.
+    """
+    for package in [sys.modules[name] for name in ("benchmarks", "conformance") if name in sys.modules]:
+        for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            if not module.name.endswith("__main__") and ".clients." not in module.name:  # programs of their own
+                importlib.import_module(module.name)
 
 
 # How many steps were simulated in this session: told at its end.
