@@ -13,7 +13,14 @@ WITH_FAST := PYTHONSAFEPATH=1 PYTHONPATH=$(FAST):$(CURDIR)
 
 MINUTES ?= 10
 
-.PHONY: demo test test-compiled properties mutants check format bench guard conformance clean help
+# A process for each core. Tests of one group (tests/conftest.py) go to one of them. WORKERS=0 is one process, to debug.
+WORKERS ?= auto
+PYTEST := -m pytest -n $(WORKERS) --dist loadgroup
+
+# Images of containers set it. Then each of several processes compiles all tests and modules again.
+unexport PYTHONDONTWRITEBYTECODE
+
+.PHONY: demo test quick test-compiled properties mutants check format bench guard conformance clean help
 
 help:
 	@sed -n 's/^## //p' $(MAKEFILE_LIST)
@@ -27,7 +34,7 @@ $(STAMP): pyproject.toml
 
 $(FAST)/.built: $(STAMP) setup.py build_backend.py $(shell find fakebroker timingwheel load -name '*.py')
 	@echo "compiling into $(FAST), as on a machine that has nothing of ours; where that cannot be done it is a plain copy ..."
-	@rm -rf $(FAST) build/lib*
+	@rm -rf $(FAST)
 	@$(PYTHON) -m venv --clear build/builder
 	@FAKEBROKER_COMPILE=$(MUST_COMPILE) build/builder/bin/python -m pip install --quiet --disable-pip-version-check \
 	  --no-deps --target $(FAST) .
@@ -37,13 +44,19 @@ $(FAST)/.built: $(STAMP) setup.py build_backend.py $(shell find fakebroker timin
 demo: $(STAMP)
 	$(BIN)/fakebroker demo
 
-## make test    all tests: units, properties, stock clients, Spark
+## make test    all tests: units, properties, stock clients, Spark; on all cores
 test: $(STAMP)
-	$(BIN)/python -m pytest
+	$(BIN)/python $(PYTEST)
+
+## make quick   the tests that most slips break, in half a minute; TESTS=tests/core takes less
+TESTS ?= tests/core tests/apis tests/protocol tests/timingwheel tests/properties tests/conformance/test_golden.py \
+  tests/test_architecture.py tests/test_cli.py
+quick: $(STAMP)
+	HYPOTHESIS_PROFILE=quick FAKEBROKER_SEEDS=20 $(BIN)/python $(PYTEST) -q -m "not (slow or spark or clients)" $(TESTS)
 
 ## make test-compiled  the tests of all that is compiled, against the compiled copy
 test-compiled: $(FAST)/.built
-	$(WITH_FAST) $(BIN)/python -m pytest tests/core tests/apis tests/protocol tests/timingwheel tests/server tests/testing \
+	$(WITH_FAST) $(BIN)/python $(PYTEST) tests/core tests/apis tests/protocol tests/timingwheel tests/server tests/testing \
 	  tests/properties tests/conformance/test_golden.py tests/test_cli.py tests/test_examples.py
 
 ## make properties MINUTES=10   look for histories that break a rule, for so long

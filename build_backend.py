@@ -5,26 +5,26 @@ nothing is lost but speed. What pip installs `--editable` is the source as it st
 FAKEBROKER_COMPILE=0 never compiles; FAKEBROKER_COMPILE=1 does in any case, editable or not, and fails if it cannot.
 setup.py names the modules that are compiled.
 
+Everything but an editable install is built in a copy of the checkout, in a temporary folder of its own: setuptools
+works in ./build and ./*.egg-info, where two builds at once would take each other's files, and would leave them behind.
+
 Source   PEP 517 (build hooks), PEP 660 (editable installs); setuptools.build_meta.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import sys
 import sysconfig
+import tempfile
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from setuptools import build_meta
-from setuptools.build_meta import (
-    build_sdist,
-    get_requires_for_build_sdist,
-    prepare_metadata_for_build_editable,
-    prepare_metadata_for_build_wheel,
-)
 
 __all__ = [
     "build_editable",
@@ -39,6 +39,9 @@ __all__ = [
 
 # Other versions may translate the source differently; this is the one that the tests ran with.
 MYPY = "mypy[mypyc]>=2.4,<2.5"
+# No part of a build: what was made from the source, and the tests, which are most of the files.
+MADE = ("__pycache__", "*.egg-info", "*.so", "*.pyd")
+NOT_BUILT = {"build", "dist", "tests"}  # in the checkout; a package may be called so
 
 
 def _wish() -> str:
@@ -57,32 +60,78 @@ def _requirements() -> list[str]:
     return [MYPY, *project["dependencies"]]
 
 
+# Setuptools is not asked what it requires: setup.py names nothing, and would leave an egg-info for the question.
+
+
 def get_requires_for_build_wheel(config_settings: Any = None) -> list[str]:
-    wanted = _wish() == "1" or (_wish() != "0" and _has_compiler())
-    return [*build_meta.get_requires_for_build_wheel(config_settings), *(_requirements() if wanted else [])]
+    return _requirements() if _wish() == "1" or (_wish() != "0" and _has_compiler()) else []
+
+
+def get_requires_for_build_sdist(config_settings: Any = None) -> list[str]:
+    return []
 
 
 def get_requires_for_build_editable(config_settings: Any = None) -> list[str]:
-    wanted = _wish() == "1"
-    return [*build_meta.get_requires_for_build_editable(config_settings), *(_requirements() if wanted else [])]
+    return _requirements() if _wish() == "1" else []
+
+
+def prepare_metadata_for_build_wheel(metadata_directory: str, config_settings: Any = None) -> str:
+    target = os.path.abspath(metadata_directory)
+    with _copy_of_checkout():
+        return str(build_meta.prepare_metadata_for_build_wheel(target, config_settings))
+
+
+def prepare_metadata_for_build_editable(metadata_directory: str, config_settings: Any = None) -> str:
+    target = os.path.abspath(metadata_directory)
+    with _copy_of_checkout():
+        return str(build_meta.prepare_metadata_for_build_editable(target, config_settings))
+
+
+def build_sdist(sdist_directory: str, config_settings: Any = None) -> str:
+    target = os.path.abspath(sdist_directory)
+    with _copy_of_checkout():
+        return str(build_meta.build_sdist(target, config_settings))
 
 
 def build_wheel(wheel_directory: str, config_settings: Any = None, metadata_directory: str | None = None) -> str:
+    # Seen from the copy, a relative path would lead elsewhere.
+    target = os.path.abspath(wheel_directory)
+    metadata = None if metadata_directory is None else os.path.abspath(metadata_directory)
+
+    def build(compiled: bool) -> str:
+        with _copy_of_checkout():
+            return _build(build_meta.build_wheel, compiled, target, config_settings, metadata)
+
     if _wish() == "0" or (_wish() != "1" and not _has_compiler()):
-        return _build(build_meta.build_wheel, False, wheel_directory, config_settings, metadata_directory)
+        return build(compiled=False)
     try:
-        return _build(build_meta.build_wheel, True, wheel_directory, config_settings, metadata_directory)
+        return build(compiled=True)
     except (Exception, SystemExit) as error:  # mypyc ends the process when it has found something wrong
         if _wish() == "1":
             raise
         print(f"fakebroker is not compiled, which makes it slower and nothing else: {error!r}", file=sys.stderr)
-        for built in Path("build").glob("lib*"):
-            shutil.rmtree(built)
-        return _build(build_meta.build_wheel, False, wheel_directory, config_settings, metadata_directory)
+        return build(compiled=False)
 
 
 def build_editable(wheel_directory: str, config_settings: Any = None, metadata_directory: str | None = None) -> str:
+    """In the checkout itself: what is installed is the path that leads to it."""
     return _build(build_meta.build_editable, _wish() == "1", wheel_directory, config_settings, metadata_directory)
+
+
+@contextlib.contextmanager
+def _copy_of_checkout() -> Iterator[None]:
+    """The current folder is the checkout, as PEP 517 says; within the block it is a copy, which is gone afterwards."""
+    made = shutil.ignore_patterns(*MADE)
+
+    def ignored(folder: str, names: list[str]) -> set[str]:
+        found = {name for name in names if name.startswith(".") or Path(folder, name, "pyvenv.cfg").exists()}
+        return found | made(folder, names) | (NOT_BUILT if folder == os.curdir else set())
+
+    with tempfile.TemporaryDirectory(prefix="fakebroker-build-", ignore_cleanup_errors=True) as folder:
+        copy = Path(folder, "source")
+        shutil.copytree(os.curdir, copy, symlinks=True, ignore=ignored)
+        with contextlib.chdir(copy):
+            yield
 
 
 def _build(hook: Any, compiled: bool, *arguments: Any) -> str:

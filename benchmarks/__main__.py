@@ -1,7 +1,7 @@
 """`python -m benchmarks NAME [options]` runs one benchmark, `python -m benchmarks` all of them in turn.
 
-A benchmark is a module of this package with `main(argv) -> int`, its purpose in the first line of its docstring;
-modules that begin with an underscore are parts of others. Adding one takes nothing but the file.
+A benchmark is a module of this package with `main(argv) -> int`, its purpose in the first line of its docstring; the
+packages within it hold their parts. Adding one takes nothing but the file.
 
 Options: --quick (all of them in about three minutes), --json (one line for each).
 """
@@ -19,7 +19,8 @@ ALWAYS_QUICK = {"wheel"}  # in full it takes ten minutes: for when the wheel is 
 
 
 def names() -> list[str]:
-    return sorted(m.name for m in pkgutil.iter_modules(benchmarks.__path__) if not m.name.startswith("_"))
+    found = pkgutil.iter_modules(benchmarks.__path__)
+    return sorted(module.name for module in found if not module.ispkg and not module.name.startswith("_"))
 
 
 def run(name: str, argv: list[str]) -> int:

@@ -11,10 +11,11 @@ from __future__ import annotations
 
 import sys
 
-from benchmarks._driver import Effort, Target, command, settle
-from benchmarks._frames import error_at, produce_frame, record_batch
-from benchmarks._peers import OURS, fleet
-from benchmarks._report import LIMIT, Report, compare, end, missing, options, progress
+from benchmarks.drivers.driver import Effort, Target, command, settle
+from benchmarks.drivers.frames import error_at, produce_frame, record_batch
+from benchmarks.peers.brokers import OURS, fleet
+from benchmarks.reporting.report import Report, end, missing, options, progress
+from benchmarks.reporting.rows import LIMIT, compare
 
 TOPIC = "t000"
 IDLE_LIMIT_MB = 60.0

@@ -27,7 +27,8 @@ from pathlib import Path
 from random import Random
 from time import perf_counter
 
-from benchmarks._report import LIMIT, Report, compare
+from benchmarks.reporting.report import Report
+from benchmarks.reporting.rows import LIMIT, compare
 from fakebroker.cluster.cluster import Cluster
 from fakebroker.core.clock import Now
 from fakebroker.core.config.settings import ClusterConfig

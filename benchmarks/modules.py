@@ -22,9 +22,10 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from benchmarks._build import HERE, Missing
-from benchmarks._report import Report, Row, compare, end, progress
-from benchmarks.guard import CALIBRATION, Counts, count
+from benchmarks.instructions.callgrind import CALIBRATION, Counts, count
+from benchmarks.machine.programs import HERE, Missing
+from benchmarks.reporting.report import Report, end, progress
+from benchmarks.reporting.rows import Row, compare
 from fakebroker import __version__
 
 ROOT = HERE.parent
@@ -130,9 +131,10 @@ def groups(compiled: Sequence[str]) -> dict[str, tuple[str, ...]]:
     return {name: modules for name, modules in found.items() if modules}
 
 
-def build(folder: Path, interpreted: Sequence[str]) -> Path:
+def build(folder: Path, interpreted: Sequence[str], limit_s: float = BUILD_LIMIT_S, isolated: bool = True) -> Path:
     """A compiled copy in the folder but for these modules. It always lies at the same place, since the length of a path
-    changes the counts a little. Raises Missing."""
+    changes the counts a little. `isolated` is pip's way, which fetches mypyc; else the one that is installed here
+    compiles. Raises Missing."""
     if shutil.which(os.environ.get("CC", "cc")) is None:
         raise Missing("no C compiler")
     source, target = folder / "source", folder / "build"
@@ -147,6 +149,8 @@ def build(folder: Path, interpreted: Sequence[str]) -> Path:
     setup = source / "setup.py"
     setup.write_text(without(setup.read_text(), interpreted))
     pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps"]
+    if not isolated:
+        pip.append("--no-build-isolation")
     try:
         done = subprocess.run(
             [*pip, "--target", str(target), "."],
@@ -154,11 +158,11 @@ def build(folder: Path, interpreted: Sequence[str]) -> Path:
             env={**os.environ, "FAKEBROKER_COMPILE": "1", "PYTHONPATH": ""},
             capture_output=True,
             text=True,
-            timeout=BUILD_LIMIT_S,
+            timeout=limit_s,
             check=False,
         )
     except subprocess.TimeoutExpired:
-        raise Missing(f"the build took more than {BUILD_LIMIT_S} s") from None
+        raise Missing(f"the build took more than {limit_s:.0f} s") from None
     if done.returncode:
         said = [line.strip() for line in (done.stdout + done.stderr).splitlines() if "error:" in line]
         raise Missing(f"cannot be built: {said[0] if said else f'pip ended with status {done.returncode}'}")

@@ -19,10 +19,11 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from benchmarks._driver import DriverError, command, parsed
-from benchmarks._frames import error_at, frame_file, produce_frame, record_batch
-from benchmarks._peers import start_ours
-from benchmarks._report import LIMIT, Report, Row, compare, end, options, progress
+from benchmarks.drivers.driver import DriverError, command, parsed
+from benchmarks.drivers.frames import error_at, frame_file, produce_frame, record_batch
+from benchmarks.peers.brokers import start_ours
+from benchmarks.reporting.report import Report, end, options, progress
+from benchmarks.reporting.rows import LIMIT, Row, compare
 
 TOPIC = "t000"
 REQUEST_TIMED_OUT = 7

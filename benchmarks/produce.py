@@ -16,10 +16,11 @@ from collections.abc import Callable, Iterator
 from itertools import product
 from typing import NamedTuple
 
-from benchmarks._driver import Address, DriverError, Effort, Target, command, drive, settle
-from benchmarks._frames import MIB, error_at, produce_frame, record_batch
-from benchmarks._peers import KAFKA, KFAKE, MOCK, MOCK_PARTITIONS, OURS, Broker, Fleet, fleet
-from benchmarks._report import Report, Row, compare, end, missing, options, progress
+from benchmarks.drivers.driver import Address, DriverError, Effort, Target, command, drive, settle
+from benchmarks.drivers.frames import MIB, error_at, produce_frame, record_batch
+from benchmarks.peers.brokers import KAFKA, KFAKE, MOCK, MOCK_PARTITIONS, OURS, Broker, Fleet, fleet
+from benchmarks.reporting.report import Report, end, missing, options, progress
+from benchmarks.reporting.rows import Row, compare
 
 RUN_BYTES = 128 * MIB  # no measurement sends more, so that nobody's memory or disk fills
 SIZES = {"100 B": 100, "1 KiB": 1024, "16 KiB": 16 * 1024, "1 MiB": MIB}

@@ -20,7 +20,8 @@ import random
 import sys
 import time
 
-from benchmarks._report import LIMIT, Report, compare, end, options, progress
+from benchmarks.reporting.report import Report, end, options, progress
+from benchmarks.reporting.rows import LIMIT, compare
 from fakebroker.core.purgatory.delayed_operation import DelayedOperation
 from fakebroker.core.purgatory.purgatory import DelayedOperationPurgatory
 from fakebroker.protocol.topic_partition import TopicPartition

@@ -14,8 +14,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from benchmarks._build import HERE
-from benchmarks._report import number
+from benchmarks.machine.programs import HERE
+from benchmarks.reporting.rows import number
 
 RESULTS = HERE / "results.jsonl"
 PAGE = HERE.parent / "docs" / "benchmarks.md"

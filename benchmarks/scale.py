@@ -18,11 +18,12 @@ import sys
 import time
 from contextlib import ExitStack
 
-from benchmarks._driver import Address, Effort, Target, command, drive
-from benchmarks._frames import PRODUCE_VERSION, error_at, produce_frame, record_batch
-from benchmarks._peers import BROKERS, Broker, ask, start_ours
-from benchmarks._report import Report, compare, end, options, progress
+from benchmarks.drivers.driver import Address, Effort, Target, command, drive
+from benchmarks.drivers.frames import PRODUCE_VERSION, error_at, produce_frame, record_batch
 from benchmarks.parked import SPARE_FILES, allow_files
+from benchmarks.peers.brokers import BROKERS, Broker, ask, start_ours
+from benchmarks.reporting.report import Report, end, options, progress
+from benchmarks.reporting.rows import compare
 
 TOPIC = "t000"
 PARTITIONS = (1, 10, 100, 1_000)

@@ -17,7 +17,8 @@ import sys
 from statistics import median
 from time import process_time
 
-from benchmarks._report import LIMIT, Report, compare, end, options, progress
+from benchmarks.reporting.report import Report, end, options, progress
+from benchmarks.reporting.rows import LIMIT, compare
 from fakebroker.testing import Run, Simulation, random_plan, wire
 from fakebroker.testing.plan import Action, action
 from fakebroker.testing.simulation import START_WALL_MS

@@ -16,11 +16,12 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from itertools import product
 
-from benchmarks._build import HERE
-from benchmarks._driver import Address, Effort, Target, command, drive
-from benchmarks._frames import MIB, answer_bytes, error_at, produce_frame, record_batch
-from benchmarks._peers import OURS, environment, process_cpu_s, start_ours
-from benchmarks._report import Report, compare, end, options, progress
+from benchmarks.drivers.driver import Address, Effort, Target, command, drive
+from benchmarks.drivers.frames import MIB, answer_bytes, error_at, produce_frame, record_batch
+from benchmarks.machine.programs import HERE
+from benchmarks.peers.brokers import OURS, environment, process_cpu_s, start_ours
+from benchmarks.reporting.report import Report, end, options, progress
+from benchmarks.reporting.rows import compare
 
 UVLOOP = "raw uvloop sink"
 DRIVER = "driver's own sink"
@@ -51,7 +52,7 @@ def main(argv: list[str]) -> int:
     chosen = options("sink", __doc__, argv, "shorter runs, rougher figures")
     rounds, run_ms = (3, 150) if chosen.quick else (7, 700)
     report = Report("sink", driver=command()[1])
-    sinks = {UVLOOP: [sys.executable, str(HERE / "_uvloop_sink.py")], DRIVER: [*command()[0], "sink"]}
+    sinks = {UVLOOP: [sys.executable, str(HERE / "peers" / "uvloop_sink.py")], DRIVER: [*command()[0], "sink"]}
     with ExitStack() as stack, progress("sink", len(SIZES)) as step:
         sides = {name: stack.enter_context(sink(program)) for name, program in sinks.items()}
         for size, (value_bytes, target) in SIZES.items():

@@ -18,10 +18,11 @@ from contextlib import ExitStack, contextmanager, suppress
 from itertools import product
 from typing import NamedTuple
 
-from benchmarks._build import Missing, kfake_program
-from benchmarks._driver import Address
-from benchmarks._peers import KAFKA, KFAKE, MOCK, PEERS, ask, environment, process_cpu_s, serve_command
-from benchmarks._report import LIMIT, Report, compare, end, missing, options, progress
+from benchmarks.drivers.driver import Address
+from benchmarks.machine.programs import Missing, kfake_program
+from benchmarks.peers.brokers import KAFKA, KFAKE, MOCK, PEERS, ask, environment, process_cpu_s, serve_command
+from benchmarks.reporting.report import Report, end, missing, options, progress
+from benchmarks.reporting.rows import LIMIT, compare
 from conformance import frames
 from conformance.kafka_box import KafkaBox, Unavailable
 from fakebroker import FakeCluster
@@ -116,7 +117,7 @@ def samples(rounds: int, step: Callable[[str], None]) -> tuple[dict[str, list[Ta
     reasons: dict[str, str] = {}
     starts: dict[str, Callable[[], Taken]] = {
         "ours": start_ours,
-        MOCK: lambda: start_talking([sys.executable, "-m", "benchmarks._librdkafka_mock", "3"]),
+        MOCK: lambda: start_talking([sys.executable, "-m", "benchmarks.peers.librdkafka_mock", "3"]),
     }
     try:
         program = str(kfake_program())

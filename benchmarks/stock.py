@@ -13,8 +13,9 @@ import subprocess
 import sys
 from itertools import product
 
-from benchmarks._peers import KFAKE, MOCK, MOCK_PARTITIONS, OURS, Broker, environment, fleet
-from benchmarks._report import Report, compare, end, missing, options, progress
+from benchmarks.peers.brokers import KFAKE, MOCK, MOCK_PARTITIONS, OURS, Broker, environment, fleet
+from benchmarks.reporting.report import Report, end, missing, options, progress
+from benchmarks.reporting.rows import compare
 
 SIZES = (100, 1000)
 TARGETS = {MOCK: 1.0, KFAKE: 1.0}
@@ -26,7 +27,7 @@ def produce(broker: Broker, topic: str, messages: int, value_bytes: int) -> floa
     broker.create_topic(topic, MOCK_PARTITIONS)
     arguments = [broker.bootstrap, topic, str(messages), str(value_bytes)]
     done = subprocess.run(
-        [sys.executable, "-m", "benchmarks._stock_producer", *arguments],
+        [sys.executable, "-m", "benchmarks.drivers.stock_producer", *arguments],
         env=environment(),
         capture_output=True,
         text=True,

@@ -4,14 +4,17 @@
     python -m benchmarks wheel --quick    once, less of it, within 50 s: what does not fit is left out and said to be
     python -m benchmarks wheel --json     one line of JSON instead of the table
 
-Workloads, the same for every library (see _wheel_worker for what is counted):
+A library that could not be measured is told in its rows, in the verdicts and once more at the end ("missing" in the
+JSON). What this machine does not have is no failure; what fails although all it needs is there is: exit status 1.
+
+Workloads, the same for every library (see timers/worker.py for what is counted):
 
     cancel         N requests wait, 99 of 100 are answered before they time out, the oldest first: cancel a timer, set
                    another
     cancel-random  the same, answered in no order at all, so that every access misses the caches (not with --quick)
     expire         N timers are set and all expire
 
-Libraries: timingwheel (as plain Python), timingwheel-compiled (by mypyc, from the same source),
+Libraries: timingwheel (as plain Python), timingwheel-compiled (by mypyc, the package's own compiled copy),
 timingwheel-call-later (AsyncioTimer.call_later on an asyncio loop: what replacing call_later alone gives), asyncio,
 uvloop, heapq (with lazy deletion), kafka (SystemTimer of Kafka's server-common, on the JVM here).
 """
@@ -27,17 +30,22 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from benchmarks import _wheel_peers
+from benchmarks.machine.programs import HERE, Missing
+from benchmarks.timers.compiled import compiled_wheel
+from benchmarks.timers.kafka_timer import build_kafka
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = HERE.parent
 SIZES = (1_000, 100_000, 1_000_000)
 LIBRARIES = ("timingwheel", "timingwheel-compiled", "asyncio", "uvloop", "kafka", "heapq", "timingwheel-call-later")
-BUILT = ("timingwheel-compiled", "kafka")
+BUILDERS: dict[str, Callable[[Path, float], Path]] = {"timingwheel-compiled": compiled_wheel, "kafka": build_kafka}
 QUICK_S = 44.0  # the rest of the 50 s is for starting and ending processes
+# How the note of a row begins that could not be had.
+MISSING, FAILED, LEFT_OUT = "MISSING: ", "FAILED: ", "left out: "
 
 Row = dict[str, Any]
 
@@ -47,10 +55,11 @@ class Bench:
         self.folder = folder
         self.quick = quick
         self.ends = time.monotonic() + (QUICK_S if quick else 24 * 3600)
-        # Why a library cannot be measured; None if it can.
-        self.reasons: dict[str, str | None] = dict.fromkeys(BUILT, "left out: not built in time")
+        # Why a library that is built cannot be measured, and where it is if it can.
+        self.reasons = dict.fromkeys(BUILDERS, f"{LEFT_OUT}not built in time")
+        self.places: dict[str, Path] = {}
         self.builds: dict[str, threading.Thread] = {}
-        self.bytes: dict[str, float | None] = {}
+        self.bytes: dict[str, Row] = {}
 
     def left_s(self) -> float:
         return max(0.0, self.ends - time.monotonic())
@@ -61,15 +70,17 @@ class Bench:
         With --quick the others are measured meanwhile, on the other core; CPU time hardly notices.
         """
         wait_s = min(self.left_s(), 300)
-        builds = {
-            "timingwheel-compiled": lambda folder: _wheel_peers.compile_wheel(ROOT / "timingwheel", folder, wait_s),
-            "kafka": lambda folder: _wheel_peers.build_kafka(folder, wait_s),
-        }
 
         def work(library: str) -> None:
-            self.reasons[library] = builds[library](self.folder / library)
+            try:
+                self.places[library] = BUILDERS[library](self.folder / library, wait_s)
+            except Missing as reason:
+                self.reasons[library] = f"{MISSING}{reason}"
+            except Exception as error:
+                if self.left_s() > 1:  # else it was stopped
+                    self.reasons[library] = f"{FAILED}{error}"
 
-        for library in builds:
+        for library in BUILDERS:
             self.builds[library] = threading.Thread(target=work, args=(library,), daemon=True)
             self.builds[library].start()
         if not self.quick:
@@ -80,11 +91,11 @@ class Bench:
         """One measurement in a process of its own; {"note": why not} if there is none."""
         if library in self.builds:
             self.builds[library].join(self.left_s())
-            if (reason := self.reasons[library]) is not None:
-                return {"note": reason}
+            if library not in self.places:
+                return {"note": self.reasons[library]}
         arguments = [workload, str(pending), str(ops)]
-        path = self.folder / library if library in BUILT else ROOT
-        command = [sys.executable, str(ROOT / "benchmarks" / "_wheel_worker.py"), library, *arguments]
+        path = self.places.get(library, ROOT)
+        command = [sys.executable, str(HERE / "timers" / "worker.py"), library, *arguments]
         if library == "kafka":
             command = ["java", "-Xmx2g", "-cp", f"lib/*{os.pathsep}.", "Driver", *arguments]
         environment = {**os.environ, "PYTHONPATH": str(path)}
@@ -99,10 +110,10 @@ class Bench:
                 check=False,
             )
         except subprocess.TimeoutExpired:
-            return {"note": "left out: no time left"}
+            return {"note": f"{LEFT_OUT}no time left"}
         if done.returncode != 0:
             said = done.stderr.strip().splitlines()
-            return {"note": f"failed: {said[-1] if said else done.returncode}"}
+            return {"note": f"{FAILED}{said[-1] if said else done.returncode}"}
         result: Row = json.loads(done.stdout.splitlines()[-1])
         return result
 
@@ -123,14 +134,15 @@ class Bench:
             results.append(result)
         row["ns_per_op"] = round(min(result["ns_per_op"] for result in results), 1)
         row["max_pause_ms"] = round(min(result["max_pause_ms"] for result in results), 3)
-        row["bytes_per_timer"] = self.bytes_per_timer(library)
-        return row
+        return row | self.bytes_per_timer(library)
 
-    def bytes_per_timer(self, library: str) -> float | None:
+    def bytes_per_timer(self, library: str) -> Row:
         """Measured once, at 50,000 timers: it hardly depends on their number."""
         if library not in self.bytes:
             memory = self.call(library, "memory", 50_000, 0)
-            self.bytes[library] = None if "note" in memory else round(memory["bytes_per_timer"], 1)
+            if "note" in memory:
+                return {"note": f"{memory['note']} (bytes per timer)"}
+            self.bytes[library] = {"bytes_per_timer": round(memory["bytes_per_timer"], 1)}
         return self.bytes[library]
 
     def rows(self) -> Iterator[Row]:
@@ -140,14 +152,22 @@ class Bench:
             # What does not fit is left out: the most telling first, and what has to be built as late as may be.
             main, others = ("timingwheel", "asyncio", "uvloop"), ("heapq", "timingwheel-call-later")
             order = [("cancel", pending, library) for pending in (1_000, 1_000_000) for library in main]
-            order += [("cancel", pending, library) for pending in (1_000, 1_000_000) for library in BUILT]
+            order += [("cancel", pending, library) for pending in (1_000, 1_000_000) for library in BUILDERS]
             rest = [("expire", 1_000), ("cancel", 100_000), ("expire", 100_000), ("cancel", 1_000), *jobs]
-            order += [(*job, library) for job in rest for library in (*main, *BUILT, *others)]
+            order += [(*job, library) for job in rest for library in (*main, *BUILDERS, *others)]
         else:
             jobs += [("cancel-random", pending) for pending in SIZES]
             order = [(*job, library) for job in jobs for library in LIBRARIES]
-        for job in dict.fromkeys(order):
+        for job in self.as_they_are_built(list(dict.fromkeys(order))):
             yield self.row(*job)
+
+    def as_they_are_built(self, jobs: list[tuple[str, int, str]]) -> Iterator[tuple[str, int, str]]:
+        """In their order, but what is still being built keeps nobody waiting."""
+        while jobs:
+            ready = (job for job in jobs if job[2] not in self.builds or not self.builds[job[2]].is_alive())
+            job = next(ready, jobs[0])
+            jobs.remove(job)
+            yield job
 
 
 def verdicts(rows: list[Row]) -> Iterator[str]:
@@ -155,9 +175,11 @@ def verdicts(rows: list[Row]) -> Iterator[str]:
     found = {(row["workload"], row["library"], row["pending"]): row for row in rows if row["ns_per_op"]}
     for workload, library in itertools.product(("cancel", "cancel-random"), LIBRARIES[:2]):
         ours = found.get((workload, library, 1_000_000))
-        if ours is None:
-            continue
         about = f"{workload}, {library}:"
+        if ours is None:
+            if any((row["workload"], row["library"]) == (workload, library) for row in rows):
+                yield f"{about} NOT MEASURED at 1,000,000"
+            continue
         for other in ("asyncio", "uvloop", "kafka"):
             if (theirs := found.get((workload, other, 1_000_000))) is not None:
                 ratio = theirs["ns_per_op"] / ours["ns_per_op"]
@@ -177,6 +199,18 @@ def verdicts(rows: list[Row]) -> Iterator[str]:
                 f"{about} {sizes[library]:.0f} bytes per timer, asyncio {sizes['asyncio']:.0f}, target no more: "
                 f"{judge(sizes[library] <= sizes['asyncio'])}"
             )
+
+
+def missing(rows: list[Row]) -> dict[str, list[str]]:
+    """What could not be had of each library, and why: one line for each reason."""
+    found: dict[str, Counter[str]] = {}
+    for row in rows:
+        if row.get("note"):
+            found.setdefault(row["library"], Counter())[row["note"]] += 1
+    return {
+        library: [f"{count} rows: {note}" if count > 1 else f"1 row: {note}" for note, count in notes.items()]
+        for library, notes in found.items()
+    }
 
 
 def judge(met: bool) -> str:
@@ -211,11 +245,16 @@ def main(argv: list[str]) -> int:
                 print(show(row), flush=True)
         for thread in bench.builds.values():
             thread.join(2)  # what was not built in time has just been stopped
+    lost = missing(rows)
     if options.json:
-        print(json.dumps({"name": "wheel", "rows": rows}))
+        print(json.dumps({"name": "wheel", "rows": rows, "missing": lost}))
     else:
         print("\n" + "\n".join(verdicts(rows)))
-    return 0
+    for library, lines in lost.items():
+        for line in lines:
+            # On both: who reads the JSON from a pipe sees it as well.
+            print(f"wheel: {library}: {line}", file=sys.stderr if options.json else sys.stdout)
+    return int(any(str(row.get("note", "")).startswith(FAILED) for row in rows))
 
 
 if __name__ == "__main__":

@@ -1,8 +1,14 @@
-"""Hypothesis profiles, and fixtures that every test may use."""
+"""Hypothesis profiles, the order of the tests, and fixtures that every test may use."""
 
 from __future__ import annotations
 
+import gc
+import importlib
 import os
+import pkgutil
+import sys
+from collections import Counter
+from typing import Any
 
 import hypothesis
 import pytest
@@ -13,6 +19,8 @@ import fakebroker
 # A busy machine is no fault of a test: neither its deadline nor how fast examples are drawn is looked at.
 BUSY = {"deadline": None, "suppress_health_check": [hypothesis.HealthCheck.too_slow]}
 hypothesis.settings.register_profile("ci", derandomize=True, max_examples=60, print_blob=True, **BUSY)
+# For `make quick`: the same examples, but fewer of them.
+hypothesis.settings.register_profile("quick", derandomize=True, max_examples=10, print_blob=True, **BUSY)
 hypothesis.settings.register_profile("thorough", max_examples=5_000, **BUSY)
 # For `make properties`: other examples every time, more of them, and a failure is kept.
 MINUTES = float(os.environ.get("FAKEBROKER_MINUTES", "0"))
@@ -24,7 +32,61 @@ hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    if fakebroker.COMPILED:
-        for item in items:
-            if item.get_closest_marker("interpreted"):
-                item.add_marker(pytest.mark.skip(reason="a compiled class cannot be patched"))
+    for item in items:
+        if fakebroker.COMPILED and item.get_closest_marker("interpreted"):
+            item.add_marker(pytest.mark.skip(reason="a compiled class cannot be patched"))
+        if item.get_closest_marker("spark"):
+            item.add_marker(pytest.mark.xdist_group("spark"))  # one process, so one JVM
+    # What takes long comes first: whoever is last to finish should not begin it at the end.
+    items.sort(key=order)
+
+
+def order(item: pytest.Item) -> int:
+    if item.get_closest_marker("spark"):
+        return 0
+    return 1 if item.get_closest_marker("slow") else 2
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    if hasattr(session.config, "workerinput"):  # one of several processes
+        import_the_rest()
+    # Leave out of each collection of garbage what is there by now: the modules of all tests and what they import take
+    # most of a second to look through, and many tests collect.
+    gc.collect()
+    gc.freeze()
+
+
+def import_the_rest() -> None:
+    """Hypothesis draws some constants from the project's own modules, those that are imported by then. Some tests
+    import more while they run; here it is done for all, so that no example depends on which tests a process was given.
+    """
+    for package in [sys.modules[name] for name in ("benchmarks", "conformance") if name in sys.modules]:
+        for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            if not module.name.endswith("__main__") and ".clients." not in module.name:  # programs of their own
+                importlib.import_module(module.name)
+
+
+# How many steps were simulated in this session: told at its end.
+
+STEPS: Counter[str] = Counter()  # by what drew them
+
+
+@pytest.fixture(scope="session")
+def simulated() -> Counter[str]:
+    return STEPS
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    if hasattr(session.config, "workeroutput"):  # one of several processes
+        session.config.workeroutput["simulated"] = dict(STEPS)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    STEPS.update(getattr(node, "workeroutput", {}).get("simulated", {}))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    if STEPS:
+        parts = ", ".join(f"{count:,} {what}" for what, count in sorted(STEPS.items()))
+        terminalreporter.write_line(f"simulated steps: {STEPS.total():,} ({parts})")

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 import pytest
 from hypothesis import event, given
 from hypothesis import strategies as st
+from support.ports import free_ports
 from support.raw_client import RawClient
 from support.requests import Produced, produce
 from support.serving import COMMAND, LIMIT_S, Serving, fakebroker, wait_until
@@ -581,7 +582,6 @@ def test_an_auto_clock_skips_a_produce_timeout() -> None:
 
 
 def test_brokers_listen_on_ports_in_a_row() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    port = free_ports(1)
     with Serving("--port", str(port), "--brokers", "1") as running:
         assert [broker["port"] for broker in running.facts["brokers"]] == [port]

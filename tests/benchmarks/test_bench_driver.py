@@ -13,15 +13,23 @@ from contextlib import contextmanager
 
 import pytest
 
-from benchmarks import _driver
-from benchmarks._build import HERE, driver_program
-from benchmarks._driver import Address, DriverError, Effort, Target, drive
-from benchmarks._frames import MIB, PRODUCE_VERSION, answer_bytes, error_at, produce_frame, record_batch, repeated
+from benchmarks.drivers import driver as driving
+from benchmarks.drivers.driver import Address, DriverError, Effort, Target, drive
+from benchmarks.drivers.frames import (
+    MIB,
+    PRODUCE_VERSION,
+    answer_bytes,
+    error_at,
+    produce_frame,
+    record_batch,
+    repeated,
+)
+from benchmarks.machine.programs import HERE, driver_program
 from benchmarks.sink import sink
 from fakebroker import FakeCluster
 from fakebroker.protocol.messages import decode_response
 
-PYTHON = [sys.executable, str(HERE / "_python_driver.py")]
+PYTHON = [sys.executable, str(HERE / "drivers" / "python_driver.py")]
 TOPIC = "t000"
 REQUEST_TIMED_OUT = 7
 
@@ -31,7 +39,7 @@ def driver(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> l
     if request.param == "C" and shutil.which("cc") is None:
         pytest.skip("no C compiler")
     command = [str(driver_program())] if request.param == "C" else PYTHON
-    monkeypatch.setattr(_driver, "command", lambda: (command, request.param))
+    monkeypatch.setattr(driving, "command", lambda: (command, request.param))
     return command
 
 
@@ -121,7 +129,7 @@ def test_an_error_of_the_broker_ends_the_run(driver: list[str]) -> None:
 @pytest.mark.parametrize("value_bytes", [100, MIB])
 def test_a_sink_answers_every_frame(driver: list[str], value_bytes: int) -> None:
     frame = produce_frame(TOPIC, 0, record_batch(value_bytes), acks=-1)
-    for program in ([*driver, "sink"], [sys.executable, str(HERE / "_uvloop_sink.py")]):
+    for program in ([*driver, "sink"], [sys.executable, str(HERE / "peers" / "uvloop_sink.py")]):
         with sink(program) as (address, _):
             result = drive([Target(address, [frame], 3)], 4, Effort(0, 60_000, 200), error_at(TOPIC))
         assert result["answers"] >= 200
@@ -134,7 +142,7 @@ def test_the_uvloop_sink_answers_under_the_correlation_id_however_the_bytes_are_
     size = answer_bytes(TOPIC)
     for step in (1, 5, 11, 12, 13, len(frame), len(frame) + 3, len(data)):
         with (
-            sink([sys.executable, str(HERE / "_uvloop_sink.py")]) as (address, _),
+            sink([sys.executable, str(HERE / "peers" / "uvloop_sink.py")]) as (address, _),
             socket.create_connection(address) as connection,
         ):
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -166,7 +174,7 @@ def test_parked_requests_are_all_answered_and_none_is_early(driver: list[str]) -
     with FakeCluster(followers="frozen") as kafka:
         kafka.create_topic(TOPIC, 1, 3)
         leader = kafka.endpoints[0]
-        with _driver.frame_file([frame]) as path:
+        with driving.frame_file([frame]) as path:
             target = f"{leader.host},{leader.port},1,{path}"
             done = subprocess.run(
                 [*driver, "park", "300", "2000", "40", str(error_at(TOPIC)), str(REQUEST_TIMED_OUT), target],

@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 from benchmarks import guard
-from benchmarks._build import Missing
-from benchmarks._guard_work import WORKS
+from benchmarks.instructions import callgrind
+from benchmarks.instructions.work import WORKS
+from benchmarks.machine.programs import Missing
 
-GOOD = {guard.CALIBRATION: 1_000, "produce": 10_000, "fetch": 5_000}
+GOOD = {callgrind.CALIBRATION: 1_000, "produce": 10_000, "fetch": 5_000}
 
 
 def dumps(per_work: int) -> list[str]:
@@ -26,13 +27,13 @@ def dumps(per_work: int) -> list[str]:
 
 
 def test_instructions_per_operation() -> None:
-    found = guard.per_operation(dumps(6_400_000))
+    found = callgrind.per_operation(dumps(6_400_000))
     assert found == {name: round(6_400_000 / operations) for name, (_, operations) in WORKS.items()}
 
 
 def test_marks_that_were_not_seen_are_told() -> None:
     with pytest.raises(Missing, match=f"0 of {2 * len(WORKS)} marks"):
-        guard.per_operation(dumps(1)[:1])
+        callgrind.per_operation(dumps(1)[:1])
 
 
 @pytest.mark.parametrize("factor", [0.5, 1.0, 1.1])
@@ -47,13 +48,13 @@ def test_more_than_a_tenth_worse_fails_with_the_numbers() -> None:
 
 
 def test_work_that_is_new_or_gone_is_no_failure() -> None:
-    counts = {guard.CALIBRATION: 1_000, "brand new": 10**9}
+    counts = {callgrind.CALIBRATION: 1_000, "brand new": 10**9}
     assert guard.verdict(GOOD, counts) == ([], "")
 
 
 @pytest.mark.parametrize("calibration", [979, 1_021])
 def test_another_build_of_python_is_not_compared(calibration: int) -> None:
-    worse, reason = guard.verdict(GOOD, GOOD | {guard.CALIBRATION: calibration, "produce": 99_999})
+    worse, reason = guard.verdict(GOOD, GOOD | {callgrind.CALIBRATION: calibration, "produce": 99_999})
     assert worse == []
     assert "another build of Python" in reason
 
@@ -93,7 +94,7 @@ def test_a_machine_without_valgrind_passes_and_says_so(
 ) -> None:
     (tmp_path / "guard.json").write_text(json.dumps({guard.key(): GOOD}))
     monkeypatch.setattr(guard, "RECORDS", tmp_path / "guard.json")
-    monkeypatch.setattr(guard.shutil, "which", lambda program: None)
+    monkeypatch.setattr(callgrind.shutil, "which", lambda program: None)
     assert guard.main([]) == 0
     assert "not compared: no `valgrind` on this machine" in capsys.readouterr().out
     assert guard.main(["--record"]) == 1, "nothing was recorded"

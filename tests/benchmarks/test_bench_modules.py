@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from benchmarks import modules
-from benchmarks._build import Missing
-from benchmarks.guard import CALIBRATION
+from benchmarks.instructions.callgrind import CALIBRATION
+from benchmarks.machine.programs import Missing
 from benchmarks.modules import ALWAYS, GROUPS, MAIN_WORK, REST, ROOT, SIMULATION
 
 SETUP = (ROOT / "setup.py").read_text()

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from benchmarks import report
-from benchmarks._report import Report, compare
+from benchmarks.reporting.report import Report
+from benchmarks.reporting.rows import compare
 
 
 def lines() -> str:

@@ -9,12 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import _build, _peers, produce, start
-from benchmarks._build import Missing, built
-from benchmarks._driver import Effort, drive
-from benchmarks._frames import error_at
-from benchmarks._peers import KAFKA, KFAKE, MOCK, OURS, Broker, Fleet, fleet, start_mock, start_ours
-from benchmarks._report import compare, missing
+from benchmarks import produce, start
+from benchmarks.drivers import driver as driving
+from benchmarks.drivers.driver import Effort, drive
+from benchmarks.drivers.frames import error_at
+from benchmarks.machine import programs
+from benchmarks.machine.programs import Missing, built
+from benchmarks.peers import brokers
+from benchmarks.peers.brokers import KAFKA, KFAKE, MOCK, OURS, Broker, Fleet, fleet, start_mock, start_ours
+from benchmarks.reporting.report import missing
+from benchmarks.reporting.rows import compare
 from conformance.kafka_box import Unavailable
 
 
@@ -48,14 +52,14 @@ def test_a_peer_that_cannot_be_had_is_missing_with_its_reason(monkeypatch: pytes
     def no_maven(*arguments: object) -> None:
         raise Unavailable("`mvn` is not installed\nand more")
 
-    monkeypatch.setattr(_peers, "kfake_program", no_go)
-    monkeypatch.setattr(_peers, "KafkaBox", no_maven)
+    monkeypatch.setattr(brokers, "kfake_program", no_go)
+    monkeypatch.setattr(brokers, "KafkaBox", no_maven)
     stopped: list[str] = []
 
     def ours() -> Broker:
         return Broker(OURS, "1", ("127.0.0.1", 1), [], lambda: stopped.append(OURS))
 
-    monkeypatch.setitem(_peers.STARTERS, OURS, ours)
+    monkeypatch.setitem(brokers.STARTERS, OURS, ours)
     with fleet((KFAKE, KAFKA)) as started:
         assert list(started.renew()) == [OURS]
         assert list(started.renew()) == [OURS]
@@ -75,7 +79,7 @@ def test_kafka_is_started_once(monkeypatch: pytest.MonkeyPatch) -> None:
         return Broker(name, "1", ("127.0.0.1", 1), [], lambda: None)
 
     for name in (OURS, KAFKA):
-        monkeypatch.setitem(_peers.STARTERS, name, lambda name=name: starter(name))
+        monkeypatch.setitem(brokers.STARTERS, name, lambda name=name: starter(name))
     peers = Fleet((KAFKA,))
     peers.renew()
     assert set(peers.renew()) == {OURS, KAFKA}
@@ -110,13 +114,11 @@ def test_a_program_that_cannot_be_built_is_missing(monkeypatch: pytest.MonkeyPat
 
 
 def test_without_a_compiler_the_driver_is_in_python_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    from benchmarks import _driver
-
-    monkeypatch.setattr(_build.shutil, "which", lambda tool: None)
+    monkeypatch.setattr(programs.shutil, "which", lambda tool: None)
     monkeypatch.setenv("CC", "a-compiler-that-is-not-there")
     monkeypatch.setenv("FAKEBROKER_CACHE", "/nonexistent")
-    command, what = _driver.command.__wrapped__()
-    assert command == [sys.executable, str(_build.HERE / "_python_driver.py")]
+    command, what = driving.command.__wrapped__()
+    assert command == [sys.executable, str(programs.HERE / "drivers" / "python_driver.py")]
     assert what == "Python (no `a-compiler-that-is-not-there` on this machine): it may be the bottleneck"
 
 

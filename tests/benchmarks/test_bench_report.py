@@ -8,7 +8,8 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
-from benchmarks._report import LIMIT, Report, Row, compare, spread
+from benchmarks.reporting.report import Report
+from benchmarks.reporting.rows import LIMIT, Row, compare, spread
 
 
 def test_more_requests_than_theirs_is_a_ratio_above_one() -> None:

@@ -8,8 +8,8 @@ import pytest
 
 from benchmarks import __main__ as command
 from benchmarks import parked, produce, purgatory
-from benchmarks._driver import DriverError
-from benchmarks._peers import KAFKA, KFAKE, MOCK, OURS
+from benchmarks.drivers.driver import DriverError
+from benchmarks.peers.brokers import KAFKA, KFAKE, MOCK, OURS
 
 
 def sample(answers: float, seconds: float = 1.0, **more: float) -> dict[str, float]:

@@ -172,6 +172,7 @@ class Aiokafka:
 CLIENTS = [Librdkafka, KafkaPython, Aiokafka]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("client", CLIENTS)
 def test_from_the_beginning_with_offsets_by_time(cluster: FakeCluster, client: type[Librdkafka]) -> None:
     write(cluster, b"a", b"b", b"c")
@@ -217,6 +218,7 @@ def test_a_leader_that_moves_and_one_that_stops_are_followed(cluster: FakeCluste
         consumer.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("client", CLIENTS)
 def test_what_an_unclean_election_lost_is_not_read_again(cluster: FakeCluster, client: type[Librdkafka]) -> None:
     cluster.delete_topic("t")

@@ -493,6 +493,7 @@ print(len(recorded.journal), recorded.lines())
 """
 
 
+@pytest.mark.slow
 def test_other_processes_tell_it_in_the_same_words() -> None:
     """Sets of strings have another order in each process, unless PYTHONHASHSEED says which."""
     tests = Path(__file__).parent.parent

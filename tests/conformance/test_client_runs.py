@@ -142,6 +142,7 @@ def run(jobs: list[str], clients: list[Client], tmp_path: Path, *, freezes: bool
         return run_clients(Ours(kafka, freezes=freezes), tmp_path, clients=clients, jobs=chosen)
 
 
+@pytest.mark.slow
 @pytest.mark.clients
 def test_real_programs_are_run_and_their_logs_read(tmp_path: Path) -> None:
     jobs = ["idempotent-gzip", "acks-0-none", "too-large", "frozen", "thawed-idempotent"]

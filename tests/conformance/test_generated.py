@@ -157,6 +157,7 @@ def run(second: type[VirtualTarget], count: int, seed: int) -> GeneratedResult:
     return result
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("no_invariants")
 def test_two_that_are_the_same_do_not_differ_and_many_answers_are_reached() -> None:
     result = run(VirtualTarget, 200, 7)
@@ -168,6 +169,7 @@ def test_two_that_are_the_same_do_not_differ_and_many_answers_are_reached() -> N
     assert result.ends["closed"] > 0
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("no_invariants")
 def test_a_planted_difference_is_found_and_shrunk() -> None:
     result = run(SmallBatchesOnly, 25, 2)

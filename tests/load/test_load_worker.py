@@ -12,6 +12,8 @@ from fakebroker_load.plan import plan_requests
 from fakebroker_load.scenario import Group, Scenario
 from fakebroker_load.worker import RESULT_SCHEMA, run
 
+GRACE_MS = 10_000  # every request here gets its answer, on a busy machine later
+
 WAITING = Group(
     "waiting",
     "t",
@@ -31,8 +33,7 @@ def results(behave: Behave, scenario: Scenario = SCENARIO, **options: Any) -> li
     with stub_broker_thread(behave) as broker:
         place = ("127.0.0.1", broker.port)
         plan = plan_requests(scenario, {("t", 0): place, ("t", 1): place}, seed=1)
-        # Every answer comes, so the grace is only as long as the machine may be busy.
-        batches = list(run(iter(plan.to_batches(max_chunksize=5)), grace_ms=10_000, **options))
+        batches = list(run(iter(plan.to_batches(max_chunksize=5)), grace_ms=GRACE_MS, **options))
     assert all(batch.schema == RESULT_SCHEMA for batch in batches)
     rows: list[dict[str, Any]] = pa.Table.from_batches(batches).to_pylist()
     return rows

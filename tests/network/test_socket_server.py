@@ -129,6 +129,7 @@ def test_one_timer_serves_all_connections_in_the_order_of_their_activity() -> No
     assert simulation.cluster.housekeeping.timer.size == timers
 
 
+@pytest.mark.slow
 def test_a_negative_maximum_closes_nobody() -> None:
     simulation = simulated(connections_max_idle_ms=-1)
     client = simulation.connect()

@@ -7,6 +7,7 @@ that was acknowledged with acks=all is where its answer said.
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
@@ -132,5 +133,5 @@ class ReplicatedPartition(RuleBasedStateMachine):
             assert self.sent == []
 
 
-TestReplicatedPartition = ReplicatedPartition.TestCase
+TestReplicatedPartition = pytest.mark.slow(ReplicatedPartition.TestCase)
 TestReplicatedPartition.settings = settings(stateful_step_count=40, max_examples=max(100, settings().max_examples))

@@ -41,6 +41,7 @@ def test_twice_in_one_process(seed: int) -> None:
     assert len(first[1]) > 1_000
 
 
+@pytest.mark.slow
 def test_in_processes_that_hash_otherwise() -> None:
     def run(hash_seed: str) -> bytes:
         done = subprocess.run(

@@ -19,6 +19,8 @@ from fakebroker.testing.run import Run
 
 STEPS = 200
 SEEDS = range(int(os.environ.get("FAKEBROKER_SEEDS", "500")))
+PARTS = 5  # tests that share them, so that several processes can
+FEW = 100  # take no time
 MINUTES = float(os.environ.get("FAKEBROKER_MINUTES", "0"))
 
 
@@ -34,11 +36,15 @@ def simulate(seed: int, simulated: Counter[str]) -> Run:
     return run
 
 
-def test_a_hundred_thousand_steps_hold(simulated: Counter[str]) -> None:
+def test_the_parts_are_all_the_seeds() -> None:
+    assert sorted(seed for part in range(PARTS) for seed in SEEDS[part::PARTS]) == list(SEEDS)
+
+
+@pytest.mark.parametrize("part", [pytest.param(p, marks=[pytest.mark.slow] * (len(SEEDS) > FEW)) for p in range(PARTS)])
+def test_a_hundred_thousand_steps_hold(part: int, simulated: Counter[str]) -> None:
     """FAKEBROKER_SEEDS=60 is a shorter look, for whoever asks often (tests/mutants)."""
-    for seed in SEEDS:
-        simulate(seed, simulated)
-    assert simulated["from seeds"] >= len(SEEDS) * STEPS
+    seeds = SEEDS[part::PARTS]
+    assert sum(simulate(seed, simulated).steps for seed in seeds) >= len(seeds) * STEPS
 
 
 @pytest.mark.skipif(not MINUTES, reason="make properties MINUTES=10 looks for so long")
@@ -50,6 +56,7 @@ def test_for_as_long_as_told(simulated: Counter[str]) -> None:
         seed += 1
 
 
+@pytest.mark.slow
 def test_no_connection_is_kept() -> None:
     for seed in range(5):
         run = Run(seed)
@@ -70,6 +77,7 @@ def test_a_connection_that_is_kept_is_found() -> None:
     assert kept.is_closed
 
 
+@pytest.mark.slow
 def test_the_seeds_reach_every_answer() -> None:
     """Every error that the rules know is answered somewhere, or the search would be blind to it."""
     seen: Counter[int] = Counter()

@@ -9,6 +9,7 @@ from itertools import pairwise
 from time import monotonic
 
 import pytest
+from support.patience import Stopwatch
 from support.raw_client import RawClient
 from support.requests import Produced, batch, fetch, metadata, produce
 from support.serving import wait_until
@@ -60,14 +61,15 @@ def skipped_ms(kafka: FakeCluster, work: Callable[[], object]) -> float:
 
 
 def test_a_produce_timeout_of_30_s_takes_no_50_ms(kafka: FakeCluster, client: RawClient) -> None:
-    took_s = []
+    took_s, own_s = [], []
     for offset in range(10):
-        started = monotonic()
+        watch = Stopwatch()
         answer = Produced(client.ask(produce("t", timeout_ms=TIMEOUT_MS)))
-        took_s.append(monotonic() - started)
+        took_s.append(watch.real_s())
+        own_s.append(watch.own_s())
         assert answer.partitions == {0: (REQUEST_TIMED_OUT, offset)}
 
-    assert sorted(took_s)[5] < PROMPT_S
+    assert sorted(own_s)[5] < PROMPT_S
     assert min(took_s) >= QUIET_S / 2  # loops round
     assert {entry.waited_ms for entry in kafka.journal.produce()} == {TIMEOUT_MS}
 

@@ -8,10 +8,10 @@ import os
 import socket
 import threading
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import ExitStack
 from typing import Any, TypeVar
 
 import pytest
+from support.ports import free_ports
 from support.raw_client import RawClient
 from support.requests import METADATA, Produced, batch, fetch, metadata, produce
 from support.serving import wait_until
@@ -40,15 +40,6 @@ for new_event_loop in LOOPS.values():
 def open_files() -> int:
     gc.collect()
     return len(os.listdir("/dev/fd"))
-
-
-@pytest.fixture(scope="module", autouse=True)
-def quick_collections() -> Iterator[None]:
-    """Leave out of each collection what was there before: the tests' modules are many and large."""
-    gc.collect()
-    gc.freeze()
-    yield
-    gc.unfreeze()
 
 
 @pytest.fixture(autouse=True)
@@ -191,19 +182,6 @@ def test_the_ports_of_brokers_are_in_a_row(new_loop: NewLoop) -> None:
     port = free_ports(3)
     with FakeCluster(brokers=3, port=port) as cluster:
         assert [endpoint.port for endpoint in cluster.endpoints] == [port, port + 1, port + 2]
-
-
-def free_ports(count: int) -> int:
-    """The first of some ports in a row that nobody listens on."""
-    for first in range(20_000, 30_000, count):
-        with ExitStack() as stack:
-            try:
-                for port in range(first, first + count):
-                    stack.enter_context(socket.create_server(("127.0.0.1", port)))
-            except OSError:
-                continue
-            return first
-    raise AssertionError("no free ports")
 
 
 def test_a_port_in_use_raises_and_leaves_nothing_open(new_loop: NewLoop) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.any_request import frames
@@ -70,6 +71,7 @@ def assert_served(running: Simulation) -> None:
     assert code == 0
 
 
+@pytest.mark.slow
 @settings(max_examples=250)
 @given(parts=streams, cuts=st.lists(st.integers(0, 3000), max_size=5), followers=st.sampled_from(["instant", "frozen"]))
 def test_no_bytes_hang_or_break_the_broker(parts: list[bytes], cuts: list[int], followers: str) -> None:

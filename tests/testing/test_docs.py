@@ -14,6 +14,7 @@ EXAMPLES = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
 COMMANDS = re.findall(r"^\$ fakebroker (replay [^|\n]*)", PAGE.read_text(), re.MULTILINE)
 
 
+@pytest.mark.slow
 @pytest.mark.clients
 @pytest.mark.parametrize("example", EXAMPLES, ids=range(len(EXAMPLES)))
 def test_example(example: str, tmp_path: Path) -> None:

@@ -263,10 +263,12 @@ def run_model(model: type[TimerModel], thorough_examples: int, thorough_steps: i
     assert model.steps_done >= (thorough_steps if thorough else 1_500), f"only {model.steps_done} steps"
 
 
+@pytest.mark.slow
 def test_the_timer_is_a_sorted_list() -> None:
     run_model(TimerModel, thorough_examples=3_000, thorough_steps=200_000)
 
 
+@pytest.mark.slow
 def test_the_timer_is_a_sorted_list_when_work_is_scarce(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("timingwheel.timer.MIN_MOVES", 2)
     run_model(CrowdedModel, thorough_examples=800, thorough_steps=50_000)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -20,7 +22,7 @@ def _find_benchmarks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_everything_expires(library: str) -> None:
-    from benchmarks._wheel_worker import measure
+    from benchmarks.timers.worker import measure
 
     result = measure(library, "expire", 200, 400)
     assert result["expired"] == 400
@@ -31,7 +33,7 @@ def test_everything_expires(library: str) -> None:
 @pytest.mark.parametrize("workload", ["cancel", "cancel-random"])
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_nearly_everything_is_cancelled(library: str, workload: str) -> None:
-    from benchmarks._wheel_worker import measure
+    from benchmarks.timers.worker import measure
 
     result = measure(library, workload, 1_000, 2_000)
     assert result["ns_per_op"] > 0
@@ -39,7 +41,7 @@ def test_nearly_everything_is_cancelled(library: str, workload: str) -> None:
 
 
 def test_which_request_is_answered_next() -> None:
-    from benchmarks._wheel_worker import victims
+    from benchmarks.timers.worker import victims
 
     assert list(victims("cancel", 4, 10)) == [0, 1, 2, 3, 0, 1, 2, 3, 0, 1]
     order = list(victims("cancel-random", 100, 5_000))
@@ -52,14 +54,122 @@ def test_the_report_is_one_line_of_json(monkeypatch: pytest.MonkeyPatch, capsys:
 
     row = {"workload": "cancel", "library": "timingwheel", "pending": 1_000_000}
     measured = {"ns_per_op": 1.0, "max_pause_ms": 2.0, "bytes_per_timer": 3.0}
-    missing = dict.fromkeys(measured) | {"note": "no java on this machine"}
+    missing = dict.fromkeys(measured) | {"note": "MISSING: no java on this machine"}
     rows = [row | measured, row | {"library": "kafka"} | missing]
     monkeypatch.setattr(wheel.Bench, "rows", lambda self: iter(rows))
     assert wheel.main(["--quick", "--json"]) == 0
-    (line,) = capsys.readouterr().out.splitlines()
-    assert json.loads(line) == {"name": "wheel", "rows": rows}
+    said = capsys.readouterr()
+    (line,) = said.out.splitlines()
+    assert json.loads(line) == {
+        "name": "wheel",
+        "rows": rows,
+        "missing": {"kafka": ["1 row: MISSING: no java on this machine"]},
+    }
+    assert said.err == "wheel: kafka: 1 row: MISSING: no java on this machine\n"
     assert wheel.main(["--quick"]) == 0
     assert "no java on this machine" in capsys.readouterr().out
+
+
+def test_a_copy_of_ours_that_cannot_be_built_is_told_in_every_way_and_fails(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from benchmarks import wheel
+
+    def broken(folder: Path, timeout_s: float) -> Path:
+        raise RuntimeError("Expected class to be compiled")
+
+    def call(self: wheel.Bench, library: str, *_: object) -> wheel.Row:
+        known = call_of_the_library(self, library, *_) if library in wheel.BUILDERS else None
+        return known or {"ns_per_op": 1.0, "max_pause_ms": 2.0, "bytes_per_timer": 3.0}
+
+    call_of_the_library = wheel.Bench.call
+    monkeypatch.setattr(wheel.Bench, "call", call)
+    monkeypatch.setattr(wheel, "BUILDERS", {"timingwheel-compiled": broken})
+    monkeypatch.setattr(wheel, "LIBRARIES", ("timingwheel", "timingwheel-compiled"))
+    assert wheel.main([]) == 1
+    out = capsys.readouterr().out
+    told = [line for line in out.splitlines() if "FAILED: Expected class to be compiled" in line]
+    assert len(told) == 9 + 1, "each row of the table, and the end"
+    assert told[-1] == "wheel: timingwheel-compiled: 9 rows: FAILED: Expected class to be compiled"
+    assert "cancel, timingwheel-compiled: NOT MEASURED at 1,000,000" in out
+    assert wheel.main(["--json"]) == 1
+    found = json.loads(capsys.readouterr().out)
+    assert found["missing"] == {"timingwheel-compiled": ["9 rows: FAILED: Expected class to be compiled"]}
+
+
+def test_a_measurement_that_fails_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    from benchmarks import wheel
+
+    bench = wheel.Bench(tmp_path, quick=True)
+    assert bench.call("asyncio", "cancel", 0, 10)["note"].startswith("FAILED: ZeroDivisionError")
+    memory = {"note": "FAILED: no memory"}
+    monkeypatch.setattr(
+        bench, "call", lambda library, workload, *_: memory if workload == "memory" else {"ns_per_op": 1.0} | pause
+    )
+    pause = {"max_pause_ms": 1.0}
+    row = bench.row("cancel", 1_000, "asyncio")
+    assert (row["ns_per_op"], row["bytes_per_timer"], row["note"]) == (1.0, None, "FAILED: no memory (bytes per timer)")
+
+
+def test_plain_python_is_never_measured_as_the_compiled_copy(tmp_path: Path) -> None:
+    from benchmarks import wheel
+
+    bench = wheel.Bench(tmp_path, quick=True)
+    bench.builds["timingwheel-compiled"] = threading.Thread()
+    bench.builds["timingwheel-compiled"].start()
+    bench.places["timingwheel-compiled"] = ROOT
+    note = bench.call("timingwheel-compiled", "cancel", 10, 10)["note"]
+    assert note.startswith("FAILED: timingwheel-compiled: ")
+    assert note.endswith("wheel.py is plain Python")
+
+
+def test_what_is_still_being_built_keeps_nobody_waiting(tmp_path: Path) -> None:
+    from benchmarks import wheel
+
+    bench = wheel.Bench(tmp_path, quick=True)
+    built = threading.Event()
+    bench.builds["kafka"] = threading.Thread(target=built.wait)
+    bench.builds["kafka"].start()
+    jobs = [("cancel", 1_000, library) for library in ("asyncio", "kafka", "uvloop", "heapq")]
+    found = []
+    for _, _, library in bench.as_they_are_built(list(jobs)):
+        found.append(library)
+        if library == "uvloop":
+            built.set()
+            bench.builds["kafka"].join()
+    assert found == ["asyncio", "uvloop", "kafka", "heapq"]
+
+
+def test_the_compiled_copy_is_the_packages_own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    from benchmarks import modules
+    from benchmarks.machine.programs import Missing
+    from benchmarks.timers import compiled
+
+    copy = tmp_path / "copy"
+    shutil.copytree(ROOT / "timingwheel", copy / "timingwheel", ignore=shutil.ignore_patterns("*.so", "*.pyd"))
+    assert not compiled.is_compiled(copy)
+    (copy / "timingwheel" / "wheel.cpython-311-any.so").touch()
+    assert compiled.is_compiled(copy)
+    assert compiled.is_of_this_source(copy)
+    (copy / "timingwheel" / "task.py").write_text("# as it was yesterday\n")
+    assert not compiled.is_of_this_source(copy)
+
+    # Without one it is built as pip builds it, with no other module compiled.
+    left: list[list[str]] = []
+
+    def build(folder: Path, interpreted: list[str], limit_s: float, isolated: bool) -> Path:
+        left.append(modules.compiled_modules(modules.without((ROOT / "setup.py").read_text(), interpreted)))
+        return copy
+
+    monkeypatch.setattr(compiled, "is_of_this_source", lambda copy: False)
+    monkeypatch.setattr(compiled.modules, "build", build)
+    monkeypatch.setattr(compiled.shutil, "which", lambda program: "/usr/bin/cc")
+    assert compiled.compiled_wheel(tmp_path / "built", 10) == copy
+    assert set(left[0]) >= {"timingwheel/wheel.py", "timingwheel/task.py"}
+    assert all(module.startswith("timingwheel/") for module in left[0])
+    monkeypatch.setattr(compiled.shutil, "which", lambda program: None)
+    with pytest.raises(Missing, match="no C compiler"):
+        compiled.compiled_wheel(tmp_path / "none", 10)
 
 
 @pytest.mark.parametrize(("ours", "theirs", "verdict"), [(100.0, 400.0, "met"), (101.0, 400.0, "MISSED")])
@@ -76,10 +186,12 @@ def test_targets_are_judged(ours: float, theirs: float, verdict: str) -> None:
 
 
 def test_a_machine_without_java_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    from benchmarks import _wheel_peers
+    from benchmarks.machine.programs import Missing
+    from benchmarks.timers import kafka_timer
 
-    monkeypatch.setattr(_wheel_peers.shutil, "which", lambda program: None if program == "mvn" else "/bin/true")
-    assert _wheel_peers.build_kafka(tmp_path / "kafka", 10) == "no mvn on this machine"
+    monkeypatch.setattr(kafka_timer.shutil, "which", lambda program: None if program == "mvn" else "/bin/true")
+    with pytest.raises(Missing, match="no mvn on this machine"):
+        kafka_timer.build_kafka(tmp_path / "kafka", 10)
 
 
 def test_the_dispatcher_finds_the_benchmark(
@@ -109,7 +221,6 @@ def test_only_the_drivers_look_at_the_world() -> None:
 @pytest.mark.interpreted
 def test_the_package_needs_the_standard_library_only(tmp_path: Path) -> None:
     """Copied away, alone, in an interpreter that sees no other package."""
-    import shutil
     import subprocess
 
     shutil.copytree(ROOT / "timingwheel", tmp_path / "timingwheel")

@@ -227,6 +227,7 @@ def test_no_time_is_enough_where_nobody_has_to_be_waited_for() -> None:
     assert answers(client) == [(0, 1, {0: (NONE, 0)})]
 
 
+@pytest.mark.slow
 def test_the_longest_timeout_there_is() -> None:
     # An answer that takes longer than connections.max.idle.ms finds its connection closed.
     rare = ("replica.lag.time.max.ms", "log.retention.check.interval.ms", "producer.id.expiration.check.interval.ms")

@@ -1,6 +1,6 @@
 """The driver: the compiled one where there is a C compiler, else the same in Python.
 
-`_driver.c` says what the modes are. The Python driver takes the same arguments and prints the same line.
+`driver.c` says what the modes are. The Python driver takes the same arguments and prints the same line.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from benchmarks._build import HERE, Missing, driver_program
-from benchmarks._frames import frame_file
+from benchmarks.drivers.frames import frame_file
+from benchmarks.machine.programs import HERE, Missing, driver_program
 
 SETTLE_LIMIT_S = 20.0
 Address = tuple[str, int]
@@ -50,7 +50,10 @@ def command() -> tuple[list[str], str]:
     try:
         return [str(driver_program())], "C"
     except Missing as reason:
-        return [sys.executable, str(HERE / "_python_driver.py")], f"Python ({reason}): it may be the bottleneck"
+        return [
+            sys.executable,
+            str(HERE / "drivers" / "python_driver.py"),
+        ], f"Python ({reason}): it may be the bottleneck"
 
 
 def drive(targets: Sequence[Target], window: int, effort: Effort, error_at: int) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from conformance.kafka_box import cache_folder
 
-HERE = Path(__file__).resolve().parent
+HERE = Path(__file__).resolve().parent.parent  # benchmarks/
 _LIMIT_S = 300
 
 
@@ -47,7 +47,7 @@ def built(name: str, tool: str, sources: Sequence[Path], command: Sequence[str],
 
 def driver_program() -> Path:
     """The driver in C. Raises Missing where there is no C compiler."""
-    source = HERE / "_driver.c"
+    source = HERE / "drivers" / "driver.c"
     tool = os.environ.get("CC", "cc")
     return built("driver", tool, [source], ["-O2", str(source), "-o"])
 

@@ -11,7 +11,7 @@ import gc
 import os
 from collections.abc import Callable
 
-from benchmarks._frames import answer_bytes, error_at, produce_frame, record_batch
+from benchmarks.drivers.frames import answer_bytes, error_at, produce_frame, record_batch
 from conformance import frames
 from fakebroker.cluster.cluster import Cluster
 from fakebroker.core.clock import Now

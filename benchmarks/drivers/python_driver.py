@@ -1,4 +1,4 @@
-"""The driver where there is no C compiler: the arguments and the output of `_driver.c`, which says what they mean.
+"""The driver where there is no C compiler: the arguments and the output of `driver.c`, which says what they mean.
 
 Needs the standard library only and is run as a file, so that it starts quickly.
 """

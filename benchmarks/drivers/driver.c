@@ -10,7 +10,7 @@
  *       The other side of a driver that measures itself: prints its port, answers each frame with that many bytes.
  *
  * ERROR_AT is the place of the error code in an answer, its length included; an answer with another error ends the run.
- * Every mode prints one line of JSON at its end. benchmarks/_python_driver.py does the same where there is no compiler.
+ * Every mode prints one line of JSON at its end. python_driver.py does the same where there is no compiler.
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>

@@ -20,8 +20,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from benchmarks._build import HERE, Missing, kfake_program
-from benchmarks._driver import Address
+from benchmarks.drivers.driver import Address
+from benchmarks.machine.programs import HERE, Missing, kfake_program
 from conformance import frames
 from conformance.kafka_box import KafkaBox, Unavailable, kafka_version
 from fakebroker import __version__
@@ -206,7 +206,7 @@ def _start_talking(name: str, command: list[str]) -> Broker:
 
 
 def start_mock() -> Broker:
-    return _start_talking(MOCK, [sys.executable, "-m", "benchmarks._librdkafka_mock", str(BROKERS)])
+    return _start_talking(MOCK, [sys.executable, "-m", "benchmarks.peers.librdkafka_mock", str(BROKERS)])
 
 
 def start_kfake() -> Broker:

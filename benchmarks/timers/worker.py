@@ -310,7 +310,18 @@ def bytes_per_timer(library: str, pending: int) -> float:
     return loop_run(library, work)["bytes"]
 
 
+def check_build(library: str) -> None:
+    """A row says that it is of the compiled wheel, or of the plain one: so it is."""
+    import timingwheel.wheel
+
+    compiled = not str(timingwheel.wheel.__file__).endswith(".py")
+    if compiled != (library == "timingwheel-compiled"):
+        raise SystemExit(f"{library}: {timingwheel.wheel.__file__} is {'compiled' if compiled else 'plain Python'}")
+
+
 def main(library: str, workload: str, pending: int, ops: int) -> None:
+    if library.startswith("timingwheel"):
+        check_build(library)
     gc.disable()
     if workload == "memory":
         print(json.dumps({"bytes_per_timer": bytes_per_timer(library, pending)}))

@@ -1,23 +1,14 @@
-"""What `benchmarks wheel` builds before it measures, in a temporary folder: the compiled wheel, and Kafka's own timer.
-
-Both may be impossible on a machine; then the answer is a sentence that says why, for the row of the table.
-"""
+"""Kafka's own timer: its jars from Maven, and a program in Java that does the same work with it."""
 
 from __future__ import annotations
 
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
-KAFKA_VERSION = "4.0.0"
-COMPILED = ("task", "task_list", "delay_queue", "due_queue", "wheel", "timer")
+from benchmarks.machine.programs import Missing
 
-# mypyc must be told that users subclass TimerTask in plain Python. The product cannot say so itself: the decorator
-# is in mypy_extensions, and the product uses the standard library only.
-SUBCLASSES = (
-    "from mypy_extensions import mypyc_attr\n\n\n@mypyc_attr(allow_interpreted_subclasses=True)\nclass TimerTask:"
-)
+KAFKA_VERSION = "4.0.0"
 
 POM = f"""<project xmlns="http://maven.apache.org/POM/4.0.0">
   <modelVersion>4.0.0</modelVersion>
@@ -28,7 +19,7 @@ POM = f"""<project xmlns="http://maven.apache.org/POM/4.0.0">
 </project>
 """
 
-# The workloads of _wheel_worker on Kafka's SystemTimer. Arguments: WORKLOAD PENDING OPS. CPU time is that of this
+# The workloads of worker.py on Kafka's SystemTimer. Arguments: WORKLOAD PENDING OPS. CPU time is that of this
 # thread and of the timer's executor; a pause is the CPU time of a turn and the garbage collections within it.
 DRIVER = """
 import java.lang.management.*;
@@ -169,26 +160,17 @@ def run(command: list[str], folder: Path, timeout_s: float) -> str | None:
     return f"{Path(command[0]).name}: {said[-1] if said else f'exit status {done.returncode}'}"
 
 
-def compile_wheel(source: Path, folder: Path, timeout_s: float) -> str | None:
-    """Compile the package into the folder, from the same source; None, or why it could not be done."""
-    package = folder / "timingwheel"
-    shutil.copytree(source, package, ignore=shutil.ignore_patterns("__pycache__"))
-    task = package / "task.py"
-    text = task.read_text()
-    if text.count("\nclass TimerTask:") != 1:
-        return "task.py is not as expected"
-    task.write_text(text.replace("\nclass TimerTask:", "\n" + SUBCLASSES))
-    modules = [f"timingwheel/{name}.py" for name in COMPILED]
-    return run([sys.executable, "-m", "mypyc", *modules], folder, timeout_s)
-
-
-def build_kafka(folder: Path, timeout_s: float) -> str | None:
-    """Get Kafka's jars through Maven and compile the driver; None, or why it could not be done."""
-    missing = [program for program in ("java", "javac", "mvn") if shutil.which(program) is None]
-    if missing:
-        return f"no {missing[0]} on this machine"
+def build_kafka(folder: Path, timeout_s: float) -> Path:
+    """The folder with Kafka's jars and the program. Raises Missing where they cannot be had."""
+    lacking = [program for program in ("java", "javac", "mvn") if shutil.which(program) is None]
+    if lacking:
+        raise Missing(f"no {lacking[0]} on this machine")
     folder.mkdir()
     (folder / "pom.xml").write_text(POM)
     (folder / "Driver.java").write_text(DRIVER)
     copy = ["mvn", "-q", "-B", "dependency:copy-dependencies", "-DincludeScope=runtime", "-DoutputDirectory=lib"]
-    return run(copy, folder, timeout_s) or run(["javac", "-cp", "lib/*", "Driver.java"], folder, timeout_s)
+    if reason := run(copy, folder, timeout_s):
+        raise Missing(reason)
+    if reason := run(["javac", "-cp", "lib/*", "Driver.java"], folder, timeout_s):
+        raise RuntimeError(reason)
+    return folder

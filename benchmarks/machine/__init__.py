@@ -1,0 +1,1 @@
+"""What this machine is and has: programs compiled at run time, versions, load."""

@@ -1,0 +1,25 @@
+"""Ports for tests that must name one, which nobody listens on."""
+
+from __future__ import annotations
+
+import os
+import socket
+from contextlib import ExitStack
+
+LOWEST, HIGHEST = 20_000, 30_000  # below those that the system hands out by itself
+APART = 60
+
+
+def free_ports(count: int) -> int:
+    """The first of some ports in a row. Processes look at different places, so that two of them find none in common."""
+    begin = os.getpid() * APART % (HIGHEST - LOWEST)
+    for offset in range(0, HIGHEST - LOWEST, count):
+        first = LOWEST + (begin + offset) % (HIGHEST - LOWEST)
+        with ExitStack() as stack:
+            try:
+                for port in range(first, first + count):
+                    stack.enter_context(socket.create_server(("127.0.0.1", port)))
+            except OSError:
+                continue
+            return first
+    raise AssertionError("no free ports")
