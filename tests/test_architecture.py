@@ -1,9 +1,11 @@
-"""The import rules of the layers, enforced (docs/architecture.md draws them)."""
+"""The import rules of the layers and of the rooms in the core, enforced (docs/architecture.md draws them): they go down
+only, and no file is part of a circle, not even for its types."""
 
 from __future__ import annotations
 
 import ast
 import sys
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -14,13 +16,13 @@ ROOT = Path(__file__).resolve().parent.parent
 ALLOWED: dict[str, set[str]] = {
     "timingwheel": {"mypy_extensions"},  # for mypyc, while it compiles; never imported
     "fakebroker.protocol": {"construct", "cramjam", "crc32c", "kio", "librt", "mypy_extensions"},
-    "fakebroker.apis": {"fakebroker.protocol", "kio", "mypy_extensions"},
-    "fakebroker.core": {"fakebroker.protocol", "fakebroker.apis", "timingwheel", "librt"},
+    "fakebroker.core": {"fakebroker.protocol", "timingwheel", "librt"},
     "fakebroker.network": {"fakebroker.core", "fakebroker.protocol", "timingwheel"},
+    "fakebroker.apis": {"fakebroker.network", "fakebroker.core", "fakebroker.protocol", "kio"},
     "fakebroker.cluster": {
+        "fakebroker.apis",
         "fakebroker.network",
         "fakebroker.core",
-        "fakebroker.apis",
         "fakebroker.protocol",
         "timingwheel",
     },
@@ -28,7 +30,6 @@ ALLOWED: dict[str, set[str]] = {
         "fakebroker.cluster",
         "fakebroker.network",
         "fakebroker.core",
-        "fakebroker.apis",
         "fakebroker.protocol",
         "uvloop",
     },
@@ -58,6 +59,21 @@ ALLOWED: dict[str, set[str]] = {
     "fakebroker_load.demo_cluster": {"fakebroker.server"},
 }
 
+# The rooms of the core, each with those that it may import; all may import the files of the core that are in none.
+CORE_ROOMS: dict[str, set[str]] = {
+    "security": set(),
+    "config": set(),
+    "purgatory": set(),
+    "quota": {"config"},
+    "log": {"config"},
+    "journal": {"log"},
+    "replication": {"config", "log", "purgatory"},
+    "controller": {"config", "log", "replication", "security"},
+    "broker": {"config", "controller", "quota", "replication"},
+}
+FILES_OF_A_FOLDER = 20
+LINES_OF_A_FILE = 300
+
 # Where packages lie that are not beside this folder.
 FOLDERS = {"fakebroker_load": ROOT / "load"}
 
@@ -73,6 +89,7 @@ NOT_IN_CORE = {
     "time",
     "secrets",
 }
+SANS_IO_LAYERS = ("fakebroker.core", "fakebroker.network", "fakebroker.apis", "fakebroker.cluster")
 SANS_IO = tuple(
     f"timingwheel.{name}" for name in ("delay_queue", "due_queue", "snapshot", "task", "task_list", "timer", "wheel")
 )
@@ -115,7 +132,7 @@ def test_imports_go_down_only(module: str, path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("module", "path"),
-    [(m, p) for m, p in modules() if is_in(m, "fakebroker.core") or is_in(m, "fakebroker.apis") or m in SANS_IO],
+    [(m, p) for m, p in modules() if any(is_in(m, layer) for layer in SANS_IO_LAYERS) or m in SANS_IO],
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_the_core_never_waits_and_never_looks(module: str, path: Path) -> None:
@@ -138,3 +155,73 @@ def test_every_layer_is_there() -> None:
 )
 def test_fakebroker_knows_the_load_by_its_entry_points_alone(module: str, path: Path) -> None:
     assert "fakebroker_load" not in path.read_text(), f"{module} names fakebroker_load"
+
+
+# Rooms of the core, circles, and sizes.
+
+
+def test_every_room_of_the_core_has_its_rule() -> None:
+    rooms = {path.name for path in (ROOT / "fakebroker" / "core").iterdir() if (path / "__init__.py").exists()}
+    assert rooms == set(CORE_ROOMS)
+
+
+@pytest.mark.parametrize(
+    ("module", "path"),
+    [(m, p) for m, p in modules() if is_in(m, "fakebroker.core")],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_rooms_of_the_core_import_down_only(module: str, path: Path) -> None:
+    room = room_of(module)
+    allowed = {"security"} if room is None else CORE_ROOMS[room] | {room}
+    for name in imports(path):
+        other = room_of(name)
+        assert other is None or other in allowed, f"{module} may not import {name}"
+
+
+def room_of(module: str) -> str | None:
+    """The room of the core in which a module, or a name of it, is; None for the files that are in none."""
+    parts = module.split(".")
+    return parts[2] if parts[:2] == ["fakebroker", "core"] and len(parts) > 2 and parts[2] in CORE_ROOMS else None
+
+
+def circle(graph: dict[str, set[str]]) -> list[str]:
+    """The modules of a circle, if there is one."""
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        return list(error.args[1])
+    return []
+
+
+def test_no_file_is_part_of_a_circle() -> None:
+    names = {module for module, _ in modules()}
+    graph: dict[str, set[str]] = {}
+    for module, path in modules():
+        found = {name if name in names else name.rpartition(".")[0] for name in imports(path)}
+        graph[module] = (found & names) - {module}
+    assert sum(map(len, graph.values())) > 500, "the imports are not seen"
+    assert circle(graph) == []
+
+
+def test_a_circle_would_be_found() -> None:
+    assert circle({"a": {"b"}, "b": {"c"}, "c": set()}) == []
+    assert set(circle({"a": {"b"}, "b": {"c"}, "c": {"b"}})) == {"b", "c"}
+
+
+def folders() -> list[Path]:
+    return sorted({path.parent for _, path in modules()} | {ROOT / "benchmarks"})
+
+
+@pytest.mark.parametrize("folder", folders(), ids=lambda folder: str(folder.relative_to(ROOT)))
+def test_a_folder_is_small_and_says_what_lives_there(folder: Path) -> None:
+    files = sorted(path.name for path in folder.glob("*.py"))
+    assert len(files) <= FILES_OF_A_FOLDER, f"{folder.name} has {len(files)} files: is there a room in it?"
+    if folder.name != "__pycache__" and folder not in (ROOT / "conformance" / "clients", ROOT / "load"):
+        first = ast.get_docstring(ast.parse((folder / "__init__.py").read_text()))
+        assert first, f"{folder.name}/__init__.py does not say what lives there"
+
+
+@pytest.mark.parametrize(("module", "path"), modules(), ids=lambda value: value if isinstance(value, str) else "")
+def test_a_file_is_read_in_one_sitting(module: str, path: Path) -> None:
+    lines = len(path.read_text().splitlines())
+    assert lines <= LINES_OF_A_FILE, f"{module} has {lines} lines: is there a real seam to split at?"

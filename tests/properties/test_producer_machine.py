@@ -16,6 +16,7 @@ from fakebroker.core.log.log import Log
 from fakebroker.core.log.plain_append import PlainRules
 from fakebroker.core.log.producer_state import MAX_SEQUENCE, BatchMetadata
 from fakebroker.protocol.errors import KafkaError
+from fakebroker.protocol.plain_batch import is_plain
 from fakebroker.protocol.topic_partition import TopicPartition
 
 TP = TopicPartition("t", 0)
@@ -71,7 +72,7 @@ class ProducersModel(RuleBasedStateMachine):
 
     def append(self, batch: bytes) -> int | tuple[str, int]:
         try:
-            prepared = prepare_append(self.leader, batch, CONFIG, PlainRules(CONFIG), TP, 0, TIME_MS)
+            prepared = prepare_append(self.leader, batch, is_plain(batch), CONFIG, PlainRules(CONFIG), TP, 0, TIME_MS)
         except KafkaError as error:
             return int(error.code)
         if isinstance(prepared, BatchMetadata):

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fakebroker.core.journal import events
 from fakebroker.core.journal.events import BrokerStarted, BrokerStopped, Event, from_json, to_json
-from fakebroker.core.journal.journal import Journal, events, from_lines, to_lines
+from fakebroker.core.journal.journal import Journal, from_lines, to_lines
 
 KINDS: tuple[type[Event], ...] = get_args(events.Event)
 
