@@ -12,7 +12,7 @@ Source   The roles of BrokerServer, KRaft's controller and ReplicaManager's sche
 from __future__ import annotations
 
 from base64 import urlsafe_b64encode
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import count
 from random import Random
 from typing import Any
@@ -20,11 +20,17 @@ from uuid import UUID
 
 from fakebroker.apis.context import NewTopic
 from fakebroker.cluster.housekeeping import start_housekeeping
+from fakebroker.cluster.reconfigurables import register_reconfigurables
 from fakebroker.cluster.recording import parts
 from fakebroker.core.broker.broker import Node
 from fakebroker.core.clock import HasNow, Now
-from fakebroker.core.config.settings import ClusterConfig
-from fakebroker.core.controller.controller import start_isr_expiration, start_leader_balancing
+from fakebroker.core.config.broker_config import BrokerConfig
+from fakebroker.core.config.dynamic_broker_config import DynamicBrokerConfig
+from fakebroker.core.controller.controller import (
+    start_isr_expiration,
+    start_leader_balancing,
+    start_unclean_elections,
+)
 from fakebroker.core.controller.topics import Topic
 from fakebroker.core.journal.events import TimerFired
 from fakebroker.core.journal.journal import Journal
@@ -51,13 +57,13 @@ class Cluster(HasNow):
         self,
         now: Now,
         brokers: int = 3,
-        config: ClusterConfig | None = None,
+        config: BrokerConfig | None = None,
         followers: Behaviour = INSTANT,
         seed: int = 0,
         journal: Journal | None = None,
     ) -> None:
         super().__init__(now)
-        self.config = config or ClusterConfig()
+        self.broker_configs = DynamicBrokerConfig(config or BrokerConfig())
         self._advanced_ms = now.mono_ms
         self._random = Random(seed)
         self.cluster_id = urlsafe_b64encode(self._random.randbytes(16)).decode().rstrip("=")
@@ -83,7 +89,11 @@ class Cluster(HasNow):
         self._dispatcher = self._parts.dispatcher(self, self.sockets, self._effects.append)
         start_isr_expiration(self.controller, self._housekeeping_timer, self._read_now)
         start_leader_balancing(self.controller, self._housekeeping_timer, self._read_now)
-        start_housekeeping(self._housekeeping_timer, self.config, self.controller.partitions, self._read_now)
+        start_unclean_elections(self.controller, self._housekeeping_timer, self._read_now)
+        start_housekeeping(self._housekeeping_timer, self.broker_configs, self.controller.partitions, self._read_now)
+        register_reconfigurables(self.broker_configs, self.controller, self.sockets, self.nodes)
+        if names := self.config.without_effect:
+            self._warn(f"kept and shown only, without effect here: {', '.join(names)}")
 
     # The doors.
 
@@ -191,6 +201,18 @@ class Cluster(HasNow):
         self.controller.delete_topic(name)
         self._run_ready()
 
+    def alter_topic_configs(self, name: str, changes: Mapping[str, str | None], now: Now) -> None:
+        """Set some settings of a topic, or take them back with None; raises KafkaError, and nothing is changed."""
+        self.now = now
+        self.controller.alter_topic_configs(name, changes)
+
+    def alter_broker_configs(self, changes: Mapping[str, str | None], now: Now) -> None:
+        """Set some settings of all brokers while they run, or have them as they were at the start with None; raises
+        KafkaError, and nothing is changed."""
+        self.now = now
+        self.broker_configs.alter(changes)
+        self._run_ready()
+
     def move_leader(self, topic: str, partition: int, broker_id: int, now: Now) -> None:
         """Let an in-sync replica lead; raises KafkaError if it may not. Who waits at the old leader is answered
         NOT_LEADER_OR_FOLLOWER."""
@@ -254,6 +276,11 @@ class Cluster(HasNow):
     def controller_id(self) -> int:
         """Any broker that is alive, as KRaft tells clients; here the first. -1 if there is none."""
         return min((broker_id for broker_id in self.nodes if self.is_running(broker_id)), default=-1)
+
+    @property
+    def config(self) -> BrokerConfig:
+        """The settings of the brokers as they are now."""
+        return self.broker_configs.current
 
     @property
     def auto_create_topics_enable(self) -> bool:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from fakebroker.core.clock import Now
-from fakebroker.core.config.settings import ClusterConfig
+from fakebroker.core.config.dynamic_broker_config import DynamicBrokerConfig
 from fakebroker.core.purgatory.periodic_task import PeriodicTask
 from fakebroker.core.replication.partition import Partition
 from timingwheel import SystemTimer
@@ -19,7 +19,7 @@ from timingwheel import SystemTimer
 
 def start_housekeeping(
     timer: SystemTimer,
-    config: ClusterConfig,
+    configs: DynamicBrokerConfig,
     partitions: Callable[[], Iterable[Partition]],
     read_now: Callable[[], Now],
 ) -> None:
@@ -31,8 +31,9 @@ def start_housekeeping(
 
     def remove_expired_producers(now: Now) -> None:
         for partition in partitions():
-            partition.remove_expired_producers(now.wall_ms, config.producer_id_expiration_ms)
+            partition.remove_expired_producers(now.wall_ms, configs.current.producer_id_expiration_ms)
 
+    config = configs.current
     PeriodicTask(
         config.log_initial_task_delay_ms, config.log_retention_check_interval_ms, delete_old_records, timer, read_now
     )

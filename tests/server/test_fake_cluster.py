@@ -254,7 +254,12 @@ def test_a_loop_that_cannot_be_made_is_raised(monkeypatch: pytest.MonkeyPatch) -
         ({"port": -1}, ValueError, "port -1 leaves no room for 3 brokers: take 0, or 1 to 65533"),
         ({"port": 65_534}, ValueError, "port 65534 leaves no room for 3 brokers: take 0, or 1 to 65533"),
         ({"followers": "asleep"}, ValueError, r"followers are 'instant', 'lagging:MS' .*, not 'asleep'"),
-        ({"config": {"no.such": 1}}, KafkaError, r"Unknown configuration 'no.such'\. Known: .*"),
+        ({"config": {"no.such": 1}}, KafkaError, r"Unknown configuration 'no.such'\. `fakebroker configs` lists them."),
+        (
+            {"config": {"num.partition": 1}},
+            KafkaError,
+            r"Unknown configuration 'num.partition'\. Near to it: num.partitions.*",
+        ),
         ({"config": {"num.partitions": "x"}}, KafkaError, "Invalid value x for configuration num.partitions: .*"),
         ({"config": {"num.partitions": 0}}, KafkaError, "Invalid value 0 for configuration num.partitions: .*"),
     ],

@@ -15,7 +15,7 @@ Differs  In one step, without a metadata log in between: everybody knows at once
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from random import Random
 from uuid import UUID
 
@@ -23,8 +23,8 @@ from fakebroker.apis.context import NewTopic
 from fakebroker.core.broker.broker import Node
 from fakebroker.core.broker_registry import BrokerRegistry
 from fakebroker.core.clock import Now
-from fakebroker.core.config.log_config import effective_configs
-from fakebroker.core.config.settings import ClusterConfig, TopicConfig
+from fakebroker.core.config.broker_config import BrokerConfig
+from fakebroker.core.config.topic_config import TopicConfig, altered, effective_configs
 from fakebroker.core.controller.elections import elect_any_leader
 from fakebroker.core.controller.topics import (
     Topic,
@@ -51,7 +51,7 @@ class Controller:
     def __init__(
         self,
         broker_ids: Sequence[int],
-        config: ClusterConfig,
+        config: BrokerConfig,
         random: Random,
         nodes: dict[int, Node],
     ) -> None:
@@ -95,8 +95,7 @@ class Controller:
         return results
 
     def _create_topic(self, new: NewTopic, now: Now, validate_only: bool) -> Topic:
-        defaults = self.config.topic_defaults()
-        config = TopicConfig.of(new.configs, defaults)
+        config = TopicConfig.of(new.configs, self.config.topic_defaults)
         placement = place_replicas(new, self._broker_ids, self.brokers, self.config)
         lag_max_ms = self.config.replica_lag_time_max_ms
         partitions = [
@@ -113,7 +112,7 @@ class Controller:
         ]
         topic_id = UUID(int=self._random.getrandbits(128), version=4)
         own = {name: text for name, text in new.configs.items() if text is not None}
-        topic = Topic(new.name, topic_id, partitions, effective_configs(own, defaults.set_by_brokers()))
+        topic = Topic(new.name, topic_id, partitions, own, effective_configs(own, self.config.topic_entries))
         if not validate_only:
             self._names_by_unified_name[topic_name.unify_collision_chars(new.name)][new.name] = None
             self.topics[new.name] = self.topics_by_id[topic_id] = topic
@@ -227,6 +226,36 @@ class Controller:
             if NO_LEADER != partition.leader_id != preferred and preferred in self.brokers.alive(partition.isr):
                 self._make_leader(partition, preferred, partition.isr, now)
 
+    def maybe_elect_unclean_leaders(self, now: Now) -> None:
+        """ReplicationControlManager.maybeElectUncleanLeaders: leaderless partitions whose topic now allows it."""
+        for partition in self.partitions():
+            if partition.leader_id == NO_LEADER and partition.config.unclean_leader_election_enable:
+                self._elect(partition, partition.isr, now)
+
+    # Settings.
+
+    def alter_topic_configs(self, name: str, changes: Mapping[str, str | None]) -> None:
+        """Set some of a topic's settings, or take them back with None; raises KafkaError, and nothing is changed. Who
+        waits is not woken, as in Kafka: what was altered counts from the next time that it is asked for."""
+        topic = self.topics.get(name)
+        if topic is None:
+            raise KafkaError(ErrorCode.unknown_topic_or_partition, f"The topic '{name}' does not exist.")
+        self._configure_topic(topic, altered(topic.configs, changes))
+
+    def configure(self, config: BrokerConfig) -> None:
+        """The settings of the brokers have changed, and with them what topics have that set nothing of their own."""
+        self.config = config
+        self.log_memory.max_bytes = config.log_memory_bytes
+        for topic in self.topics.values():
+            self._configure_topic(topic, topic.configs)
+
+    def _configure_topic(self, topic: Topic, own: Mapping[str, str]) -> None:
+        config = TopicConfig.of(own, self.config.topic_defaults)
+        topic.configs = own
+        topic.effective_configs = effective_configs(own, self.config.topic_entries)
+        for partition in topic.partitions:
+            partition.configure(config)
+
     def check_invariants(self) -> None:
         for partition in self.partitions():
             partition.check_invariants()
@@ -243,3 +272,9 @@ def start_leader_balancing(controller: Controller, timer: SystemTimer, now: Call
     if controller.config.auto_leader_rebalance_enable:
         interval_ms = controller.config.leader_imbalance_check_interval_seconds * 1000
         PeriodicTask(interval_ms, interval_ms, controller.balance_leaders, timer, now)
+
+
+def start_unclean_elections(controller: Controller, timer: SystemTimer, now: Callable[[], Now]) -> None:
+    """Look for leaderless partitions that a replica out of sync may lead by now."""
+    interval_ms = controller.config.unclean_leader_election_interval_ms
+    PeriodicTask(interval_ms, interval_ms, controller.maybe_elect_unclean_leaders, timer, now)

@@ -14,7 +14,7 @@ from uuid import UUID
 
 from fakebroker.apis.context import ConfigEntry, NewTopic
 from fakebroker.core.broker_registry import BrokerRegistry
-from fakebroker.core.config.settings import ClusterConfig
+from fakebroker.core.config.broker_config import BrokerConfig
 from fakebroker.core.replication.partition import Partition
 from fakebroker.protocol import topic_name
 from fakebroker.protocol.error_code import ErrorCode
@@ -24,20 +24,22 @@ MAX_PARTITIONS_PER_BATCH = 10_000  # of all topics of one request
 
 
 class Topic:
-    """A topic: `partitions[i]` is partition i."""
+    """A topic: `partitions[i]` is partition i. `configs` are its own settings, as they were given."""
 
-    __slots__ = ("effective_configs", "name", "partitions", "topic_id")
+    __slots__ = ("configs", "effective_configs", "name", "partitions", "topic_id")
 
     def __init__(
         self,
         name: str,
         topic_id: UUID,
         partitions: list[Partition],
+        configs: Mapping[str, str],
         effective_configs: Sequence[ConfigEntry],
     ) -> None:
         self.name = name
         self.topic_id = topic_id
         self.partitions = partitions
+        self.configs = configs
         self.effective_configs = effective_configs
 
 
@@ -75,7 +77,7 @@ def validate_total_number_of_partitions(topics: Sequence[NewTopic], default: int
 
 
 def place_replicas(
-    topic: NewTopic, broker_ids: Sequence[int], brokers: BrokerRegistry, config: ClusterConfig
+    topic: NewTopic, broker_ids: Sequence[int], brokers: BrokerRegistry, config: BrokerConfig
 ) -> list[tuple[int, ...]]:
     """The broker ids of each partition, the preferred leader first; raises KafkaError with CreateTopics' errors. Each
     partition has a replica that can lead it. Stopped brokers are registered and may get replicas, out of sync."""
@@ -90,7 +92,7 @@ def place_replicas(
         raise KafkaError(ErrorCode.invalid_partitions, "Number of partitions was set to an invalid non-positive value.")
     partitions = config.num_partitions if topic.num_partitions == -1 else topic.num_partitions
     factor = topic.replication_factor
-    factor = config.replication_factor(len(broker_ids)) if factor == -1 else factor
+    factor = (config.default_replication_factor or min(3, len(broker_ids))) if factor == -1 else factor
     alive = brokers.alive(broker_ids)
     if not alive:
         raise _cannot_replicate(factor, "All brokers are currently fenced.")

@@ -25,7 +25,7 @@ from fakebroker.apis.context import (
     TimestampAndOffset,
 )
 from fakebroker.core.clock import Now
-from fakebroker.core.config.settings import ClusterConfig
+from fakebroker.core.config.broker_config import BrokerConfig
 from fakebroker.core.errors import RecordValidationError
 from fakebroker.core.purgatory.purgatory import DelayedOperationPurgatory
 from fakebroker.core.replication.delayed_fetch import DelayedFetch, is_satisfied
@@ -92,7 +92,7 @@ class ReplicaManager:
     def __init__(
         self,
         broker_id: int,
-        config: ClusterConfig,
+        config: BrokerConfig,
         start_ms: int,
         controller: Controller,
         followers: FollowerSet,
