@@ -61,6 +61,7 @@ class BrokerConfig(
     def _of(cls, static: Mapping[str, Value], altered: Mapping[str, Value]) -> Self:
         config = cls(**{**static, **altered})
         vars(config).update(_static=static, altered=altered)
+        config.check()
         return config
 
     @property
@@ -85,6 +86,7 @@ class BrokerConfig(
             raise ConfigError("max.connections.per.ip can be 0 only if max.connections.per.ip.overrides is set")
         if not self.topic_defaults.retention_ms:
             raise ConfigError("log.retention.ms must be unlimited (-1) or, greater than or equal to 1")
+        self.topic_defaults.check()
 
     @cached_property
     def topic_defaults(self) -> TopicConfig:

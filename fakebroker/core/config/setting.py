@@ -12,10 +12,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import Enum
-from typing import Any, ClassVar, Generic, Self, TypeVar, overload
+from typing import Any, ClassVar, Generic, TypeVar, overload
 
 from fakebroker.core.config.config_def import Type, Validator, Value, parse_type
-from fakebroker.core.errors import ConfigError
 
 T = TypeVar("T")
 
@@ -113,14 +112,12 @@ class Config:
         cls._defaults = {entry.attribute: entry.default for entry in entries}
 
     def __init__(self, **given: Value) -> None:
-        """Values by attribute, trusted to be within their bounds; those of users come as texts. Raises ConfigError if
-        they contradict each other."""
+        """Values by attribute, trusted to be right; those of users come as texts."""
         if unknown := given.keys() - self._defaults.keys():
             raise TypeError(f"{type(self).__name__} has no {', '.join(sorted(unknown))}")
         vars(self).update(self._defaults)
         vars(self).update(given)
         vars(self)["given"] = given
-        self.check()
 
     def check(self) -> None:
         """Raise ConfigError if the settings contradict each other."""
@@ -129,10 +126,6 @@ class Config:
     def parse(cls, texts: Mapping[str, str]) -> dict[str, Value]:
         """Values by attribute, of texts by Kafka's names, all of them known; raises ConfigError."""
         return {key.attribute: key.parse(texts[name]) for name, key in cls.SETTINGS.items() if name in texts}
-
-    def with_text(self, texts: Mapping[str, str]) -> Self:
-        """This configuration with the named settings changed; raises ConfigError naming the bad one."""
-        return type(self)(**{**self.given, **self.parse(texts)})
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"a configuration does not change: {name}")
@@ -145,12 +138,3 @@ class Config:
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in self.given.items())})"
-
-
-def refuse_null(kind: str, configs: Mapping[str, str | None]) -> dict[str, str]:
-    """The texts of a request that gives each setting one; raises ConfigError, in Kafka's words, for a null."""
-    texts = {name: text for name, text in configs.items() if text is not None}
-    if len(texts) != len(configs):
-        nulls = ",".join(name for name, text in configs.items() if text is None)
-        raise ConfigError(f"Null value not supported for {kind} configs: {nulls}")
-    return texts

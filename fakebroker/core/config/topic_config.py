@@ -33,7 +33,7 @@ from fakebroker.core.config.config_def import (
     some_of,
     to_text,
 )
-from fakebroker.core.config.setting import Config, Setting, UpdateMode, refuse_null
+from fakebroker.core.config.setting import Config, Setting, UpdateMode
 from fakebroker.core.errors import ConfigError
 
 # Where a setting comes from (DescribeConfigsResponse.ConfigSource).
@@ -197,9 +197,16 @@ class TopicConfig(Config):
     @classmethod
     def of(cls, configs: Mapping[str, str | None], defaults: TopicConfig) -> TopicConfig:
         """The configuration of a topic with settings of its own; raises ConfigError for any that Kafka would refuse."""
-        texts = refuse_null("topic", configs)
+        texts = _refuse_null(configs)
         refuse_unknown(texts)
-        return defaults.with_text(texts) if texts else defaults
+        config = defaults.with_own(texts)
+        config.check()
+        return config
+
+    def with_own(self, texts: Mapping[str, str]) -> TopicConfig:
+        """These defaults, and what a topic sets of its own. Whether they contradict each other is not asked: where a
+        default changes, Kafka does not ask either."""
+        return TopicConfig(**{**self.given, **self.parse(texts)}) if texts else self
 
 
 def refuse_unknown(names: Mapping[str, str | None]) -> None:
@@ -207,6 +214,14 @@ def refuse_unknown(names: Mapping[str, str | None]) -> None:
     for name in names:
         if name not in TopicConfig.SETTINGS:
             raise ConfigError(f"Unknown topic config name: {name}")
+
+
+def _refuse_null(configs: Mapping[str, str | None]) -> dict[str, str]:
+    texts = {name: text for name, text in configs.items() if text is not None}
+    if len(texts) != len(configs):
+        nulls = ",".join(name for name, text in configs.items() if text is None)
+        raise ConfigError(f"Null value not supported for topic configs: {nulls}")
+    return texts
 
 
 def altered(own: Mapping[str, str], changes: Mapping[str, str | None]) -> dict[str, str]:

@@ -240,17 +240,17 @@ class Controller:
         topic = self.topics.get(name)
         if topic is None:
             raise KafkaError(ErrorCode.unknown_topic_or_partition, f"The topic '{name}' does not exist.")
-        self._configure_topic(topic, altered(topic.configs, changes))
+        own = altered(topic.configs, changes)
+        self._configure_topic(topic, own, TopicConfig.of(own, self.config.topic_defaults))
 
     def configure(self, config: BrokerConfig) -> None:
         """The settings of the brokers have changed, and with them what topics have that set nothing of their own."""
         self.config = config
         self.log_memory.max_bytes = config.log_memory_bytes
         for topic in self.topics.values():
-            self._configure_topic(topic, topic.configs)
+            self._configure_topic(topic, topic.configs, config.topic_defaults.with_own(topic.configs))
 
-    def _configure_topic(self, topic: Topic, own: Mapping[str, str]) -> None:
-        config = TopicConfig.of(own, self.config.topic_defaults)
+    def _configure_topic(self, topic: Topic, own: Mapping[str, str], config: TopicConfig) -> None:
         topic.configs = own
         topic.effective_configs = effective_configs(own, self.config.topic_entries)
         for partition in topic.partitions:
