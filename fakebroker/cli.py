@@ -222,6 +222,23 @@ def apis() -> None:
 
 
 @app.command()
+def configs(
+    kind: Annotated[str | None, typer.Option(help="Only the settings of one kind: broker or topic.")] = None,
+    honoured: Annotated[bool, typer.Option("--honoured", help="Only what has an effect here.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
+) -> None:
+    """Show the settings: their defaults, which may be altered, and who acts on them."""
+    from fakebroker import configs_page
+
+    if kind is not None and kind not in configs_page.KINDS:
+        _fail(f"--kind is {' or '.join(configs_page.KINDS)}, not {kind!r}")
+    if as_json:
+        typer.echo(configs_page.to_json(kind, honoured))
+    else:
+        configs_page.print_table(kind, honoured)
+
+
+@app.command()
 def demo(
     out: Annotated[Path, typer.Option(help="Folder for report.html and the results.")] = Path("fakebroker-demo"),
     seed: Annotated[int, typer.Option(help="Of the timeouts that are drawn.")] = 1,

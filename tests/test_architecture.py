@@ -33,6 +33,7 @@ ALLOWED: dict[str, set[str]] = {
         "uvloop",
     },
     "fakebroker.testing": {"fakebroker", "hypothesis", "timingwheel"},
+    "fakebroker.configs_page": {"fakebroker.core", "rich"},
     "fakebroker.demo": {"fakebroker.demo_cluster", "load", "rich"},
     "fakebroker.cli": {"fakebroker", "typer", "rich"},
     "fakebroker": {"fakebroker.server", "fakebroker.core"},

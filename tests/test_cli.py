@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -79,6 +80,37 @@ def test_apis_shows_every_api_with_the_versions_that_are_served() -> None:
     assert rows == [
         [str(api.key), api.name, f"{api.min_version}-{api.max_version}"] for api in registry.load().values()
     ]
+
+
+def test_configs_shows_what_is_honoured_and_what_is_kept() -> None:
+    result = run("configs")
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert re.search(r"topic.*min\.insync\.replicas.*INT.*1.*dynamic.*core/replication/partition", result.stdout)
+    assert re.search(r"broker.*num\.io\.threads.*INT.*8.*cluster-wide.*kept and shown only", result.stdout)
+    assert "kept and shown only" not in run("configs", "--honoured").stdout
+
+
+def test_configs_as_json() -> None:
+    every = json.loads(run("configs", "--json").stdout)
+    topics = json.loads(run("configs", "--json", "--kind", "topic", "--honoured").stdout)
+    assert {row["kind"] for row in every} == {"broker", "topic"}
+    assert len(every) > 400
+    assert topics == [row for row in every if row["kind"] == "topic" and row["honoured_by"] is not None]
+    assert {
+        "kind": "broker",
+        "name": "log.retention.ms",
+        "type": "LONG",
+        "default": None,
+        "dynamic": "cluster-wide",
+        "honoured_by": "core/replication/partition",
+        "doc": "records that are older go; -1 keeps them; else log.retention.minutes",
+        "is_kafkas": True,
+    } in every
+
+
+def test_configs_of_no_kind() -> None:
+    result = run("configs", "--kind", "client")
+    assert (result.exit_code, result.stderr) == (2, "fakebroker: --kind is broker or topic, not 'client'\n")
 
 
 def test_help_names_every_command() -> None:

@@ -12,7 +12,6 @@ Differs  All brokers have the same settings. A name that Kafka does not know is 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from difflib import get_close_matches
 from functools import cached_property
 from typing import Self
 
@@ -130,6 +129,8 @@ def refuse_unknown(names: Mapping[str, str | None]) -> None:
     """Raise ConfigError for the first name that no broker's setting has."""
     for name in names:
         if name not in BrokerConfig.SETTINGS:
+            from difflib import get_close_matches  # for a slip only: it takes a while to import
+
             near = get_close_matches(name, BrokerConfig.SETTINGS, n=3)
             hint = f" Near to it: {', '.join(near)}." if near else " `fakebroker configs` lists them."
             raise ConfigError(f"Unknown configuration {name!r}.{hint}")

@@ -107,7 +107,7 @@ class Config:
     given: Mapping[str, Value]
 
     def __init_subclass__(cls) -> None:
-        entries = [value for base in cls.__mro__[::-1] for value in vars(base).values() if isinstance(value, Setting)]
+        entries = [value for base in cls.__mro__ for value in vars(base).values() if isinstance(value, Setting)]
         cls.SETTINGS = {entry.name: entry for entry in entries}
         cls._defaults = {entry.attribute: entry.default for entry in entries}
 

@@ -119,6 +119,12 @@ def test_nobody_waits_for_what_is_never_altered(name: str) -> None:
             "Invalid configuration value for controller.quorum.voters. "
             "Each entry should be in the form `{id}@{host}:{port}`.",
         ),
+        (
+            "controller.quorum.bootstrap.servers",
+            "x,y",
+            "Failed to parse host name from x for the configuration controller.quorum.bootstrap.servers. "
+            'Each entry should be in the form "{host}:{port}"',
+        ),
     ],
 )
 def test_a_value_is_refused_as_kafka_4_4_refuses_it(name: str, text: str, sentence: str) -> None:

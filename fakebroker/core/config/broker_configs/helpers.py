@@ -36,15 +36,22 @@ def addresses(name: str, value: Value) -> None:
 
 def voters(name: str, value: Value) -> None:
     """ControllerQuorumVotersValidator."""
-    _ensure_all(name, value, _VOTER, "`{id}@{host}:{port}`")
+    if not all(_VOTER.fullmatch(item) for item in _items(value)):
+        raise ConfigError(
+            f"Invalid configuration value for {name}. Each entry should be in the form `{{id}}@{{host}}:{{port}}`."
+        )
 
 
 def bootstrap_servers(name: str, value: Value) -> None:
     """ControllerQuorumBootstrapServersValidator."""
-    _ensure_all(name, value, _ENDPOINT, "`{host}:{port}`")
+    for item in _items(value):
+        if not _ENDPOINT.fullmatch(item):
+            raise ConfigError(
+                f"Failed to parse host name from {item} for the configuration {name}. "
+                'Each entry should be in the form "{host}:{port}"'
+            )
 
 
-def _ensure_all(name: str, value: Value, form: re.Pattern[str], shown: str) -> None:
+def _items(value: Value) -> tuple[str, ...]:
     assert isinstance(value, tuple)
-    if not all(form.fullmatch(item) for item in value):
-        raise ConfigError(f"Invalid configuration value for {name}. Each entry should be in the form {shown}.")
+    return value
