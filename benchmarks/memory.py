@@ -31,7 +31,7 @@ from benchmarks.reporting.report import Report
 from benchmarks.reporting.rows import LIMIT, compare
 from fakebroker.cluster.cluster import Cluster
 from fakebroker.core.clock import Now
-from fakebroker.core.config.settings import ClusterConfig
+from fakebroker.core.config.broker_config import BrokerConfig
 from fakebroker.core.controller.topics import NewTopic
 from fakebroker.core.replication.behaviour import FROZEN, INSTANT
 from fakebroker.protocol.record_batch import Record, encode_batch
@@ -88,7 +88,7 @@ def unsigned_varint(value: int) -> bytes:
 def measure_parked(count: int, acks: int) -> float:
     """Bytes per request of `count` produce requests, one per connection; with acks=-1 all of them stay parked."""
     now = Now(0, START_MS)
-    cluster = Cluster(now, config=ClusterConfig(), followers=FROZEN)
+    cluster = Cluster(now, config=BrokerConfig(), followers=FROZEN)
     cluster.create_topic(NewTopic("t", 1, 3), now)
     connections = [cluster.open_connection(1, "bench", now) for _ in range(count)]
     frame = produce_frame(
@@ -109,7 +109,7 @@ def measure_soak(count: int) -> list[int]:
     """Resident bytes after each tenth of `count` produce requests."""
     partitions, connections_count = 6, 12
     random = Random(4)
-    cluster = Cluster(Now(0, START_MS), config=ClusterConfig(), followers=INSTANT)
+    cluster = Cluster(Now(0, START_MS), config=BrokerConfig(), followers=INSTANT)
     configs = {"retention.bytes": str(4 * KIB * KIB)}
     cluster.create_topic(NewTopic("t", partitions, 3, {}, configs), Now(0, START_MS))
     connections = [

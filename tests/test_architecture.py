@@ -35,7 +35,7 @@ ALLOWED: dict[str, set[str]] = {
     },
     "fakebroker.testing": {"fakebroker", "hypothesis", "timingwheel"},
     "fakebroker.cli": {"fakebroker", "rich"},
-    "fakebroker.command_line": {"rich_argparse"},
+    "fakebroker.commands": {"fakebroker", "rich", "rich_argparse"},
     "fakebroker": {"fakebroker.server", "fakebroker.core"},
     "conformance": {"fakebroker", "aiokafka", "crc32c", "hypothesis", "typer", "rich"},
     "conformance.clients": {"conformance", "typer", "rich"},

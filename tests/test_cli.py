@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shlex
@@ -28,12 +29,13 @@ from support.serving import COMMAND, LIMIT_S, Serving, fakebroker, wait_until
 import fakebroker as package
 from fakebroker import cli
 from fakebroker.apis import registry
-from fakebroker.cli import COMMANDS, TopicSpec, main, parse_settings, parse_topic
-from fakebroker.command_line import Parser, Slip
+from fakebroker.cli import COMMANDS, main
+from fakebroker.commands.command_line import Parser, Slip
+from fakebroker.commands.extra_command import NotInstalled
+from fakebroker.commands.serve import TopicSpec, parse_settings, parse_topic
 from fakebroker.core.journal.events import ConnectionClosed, TopicCreated
 from fakebroker.core.journal.journal import from_lines
 from fakebroker.core.journal.view import view_produce
-from fakebroker.extra_command import NotInstalled
 
 OPTIONS = {
     "serve": [
@@ -41,6 +43,7 @@ OPTIONS = {
         "--no-auto-create-topics", "--followers", "--config", "--seed", "--ready-file", "--clock", "--journal",
     ],
     "apis": [],
+    "configs": ["--kind", "--honoured", "--json"],
     "demo": ["--out", "--seed"],
     "replay": ["--steps", "--plan", "--journal", "--shrink"],
 }  # fmt: skip
@@ -95,13 +98,44 @@ def test_apis_shows_every_api_with_the_versions_that_are_served() -> None:
     ]
 
 
+def test_configs_shows_what_is_honoured_and_what_is_kept() -> None:
+    result = run("configs")
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert re.search(r"topic.*min\.insync\.replicas.*INT.*1.*dynamic.*core/replication/partition", result.stdout)
+    assert re.search(r"broker.*num\.io\.threads.*INT.*8.*cluster-wide.*kept and shown only", result.stdout)
+    assert "kept and shown only" not in run("configs", "--honoured").stdout
+
+
+def test_configs_as_json() -> None:
+    every = json.loads(run("configs", "--json").stdout)
+    topics = json.loads(run("configs", "--json", "--kind", "topic", "--honoured").stdout)
+    assert {row["kind"] for row in every} == {"broker", "topic"}
+    assert len(every) > 400
+    assert topics == [row for row in every if row["kind"] == "topic" and row["honoured_by"] is not None]
+    assert {
+        "kind": "broker",
+        "name": "log.retention.ms",
+        "type": "LONG",
+        "default": None,
+        "dynamic": "cluster-wide",
+        "honoured_by": "core/replication/partition",
+        "doc": "records that are older go; -1 keeps them; else log.retention.minutes",
+        "is_kafkas": True,
+    } in every
+
+
+def test_configs_of_no_kind() -> None:
+    result = run("configs", "--kind", "client")
+    assert (result.exit_code, result.stderr) == (2, "fakebroker: --kind is broker or topic, not 'client'\n")
+
+
 def test_help_names_every_command_and_what_it_is_for() -> None:
     result = run("--help", columns=80)
 
     assert result.exit_code == 0
     assert "--version" in result.stdout
-    for name, command in COMMANDS.items():
-        assert re.search(rf"^  {name} +{re.escape(command.summary)}$", result.stdout, re.MULTILINE)
+    for name, summary in COMMANDS.items():
+        assert re.search(rf"^  {name} +{re.escape(summary)}$", result.stdout, re.MULTILINE)
 
 
 def test_every_command_is_told_of_here() -> None:
@@ -261,10 +295,12 @@ REFUSED: dict[str, tuple[str, str]] = {
     ),
     "a version with a value": ("--version=2", "--version takes no value, and here it has '2'"),
     "a command misspelt": (
-        "sreve", "there is no command 'sreve'; did you mean serve? (there are serve, apis, demo, replay)",
+        "sreve", "there is no command 'sreve'; did you mean serve? (there are serve, apis, configs, demo, replay)",
     ),
-    "an unknown command": ("kafka --port 0", "there is no command 'kafka'; there are serve, apis, demo, replay"),
-    "an empty command": ("''", "there is no command ''; there are serve, apis, demo, replay"),
+    "an unknown command": (
+        "kafka --port 0", "there is no command 'kafka'; there are serve, apis, configs, demo, replay"
+    ),
+    "an empty command": ("''", "there is no command ''; there are serve, apis, configs, demo, replay"),
 }  # fmt: skip
 
 
@@ -277,7 +313,7 @@ WITH_VALUES = [
     (command, option)
     for command, options in OPTIONS.items()
     for option in options
-    if option not in {"--auto-create-topics", "--no-auto-create-topics", "--shrink"}
+    if option not in {"--auto-create-topics", "--no-auto-create-topics", "--shrink", "--honoured", "--json"}
 ]
 
 
@@ -350,7 +386,7 @@ def test_an_interrupt_is_status_130(monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(options: Namespace) -> int:
         raise KeyboardInterrupt
 
-    monkeypatch.setitem(COMMANDS, "apis", COMMANDS["apis"]._replace(run=interrupted))
+    monkeypatch.setattr("fakebroker.commands.apis.run", interrupted)
 
     assert run("apis") == (130, "", "")
 
@@ -388,7 +424,7 @@ def test_the_demo_is_run_with_its_options_and_its_status_counts(monkeypatch: pyt
         calls.append((out, seed))
         return 1
 
-    monkeypatch.setattr("fakebroker.extra_command.find_command", {"demo": run_demo}.__getitem__)
+    monkeypatch.setattr("fakebroker.commands.extra_command.find_command", {"demo": run_demo}.__getitem__)
 
     assert run("demo", "--out", "folder/d", "--seed=-7") == (1, "", "")
     assert run("demo").exit_code == 1
@@ -399,7 +435,7 @@ def test_a_demo_that_is_not_installed_is_one_sentence(monkeypatch: pytest.Monkey
     def find_command(name: str) -> Callable[..., int]:
         raise NotInstalled(f"the command {name} is not installed")
 
-    monkeypatch.setattr("fakebroker.extra_command.find_command", find_command)
+    monkeypatch.setattr("fakebroker.commands.extra_command.find_command", find_command)
 
     assert run("demo") == (2, "", "fakebroker: the command demo is not installed\n")
 
@@ -420,6 +456,7 @@ DEFAULTS: dict[str, dict[str, Any]] = {
         "ready_file": None,
     },
     "apis": {},
+    "configs": {"kind": None, "honoured": False, "json": False},
     "demo": {"out": Path("fakebroker-demo"), "seed": 1},
     "replay 5": {"seed": 5, "steps": 200, "plan": None, "journal": None, "shrink": False},
 }  # fmt: skip

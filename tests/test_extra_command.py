@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from support.serving import fakebroker
 
-from fakebroker import extra_command
-from fakebroker.extra_command import GROUP, NotInstalled, find_command
+from fakebroker.commands import extra_command
+from fakebroker.commands.extra_command import GROUP, NotInstalled, find_command
 
 
 def hide(name: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

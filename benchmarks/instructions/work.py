@@ -15,7 +15,7 @@ from benchmarks.drivers.frames import answer_bytes, error_at, produce_frame, rec
 from conformance import frames
 from fakebroker.cluster.cluster import Cluster
 from fakebroker.core.clock import Now
-from fakebroker.core.config.settings import ClusterConfig
+from fakebroker.core.config.broker_config import BrokerConfig
 from fakebroker.core.controller.topics import NewTopic
 from fakebroker.core.replication.behaviour import INSTANT
 from fakebroker.network.effects import Send
@@ -30,7 +30,7 @@ Work = Callable[[int], None]  # does so many operations
 
 
 def produce(acks: int, value_bytes: int, records: int = 1) -> Work:
-    cluster = Cluster(START, config=ClusterConfig(), followers=INSTANT)
+    cluster = Cluster(START, config=BrokerConfig(), followers=INSTANT)
     cluster.create_topic(NewTopic("t000", 1, 3), START)
     connection = cluster.open_connection(1, "bench", START)
     data = produce_frame("t000", 0, record_batch(value_bytes, records), acks) * TURN
@@ -50,7 +50,7 @@ def produce(acks: int, value_bytes: int, records: int = 1) -> Work:
 
 def idempotent(acks: int, value_bytes: int) -> Work:
     """The same from an idempotent producer: each batch continues the one before."""
-    cluster = Cluster(START, config=ClusterConfig(), followers=INSTANT)
+    cluster = Cluster(START, config=BrokerConfig(), followers=INSTANT)
     cluster.create_topic(NewTopic("t000", 1, 3), START)
     connection = cluster.open_connection(1, "bench", START)
     frames = [produce_frame("t000", 0, record_batch(value_bytes, 1, number), acks) for number in range(OPERATIONS)]
@@ -76,7 +76,7 @@ def sent(cluster: Cluster) -> bytes:
 
 def fetch() -> Work:
     """A consumer that reads a batch of 1 KiB."""
-    cluster = Cluster(START, config=ClusterConfig(), followers=INSTANT)
+    cluster = Cluster(START, config=BrokerConfig(), followers=INSTANT)
     cluster.create_topic(NewTopic("t000", 1, 3), START)
     connection = cluster.open_connection(1, "bench", START)
     cluster.receive(connection, produce_frame("t000", 0, record_batch(1024), acks=-1), START)

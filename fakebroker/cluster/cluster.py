@@ -18,10 +18,12 @@ from typing import Any, final
 
 from fakebroker.cluster.dispatcher import Dispatcher
 from fakebroker.cluster.housekeeping import start_housekeeping
+from fakebroker.cluster.reconfigurables import register_reconfigurables
 from fakebroker.core.broker.broker import Broker
 from fakebroker.core.broker_registry import BrokerRegistry
 from fakebroker.core.clock import HasNow, Now
-from fakebroker.core.config.settings import ClusterConfig
+from fakebroker.core.config.broker_config import BrokerConfig
+from fakebroker.core.config.dynamic_broker_config import DynamicBrokerConfig
 from fakebroker.core.controller.controller import Controller
 from fakebroker.core.controller.metadata_cache import MetadataCache
 from fakebroker.core.controller.topics import NewTopic, Topic
@@ -56,13 +58,13 @@ class Cluster(HasNow):
         self,
         now: Now,
         brokers: int = 3,
-        config: ClusterConfig | None = None,
+        config: BrokerConfig | None = None,
         followers: Behaviour = INSTANT,
         seed: int = 0,
         journal: Journal | None = None,
     ) -> None:
         super().__init__(now)
-        self.config = config or ClusterConfig()
+        self.broker_configs = DynamicBrokerConfig(config or BrokerConfig())
         self.probe = Probe()
         if journal is not None:
             self.probe.listeners.append(Recorder(journal, self))
@@ -93,7 +95,10 @@ class Cluster(HasNow):
             broker_ids, self.config, self.timer.timer, self.housekeeping.timer, self._effects.append, self, self.probe
         )
         self._dispatcher = Dispatcher(self.sockets, self._effects.append, self.probe)
-        start_housekeeping(self.housekeeping.timer, self.config, self.controller, self._read_now)
+        start_housekeeping(self.housekeeping.timer, self.broker_configs, self.controller, self._read_now)
+        register_reconfigurables(self.broker_configs, self.controller, self.sockets, self.brokers)
+        if names := self.config.without_effect:
+            self._warn(f"kept and shown only, without effect here: {', '.join(names)}")
 
     def _new_broker(self, broker_id: int) -> Broker:
         return Broker(
@@ -286,6 +291,23 @@ class Cluster(HasNow):
         """The same over time: (milliseconds from now, behaviour), in order."""
         self.now = now
         self.followers.script(steps, selection, now)
+        self._handle_requests()
+
+    def alter_topic_configs(self, name: str, changes: Mapping[str, str | None], now: Now) -> None:
+        """Set some settings of a topic, or take them back with None; raises KafkaError, and nothing is changed."""
+        self.now = now
+        self.controller.alter_topic_configs(name, changes)
+
+    @property
+    def config(self) -> BrokerConfig:
+        """The settings of the brokers as they are now."""
+        return self.broker_configs.current
+
+    def alter_broker_configs(self, changes: Mapping[str, str | None], now: Now) -> None:
+        """Set some settings of all brokers while they run, or have them as they were at the start with None; raises
+        KafkaError, and nothing is changed."""
+        self.now = now
+        self.broker_configs.alter(changes)
         self._handle_requests()
 
     def alter_client_quotas(self, entity: QuotaEntity, alterations: Mapping[str, float | None] | None) -> None:

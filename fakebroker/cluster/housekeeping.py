@@ -2,8 +2,8 @@
 
 Units    intervals are monotonic milliseconds; what is old is decided by wall time.
 Source   "isr-expiration" of core/.../server/ReplicaManager.scala; "kafka-log-retention" of LogManager and
-         "PeriodicProducerExpirationCheck" of UnifiedLog, storage/.../log/; maybeBalancePartitionLeaders of
-         metadata/.../controller/ReplicationControlManager.java @ 4.0.
+         "PeriodicProducerExpirationCheck" of UnifiedLog, storage/.../log/; maybeBalancePartitionLeaders and
+         maybeElectUncleanLeaders of metadata/.../controller/ReplicationControlManager.java @ 4.0.
 Differs  One task for all brokers and logs; in Kafka each log checks its producers on its own.
 """
 
@@ -12,14 +12,14 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from fakebroker.core.clock import Now
-from fakebroker.core.config.settings import ClusterConfig
+from fakebroker.core.config.dynamic_broker_config import DynamicBrokerConfig
 from fakebroker.core.controller.controller import Controller
 from fakebroker.core.purgatory.periodic_task import PeriodicTask
 from timingwheel import SystemTimer
 
 
 def start_housekeeping(
-    timer: SystemTimer, config: ClusterConfig, controller: Controller, read_now: Callable[[], Now]
+    timer: SystemTimer, configs: DynamicBrokerConfig, controller: Controller, read_now: Callable[[], Now]
 ) -> None:
     """Schedule the tasks; they go on as long as the timer does."""
 
@@ -29,13 +29,15 @@ def start_housekeeping(
 
     def remove_expired_producers(now: Now) -> None:
         for partition in controller.metadata.partitions():
-            partition.remove_expired_producers(now.wall_ms, config.producer_id_expiration_ms)
+            partition.remove_expired_producers(now.wall_ms, configs.current.producer_id_expiration_ms)
 
     def every(interval_ms: int, action: Callable[[Now], None], delay_ms: int | None = None) -> None:
         PeriodicTask(interval_ms if delay_ms is None else delay_ms, interval_ms, action, timer, read_now)
 
+    config = configs.current
     every(max(config.replica_lag_time_max_ms // 2, 1), controller.maybe_shrink_isrs)
     if config.auto_leader_rebalance_enable:
         every(config.leader_imbalance_check_interval_seconds * 1000, controller.balance_leaders)
+    every(config.unclean_leader_election_interval_ms, controller.maybe_elect_unclean_leaders)
     every(config.log_retention_check_interval_ms, delete_old_records, config.log_initial_task_delay_ms)
     every(config.producer_id_expiration_check_interval_ms, remove_expired_producers)

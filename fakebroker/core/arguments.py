@@ -24,6 +24,7 @@ NUMBER_OR_NONE = Kind("a number or None", (int, float, NoneType))
 STRING = Kind("a string", (str,))
 STRING_OR_NONE = Kind("a string or None", (str, NoneType))
 PATH_OR_NONE = Kind("a path or None", (str, PathLike, NoneType))
+MAPPING = Kind("a mapping of names to values", (Mapping,))
 MAPPING_OR_NONE = Kind("a mapping of names to values, or None", (Mapping, NoneType))
 SETTING = Kind("a string, a number or a boolean", (str, int, float, bool, NoneType))  # None has an error of Kafka's
 

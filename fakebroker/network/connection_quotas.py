@@ -17,12 +17,16 @@ from collections import Counter
 class ConnectionQuotas:
     """The counts of one broker."""
 
-    def __init__(self, max_connections: int, max_connections_per_ip: int, overrides: dict[str, int]) -> None:
+    def __init__(self) -> None:
+        self._counts: Counter[str] = Counter()
+        self.total = 0
+
+    def configure(self, max_connections: int, max_connections_per_ip: int, overrides: dict[str, int]) -> None:
+        """From now on so many. If there are more already, they stay."""
         self._max_connections = max_connections
         self._max_connections_per_ip = max_connections_per_ip
         self._overrides = overrides
-        self._counts: Counter[str] = Counter()
-        self.total = 0
+        self._most = max(self.total, max_connections)
 
     def connection_slot_available(self) -> bool:
         return self.total < self._max_connections
@@ -48,5 +52,5 @@ class ConnectionQuotas:
         return self._counts.get(address, 0)
 
     def check_invariants(self) -> None:
-        assert sum(self._counts.values()) == self.total <= self._max_connections
+        assert sum(self._counts.values()) == self.total <= self._most
         assert all(count > 0 for count in self._counts.values())

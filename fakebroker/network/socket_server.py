@@ -18,8 +18,8 @@ from collections.abc import Callable, Iterable
 from typing import Final, final
 
 from fakebroker.core.clock import HasNow
+from fakebroker.core.config.broker_config import BrokerConfig
 from fakebroker.core.config.ip_overrides import normalized, parse_overrides
-from fakebroker.core.config.settings import ClusterConfig
 from fakebroker.core.probe import Probe
 from fakebroker.core.security.identity import Listener
 from fakebroker.network.connection import Connection, Event, State
@@ -45,7 +45,7 @@ class SocketServer:
     def __init__(
         self,
         broker_ids: Iterable[int],
-        config: ClusterConfig,
+        config: BrokerConfig,
         timer: SystemTimer,
         idle_timer: SystemTimer,
         emit: Callable[[Effect], None],
@@ -62,16 +62,21 @@ class SocketServer:
         self._next_ready = 0  # those before it had their turn
         self._answered: list[Connection] = []  # in this turn
         self._idle = IdleExpiryManager(config.connections_max_idle_ms, idle_timer, clock, self.close)
-        overrides = parse_overrides(config.max_connections_per_ip_overrides)
-        self.connection_quotas = {
-            broker_id: ConnectionQuotas(config.max_connections, config.max_connections_per_ip, overrides)
-            for broker_id in broker_ids
-        }
+        self.connection_quotas = {broker_id: ConnectionQuotas() for broker_id in broker_ids}
         self._waiting: dict[int, OrderedDict[Connection, None]] = {
             broker_id: OrderedDict() for broker_id in self.connection_quotas
         }
         # All that are not closed, those that wait included, in the order in which they came.
         self._open: dict[int, dict[Connection, None]] = {broker_id: {} for broker_id in self.connection_quotas}
+
+        self.configure(config)
+
+    def configure(self, config: BrokerConfig) -> None:
+        """How many connections each broker takes. Who waits and may come in by now does; nobody is closed for it."""
+        overrides = parse_overrides(config.max_connections_per_ip_overrides)
+        for broker_id, quotas in self.connection_quotas.items():
+            quotas.configure(config.max_connections, config.max_connections_per_ip, overrides)
+            self._admit_waiting(broker_id)
 
     # From outside. Who calls then handles what `poll` gives.
 
@@ -260,7 +265,11 @@ class SocketServer:
         if connection.throttle is not None:
             connection.throttle.cancel()
             connection.throttle = None
-        while waiting and quotas.connection_slot_available():
+        self._admit_waiting(connection.broker_id)
+
+    def _admit_waiting(self, broker_id: int) -> None:
+        waiting = self._waiting[broker_id]
+        while waiting and self.connection_quotas[broker_id].connection_slot_available():
             self._admit(waiting.popitem(last=False)[0])
 
     def _emit_close(self, connection: Connection, reason: str) -> None:

@@ -8,8 +8,8 @@ from os import PathLike
 from typing import Self
 
 from fakebroker.cluster.cluster import Cluster
-from fakebroker.core.arguments import PATH_OR_NONE, STRING, STRING_OR_NONE, WHOLE_NUMBER, require
-from fakebroker.core.config.settings import ClusterConfig
+from fakebroker.core.arguments import MAPPING, PATH_OR_NONE, STRING, STRING_OR_NONE, WHOLE_NUMBER, require
+from fakebroker.core.config.broker_config import BrokerConfig
 from fakebroker.core.controller.topics import NewTopic
 from fakebroker.core.journal.journal import DEFAULT_SIZE, Journal
 from fakebroker.core.quota.quota import QuotaEntity
@@ -80,7 +80,7 @@ class AsyncFakeCluster:
         self._port = port
         self._advertised_host = advertised_host or _WILDCARDS.get(host, host)
         self._behaviour = Behaviour.parse(followers)
-        self._config = ClusterConfig().with_text(texts(config))
+        self._config = BrokerConfig().with_text(texts(config))
         self._seed = seed
         self._journal_size = journal
         self._journal_path = journal_file
@@ -177,6 +177,24 @@ class AsyncFakeCluster:
         new = NewTopic(name, partitions, replication_factor, {}, texts(configs))
         driver = self._running
         driver.cluster.create_topic(new, driver.clock.stamp())
+
+    def alter_topic_configs(self, name: str, configs: Mapping[str, str | int | bool | None]) -> None:
+        """Set some settings of a topic, or take them back with None; the others stay. They count from the next request
+        on; who waits is not woken, as in Kafka. Raises KafkaError, and nothing is changed."""
+        require(STRING, name=name)
+        require(MAPPING, configs=configs)
+        driver = self._running
+        driver.cluster.alter_topic_configs(name, texts(configs), driver.clock.stamp())
+        driver.settle()
+
+    def alter_broker_configs(self, configs: Mapping[str, str | int | bool | None]) -> None:
+        """Set some settings of all brokers, or have them as they were at the start with None; the others stay. Topics
+        that set nothing of their own have the new ones at once. Raises KafkaError for what Kafka does not alter while
+        brokers run (`fakebroker configs` tells which), and nothing is changed."""
+        require(MAPPING, configs=configs)
+        driver = self._running
+        driver.cluster.alter_broker_configs(texts(configs), driver.clock.stamp())
+        driver.settle()
 
     def delete_topic(self, name: str) -> None:
         """Delete a topic; who waits for it is answered UNKNOWN_TOPIC_OR_PARTITION. Raises KafkaError for no topic."""

@@ -142,6 +142,14 @@ class FakeCluster:
         """Make a topic: `AsyncFakeCluster.create_topic`."""
         self._call(lambda: self._cluster.create_topic(name, partitions, replication_factor, configs))
 
+    def alter_topic_configs(self, name: str, configs: Mapping[str, str | int | bool | None]) -> None:
+        """Change settings of a topic: `AsyncFakeCluster.alter_topic_configs`."""
+        self._call(lambda: self._cluster.alter_topic_configs(name, configs))
+
+    def alter_broker_configs(self, configs: Mapping[str, str | int | bool | None]) -> None:
+        """Change settings of all brokers: `AsyncFakeCluster.alter_broker_configs`."""
+        self._call(lambda: self._cluster.alter_broker_configs(configs))
+
     def delete_topic(self, name: str) -> None:
         """Delete a topic: `AsyncFakeCluster.delete_topic`."""
         self._call(lambda: self._cluster.delete_topic(name))

@@ -8,8 +8,8 @@ from fakebroker.core.arguments import MAPPING_OR_NONE, SETTING, STRING, require
 from fakebroker.core.errors import ConfigError
 
 
-def texts(settings: Mapping[str, str | int | bool] | None) -> dict[str, str | None]:
-    """Settings as Kafka reads them. None stays, so that Kafka's error tells it."""
+def texts(settings: Mapping[str, str | int | bool | None] | None) -> dict[str, str | None]:
+    """Settings as Kafka reads them. None stays: it takes a setting back, or Kafka's error tells it."""
     require(MAPPING_OR_NONE, settings=settings)
     texts: dict[str, str | None] = {}
     for name, value in (settings or {}).items():

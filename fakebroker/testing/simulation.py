@@ -16,7 +16,7 @@ from typing import Any
 
 from fakebroker.cluster.cluster import Cluster
 from fakebroker.core.clock import Now
-from fakebroker.core.config.settings import ClusterConfig
+from fakebroker.core.config.broker_config import BrokerConfig
 from fakebroker.core.controller.topics import NewTopic
 from fakebroker.core.journal.journal import Journal
 from fakebroker.core.probe import Listener
@@ -107,7 +107,7 @@ class Simulation:
         self.elapsed_ms = 0
         self.tape: list[tuple[int, str, int, bytes]] = []
         self.arrivals: list[tuple[int, int, bytes | None]] = []
-        settings = ClusterConfig().with_text(config or {})
+        settings = BrokerConfig().with_text(config or {})
         self.cluster = Cluster(self.now, brokers, settings, Behaviour.parse(followers), seed, journal)
         self._clients: dict[Connection, SimulatedClient] = {}
         self.warnings: list[str] = []

@@ -49,8 +49,11 @@ TESTS = {
         "tests/core/replication/test_followers.py",
         "tests/core/controller/test_leader_moves.py",
         "tests/cluster/test_brokers.py",
+        "tests/cluster/test_altered_configs.py",
         "tests/properties/test_found.py",
     ],
+    "fakebroker/core/config/dynamic_broker_config.py": ["tests/core/config/test_snapshots.py"],
+    "fakebroker/core/config/broker_config.py": ["tests/core/config/test_snapshots.py"],
     "fakebroker/core/log/producer_state.py": [
         "tests/core/log/test_producer_state.py",
         "tests/properties/test_producer_machine.py",
@@ -65,6 +68,7 @@ TESTS = {
         "tests/network/test_socket_server.py",
         "tests/core/quota/test_throttling.py",
         "tests/network/test_connection_quotas.py",
+        "tests/cluster/test_altered_configs.py",
         "tests/properties/test_connection_machine.py",
     ],
     "fakebroker/core/replication/follower.py": [

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import pytest
 
+from fakebroker.core.config.broker_config import BrokerConfig
 from fakebroker.core.config.ip_overrides import normalized, parse_overrides
-from fakebroker.core.config.settings import ClusterConfig
 from fakebroker.core.errors import ConfigError
 from fakebroker.network.connection_quotas import ConnectionQuotas
 
 
 def test_an_address_has_its_maximum_and_the_broker_its_own() -> None:
-    quotas = ConnectionQuotas(4, 2, {"10.0.0.9": 1, "10.0.0.8": 0})
+    quotas = ConnectionQuotas()
+    quotas.configure(4, 2, {"10.0.0.9": 1, "10.0.0.8": 0})
     assert [quotas.inc("10.0.0.1") for _ in range(3)] == [None, None, 2]
     assert [quotas.inc("10.0.0.9") for _ in range(2)] == [None, 1]
     assert quotas.inc("10.0.0.8") == 0
@@ -45,7 +46,7 @@ def test_overrides_as_kafka_writes_them(text: str, overrides: dict[str, int]) ->
 @pytest.mark.parametrize("text", ["127.0.0.1", "127.0.0.1:", "127.0.0.1:many", "localhost:3", ":3", "127.0.0.1:-1"])
 def test_overrides_that_are_none(text: str) -> None:
     with pytest.raises(ConfigError, match=r"max\.connections\.per\.ip\.overrides"):
-        ClusterConfig().with_text({"max.connections.per.ip.overrides": text})
+        BrokerConfig().with_text({"max.connections.per.ip.overrides": text})
 
 
 @pytest.mark.parametrize(
@@ -58,12 +59,12 @@ def test_one_spelling_for_each_address(address: str, spelling: str) -> None:
 
 def test_none_for_anybody_needs_somebody_who_may() -> None:
     with pytest.raises(ConfigError, match="0 only if"):
-        ClusterConfig().with_text({"max.connections.per.ip": "0"})
-    ClusterConfig().with_text({"max.connections.per.ip": "0", "max.connections.per.ip.overrides": "10.0.0.1:1"})
+        BrokerConfig().with_text({"max.connections.per.ip": "0"})
+    BrokerConfig().with_text({"max.connections.per.ip": "0", "max.connections.per.ip.overrides": "10.0.0.1:1"})
 
 
 def test_the_settings_have_kafkas_defaults() -> None:
-    config = ClusterConfig()
+    config = BrokerConfig()
     assert config.max_connections == config.max_connections_per_ip == 2_147_483_647
     assert config.max_connections_per_ip_overrides == ""
     assert config.connections_max_idle_ms == 600_000
@@ -71,7 +72,7 @@ def test_the_settings_have_kafkas_defaults() -> None:
 
 
 def test_the_settings_have_kafkas_names() -> None:
-    config = ClusterConfig().with_text(
+    config = BrokerConfig().with_text(
         {
             "max.connections": "7",
             "max.connections.per.ip": "6",

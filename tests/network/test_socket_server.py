@@ -10,7 +10,7 @@ from support.simulation import START_MONO_MS, START_WALL_MS, SimulatedClient, Si
 
 from fakebroker.cluster.cluster import Cluster
 from fakebroker.core.clock import Now
-from fakebroker.core.config.settings import ClusterConfig
+from fakebroker.core.config.broker_config import BrokerConfig
 from fakebroker.core.controller.topics import NewTopic
 from fakebroker.core.quota.quota import QuotaEntity
 from fakebroker.core.replication.follower import FROZEN
@@ -209,7 +209,7 @@ def test_a_bad_frame_frees_its_place() -> None:
 
 
 def cluster_with_frozen_followers() -> Cluster:
-    cluster = Cluster(now(0), 3, ClusterConfig(), FROZEN)
+    cluster = Cluster(now(0), 3, BrokerConfig(), FROZEN)
     cluster.create_topic(NewTopic("t", 1, 3), now(0))
     return cluster
 
@@ -261,7 +261,7 @@ def test_nothing_is_left_of_a_cluster_that_is_forgotten_while_requests_wait() ->
 @pytest.mark.parametrize("how", ["idle", "limit", "throttled", "waiting"])
 def test_nothing_holds_a_connection_however_it_ended(how: str) -> None:
     config = {"idle": {"connections_max_idle_ms": 10}, "limit": {"max_connections_per_ip": 1}}.get(how, {})
-    cluster = Cluster(now(0), 1, ClusterConfig(**(config or {"max_connections": 1})))
+    cluster = Cluster(now(0), 1, BrokerConfig(**(config or {"max_connections": 1})))
     cluster.create_topic(NewTopic("t", 1, 1), now(0))
     other = None if how in ("idle", "throttled") else cluster.open_connection(1, "other", now(0), "10.0.0.1")
     connection = cluster.open_connection(1, "peer", now(0), "10.0.0.1")

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 from support.batches import TIME_MS, sequenced
 
-from fakebroker.core.config.settings import TopicConfig
+from fakebroker.core.config.topic_config import TopicConfig
 from fakebroker.core.log.append import prepare_append
 from fakebroker.core.log.log import Log
 from fakebroker.core.log.plain_append import PlainRules

@@ -26,6 +26,7 @@ NewLoop = Callable[[], asyncio.AbstractEventLoop]
 
 LIMIT_S = 20.0
 REQUEST_TIMED_OUT = 7
+MESSAGE_TOO_LARGE = 10
 NEVER_MS = 60_000
 
 LOOPS: dict[str, NewLoop] = {"asyncio": asyncio.new_event_loop}
@@ -168,14 +169,36 @@ def test_the_thread_ends_when_the_block_raises(new_loop: NewLoop) -> None:
         lambda cluster: cluster.endpoints,
         lambda cluster: cluster.bootstrap_servers,
         lambda cluster: cluster.create_topic("t"),
+        lambda cluster: cluster.alter_topic_configs("t", {}),
+        lambda cluster: cluster.alter_broker_configs({}),
         lambda cluster: cluster.followers.freeze(),
     ],
-    ids=["endpoints", "bootstrap_servers", "create_topic", "followers"],
+    ids=["endpoints", "bootstrap_servers", "create_topic", "topic configs", "broker configs", "followers"],
 )
 @pytest.mark.parametrize("kind", [FakeCluster, AsyncFakeCluster])
 def test_a_cluster_that_does_not_run_says_so(kind: type, use: Callable[[Any], object]) -> None:
     with pytest.raises(RuntimeError, match="the cluster is not running: use it in a `with` block, or call start"):
         use(kind())
+
+
+def answer_to(kafka: FakeCluster, size: int) -> int:
+    """What a record of so many bytes is answered."""
+    with RawClient(kafka.endpoints[0]) as client:
+        ((error, _),) = Produced(client.ask(produce("t", records=batch(bytes(size))))).partitions.values()
+    return error
+
+
+def test_settings_are_altered_while_it_runs() -> None:
+    with FakeCluster(config={"message.max.bytes": 5_000}) as kafka:
+        kafka.create_topic("t")
+        assert answer_to(kafka, 2_000) == 0
+        kafka.alter_topic_configs("t", {"max.message.bytes": 1_000})
+        assert (answer_to(kafka, 2_000), answer_to(kafka, 500)) == (MESSAGE_TOO_LARGE, 0)
+        kafka.alter_topic_configs("t", {"max.message.bytes": None})
+        kafka.alter_broker_configs({"message.max.bytes": 9_000})
+        assert answer_to(kafka, 8_000) == 0
+        kafka.alter_broker_configs({"message.max.bytes": None})
+        assert answer_to(kafka, 8_000) == MESSAGE_TOO_LARGE
 
 
 def test_the_ports_of_brokers_are_in_a_row(new_loop: NewLoop) -> None:
@@ -232,7 +255,12 @@ def test_a_loop_that_cannot_be_made_is_raised(monkeypatch: pytest.MonkeyPatch) -
         ({"port": -1}, ValueError, "port -1 leaves no room for 3 brokers: take 0, or 1 to 65533"),
         ({"port": 65_534}, ValueError, "port 65534 leaves no room for 3 brokers: take 0, or 1 to 65533"),
         ({"followers": "asleep"}, ValueError, r"followers are 'instant', 'lagging:MS' .*, not 'asleep'"),
-        ({"config": {"no.such": 1}}, KafkaError, r"Unknown configuration 'no.such'\. Known: .*"),
+        ({"config": {"no.such": 1}}, KafkaError, r"Unknown configuration 'no.such'\. `fakebroker configs` lists them."),
+        (
+            {"config": {"num.partition": 1}},
+            KafkaError,
+            r"Unknown configuration 'num.partition'\. Near to it: num.partitions.*",
+        ),
         ({"config": {"num.partitions": "x"}}, KafkaError, "Invalid value x for configuration num.partitions: .*"),
         ({"config": {"num.partitions": 0}}, KafkaError, "Invalid value 0 for configuration num.partitions: .*"),
     ],

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import final
 
 from fakebroker.core.clock import Now
-from fakebroker.core.config.settings import ClusterConfig
+from fakebroker.core.config.broker_config import BrokerConfig
 from fakebroker.core.controller.controller import Controller
 from fakebroker.core.controller.producer_ids import ProducerIdManager
 from fakebroker.core.probe import Probe
@@ -30,7 +30,7 @@ class Broker:
     def __init__(
         self,
         broker_id: int,
-        config: ClusterConfig,
+        config: BrokerConfig,
         controller: Controller,
         followers: FollowerSet,
         wakeups: Wakeups,

@@ -2,20 +2,21 @@
 
 Theory   A text is read as Java reads it, not as Python does: no underscores between digits, 32 or 64 bits and no more,
          "1e3" and "0x1p3" for doubles. Blanks around a value do not count (String.trim: all up to U+0020).
-Source   clients/.../common/config/ConfigDef.java parseType, Range, ValidString, ValidList; ConfigException.java @ 4.0.
+Source   clients/.../common/config/ConfigDef.java parseType, Range, ValidString, ValidList; ConfigException.java @ 4.0,
+         ValidList as it is in 4.4.
+Differs  A CLASS is the name of one: it is not loaded, and so never missing.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from decimal import Decimal
 from enum import Enum
-from typing import NamedTuple
 
 from fakebroker.core.errors import ConfigError
 
-Value = bool | int | float | str | tuple[str, ...]
+Value = bool | int | float | str | tuple[str, ...] | None
 Validator = Callable[[str, Value], None]
 
 _TRIMMED = "".join(map(chr, range(0x21)))
@@ -26,33 +27,30 @@ _COMMA_WITH_WHITESPACE = re.compile(r"[ \t\n\x0b\f\r]*,[ \t\n\x0b\f\r]*")
 
 
 class Type(Enum):
-    """The types that settings of brokers and topics have; a LIST is separated by commas."""
+    """The types that settings have; a LIST is separated by commas, a PASSWORD is never shown."""
 
     BOOLEAN = "BOOLEAN"
     STRING = "STRING"
     INT = "INT"
+    SHORT = "SHORT"
     LONG = "LONG"
     DOUBLE = "DOUBLE"
     LIST = "LIST"
+    CLASS = "CLASS"
+    PASSWORD = "PASSWORD"
 
 
-_BITS = {Type.INT: 31, Type.LONG: 63}
+BOOLEAN = Type.BOOLEAN
+STRING = Type.STRING
+INT = Type.INT
+SHORT = Type.SHORT
+LONG = Type.LONG
+DOUBLE = Type.DOUBLE
+LIST = Type.LIST
+CLASS = Type.CLASS
+PASSWORD = Type.PASSWORD
 
-
-class ConfigKey(NamedTuple):
-    """One setting: its type, what it is without being set, and what is checked of it."""
-
-    name: str
-    type: Type
-    default: Value
-    validator: Validator | None = None
-
-    def parse(self, text: str) -> Value:
-        """The value that the text says; raises ConfigError if it says none, or none that is allowed."""
-        value = parse_type(self.name, text, self.type)
-        if self.validator is not None:
-            self.validator(self.name, value)
-        return value
+_BITS = {Type.SHORT: 15, Type.INT: 31, Type.LONG: 63}
 
 
 def invalid(name: str, value: object, message: str) -> ConfigError:
@@ -68,7 +66,7 @@ def parse_type(name: str, text: str, config_type: Type) -> Value:
             if trimmed.lower() not in ("true", "false"):
                 raise invalid(name, text, "Expected value to be either true or false")
             return trimmed.lower() == "true"
-        case Type.STRING:
+        case Type.STRING | Type.CLASS | Type.PASSWORD:
             return trimmed
         case Type.LIST:
             return tuple(_COMMA_WITH_WHITESPACE.split(trimmed)) if trimmed else ()
@@ -98,7 +96,9 @@ def _parse_double(text: str) -> float | None:
 
 
 def to_text(value: Value) -> str:
-    """A value as Kafka shows it (ConfigDef.convertToString)."""
+    """A value as Kafka shows it (ConfigDef.convertToString); what is not set is empty."""
+    if value is None:
+        return ""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, tuple):
@@ -118,15 +118,15 @@ def _double_to_text(value: float) -> str:
     return f"{mantissa}{'' if '.' in mantissa else '.0'}E{int(exponent)}"
 
 
-def at_least(minimum: int) -> Validator:
+def at_least(minimum: float) -> Validator:
     return _in_range(minimum, None)
 
 
-def between(minimum: int, maximum: int) -> Validator:
+def between(minimum: float, maximum: float) -> Validator:
     return _in_range(minimum, maximum)
 
 
-def _in_range(minimum: int, maximum: int | None) -> Validator:
+def _in_range(minimum: float, maximum: float | None) -> Validator:
     def ensure_valid(name: str, value: Value) -> None:
         assert isinstance(value, int | float)
         if value < minimum:
@@ -138,16 +138,44 @@ def _in_range(minimum: int, maximum: int | None) -> Validator:
 
 
 def one_of(*choices: str) -> Validator:
-    """ValidString.in for a STRING; ValidList.in, which looks at each element, for a LIST."""
+    """ValidString.in."""
 
     def ensure_valid(name: str, value: Value) -> None:
-        for item in value if isinstance(value, tuple) else (value,):
-            if item not in choices:
-                raise invalid(name, item, f"String must be one of: {', '.join(choices)}")
+        if value not in choices:
+            raise invalid(name, value, f"String must be one of: {', '.join(choices)}")
 
     return ensure_valid
 
 
-def by_name(keys: Collection[ConfigKey]) -> dict[str, ConfigKey]:
-    """The definitions in their order, which is the order in which values are checked."""
-    return {key.name: key for key in keys}
+def one_of_ignoring_case(*choices: str) -> Validator:
+    """CaseInsensitiveValidString."""
+
+    def ensure_valid(name: str, value: Value) -> None:
+        if str(value).upper() not in choices:
+            raise invalid(name, value, f"String must be one of (case insensitive): {', '.join(choices)}")
+
+    return ensure_valid
+
+
+def some_of(*choices: str, may_be_empty: bool = False) -> Validator:
+    """ValidList: each element is one of the choices, anything but empty if there are none."""
+    ensure_choice = one_of(*choices)
+
+    def ensure_valid(name: str, value: Value) -> None:
+        assert isinstance(value, tuple)
+        if not value and not may_be_empty:
+            expected = f"[{', '.join(choices)}]" if choices else "any non-empty value"
+            raise ConfigError(f"Configuration '{name}' must not be empty. Valid values include: {expected}")
+        for item in value:
+            if not item:
+                raise ConfigError(f"Configuration '{name}' values must not be empty.")
+            if choices:
+                ensure_choice(name, item)
+
+    return ensure_valid
+
+
+def not_empty(name: str, value: Value) -> None:
+    """NonEmptyString."""
+    if not value:
+        raise invalid(name, value, "String must be non-empty")

@@ -14,15 +14,15 @@ Differs  In one step, without a metadata log in between: everybody knows at once
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from random import Random
 from typing import final
 from uuid import UUID
 
 from fakebroker.core.broker_registry import BrokerRegistry
 from fakebroker.core.clock import Now
-from fakebroker.core.config.log_config import effective_configs
-from fakebroker.core.config.settings import ClusterConfig, TopicConfig
+from fakebroker.core.config.broker_config import BrokerConfig
+from fakebroker.core.config.topic_config import TopicConfig, altered, effective_configs
 from fakebroker.core.controller.elections import elect_any_leader
 from fakebroker.core.controller.metadata_cache import MetadataCache
 from fakebroker.core.controller.placement import place_replicas
@@ -44,7 +44,7 @@ class Controller:
 
     def __init__(
         self,
-        config: ClusterConfig,
+        config: BrokerConfig,
         registry: BrokerRegistry,
         metadata: MetadataCache,
         followers: FollowerSet,
@@ -83,8 +83,7 @@ class Controller:
         return results
 
     def _create_topic(self, new: NewTopic, now: Now, validate_only: bool) -> Topic:
-        defaults = self.config.topic_defaults()
-        config = TopicConfig.of(new.configs, defaults)
+        config = TopicConfig.of(new.configs, self.config.topic_defaults)
         placement = place_replicas(new, self.registry.broker_ids, self.registry, self.config)
         lag_max_ms = self.config.replica_lag_time_max_ms
         partitions = [
@@ -102,7 +101,7 @@ class Controller:
         ]
         topic_id = UUID(int=self._random.getrandbits(128), version=4)
         own = {name: text for name, text in new.configs.items() if text is not None}
-        topic = Topic(new.name, topic_id, partitions, effective_configs(own, defaults.set_by_brokers()))
+        topic = Topic(new.name, topic_id, partitions, own, effective_configs(own, self.config.topic_entries))
         if not validate_only:
             self.metadata.add(topic)
             for partition in partitions:
@@ -209,6 +208,36 @@ class Controller:
             preferred = partition.replica_ids[0]
             if NO_LEADER != partition.leader_id != preferred and preferred in self.registry.alive(partition.isr):
                 self._make_leader(partition, preferred, partition.isr, now)
+
+    def maybe_elect_unclean_leaders(self, now: Now) -> None:
+        """ReplicationControlManager.maybeElectUncleanLeaders: leaderless partitions whose topic now allows it."""
+        for partition in self.metadata.partitions():
+            if partition.leader_id == NO_LEADER and partition.config.unclean_leader_election_enable:
+                self._elect(partition, partition.isr, now)
+
+    # Settings.
+
+    def alter_topic_configs(self, name: str, changes: Mapping[str, str | None]) -> None:
+        """Set some of a topic's settings, or take them back with None; raises KafkaError, and nothing is changed. Who
+        waits is not woken, as in Kafka: what was altered counts from the next time that it is asked for."""
+        topic = self.metadata.topic(name)
+        if topic is None:
+            raise KafkaError(ErrorCode.unknown_topic_or_partition, f"The topic '{name}' does not exist.")
+        own = altered(topic.configs, changes)
+        self._configure_topic(topic, own, TopicConfig.of(own, self.config.topic_defaults))
+
+    def configure(self, config: BrokerConfig) -> None:
+        """The settings of the brokers have changed, and with them what topics have that set nothing of their own."""
+        self.config = config
+        self.log_memory.max_bytes = config.log_memory_bytes
+        for topic in self.metadata.topics():
+            self._configure_topic(topic, topic.configs, config.topic_defaults.with_own(topic.configs))
+
+    def _configure_topic(self, topic: Topic, own: Mapping[str, str], config: TopicConfig) -> None:
+        topic.configs = own
+        topic.effective_configs = effective_configs(own, self.config.topic_entries)
+        for partition in topic.partitions:
+            partition.configure(config)
 
     def check_invariants(self) -> None:
         for partition in self.metadata.partitions():

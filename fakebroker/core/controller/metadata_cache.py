@@ -49,6 +49,10 @@ class MetadataCache:
         """The same, to look one up."""
         return self._topics.keys()
 
+    def topics(self) -> Collection[Topic]:
+        """The same, the topics themselves."""
+        return self._topics.values()
+
     def find_partition(self, topic: str, index: int) -> Partition | None:
         found = self._topics.get(topic)
         if found is None:

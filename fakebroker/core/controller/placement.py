@@ -11,14 +11,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fakebroker.core.broker_registry import BrokerRegistry
-from fakebroker.core.config.settings import ClusterConfig
+from fakebroker.core.config.broker_config import BrokerConfig
 from fakebroker.core.controller.topics import NewTopic
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
 
 
 def place_replicas(
-    topic: NewTopic, broker_ids: Sequence[int], brokers: BrokerRegistry, config: ClusterConfig
+    topic: NewTopic, broker_ids: Sequence[int], brokers: BrokerRegistry, config: BrokerConfig
 ) -> list[tuple[int, ...]]:
     """The broker ids of each partition, the preferred leader first; raises KafkaError with CreateTopics' errors. Each
     partition has a replica that can lead it. Stopped brokers are registered and may get replicas, out of sync."""
@@ -33,7 +33,7 @@ def place_replicas(
         raise KafkaError(ErrorCode.invalid_partitions, "Number of partitions was set to an invalid non-positive value.")
     partitions = config.num_partitions if topic.num_partitions == -1 else topic.num_partitions
     factor = topic.replication_factor
-    factor = config.replication_factor(len(broker_ids)) if factor == -1 else factor
+    factor = (config.default_replication_factor or min(3, len(broker_ids))) if factor == -1 else factor
     alive = brokers.alive(broker_ids)
     if not alive:
         raise _cannot_replicate(factor, "All brokers are currently fenced.")

@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 from uuid import UUID
 
-from fakebroker.core.config.log_config import ConfigEntry
+from fakebroker.core.config.setting import ConfigEntry
 from fakebroker.core.replication.partition import Partition
 from fakebroker.protocol import topic_name
 from fakebroker.protocol.error_code import ErrorCode
@@ -30,20 +30,22 @@ class NewTopic(NamedTuple):
 
 
 class Topic:
-    """A topic: `partitions[i]` is partition i."""
+    """A topic: `partitions[i]` is partition i. `configs` are its own settings, as they were given."""
 
-    __slots__ = ("effective_configs", "name", "partitions", "topic_id")
+    __slots__ = ("configs", "effective_configs", "name", "partitions", "topic_id")
 
     def __init__(
         self,
         name: str,
         topic_id: UUID,
         partitions: list[Partition],
+        configs: Mapping[str, str],
         effective_configs: Sequence[ConfigEntry],
     ) -> None:
         self.name = name
         self.topic_id = topic_id
         self.partitions = partitions
+        self.configs = configs
         self.effective_configs = effective_configs
 
 

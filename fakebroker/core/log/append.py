@@ -9,7 +9,7 @@ Differs  Sizes are compared with segment.bytes, but there are no segments.
 
 from __future__ import annotations
 
-from fakebroker.core.config.settings import TopicConfig
+from fakebroker.core.config.topic_config import TopicConfig
 from fakebroker.core.log.batch_validation import analyze_and_validate
 from fakebroker.core.log.log import Log, LoggedBatch
 from fakebroker.core.log.log_validator import NO_TIMESTAMP, LogValidator

@@ -17,7 +17,7 @@ from __future__ import annotations
 from struct import pack_into
 from typing import Final, NamedTuple
 
-from fakebroker.core.config.settings import TopicConfig
+from fakebroker.core.config.topic_config import TopicConfig
 from fakebroker.core.errors import RecordValidationError
 from fakebroker.core.log.batch_validation import validate_batch
 from fakebroker.protocol.batch_layout import (

@@ -16,7 +16,7 @@ from typing import final
 
 from librt.strings import read_i16_be, read_i32_be, read_i64_be
 
-from fakebroker.core.config.settings import TopicConfig
+from fakebroker.core.config.topic_config import TopicConfig
 from fakebroker.core.log.log import LoggedBatch
 from fakebroker.core.log.producer_state import ProducerBatch
 from fakebroker.protocol.batch_layout import (

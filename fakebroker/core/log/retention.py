@@ -73,10 +73,10 @@ class LogMemory:
     `on_first_deletion` is told, in one sentence, when records are deleted for the first time: somebody may miss them.
     """
 
-    __slots__ = ("_has_deleted", "_max_bytes", "_partitions", "on_first_deletion", "used_bytes")
+    __slots__ = ("_has_deleted", "_partitions", "max_bytes", "on_first_deletion", "used_bytes")
 
     def __init__(self, max_bytes: int, partitions: Callable[[], Iterable[Retained]]) -> None:
-        self._max_bytes = max_bytes
+        self.max_bytes = max_bytes
         self._partitions = partitions
         self._has_deleted = False
         self.on_first_deletion: Callable[[str], None] | None = None
@@ -84,8 +84,8 @@ class LogMemory:
 
     def make_room(self, size: int) -> None:
         """Account for `size` more bytes; raises KAFKA_STORAGE_ERROR if they do not fit and nothing can be deleted."""
-        if self.used_bytes + size > self._max_bytes >= 0:
-            self._delete_down_to(self._max_bytes - size)
+        if self.used_bytes + size > self.max_bytes >= 0:
+            self._delete_down_to(self.max_bytes - size)
         self.used_bytes += size
 
     def _delete_down_to(self, limit: int) -> None:
@@ -94,7 +94,7 @@ class LogMemory:
         self.used_bytes = sum(sizes)
         if self.used_bytes <= limit:
             return
-        level = _level(sizes, max(limit - self._max_bytes // 16, 0))
+        level = _level(sizes, max(limit - self.max_bytes // 16, 0))
         for partition, size in zip(partitions, sizes, strict=True):
             if size > level:
                 partition.shrink_to(level)
@@ -103,13 +103,13 @@ class LogMemory:
             self._has_deleted = True
             if self.on_first_deletion is not None:
                 self.on_first_deletion(
-                    f"the logs have reached log.memory.bytes={self._max_bytes}: from now on the oldest committed "
+                    f"the logs have reached log.memory.bytes={self.max_bytes}: from now on the oldest committed "
                     "records are deleted to make room"
                 )
         if self.used_bytes > limit:
             raise KafkaError(
                 ErrorCode.kafka_storage_error,
-                f"The logs hold {self.used_bytes} bytes that are not committed and may take {self._max_bytes}.",
+                f"The logs hold {self.used_bytes} bytes that are not committed and may take {self.max_bytes}.",
             )
 
 

@@ -23,7 +23,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from fakebroker.core.config.settings import ClusterConfig
+from fakebroker.core.config.broker_config import BrokerConfig
 from fakebroker.core.quota.rate import Rate
 
 PRODUCER_BYTE_RATE = "producer_byte_rate"  # bytes per second and broker
@@ -167,11 +167,15 @@ class QuotaManagers:
     declaration. It delays nothing. Kafka adds the network threads' time afterwards; here it is part of the number.
     """
 
-    def __init__(self, config: ClusterConfig) -> None:
+    def __init__(self, config: BrokerConfig) -> None:
         num_samples, window_ms = config.quota_window_num, config.quota_window_size_seconds * 1000
         self.produce = ClientQuotaManager(num_samples, window_ms)
         self.request = ClientQuotaManager(num_samples, window_ms, max_throttle_time_ms=window_ms)
         self.enabled = False  # whether any quota was ever set
+        self.configure(config)
+
+    def configure(self, config: BrokerConfig) -> None:
+        """What a request counts from now on."""
         self._request_percentage = config.fakebroker_request_handler_time_us * _PERCENT_PER_US
 
     def update_quota(self, key: str, entity: QuotaEntity, bound: float | None) -> None:

@@ -21,7 +21,7 @@ from typing import Final, final
 
 from fakebroker.core.broker_registry import BrokerRegistry
 from fakebroker.core.clock import Now
-from fakebroker.core.config.settings import TopicConfig
+from fakebroker.core.config.topic_config import TopicConfig
 from fakebroker.core.log.append import prepare_append
 from fakebroker.core.log.log import Log
 from fakebroker.core.log.plain_append import PlainRules
@@ -96,10 +96,7 @@ class Partition:
         self._probe = probe or Probe()
         self._memory = memory
         self.is_deleted = False  # with its topic
-        self.config = config
-        self._plain_rules = PlainRules(config)
-        self._retention_bytes = config.retention_bytes if "delete" in config.cleanup_policy else -1
-        self._min_insync_replicas = config.min_insync_replicas
+        self._derive(config)
         self.replica_lag_time_max_ms = lag_max_ms
         self.brokers = brokers or BrokerRegistry(broker_ids)
         self.replicas = {broker_id: Replica(self.brokers[broker_id]) for broker_id in broker_ids}
@@ -152,6 +149,18 @@ class Partition:
     def effective_min_isr(self) -> int:
         """min.insync.replicas, but never more than there are replicas (KAFKA-15583, 3.7 and later)."""
         return min(self.config.min_insync_replicas, len(self.replicas))
+
+    def configure(self, config: TopicConfig) -> None:
+        """The topic has other settings. Nothing moves and nobody is woken: UnifiedLog.updateConfig does no more."""
+        self._derive(config)
+        self._set_isr(self.isr_ids)
+
+    def _derive(self, config: TopicConfig) -> None:
+        """What is kept of the settings in the form in which it is asked for."""
+        self.config = config
+        self._plain_rules = PlainRules(config)
+        self._retention_bytes = config.retention_bytes if "delete" in config.cleanup_policy else -1
+        self._min_insync_replicas = config.min_insync_replicas
 
     def _change_isr(self, isr: Iterable[int]) -> None:
         """Another ISR within a leadership."""

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from typing import Final, final
 
 from fakebroker.core.clock import Now
-from fakebroker.core.config.settings import ClusterConfig
+from fakebroker.core.config.broker_config import BrokerConfig
 from fakebroker.core.errors import RecordValidationError
 from fakebroker.core.probe import Probe
 from fakebroker.core.replication.delayed_fetch import DelayedFetch, is_satisfied
@@ -84,7 +84,7 @@ class ReplicaManager:
     def __init__(
         self,
         broker_id: int,
-        config: ClusterConfig,
+        config: BrokerConfig,
         start_ms: int,
         followers: FollowerSet,
         wakeups: Wakeups,

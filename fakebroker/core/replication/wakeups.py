@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import final
 
-from fakebroker.core.config.settings import ClusterConfig
+from fakebroker.core.config.broker_config import BrokerConfig
 from fakebroker.core.purgatory.deadlines import TIMEOUTS, Deadlines
 from fakebroker.core.purgatory.delayed_operation import DelayedOperation
 from fakebroker.core.purgatory.purgatory import DelayedOperationPurgatory
@@ -48,7 +48,7 @@ class Wakeups:
         self._deadlines = deadlines
         self._waiters: dict[int, PartitionWaiters] = {}
 
-    def start_broker(self, broker_id: int, config: ClusterConfig, now_ms: int) -> PartitionWaiters:
+    def start_broker(self, broker_id: int, config: BrokerConfig, now_ms: int) -> PartitionWaiters:
         """Empty purgatories for a broker that starts."""
         waiters = PartitionWaiters(
             DelayedOperationPurgatory("Produce", now_ms, config.producer_purgatory_purge_interval_requests),

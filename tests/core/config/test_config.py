@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fakebroker.core.config.broker_config import BrokerConfig
 from fakebroker.core.config.config_def import Type, parse_type, to_text
-from fakebroker.core.config.settings import ClusterConfig, TopicConfig, log_config
+from fakebroker.core.config.setting import ConfigEntry
+from fakebroker.core.config.topic_config import TopicConfig
 from fakebroker.core.errors import ConfigError
 from fakebroker.protocol.error_code import ErrorCode
 
@@ -153,20 +153,6 @@ def test_doubles_are_written_as_in_java(number: float, text: str) -> None:
     assert to_text(number) == text
 
 
-def test_every_default_of_kafka_is_a_right_value() -> None:
-    for key in log_config.TOPIC_CONFIGS.values():
-        assert key.parse(to_text(key.default)) == key.default
-
-
-def test_what_is_acted_on_has_kafkas_defaults() -> None:
-    for field in fields(TopicConfig):
-        key = log_config.TOPIC_CONFIGS[field.name.replace("_", ".")]
-        expected = to_text(key.default) if isinstance(key.default, tuple) else key.default
-        assert getattr(TopicConfig(), field.name) == expected
-    assert ClusterConfig().topic_defaults() == TopicConfig()
-    assert ClusterConfig().topic_defaults().set_by_brokers() == {}
-
-
 @pytest.mark.parametrize(
     ("name", "value", "problem"),
     [
@@ -180,12 +166,12 @@ def test_what_is_acted_on_has_kafkas_defaults() -> None:
 )
 def test_settings_of_brokers_are_read_in_the_same_way(name: str, value: str, problem: str) -> None:
     with pytest.raises(ConfigError) as raised:
-        ClusterConfig().with_text({name: value})
-    told = "message.timestamp.type" if name == "log.message.timestamp.type" else name
-    assert raised.value.message == f"Invalid value {value} for configuration {told}: {problem}"
+        BrokerConfig().with_text({name: value})
+    assert raised.value.message == f"Invalid value {value} for configuration {name}: {problem}"
 
 
 def test_what_brokers_were_told_is_known_by_its_topic_name() -> None:
-    config = ClusterConfig().with_text({"message.max.bytes": " 7 ", "replica.lag.time.max.ms": "3000000000"})
-    assert config.topic_defaults().set_by_brokers() == {"max.message.bytes": "7"}
+    config = BrokerConfig().with_text({"message.max.bytes": " 7 ", "replica.lag.time.max.ms": "3000000000"})
+    assert config.topic_entries == {"max.message.bytes": ConfigEntry("max.message.bytes", "7", 4)}
+    assert config.topic_defaults.max_message_bytes == 7
     assert config.replica_lag_time_max_ms == 3_000_000_000

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fakebroker.core.broker_registry import BrokerRegistry
-from fakebroker.core.config.settings import TopicConfig
+from fakebroker.core.config.topic_config import TopicConfig
 from fakebroker.core.controller.elections import Election, elect_any_leader
 from fakebroker.core.replication.partition import NO_LEADER, Partition
 from fakebroker.protocol.topic_partition import TopicPartition

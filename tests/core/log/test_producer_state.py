@@ -13,7 +13,7 @@ from support.batches import TIME_MS, sequenced
 from support.requests import Produced, produce
 from support.simulation import SimulatedClient, Simulation
 
-from fakebroker.core.config.settings import ClusterConfig
+from fakebroker.core.config.broker_config import BrokerConfig
 from fakebroker.core.log.producer_state import MAX_SEQUENCE, increment_sequence
 from fakebroker.core.replication.partition import Partition
 
@@ -186,7 +186,7 @@ def test_what_the_old_leader_alone_had_is_not_known_to_the_new_one() -> None:
 
 
 def test_a_producer_is_forgotten_some_time_after_its_last_timestamp() -> None:
-    assert ClusterConfig().producer_id_expiration_ms == 86_400_000
+    assert BrokerConfig().producer_id_expiration_ms == 86_400_000
     expiration_ms, interval_ms = 3_600_000, 600_000
     simulation = Simulation(
         config={"producer.id.expiration.ms": str(expiration_ms), "connections.max.idle.ms": str(2 * expiration_ms)}

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.rate_model import event_lists, model
 
-from fakebroker.core.config.settings import ClusterConfig
+from fakebroker.core.config.broker_config import BrokerConfig
 from fakebroker.core.errors import ConfigError, KafkaError
 from fakebroker.core.quota.client_quotas import ClientQuotas
 from fakebroker.core.quota.quota import DEFAULT, ClientQuotaManager, QuotaEntity, QuotaManagers
@@ -182,7 +182,7 @@ def test_the_throttle_time_is_kafkas_formula(
 
 
 def test_both_quotas_of_a_broker_are_recorded_and_the_longer_time_counts() -> None:
-    brokers = QuotaManagers(ClusterConfig(fakebroker_request_handler_time_us=525_000))  # 52.5 % of a second
+    brokers = QuotaManagers(BrokerConfig(fakebroker_request_handler_time_us=525_000))  # 52.5 % of a second
     quotas = ClientQuotas(lambda: [brokers])
     quotas.alter(QuotaEntity(None, "c"), {"request_percentage": 5.0})
     assert brokers.record_and_get_throttle_time_ms("ANONYMOUS", "c", 1_010, True, 0) == 500
@@ -212,7 +212,7 @@ REFUSED: list[tuple[QuotaEntity, dict[str, float | None], str]] = [
 def test_what_kafkas_controller_refuses(
     entity: QuotaEntity, alterations: dict[str, float | None], message: str
 ) -> None:
-    brokers = QuotaManagers(ClusterConfig())
+    brokers = QuotaManagers(BrokerConfig())
     quotas = ClientQuotas(lambda: [brokers])
     with pytest.raises(KafkaError, match=message) as caught:
         quotas.alter(entity, alterations)
@@ -222,7 +222,7 @@ def test_what_kafkas_controller_refuses(
 
 
 def test_removing_by_name_and_altogether() -> None:
-    brokers = QuotaManagers(ClusterConfig())
+    brokers = QuotaManagers(BrokerConfig())
     quotas = ClientQuotas(lambda: [brokers])
     quotas.alter(ALL, None)
     quotas.alter(ALL, {"producer_byte_rate": None})
@@ -242,4 +242,4 @@ def test_removing_by_name_and_altogether() -> None:
 @pytest.mark.parametrize("name", ["quota.window.num", "quota.window.size.seconds"])
 def test_a_window_is_at_least_one(name: str) -> None:
     with pytest.raises(ConfigError, match=name):
-        ClusterConfig().with_text({name: "0"})
+        BrokerConfig().with_text({name: "0"})

@@ -6,7 +6,7 @@ import pytest
 from support.requests import batch
 
 from fakebroker.core.clock import Now
-from fakebroker.core.config.settings import TopicConfig
+from fakebroker.core.config.topic_config import TopicConfig
 from fakebroker.core.replication.partition import LeaderHwChange, Partition
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError

@@ -1,0 +1,41 @@
+"""Who keeps what follows from a setting, and so has to be told when it is altered.
+
+Everybody else asks for the settings each time. `core/config/dynamic_broker_config.py` tells.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from fakebroker.core.broker.broker import Broker
+from fakebroker.core.config.broker_config import BrokerConfig
+from fakebroker.core.config.dynamic_broker_config import DynamicBrokerConfig
+from fakebroker.core.config.setting import UpdateMode
+from fakebroker.core.controller.controller import Controller
+from fakebroker.network.socket_server import SocketServer
+
+# What partitions keep of it, and how much memory the logs may take.
+_OF_CONTROLLER = (
+    "log.memory.bytes",
+    *(
+        name
+        for name, key in BrokerConfig.SETTINGS.items()
+        if key.topic is not None and key.mode is UpdateMode.CLUSTER_WIDE
+    ),
+)
+_OF_SOCKET_SERVER = ("max.connections", "max.connections.per.ip", "max.connections.per.ip.overrides")
+_OF_QUOTAS = ("fakebroker.request.handler.time.us",)
+
+
+def register_reconfigurables(
+    configs: DynamicBrokerConfig, controller: Controller, sockets: SocketServer, brokers: Mapping[int, Broker]
+) -> None:
+    """DynamicBrokerConfig.addReconfigurables."""
+
+    def configure_quotas(config: BrokerConfig) -> None:
+        for broker in brokers.values():
+            broker.quotas.configure(config)
+
+    configs.on_change(_OF_CONTROLLER, controller.configure)
+    configs.on_change(_OF_SOCKET_SERVER, sockets.configure)
+    configs.on_change(_OF_QUOTAS, configure_quotas)

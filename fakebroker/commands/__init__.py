@@ -1,0 +1,1 @@
+"""The commands of `fakebroker`, one file each: a function that declares its options and one that runs it."""

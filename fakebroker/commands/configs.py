@@ -1,0 +1,25 @@
+"""`fakebroker configs`: the settings, what they are without being set, and who acts on them."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+
+from fakebroker.commands.command_line import Parser, Slip
+
+
+def declare(parser: Parser) -> None:
+    parser.add_argument("--kind", metavar="KIND", help="Only the settings of one kind: broker or topic.")
+    parser.add_argument("--honoured", action="store_true", help="Only what has an effect here.")
+    parser.add_argument("--json", action="store_true", help="As JSON, a line for each.")
+
+
+def run(options: Namespace) -> int:
+    from fakebroker.commands import configs_page
+
+    if options.kind is not None and options.kind not in configs_page.KINDS:
+        raise Slip(f"--kind is {' or '.join(configs_page.KINDS)}, not {options.kind!r}")
+    if options.json:
+        print(configs_page.to_json(options.kind, options.honoured))
+    else:
+        configs_page.print_table(options.kind, options.honoured)
+    return 0

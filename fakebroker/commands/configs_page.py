@@ -1,0 +1,77 @@
+"""What `fakebroker configs` shows: every setting that is known, and what becomes of it here."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from fakebroker.core.config.broker_config import BrokerConfig
+from fakebroker.core.config.config_def import to_text
+from fakebroker.core.config.setting import Config
+from fakebroker.core.config.topic_config import TopicConfig
+
+KINDS: dict[str, type[Config]] = {"broker": BrokerConfig, "topic": TopicConfig}
+KEPT = "kept and shown only"
+
+_COLUMNS = ("kind", "name", "type", "default", "dynamic", "honoured by", "what it is")
+_PIPED_COLUMNS = 400
+_ROOM_FOR_DOCS = 160
+
+
+class Row(NamedTuple):
+    """One setting.
+
+    default       as text; None if Kafka has none
+    dynamic       when it may be altered: read-only, per-broker, cluster-wide; of a topic always: dynamic
+    honoured_by   the module that acts on it; None: it is checked, kept and shown, without effect
+    is_kafkas     whether Kafka has it
+    """
+
+    kind: str
+    name: str
+    type: str
+    default: str | None
+    dynamic: str
+    honoured_by: str | None
+    doc: str
+    is_kafkas: bool
+
+
+def rows(kind: str | None = None, honoured: bool = False) -> Iterator[Row]:
+    """In the order of the tables, by subject; of one kind, or of all; all of them, or those that have an effect."""
+    for each, table in KINDS.items():
+        if kind in (None, each):
+            for name, key in table.SETTINGS.items():
+                if key.applied_by is not None or not honoured:
+                    default = None if key.default is None else to_text(key.default)
+                    yield Row(
+                        each, name, key.type.value, default, key.mode.value, key.applied_by, key.doc, key.is_kafkas
+                    )
+
+
+def to_json(kind: str | None = None, honoured: bool = False) -> str:
+    """One object for each setting, a line each, in a list."""
+    lines = ",\n".join(json.dumps(row._asdict()) for row in rows(kind, honoured))
+    return f"[\n{lines}\n]"
+
+
+def print_table(kind: str | None = None, honoured: bool = False) -> None:
+    """The table on stdout. Nothing is cut: what is piped has a line for each setting, on a terminal cells are folded,
+    and a narrow one is not told what each setting is."""
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    console = Console()
+    if not console.is_terminal:
+        console = Console(width=_PIPED_COLUMNS)
+    columns = _COLUMNS if console.width >= _ROOM_FOR_DOCS else _COLUMNS[:-1]
+    table = Table(box=None)
+    for heading in columns:
+        table.add_column(heading, no_wrap=heading == "name", overflow="fold")
+    for row in rows(kind, honoured):
+        doc = row.doc if row.is_kafkas else f"{row.doc} (not Kafka's)"
+        cells = (row.kind, row.name, row.type, row.default or "", row.dynamic, row.honoured_by or KEPT, doc)
+        table.add_row(*map(escape, cells[: len(columns)]))
+    console.print(table)

@@ -1,0 +1,67 @@
+"""`fakebroker replay`: run one simulation again."""
+
+from __future__ import annotations
+
+import sys
+from argparse import Namespace
+from pathlib import Path
+
+from fakebroker.commands.command_line import Parser, Slip, whole_number
+
+_VIOLATION = 1
+
+
+def declare(parser: Parser) -> None:
+    parser.usage = f"{parser.prog} SEED [OPTIONS]"
+    parser.add_argument("seed", metavar="SEED", type=whole_number(), help="Of what is drawn.")
+    parser.add_argument(
+        "--steps",
+        metavar="N",
+        type=whole_number(1, 1_000_000),
+        default=200,
+        help="How many steps are drawn, 1 to 1000000 (default: %(default)s).",
+    )
+    parser.add_argument("--plan", metavar="STEPS", help="Run these steps instead of drawn ones.")
+    parser.add_argument(
+        "--journal",
+        metavar="FILE",
+        type=Path,
+        help="Write what the broker decided, one line of JSON per event; - for stdout.",
+    )
+    parser.add_argument("--shrink", action="store_true", help="Look for a shorter plan that fails as well.")
+
+
+def run(options: Namespace) -> int:
+    from fakebroker.core.journal.journal import Journal, to_lines
+    from fakebroker.testing import replay as replaying
+    from fakebroker.testing.plan import from_text, random_plan
+    from fakebroker.testing.run import EVERY_STEP, OFTEN
+
+    drawn = options.plan is None
+    events = Journal() if options.journal is not None else None
+    try:
+        actions = random_plan(options.seed, options.steps) if drawn else from_text(options.plan)
+        result = replaying.Replay(actions, options.seed, look_every=OFTEN if drawn else EVERY_STEP, journal=events)
+    except ValueError as error:
+        raise Slip(str(error)) from None
+    if events is not None:
+        _write("--journal", options.journal, "".join(to_lines(events)))
+    if result.violation is None:
+        print(f"every rule held: {result.run.steps} steps, {result.run.requests} requests", file=sys.stderr)
+        return 0
+    print(f"broken: {result.violation}", file=sys.stderr)
+    if options.shrink:
+        shorter = replaying.shrink(result.run.performed, options.seed)
+        print(f"shorter: {replaying.command(options.seed, plan=shorter)}", file=sys.stderr)
+    return _VIOLATION
+
+
+def _write(option: str, path: Path, text: str) -> None:
+    """Into the file that an option names; - is stdout."""
+    if str(path) == "-":
+        sys.stdout.write(text)
+        return
+    try:
+        path.write_text(text)
+    except OSError as error:
+        raise Slip(f"{option} {path}: {error.strerror}") from None

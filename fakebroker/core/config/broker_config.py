@@ -1,0 +1,146 @@
+"""The settings of all brokers: those of server.properties, and what was altered since.
+
+What has no `by` is checked, kept and shown, without effect here.
+
+Source   server/.../config/{AbstractKafkaConfig,ServerTopicConfigSynonyms}.java @ 4.4 (the tables were read out of the
+         released jars); core/.../server/KafkaConfig.scala validateValues; metadata/.../KafkaConfigSchema.java
+         resolveEffectiveTopicConfig @ 4.0.
+Differs  All brokers have the same settings. A name that Kafka does not know is refused; Kafka keeps it for plugins.
+         Of the settings that contradict each other only those are refused that have an effect here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Self
+
+from fakebroker.core.config.broker_configs.controller import ControllerConfigs
+from fakebroker.core.config.broker_configs.groups import GroupConfigs
+from fakebroker.core.config.broker_configs.log import LogConfigs
+from fakebroker.core.config.broker_configs.network import NetworkConfigs
+from fakebroker.core.config.broker_configs.ours import OurConfigs
+from fakebroker.core.config.broker_configs.quotas_and_metrics import QuotaAndMetricConfigs
+from fakebroker.core.config.broker_configs.remote_storage import RemoteStorageConfigs
+from fakebroker.core.config.broker_configs.replication import ReplicationConfigs
+from fakebroker.core.config.broker_configs.sasl import SaslServerConfigs
+from fakebroker.core.config.broker_configs.security import SecurityConfigs
+from fakebroker.core.config.broker_configs.share_groups import ShareGroupConfigs
+from fakebroker.core.config.broker_configs.transactions import TransactionConfigs
+from fakebroker.core.config.config_def import Value, to_text
+from fakebroker.core.config.ip_overrides import parse_overrides
+from fakebroker.core.config.setting import Config, ConfigEntry
+from fakebroker.core.config.topic_config import DYNAMIC_DEFAULT_BROKER_CONFIG, STATIC_BROKER_CONFIG, TopicConfig
+from fakebroker.core.errors import ConfigError
+
+
+class BrokerConfig(
+    NetworkConfigs,
+    ReplicationConfigs,
+    LogConfigs,
+    TransactionConfigs,
+    QuotaAndMetricConfigs,
+    OurConfigs,
+    GroupConfigs,
+    ShareGroupConfigs,
+    ControllerConfigs,
+    SecurityConfigs,
+    SaslServerConfigs,
+    RemoteStorageConfigs,
+    Config,
+):
+    """What was given at the start, and what was altered while the brokers ran, which hides it."""
+
+    # Values by attribute. What was given at the start is `given` less these, and what they hide.
+    altered: Mapping[str, Value] = {}
+    _static: Mapping[str, Value]
+
+    @classmethod
+    def _of(cls, static: Mapping[str, Value], altered: Mapping[str, Value]) -> Self:
+        config = cls(**{**static, **altered})
+        vars(config).update(_static=static, altered=altered)
+        config.check()
+        return config
+
+    @property
+    def static(self) -> Mapping[str, Value]:
+        """What was given at the start, by attribute."""
+        return self._static if self.altered else self.given
+
+    def with_text(self, texts: Mapping[str, str | None]) -> Self:
+        """This configuration with other settings given at the start; raises ConfigError naming the bad one."""
+        return self._of({**self.static, **self.parse(_known(texts))}, self.altered)
+
+    def with_altered(self, texts: Mapping[str, str | None]) -> Self:
+        """This configuration with settings altered while it runs; None is as it was at the start again. Whether they
+        may be altered is for others to ask. Raises ConfigError naming the bad one."""
+        values = self.parse(_known({name: text for name, text in texts.items() if text is not None}))
+        gone = {name.replace(".", "_") for name, text in texts.items() if text is None}
+        kept = {name: value for name, value in self.altered.items() if name not in gone}
+        return self._of(self.static, {**kept, **values})
+
+    def check(self) -> None:
+        if not parse_overrides(self.max_connections_per_ip_overrides) and not self.max_connections_per_ip:
+            raise ConfigError("max.connections.per.ip can be 0 only if max.connections.per.ip.overrides is set")
+        if not self.topic_defaults.retention_ms:
+            raise ConfigError("log.retention.ms must be unlimited (-1) or, greater than or equal to 1")
+        self.topic_defaults.check()
+
+    @cached_property
+    def topic_defaults(self) -> TopicConfig:
+        """What a topic has that was created without settings of its own."""
+        values = {TopicConfig.SETTINGS[topic].attribute: value for topic, (value, _) in self._topic_values().items()}
+        retention_ms = values.get("retention_ms")
+        if isinstance(retention_ms, int) and retention_ms < 0:  # of any unit
+            values["retention_ms"] = -1
+        return TopicConfig(**values)
+
+    @cached_property
+    def topic_entries(self) -> Mapping[str, ConfigEntry]:
+        """What topics have of the brokers instead of Kafka's defaults, by the topics' names for it."""
+        return {
+            topic: ConfigEntry(topic, to_text(value), source) for topic, (value, source) in self._topic_values().items()
+        }
+
+    def _topic_values(self) -> dict[str, tuple[Value, int]]:
+        """What was given for topics, and from where. Of several names for one setting the first that is given counts;
+        what was altered counts before what was given at the start."""
+        found: dict[str, tuple[Value, int]] = {}
+        for given, source in ((self.altered, DYNAMIC_DEFAULT_BROKER_CONFIG), (self.static, STATIC_BROKER_CONFIG)):
+            here: dict[str, tuple[Value, int]] = {}
+            for key in _TOPIC_DEFAULTS:
+                value = given.get(key.attribute)
+                if value is not None and key.topic is not None:
+                    here.setdefault(key.topic, (value * key.unit if key.unit != 1 else value, source))
+            found = here | found
+        return found
+
+    @property
+    def without_effect(self) -> list[str]:
+        """Names of what was given that is kept and shown only, sorted."""
+        return sorted(name for name, key in self.SETTINGS.items() if not key.applied_by and key.attribute in self.given)
+
+
+_TOPIC_DEFAULTS = [key for key in BrokerConfig.SETTINGS.values() if key.topic is not None]
+
+
+def refuse_unknown(names: Mapping[str, str | None]) -> None:
+    """Raise ConfigError for the first name that no broker's setting has."""
+    for name in names:
+        if name not in BrokerConfig.SETTINGS:
+            from difflib import get_close_matches  # for a slip only: it takes a while to import
+
+            near = get_close_matches(name, BrokerConfig.SETTINGS, n=3)
+            hint = f" Near to it: {', '.join(near)}." if near else " `fakebroker configs` lists them."
+            raise ConfigError(f"Unknown configuration {name!r}.{hint}")
+
+
+def _known(configs: Mapping[str, str | None]) -> dict[str, str]:
+    """The texts, of which each has a known name."""
+    texts = {}
+    refuse_unknown(configs)
+    for name, text in configs.items():
+        if text is None:
+            raise ConfigError(f"Null value not supported for configuration {name}.")
+        texts[name] = text
+    return texts

@@ -1,0 +1,1 @@
+"""The settings of brokers: all that Kafka's server.properties may hold, by subject, and two of our own."""

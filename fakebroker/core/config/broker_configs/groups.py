@@ -1,0 +1,130 @@
+"""Settings of brokers: groups and their offsets.
+
+Source   GroupCoordinatorConfig.java @ 4.4 (read out of the released jars).
+Units    as the names say; sizes are bytes.
+"""
+
+from __future__ import annotations
+
+from fakebroker.core.config.config_def import (
+    BOOLEAN,
+    CLASS,
+    INT,
+    LIST,
+    LONG,
+    SHORT,
+    STRING,
+    at_least,
+    one_of_ignoring_case,
+    some_of,
+)
+from fakebroker.core.config.setting import CLUSTER_WIDE, Setting, Strings, StrOrNone
+
+_MAX_INT = 2**31 - 1
+
+
+class GroupConfigs:
+    """Classic, consumer and streams groups, and the offsets they commit."""
+
+    group_coordinator_rebalance_protocols = Strings(
+        LIST,
+        ("classic", "consumer", "streams"),
+        some_of("consumer", "classic", "share", "streams"),
+        doc="the kinds of groups that are served",
+    )
+    group_coordinator_threads = Setting(INT, 4, at_least(1), doc="threads of the group coordinator")
+    group_coordinator_background_threads = Setting(INT, 2, at_least(1), doc="threads that compute its assignments")
+    group_coordinator_append_linger_ms = Setting(
+        INT, -1, at_least(-1), doc="how long it gathers records before it writes; -1 lets it decide"
+    )
+    group_coordinator_cached_buffer_max_bytes = Setting(
+        INT, 1_048_588, at_least(524_288), mode=CLUSTER_WIDE, doc="the largest buffer that it keeps"
+    )
+    offsets_commit_timeout_ms = Setting(INT, 5000, at_least(1), doc="how long a commit waits for the replicas")
+    offsets_load_buffer_size = Setting(
+        INT, 5_242_880, at_least(1), doc="what is read at once when offsets are loaded, in bytes"
+    )
+    offsets_topic_replication_factor = Setting(SHORT, 3, at_least(1), doc="of __consumer_offsets")
+    offsets_topic_num_partitions = Setting(INT, 50, at_least(1), doc="of __consumer_offsets")
+    offsets_topic_segment_bytes = Setting(INT, 104_857_600, at_least(1), doc="of __consumer_offsets")
+    offsets_topic_compression_codec = Setting(INT, 0, doc="number of the codec of __consumer_offsets")
+    offset_metadata_max_bytes = Setting(INT, 4096, doc="what a client may store beside an offset")
+    offsets_retention_minutes = Setting(
+        INT, 10_080, at_least(1), doc="offsets of a group without members go after so long"
+    )
+    offsets_retention_check_interval_ms = Setting(LONG, 600_000, at_least(1), doc="how often they are looked for")
+    group_min_session_timeout_ms = Setting(INT, 6000, doc="the shortest session of a member of a classic group")
+    group_max_session_timeout_ms = Setting(INT, 1_800_000, doc="the longest")
+    group_initial_rebalance_delay_ms = Setting(INT, 3000, doc="how long an empty group waits for more members")
+    group_max_size = Setting(INT, _MAX_INT, at_least(1), doc="members of a classic group")
+    group_consumer_session_timeout_ms = Setting(
+        INT, 45_000, at_least(1), doc="a member of a consumer group that was silent for so long is out"
+    )
+    group_consumer_min_session_timeout_ms = Setting(INT, 45_000, at_least(1), doc="what a group may set at least")
+    group_consumer_max_session_timeout_ms = Setting(INT, 60_000, at_least(1), doc="and at most")
+    group_consumer_heartbeat_interval_ms = Setting(INT, 5000, at_least(1), doc="how often its members are told to call")
+    group_consumer_min_heartbeat_interval_ms = Setting(INT, 5000, at_least(1), doc="what a group may set at least")
+    group_consumer_max_heartbeat_interval_ms = Setting(INT, 15_000, at_least(1), doc="and at most")
+    group_consumer_max_size = Setting(INT, _MAX_INT, at_least(1), doc="members of a consumer group")
+    group_consumer_assignors = Strings(
+        LIST, ("uniform", "range"), some_of(), doc="the assignors of the broker, the default one first"
+    )
+    group_consumer_migration_policy = Setting(
+        STRING,
+        "bidirectional",
+        one_of_ignoring_case("DISABLED", "DOWNGRADE", "UPGRADE", "BIDIRECTIONAL"),
+        doc="whether groups may go from classic to consumer, and back",
+    )
+    group_consumer_assignment_interval_ms = Setting(
+        INT, 1000, at_least(0), mode=CLUSTER_WIDE, doc="the shortest time between two assignments"
+    )
+    group_consumer_min_assignment_interval_ms = Setting(INT, 0, at_least(0), doc="what a group may set at least")
+    group_consumer_max_assignment_interval_ms = Setting(INT, 15_000, at_least(0), doc="and at most")
+    group_consumer_assignor_offload_enable = Setting(
+        BOOLEAN, True, mode=CLUSTER_WIDE, doc="assignments are computed in threads of their own"
+    )
+    group_consumer_regex_refresh_interval_ms = Setting(
+        INT, 600_000, at_least(10_000), doc="how often subscriptions by pattern are looked up again"
+    )
+    group_streams_session_timeout_ms = Setting(
+        INT, 45_000, at_least(1), doc="a member of a streams group that was silent for so long is out"
+    )
+    group_streams_min_session_timeout_ms = Setting(INT, 45_000, at_least(1), doc="what a group may set at least")
+    group_streams_max_session_timeout_ms = Setting(INT, 60_000, at_least(1), doc="and at most")
+    group_streams_heartbeat_interval_ms = Setting(INT, 5000, at_least(1), doc="how often its members are told to call")
+    group_streams_min_heartbeat_interval_ms = Setting(INT, 5000, at_least(1), doc="what a group may set at least")
+    group_streams_max_heartbeat_interval_ms = Setting(INT, 15_000, at_least(1), doc="and at most")
+    group_streams_max_size = Setting(INT, _MAX_INT, at_least(1), doc="members of a streams group")
+    group_streams_num_standby_replicas = Setting(INT, 0, at_least(0), doc="standby copies of each task")
+    group_streams_max_standby_replicas = Setting(INT, 2, at_least(0), doc="what a group may set at most")
+    group_streams_initial_rebalance_delay_ms = Setting(
+        INT, 3000, at_least(0), doc="how long an empty group waits for more members"
+    )
+    group_streams_assignment_interval_ms = Setting(
+        INT, 1000, at_least(0), mode=CLUSTER_WIDE, doc="the shortest time between two assignments"
+    )
+    group_streams_min_assignment_interval_ms = Setting(INT, 0, at_least(0), doc="what a group may set at least")
+    group_streams_max_assignment_interval_ms = Setting(INT, 15_000, at_least(0), doc="and at most")
+    group_streams_assignors = Strings(
+        LIST, ("sticky",), some_of(), doc="the assignors of the broker, the default one first"
+    )
+    group_streams_assignor_offload_enable = Setting(
+        BOOLEAN, True, mode=CLUSTER_WIDE, doc="assignments are computed in threads of their own"
+    )
+    group_streams_task_offset_interval_ms = Setting(
+        INT, 60_000, at_least(1), doc="how often members tell how far their tasks are"
+    )
+    group_streams_min_task_offset_interval_ms = Setting(INT, 15_000, at_least(1), doc="what a group may set at least")
+    group_streams_num_warmup_replicas = Setting(
+        INT, 2, at_least(0), doc="copies that are warmed up before a task moves"
+    )
+    group_streams_max_warmup_replicas = Setting(INT, 20, at_least(0), doc="what a group may set at most")
+    group_streams_rack_aware_assignment_tags = Strings(
+        LIST, (), some_of(may_be_empty=True), doc="tags of clients by which standby copies are spread"
+    )
+    group_streams_topology_description_plugin_class = StrOrNone(
+        CLASS, None, doc="a plugin that keeps descriptions of topologies"
+    )
+    group_streams_acceptable_recovery_lag = Setting(
+        LONG, 10_000, at_least(0), doc="a copy that lacks no more records counts as caught up"
+    )

@@ -1,0 +1,57 @@
+"""What the tables of brokers' settings share: defaults of topics, and validators of their own."""
+
+from __future__ import annotations
+
+import re
+from typing import TypeVar
+
+from fakebroker.core.config.config_def import Value
+from fakebroker.core.config.ip_overrides import parse_overrides
+from fakebroker.core.config.setting import CLUSTER_WIDE, Setting
+from fakebroker.core.errors import ConfigError
+
+T = TypeVar("T")
+
+_VOTER = re.compile(r"[0-9]+@[^@:]+:[0-9]+|[0-9]+@\[[0-9A-Fa-f:]+\]:[0-9]+")
+_ENDPOINT = re.compile(r"[^@:]+:[0-9]+|\[[0-9A-Fa-f:]+\]:[0-9]+")
+
+
+def default_of(topics: Setting[T]) -> Setting[T]:
+    """What a topic has that sets nothing of its own: the same setting, by the brokers' name for it."""
+    return Setting(
+        topics.type,
+        topics.default,
+        topics.validator,
+        mode=CLUSTER_WIDE,
+        topic=topics.name,
+        by=topics.applied_by,
+        doc=topics.doc,
+    )
+
+
+def addresses(name: str, value: Value) -> None:
+    """`max.connections.per.ip.overrides`."""
+    parse_overrides(str(value))
+
+
+def voters(name: str, value: Value) -> None:
+    """ControllerQuorumVotersValidator."""
+    if not all(_VOTER.fullmatch(item) for item in _items(value)):
+        raise ConfigError(
+            f"Invalid configuration value for {name}. Each entry should be in the form `{{id}}@{{host}}:{{port}}`."
+        )
+
+
+def bootstrap_servers(name: str, value: Value) -> None:
+    """ControllerQuorumBootstrapServersValidator."""
+    for item in _items(value):
+        if not _ENDPOINT.fullmatch(item):
+            raise ConfigError(
+                f"Failed to parse host name from {item} for the configuration {name}. "
+                'Each entry should be in the form "{host}:{port}"'
+            )
+
+
+def _items(value: Value) -> tuple[str, ...]:
+    assert isinstance(value, tuple)
+    return value

@@ -1,0 +1,155 @@
+"""Settings of brokers: topics and their logs.
+
+Source   ServerLogConfigs.java, CleanerConfig.java @ 4.4 (read out of the released jars).
+Units    as the names say; sizes are bytes.
+"""
+
+from __future__ import annotations
+
+from sys import float_info
+
+from fakebroker.core.config.broker_configs.helpers import default_of
+from fakebroker.core.config.config_def import BOOLEAN, CLASS, DOUBLE, INT, LIST, LONG, at_least, some_of
+from fakebroker.core.config.setting import (
+    CLUSTER_WIDE,
+    PER_BROKER,
+    IntOrNone,
+    Setting,
+    Strings,
+    StringsOrNone,
+    StrOrNone,
+)
+from fakebroker.core.config.topic_config import TopicConfig
+
+_MAX_LONG = 2**63 - 1
+_MINUTE_MS = 60_000
+_HOUR_MS = 3_600_000
+
+
+class LogConfigs:
+    """What a topic gets, what its logs keep, and how they are cleaned."""
+
+    num_partitions = Setting(
+        INT, 1, at_least(1), by="core/controller/placement", doc="of a topic made without a number"
+    )
+    auto_create_topics_enable = Setting(
+        BOOLEAN, True, by="apis/metadata", doc="make a topic when a client asks for it"
+    )
+    create_topic_policy_class_name = StrOrNone(CLASS, None, doc="a plugin that may refuse new topics")
+    alter_config_policy_class_name = StrOrNone(CLASS, None, doc="a plugin that may refuse changed settings")
+    delete_topic_enable = Setting(BOOLEAN, True, doc="whether topics may be deleted")
+    log_dir = Strings(LIST, ("/tmp/kafka-logs",), some_of(), doc="where logs lie, if log.dirs is not set")
+    log_dirs = StringsOrNone(LIST, None, some_of(), doc="where logs lie")
+    cordoned_log_dirs = Strings(
+        LIST, (), some_of(may_be_empty=True), mode=PER_BROKER, doc="folders that get no new logs"
+    )
+    log_dir_failure_timeout_ms = Setting(
+        LONG, 30_000, at_least(1), doc="a broker ends when it could not tell of a failed folder for so long"
+    )
+    message_max_bytes = default_of(TopicConfig.max_message_bytes)
+    max_decompressed_message_bytes = default_of(TopicConfig.max_decompressed_message_bytes)
+    compression_type = default_of(TopicConfig.compression_type)
+    compression_gzip_level = default_of(TopicConfig.compression_gzip_level)
+    compression_lz4_level = default_of(TopicConfig.compression_lz4_level)
+    compression_zstd_level = default_of(TopicConfig.compression_zstd_level)
+    log_segment_bytes = default_of(TopicConfig.segment_bytes)
+    log_roll_ms = IntOrNone(
+        LONG, None, mode=CLUSTER_WIDE, topic="segment.ms", doc="a segment is closed after so long; else log.roll.hours"
+    )
+    log_roll_hours = Setting(INT, 168, at_least(1), topic="segment.ms", unit=_HOUR_MS, doc="the same in hours")
+    log_roll_jitter_ms = IntOrNone(
+        LONG,
+        None,
+        mode=CLUSTER_WIDE,
+        topic="segment.jitter.ms",
+        doc="at most so much less than log.roll.ms; else log.roll.jitter.hours",
+    )
+    log_roll_jitter_hours = Setting(
+        INT, 0, at_least(0), topic="segment.jitter.ms", unit=_HOUR_MS, doc="the same in hours"
+    )
+    log_retention_ms = IntOrNone(
+        LONG,
+        None,
+        mode=CLUSTER_WIDE,
+        topic="retention.ms",
+        by="core/replication/partition",
+        doc="records that are older go; -1 keeps them; else log.retention.minutes",
+    )
+    log_retention_minutes = IntOrNone(
+        INT,
+        None,
+        topic="retention.ms",
+        by="core/replication/partition",
+        unit=_MINUTE_MS,
+        doc="the same in minutes; else log.retention.hours",
+    )
+    log_retention_hours = Setting(
+        INT, 168, topic="retention.ms", by="core/replication/partition", unit=_HOUR_MS, doc="the same in hours"
+    )
+    log_retention_bytes = default_of(TopicConfig.retention_bytes)
+    log_retention_check_interval_ms = Setting(
+        LONG, 300_000, at_least(1), by="cluster/housekeeping", doc="how often old records are looked for"
+    )
+    log_initial_task_delay_ms = Setting(
+        LONG,
+        30_000,
+        at_least(0),
+        by="cluster/housekeeping",
+        doc="when they are looked for the first time, after the start",
+    )
+    log_cleanup_policy = default_of(TopicConfig.cleanup_policy)
+    log_index_size_max_bytes = default_of(TopicConfig.segment_index_bytes)
+    log_index_interval_bytes = default_of(TopicConfig.index_interval_bytes)
+    log_flush_interval_messages = default_of(TopicConfig.flush_messages)
+    log_flush_interval_ms = IntOrNone(
+        LONG,
+        None,
+        mode=CLUSTER_WIDE,
+        topic="flush.ms",
+        doc="to the disk after so long; else log.flush.scheduler.interval.ms",
+    )
+    log_flush_scheduler_interval_ms = Setting(
+        LONG, _MAX_LONG, topic="flush.ms", doc="how often is looked for what is to be flushed"
+    )
+    log_flush_offset_checkpoint_interval_ms = Setting(
+        INT, 60_000, at_least(0), doc="how often the recovery points are written"
+    )
+    log_flush_start_offset_checkpoint_interval_ms = Setting(
+        INT, 60_000, at_least(0), doc="how often the log starts are written"
+    )
+    log_segment_delete_delay_ms = default_of(TopicConfig.file_delete_delay_ms)
+    log_preallocate = default_of(TopicConfig.preallocate)
+    num_recovery_threads_per_data_dir = Setting(
+        INT, 2, at_least(1), mode=CLUSTER_WIDE, doc="threads that load logs at the start, for each folder"
+    )
+    num_replica_alter_log_dirs_threads = IntOrNone(
+        INT, None, doc="threads that move logs between folders; one for each folder if not set"
+    )
+    log_message_timestamp_type = default_of(TopicConfig.message_timestamp_type)
+    log_message_timestamp_before_max_ms = default_of(TopicConfig.message_timestamp_before_max_ms)
+    log_message_timestamp_after_max_ms = default_of(TopicConfig.message_timestamp_after_max_ms)
+    log_cleaner_enable = Setting(BOOLEAN, True, doc="whether logs are compacted")
+    log_cleaner_threads = Setting(INT, 1, at_least(0), mode=CLUSTER_WIDE, doc="threads that compact logs")
+    log_cleaner_io_max_bytes_per_second = Setting(
+        DOUBLE, float_info.max, mode=CLUSTER_WIDE, doc="what they may read and write together"
+    )
+    log_cleaner_dedupe_buffer_size = Setting(
+        LONG, 134_217_728, mode=CLUSTER_WIDE, doc="memory for the keys of a log, of all threads together, in bytes"
+    )
+    log_cleaner_io_buffer_size = Setting(
+        INT,
+        524_288,
+        at_least(0),
+        mode=CLUSTER_WIDE,
+        doc="memory for reading and writing, of all threads together, in bytes",
+    )
+    log_cleaner_io_buffer_load_factor = Setting(
+        DOUBLE, 0.9, mode=CLUSTER_WIDE, doc="how full the memory for keys may get"
+    )
+    log_cleaner_backoff_ms = Setting(
+        LONG, 15_000, at_least(0), mode=CLUSTER_WIDE, doc="how long they sleep when no log is dirty"
+    )
+    log_cleaner_min_cleanable_ratio = default_of(TopicConfig.min_cleanable_dirty_ratio)
+    log_cleaner_delete_retention_ms = default_of(TopicConfig.delete_retention_ms)
+    log_cleaner_min_compaction_lag_ms = default_of(TopicConfig.min_compaction_lag_ms)
+    log_cleaner_max_compaction_lag_ms = default_of(TopicConfig.max_compaction_lag_ms)

@@ -1,0 +1,94 @@
+"""Settings of brokers: connections, sockets, threads.
+
+Source   SocketServerConfigs.java, ServerConfigs.java @ 4.4 (read out of the released jars).
+Units    as the names say; sizes are bytes.
+"""
+
+from __future__ import annotations
+
+from fakebroker.core.config.broker_configs.helpers import addresses
+from fakebroker.core.config.config_def import INT, LIST, LONG, STRING, at_least, some_of
+from fakebroker.core.config.setting import CLUSTER_WIDE, PER_BROKER, Setting, Strings, StringsOrNone, StrOrNone
+
+_MAX_INT = 2**31 - 1
+
+
+class NetworkConfigs:
+    """Who may connect, and how requests come in."""
+
+    listeners = Strings(LIST, ("PLAINTEXT://:9092",), some_of(), mode=PER_BROKER, doc="where a broker listens")
+    advertised_listeners = StringsOrNone(LIST, None, some_of(), doc="what clients are told to connect to")
+    listener_security_protocol_map = Setting(
+        STRING,
+        "SASL_SSL:SASL_SSL,PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_PLAINTEXT:SASL_PLAINTEXT",
+        mode=PER_BROKER,
+        doc="the security protocol of each listener",
+    )
+    early_start_listeners = StringsOrNone(
+        LIST, None, some_of(may_be_empty=True), doc="listeners that open before the authorizer is ready"
+    )
+    socket_send_buffer_bytes = Setting(INT, 102_400, doc="SO_SNDBUF of connections, in bytes; -1 is the system's")
+    socket_receive_buffer_bytes = Setting(INT, 102_400, doc="SO_RCVBUF of connections, in bytes; -1 is the system's")
+    socket_request_max_bytes = Setting(
+        INT, 104_857_600, at_least(1), by="network/socket_server", doc="a longer request closes its connection"
+    )
+    socket_listen_backlog_size = Setting(INT, 50, at_least(1), doc="connections that may wait to be accepted")
+    socket_connection_setup_timeout_ms = Setting(LONG, 10_000, doc="how long a broker tries to connect to another one")
+    socket_connection_setup_timeout_max_ms = Setting(LONG, 30_000, doc="the same after many failures in a row")
+    max_connections = Setting(
+        INT,
+        _MAX_INT,
+        at_least(0),
+        mode=CLUSTER_WIDE,
+        by="network/socket_server",
+        doc="of one broker; a connection above it waits until another one goes",
+    )
+    max_connections_per_ip = Setting(
+        INT,
+        _MAX_INT,
+        at_least(0),
+        mode=CLUSTER_WIDE,
+        by="network/socket_server",
+        doc="of one broker, from one address; a connection above it is closed at once",
+    )
+    max_connections_per_ip_overrides = Setting(
+        STRING,
+        "",
+        addresses,
+        mode=CLUSTER_WIDE,
+        by="network/socket_server",
+        doc="the same for single addresses, as ADDRESS:COUNT",
+    )
+    max_connection_creation_rate = Setting(
+        INT, _MAX_INT, at_least(0), mode=CLUSTER_WIDE, doc="new connections per second"
+    )
+    connections_max_idle_ms = Setting(
+        LONG,
+        600_000,
+        by="network/socket_server",
+        doc="closed when nothing was read or written for longer; negative: never",
+    )
+    connection_failed_authentication_delay_ms = Setting(
+        INT, 100, at_least(0), doc="how long a connection stays open after it failed to authenticate"
+    )
+    queued_max_requests = Setting(
+        INT, 500, at_least(1), doc="requests that may wait for a handler before reading stops"
+    )
+    queued_max_request_bytes = Setting(LONG, -1, doc="their size, in bytes; -1 is no bound")
+    num_network_threads = Setting(INT, 3, at_least(1), mode=CLUSTER_WIDE, doc="threads that read and write")
+    num_io_threads = Setting(INT, 8, at_least(1), mode=CLUSTER_WIDE, doc="threads that handle requests")
+    background_threads = Setting(
+        INT, 10, at_least(1), mode=CLUSTER_WIDE, doc="threads for what is done from time to time"
+    )
+    request_timeout_ms = Setting(INT, 30_000, doc="how long a broker waits for an answer of another one")
+    max_request_partition_size_limit = Setting(
+        INT, 2000, at_least(1), doc="partitions that one DescribeTopicPartitions answers"
+    )
+    max_incremental_fetch_session_cache_slots = Setting(
+        INT, 1000, at_least(0), doc="fetch sessions that a broker keeps"
+    )
+    broker_id = Setting(INT, -1, doc="the same as node.id, by its old name")
+    broker_rack = StrOrNone(STRING, None, doc="where the broker stands, for rack-aware placement")
+    config_providers = Strings(
+        LIST, (), some_of(may_be_empty=True), mode=CLUSTER_WIDE, doc="names of plugins that fill in values"
+    )

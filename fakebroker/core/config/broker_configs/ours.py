@@ -1,0 +1,29 @@
+"""Settings of brokers that Kafka does not have."""
+
+from __future__ import annotations
+
+from fakebroker.core.config.config_def import INT, LONG, at_least
+from fakebroker.core.config.setting import CLUSTER_WIDE, Setting
+
+
+class OurConfigs:
+    """Not Kafka's."""
+
+    log_memory_bytes = Setting(
+        LONG,
+        268_435_456,
+        at_least(-1),
+        mode=CLUSTER_WIDE,
+        by="core/controller/controller",
+        doc="of all logs together: a forgotten broker does not eat the machine; -1 is no bound",
+        is_kafkas=False,
+    )
+    fakebroker_request_handler_time_us = Setting(
+        INT,
+        100,
+        at_least(0),
+        mode=CLUSTER_WIDE,
+        by="core/quota/quota",
+        doc="what each request counts for request_percentage quotas, in microseconds",
+        is_kafkas=False,
+    )

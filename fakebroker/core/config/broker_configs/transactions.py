@@ -1,0 +1,58 @@
+"""Settings of brokers: producers and transactions.
+
+Source   TransactionLogConfig.java, TransactionStateManagerConfig.java @ 4.4 (read out of the released jars).
+Units    as the names say; sizes are bytes.
+"""
+
+from __future__ import annotations
+
+from fakebroker.core.config.config_def import BOOLEAN, INT, SHORT, at_least
+from fakebroker.core.config.setting import CLUSTER_WIDE, Setting
+
+
+class TransactionConfigs:
+    """How long producers are known, and how transactions are kept."""
+
+    producer_id_expiration_ms = Setting(
+        INT,
+        86_400_000,
+        at_least(1),
+        mode=CLUSTER_WIDE,
+        by="cluster/housekeeping",
+        doc="a producer that was idle for so long is forgotten",
+    )
+    producer_id_expiration_check_interval_ms = Setting(
+        INT, 600_000, at_least(1), by="cluster/housekeeping", doc="how often idle producers are looked for"
+    )
+    transaction_state_log_min_isr = Setting(INT, 2, at_least(1), doc="min.insync.replicas of __transaction_state")
+    transaction_state_log_load_buffer_size = Setting(
+        INT, 5_242_880, at_least(1), doc="what is read at once when transactions are loaded, in bytes"
+    )
+    transaction_state_log_replication_factor = Setting(SHORT, 3, at_least(1), doc="of __transaction_state")
+    transaction_state_log_num_partitions = Setting(INT, 50, at_least(1), doc="of __transaction_state")
+    transaction_state_log_segment_bytes = Setting(INT, 104_857_600, at_least(1), doc="of __transaction_state")
+    transaction_partition_verification_enable = Setting(
+        BOOLEAN,
+        True,
+        mode=CLUSTER_WIDE,
+        doc="a partition asks whether it belongs to the transaction before it takes records of it",
+    )
+    transactional_id_expiration_ms = Setting(
+        INT, 604_800_000, at_least(1), doc="a transactional id that was not used for so long is forgotten"
+    )
+    transaction_max_timeout_ms = Setting(
+        INT, 900_000, at_least(1), doc="the longest timeout that a producer may ask for"
+    )
+    transaction_abort_timed_out_transaction_cleanup_interval_ms = Setting(
+        INT, 10_000, at_least(1), doc="how often overdue transactions are looked for"
+    )
+    transaction_remove_expired_transaction_cleanup_interval_ms = Setting(
+        INT, 3_600_000, at_least(1), doc="how often forgotten ids are looked for"
+    )
+    transaction_two_phase_commit_enable = Setting(
+        BOOLEAN, False, doc="transactions that only another system ends (KIP-939)"
+    )
+    add_partitions_to_txn_retry_backoff_max_ms = Setting(
+        INT, 100, at_least(0), doc="how long a broker tries again to add a partition to a transaction"
+    )
+    add_partitions_to_txn_retry_backoff_ms = Setting(INT, 20, at_least(1), doc="how long it pauses in between")

@@ -1,0 +1,148 @@
+"""One setting is one entry: what it is called, what it may be, who acts on it. A class of settings is a table of them.
+
+Theory   An entry is an attribute of its class, named as in Kafka with underscores for dots. `TopicConfig.segment_bytes`
+         is the entry; `config.segment_bytes` of an instance is the value, typed as the entry's default is. The value
+         stands in the instance's own dict, where it is found before the entry is asked: entries are descriptors
+         without `__set__`.
+         An instance is a snapshot: it never changes. Who wants other values makes another one.
+Source   clients/.../common/config/{ConfigDef,AbstractConfig}.java @ 4.0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import Enum
+from typing import Any, ClassVar, Generic, NamedTuple, TypeVar, overload
+
+from fakebroker.core.config.config_def import Type, Validator, Value, parse_type
+
+T = TypeVar("T")
+
+
+class ConfigEntry(NamedTuple):
+    """A setting as it is shown: its value as text, and the number of Kafka's ConfigSource that it comes from."""
+
+    name: str
+    value: str
+    source: int
+
+
+class UpdateMode(Enum):
+    """When a setting may be changed: only by a new start, for one broker, for all brokers, or (of a topic) always."""
+
+    READ_ONLY = "read-only"
+    PER_BROKER = "per-broker"
+    CLUSTER_WIDE = "cluster-wide"
+    DYNAMIC = "dynamic"
+
+
+PER_BROKER = UpdateMode.PER_BROKER
+CLUSTER_WIDE = UpdateMode.CLUSTER_WIDE
+
+
+class Setting(Generic[T]):
+    """One setting.
+
+    name          as Kafka calls it
+    default       what it is without being set; None is Kafka's null
+    mode          when it may be changed
+    applied_by    the module of fakebroker that acts on it, as "core/log/append"; None: kept and shown only
+    doc           one line, without a full stop
+    topic         of a broker's setting: the topic's setting that it is the default of
+    unit          what one of it is in units of the topic's setting
+    is_kafkas     whether Kafka has it
+    """
+
+    name: str
+    attribute: str
+    usual_mode = UpdateMode.READ_ONLY
+
+    def __init__(
+        self,
+        type_: Type,
+        default: T,
+        validator: Validator | None = None,
+        *,
+        doc: str,
+        mode: UpdateMode | None = None,
+        by: str | None = None,
+        topic: str | None = None,
+        unit: int = 1,
+        is_kafkas: bool = True,
+    ) -> None:
+        self.type = type_
+        self.default = default
+        self.validator = validator
+        self.doc = doc
+        self.mode = mode or self.usual_mode
+        self.applied_by = by
+        self.topic = topic
+        self.unit = unit
+        self.is_kafkas = is_kafkas
+
+    def __set_name__(self, owner: type, attribute: str) -> None:
+        self.attribute = attribute
+        self.name = attribute.replace("_", ".")
+
+    @overload
+    def __get__(self, instance: None, owner: type) -> Setting[T]: ...
+    @overload
+    def __get__(self, instance: object, owner: type) -> T: ...
+    def __get__(self, instance: object, owner: type) -> Setting[T] | T:
+        return self if instance is None else self.default
+
+    def parse(self, text: str) -> Value:
+        """The value that the text says; raises ConfigError if it says none, or none that is allowed."""
+        value = parse_type(self.name, text, self.type)
+        if self.validator is not None:
+            self.validator(self.name, value)
+        return value
+
+
+# Entries whose type does not follow from their default.
+IntOrNone = Setting[int | None]
+StrOrNone = Setting[str | None]
+Strings = Setting[tuple[str, ...]]
+StringsOrNone = Setting[tuple[str, ...] | None]
+
+
+class Config:
+    """A snapshot of all settings of one kind. `given` has those that were given, by attribute: the others have their
+    defaults."""
+
+    SETTINGS: ClassVar[Mapping[str, Setting[Any]]] = {}  # by Kafka's names, in the order in which they are checked
+    _defaults: ClassVar[Mapping[str, Value]] = {}
+    given: Mapping[str, Value]
+
+    def __init_subclass__(cls) -> None:
+        entries = [value for base in cls.__mro__ for value in vars(base).values() if isinstance(value, Setting)]
+        cls.SETTINGS = {entry.name: entry for entry in entries}
+        cls._defaults = {entry.attribute: entry.default for entry in entries}
+
+    def __init__(self, **given: Value) -> None:
+        """Values by attribute, trusted to be right; those of users come as texts."""
+        if unknown := given.keys() - self._defaults.keys():
+            raise TypeError(f"{type(self).__name__} has no {', '.join(sorted(unknown))}")
+        vars(self).update(self._defaults)
+        vars(self).update(given)
+        vars(self)["given"] = given
+
+    def check(self) -> None:
+        """Raise ConfigError if the settings contradict each other."""
+
+    @classmethod
+    def parse(cls, texts: Mapping[str, str]) -> dict[str, Value]:
+        """Values by attribute, of texts by Kafka's names, all of them known; raises ConfigError."""
+        return {key.attribute: key.parse(texts[name]) for name, key in cls.SETTINGS.items() if name in texts}
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"a configuration does not change: {name}")
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and all(vars(self)[name] == vars(other)[name] for name in self._defaults)
+
+    def __hash__(self) -> int:
+        return hash(tuple(vars(self)[name] for name in self._defaults))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in self.given.items())})"

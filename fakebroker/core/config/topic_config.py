@@ -1,0 +1,241 @@
+"""The settings of a topic: all that Kafka knows, with its types, bounds and defaults.
+
+What has no `by` is checked, kept and told, without effect here.
+
+Source   storage/.../log/LogConfig.java @ 4.4 (read out of the released jar), its validate;
+         core/.../server/ControllerConfigurationValidator.scala; metadata/.../ConfigurationControlManager.java
+         incrementalAlterConfigResource; metadata/.../KafkaConfigSchema.java resolveEffectiveTopicConfig @ 4.0.
+Differs  Of several unknown names Kafka tells whichever its hash table has first; here it is the first of the request.
+         To take back a setting that does not exist is refused; Kafka does nothing. `internal.segment.bytes`, for
+         Kafka's own tests, is not known here.
+Units    bytes and milliseconds, as the names say.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import TypeVar
+
+from fakebroker.core.config.config_def import (
+    BOOLEAN,
+    DOUBLE,
+    INT,
+    LIST,
+    LONG,
+    STRING,
+    Value,
+    at_least,
+    between,
+    invalid,
+    one_of,
+    some_of,
+    to_text,
+)
+from fakebroker.core.config.setting import Config, ConfigEntry, Setting, UpdateMode
+from fakebroker.core.errors import ConfigError
+
+# Where a setting comes from (DescribeConfigsResponse.ConfigSource).
+DYNAMIC_TOPIC_CONFIG = 1
+DYNAMIC_DEFAULT_BROKER_CONFIG = 3
+STATIC_BROKER_CONFIG = 4
+DEFAULT_CONFIG = 5
+
+_MAX_LONG = 2**63 - 1
+_DAY_MS = 86_400_000
+
+T = TypeVar("T")
+
+
+def gzip_level(name: str, value: Value) -> None:
+    """CompressionType.GZIP.levelValidator."""
+    assert isinstance(value, int)
+    if value != -1 and not 1 <= value <= 9:
+        raise invalid(name, value, "Value must be between 1 and 9 or equal to -1")
+
+
+def throttled_replicas(name: str, value: Value) -> None:
+    """ThrottledReplicaListValidator."""
+    assert isinstance(value, tuple)
+    proposed = [item.strip() for item in value]
+    if not all(re.fullmatch("([0-9]+:[0-9]+)?", item) for item in proposed) and "".join(proposed) != "*":
+        raise invalid(
+            name,
+            f"[{', '.join(value)}]",
+            f"{name} must be the literal '*' or a list of replicas in the following format: "
+            "[partitionId]:[brokerId],[partitionId]:[brokerId],...",
+        )
+
+
+class TopicSetting(Setting[T]):
+    """A setting of a topic: each may be changed at any time."""
+
+    usual_mode = UpdateMode.DYNAMIC
+
+
+_Strings = TopicSetting[tuple[str, ...]]
+
+
+class TopicConfig(Config):
+    """In Kafka's order of definition, which decides what is complained about first."""
+
+    # Kafka 4.0 forgot this bound for topics (14 there); 4.1 has it: KAFKA-19080.
+    segment_bytes = TopicSetting(
+        INT, 1_073_741_824, at_least(1_048_576), by="core/log/append", doc="size of a segment, and so of a batch"
+    )
+    segment_ms = TopicSetting(LONG, 7 * _DAY_MS, at_least(1), doc="a segment is closed after so long")
+    segment_jitter_ms = TopicSetting(LONG, 0, at_least(0), doc="at most so much sooner")
+    segment_index_bytes = TopicSetting(INT, 10_485_760, at_least(4), doc="size of the index of a segment")
+    flush_messages = TopicSetting(LONG, _MAX_LONG, at_least(1), doc="to the disk after so many records")
+    flush_ms = TopicSetting(LONG, _MAX_LONG, at_least(0), doc="to the disk after so long")
+    retention_bytes = TopicSetting(
+        LONG, -1, by="core/replication/partition", doc="the oldest records go when a partition has more; -1 keeps them"
+    )
+    retention_ms = TopicSetting(
+        LONG,
+        7 * _DAY_MS,
+        at_least(-1),
+        by="core/replication/partition",
+        doc="records that are older go; -1 keeps them",
+    )
+    max_message_bytes = TopicSetting(INT, 1_048_588, at_least(0), by="core/log/append", doc="the largest batch")
+    max_decompressed_message_bytes = TopicSetting(
+        INT,
+        2_147_483_639,
+        between(1, 2_147_483_639),
+        by="core/log/log_validator",
+        doc="the largest record of a compressed batch",
+    )
+    index_interval_bytes = TopicSetting(INT, 4096, at_least(0), doc="how often the index of a segment gets an entry")
+    delete_retention_ms = TopicSetting(
+        LONG, _DAY_MS, at_least(0), doc="how long a compacted topic keeps the mark of a deleted key"
+    )
+    min_compaction_lag_ms = TopicSetting(LONG, 0, at_least(0), doc="how long a record is not compacted")
+    max_compaction_lag_ms = TopicSetting(LONG, _MAX_LONG, at_least(1), doc="how long a record may stay uncompacted")
+    file_delete_delay_ms = TopicSetting(LONG, 60_000, at_least(0), doc="how long deleted files stay")
+    min_cleanable_dirty_ratio = TopicSetting(
+        DOUBLE, 0.5, between(0, 1), doc="how much of a log is dirty before it is compacted"
+    )
+    cleanup_policy = _Strings(
+        LIST,
+        ("delete",),
+        some_of("compact", "delete", may_be_empty=True),
+        by="core/replication/partition",
+        doc="what happens to old records: delete, compact, both or nothing",
+    )
+    unclean_leader_election_enable = TopicSetting(
+        BOOLEAN,
+        False,
+        by="core/controller/elections",
+        doc="whether a replica that is not in sync may lead when no other can",
+    )
+    min_insync_replicas = TopicSetting(
+        INT,
+        1,
+        at_least(1),
+        by="core/replication/partition",
+        doc="acks=all is refused while fewer replicas are in sync",
+    )
+    compression_type = TopicSetting(
+        STRING,
+        "producer",
+        one_of("uncompressed", "zstd", "lz4", "snappy", "gzip", "producer"),
+        by="core/log/log_validator",
+        doc="how batches are stored; producer: as they came",
+    )
+    compression_gzip_level = TopicSetting(INT, -1, gzip_level, doc="of gzip; -1 is its own default")
+    compression_lz4_level = TopicSetting(INT, 9, between(1, 17), doc="of lz4")
+    compression_zstd_level = TopicSetting(INT, 3, between(-131_072, 22), doc="of zstd")
+    preallocate = TopicSetting(BOOLEAN, False, doc="make the file of a segment in its full size")
+    message_timestamp_type = TopicSetting(
+        STRING,
+        "CreateTime",
+        one_of("CreateTime", "LogAppendTime"),
+        by="core/log/log_validator",
+        doc="CreateTime: the time of the producer; LogAppendTime: that of the broker",
+    )
+    message_timestamp_before_max_ms = TopicSetting(
+        LONG, _MAX_LONG, at_least(0), by="core/log/log_validator", doc="how far before now a timestamp may be"
+    )
+    message_timestamp_after_max_ms = TopicSetting(
+        LONG, 3_600_000, at_least(0), by="core/log/log_validator", doc="how far after now a timestamp may be"
+    )
+    leader_replication_throttled_replicas = _Strings(
+        LIST, (), throttled_replicas, doc="leaders whose followers are throttled"
+    )
+    follower_replication_throttled_replicas = _Strings(LIST, (), throttled_replicas, doc="followers that are throttled")
+    remote_storage_enable = TopicSetting(BOOLEAN, False, doc="tiered storage of this topic")
+    local_retention_ms = TopicSetting(
+        LONG, -2, at_least(-2), doc="how long tiered records stay on the broker as well; -2: as retention.ms"
+    )
+    local_retention_bytes = TopicSetting(LONG, -2, at_least(-2), doc="how much of them; -2: as retention.bytes")
+    remote_log_copy_disable = TopicSetting(BOOLEAN, False, doc="copy nothing more to the tiered storage")
+    remote_copy_lag_ms = TopicSetting(
+        LONG, 0, at_least(-1), doc="records are copied when they are so old; -1: as late as may be"
+    )
+    remote_copy_lag_bytes = TopicSetting(LONG, -1, at_least(-1), doc="or when there are so many; -1: as late as may be")
+    remote_log_delete_on_disable = TopicSetting(
+        BOOLEAN, False, doc="delete what is there when tiered storage is taken from the topic"
+    )
+    errors_deadletterqueue_group_enable = TopicSetting(
+        BOOLEAN, False, doc="share groups may write here what they gave up"
+    )
+
+    def check(self) -> None:
+        minimum, maximum = self.min_compaction_lag_ms, self.max_compaction_lag_ms
+        if minimum > maximum:
+            raise ConfigError(
+                f"conflict topic config setting min.compaction.lag.ms ({minimum}) > max.compaction.lag.ms ({maximum})"
+            )
+        if self.remote_storage_enable:
+            raise ConfigError(
+                "Tiered Storage functionality is disabled in the broker. "
+                "Topic cannot be configured with remote log storage."
+            )
+
+    @classmethod
+    def of(cls, configs: Mapping[str, str | None], defaults: TopicConfig) -> TopicConfig:
+        """The configuration of a topic with settings of its own; raises ConfigError for any that Kafka would refuse."""
+        texts = _refuse_null(configs)
+        refuse_unknown(texts)
+        config = defaults.with_own(texts)
+        config.check()
+        return config
+
+    def with_own(self, texts: Mapping[str, str]) -> TopicConfig:
+        """These defaults, and what a topic sets of its own. Whether they contradict each other is not asked: where a
+        default changes, Kafka does not ask either."""
+        return TopicConfig(**{**self.given, **self.parse(texts)}) if texts else self
+
+
+def refuse_unknown(names: Mapping[str, str | None]) -> None:
+    """Raise ConfigError for the first name that no topic's setting has."""
+    for name in names:
+        if name not in TopicConfig.SETTINGS:
+            raise ConfigError(f"Unknown topic config name: {name}")
+
+
+def _refuse_null(configs: Mapping[str, str | None]) -> dict[str, str]:
+    texts = {name: text for name, text in configs.items() if text is not None}
+    if len(texts) != len(configs):
+        nulls = ",".join(name for name, text in configs.items() if text is None)
+        raise ConfigError(f"Null value not supported for topic configs: {nulls}")
+    return texts
+
+
+def altered(own: Mapping[str, str], changes: Mapping[str, str | None]) -> dict[str, str]:
+    """A topic's own settings after some were set, or taken back with None; raises ConfigError for an unknown name."""
+    refuse_unknown(changes)
+    both = {**own, **changes}
+    return {name: text for name, text in both.items() if text is not None}
+
+
+def effective_configs(own: Mapping[str, str], inherited: Mapping[str, ConfigEntry]) -> list[ConfigEntry]:
+    """All settings of a topic, sorted by name: its own, else the brokers' if they have one, else Kafka's default."""
+    entries = []
+    for name, key in sorted(TopicConfig.SETTINGS.items()):
+        if name in own:
+            entries.append(ConfigEntry(name, own[name], DYNAMIC_TOPIC_CONFIG))
+        else:
+            entries.append(inherited.get(name) or ConfigEntry(name, to_text(key.default), DEFAULT_CONFIG))
+    return entries

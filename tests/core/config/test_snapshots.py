@@ -1,0 +1,148 @@
+"""Snapshots of settings do not change; the holder of the brokers' one tells whom it concerns."""
+
+from __future__ import annotations
+
+import pytest
+
+from fakebroker.core.config.broker_config import BrokerConfig
+from fakebroker.core.config.dynamic_broker_config import DynamicBrokerConfig
+from fakebroker.core.config.topic_config import TopicConfig
+from fakebroker.protocol.errors import KafkaError
+
+
+def test_a_snapshot_does_not_change() -> None:
+    config = TopicConfig(min_insync_replicas=2)
+    with pytest.raises(AttributeError, match="a configuration does not change: min_insync_replicas"):
+        config.min_insync_replicas = 3  # type: ignore[misc]
+    assert config.min_insync_replicas == 2
+    assert config == TopicConfig(min_insync_replicas=2) != TopicConfig()
+    assert hash(config) == hash(TopicConfig(min_insync_replicas=2))
+    assert repr(config) == "TopicConfig(min_insync_replicas=2)"
+    with pytest.raises(TypeError, match="TopicConfig has no min_isr"):
+        TopicConfig(min_isr=2)
+
+
+def test_a_value_is_found_in_the_snapshot_before_the_entry_is_asked() -> None:
+    entry = BrokerConfig.num_partitions
+    assert (entry.name, entry.default) == ("num.partitions", 1)
+    config = BrokerConfig(num_partitions=7)
+    assert config.num_partitions == vars(config)["num_partitions"] == 7
+    assert not hasattr(type(entry), "__set__")
+
+
+def test_a_topic_that_sets_nothing_shares_the_defaults() -> None:
+    defaults = BrokerConfig(message_max_bytes=5).topic_defaults
+    assert TopicConfig.of({}, defaults) is defaults
+    assert TopicConfig.of({"retention.ms": "1"}, defaults).max_message_bytes == 5
+
+
+def test_what_was_altered_hides_what_was_given_until_it_is_taken_back() -> None:
+    start = BrokerConfig().with_text({"message.max.bytes": "5", "num.partitions": "3"})
+    altered = start.with_altered({"message.max.bytes": "6", "log.retention.bytes": "7"})
+    assert (altered.message_max_bytes, altered.log_retention_bytes, altered.num_partitions) == (6, 7, 3)
+    assert altered.static == start.static == {"message_max_bytes": 5, "num_partitions": 3}
+    assert altered.altered == {"message_max_bytes": 6, "log_retention_bytes": 7}
+    back = altered.with_altered({"message.max.bytes": None})
+    assert (back.message_max_bytes, back.log_retention_bytes) == (5, 7)
+    assert back.with_altered({"log.retention.bytes": None, "min.insync.replicas": None}) == start
+    assert start.message_max_bytes == 5
+
+
+def test_the_first_name_that_is_given_counts() -> None:
+    texts = {"log.retention.hours": "1", "log.retention.minutes": "2"}
+    assert BrokerConfig().with_text(texts).topic_defaults.retention_ms == 120_000
+    assert BrokerConfig().with_text(texts | {"log.retention.ms": "3"}).topic_defaults.retention_ms == 3
+    assert BrokerConfig().with_text({"log.retention.hours": "-5"}).topic_defaults.retention_ms == -1
+
+
+def test_only_who_asked_for_what_changed_is_told() -> None:
+    configs = DynamicBrokerConfig(BrokerConfig(message_max_bytes=5))
+    told: list[tuple[str, BrokerConfig]] = []
+    configs.on_change(["message.max.bytes", "min.insync.replicas"], lambda config: told.append(("topics", config)))
+    configs.on_change(["max.connections"], lambda config: told.append(("sockets", config)))
+    configs.alter({"max.connections": "7"})
+    configs.alter({"message.max.bytes": "5", "num.io.threads": "3"})  # the value that it has
+    assert told == [("sockets", configs.current.with_altered({"num.io.threads": None}))]
+    configs.alter({"message.max.bytes": "6", "max.connections": None})
+    assert [name for name, _ in told[1:]] == ["topics", "sockets"]
+    assert all(config is configs.current for _, config in told[1:])
+    with pytest.raises(KafkaError):
+        configs.alter({"message.max.bytes": "7", "num.partitions": "1"})
+    assert len(told) == 3
+
+
+@pytest.mark.parametrize("name", ["num.partitions", "listeners"])
+def test_nobody_waits_for_what_is_never_altered(name: str) -> None:
+    with pytest.raises(AssertionError, match="never altered"):
+        DynamicBrokerConfig(BrokerConfig()).on_change([name], lambda config: None)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "sentence"),
+    [
+        (
+            "process.roles",
+            "",
+            "Configuration 'process.roles' must not be empty. Valid values include: [broker, controller]",
+        ),
+        ("log.dirs", "", "Configuration 'log.dirs' must not be empty. Valid values include: any non-empty value"),
+        ("metric.reporters", "a,", "Configuration 'metric.reporters' values must not be empty."),
+        (
+            "log.cleanup.policy",
+            "x",
+            "Invalid value x for configuration log.cleanup.policy: String must be one of: compact, delete",
+        ),
+        (
+            "group.consumer.migration.policy",
+            "Zz",
+            "Invalid value Zz for configuration group.consumer.migration.policy: "
+            "String must be one of (case insensitive): DISABLED, DOWNGRADE, UPGRADE, BIDIRECTIONAL",
+        ),
+        (
+            "remote.log.storage.manager.impl.prefix",
+            "",
+            "Invalid value  for configuration remote.log.storage.manager.impl.prefix: String must be non-empty",
+        ),
+        (
+            "offsets.topic.replication.factor",
+            "40000",
+            "Invalid value 40000 for configuration offsets.topic.replication.factor: Not a number of type SHORT",
+        ),
+        (
+            "remote.log.manager.task.retry.jitter",
+            "0.6",
+            "Invalid value 0.6 for configuration remote.log.manager.task.retry.jitter: Value must be no more than 0.5",
+        ),
+        (
+            "controller.quorum.voters",
+            "x,x",
+            "Invalid configuration value for controller.quorum.voters. "
+            "Each entry should be in the form `{id}@{host}:{port}`.",
+        ),
+        (
+            "controller.quorum.bootstrap.servers",
+            "x,y",
+            "Failed to parse host name from x for the configuration controller.quorum.bootstrap.servers. "
+            'Each entry should be in the form "{host}:{port}"',
+        ),
+    ],
+)
+def test_a_value_is_refused_as_kafka_4_4_refuses_it(name: str, text: str, sentence: str) -> None:
+    with pytest.raises(KafkaError) as raised:
+        BrokerConfig().with_text({name: text})
+    assert raised.value.message == sentence
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("log.cleanup.policy", ""),
+        ("log.cleanup.policy", "delete,delete"),
+        ("controller.quorum.voters", "1@localhost:9093,2@[::1]:9093"),
+        ("group.consumer.migration.policy", "upgrade"),
+        ("node.id", "0"),
+        ("authorizer.class.name", ""),
+    ],
+)
+def test_a_value_that_kafka_4_4_takes(name: str, text: str) -> None:
+    BrokerConfig().with_text({name: text})

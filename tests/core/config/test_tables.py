@@ -1,0 +1,141 @@
+"""The tables of settings: each name once, as Kafka itself has it, and the column of who applies it cannot lie."""
+
+from __future__ import annotations
+
+import ast
+import json
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fakebroker.core.config.broker_config import BrokerConfig
+from fakebroker.core.config.config_def import Type, to_text
+from fakebroker.core.config.setting import Config, Setting, UpdateMode
+from fakebroker.core.config.topic_config import TopicConfig
+
+ROOT = Path(__file__).resolve().parents[3]
+KINDS: tuple[type[Config], ...] = (BrokerConfig, TopicConfig)
+KAFKA = json.loads(Path(__file__).with_name("kafka_configs.json").read_text())
+
+# Where we differ from Kafka, and why.
+OWN_DEFAULTS = {"default.replication.factor": "0"}  # min(3, brokers): docs/decisions.md
+NOT_KNOWN_HERE = {"internal.segment.bytes"}  # for Kafka's own tests
+
+PYTHON_TYPES: dict[Type, type] = {
+    Type.BOOLEAN: bool,
+    Type.INT: int,
+    Type.SHORT: int,
+    Type.LONG: int,
+    Type.DOUBLE: float,
+    Type.LIST: tuple,
+    Type.STRING: str,
+    Type.CLASS: str,
+    Type.PASSWORD: str,
+}
+
+
+def entries() -> list[Setting[Any]]:
+    return [key for kind in KINDS for key in kind.SETTINGS.values()]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_each_setting_stands_once(kind: type[Config]) -> None:
+    names = [value.name for base in kind.__mro__ for value in vars(base).values() if isinstance(value, Setting)]
+    assert sorted(names) == sorted(kind.SETTINGS)
+    assert not [name for name, key in kind.SETTINGS.items() if getattr(kind, key.attribute) is not key]
+
+
+def test_brokers_have_the_settings_of_kafka() -> None:
+    ours = {
+        key.name: [key.name, key.type.value, None if key.default is None else to_text(key.default), key.mode.value]
+        for key in BrokerConfig.SETTINGS.values()
+        if key.is_kafkas
+    }
+    kafkas = {row[0]: row for row in KAFKA["brokers"]}
+    for name, default in OWN_DEFAULTS.items():
+        assert kafkas[name][2] != default
+        kafkas[name][2] = default
+    assert ours == kafkas
+    assert [key.name for key in BrokerConfig.SETTINGS.values() if not key.is_kafkas] == [
+        "log.memory.bytes",
+        "fakebroker.request.handler.time.us",
+    ]
+
+
+def test_topics_have_the_settings_of_kafka() -> None:
+    ours = {key.name: [key.name, key.type.value, to_text(key.default)] for key in TopicConfig.SETTINGS.values()}
+    assert ours == {row[0]: row for row in KAFKA["topics"] if row[0] not in NOT_KNOWN_HERE}
+    assert {key.mode for key in TopicConfig.SETTINGS.values()} == {UpdateMode.DYNAMIC}
+
+
+def test_brokers_have_the_defaults_of_topics_under_kafkas_names() -> None:
+    for topic, *names in KAFKA["synonyms"]:
+        ours = [key for key in BrokerConfig.SETTINGS.values() if key.topic == topic]
+        assert [key.name for key in ours] == names  # in the order in which they count
+        assert {key.applied_by for key in ours} == {TopicConfig.SETTINGS[topic].applied_by}
+        assert all(key.type.value in ("INT", "LONG") for key in ours if key.unit != 1)
+    assert BrokerConfig().topic_defaults == TopicConfig()
+    assert BrokerConfig().topic_entries == {}
+
+
+def test_a_default_in_other_units_is_the_same() -> None:
+    hours = {key.name: key for key in BrokerConfig.SETTINGS.values() if key.name.endswith(".hours")}
+    assert len(hours) == 3
+    for key in hours.values():
+        assert key.topic is not None
+        assert key.default * key.unit == TopicConfig.SETTINGS[key.topic].default
+
+
+def test_a_default_is_a_right_value() -> None:
+    for key in entries():
+        if key.default is not None:
+            assert type(key.default) is PYTHON_TYPES[key.type], key.name
+            assert key.parse(to_text(key.default)) == key.default, key.name
+
+
+def test_it_is_told_in_a_few_words() -> None:
+    assert not [key.name for key in entries() if not 0 < len(key.doc) < 100 or key.doc.endswith(".")]
+
+
+# Who applies it.
+
+
+def modules() -> Iterator[tuple[str, ast.Module]]:
+    for path in sorted((ROOT / "fakebroker").rglob("*.py")):
+        name = path.relative_to(ROOT / "fakebroker").with_suffix("").as_posix()
+        if not name.startswith("core/config/"):
+            yield name, ast.parse(path.read_text())
+
+
+@cache
+def reads() -> dict[str, set[str]]:
+    """By module, the attributes that are read of something called a configuration."""
+    found: dict[str, set[str]] = {}
+    for name, tree in modules():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Attribute) and _last_name(node.value) in ("config", "_config", "current"):
+                found.setdefault(name, set()).add(node.attr)
+    return found
+
+
+def _last_name(node: ast.expr) -> str:
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+
+
+def attribute_read(key: Setting[Any]) -> str:
+    """A default of topics is applied by who applies the topic's setting."""
+    return key.attribute if key.topic is None else TopicConfig.SETTINGS[key.topic].attribute
+
+
+def test_who_is_said_to_apply_it_reads_it() -> None:
+    applied = [key for key in entries() if key.applied_by is not None]
+    assert len(applied) > 40
+    assert not [key.name for key in applied if attribute_read(key) not in reads().get(str(key.applied_by), set())]
+
+
+def test_whatever_is_read_says_who_applies_it() -> None:
+    read = {attribute for attributes in reads().values() for attribute in attributes}
+    assert not [key.name for key in entries() if key.attribute in read and key.applied_by is None]
