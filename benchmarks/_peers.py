@@ -23,7 +23,7 @@ from typing import Any
 from benchmarks._build import HERE, Missing, kfake_program
 from benchmarks._driver import Address
 from conformance import frames
-from conformance.kafka_box import KafkaBox, Unavailable, kafka_version
+from conformance.targets.kafka_box import KafkaBox, Unavailable, kafka_version
 from fakebroker import __version__
 from fakebroker.protocol.messages import decode_response
 

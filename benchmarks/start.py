@@ -23,7 +23,7 @@ from benchmarks._driver import Address
 from benchmarks._peers import KAFKA, KFAKE, MOCK, PEERS, ask, environment, process_cpu_s, serve_command
 from benchmarks._report import LIMIT, Report, compare, end, missing, options, progress
 from conformance import frames
-from conformance.kafka_box import KafkaBox, Unavailable
+from conformance.targets.kafka_box import KafkaBox, Unavailable
 from fakebroker import FakeCluster
 
 START_LIMIT_MS, CLUSTER_LIMIT_MS = 250.0, 5.0

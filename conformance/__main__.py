@@ -12,16 +12,16 @@ from rich.console import Console
 from rich.progress import MofNCompleteColumn, Progress
 
 from conformance.cases import all_cases
-from conformance.client_reports import rows as client_rows
-from conformance.client_runs import run_clients
-from conformance.compare import side_by_side
-from conformance.found import keep as keep_find
-from conformance.generated import SEED, STREAMS, GeneratedResult, run_generated
-from conformance.golden import Golden, refresh
-from conformance.kafka_box import Unavailable, cache_folder, fetch_kafka, kafka_version
+from conformance.clients.reports import rows as client_rows
+from conformance.clients.runs import run_clients
+from conformance.generated.found import keep as keep_find
+from conformance.generated.search import SEED, STREAMS, GeneratedResult, run_generated
 from conformance.lateness import measure_kafka, measure_ours
 from conformance.report import results, write
 from conformance.suite import Outcome, Sides, run_cases
+from conformance.targets.kafka_box import Unavailable, cache_folder, fetch_kafka, kafka_version
+from conformance.transcripts.compare import side_by_side
+from conformance.transcripts.golden import Golden, refresh
 
 app = typer.Typer(add_completion=False, no_args_is_help=True)
 console = Console(soft_wrap=True)
@@ -116,7 +116,7 @@ def _generated(sides: Sides, streams: int, seed: int) -> GeneratedResult:
 def generated(
     streams: Annotated[int, typer.Option(min=1, help="How many streams.")] = STREAMS,
     seed: Annotated[int, typer.Option(help="The same seed makes the same streams.")] = SEED,
-    keep: Annotated[bool, typer.Option("--keep", help="Keep what differs as cases in conformance/found.")] = False,
+    keep: Annotated[bool, typer.Option("--keep", help="Keep what differs as cases (generated/found).")] = False,
 ) -> None:
     """Send random streams of requests to both sides and shrink what differs."""
     console.print(f"seed {seed}")

@@ -24,7 +24,7 @@ fakebroker, with the same topics and settings, and compares all that came back, 
 order, whether the connection was closed, and every batch as it is stored. What Kafka answered is kept in
 `tests/golden/` and replayed by `make test` without Java, in virtual time.
 
-A difference is allowed only by a rule in `conformance/differences.py`, and stands here with its reason.
+A difference is allowed only by a rule in `conformance/transcripts/differences.py`, and stands here with its reason.
 
 | | |
 |---|---|

@@ -28,8 +28,18 @@ from conformance.scenario import (
     Thaw,
     placeholder,
 )
-from conformance.target import Target
-from conformance.wire import FENCE, FENCE_ID, Connection, Sent, correlation_id, decoded, named, plain, requests_in
+from conformance.targets.target import Target
+from conformance.targets.wire import (
+    FENCE,
+    FENCE_ID,
+    Connection,
+    Sent,
+    correlation_id,
+    decoded,
+    named,
+    plain,
+    requests_in,
+)
 from fakebroker.protocol.compression import DecompressedTooLargeError, DecompressionError, decompress
 from fakebroker.protocol.messages import api_name, decode_response
 from fakebroker.protocol.record_batch import LOG_OVERHEAD, RECORD_BATCH_OVERHEAD, is_crc_valid, read_batch_header

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from conformance.compare import Finding, compare
 from conformance.runner import Transcript, run
 from conformance.scenario import Case
-from conformance.target import FakeTarget, KafkaTarget, Targets
+from conformance.targets.target import FakeTarget, KafkaTarget, Targets
+from conformance.transcripts.compare import Finding, compare
 
 
 @dataclass(frozen=True)

@@ -21,8 +21,8 @@ ALLOWED: dict[str, set[str]] = {
     "fakebroker.demo": {"fakebroker.demo_cluster", "load", "rich"},
     "fakebroker.cli": {"fakebroker", "typer", "rich"},
     "fakebroker": {"fakebroker.server", "fakebroker.core"},
-    "conformance": {"fakebroker", "aiokafka", "crc32c", "hypothesis", "typer", "rich"},
-    "conformance.clients": {"conformance", "typer", "rich"},
+    "conformance": {"fakebroker", "conformance.clients", "crc32c", "hypothesis", "typer", "rich"},
+    "conformance.clients": {"conformance", "fakebroker", "aiokafka", "typer", "rich"},
     "conformance.clients.python": {"aiokafka", "confluent_kafka", "kafka"},
     "load": {
         "fakebroker.protocol",

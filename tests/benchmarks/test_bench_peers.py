@@ -15,7 +15,7 @@ from benchmarks._driver import Effort, drive
 from benchmarks._frames import error_at
 from benchmarks._peers import KAFKA, KFAKE, MOCK, OURS, Broker, Fleet, fleet, start_mock, start_ours
 from benchmarks._report import compare, missing
-from conformance.kafka_box import Unavailable
+from conformance.targets.kafka_box import Unavailable
 
 
 @contextmanager

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from conformance import compare as comparison
-from conformance.compare import compare, side_by_side
-from conformance.differences import Rule
 from conformance.scenario import At, Case, Send, Settle
+from conformance.transcripts import compare as comparison
+from conformance.transcripts.compare import compare, side_by_side
+from conformance.transcripts.differences import Rule
 
 CASE = Case("group/one", "why", (Send((b"",)), Settle()), timed=(At(7, 500),))
 

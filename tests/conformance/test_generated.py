@@ -14,15 +14,15 @@ from hypothesis import strategies as st
 from support.virtual_target import VirtualTarget
 
 from conformance import frames
-from conformance.boxes import BOXES
-from conformance.compare import Finding
-from conformance.found import FOLDER, keep, load, load_all
-from conformance.generated import GeneratedResult, run_generated, signature
-from conformance.harmless import ALLOWED, missing_bytes, refusal
+from conformance.generated.found import FOLDER, keep, load, load_all
+from conformance.generated.harmless import ALLOWED, missing_bytes, refusal
+from conformance.generated.search import GeneratedResult, run_generated, signature
+from conformance.generated.strategies import streams
+from conformance.generated.streams import BOX, KINDS, STAND_IN, Group, Stream, as_case, kept_case
 from conformance.scenario import ReadLog, Send, Topic, placeholder
-from conformance.strategies import streams
-from conformance.streams import BOX, KINDS, STAND_IN, Group, Stream, as_case, kept_case
 from conformance.suite import Sides
+from conformance.targets.boxes import BOXES
+from conformance.transcripts.compare import Finding
 from fakebroker.core.cluster import Cluster
 from fakebroker.protocol.errors import ProtocolError
 from fakebroker.protocol.framing import FrameDecoder

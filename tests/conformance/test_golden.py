@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from support.virtual_target import VirtualTarget
 
-from conformance.boxes import BOXES
-from conformance.compare import fields_that_differ, side_by_side, wrong_time
-from conformance.golden import Golden, load_all
 from conformance.runner import run
+from conformance.targets.boxes import BOXES
+from conformance.transcripts.compare import fields_that_differ, side_by_side, wrong_time
+from conformance.transcripts.golden import Golden, load_all
 
 GOLDEN = load_all()
 

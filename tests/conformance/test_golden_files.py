@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from conformance.cases import all_cases
-from conformance.golden import Golden, load, load_all, refresh
 from conformance.scenario import Case, ReadLog, Send, Settle, Topic
+from conformance.transcripts.golden import Golden, load, load_all, refresh
 
 CASE = Case("g/one", "why", (Send((b"\0\0\0\4abcd", b"x" * 5000)), Settle(), ReadLog("t")), (Topic("t"),))
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 
-from conformance.compare import Finding
 from conformance.report import PAGE, RESULTS, page, results
 from conformance.scenario import Case
 from conformance.suite import Outcome
+from conformance.transcripts.compare import Finding
 
 
 def test_each_case_stands_with_its_reason() -> None:

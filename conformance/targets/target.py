@@ -11,10 +11,10 @@ from typing import Any, Generic, Protocol, TypeVar
 from uuid import UUID
 
 from conformance import frames
-from conformance.boxes import BOXES, Box
-from conformance.kafka_box import KafkaBox, kafka_version
 from conformance.scenario import Topic
-from conformance.wire import Connection, SocketConnection
+from conformance.targets.boxes import BOXES, Box
+from conformance.targets.kafka_box import KafkaBox, kafka_version
+from conformance.targets.wire import Connection, SocketConnection
 from fakebroker import FakeCluster, __version__
 from fakebroker.protocol.error_code import ErrorCode, kafka_name
 from fakebroker.protocol.errors import KafkaError

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Self
 
 from aiokafka.record.memory_records import MemoryRecords
 
-from conformance.client_plan import CODECS, Record
+from conformance.clients.plan import CODECS, Record
 from fakebroker.protocol.build import build
 from fakebroker.protocol.messages import decode_response, encode_request, request_type
 

@@ -20,11 +20,11 @@ from hypothesis import HealthCheck, Phase, Verbosity, given, settings
 from hypothesis import seed as seeded
 from hypothesis.errors import Flaky
 
-from conformance.compare import Finding
+from conformance.generated.strategies import streams
+from conformance.generated.streams import BOX, KINDS, Stream, as_case
 from conformance.scenario import Topic
-from conformance.strategies import streams
-from conformance.streams import BOX, KINDS, Stream, as_case
 from conformance.suite import Outcome, Sides, run_case
+from conformance.transcripts.compare import Finding
 
 SEED = 1
 STREAMS = 2_000

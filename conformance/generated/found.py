@@ -1,4 +1,4 @@
-"""Streams in which generated traffic once found a difference, kept as cases in `conformance/found/*.json`.
+"""Streams in which generated traffic once found a difference, kept as cases in `conformance/generated/found/*.json`.
 
 `python -m conformance generated --keep` writes them. The name of a file is that of its case.
 """
@@ -8,9 +8,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from conformance.generated.streams import Group, Stream, kept_case
 from conformance.scenario import Case
-from conformance.streams import Group, Stream, kept_case
-from conformance.wire import requests_in
+from conformance.targets.wire import requests_in
 from fakebroker.protocol.messages import api_name
 
 FOLDER = Path(__file__).parent / "found"

@@ -13,9 +13,9 @@ from fnmatch import fnmatchcase
 from itertools import zip_longest
 from typing import Any, TypeAlias
 
-from conformance.client_log import LoggedRecord
-from conformance.client_plan import Job
-from conformance.differences import CLIENT_RULES, Rule
+from conformance.clients.log import LoggedRecord
+from conformance.clients.plan import Job
+from conformance.transcripts.differences import CLIENT_RULES, Rule
 
 _SHOWN = 300  # characters of a value
 

@@ -15,13 +15,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from conformance import scenario
-from conformance.compare import fields_that_differ
 from conformance.runner import Transcript
 from conformance.scenario import At, Case, Step, Topic
-from conformance.wire import requests_in
+from conformance.targets.wire import requests_in
+from conformance.transcripts.compare import fields_that_differ
 from fakebroker.protocol.messages import api_name
 
-FOLDER = Path(__file__).parent.parent / "tests" / "golden"
+FOLDER = Path(__file__).parents[2] / "tests" / "golden"
 _DEFLATE_FROM = 4096  # bytes
 _RANDOM_IN_KAFKA = {"session_id", "finalized_features_epoch"}  # new in each of its runs
 

@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 
 from conformance import frames
 from conformance.frames import TIMESTAMP_MS, batch_of, with_crc
-from conformance.harmless import missing_bytes, refusal
+from conformance.generated.harmless import missing_bytes, refusal
+from conformance.generated.streams import KINDS, STAND_IN, Group, Stream
 from conformance.scenario import placeholder
-from conformance.streams import KINDS, STAND_IN, Group, Stream
 from fakebroker.protocol.record_batch import RECORD_BATCH_OVERHEAD, Record
 
 _ID = placeholder(STAND_IN)

@@ -18,11 +18,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
-from conformance.client_builds import CLIENTS, Client, NotRun, build, started
-from conformance.client_log import LogReader
-from conformance.client_plan import FROZEN, JOBS, MIXED, THAWED, Job, plan
-from conformance.client_process import Broken, ClientProcess
-from conformance.client_reports import ClientReport, JobReport, job_report
+from conformance.clients.builds import CLIENTS, Client, NotRun, build, started
+from conformance.clients.log import LogReader
+from conformance.clients.plan import FROZEN, JOBS, MIXED, THAWED, Job, plan
+from conformance.clients.process import Broken, ClientProcess
+from conformance.clients.reports import ClientReport, JobReport, job_report
 from conformance.scenario import Topic
 
 T = TypeVar("T")

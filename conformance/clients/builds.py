@@ -1,4 +1,4 @@
-"""The programs in `clients/`: what each needs, how it is built, how it is started.
+"""The programs in this folder: what each needs, how it is built, how it is started.
 
 A folder is copied into the cache and built there, once for each state of its files; the source tree stays clean.
 """
@@ -13,7 +13,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-SOURCES = Path(__file__).with_name("clients")
+SOURCES = Path(__file__).parent
 _BUILD_LIMIT_S = 900
 _SHOWN = 300  # characters of what a tool said
 _BUILT = ".built"  # holds the digest of what was built
