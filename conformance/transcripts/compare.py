@@ -7,9 +7,9 @@ import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from conformance.runner import Transcript
 from conformance.scenario import At, Case
 from conformance.transcripts.differences import KEYED_BY, RULES, SORTED_BY
+from conformance.transcripts.words import Transcript
 
 _ABSENT = "(absent)"
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import struct
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -206,7 +205,17 @@ def test_a_find_is_kept_as_a_case(tmp_path: Path) -> None:
     assert "open / closed" in case.why
     assert case.steps == kept_case(stream, "").steps
     assert case.topics[0].configs == KINDS["append-time"]
-    assert json.loads(path.read_text())["groups"][0]["frames"][0]["says"] == "Produce v9"
+    assert path.read_text().startswith(f"differed [].end: open / closed\na0 {GOOD.hex()} ")
+
+
+def test_a_kept_file_that_was_changed_by_hand_is_refused(tmp_path: Path) -> None:
+    path = keep(Stream("plain", (Group("a0", (GOOD,)),)), "x", tmp_path)
+    path.write_text(path.read_text().replace("a0 00", "a0 01"))
+    with pytest.raises(ValueError, match=r"has the bytes of found/plain-"):
+        load(path)
+    path.write_text("a0 00\n")
+    with pytest.raises(ValueError, match="does not begin with what differed"):
+        load(path)
 
 
 def test_every_kept_case_may_be_sent() -> None:
@@ -214,4 +223,4 @@ def test_every_kept_case_may_be_sent() -> None:
         for step in case.steps:
             if isinstance(step, Send):
                 assert refusal(b"".join(step.frames)) is None, case.name
-    assert len(load_all()) == len(list(FOLDER.glob("*.json")))
+    assert len(load_all()) == len(list(FOLDER.glob("*.txt")))
