@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 
 from conformance.scenario import At, Case
 from conformance.transcripts.differences import KEYED_BY, RULES, SORTED_BY
-from conformance.transcripts.words import Transcript
+from conformance.transcripts.recording import Heard, Log, Recording
+from conformance.transcripts.words import Transcript, answer_words, batch_words
 
 _ABSENT = "(absent)"
 
@@ -37,6 +38,22 @@ def fields_that_differ(case: str, kafka: Transcript, ours: Transcript) -> list[F
         Finding(path, left, right, explain(case, path, left, right))
         for path, left, right in _differ("", ordered(kafka), ordered(ours))
     ]
+
+
+def silent_differences(case: str, kafka: Recording, ours: Recording) -> list[Finding]:
+    """Answers and batches that say the same in other bytes: what our decoder passes over, a tagged field that it does
+    not know or bytes behind the message."""
+    found = []
+    for index, (left, right) in enumerate(zip(kafka, ours, strict=False)):
+        if isinstance(left, Heard) and isinstance(right, Heard):
+            for number, (answer, our) in enumerate(zip(left.answers, right.answers, strict=False)):
+                if answer.frame != our.frame and answer_words(answer)["says"] == answer_words(our)["says"]:
+                    found.append((f"[{index}].answers[{number}].bytes", answer.frame.hex(), our.frame.hex()))
+        elif isinstance(left, Log) and isinstance(right, Log):
+            for number, (batch, our_batch) in enumerate(zip(left.batches, right.batches, strict=False)):
+                if batch != our_batch and batch_words(batch) == batch_words(our_batch):
+                    found.append((f"[{index}].batches[{number}].bytes", batch.hex(), our_batch.hex()))
+    return [Finding(*each, explain(case, *each)) for each in found]
 
 
 def explain(case: str, path: str, kafka: Any, ours: Any) -> str | None:

@@ -26,7 +26,7 @@ from kio.schema.index import api_key_map
 from conformance.scenario import Case
 from conformance.targets.boxes import BOXES
 from conformance.targets.wire import Sent
-from conformance.transcripts.compare import Finding, fields_that_differ
+from conformance.transcripts.compare import Finding, fields_that_differ, silent_differences
 from conformance.transcripts.packed import packed, unpacked
 from conformance.transcripts.recording import Answer, Entry, Heard, Isr, Log, Recording
 from conformance.transcripts.words import asked, words
@@ -130,13 +130,14 @@ def _merged(case: str, old: Recording, fresh: Recording) -> Recording:
     fresh = _without_times(fresh)
     if [_shape(entry) for entry in old] != [_shape(entry) for entry in fresh]:
         return fresh
-    news = [finding.path for finding in fields_that_differ(case, words(old), words(fresh)) if not _may_differ(finding)]
+    found = fields_that_differ(case, words(old), words(fresh)) + silent_differences(case, old, fresh)
+    news = [finding.path for finding in found if not _may_differ(finding)]
     merged: list[Entry] = []
     for index, (before, now) in enumerate(zip(old, fresh, strict=True)):
         place = f"[{index}]"
         if isinstance(before, Heard) and isinstance(now, Heard):
             answers = (
-                kept if not _any_in(f"{place}.answers[{number}]", news) and not _silent_news(kept, new) else new
+                kept if not _any_in(f"{place}.answers[{number}]", news) else new
                 for number, (kept, new) in enumerate(zip(before.answers, now.answers, strict=True))
             )
             end = now.end if _any_in(f"{place}.end", news) else before.end
@@ -152,11 +153,6 @@ def _may_differ(finding: Finding) -> bool:
 
 def _any_in(place: str, paths: Sequence[str]) -> bool:
     return any(path == place or path.startswith((f"{place}.", f"{place}[")) for path in paths)
-
-
-def _silent_news(old: Answer, fresh: Answer) -> bool:
-    """Other bytes that say the very same, in the same order: what our decoder passes over is news too."""
-    return old != fresh and words((Heard("", "", (old,), ""),)) == words((Heard("", "", (fresh,), ""),))
 
 
 def _shape(entry: Entry) -> tuple[Any, ...]:
