@@ -145,8 +145,8 @@ def list_cases(pattern: Annotated[str, typer.Argument(help="Names of cases, with
 def show(pattern: Annotated[str, typer.Argument(help="Names of cases, with * and ?")]) -> None:
     """Print in words what the named cases send, and what Kafka answered (from tests/golden)."""
     kept = {golden.case: golden for golden in load_all()}
-    for case in _chosen(pattern):
-        for line in case_lines(case, kept.get(case.name)):
+    for number, case in enumerate(_chosen(pattern)):
+        for line in [*([""] if number else []), *case_lines(case, kept.get(case.name))]:
             console.print(line, markup=False, highlight=False)
 
 

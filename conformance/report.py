@@ -24,8 +24,8 @@ _HEAD = """\
 
 Written by `make conformance`; do not edit. Each case sends the same bytes to Apache Kafka {kafka_version} and to
 fakebroker, with the same topics and settings, and compares all that came back, field by field: the answers, their
-order, whether the connection was closed, and every batch as it is stored. An answer or a batch of which no field differs
-is the same byte by byte. What Kafka answered is kept in `tests/golden/` and replayed by `make test` without Java, in
+order, whether the connection was closed, and every batch as it is stored. Where no field differs, answers and batches
+are the same byte by byte. What Kafka answered is kept in `tests/golden/` and replayed by `make test` without Java, in
 virtual time.
 
 `python -m conformance list` tells what each case compares, and why it is one; `python -m conformance show PATTERN` what

@@ -154,7 +154,9 @@ def test_bytes_that_our_decoder_passes_over_are_a_change(tmp_path: Path) -> None
     longer = replace(answer, frame=answer.frame + b"\0")
     assert words(answered(longer).kafka) == words(answered(answer).kafka)
     assert refresh([answered(longer)], tmp_path) == ["g/one"]
-    assert load_all(tmp_path)[0].kafka[0].answers[0].frame == longer.frame  # type: ignore[union-attr]
+    [entry] = load_all(tmp_path)[0].kafka
+    assert isinstance(entry, Heard)
+    assert entry.answers[0].frame == longer.frame
 
 
 def test_what_is_random_in_kafka_is_no_change(tmp_path: Path) -> None:
