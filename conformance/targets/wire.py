@@ -20,10 +20,11 @@ from uuid import UUID
 
 from fakebroker.protocol.error_code import ErrorCode, kafka_name
 from fakebroker.protocol.errors import ProtocolError
-from fakebroker.protocol.messages import decode_response
+from fakebroker.protocol.messages import decode_response, versions
 
 FENCE_ID = 0x7FFFFFF0  # the correlation id of the request behind what a case sends
 FENCE = struct.pack(">ihhih", 10, 18, 0, FENCE_ID, -1)  # ApiVersions v0, no client id
+_API_VERSIONS = 18
 _CONNECT_LIMIT_S = 10.0
 
 
@@ -120,16 +121,17 @@ def requests_in(data: bytes) -> tuple[dict[int, Sent], bytes]:
 
 def decoded(sent: Sent | None, frame: bytes) -> Any:
     """The body of an answer as plain values: dicts, lists, numbers, strings; hex if it cannot be decoded."""
-    if sent is not None:
-        try:
-            _, message = decode_response(sent.api_key, sent.version, frame)
-            return plain(message)
-        except ProtocolError:
-            try:  # an unsupported version of ApiVersions is answered in v0
-                if sent.api_key == 18:
-                    return {"as_version": 0} | plain(decode_response(18, 0, frame)[1])
-            except ProtocolError:
-                pass
+    if sent is None:
+        return {"hex": frame[4:].hex()}
+    try:
+        return plain(decode_response(sent.api_key, sent.version, frame)[1])
+    except ProtocolError:
+        pass
+    # A version of ApiVersions that is not supported is answered in v0; one that kio does not know yet looks like the
+    # newest that it knows.
+    for version in (0, versions(_API_VERSIONS)[-1]) if sent.api_key == _API_VERSIONS else ():
+        with suppress(ProtocolError):
+            return {"as_version": version} | plain(decode_response(_API_VERSIONS, version, frame)[1])
     return {"hex": frame[4:].hex()}
 
 
