@@ -24,7 +24,7 @@ from benchmarks.peers.brokers import KAFKA, KFAKE, MOCK, PEERS, ask, environment
 from benchmarks.reporting.report import Report, end, missing, options, progress
 from benchmarks.reporting.rows import LIMIT, compare
 from conformance import frames
-from conformance.kafka_box import KafkaBox, Unavailable
+from conformance.targets.kafka_box import KafkaBox, Unavailable
 from fakebroker import FakeCluster
 
 START_LIMIT_MS, CLUSTER_LIMIT_MS = 250.0, 5.0

@@ -12,16 +12,18 @@ from rich.console import Console
 from rich.progress import MofNCompleteColumn, Progress
 
 from conformance.cases import all_cases
-from conformance.client_reports import rows as client_rows
-from conformance.client_runs import run_clients
-from conformance.compare import side_by_side
-from conformance.found import keep as keep_find
-from conformance.generated import SEED, STREAMS, GeneratedResult, run_generated
-from conformance.golden import Golden, refresh
-from conformance.kafka_box import Unavailable, cache_folder, fetch_kafka, kafka_version
+from conformance.clients.reports import rows as client_rows
+from conformance.clients.runs import run_clients
+from conformance.generated.found import keep as keep_find
+from conformance.generated.search import SEED, STREAMS, GeneratedResult, run_generated
 from conformance.lateness import measure_kafka, measure_ours
 from conformance.report import results, write
+from conformance.scenario import Case
 from conformance.suite import Outcome, Sides, run_cases
+from conformance.targets.kafka_box import Unavailable, cache_folder, fetch_kafka, kafka_version
+from conformance.transcripts.compare import side_by_side
+from conformance.transcripts.golden import golden, load_all, refresh
+from conformance.transcripts.show import case_lines
 
 app = typer.Typer(add_completion=False, no_args_is_help=True)
 console = Console(soft_wrap=True)
@@ -33,9 +35,7 @@ def cases(
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show both transcripts of what differs.")] = False,
 ) -> None:
     """Run the named cases and print what differs."""
-    chosen = [case for case in all_cases() if fnmatchcase(case.name, pattern)]
-    if not chosen:
-        raise _refuse(f"no case is called {pattern!r}: `python -m conformance list` shows the names")
+    chosen = _chosen(pattern)
     different = 0
     with Sides() as sides:
         for outcome in run_cases(chosen, sides, lambda box: console.print(f"[dim]starting box {box}[/]")):
@@ -83,7 +83,7 @@ def run_all(
             *(run_clients(side["three"], cache_folder()) for side in (sides.kafka, sides.ours))
         )
         found["unexplained"] += sum(row["outcome"] == "different" for row in found["clients"])
-    changed = refresh(Golden(outcome.case, outcome.kafka, kafka_version()) for outcome in outcomes)
+    changed = refresh(golden(outcome.case, outcome.recorded, kafka_version()) for outcome in outcomes)
     write(found)
     took_s = time.monotonic() - started
     console.print(
@@ -116,7 +116,7 @@ def _generated(sides: Sides, streams: int, seed: int) -> GeneratedResult:
 def generated(
     streams: Annotated[int, typer.Option(min=1, help="How many streams.")] = STREAMS,
     seed: Annotated[int, typer.Option(help="The same seed makes the same streams.")] = SEED,
-    keep: Annotated[bool, typer.Option("--keep", help="Keep what differs as cases in conformance/found.")] = False,
+    keep: Annotated[bool, typer.Option("--keep", help="Keep what differs as cases (generated/found).")] = False,
 ) -> None:
     """Send random streams of requests to both sides and shrink what differs."""
     console.print(f"seed {seed}")
@@ -135,10 +135,27 @@ def generated(
 
 
 @app.command("list")
-def list_cases() -> None:
-    """The names of all cases, and what each compares."""
-    for case in all_cases():
+def list_cases(pattern: Annotated[str, typer.Argument(help="Names of cases, with * and ?")] = "*") -> None:
+    """The names of cases, and what each compares."""
+    for case in _chosen(pattern):
         console.print(f"{case.name:44} {case.why}", markup=False, highlight=False)
+
+
+@app.command()
+def show(pattern: Annotated[str, typer.Argument(help="Names of cases, with * and ?")]) -> None:
+    """Print in words what the named cases send, and what Kafka answered (from tests/golden)."""
+    kept = {golden.case: golden for golden in load_all()}
+    for number, case in enumerate(_chosen(pattern)):
+        for line in [*([""] if number else []), *case_lines(case, kept.get(case.name))]:
+            console.print(line, markup=False, highlight=False)
+
+
+def _chosen(pattern: str) -> list[Case]:
+    """The cases of that name; if there is none, the command ends with status 2."""
+    chosen = [case for case in all_cases() if fnmatchcase(case.name, pattern)]
+    if not chosen:
+        raise _refuse(f"no case is called {pattern!r}: `python -m conformance list` shows the names")
+    return chosen
 
 
 def _show(where: Console, outcome: Outcome) -> None:

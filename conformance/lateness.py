@@ -20,10 +20,10 @@ from statistics import median, quantiles
 from typing import Any, NamedTuple
 
 from conformance import frames
-from conformance.boxes import BOXES
 from conformance.scenario import Topic
-from conformance.target import Admin, KafkaTarget
-from conformance.wire import SocketConnection
+from conformance.targets.boxes import BOXES
+from conformance.targets.target import Admin, KafkaTarget
+from conformance.targets.wire import SocketConnection
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.messages import decode_response
 

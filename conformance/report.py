@@ -1,8 +1,10 @@
-"""`results.json` and `docs/conformance.md`: every case, same or different, and why."""
+"""`docs/conformance.md`: how many cases are the same, why the others differ, and what was measured.
+
+What a case compares stands in its code (`python -m conformance list`), and what Kafka answered in `tests/golden/`.
+"""
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import groupby
@@ -13,18 +15,21 @@ from conformance.lateness import Lateness
 from conformance.suite import Outcome
 
 ROOT = Path(__file__).parent.parent
-RESULTS = ROOT / "conformance" / "results.json"
 PAGE = ROOT / "docs" / "conformance.md"
+
+_NAMED = 3  # cases of a reason; of more the groups are named
 
 _HEAD = """\
 # Conformance: the same traffic to Apache Kafka and to us
 
 Written by `make conformance`; do not edit. Each case sends the same bytes to Apache Kafka {kafka_version} and to
 fakebroker, with the same topics and settings, and compares all that came back, field by field: the answers, their
-order, whether the connection was closed, and every batch as it is stored. What Kafka answered is kept in
-`tests/golden/` and replayed by `make test` without Java, in virtual time.
+order, whether the connection was closed, and every batch as it is stored. Where no field differs, answers and batches
+are the same byte by byte. What Kafka answered is kept in `tests/golden/` and replayed by `make test` without Java, in
+virtual time.
 
-A difference is allowed only by a rule in `conformance/differences.py`, and stands here with its reason.
+`python -m conformance list` tells what each case compares, and why it is one; `python -m conformance show PATTERN` what
+it sends and what Kafka answered.
 
 | | |
 |---|---|
@@ -34,6 +39,23 @@ A difference is allowed only by a rule in `conformance/differences.py`, and stan
 | different for a reason given below | {explained} |
 | generated streams | {generated_streams} |
 | differences without a reason | {unexplained} |
+"""
+
+_REASONS = """\
+## Why cases differ
+
+A difference is allowed only by a rule in `conformance/transcripts/differences.py`, which has the reason, the field, and
+what must still be true of it.
+
+| reason | cases | in |
+|---|---|---|
+"""
+
+_GROUPS = """\
+## Cases by group
+
+| group | cases | the same | with a reason |
+|---|---|---|---|
 """
 
 _LATENESS = """\
@@ -67,45 +89,70 @@ client told the application (places and errors), and every record in the logs.
 
 
 def results(kafka_version: str, outcomes: Sequence[Outcome]) -> dict[str, Any]:
-    """What `results.json` holds, before the parts that are measured."""
+    """What the page is made of, before the parts that are measured.
+
+    groups      for each group how many cases are the "same", "explained", "different"
+    reasons     for each reason the names of the cases in which it was needed
+    different   the names of the cases that differ without one
+    """
+    groups: dict[str, Counter[str]] = {}
+    reasons: dict[str, list[str]] = {}
+    for outcome in outcomes:
+        groups.setdefault(outcome.case.group, Counter())[outcome.verdict] += 1
+        for reason in sorted({finding.reason for finding in outcome.findings if finding.reason is not None}):
+            reasons.setdefault(reason, []).append(outcome.case.name)
+    different = [outcome.case.name for outcome in outcomes if outcome.verdict == "different"]
     return {
         "kafka_version": kafka_version,
         "cases": len(outcomes),
         "generated_streams": 0,
-        "unexplained": sum(outcome.verdict == "different" for outcome in outcomes),
-        "rows": [
-            {
-                "case": outcome.case.name,
-                "compares": outcome.case.why,
-                "verdict": outcome.verdict,
-                "reasons": sorted({finding.reason for finding in outcome.findings if finding.reason is not None}),
-            }
-            for outcome in outcomes
-        ],
+        "unexplained": len(different),
+        "groups": groups,
+        "reasons": reasons,
+        "different": different,
     }
 
 
 def write(found: dict[str, Any]) -> None:
-    """Both files. The page is made from the results alone."""
-    RESULTS.write_text(json.dumps(found, indent=1) + "\n")
     PAGE.write_text(page(found))
 
 
 def page(found: dict[str, Any]) -> str:
     """The page that results stand on."""
-    rows = found["rows"]
-    counts = {verdict: sum(row["verdict"] == verdict for row in rows) for verdict in ("same", "explained")}
-    parts = [_HEAD.format(**found, **counts)]
+    groups: dict[str, Counter[str]] = found["groups"]
+    verdicts = sum(groups.values(), Counter[str]())
+    parts = [_HEAD.format(**found, **{verdict: verdicts[verdict] for verdict in ("same", "explained")})]
+    if found["different"]:
+        parts.append(
+            "**Different, and nobody knows why:** " + ", ".join(f"`{case}`" for case in found["different"]) + "\n"
+        )
+    if found["reasons"]:
+        parts.append(_REASONS + "".join(_reason(*each) for each in sorted(found["reasons"].items(), key=_most_first)))
+    parts.append(_GROUPS + "".join(_group(*each) for each in sorted(groups.items())))
     if "lateness" in found:
         parts.append(_lateness(found["lateness"]))
     if "generated" in found:
         parts.append(_GENERATED.format(**found))
     if "clients" in found:
         parts.append(_clients(found["clients"]))
-    parts.append("## Cases\n")
-    for group, members in groupby(sorted(rows, key=_group), _group):
-        parts.append(f"### {group}\n\n| case | what is compared | |\n|---|---|---|\n" + "".join(map(_line, members)))
     return "\n".join(parts)
+
+
+def _most_first(each: tuple[str, list[str]]) -> tuple[int, str]:
+    reason, cases = each
+    return -len(cases), reason
+
+
+def _reason(reason: str, cases: Sequence[str]) -> str:
+    """With the names of the cases if they are few, else of their groups."""
+    names = (
+        cases if len(cases) <= _NAMED else [f"{group}/*" for group in sorted({case.split("/")[0] for case in cases})]
+    )
+    return f"| {_cell(reason)} | {len(cases)} | {', '.join(f'`{name}`' for name in names)} |\n"
+
+
+def _group(group: str, verdicts: Counter[str]) -> str:
+    return f"| {group} | {verdicts.total()} | {verdicts['same']} | {verdicts['explained']} |\n"
 
 
 def _clients(rows: Sequence[dict[str, str]]) -> str:
@@ -123,16 +170,6 @@ def _clients(rows: Sequence[dict[str, str]]) -> str:
     ]
     head = "\n| client | job | | why |\n|---|---|---|---|\n" if notes else ""
     return _CLIENTS + "".join(lines) + head + "".join(notes)
-
-
-def _group(row: dict[str, Any]) -> str:
-    return str(row["case"]).split("/")[0]
-
-
-def _line(row: dict[str, Any]) -> str:
-    verdict = {"same": "same", "explained": "", "different": "**different, not explained**"}[row["verdict"]]
-    said = "; ".join(filter(None, [verdict, *row["reasons"]]))
-    return f"| `{row['case'].split('/', 1)[1]}` | {_cell(row['compares'])} | {_cell(said)} |\n"
 
 
 def _cell(text: str) -> str:

@@ -1,10 +1,8 @@
-"""Does the steps of a case to a cluster and notes what the cluster answered."""
+"""Does the steps of a case to a cluster and records what the cluster answered."""
 
 from __future__ import annotations
 
-import hashlib
-import json
-from typing import Any, TypeAlias
+from typing import Any
 from uuid import UUID
 
 from conformance import frames
@@ -28,22 +26,18 @@ from conformance.scenario import (
     Thaw,
     placeholder,
 )
-from conformance.target import Target
-from conformance.wire import FENCE, FENCE_ID, Connection, Sent, correlation_id, decoded, named, plain, requests_in
-from fakebroker.protocol.compression import DecompressedTooLargeError, DecompressionError, decompress
+from conformance.targets.target import Target
+from conformance.targets.wire import FENCE, FENCE_ID, Connection, Sent, correlation_id, requests_in
+from conformance.transcripts.recording import Answer, Entry, Heard, Isr, Log, Recording
+from conformance.transcripts.words import batches_in
 from fakebroker.protocol.messages import api_name, decode_response
-from fakebroker.protocol.record_batch import LOG_OVERHEAD, RECORD_BATCH_OVERHEAD, is_crc_valid, read_batch_header
-
-Entry: TypeAlias = dict[str, Any]
-Transcript: TypeAlias = list[Entry]
+from fakebroker.protocol.record_batch import read_batch_header
 
 _POLL_MS = 5
 _LOG_LIMIT_S = 20.0
-_SHOWN_BYTES = 1024  # of records; more are named by their hash
-_MAX_RECORDS = 1 << 28  # bytes of a batch, decompressed
 
 
-def run(case: Case, target: Target) -> Transcript:
+def run(case: Case, target: Target) -> Recording:
     """What the target answered to a case whose topics are there: an entry per step that notes something."""
     run_of_case = _Run(case, target)
     try:
@@ -51,7 +45,7 @@ def run(case: Case, target: Target) -> Transcript:
             run_of_case.do(step)
     finally:
         run_of_case.end()
-    return run_of_case.transcript()
+    return run_of_case.recording()
 
 
 class _Client:
@@ -76,20 +70,15 @@ class _Run:
     def __init__(self, case: Case, target: Target) -> None:
         self._target = target
         self._clients: dict[str, _Client] = {}
-        self._entries: Transcript = []
+        self._entries: list[Entry] = []
         self._frozen: set[int] = set()
         self._ids = {name: (placeholder(name), real) for name, real in self._topic_ids(case).items()}
 
     def _topic_ids(self, case: Case) -> dict[str, UUID]:
         return self._target.topic_ids([topic.name for topic in case.topics])
 
-    def transcript(self) -> Transcript:
-        """With placeholders for topic ids, so that two clusters can say the same."""
-        text = json.dumps(self._entries)
-        for stand_in, real in self._ids.values():
-            text = text.replace(str(real), str(stand_in)).replace(real.hex, stand_in.hex)
-        entries: Transcript = json.loads(text)
-        return entries
+    def recording(self) -> Recording:
+        return tuple(self._entries)
 
     def end(self) -> None:
         for broker in self._frozen:
@@ -177,16 +166,15 @@ class _Run:
             number = correlation_id(arrival.frame)
             if number == FENCE_ID:
                 break
-            sent = client.sent.get(number)
-            answers.append(
-                {
-                    "correlation_id": number,
-                    "to": "?" if sent is None else f"{api_name(sent.api_key)} v{sent.version}",
-                    "after_ms": round((arrival.at_s - client.sent_at.get(number, arrival.at_s)) * 1000, 1),
-                    "says": opened(decoded(sent, arrival.frame)),
-                }
-            )
-        self._entries.append({kind: name, "answers": answers, "end": end})
+            after_ms = round((arrival.at_s - client.sent_at.get(number, arrival.at_s)) * 1000, 1)
+            answers.append(Answer(client.sent.get(number), self._with_placeholders(arrival.frame), after_ms))
+        self._entries.append(Heard(kind, name, tuple(answers), end))
+
+    def _with_placeholders(self, frame: bytes) -> bytes:
+        """For the ids of topics, so that two clusters can say the same."""
+        for stand_in, real in self._ids.values():
+            frame = frame.replace(real.bytes, stand_in.bytes)
+        return frame
 
     def _await_isr(self, topic: str, partition: int, isr: set[int], within_ms: int) -> None:
         limit = self._target.now_s() + within_ms / 1000
@@ -194,11 +182,11 @@ class _Run:
         while found != isr and self._target.now_s() < limit:
             self._target.pause(_POLL_MS * 4)
             found = self._target.isr(topic, partition)
-        self._entries.append({"isr": f"{topic}-{partition}", "is": sorted(found)})
+        self._entries.append(Isr(f"{topic}-{partition}", tuple(sorted(found))))
 
 
-def read_log(target: Target, topic: str, partition: int, broker: int) -> Entry:
-    """The committed log of a partition: its offsets, and each batch as stored, its records decompressed.
+def read_log(target: Target, topic: str, partition: int, broker: int) -> Log:
+    """The committed log of a partition: its offsets, and each batch as stored.
 
     Waits until the watermark has reached the end, at most 20 s; then says where both are.
     """
@@ -227,57 +215,19 @@ def read_log(target: Target, topic: str, partition: int, broker: int) -> Entry:
             batches += found
     finally:
         connection.close()
-    return {
-        "log": f"{topic}-{partition}",
-        "error": named(part.error_code),
-        "log_start_offset": part.log_start_offset,
-        "high_watermark": part.high_watermark,
-        "log_end_offset": end.end_offset,
-        "batches": batches,
-    }
+    return Log(
+        f"{topic}-{partition}",
+        int(part.error_code),
+        int(part.log_start_offset),
+        int(part.high_watermark),
+        int(end.end_offset),
+        tuple(batches),
+    )
 
 
-def _end(batches: list[Entry]) -> int:
-    return int(batches[-1]["base_offset"] + batches[-1]["last_offset_delta"] + 1)
-
-
-def opened(says: Any) -> Any:
-    """The body of an answer with the records of a Fetch as batches, so that what differs can be named."""
-    if not isinstance(says, dict):
-        return says
-    for topic in says.get("responses", ()):
-        for part in topic.get("partitions", ()):
-            data = bytes.fromhex(part.get("records") or "")
-            if data:
-                batches = batches_in(data)
-                whole = sum(batch["batch_length"] + LOG_OVERHEAD for batch in batches)
-                part["records"] = {"batches": batches, "bytes_of_the_next": len(data) - whole}
-    return says
-
-
-def batches_in(data: bytes) -> list[Entry]:
-    """The batches of a Fetch answer as plain values; one that is cut off at the end is left out."""
-    found = []
-    while len(data) >= RECORD_BATCH_OVERHEAD:
-        header = read_batch_header(data)
-        if len(data) < header.size_in_bytes:
-            break
-        whole, data = data[: header.size_in_bytes], data[header.size_in_bytes :]
-        records: bytes | str = whole[RECORD_BATCH_OVERHEAD:]
-        try:
-            if header.compression:
-                records = decompress(header.compression, whole[RECORD_BATCH_OVERHEAD:], _MAX_RECORDS)
-        except (DecompressionError, DecompressedTooLargeError) as problem:
-            records = str(problem)
-        fields = header._asdict() | {"is_crc_valid": is_crc_valid(whole, 0, len(whole)), "records": _shown(records)}
-        found.append(fields)
-    return found
-
-
-def _shown(records: bytes | str) -> Any:
-    if isinstance(records, bytes) and len(records) > _SHOWN_BYTES:
-        return {"bytes": len(records), "sha256": hashlib.sha256(records).hexdigest()}
-    return plain(records)
+def _end(batches: list[bytes]) -> int:
+    last = read_batch_header(batches[-1])
+    return last.base_offset + last.last_offset_delta + 1
 
 
 def _ask(connection: Connection, target: Target, api_key: int, version: int, frame: bytes) -> Any:

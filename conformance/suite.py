@@ -5,20 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from conformance.compare import Finding, compare
-from conformance.runner import Transcript, run
+from conformance.runner import run
 from conformance.scenario import Case
-from conformance.target import FakeTarget, KafkaTarget, Targets
+from conformance.targets.target import FakeTarget, KafkaTarget, Targets
+from conformance.transcripts.compare import Finding, compare, silent_differences
+from conformance.transcripts.recording import Recording
+from conformance.transcripts.words import Transcript, words
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """A case, what each side said, and where they differ."""
+    """A case, what each side said, where they differ, and Kafka's own bytes."""
 
     case: Case
     kafka: Transcript
     ours: Transcript
     findings: list[Finding]
+    recorded: Recording = ()
 
     @property
     def unexplained(self) -> list[Finding]:
@@ -63,4 +66,5 @@ def run_cases(
 def run_case(case: Case, sides: Sides) -> Outcome:
     """One case whose topics are there, on Kafka and then on fakebroker."""
     kafka, ours = run(case, sides.kafka[case.box]), run(case, sides.ours[case.box])
-    return Outcome(case, kafka, ours, compare(case, kafka, ours))
+    said = words(kafka), words(ours)
+    return Outcome(case, *said, compare(case, *said) + silent_differences(case.name, kafka, ours), kafka)

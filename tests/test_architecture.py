@@ -37,8 +37,8 @@ ALLOWED: dict[str, set[str]] = {
     "fakebroker.cli": {"fakebroker", "rich"},
     "fakebroker.commands": {"fakebroker", "rich", "rich_argparse"},
     "fakebroker": {"fakebroker.server", "fakebroker.core"},
-    "conformance": {"fakebroker", "aiokafka", "crc32c", "hypothesis", "typer", "rich"},
-    "conformance.clients": {"conformance", "typer", "rich"},
+    "conformance": {"fakebroker", "conformance.clients", "crc32c", "hypothesis", "typer", "rich"},
+    "conformance.clients": {"conformance", "fakebroker", "aiokafka", "typer", "rich"},
     "conformance.clients.python": {"aiokafka", "confluent_kafka", "kafka"},
     "fakebroker_load": {
         "fakebroker_load.wire",

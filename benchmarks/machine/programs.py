@@ -9,7 +9,7 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from conformance.kafka_box import cache_folder
+from conformance.targets.kafka_box import cache_folder
 
 HERE = Path(__file__).resolve().parent.parent  # benchmarks/
 _LIMIT_S = 300

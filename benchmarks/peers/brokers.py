@@ -23,7 +23,7 @@ from typing import Any
 from benchmarks.drivers.driver import Address
 from benchmarks.machine.programs import HERE, Missing, kfake_program
 from conformance import frames
-from conformance.kafka_box import KafkaBox, Unavailable, kafka_version
+from conformance.targets.kafka_box import KafkaBox, Unavailable, kafka_version
 from fakebroker import __version__
 from fakebroker.protocol.messages import decode_response
 

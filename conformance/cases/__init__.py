@@ -1,18 +1,20 @@
-"""All cases, by group: each module of this package has `CASES`, a list of `conformance.scenario.Case`."""
+"""All cases, in rooms by subject: each module has `CASES`, a list of `conformance.scenario.Case`."""
 
 from __future__ import annotations
 
 from importlib import import_module
-from pkgutil import iter_modules
+from pkgutil import walk_packages
 
 from conformance.scenario import Case
 
 
 def all_cases() -> list[Case]:
-    """Every case, in the order of the modules' names. Names are unique, and so are the names of topics."""
+    """Every case, in the order of the modules' own names, whatever the room. Names are unique, and so are the names of
+    topics."""
     found: list[Case] = []
-    for module in sorted(iter_modules(__path__), key=lambda module: module.name):
-        found += import_module(f"{__name__}.{module.name}").CASES
+    modules = [each.name for each in walk_packages(__path__, f"{__name__}.") if not each.ispkg]
+    for module in sorted(modules, key=lambda name: name.rsplit(".", 1)[-1]):
+        found += import_module(module).CASES
     names = [case.name for case in found]
     topics = [topic.name for case in found for topic in case.topics]
     for repeated in ({name for name in names if names.count(name) > 1}, {t for t in topics if topics.count(t) > 1}):

@@ -1,7 +1,7 @@
-"""What generated traffic found, shrunk (`conformance/found/*.json`)."""
+"""What generated traffic found, shrunk (`conformance/generated/found/*.txt`)."""
 
 from __future__ import annotations
 
-from conformance.found import load_all
+from conformance.generated.found import load_all
 
 CASES = load_all()

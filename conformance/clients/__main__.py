@@ -10,12 +10,12 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from conformance.client_builds import CLIENTS, Client
-from conformance.client_reports import ClientReport, compare, rows
-from conformance.client_runs import run_clients
-from conformance.kafka_box import Unavailable, cache_folder
+from conformance.clients.builds import CLIENTS, Client
+from conformance.clients.reports import ClientReport, compare, rows
+from conformance.clients.runs import run_clients
 from conformance.suite import Sides
-from conformance.target import FakeTarget, KafkaTarget
+from conformance.targets.kafka_box import Unavailable, cache_folder
+from conformance.targets.target import FakeTarget, KafkaTarget
 
 console = Console(highlight=False, markup=False, soft_wrap=True)
 

@@ -19,7 +19,7 @@ from benchmarks.peers import brokers
 from benchmarks.peers.brokers import KAFKA, KFAKE, MOCK, OURS, Broker, Fleet, fleet, start_mock, start_ours
 from benchmarks.reporting.report import missing
 from benchmarks.reporting.rows import compare
-from conformance.kafka_box import Unavailable
+from conformance.targets.kafka_box import Unavailable
 
 
 @contextmanager

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from conformance import client_builds
-from conformance.client_builds import CLIENTS, Client, Folder, NotRun, build
-from conformance.client_plan import JOBS
-from conformance.client_process import Broken, ClientProcess
-from conformance.client_reports import ClientReport, compare
-from conformance.client_runs import run_clients
+from conformance.clients import builds
+from conformance.clients.builds import CLIENTS, Client, Folder, NotRun, build
+from conformance.clients.plan import JOBS
+from conformance.clients.process import Broken, ClientProcess
+from conformance.clients.reports import ClientReport, compare
+from conformance.clients.runs import run_clients
 from conformance.scenario import Topic
 from fakebroker import FakeCluster
 
@@ -27,7 +27,7 @@ def sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "sources" / "folder"
     folder.mkdir(parents=True)
     (folder / "program").write_text("1")
-    monkeypatch.setattr(client_builds, "SOURCES", tmp_path / "sources")
+    monkeypatch.setattr(builds, "SOURCES", tmp_path / "sources")
     return folder
 
 
@@ -60,7 +60,7 @@ def test_a_build_that_fails_is_a_reason_not_to_run_and_is_tried_again(sources: P
 
 
 def test_every_folder_of_programs_belongs_to_a_client() -> None:
-    folders = {path.name for path in client_builds.SOURCES.iterdir() if path.is_dir() and path.name != "__pycache__"}
+    folders = {path.name for path in builds.SOURCES.iterdir() if path.is_dir() and path.name != "__pycache__"}
     assert folders == {client.folder.name for client in CLIENTS}
 
 

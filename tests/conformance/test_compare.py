@@ -7,11 +7,15 @@ from typing import Any
 
 import pytest
 
-from conformance import compare as comparison
-from conformance.compare import compare, side_by_side
-from conformance.differences import Rule
 from conformance.scenario import At, Case, Send, Settle
+from conformance.targets.wire import Sent
+from conformance.transcripts import compare as comparison
+from conformance.transcripts.compare import compare, fields_that_differ, side_by_side, silent_differences
+from conformance.transcripts.differences import Rule
+from conformance.transcripts.recording import Answer, Heard, Recording
+from conformance.transcripts.words import words
 
+FRAME = bytes.fromhex("00000001 00 01 00000000 00")  # Produce v9: no responses, no throttling, no tags
 CASE = Case("group/one", "why", (Send((b"",)), Settle()), timed=(At(7, 500),))
 
 
@@ -28,6 +32,10 @@ def changed(path: list[Any], value: Any) -> list[dict[str, Any]]:
         inner = inner[key]
     inner[path[-1]] = value
     return copied
+
+
+def heard(frame: bytes, after_ms: float | None = None) -> Recording:
+    return (Heard("settle", "a", (Answer(Sent(0, 9), frame, after_ms),), "open"),)
 
 
 def test_the_same_is_the_same() -> None:
@@ -88,3 +96,24 @@ def test_both_sides_are_shown() -> None:
     shown = side_by_side(transcript(), changed([0, "end"], "closed"))
     assert "Kafka" in shown
     assert '"end": "closed"' in shown
+
+
+@pytest.mark.parametrize(
+    "frame", [FRAME + b"\0", FRAME[:-1] + b"\1\x09\1\xff"], ids=["a byte behind", "an unknown tag"]
+)
+def test_other_bytes_that_say_the_same_are_told(frame: bytes) -> None:
+    kafka, ours = heard(FRAME), heard(frame)
+    assert words(kafka) == words(ours)
+    [finding] = silent_differences("g/one", kafka, ours)
+    assert (finding.path, finding.kafka, finding.ours) == ("[0].answers[0].bytes", FRAME.hex(), frame.hex())
+    assert finding.reason is None
+
+
+def test_bytes_that_say_something_else_are_told_by_their_words() -> None:
+    other = FRAME[:-2] + b"\5\0"  # throttled for 5 ms
+    assert silent_differences("g/one", heard(FRAME), heard(other)) == []
+    assert len(fields_that_differ("g/one", words(heard(FRAME)), words(heard(other)))) == 1
+
+
+def test_the_time_of_an_answer_is_none_of_its_bytes() -> None:
+    assert silent_differences("g/one", heard(FRAME), heard(FRAME, after_ms=5.0)) == []

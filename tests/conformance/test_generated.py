@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import struct
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -14,15 +13,15 @@ from hypothesis import strategies as st
 from support.virtual_target import VirtualTarget
 
 from conformance import frames
-from conformance.boxes import BOXES
-from conformance.compare import Finding
-from conformance.found import FOLDER, keep, load, load_all
-from conformance.generated import GeneratedResult, run_generated, signature
-from conformance.harmless import ALLOWED, missing_bytes, refusal
+from conformance.generated.found import FOLDER, keep, load, load_all
+from conformance.generated.harmless import ALLOWED, missing_bytes, refusal
+from conformance.generated.search import GeneratedResult, run_generated, signature
+from conformance.generated.strategies import streams
+from conformance.generated.streams import BOX, KINDS, STAND_IN, Group, Stream, as_case, kept_case
 from conformance.scenario import ReadLog, Send, Topic, placeholder
-from conformance.strategies import streams
-from conformance.streams import BOX, KINDS, STAND_IN, Group, Stream, as_case, kept_case
 from conformance.suite import Sides
+from conformance.targets.boxes import BOXES
+from conformance.transcripts.compare import Finding
 from fakebroker.cluster.cluster import Cluster
 from fakebroker.protocol.errors import ProtocolError
 from fakebroker.protocol.framing import FrameDecoder
@@ -208,7 +207,17 @@ def test_a_find_is_kept_as_a_case(tmp_path: Path) -> None:
     assert "open / closed" in case.why
     assert case.steps == kept_case(stream, "").steps
     assert case.topics[0].configs == KINDS["append-time"]
-    assert json.loads(path.read_text())["groups"][0]["frames"][0]["says"] == "Produce v9"
+    assert path.read_text().startswith(f"differed [].end: open / closed\na0 {GOOD.hex()} ")
+
+
+def test_a_kept_file_that_was_changed_by_hand_is_refused(tmp_path: Path) -> None:
+    path = keep(Stream("plain", (Group("a0", (GOOD,)),)), "x", tmp_path)
+    path.write_text(path.read_text().replace("a0 00", "a0 01"))
+    with pytest.raises(ValueError, match=r"has the bytes of found/plain-"):
+        load(path)
+    path.write_text("a0 00\n")
+    with pytest.raises(ValueError, match="does not begin with what differed"):
+        load(path)
 
 
 def test_every_kept_case_may_be_sent() -> None:
@@ -216,4 +225,4 @@ def test_every_kept_case_may_be_sent() -> None:
         for step in case.steps:
             if isinstance(step, Send):
                 assert refusal(b"".join(step.frames)) is None, case.name
-    assert len(load_all()) == len(list(FOLDER.glob("*.json")))
+    assert len(load_all()) == len(list(FOLDER.glob("*.txt")))

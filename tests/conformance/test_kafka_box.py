@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from conformance import kafka_box
 from conformance.__main__ import app
-from conformance.kafka_box import Unavailable, fetch_kafka, kafka_version
+from conformance.targets import kafka_box
+from conformance.targets.kafka_box import Unavailable, fetch_kafka, kafka_version
 
 
 def test_the_version_is_a_stable_4() -> None:

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from uuid import UUID
 
-from conformance.boxes import Box
 from conformance.scenario import Topic
-from conformance.wire import Arrival
+from conformance.targets.boxes import Box
+from conformance.targets.wire import Arrival
 from fakebroker.core.controller.topics import NewTopic
 from fakebroker.core.quota.quota import QuotaEntity
 from fakebroker.protocol.errors import KafkaError

@@ -1,0 +1,1 @@
+"""The cluster itself: Metadata, topics made and deleted, quotas."""

@@ -1,0 +1,1 @@
+"""A connection before any API: ApiVersions, and frames that are none."""

@@ -1,0 +1,1 @@
+"""Produce and its followers: acks, timeouts, the ISR, watermarks, leaders that change, brokers that stop."""

@@ -1,0 +1,222 @@
+"""What a client saw of a cluster, beside what is in the logs; and two clusters compared.
+
+Theory   A client reports what it told the application; the log tells what is true. A report holds both, so that two
+         clusters with equal reports look the same to the client and treat its records the same. What may differ between
+         two runs is left out, not compared loosely: times, ids of producers, where batches end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
+from itertools import zip_longest
+from typing import Any, TypeAlias
+
+from conformance.clients.log import LoggedRecord
+from conformance.clients.plan import Job
+from conformance.transcripts.differences import CLIENT_RULES, Rule
+
+_SHOWN = 300  # characters of a value
+
+Place: TypeAlias = tuple[int | None, int | None]  # partition and offset, as far as the client tells them
+Log: TypeAlias = Mapping[int, Sequence[LoggedRecord]]  # by partition
+
+
+@dataclass(frozen=True)
+class JobReport:
+    """unsupported   why the client cannot do the job, or None
+    results       one for each record: its place, or the error by the client's own name
+    log           the records of each partition
+    misplaced     acknowledged records that are not in the log where the client says, or not as they were sent
+    """
+
+    unsupported: str | None
+    results: list[Place | str]
+    log: Log
+    misplaced: list[str]
+
+
+@dataclass
+class ClientReport:
+    """not_run   the client cannot be run here: why
+    broken    its program ended without a report: how
+    """
+
+    client: str
+    version: str | None = None
+    not_run: str | None = None
+    broken: str | None = None
+    jobs: dict[str, JobReport] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Difference:
+    """What one client saw differently in one job (all in all, if it is ""), and where in it. `reason` says why that may
+    be; None: it may not."""
+
+    client: str
+    job: str
+    where: str
+    kafka: str
+    ours: str
+    reason: str | None = None
+
+    def __str__(self) -> str:
+        reason = f" ({self.reason})" if self.reason else ""
+        return f"{self.client} {self.job} {self.where}: Kafka {self.kafka}, ours {self.ours}{reason}"
+
+
+def job_report(job: Job, told: Mapping[str, Any], log: Log) -> JobReport:
+    """The report of one job from what the program told of it, and the log of its topic."""
+    results = [_result(result) for result in told.get("results") or ()]
+    return JobReport(told.get("unsupported"), results, log, misplaced(job, results, log))
+
+
+def compare(
+    kafka: Mapping[str, ClientReport], ours: Mapping[str, ClientReport], rules: Sequence[Rule] = CLIENT_RULES
+) -> list[Difference]:
+    """Everything that any client saw differently.
+
+    A client that was run on neither side gives nothing: `not_run` says so in both reports. A program that broke is a
+    difference even if it broke on both, and so is a rule for a difference that is no longer there.
+    """
+    return [
+        difference
+        for client in sorted({*kafka, *ours})
+        for difference in _Comparison(client, rules).differences(
+            kafka.get(client, ClientReport(client)), ours.get(client, ClientReport(client))
+        )
+    ]
+
+
+def rows(kafka: Mapping[str, ClientReport], ours: Mapping[str, ClientReport]) -> list[dict[str, str]]:
+    """A row for each client and job: `client`, `version`, `job`, `outcome` and `why`.
+
+    The outcome is "same", "different", "explained" (different, and that may be), "unsupported" by the client, or, with
+    "" for the job, "not run".
+    """
+    differences = compare(kafka, ours)
+    found: list[dict[str, str]] = []
+    for client, report in kafka.items():
+        own = [each for each in differences if each.client == client]
+        if report.not_run:
+            found.append(_row(client, None, "", "not run", report.not_run))
+            continue
+        for job in dict.fromkeys(["", *report.jobs, *(each.job for each in own)]):
+            outcome, why = _outcome(report.jobs.get(job), [each for each in own if each.job == job])
+            if job or outcome != "same":
+                found.append(_row(client, report.version, job, outcome, why))
+    return found
+
+
+def misplaced(job: Job, results: Sequence[Place | str], log: Log) -> list[str]:
+    """Acknowledged records that are not where the client says, or not as they were sent. acks=0 acknowledges nothing,
+    whatever a client says."""
+    if job.acks == 0:
+        return []
+    found = []
+    for index, (sent, result) in enumerate(zip(job.records, results, strict=False)):
+        if isinstance(result, str) or result[1] is None or result[1] < 0:
+            continue
+        partition, offset = result
+        at = [each for each in log.get(sent.partition, ()) if each.offset == offset]
+        if partition != sent.partition or len(at) != 1:
+            found.append(f"record {index} is not at {partition}:{offset}")
+            continue
+        stored = replace(at[0].record, partition=sent.partition)
+        if at[0].broker_time:
+            stored = replace(stored, timestamp_ms=sent.timestamp_ms)
+        if stored != sent:
+            found.append(f"record {index} was sent as {sent}, and is {stored}")
+    return found
+
+
+def _outcome(report: JobReport | None, differences: Sequence[Difference]) -> tuple[str, str]:
+    unexplained = [each for each in differences if not each.reason]
+    if unexplained:
+        return "different", "; ".join(f"{each.where}: Kafka {each.kafka}, ours {each.ours}" for each in unexplained)
+    if differences:
+        return "explained", "; ".join(dict.fromkeys(each.reason or "" for each in differences))
+    if report is not None and report.unsupported:
+        return "unsupported", report.unsupported
+    return "same", ""
+
+
+def _row(client: str, version: str | None, job: str, outcome: str, why: str) -> dict[str, str]:
+    return {"client": client, "version": version or "", "job": job, "outcome": outcome, "why": why}
+
+
+def _result(told: Mapping[str, Any]) -> Place | str:
+    if "error" in told:
+        return str(told["error"])
+    return told.get("partition"), told.get("offset")
+
+
+class _Comparison:
+    def __init__(self, client: str, rules: Sequence[Rule]) -> None:
+        self._client = client
+        self._rules = rules
+        self._applied: set[str] = set()  # reasons
+
+    def differences(self, kafka: ClientReport, ours: ClientReport) -> Iterator[Difference]:
+        for name in ("version", "not_run"):
+            yield from self._values("", name, getattr(kafka, name), getattr(ours, name))
+        if kafka.broken or ours.broken:  # also if both: nothing was compared
+            yield Difference(self._client, "", "broken", _shown(kafka.broken), _shown(ours.broken))
+        for job in {**kafka.jobs, **ours.jobs}:
+            theirs, mine = kafka.jobs.get(job), ours.jobs.get(job)
+            if theirs is None or mine is None:
+                yield from self._values(job, "report", _there(theirs), _there(mine))
+            else:
+                yield from self._jobs(job, theirs, mine)
+        if kafka.jobs and ours.jobs:
+            for rule in self._rules:
+                if fnmatchcase(self._client, rule.case.split("/")[0]) and rule.reason not in self._applied:
+                    yield Difference(
+                        self._client, "", rule.path, "is no longer different", f"has a rule: {rule.reason}"
+                    )
+
+    def _jobs(self, job: str, kafka: JobReport, ours: JobReport) -> Iterator[Difference]:
+        yield from self._values(job, "unsupported", kafka.unsupported, ours.unsupported)
+        for where, theirs, mine in (
+            ("result of record", kafka.results, ours.results),
+            ("misplaced", kafka.misplaced, ours.misplaced),
+        ):
+            for index, (their, my) in enumerate(zip_longest(theirs, mine, fillvalue="nothing")):
+                yield from self._values(job, f"{where} {index}", their, my)
+        for partition in sorted({*kafka.log, *ours.log}):
+            logs = [_columns(each.log.get(partition, ())) for each in (kafka, ours)]
+            for name in logs[0]:
+                yield from self._values(job, f"log of partition {partition}: {name}", logs[0][name], logs[1][name])
+
+    def _values(self, job: str, where: str, kafka: object, ours: object) -> Iterator[Difference]:
+        if kafka == ours:
+            return
+        case = f"{self._client}/{job}"
+        reason = next((rule.reason for rule in self._rules if rule.allows(case, where, kafka, ours)), None)
+        if reason is not None:
+            self._applied.add(reason)
+        yield Difference(self._client, job, where, _shown(kafka), _shown(ours), reason)
+
+
+def _columns(log: Sequence[LoggedRecord]) -> dict[str, list[object]]:
+    """What is compared of a log, by its name; the time of the broker's clock is not."""
+    return {
+        "offset": [each.offset for each in log],
+        "key": [each.record.key for each in log],
+        "value": [each.record.value for each in log],
+        "headers": [each.record.headers for each in log],
+        "timestamp": ["the broker's" if each.broker_time else each.record.timestamp_ms for each in log],
+        "codec": [each.codec for each in log],
+        "sequence": [each.sequence for each in log],
+    }
+
+
+def _shown(value: object) -> str:
+    text = value if isinstance(value, str) else repr(value)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
+
+
+def _there(report: JobReport | None) -> str:
+    return "nothing" if report is None else "a report"

@@ -1,0 +1,1 @@
+"""Generated traffic: random streams to both sides, and what was found by them."""

@@ -1,0 +1,220 @@
+"""What may differ between Kafka and fakebroker, and why. The only such list: whatever is not here is a failure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A field that may differ.
+
+    case, path   patterns (`*`, `?`) of the case's name and of the field's path, with `[*]` for every index
+    holds        what must still be true of the two values
+    """
+
+    reason: str
+    path: str
+    case: str = "*"
+    holds: Callable[[Any, Any], bool] = lambda kafka, ours: True
+
+    def allows(self, case: str, path: str, kafka: Any, ours: Any) -> bool:
+        """Whether the rule is about this field of this case, and holds. `path` has `[]` for every index."""
+        pattern = self.path.replace("[*]", "[[]]")
+        return fnmatchcase(case, self.case) and fnmatchcase(path, pattern) and self.holds(kafka, ours)
+
+
+def _both_numbers(kafka: Any, ours: Any) -> bool:
+    return isinstance(kafka, int) and isinstance(ours, int)
+
+
+def _both_texts(kafka: Any, ours: Any) -> bool:
+    return isinstance(kafka, str) and isinstance(ours, str)
+
+
+def _both_wall_times(kafka: Any, ours: Any) -> bool:
+    """Milliseconds since 1970, after 2001: neither is -1, and neither is a small number."""
+    return _both_numbers(kafka, ours) and min(kafka, ours) > 1_000_000_000_000
+
+
+def _near(ms: int) -> Callable[[Any, Any], bool]:
+    """Both throttle or both do not, and for about as long."""
+    return lambda kafka, ours: _both_numbers(kafka, ours) and min(kafka, ours) > 0 and abs(kafka - ours) <= ms
+
+
+def _same_but_for_clocks(kafka: Any, ours: Any) -> bool:
+    """Two texts that say the same of different bounds, "[from, to]"."""
+    return _both_texts(kafka, ours) and _BOUNDS.sub("[]", kafka) == _BOUNDS.sub("[]", ours)
+
+
+def _only_kafka(kafka: Any, ours: Any) -> bool:
+    return isinstance(kafka, dict) and ours == "(absent)"
+
+
+_SERVED = {0, 1, 2, 3, 18, 19, 20, 22, 23}  # API keys
+_ANSWERED_IN_V0 = ((4, 0), ("NONE(0)", "UNSUPPORTED_VERSION(35)"))  # how it is read, and its error
+_BOUNDS = re.compile(r"\[-?\d+, -?\d+\]")
+
+# Lists whose order means nothing, by the name of the field, and what they are sorted by.
+SORTED_BY = {
+    "brokers": ("node_id",),
+    "responses": ("name", "topic", "topic_id"),
+    "partition_responses": ("index",),
+    # Of ListOffsets, OffsetForLeaderEpoch and Metadata: also in the order of a hash table.
+    "topics": ("name", "topic", "topic_id"),
+    "partitions": ("partition_index", "partition"),
+}
+
+# Such lists that are compared as maps, because one side may have more: what is the key.
+KEYED_BY = {
+    "api_keys": "api_key",
+    "supported_features": "name",
+    "finalized_features": "name",
+    "configs": "name",
+}
+
+RULES: tuple[Rule, ...] = (
+    Rule("each cluster has an id of its own", "*.cluster_id", holds=_both_texts),
+    Rule("each cluster has ports of its own", "*.port", holds=_both_numbers),
+    Rule(
+        "a broker of KRaft names any broker that runs as the controller",
+        "*.controller_id",
+        holds=lambda kafka, ours: _both_numbers(kafka, ours) and min(kafka, ours) >= 1,
+    ),
+    Rule(
+        "each cluster gives producer ids of its own",
+        "*.producer_id",
+        "producer-id/*",
+        holds=lambda kafka, ours: _both_numbers(kafka, ours) and min(kafka, ours) >= 0,
+    ),
+    Rule(
+        "fakebroker serves fewer APIs than Kafka, and advertises only what it serves",
+        "*.says.api_keys.*",
+        holds=lambda kafka, ours: _only_kafka(kafka, ours) and kafka["api_key"] not in _SERVED,
+    ),
+    Rule(
+        "ApiVersions v5 (KIP-1242) is not served: a client that begins with it is told 0 to 4, and asks again",
+        "*.says.api_keys.18.max_version",
+        holds=lambda kafka, ours: (kafka, ours) == (5, 4),
+    ),
+    Rule(
+        "ApiVersions v5 (KIP-1242) is not served: it is answered in v0 with 35, as by Kafka 4.3",
+        "[*].answers[*].says.*",
+        "handshake/api-versions-v5",
+        holds=lambda kafka, ours: (
+            ours == "(absent)" or (kafka, ours) in ((4, 0), ("NONE(0)", "UNSUPPORTED_VERSION(35)"))
+        ),
+    ),
+    Rule(
+        "no features: transactions, groups and whatever else they stand for are not served",
+        "*.says.*ed_features.*",
+        holds=_only_kafka,
+    ),
+    Rule(
+        "without features there is no epoch of theirs",
+        "*.says.finalized_features_epoch",
+        holds=lambda kafka, ours: isinstance(kafka, int) and ours == -1,
+    ),
+    Rule(
+        "a new cluster of Kafka sets min.insync.replicas for all its brokers, for eligible leader replicas (KIP-966)",
+        "*.topics[*].configs.min.insync.replicas.config_source",
+        "create/*",
+        holds=lambda kafka, ours: (kafka, ours) == (3, 5),
+    ),
+    Rule(
+        "Kafka in a box is told not to roll segments, so that cases read a log at once; here there are none",
+        "*.topics[*].configs.segment.ms.*",
+        "create/*",
+        holds=lambda kafka, ours: (kafka, ours) in ((str((1 << 63) - 1), str(7 * 86_400_000)), (4, 5)),
+    ),
+    Rule("each cluster gives topic ids of its own", "*.topics[*].topic_id", "create/*", _both_texts),
+    Rule(
+        "fetch sessions are not kept: the id 0 says so, as that of a Kafka whose cache is full",
+        "*.session_id",
+        holds=lambda kafka, ours: _both_numbers(kafka, ours) and kafka > 0 and ours == 0,
+    ),
+    Rule(
+        "the clocks are two: what is allowed is told relative to the broker's time",
+        "*.batch_index_error_message",
+        holds=_same_but_for_clocks,
+    ),
+    Rule(
+        "the clocks are two: LogAppendTime is the broker's time", "*.log_append_time", "*append-time*", _both_wall_times
+    ),
+    Rule(
+        "the clocks are two: LogAppendTime is the largest timestamp of what is stored",
+        "*.batches[*].max_timestamp_ms",
+        "*append-time*",
+        _both_wall_times,
+    ),
+    Rule(
+        "with another time the batch has another CRC",
+        "*.batches[*].crc",
+        "*append-time*",
+        _both_numbers,
+    ),
+    *(
+        Rule(
+            "two compression libraries: the same records take another number of bytes",
+            f"*.batches[*].{field}",
+            case,
+            _both_numbers,
+        )
+        for field in ("batch_length", "crc")
+        for case in ("recompress/[!u]*", "*/recompressed*")  # what is stored uncompressed is the same
+    ),
+    Rule(
+        "the clocks are two: LogAppendTime is found in what is stored", "*.timestamp", "*append-time*", _both_wall_times
+    ),
+    *(
+        Rule(
+            "each cluster hands out producer ids of its own",
+            "*.says.producer_id",
+            case,
+            lambda kafka, ours: _both_numbers(kafka, ours) and min(kafka, ours) >= 0,
+        )
+        for case in ("generated/*", "found/*")
+    ),
+    Rule(
+        "Kafka never answers null records, it fails while it builds the error: we say -1 (docs/decisions.md, 9)",
+        "[*].answers[*]",
+        "request/null-records*",
+        lambda kafka, ours: kafka == "(absent)" and "UNKNOWN_SERVER_ERROR(-1)" in str(ours),
+    ),
+    Rule(
+        "and so the connection goes on here; with acks=0 it is closed",
+        "[*].end",
+        "request/null-records*",
+        lambda kafka, ours: kafka == "silent" and ours in ("open", "closed"),
+    ),
+    *(
+        Rule(
+            "a second request is judged by how long after the first it came, to the millisecond of each side",
+            "*.throttle_time",
+            f"quota/{case}",
+            _near(300),
+        )
+        for case in ("two-in-a-row", "second-connection", "refused")
+    ),
+    Rule(
+        "a broker that stops is as one that is killed, not shut down in order: who waits there is cut off, without 6 "
+        "(docs/kafka-map.md)",
+        "[*].answers[*]",
+        "stopped/leader",
+        lambda kafka, ours: ours == "(absent)" and "NOT_LEADER_OR_FOLLOWER(6)" in str(kafka),
+    ),
+)
+
+# For what clients saw: `case` is CLIENT/JOB, `path` is where in its report. A rule that no longer applies is told.
+CLIENT_RULES: tuple[Rule, ...] = (
+    Rule(
+        "librdkafka writes lz4 only to a broker that serves FindCoordinator, which we do not yet",
+        "log of partition ?: codec",
+        case="librdkafka/*-lz4",
+        holds=lambda kafka, ours: set(kafka) == {"lz4"} and set(ours) == {"none"},
+    ),
+)
