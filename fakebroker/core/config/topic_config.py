@@ -70,6 +70,7 @@ def throttled_replicas(name: str, value: Value) -> None:
 class TopicSetting(Setting[T]):
     """A setting of a topic: each may be changed at any time."""
 
+    __slots__ = ()
     usual_mode = UpdateMode.DYNAMIC
 
 
