@@ -17,6 +17,8 @@ HEADER = ("Kafka", "ours", "difference and reason")
 AREAS = (
     "Network",
     "Request handling",
+    "Settings",
+    "Quotas",
     "Append and validation",
     "Producer state",
     "Retention",
