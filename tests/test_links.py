@@ -10,8 +10,8 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDERS = ("benchmarks", "conformance", "docs", "examples", "fakebroker", "load", "tests", "timingwheel")
-PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), ROOT / "load/README.md", ROOT / "timingwheel/README.md",
-                ROOT / "tests/golden/README.md", ROOT / "conformance/clients/README.md"])  # fmt: skip
+OTHER_PAGES = ("load/README.md", "timingwheel/README.md", "tests/golden/README.md", "conformance/clients/README.md")
+PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md")), *(ROOT / page for page in OTHER_PAGES)]
 MODULES = sorted(path for folder in ("fakebroker", "load", "timingwheel") for path in (ROOT / folder).rglob("*.py"))
 TARGETS = set(re.findall(r"^([a-z-]+):(?!=)", (ROOT / "Makefile").read_text(), re.MULTILINE))
 
