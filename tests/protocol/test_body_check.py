@@ -16,7 +16,7 @@ from kio.serial import entity_reader, entity_writer
 from kio.serial.errors import BufferUnderflow, InvalidUnicode, OutOfBoundValue, UnexpectedNull
 from message_strategies import damaged, damages, messages
 
-from fakebroker.protocol.body_check import Edits, body_check, body_walk
+from fakebroker.protocol.body.check import Edits, body_check, body_walk
 from fakebroker.protocol.errors import ProtocolError
 from fakebroker.protocol.messages import decode_request, decode_response, request_type, response_type, versions
 from fakebroker.protocol.varint import encode_unsigned_varint
