@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
+from fakebroker.apis import registry
+
 
 @dataclass(frozen=True)
 class Rule:
@@ -55,7 +57,7 @@ def _only_kafka(kafka: Any, ours: Any) -> bool:
     return isinstance(kafka, dict) and ours == "(absent)"
 
 
-_SERVED = {0, 1, 2, 3, 18, 19, 20, 22, 23}  # API keys
+_SERVED = registry.load().keys()
 _ANSWERED_IN_V0 = ((4, 0), ("NONE(0)", "UNSUPPORTED_VERSION(35)"))  # how it is read, and its error
 _BOUNDS = re.compile(r"\[-?\d+, -?\d+\]")
 

@@ -23,7 +23,7 @@ Handler = Callable[[RequestContext, Any], None]
 ErrorResponse = Callable[[RequestContext, Any, ErrorCode], None]
 Decode = Callable[[int, bytes | LargeFrame, int], Any]
 
-_NOT_APIS = {"context", "new", "registry"}
+NOT_APIS = {"context", "new", "registry", "stub_fields"}
 
 
 @final
@@ -117,4 +117,4 @@ def load() -> dict[int, Api]:
 
 
 def _api_modules() -> Iterator[str]:
-    return (module.name for module in iter_modules(fakebroker.apis.__path__) if module.name not in _NOT_APIS)
+    return (module.name for module in iter_modules(fakebroker.apis.__path__) if module.name not in NOT_APIS)

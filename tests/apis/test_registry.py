@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any, get_args, get_type_hints
@@ -31,6 +32,7 @@ from fakebroker.protocol.messages import (
 APIS = registry.load()
 SERVED = [pytest.param(api, version, id=f"{api.name} v{version}") for api, version in served()]
 LONGEST_WAIT_MS = 1000
+README = Path(__file__).parents[2] / "README.md"
 
 
 def simulation() -> tuple[Simulation, SimulatedClient]:
@@ -50,6 +52,13 @@ def test_api_versions_lists_exactly_what_is_served(version: int) -> None:
     assert listed == [
         (api.key, 0 if api.name == "Produce" else api.min_version, api.max_version) for api in APIS.values()
     ]
+
+
+def test_the_readme_has_what_is_served() -> None:
+    table = re.search(r"^\| API \| versions \|.*?\n\n", README.read_text(), re.MULTILINE | re.DOTALL)
+    assert table is not None
+    rows = re.findall(r"\| (\w+) \| (\d+)-(\d+) \|", table[0])
+    assert sorted(rows) == sorted((api.name, str(api.min_version), str(api.max_version)) for api in APIS.values())
 
 
 def test_nothing_is_served_that_cannot_be_read() -> None:
@@ -144,8 +153,8 @@ def test_an_api_is_registered_once(api: registry.Api) -> None:
 
 @pytest.mark.parametrize(("lowest", "highest"), [(2, 1), (0, 99), (-1, 0)])
 def test_versions_that_nobody_knows_are_not_registered(lowest: int, highest: int) -> None:
-    with pytest.raises(ValueError, match="Heartbeat cannot be served as"):
-        registry.api(12, lowest, highest, error_response=lambda *_: None)
+    with pytest.raises(ValueError, match="Vote cannot be served as"):
+        registry.api(52, lowest, highest, error_response=lambda *_: None)
 
 
 def test_a_key_that_nobody_knows_is_not_registered() -> None:

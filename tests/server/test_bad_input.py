@@ -85,7 +85,7 @@ CLOSING = {
     "header tags that overrun": (frame(pack(">hhih", PRODUCE, 9, 1, 0) + b"\x01\x00\x63"), "tagged field claims 99"),
     "an API key nobody has": (frame(pack(">hhih", 9999, 0, 1, 0)), "API key 9999"),
     "a negative API key": (frame(pack(">hhih", -1, 0, 1, 0)), "API key -1"),
-    "an API of Kafka's that is not served": (frame(pack(">hhih", 24, 0, 1, 0)), "API key 24 (AddPartitionsToTxn)"),
+    "an API of Kafka's that is not served": (frame(pack(">hhih", 52, 0, 1, 0)), "API key 52 (Vote)"),
     "a version above": (frame(pack(">hhih", PRODUCE, 14, 1, 0) + b"\0"), "Produce v14 is not served, only v3 to v13"),
     "a version below": (frame(pack(">hhih", PRODUCE, 2, 1, 0)), "Produce v2 is not served, only v3 to v13"),
     "a negative version": (frame(pack(">hhih", METADATA, -1, 1, 0)), "Metadata v-1 is not served, only v0 to v13"),

@@ -69,6 +69,8 @@ BY_NAME: dict[str, st.SearchStrategy] = {
 
 BY_TYPE: dict[str, st.SearchStrategy] = {
     "bool": st.booleans(),
+    "bytes": st.binary(max_size=4),
+    "float64": st.floats(),
     "int8": signed(8),
     "int16": signed(16),
     "int32": signed(32),
@@ -76,6 +78,8 @@ BY_TYPE: dict[str, st.SearchStrategy] = {
     "string": st.sampled_from(["t", "u", "min.insync.replicas", "2"]) | st.text(max_size=4),
     "uuid": st.uuids(),
     "timedelta_i32": SHORT_WAIT,
+    "timedelta_i64": SHORT_WAIT,
+    "uint16": st.sampled_from([0, 1]) | st.integers(0, 2**16 - 1),
 }
 
 
