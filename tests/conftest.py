@@ -31,6 +31,7 @@ hypothesis.settings.register_profile("mutants", derandomize=True, max_examples=6
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if fakebroker.COMPILED and item.get_closest_marker("interpreted"):

@@ -35,11 +35,14 @@ class Stopwatch:
     def own_s(self) -> float:
         """Without what the machine kept us waiting for."""
         real_s = self.real_s()
+        return real_s - self.waited_s()
+
+    def waited_s(self) -> float:
+        """What the machine kept us waiting for."""
         now = [kept_waiting_s(pid) for pid in self._pids]
         # A thread that was not there at the start has waited for all of its time since.
-        waited = sum(
+        return sum(
             after[thread] - before.get(thread, 0.0)
             for before, after in zip(self._waited, now, strict=True)
             for thread in after
         )
-        return real_s - waited
