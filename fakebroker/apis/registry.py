@@ -6,7 +6,7 @@ ApiVersions answers from this registry, so what is advertised and what is served
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import partial
+from functools import cache, partial
 from importlib import import_module
 from pkgutil import iter_modules
 from typing import Any, final
@@ -111,9 +111,14 @@ def _decode(key: int, version: int, frame: bytes | LargeFrame, offset: int) -> A
 
 def load() -> dict[int, Api]:
     """All APIs by key, in the order of the keys."""
+    _import_all()
+    return dict(sorted(_apis.items()))
+
+
+@cache  # it looks into a folder, and every node and every answer to ApiVersions asks
+def _import_all() -> None:
     for name in _api_modules():
         import_module(f"{fakebroker.apis.__name__}.{name}")
-    return dict(sorted(_apis.items()))
 
 
 def _api_modules() -> Iterator[str]:
