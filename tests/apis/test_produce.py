@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 from support.batches import batch_of
+from support.messages import decode_response
 from support.requests import PRODUCE, Produced, batch, produce, request
 from support.simulation import Simulation
 
-from fakebroker.protocol.messages import decode_response
 from fakebroker.protocol.record_batch import Record
 
 NONE, UNKNOWN, CORRUPT, UNKNOWN_TOPIC, ZSTD, INVALID_RECORD, NOT_ALLOWED = 0, -1, 2, 3, 76, 87, 53

@@ -326,7 +326,7 @@ def test_bad_records_are_refused(row: Row) -> None:
     client = simulation.connect()
     client.send(produce("t", records=row.records, version=9))
     ((_, frame),) = client.answers
-    ((answer,),) = (topic.partition_responses for topic in Produced(frame).response.responses)  # type: ignore[attr-defined]
+    ((answer,),) = (topic.partition_responses for topic in Produced(frame).response.responses)
     assert int(answer.error_code) == row.code
     assert (answer.base_offset, answer.log_append_time) == (-1, None)
     assert answer.log_start_offset == row.log_start
@@ -344,7 +344,7 @@ def test_record_errors_are_told_from_version_8_on(version: int) -> None:
     client = simulation.connect()
     client.send(produce("t", records=NO_KEYS, version=version))
     ((_, frame),) = client.answers
-    ((answer,),) = (topic.partition_responses for topic in Produced(frame, version).response.responses)  # type: ignore[attr-defined]
+    ((answer,),) = (topic.partition_responses for topic in Produced(frame, version).response.responses)
     assert int(answer.error_code) == INVALID_RECORD
     told = [error.batch_index for error in getattr(answer, "record_errors", ())]
     assert told == ([0, 2] if version >= 8 else [])

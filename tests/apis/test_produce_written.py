@@ -129,7 +129,7 @@ def test_good_records_are_written(row: Accepted) -> None:
     simulation.topic("t", **row.configs)
     client = simulation.connect()
     client.send(produce("t", records=keyed(b"before")), produce("t", records=row.records))
-    answer = Produced(client.answers[1][1]).response.responses[0].partition_responses[0]  # type: ignore[attr-defined]
+    answer = Produced(client.answers[1][1]).response.responses[0].partition_responses[0]
     assert (int(answer.error_code), answer.base_offset) == (0, 1)
     appended_ms = None if answer.log_append_time is None else round(answer.log_append_time.timestamp() * 1000)
     assert appended_ms == row.log_append_time_ms

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
+from support.messages import decode_response
 
 from benchmarks.drivers import driver as driving
 from benchmarks.drivers.driver import Address, DriverError, Effort, Target, drive
@@ -27,7 +28,6 @@ from benchmarks.drivers.frames import (
 from benchmarks.machine.programs import HERE, driver_program
 from benchmarks.sink import sink
 from fakebroker import FakeCluster
-from fakebroker.protocol.messages import decode_response
 
 PYTHON = [sys.executable, str(HERE / "drivers" / "python_driver.py")]
 TOPIC = "t000"

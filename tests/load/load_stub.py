@@ -24,9 +24,10 @@ from kio.schema.metadata.v9.response import (
 from kio.schema.produce.v9.response import PartitionProduceResponse, ProduceResponse, TopicProduceResponse
 from kio.schema.types import BrokerId
 from kio.static.primitive import i32, i32Timedelta, i64
+from support.messages import decode_request
 
 from fakebroker.protocol.headers import decode_request_header, peek_api
-from fakebroker.protocol.messages import decode_request, encode_response, is_flexible
+from fakebroker.protocol.messages import encode_response, is_flexible
 
 NO_TIME = i32Timedelta.parse(timedelta())
 

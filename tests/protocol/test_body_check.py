@@ -15,10 +15,11 @@ from kio.schema.produce.v9.request import ProduceRequest
 from kio.serial import entity_reader, entity_writer
 from kio.serial.errors import BufferUnderflow, InvalidUnicode, OutOfBoundValue, UnexpectedNull
 from message_strategies import damaged, damages, messages
+from support.messages import decode_request, decode_response
 
 from fakebroker.protocol.body_check import Edits, body_check, body_walk
 from fakebroker.protocol.errors import ProtocolError
-from fakebroker.protocol.messages import decode_request, decode_response, request_type, response_type, versions
+from fakebroker.protocol.messages import request_type, response_type, versions
 from fakebroker.protocol.varint import encode_unsigned_varint
 
 FETCH_V15 = "00000000 00000000 00000000 00 00000000 00000000 01 01 01"  # up to its tagged section

@@ -8,14 +8,13 @@ from hypothesis import strategies as st
 from kio.schema.index import api_key_map
 from kio.schema.metadata.v12.request import MetadataRequest, MetadataRequestTopic
 from message_strategies import messages
+from support.messages import decode_request, decode_response
 
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import ProtocolError
 from fakebroker.protocol.headers import decode_request_header, peek_api
 from fakebroker.protocol.messages import (
     api_name,
-    decode_request,
-    decode_response,
     encode_request,
     encode_response,
     is_flexible,

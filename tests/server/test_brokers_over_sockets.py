@@ -10,12 +10,12 @@ import threading
 from collections.abc import Callable, Iterator
 
 import pytest
+from support.messages import decode_response
 from support.raw_client import RawClient
 from support.requests import METADATA, Produced, metadata, produce
 from support.serving import wait_until
 
 from fakebroker import AsyncFakeCluster, FakeCluster, KafkaError
-from fakebroker.protocol.messages import decode_response
 from fakebroker.server import fake_cluster, loops
 
 NONE, UNKNOWN_TOPIC, NOT_LEADER, TIMED_OUT = 0, 3, 6, 7
@@ -52,7 +52,7 @@ def leader(kafka: FakeCluster, asked: int) -> tuple[int, list[int]]:
     """The leader of t-0, and the brokers, as a broker tells them."""
     with RawClient(kafka.brokers[asked].endpoint) as client:
         _, answer = decode_response(METADATA, 12, client.ask(metadata(["t"])))
-    return answer.topics[0].partitions[0].leader_id, [b.node_id for b in answer.brokers]  # type: ignore[attr-defined]
+    return answer.topics[0].partitions[0].leader_id, [b.node_id for b in answer.brokers]
 
 
 def test_a_broker_stops_and_starts_on_its_port(kafka: FakeCluster) -> None:

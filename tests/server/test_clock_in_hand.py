@@ -168,7 +168,7 @@ def test_a_throttled_connection_is_a_deadline(kafka: FakeCluster, client: RawCli
     kafka.followers.instant("t")
     kafka.quotas.set(client_id="test", producer_byte_rate=100)
     first = Produced(client.ask(produce("t", records=batch(b"x" * 2_000))))
-    throttle_ms = first.response.throttle_time.total_seconds() * 1000  # type: ignore[attr-defined]
+    throttle_ms = first.response.throttle_time.total_seconds() * 1000
     client.send(metadata([]))
 
     assert throttle_ms > 0

@@ -11,13 +11,13 @@ from collections.abc import Awaitable, Callable, Iterator
 from typing import Any, TypeVar
 
 import pytest
+from support.messages import decode_response
 from support.ports import free_ports
 from support.raw_client import RawClient
 from support.requests import METADATA, Produced, batch, fetch, metadata, produce
 from support.serving import wait_until
 
 from fakebroker import AsyncFakeCluster, FakeCluster, KafkaError
-from fakebroker.protocol.messages import decode_response
 from fakebroker.protocol.produce_response import NodeEndpoint
 from fakebroker.server import fake_cluster, loops
 
@@ -113,7 +113,7 @@ def test_bootstrap_servers_are_the_endpoints(kafka: FakeCluster) -> None:
 def test_metadata_tells_the_endpoints(kafka: FakeCluster) -> None:
     _, answer = decode_response(METADATA, 12, ask(kafka.endpoints[0], metadata([])))
 
-    told = [(broker.node_id, broker.host, broker.port) for broker in answer.brokers]  # type: ignore[attr-defined]
+    told = [(broker.node_id, broker.host, broker.port) for broker in answer.brokers]
     assert told == [(endpoint.node_id, endpoint.host, endpoint.port) for endpoint in kafka.endpoints]
 
 

@@ -81,7 +81,7 @@ def test_garbage_is_seen() -> None:
         server = kafka._cluster._server
         assert server is not None
         (protocol,) = server._protocols.values()
-        protocol.ring = protocol  # type: ignore[attr-defined]
+        protocol.ring = protocol
         del protocol
         client.socket.close()
         wait_until(lambda: not server._protocols, "the end of the connection")

@@ -8,12 +8,12 @@ import socket
 from collections.abc import Iterator
 
 import pytest
+from support.messages import decode_response
 from support.raw_client import RawClient
 from support.requests import Produced, batch, fetch, metadata, produce
 from support.serving import wait_until
 
 from fakebroker import FakeCluster
-from fakebroker.protocol.messages import decode_response
 from fakebroker.protocol.varint import encode_unsigned_varint
 from fakebroker.server import fake_cluster
 

@@ -154,7 +154,7 @@ def test_a_script_with_a_time_that_is_no_whole_number_does_nothing_at_all(wrong:
     simulation = Simulation()
     simulation.topic()
     with pytest.raises(TypeError, match=r"^a time of a script must be a whole number, not "):
-        simulation.script([(0, "frozen"), (wrong, "instant")])  # type: ignore[list-item]
+        simulation.script([(0, "frozen"), (wrong, "instant")])
     client = simulation.connect()
     client.send(produce("t"))
     assert answers(client) == [(0, NONE, 0)]
