@@ -200,9 +200,7 @@ def test_a_client_that_has_not_read_its_answers_holds_time_up(kafka: FakeCluster
 def held_for(kafka: FakeCluster) -> int:
     """Bytes that clients have not taken yet."""
     server = kafka._cluster._running
-    return kafka._call(
-        lambda: sum(protocol.transport.get_write_buffer_size() for protocol in server._protocols.values())
-    )
+    return kafka._call(lambda: sum(transport.get_write_buffer_size() for transport in server.transports.values()))
 
 
 def test_housekeeping_is_done_on_the_way() -> None:

@@ -160,8 +160,8 @@ def test_the_port_of_a_stopped_broker_may_be_gone_after_all(
 ) -> None:
     kafka.brokers[2].stop()
     endpoint = kafka.brokers[2].endpoint
-    server = kafka._cluster._running
-    server._reserved.pop(2).close()
+    listeners = kafka._cluster._running_listeners
+    listeners._reserved.pop(2).close()
     with socket.create_server((endpoint.host, endpoint.port)):
         with pytest.raises(OSError, match="in use"):
             kafka.brokers[2].start()

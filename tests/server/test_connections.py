@@ -50,7 +50,7 @@ def client_of(kafka: FakeCluster) -> RawClient:
 def connections(kafka: FakeCluster) -> list[Connection]:
     """The broker's side of what is open."""
     server = kafka._cluster._running
-    return kafka._call(lambda: list(server._protocols))
+    return kafka._call(lambda: list(server.transports))
 
 
 @pytest.fixture
@@ -161,8 +161,8 @@ def test_blocked_means_that_a_single_byte_is_left(start: Start) -> None:
     kafka = start()
     with client_of(kafka) as client:
         client.ask(metadata([]))
-        (protocol,) = kafka._cluster._running._protocols.values()
-        assert kafka._call(protocol.transport.get_write_buffer_limits) == (0, 0)
+        (transport,) = kafka._cluster._running.transports.values()
+        assert kafka._call(transport.get_write_buffer_limits) == (0, 0)
 
 
 def test_nothing_is_left_of_a_peer_that_went_while_its_request_was_parked(start: Start) -> None:

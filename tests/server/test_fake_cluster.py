@@ -559,8 +559,8 @@ def held_for_clients(kafka: FakeCluster) -> int:
     server = kafka._cluster._running
     return kafka._call(
         lambda: sum(
-            connection.decoder.buffered + protocol.transport.get_write_buffer_size()
-            for connection, protocol in server._protocols.items()
+            connection.decoder.buffered + transport.get_write_buffer_size()
+            for connection, transport in server.transports.items()
         )
     )
 
