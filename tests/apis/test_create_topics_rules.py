@@ -254,7 +254,7 @@ def test_validation_answers_as_if_the_topic_were_made() -> None:
 @pytest.mark.parametrize("version", [5, 7])
 def test_all_effective_configs_are_told_sorted_and_with_their_source(version: int) -> None:
     simulation = Simulation(config={"min.insync.replicas": "2"})
-    configs = [("retention.ms", " +7 "), ("cleanup.policy", "compact, delete")]
+    configs: list[tuple[str, str | None]] = [("retention.ms", " +7 "), ("cleanup.policy", "compact, delete")]
     [answer] = create(simulation, new("t", configs=configs), version=version)
     told = {config.name: (config.value, config.config_source) for config in answer.configs}
     assert [config.name for config in answer.configs] == sorted(told)

@@ -16,7 +16,7 @@ from support.simulation import Simulation
 OUT_OF_RANGE, UNKNOWN_TOPIC, FENCED, UNKNOWN_EPOCH = 1, 3, 74, 75
 
 
-def external(replicas: int = 2, **configs: object) -> Simulation:
+def external(replicas: int = 2, **configs: Any) -> Simulation:
     """Topic t: broker 1 leads, the last replica is external, one between is instant."""
     simulation = Simulation()
     simulation.topic("t", replicas=replicas, **configs)

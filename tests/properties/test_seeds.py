@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import time
 from collections import Counter
+from typing import Any
 
 import pytest
 
@@ -83,7 +84,7 @@ def test_the_seeds_reach_every_answer() -> None:
     seen: Counter[int] = Counter()
 
     class Watching(Run):
-        def _tell(self, outcome):  # type: ignore[no-untyped-def]
+        def _tell(self, outcome: Any) -> None:
             request = self._asked.get(outcome.number)
             if isinstance(request, Produce):
                 seen.update(error for _, error, _ in outcome.result)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import tracemalloc
 from io import BytesIO
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -25,7 +26,7 @@ from fakebroker.protocol.varint import encode_unsigned_varint
 FETCH_V15 = "00000000 00000000 00000000 00 00000000 00000000 01 01 01"  # up to its tagged section
 
 
-def read(api_key: int, version: int, body: str) -> object:
+def read(api_key: int, version: int, body: str) -> Any:
     return decode_request(api_key, version, bytes.fromhex(body), 0)
 
 

@@ -30,10 +30,11 @@ if loops.NAME == "uvloop":
     LOOPS["uvloop"] = loops.new_event_loop
 
 
-@pytest.fixture(params=LOOPS.values(), ids=LOOPS.keys(), autouse=True)
+@pytest.fixture(params=LOOPS.values(), ids=list(LOOPS), autouse=True)
 def new_loop(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> NewLoop:
-    monkeypatch.setattr(fake_cluster, "new_event_loop", request.param)
-    return request.param  # type: ignore[no-any-return]
+    made: NewLoop = request.param
+    monkeypatch.setattr(fake_cluster, "new_event_loop", made)
+    return made
 
 
 @pytest.fixture

@@ -30,7 +30,7 @@ for new_event_loop in LOOPS.values():
     new_event_loop().close()  # the first loop of its kind opens files that stay open
 
 
-@pytest.fixture(params=LOOPS.values(), ids=LOOPS.keys())
+@pytest.fixture(params=LOOPS.values(), ids=list(LOOPS))
 def kafka(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeCluster]:
     monkeypatch.setattr(fake_cluster, "new_event_loop", request.param)
     gc.collect()
@@ -181,7 +181,7 @@ def test_followers_are_throttled_scripted_and_handed_over(kafka: FakeCluster) ->
     assert produced(kafka, 1) == (TIMED_OUT, 3)
 
 
-@pytest.mark.parametrize("new_loop", LOOPS.values(), ids=LOOPS.keys())
+@pytest.mark.parametrize("new_loop", LOOPS.values(), ids=list(LOOPS))
 def test_the_same_from_async_code(new_loop: Callable[[], asyncio.AbstractEventLoop]) -> None:
     async def main() -> None:
         async with AsyncFakeCluster(brokers=2) as kafka:

@@ -31,10 +31,11 @@ if loops.NAME == "uvloop":
 LONG_LAG = {"replica.lag.time.max.ms": 2**31 - 1}
 
 
-@pytest.fixture(params=LOOPS.values(), ids=LOOPS.keys(), autouse=True)
+@pytest.fixture(params=LOOPS.values(), ids=list(LOOPS), autouse=True)
 def new_loop(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> NewLoop:
-    monkeypatch.setattr(fake_cluster, "new_event_loop", request.param)
-    return request.param  # type: ignore[no-any-return]
+    made: NewLoop = request.param
+    monkeypatch.setattr(fake_cluster, "new_event_loop", made)
+    return made
 
 
 @pytest.fixture

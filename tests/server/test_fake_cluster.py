@@ -8,7 +8,8 @@ import os
 import socket
 import threading
 from collections.abc import Awaitable, Callable, Iterator
-from typing import Any, TypeVar
+from contextvars import Context
+from typing import Any, TypeVar, TypeVarTuple
 
 import pytest
 from support.messages import decode_response
@@ -22,6 +23,7 @@ from fakebroker.protocol.produce_response import NodeEndpoint
 from fakebroker.server import fake_cluster, loops
 
 T = TypeVar("T")
+Ts = TypeVarTuple("Ts")
 NewLoop = Callable[[], asyncio.AbstractEventLoop]
 
 LIMIT_S = 20.0
@@ -51,11 +53,12 @@ def nothing_is_left_open() -> Iterator[None]:
     assert open_files() == before
 
 
-@pytest.fixture(params=LOOPS.values(), ids=LOOPS.keys())
+@pytest.fixture(params=LOOPS.values(), ids=list(LOOPS))
 def new_loop(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> NewLoop:
     """The event loop of this run, for both kinds of cluster."""
-    monkeypatch.setattr(fake_cluster, "new_event_loop", request.param)
-    return request.param  # type: ignore[no-any-return]
+    made: NewLoop = request.param
+    monkeypatch.setattr(fake_cluster, "new_event_loop", made)
+    return made
 
 
 @pytest.fixture
@@ -643,12 +646,14 @@ def test_a_call_that_meets_a_stop_is_answered_or_refused(monkeypatch: pytest.Mon
     class Loop(asyncio.SelectorEventLoop):
         """The call of the slow thread comes after the last turn, if nothing else prevents that."""
 
-        def call_soon_threadsafe(self, *args: Any, **kwargs: Any) -> asyncio.Handle:
+        def call_soon_threadsafe(
+            self, callback: Callable[[*Ts], object], *args: *Ts, context: Context | None = None
+        ) -> asyncio.Handle:
             if threading.current_thread() not in slow:
-                return super().call_soon_threadsafe(*args, **kwargs)
+                return super().call_soon_threadsafe(callback, *args, context=context)
             asked.set()
             closing.wait(0.3)
-            return super().call_soon_threadsafe(*args, **kwargs)
+            return super().call_soon_threadsafe(callback, *args, context=context)
 
         def close(self) -> None:
             closing.set()

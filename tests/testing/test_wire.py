@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import timedelta
 
 import pytest
@@ -84,7 +85,7 @@ def answer(topics: list[dict[str, object]], number: int, throttle_ms: int) -> by
     return encode_response(build(response_type(wire.PRODUCE, wire.PRODUCE_VERSION), values), number)[4:]
 
 
-def read(reader, frame: bytes) -> object:  # type: ignore[no-untyped-def]
+def read(reader: Callable[[bytes], object], frame: bytes) -> object:
     try:
         return reader(frame)
     except ProtocolError:
@@ -108,7 +109,7 @@ def test_a_damaged_answer_is_read_as_kio_reads_it(topics: list[dict[str, object]
 @pytest.mark.interpreted  # asks how it was read
 def test_most_answers_are_read_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(wire, "_read_any_answer", None)
-    parts = [
+    parts: list[dict[str, object]] = [
         {
             "index": index,
             "error_code": ErrorCode(error),

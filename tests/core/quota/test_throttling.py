@@ -69,8 +69,7 @@ def test_the_answer_goes_out_at_once_and_the_connection_is_muted_for_what_it_say
     client = simulation.connect()
     client.send(produce_1500(correlation_id=1), produce_1500(correlation_id=2), produce_1500(correlation_id=3))
     assert answers(client) == [(0, 1, 5_000)]
-    assert client.connection.state is State.THROTTLED
-    assert client.reading_paused
+    assert (client.connection.state, client.reading_paused) == (State.THROTTLED, True)
     simulation.advance(4_999)
     assert len(client.answers) == 1
     simulation.advance(1)

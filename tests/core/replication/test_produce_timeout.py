@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from support.messages import decode_response
@@ -24,8 +25,8 @@ def answers(client: SimulatedClient) -> list[tuple[int, int, dict[int, tuple[int
     return found
 
 
-def frozen(**kwargs: object) -> Simulation:
-    simulation = Simulation(followers="frozen", **kwargs)  # type: ignore[arg-type]
+def frozen(**kwargs: Any) -> Simulation:
+    simulation = Simulation(followers="frozen", **kwargs)
     simulation.topic()
     return simulation
 
