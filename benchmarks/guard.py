@@ -5,7 +5,7 @@
     python -m benchmarks guard --json     one line of JSON
 
 Seconds differ from run to run, the instructions that valgrind's callgrind counts hardly do (instructions/work.py is
-what is counted). They depend on the Python: so there is a record by minor version, compiled or plain, and with it the
+what is counted). They depend on the Python: so there is a record by minor version, compiled or interpreted, and with it the
 count of a piece of plain Python. Where that differs by more than 2 % this is another build of Python. Where valgrind is
 missing, or no record fits, it says so and passes.
 """
@@ -30,7 +30,7 @@ SAME_PYTHON = 1.02
 
 
 def key() -> str:
-    """Which record is meant: "3.11 plain"."""
+    """Which record is meant: "3.11 interpreted"."""
     return f"{sys.version_info[0]}.{sys.version_info[1]} {build()}"
 
 

@@ -118,7 +118,7 @@ def test_configs_as_json() -> None:
         "type": "LONG",
         "default": None,
         "dynamic": "cluster-wide",
-        "honoured_by": "core/replication/partition",
+        "honoured_by": "cluster/housekeeping",
         "doc": "records that are older go; -1 keeps them; else log.retention.minutes",
         "is_kafkas": True,
     } in every

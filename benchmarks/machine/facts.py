@@ -29,10 +29,10 @@ def package(name: str) -> str:
 
 
 def build() -> str:
-    """Whether the hot modules run compiled or plain."""
+    """Whether the hot modules run compiled or interpreted."""
     import timingwheel.wheel
 
-    return "plain" if str(timingwheel.wheel.__file__).endswith(".py") else "compiled"
+    return "interpreted" if str(timingwheel.wheel.__file__).endswith(".py") else "compiled"
 
 
 def commit() -> str:

@@ -11,48 +11,34 @@ Source   The roles of BrokerServer, KRaft's controller and ReplicaManager's sche
 
 from __future__ import annotations
 
-from base64 import urlsafe_b64encode
 from collections.abc import Mapping, Sequence
-from random import Random
 from typing import Any, final
 
 from fakebroker.cluster.dispatcher import Dispatcher
 from fakebroker.cluster.housekeeping import start_housekeeping
+from fakebroker.cluster.members import Members
 from fakebroker.cluster.reconfigurables import register_reconfigurables
-from fakebroker.core.broker.broker import Broker
-from fakebroker.core.broker_registry import BrokerRegistry
-from fakebroker.core.clock import HasNow, Now
+from fakebroker.core.clock import Now
 from fakebroker.core.config.broker_config import BrokerConfig
-from fakebroker.core.config.dynamic_broker_config import DynamicBrokerConfig
-from fakebroker.core.controller.controller import Controller
-from fakebroker.core.controller.metadata_cache import MetadataCache
 from fakebroker.core.controller.topics import NewTopic, Topic
 from fakebroker.core.journal.journal import Journal
 from fakebroker.core.journal.recorder import Recorder
-from fakebroker.core.probe import Probe
-from fakebroker.core.purgatory.deadlines import FOLLOWERS, HOUSEKEEPING, Deadlines, TimerDeadlines
-from fakebroker.core.quota.client_quotas import ClientQuotas
 from fakebroker.core.quota.quota import QuotaEntity
 from fakebroker.core.replication.behaviour import INSTANT, Behaviour
-from fakebroker.core.replication.followers import FollowerSet, Selection
+from fakebroker.core.replication.followers import Selection
 from fakebroker.core.replication.replica_manager import ReplicaManager
-from fakebroker.core.replication.wakeups import Wakeups
 from fakebroker.core.security.identity import PLAINTEXT, Listener
 from fakebroker.network.connection import Connection
 from fakebroker.network.effects import Effect, InternalError, Warn
 from fakebroker.network.socket_server import SocketServer
 from fakebroker.protocol.errors import KafkaError
-from fakebroker.protocol.produce_response import NodeEndpoint
 from fakebroker.protocol.topic_partition import TopicPartition
 
 
 @final
-class Cluster(HasNow):
+class Cluster(Members):
     """A Kafka cluster without a network. Brokers have the ids 1 to `brokers`. What happens is told to the journal, and
-    to whoever else listens at the `probe`.
-
-    `brokers` are those that run, by id.
-    """
+    to whoever else listens at the `probe`."""
 
     def __init__(
         self,
@@ -63,54 +49,20 @@ class Cluster(HasNow):
         seed: int = 0,
         journal: Journal | None = None,
     ) -> None:
-        super().__init__(now)
-        self.broker_configs = DynamicBrokerConfig(config or BrokerConfig())
-        self.probe = Probe()
+        super().__init__(now, brokers, config or BrokerConfig(), followers, seed)
         if journal is not None:
             self.probe.listeners.append(Recorder(journal, self))
         self._advanced_ms = now.mono_ms
         self._effects: list[Effect] = []
-        broker_ids = range(1, brokers + 1)
-
-        self.deadlines = Deadlines()
-        self.timer = TimerDeadlines(now.mono_ms)  # of followers and of throttled connections
-        self.housekeeping = TimerDeadlines(now.mono_ms, is_housekeeping=True)
-        self.deadlines.add(self.timer, (FOLLOWERS, 0, 0))
-        self.deadlines.add(self.housekeeping, (HOUSEKEEPING, 0, 0))
-
-        random = Random(seed)
-        cluster_id = urlsafe_b64encode(random.randbytes(16)).decode().rstrip("=")
-        self.registry = BrokerRegistry(broker_ids)
-        self.metadata = MetadataCache(cluster_id, self.registry)
-        self._wakeups = Wakeups(self.deadlines)
-        self.followers = FollowerSet(followers, self.timer, self._wakeups, self._read_now)
-        self.controller = Controller(
-            self.config, self.registry, self.metadata, self.followers, self._wakeups, self.probe, random
-        )
+        emit = self._effects.append
+        timer, housekeeping = self.timer.timer, self.housekeeping.timer
+        self.sockets = SocketServer(self.registry.broker_ids, self.config, timer, housekeeping, emit, self, self.probe)
+        self._dispatcher = Dispatcher(self.sockets, emit, self.probe)
         self.controller.log_memory.on_first_deletion = self._warn
-        self.client_quotas = ClientQuotas(lambda: (broker.quotas for broker in self.brokers.values()))
-        self.brokers = {broker_id: self._new_broker(broker_id) for broker_id in broker_ids}
-
-        self.sockets = SocketServer(
-            broker_ids, self.config, self.timer.timer, self.housekeeping.timer, self._effects.append, self, self.probe
-        )
-        self._dispatcher = Dispatcher(self.sockets, self._effects.append, self.probe)
-        start_housekeeping(self.housekeeping.timer, self.broker_configs, self.controller, self._read_now)
+        start_housekeeping(housekeeping, self.broker_configs, self.controller, self._read_now)
         register_reconfigurables(self.broker_configs, self.controller, self.sockets, self.brokers)
         if names := self.config.without_effect:
             self._warn(f"kept and shown only, without effect here: {', '.join(names)}")
-
-    def _new_broker(self, broker_id: int) -> Broker:
-        return Broker(
-            broker_id,
-            self.config,
-            self.controller,
-            self.followers,
-            self._wakeups,
-            self.client_quotas,
-            self.probe,
-            self.now,
-        )
 
     # The doors.
 
@@ -226,49 +178,23 @@ class Cluster(HasNow):
         self.controller.move_leader(TopicPartition(topic, partition), broker_id, now)
         self._handle_requests()
 
-    # Brokers.
-
-    def is_running(self, broker_id: int) -> bool:
-        return broker_id in self.brokers
-
     def stop_broker(self, broker_id: int, now: Now) -> None:
         """Stop a broker: its connections are closed, what is parked there is never answered; its log stays, what it has
         counted for quotas does not. Nothing happens if it is stopped. Raises ValueError for an unknown id."""
         self._check_known(broker_id)
-        if not self.is_running(broker_id):
-            return
-        self.now = now
-        self.sockets.close_all(broker_id, f"broker {broker_id} has stopped")
-        del self.brokers[broker_id]
-        self._wakeups.stop_broker(broker_id)
-        self.controller.stop_broker(broker_id, now)
-        self._handle_requests()
+        if self.is_running(broker_id):
+            self.now = now
+            self.sockets.close_all(broker_id, f"broker {broker_id} has stopped")
+            self._stop(broker_id)
+            self._handle_requests()
 
     def start_broker(self, broker_id: int, now: Now) -> None:
         """Start a broker that was stopped; nothing happens if it runs. Raises ValueError for an unknown id."""
         self._check_known(broker_id)
-        if self.is_running(broker_id):
-            return
-        self.now = now
-        self.brokers[broker_id] = self._new_broker(broker_id)
-        self.controller.start_broker(broker_id, now)
-        self._handle_requests()
-
-    def set_endpoint(self, broker_id: int, host: str, port: int, listener: Listener = PLAINTEXT) -> None:
-        """What clients are told of where a broker listens; it stays so when the broker starts anew."""
-        self._check_known(broker_id)
-        self.registry[broker_id].set_endpoint(listener, host, port)
-
-    def endpoint(self, broker_id: int, listener: Listener = PLAINTEXT) -> NodeEndpoint:
-        """Where a broker listens, whether it runs or not."""
-        self._check_known(broker_id)
-        return self.registry[broker_id].endpoint(listener)
-
-    def _check_known(self, broker_id: int) -> None:
-        if broker_id not in self.registry.broker_ids:
-            raise ValueError(f"there is no broker {broker_id}: the ids are 1 to {len(self.registry.broker_ids)}")
-
-    # Followers and quotas.
+        if not self.is_running(broker_id):
+            self.now = now
+            self._start(broker_id)
+            self._handle_requests()
 
     def set_followers(
         self,
@@ -297,11 +223,6 @@ class Cluster(HasNow):
         """Set some settings of a topic, or take them back with None; raises KafkaError, and nothing is changed."""
         self.now = now
         self.controller.alter_topic_configs(name, changes)
-
-    @property
-    def config(self) -> BrokerConfig:
-        """The settings of the brokers as they are now."""
-        return self.broker_configs.current
 
     def alter_broker_configs(self, changes: Mapping[str, str | None], now: Now) -> None:
         """Set some settings of all brokers while they run, or have them as they were at the start with None; raises
@@ -337,13 +258,8 @@ class Cluster(HasNow):
     def _warn(self, text: str) -> None:
         self._effects.append(Warn(text))
 
-    def _read_now(self) -> Now:
-        return self.now
-
     def check_invariants(self) -> None:
-        self.controller.check_invariants()
-        self.deadlines.check_invariants()
+        super().check_invariants()
         for broker_id in self.registry.broker_ids:
-            assert self.is_running(broker_id) == self.registry.is_alive(broker_id)
             assert self.is_running(broker_id) or not self.sockets.is_connected(broker_id)
         self.sockets.check_invariants()

@@ -14,7 +14,9 @@ from collections.abc import Callable
 from fakebroker.core.clock import Now
 from fakebroker.core.config.dynamic_broker_config import DynamicBrokerConfig
 from fakebroker.core.controller.controller import Controller
+from fakebroker.core.log.retention import start_by_size, start_by_time
 from fakebroker.core.purgatory.periodic_task import PeriodicTask
+from fakebroker.core.replication.partition import NO_LEADER, Partition
 from timingwheel import SystemTimer
 
 
@@ -25,11 +27,13 @@ def start_housekeeping(
 
     def delete_old_records(now: Now) -> None:
         for partition in controller.metadata.partitions():
-            partition.delete_old_records(now.wall_ms)
+            delete_old_records_of(partition, now.wall_ms)
 
     def remove_expired_producers(now: Now) -> None:
+        expiration_ms = configs.current.producer_id_expiration_ms
         for partition in controller.metadata.partitions():
-            partition.remove_expired_producers(now.wall_ms, configs.current.producer_id_expiration_ms)
+            for replica in partition.replicas.values():
+                replica.log.producer_state.remove_expired_producers(now.wall_ms, expiration_ms)
 
     def every(interval_ms: int, action: Callable[[Now], None], delay_ms: int | None = None) -> None:
         PeriodicTask(interval_ms if delay_ms is None else delay_ms, interval_ms, action, timer, read_now)
@@ -41,3 +45,14 @@ def start_housekeeping(
     every(config.unclean_leader_election_interval_ms, controller.maybe_elect_unclean_leaders)
     every(config.log_retention_check_interval_ms, delete_old_records, config.log_initial_task_delay_ms)
     every(config.producer_id_expiration_check_interval_ms, remove_expired_producers)
+
+
+def delete_old_records_of(partition: Partition, now_wall_ms: int) -> None:
+    """UnifiedLog.deleteOldSegments: by retention.bytes, then by retention.ms. Compacted topics keep theirs."""
+    config = partition.config
+    if "delete" not in config.cleanup_policy or partition.leader_id == NO_LEADER:
+        return
+    if config.retention_bytes >= 0:
+        partition.delete_records_before(start_by_size(partition.leader_log, config.retention_bytes))
+    if config.retention_ms >= 0:
+        partition.delete_records_before(start_by_time(partition.leader_log, config.retention_ms, now_wall_ms))

@@ -26,9 +26,10 @@ from fakebroker.network.connection import Connection, Event, State
 from fakebroker.network.connection_quotas import ConnectionQuotas
 from fakebroker.network.effects import AwaitWrite, Close, Effect, PauseReading, ResumeReading, Send
 from fakebroker.network.idle_expiry import IdleExpiryManager
+from fakebroker.network.throttled_channel import ThrottledChannel
 from fakebroker.protocol.errors import ProtocolError
 from fakebroker.protocol.framing import LENGTH_BYTES, FrameDecoder
-from timingwheel import SystemTimer, TimerTask
+from timingwheel import SystemTimer
 
 _SEND_BUFFER_BYTES: Final = 102_400  # socket.send.buffer.bytes: so much is "completely written" though nobody reads it
 _MANY_HAD_THEIR_TURN: Final = 1_024  # and are dropped from the queue
@@ -210,7 +211,7 @@ class SocketServer:
         for listener in self._probe.listeners:
             listener.throttled(connection.number, connection.broker_id, throttle_time_ms)
         connection.on(Event.THROTTLE_STARTED)
-        connection.throttle = _ThrottledChannel(throttle_time_ms, connection, self._throttle_ended)
+        connection.throttle = ThrottledChannel(throttle_time_ms, connection, self._throttle_ended)
         self._timer.add(connection.throttle, self._clock.now.mono_ms)
 
     def close(self, connection: Connection, reason: str) -> None:
@@ -292,17 +293,3 @@ class SocketServer:
             quotas.check_invariants()
             assert not self._waiting[broker_id] or not quotas.connection_slot_available()
             assert all(connection.state is State.WAITING for connection in self._waiting[broker_id])
-
-
-class _ThrottledChannel(TimerTask):
-    """Kafka's ThrottledChannel: due when the throttling of a connection is over."""
-
-    __slots__ = ("_connection", "_ended")
-
-    def __init__(self, throttle_time_ms: int, connection: Connection, ended: Callable[[Connection], None]) -> None:
-        super().__init__(throttle_time_ms)
-        self._connection = connection
-        self._ended = ended
-
-    def run(self) -> None:
-        self._ended(self._connection)

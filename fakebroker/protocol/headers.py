@@ -88,8 +88,8 @@ def decode_request_header(frame: bytes, flexible: bool) -> RequestHeader:
         offset = 10
     if flexible:
         # One zero byte, no tagged fields, is what every client sends today.
-        plain = offset < len(frame) and frame[offset] == 0
-        offset = offset + 1 if plain else skip_tagged_fields(frame, offset)
+        untagged = offset < len(frame) and frame[offset] == 0
+        offset = offset + 1 if untagged else skip_tagged_fields(frame, offset)
     return RequestHeader(api_key, api_version, correlation_id, client_id, offset)
 
 

@@ -21,7 +21,7 @@ from kio.serial.readers import Reader
 from kio.serial.writers import Writer
 from kio.static.protocol import RequestPayload, ResponsePayload
 
-from fakebroker.protocol.body_check import Check, body_check, text_repair
+from fakebroker.protocol.body.check import Check, body_check, text_repair
 from fakebroker.protocol.errors import ProtocolError
 from fakebroker.protocol.headers import decode_response_header, encode_request_header, encode_response_header
 

@@ -1,32 +1,23 @@
-"""A plan carried out: on the simulated cluster and by the oracle side by side, compared after every step.
+"""A plan carried out, step by step: on the simulated cluster and by the oracle side by side (`side_by_side.py`).
 
-Theory   Every action goes to both; whenever the core has something to do, the oracle does it first. What clients saw
-         must be what a world of the oracle says, answer by answer and to the millisecond; so must the state: logs, ISR,
-         watermarks, leaders, who waits in which purgatory, how many timers run, who is connected. On top come rules
-         that need no oracle (`invariants.py`).
+Theory   After every step the two are compared: logs, ISR, watermarks, leaders, who waits in which purgatory, how many
+         timers run, who is connected. On top come rules that need no oracle (`invariants.py`).
 Errors   `Violation`, with the step, the time and the first difference.
 """
 
 from __future__ import annotations
 
 import gc
-from collections.abc import Sequence
 
 from fakebroker.core.journal.journal import Journal
 from fakebroker.testing import wire
 from fakebroker.testing.clients import Client
-from fakebroker.testing.compare import by_connection, outcome_difference, state_difference
-from fakebroker.testing.invariants import Invariants
-from fakebroker.testing.marks import mark
-from fakebroker.testing.messages import Fetch, Key, Outcome, Produce, Request, Violation
-from fakebroker.testing.oracle import Oracle
+from fakebroker.testing.messages import Key, Violation
 from fakebroker.testing.oracle_partition import FROZEN, INSTANT, NOBODY
 from fakebroker.testing.plan import BEHAVIOURS, FAULTS, MAX_CLIENTS, Action
-from fakebroker.testing.simulation import SimulatedClient, Simulation
-from fakebroker.testing.worlds import Worlds
+from fakebroker.testing.side_by_side import SideBySide
 from timingwheel.mypyc import mypyc_attr
 
-MAX_CHAIN = 200  # reactions of clients to one event: more is a loop
 EVERY_STEP, OFTEN = 1, 16  # how often whole logs are compared
 
 
@@ -43,7 +34,6 @@ class Run:
         self.seed = seed
         self.journal = journal
         self.steps = 0
-        self.requests = 0
         self.performed: list[Action] = []
         self._look_every = look_every
         self._begun = False
@@ -57,9 +47,11 @@ class Run:
         try:
             if self._begun != (action.name != "cluster"):
                 raise ValueError("a plan begins with its cluster, and has one")
+            if self._begun:
+                self._both.where = f"step {self.steps} ({action})"
             getattr(self, f"_do_{action.name}")(*action.arguments)
-            self._settle()
-            self._check(self.steps % self._look_every == 0)
+            self._both.settle()
+            self._both.check(self.steps % self._look_every == 0)
         except Violation:
             raise
         except AssertionError as error:
@@ -77,24 +69,26 @@ class Run:
             self.perform(action)
         for client in self.clients:
             client.disconnect()
-        self._advance(20_000)
-        self._check(True)
-        self._invariants.nothing_is_left()
+        self._both.advance(20_000)
+        self._both.check(True)
+        self._both.nothing_is_left()
 
     def check_leaks(self) -> None:
         """Once it is finished: the broker holds on to no connection. Slow, since it collects garbage."""
-        connections = [mark(connection) for connection in self.simulation._clients]
-        self.clients.clear()
-        self._links.clear()
-        self.simulation._clients.clear()
+        marks = self._both.forget_all()
         gc.collect()
-        kept = sum(reference() is not None for reference in connections)
+        kept = sum(reference() is not None for reference in marks)
         if kept:
-            raise Violation(f"{kept} of {len(connections)} connections are closed and not forgotten")
+            raise Violation(f"{kept} of {len(marks)} connections are closed and not forgotten")
 
     @property
     def now_ms(self) -> int:
         return self.simulation.elapsed_ms
+
+    @property
+    def requests(self) -> int:
+        """How many were sent."""
+        return self._both.requests if self._begun else 0
 
     def _do_cluster(self, brokers: int, lag_max_ms: int) -> None:
         brokers, lag_max_ms = max(1, min(brokers, 5)), max(lag_max_ms, 1)
@@ -105,26 +99,20 @@ class Run:
             "producer.purgatory.purge.interval.requests": "5",
             "fetch.purgatory.purge.interval.requests": "5",
         }
-        self.brokers = range(1, brokers + 1)
-        self.simulation = Simulation(
-            brokers,
-            config=config,
-            seed=self.seed,
-            check_every=self._look_every,
-            with_tape=True,
-            journal=self.journal,
+        both = self._both = self._new_side_by_side(brokers, config, lag_max_ms)
+        self.brokers, self.simulation, self.worlds, self.clients = (
+            both.brokers,
+            both.simulation,
+            both.worlds,
+            both.clients,
         )
-        self.simulation.on_handling(self._handled)
-        self.worlds = Worlds(Oracle(self.brokers, lag_max_ms))
-        self.clients = [Client(number, self) for number in range(MAX_CLIENTS)]
-        self._impatient = [client for client in self.clients if client.is_impatient]
+        both.where = f"step {self.steps} ({self.performed[-1]})"
         self.topics: list[str] = []
-        self._links: dict[int, tuple[SimulatedClient, Client]] = {}
-        self._asked: dict[int, Request] = {}
-        self._number = 0
         self._made_topics = 0
-        self._invariants = Invariants(self.simulation)
         self._begun = True
+
+    def _new_side_by_side(self, brokers: int, config: dict[str, str], lag_max_ms: int) -> SideBySide:
+        return SideBySide(brokers, config, lag_max_ms, self.seed, self._look_every, self.journal)
 
     def _do_topic(self, partitions: int, replicas: int, min_isr: int, unclean: int) -> None:
         self._made_topics += 1
@@ -158,7 +146,7 @@ class Run:
 
     def _do_recreate(self, topic: int, min_isr: int) -> None:
         """A topic goes and comes back empty with another min.insync.replicas: what stands in for a change of settings,
-        which the broker does not serve."""
+        which no plan has yet."""
         if self.topics and self.worlds.open[0].alive:
             name = self.topics[topic % len(self.topics)]
             replicas = len(self.simulation.partition(name, 0).replicas)
@@ -229,13 +217,13 @@ class Run:
                 self.simulation.move_leader(who, *key)
 
     def _do_advance(self, ms: int) -> None:
-        self._advance(max(0, min(ms, 60_000)))
+        self._both.advance(max(0, min(ms, 60_000)))
 
     def _do_jump(self) -> None:
         """To the next deadline, whatever it is for."""
         event_ms = self.simulation.next_event_ms()
         if event_ms is not None:
-            self._advance(event_ms - self.now_ms)
+            self._both.advance(event_ms - self.now_ms)
 
     def _keys(self) -> list[Key]:
         return list(self.worlds.open[0].partitions)
@@ -245,127 +233,3 @@ class Run:
 
     def _broker(self, number: int) -> int:
         return 1 + number % len(self.brokers)
-
-    # What clients do (clients.Surroundings).
-
-    def next_number(self) -> int:
-        self._number += 1
-        return self._number
-
-    def leader_of(self, key: Key) -> int:
-        partition = self.worlds.open[0].partitions.get(key)
-        return self.brokers[0] if partition is None or partition.leader == NOBODY else partition.leader
-
-    def connect(self, client: Client, broker: int) -> SimulatedClient:
-        link = self.simulation.connect(broker)
-        for world in self.worlds.open:
-            world.connect(link.number, broker)
-        self._links[link.number] = link, client
-        return link
-
-    def send(self, link: SimulatedClient, requests: Sequence[tuple[Request, bytes]]) -> None:
-        self.requests += len(requests)
-        for request, _ in requests:
-            self._asked[request.number] = request
-        for world in self.worlds.open:
-            world.send(link.number, *(request for request, _ in requests))
-        link.send(*(frame for _, frame in requests))
-
-    def disconnect(self, link: SimulatedClient) -> None:
-        for world in self.worlds.open:
-            world.disconnect(link.number)
-        link.disconnect()
-        link.closed = link.closed or "the client has gone"
-
-    # Time.
-
-    def _advance(self, ms: int) -> None:
-        end_ms = self.now_ms + ms
-        self._settle()
-        event_ms = self.simulation.next_event_ms()
-        while True:
-            wakes = [wake for client in self._impatient if (wake := client.next_wake_ms()) is not None]
-            at_ms = min([end_ms, *wakes, *([] if event_ms is None else [event_ms])])
-            at_ms = max(at_ms, self.now_ms)
-            self.worlds.advance_to(at_ms)
-            self.simulation.run_until(at_ms)
-            self._settle()
-            for client in self._impatient:
-                client.wake()
-            self._settle()
-            event_ms = self.simulation.next_event_ms()
-            if at_ms >= end_ms and (event_ms is None or event_ms > end_ms):
-                return
-
-    def _handled(self, number: int) -> None:
-        request = self.worlds.handle(number)
-        if isinstance(request, Produce):
-            self._invariants.handled(request)
-
-    # Comparing.
-
-    def _settle(self) -> None:
-        """What clients saw is what they had to see; let them react, until nobody does."""
-        for _ in range(MAX_CHAIN):
-            outcomes = self._compare_outcomes()
-            if not outcomes:
-                return
-            for outcome in outcomes:
-                self._tell(outcome)
-        raise Violation(f"clients and broker go on and on at {self.now_ms} ms")
-
-    def _tell(self, outcome: Outcome) -> None:
-        link, client = self._links[outcome.connection]
-        if outcome.result is None:
-            del self._links[outcome.connection]
-            client.on_closed(link)
-            return
-        request = self._asked.pop(outcome.number)
-        if isinstance(request, Produce):
-            result: Sequence[wire.PartitionResult] = outcome.result  # type: ignore[assignment]
-            self._invariants.answered(request, result)
-            client.on_produced(request.number, result)
-
-    def _compare_outcomes(self) -> list[Outcome]:
-        seen = self._seen()
-        if not seen and not any(world.outcomes for world in self.worlds.open):
-            return seen
-        found = sorted(seen, key=by_connection)
-        expected = [sorted(world.outcomes, key=by_connection) for world in self.worlds.open]
-        self.worlds.keep([outcomes == found for outcomes in expected])
-        if not self.worlds.open:
-            raise Violation(f"{self._where()}{outcome_difference(expected[0], found)}")
-        for world in self.worlds.open:
-            world.outcomes.clear()
-        return seen
-
-    def _seen(self) -> list[Outcome]:
-        """What came to clients since the last time."""
-        seen: list[Outcome] = []
-        for at_ms, number, frame in self.simulation.arrivals:
-            if frame is None:
-                seen.append(Outcome(number, at_ms, -1, None))
-                continue
-            answered = wire.correlation_id_of(frame)
-            request = self._asked.get(answered)
-            if request is None:
-                raise Violation(f"{self._where()}connection {number} is answered {answered}: nobody asked that")
-            read = wire.read_fetch_answer if isinstance(request, Fetch) else wire.read_produce_answer
-            seen.append(Outcome(number, at_ms, answered, read(frame)))
-        self.simulation.arrivals.clear()
-        return seen
-
-    def _check(self, closely: bool) -> None:
-        """The state is that of a world, and the invariants hold."""
-        links = [link for link, _ in self._links.values()]
-        tasks = self._invariants.periodic_tasks
-        differences = [state_difference(self.simulation, world, links, tasks, closely) for world in self.worlds.open]
-        self.worlds.keep([difference is None for difference in differences])
-        if not self.worlds.open:
-            raise Violation(f"{self._where()}{differences[0]}")
-        self.worlds.merge()
-        self._invariants.check(closely)
-
-    def _where(self) -> str:
-        action = self.performed[-1] if self.performed else ""
-        return f"step {self.steps} ({action}) at {self.now_ms} ms: "

@@ -85,9 +85,9 @@ def test_the_exit_status_and_what_is_said(
     assert found["name"] == "guard"
     assert found["worse"] == ["produce: 20,000 instructions instead of 10,000, +100.0%"]
     # Another record does not go.
-    (tmp_path / "guard.json").write_text(json.dumps({"2.7 plain": {"produce": 1}}))
+    (tmp_path / "guard.json").write_text(json.dumps({"2.7 interpreted": {"produce": 1}}))
     assert guard.main(["--record"]) == 0
-    assert set(json.loads((tmp_path / "guard.json").read_text())) == {"2.7 plain", guard.key()}
+    assert set(json.loads((tmp_path / "guard.json").read_text())) == {"2.7 interpreted", guard.key()}
 
 
 def test_a_machine_without_valgrind_passes_and_says_so(

@@ -52,6 +52,13 @@ TESTS = {
         "tests/cluster/test_altered_configs.py",
         "tests/properties/test_found.py",
     ],
+    "fakebroker/core/replication/isr.py": [
+        "tests/core/replication/test_partition.py",
+        "tests/core/replication/test_followers.py",
+        "tests/core/controller/test_leader_moves.py",
+        "tests/cluster/test_brokers.py",
+        "tests/properties/test_found.py",
+    ],
     "fakebroker/core/config/dynamic_broker_config.py": ["tests/core/config/test_snapshots.py"],
     "fakebroker/core/config/broker_config.py": ["tests/core/config/test_snapshots.py"],
     "fakebroker/core/log/producer_state.py": [

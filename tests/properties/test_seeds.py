@@ -13,10 +13,11 @@ from typing import Any
 
 import pytest
 
-from fakebroker.testing.messages import Produce, Violation
+from fakebroker.testing.messages import Outcome, Produce, Violation
 from fakebroker.testing.plan import random_plan
 from fakebroker.testing.replay import command
-from fakebroker.testing.run import Run
+from fakebroker.testing.run import OFTEN, Run
+from fakebroker.testing.side_by_side import SideBySide
 
 STEPS = 200
 SEEDS = range(int(os.environ.get("FAKEBROKER_SEEDS", "500")))
@@ -83,15 +84,20 @@ def test_the_seeds_reach_every_answer() -> None:
     """Every error that the rules know is answered somewhere, or the search would be blind to it."""
     seen: Counter[int] = Counter()
 
-    class Watching(Run):
-        def _tell(self, outcome: Any) -> None:
+    class Watching(SideBySide):
+        def _tell(self, outcome: Outcome) -> None:
             request = self._asked.get(outcome.number)
             if isinstance(request, Produce):
-                seen.update(error for _, error, _ in outcome.result)
+                result: Any = outcome.result
+                seen.update(error for _, error, _ in result)
             super()._tell(outcome)
 
+    class WatchedRun(Run):
+        def _new_side_by_side(self, brokers: int, config: dict[str, str], lag_max_ms: int) -> SideBySide:
+            return Watching(brokers, config, lag_max_ms, self.seed, OFTEN, None)
+
     for seed in range(60):
-        run = Watching(seed)
+        run = WatchedRun(seed)
         for action in random_plan(seed, STEPS):
             run.perform(action)
     assert seen.keys() >= {0, 2, 3, 6, 7, 19, 21, 45, 87}

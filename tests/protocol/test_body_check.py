@@ -18,7 +18,7 @@ from kio.serial.errors import BufferUnderflow, InvalidUnicode, OutOfBoundValue, 
 from message_strategies import damaged, damages, messages
 from support.messages import decode_request, decode_response
 
-from fakebroker.protocol.body_check import Edits, body_check, body_walk
+from fakebroker.protocol.body.check import Edits, body_check, body_walk
 from fakebroker.protocol.errors import ProtocolError
 from fakebroker.protocol.messages import request_type, response_type, versions
 from fakebroker.protocol.varint import encode_unsigned_varint

@@ -1,0 +1,1 @@
+"""The clients in Python: the same program of each, run by `conformance/clients`."""

@@ -96,7 +96,7 @@ class TopicConfig(Config):
         LONG,
         7 * _DAY_MS,
         at_least(-1),
-        by="core/replication/partition",
+        by="cluster/housekeeping",
         doc="records that are older go; -1 keeps them",
     )
     max_message_bytes = TopicSetting(INT, 1_048_588, at_least(0), by="core/log/append", doc="the largest batch")

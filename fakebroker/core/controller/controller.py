@@ -31,6 +31,7 @@ from fakebroker.core.controller.topics import NewTopic, Topic, new_name_error, v
 from fakebroker.core.log.retention import LogMemory
 from fakebroker.core.probe import Probe
 from fakebroker.core.replication.followers import FollowerSet
+from fakebroker.core.replication.isr import check_invariants, maybe_shrink_isr, note_last_fetch
 from fakebroker.core.replication.partition import NO_LEADER, Partition
 from fakebroker.core.replication.wakeups import Wakeups
 from fakebroker.protocol.error_code import ErrorCode
@@ -134,7 +135,7 @@ class Controller:
             listener.broker_stopped(broker_id)
         for partition in self.metadata.partitions():
             if broker_id in partition.replicas:
-                partition.note_last_fetch(broker_id, now.mono_ms)
+                note_last_fetch(partition, broker_id, now.mono_ms)
         self.registry.fence(broker_id)
         for partition in self.metadata.partitions():
             if broker_id in partition.replicas:
@@ -199,7 +200,7 @@ class Controller:
     def maybe_shrink_isrs(self, now: Now) -> None:
         """ReplicaManager.maybeShrinkIsr, for all brokers."""
         for partition in self.metadata.partitions():
-            if partition.leader_id != NO_LEADER and partition.maybe_shrink_isr(now.mono_ms):
+            if partition.leader_id != NO_LEADER and maybe_shrink_isr(partition, now.mono_ms):
                 self._wakeups.try_complete_delayed_requests(partition)  # the watermark may pass those who left
 
     def balance_leaders(self, now: Now) -> None:
@@ -241,4 +242,4 @@ class Controller:
 
     def check_invariants(self) -> None:
         for partition in self.metadata.partitions():
-            partition.check_invariants()
+            check_invariants(partition)

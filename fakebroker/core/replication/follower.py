@@ -27,6 +27,7 @@ from typing import NamedTuple
 
 from fakebroker.core.clock import Now
 from fakebroker.core.replication.behaviour import FROZEN, INSTANT, Behaviour
+from fakebroker.core.replication.isr import update_follower_fetch_state
 from fakebroker.core.replication.partition import NO_LEADER, Partition
 from fakebroker.core.replication.replica import NEVER_MS
 from fakebroker.core.replication.wakeups import Wakeups
@@ -186,5 +187,6 @@ class Follower:
     def _fetch(self, up_to: int, caught_up_time_ms: int, now: Now) -> None:
         partition, replica = self.partition, self._replica
         replica.copy_from(partition.leader, up_to)
-        if partition.update_follower_fetch_state(replica, replica.log.log_end_offset, caught_up_time_ms, now.mono_ms):
+        end_offset = replica.log.log_end_offset
+        if update_follower_fetch_state(partition, replica, end_offset, caught_up_time_ms, now.mono_ms):
             self._wakeups.try_complete_delayed_requests(partition)

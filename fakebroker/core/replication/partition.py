@@ -4,9 +4,10 @@ Theory   An append goes to the leader's log and moves nothing else, unless the l
          watermark is the smallest log end offset among the leader, the ISR, and those replicas that are about to
          join it; it moves when a follower's fetch proves progress or when the ISR changes, never backwards, and
          not while the ISR is smaller than the effective min.insync.replicas (KIP-966, 3.7 and later).
+         What followers tell, and what it does to the ISR, is in isr.py.
 Units    times are monotonic milliseconds; offsets count records.
 Source   core/.../cluster/Partition.scala @ 4.0: makeLeader, appendRecordsToLeader, maybeIncrementLeaderHW,
-         updateFollowerFetchState, maybeShrinkIsr, maybeExpandIsr, checkEnoughReplicasReachOffset.
+         checkEnoughReplicasReachOffset.
 Differs  One object for the whole cluster instead of one per broker: `leader_id` says who leads. ISR changes apply
          at once (no controller round trip), so committed and maximal ISR are the same set. A follower that is alive
          learns a new watermark at once; in Kafka the answer to its next fetch brings it, at most
@@ -16,7 +17,6 @@ Differs  One object for the whole cluster instead of one per broker: `leader_id`
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from enum import Enum
 from typing import Final, final
 
 from fakebroker.core.broker_registry import BrokerRegistry
@@ -26,49 +26,17 @@ from fakebroker.core.log.append import prepare_append
 from fakebroker.core.log.log import Log
 from fakebroker.core.log.plain_append import PlainRules
 from fakebroker.core.log.producer_state import BatchMetadata
-from fakebroker.core.log.retention import LogMemory, start_at_most, start_by_size, start_by_time
+from fakebroker.core.log.retention import LogMemory, start_at_most, start_by_size
 from fakebroker.core.probe import Probe
-from fakebroker.core.replication.replica import UNKNOWN_OFFSET, Replica
+from fakebroker.core.replication.append_info import LeaderHwChange, LogAppendInfo
+from fakebroker.core.replication.replica import Replica
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
 from fakebroker.protocol.topic_partition import TopicPartition
-from timingwheel.mypyc import mypyc_attr
-
-
-class LeaderHwChange(Enum):
-    """What an append did to the leader's high watermark; decides whom it may wake."""
-
-    INCREASED = "increased"
-    SAME = "same"
-    NONE = "none"
-
 
 _INCREASED: Final = LeaderHwChange.INCREASED
 _SAME: Final = LeaderHwChange.SAME
 _NO_ERROR: Final = ErrorCode.none
-
-
-@mypyc_attr(acyclic=True, free_list_len=1)
-class LogAppendInfo:
-    """Where an append landed. `log_append_time_ms` is -1 on a CreateTime topic."""
-
-    __slots__ = ("first_offset", "last_offset", "leader_hw_change", "log_append_time_ms", "log_start_offset")
-
-    def __init__(
-        self,
-        first_offset: int,
-        last_offset: int,
-        log_append_time_ms: int,
-        log_start_offset: int,
-        leader_hw_change: LeaderHwChange,
-    ) -> None:
-        self.first_offset = first_offset
-        self.last_offset = last_offset
-        self.log_append_time_ms = log_append_time_ms
-        self.log_start_offset = log_start_offset
-        self.leader_hw_change = leader_hw_change
-
-
 NO_LEADER: Final = -1
 
 
@@ -162,7 +130,7 @@ class Partition:
         self._retention_bytes = config.retention_bytes if "delete" in config.cleanup_policy else -1
         self._min_insync_replicas = config.min_insync_replicas
 
-    def _change_isr(self, isr: Iterable[int]) -> None:
+    def change_isr(self, isr: Iterable[int]) -> None:
         """Another ISR within a leadership."""
         before = self.isr_ids
         self._set_isr(isr)
@@ -218,7 +186,7 @@ class Partition:
 
     def update_isr(self, isr: Iterable[int], now_ms: int) -> bool:
         """A new ISR in the same leader epoch. True if the high watermark moved because of it."""
-        self._change_isr(isr)
+        self.change_isr(isr)
         return self.maybe_increment_leader_hw(now_ms)
 
     # What the leader does.
@@ -252,7 +220,7 @@ class Partition:
             self._memory.make_room(len(batch.records))
         for follower in self.followers:
             # A follower that has everything fetches on and on, and so was caught up until this very append.
-            if follower.log_end_offset == batch.base_offset and self._fetches_on(follower):
+            if follower.log_end_offset == batch.base_offset and follower.fetches_on:
                 follower.update_fetch_state(batch.base_offset, now.mono_ms)
         log.append(batch)
         self._leader.update_fetch_state(log.log_end_offset, now.mono_ms)
@@ -289,16 +257,6 @@ class Partition:
             _INCREASED if increased else _SAME,
         )
 
-    def delete_old_records(self, now_wall_ms: int) -> None:
-        """UnifiedLog.deleteOldSegments: by retention.bytes, then by retention.ms. Compacted topics keep theirs."""
-        config = self.config
-        if "delete" not in config.cleanup_policy or self.leader_id == NO_LEADER:
-            return
-        if config.retention_bytes >= 0:
-            self.delete_records_before(start_by_size(self.leader_log, config.retention_bytes))
-        if config.retention_ms >= 0:
-            self.delete_records_before(start_by_time(self.leader_log, config.retention_ms, now_wall_ms))
-
     @property
     def size_in_bytes(self) -> int:
         """Of the largest replica: the others share its batches."""
@@ -317,25 +275,6 @@ class Partition:
                 listener.log_start_moved(self.topic_partition, leader.log.log_start_offset)
             for follower in self.followers:
                 follower.maybe_increment_log_start_offset(leader.log.log_start_offset)
-
-    def remove_expired_producers(self, now_wall_ms: int, expiration_ms: int) -> None:
-        """UnifiedLog.removeExpiredProducers, on each replica."""
-        for replica in self.replicas.values():
-            replica.log.producer_state.remove_expired_producers(now_wall_ms, expiration_ms)
-
-    def note_last_fetch(self, broker_id: int, now_ms: int) -> None:
-        """A broker is about to stop: if its replica follows and has everything, it was caught up until now."""
-        follower = self.replicas[broker_id]
-        if (
-            self.leader_id not in (NO_LEADER, broker_id)
-            and follower.log_end_offset == self.leader_log.log_end_offset
-            and self._fetches_on(follower)
-        ):
-            follower.update_fetch_state(follower.log_end_offset, now_ms)
-
-    def _fetches_on(self, follower: Replica) -> bool:
-        """Whether a follower is modelled here, on a broker that is alive: then it has a fetch waiting at the leader."""
-        return not follower.is_external and follower.broker.is_alive
 
     def maybe_increment_leader_hw(self, now_ms: int) -> bool:
         """Move the high watermark as far as the in-sync replicas allow. True if it moved."""
@@ -363,7 +302,7 @@ class Partition:
                 replica.is_in_sync
                 or (
                     replica.is_caught_up(leader_end_offset, now_ms, self.replica_lag_time_max_ms)
-                    and self._is_isr_eligible(replica)
+                    and replica.is_isr_eligible
                 )
             ):
                 new_high_watermark = replica.log_end_offset
@@ -375,74 +314,6 @@ class Partition:
                 replica.log.update_high_watermark(new_high_watermark)
         return True
 
-    def update_follower_fetch_state(
-        self, replica: Replica, fetch_offset: int, caught_up_time_ms: int, now_ms: int
-    ) -> bool:
-        """A modelled follower fetched from `fetch_offset`, so it has all before it. True if the high watermark
-        moved."""
-        previous_offset = replica.log_end_offset
-        replica.update_fetch_state(fetch_offset, caught_up_time_ms)
-        return self._follower_fetched(replica, previous_offset, now_ms)
-
-    def update_follower_fetch_state_over_wire(
-        self, broker_id: int, fetch_offset: int, leader_end_offset: int, now_ms: int, broker_epoch: int
-    ) -> bool:
-        """The same for a follower that somebody else plays; `leader_end_offset` is that of the read for this fetch.
-        Raises NOT_LEADER_OR_FOLLOWER for a fetch from an earlier life of the broker."""
-        alive_epoch = self.brokers.alive_broker_epoch(broker_id)
-        if broker_epoch != -1 and alive_epoch is not None and alive_epoch > broker_epoch:
-            raise KafkaError(
-                ErrorCode.not_leader_or_follower,
-                f"Received stale fetch state update. broker epoch={broker_epoch} vs expected={alive_epoch}",
-            )
-        replica = self.replicas[broker_id]
-        previous_offset = replica.log_end_offset
-        replica.update_fetch_state_over_wire(fetch_offset, leader_end_offset, now_ms, broker_epoch)
-        leader = self.leader
-        replica.truncate_to_leader(leader)
-        replica.truncate_to(fetch_offset)
-        replica.copy_from(leader, fetch_offset)
-        return self._follower_fetched(replica, previous_offset, now_ms)
-
-    def _follower_fetched(self, replica: Replica, previous_offset: int, now_ms: int) -> bool:
-        expanded = not replica.is_in_sync and self.maybe_expand_isr(replica)
-        changed = expanded or replica.log_end_offset != previous_offset
-        moved = changed and self.maybe_increment_leader_hw(now_ms)
-        # The answer to the fetch carries the leader's watermark.
-        replica.log.update_high_watermark(self.high_watermark)
-        return moved
-
-    def maybe_expand_isr(self, replica: Replica) -> bool:
-        """Take a follower into the ISR once it has reached the watermark and the start of this leadership."""
-        offset = replica.log_end_offset
-        if (
-            offset < self.high_watermark
-            or offset < self.leader_epoch_start_offset
-            or not self._is_isr_eligible(replica)
-        ):
-            return False
-        self._change_isr([*self.isr_ids, replica.broker_id])
-        return True
-
-    def _is_isr_eligible(self, replica: Replica) -> bool:
-        """Partition.isReplicaIsrEligible: not fenced, and its fetch came from this life of the broker."""
-        broker = replica.broker
-        return broker.is_alive and (not replica.is_external or replica.broker_epoch in (-1, broker.epoch))
-
-    def maybe_shrink_isr(self, now_ms: int) -> bool:
-        """Drop followers that have been behind for longer than replica.lag.time.max.ms. True if the high watermark
-        moved because of it."""
-        end_offset = self.leader_log.log_end_offset
-        out_of_sync = {
-            replica.broker_id
-            for replica in self.followers
-            if replica.is_in_sync and not replica.is_caught_up(end_offset, now_ms, self.replica_lag_time_max_ms)
-        }
-        if not out_of_sync:
-            return False
-        self._change_isr(self.isr - out_of_sync)
-        return self.maybe_increment_leader_hw(now_ms)
-
     def check_enough_replicas_reach_offset(self, required_offset: int) -> tuple[bool, ErrorCode]:
         """Whether an acks=-1 append that needs the watermark at `required_offset` is answered now, and with what."""
         if self.high_watermark < required_offset:
@@ -450,25 +321,3 @@ class Partition:
         if self.is_under_min_isr:
             return True, ErrorCode.not_enough_replicas_after_append
         return True, _NO_ERROR
-
-    def check_invariants(self) -> None:
-        assert self.isr, "an empty ISR"
-        size = len(self.isr)
-        assert self.is_under_min_isr == (size < self.effective_min_isr)
-        for replica in self.replicas.values():
-            replica.check_invariants()
-        if self.leader_id == NO_LEADER:
-            assert not self.brokers.alive(self.isr), "somebody in the ISR could lead"
-            return
-        assert self.leader_id in self.isr
-        assert len(self.brokers.alive(self.isr)) == len(self.isr), "a stopped broker in the ISR"
-        end_offset = self.leader_log.log_end_offset
-        assert self.replicas[self.leader_id].leader_epochs.latest_epoch == self.leader_epoch
-        for replica in self.followers:
-            assert UNKNOWN_OFFSET <= replica.log_end_offset <= end_offset
-            if replica.log_end_offset != UNKNOWN_OFFSET and not replica.is_external:
-                # Who was external may have gone back to a lower offset, and stays in the ISR for it. On a stopped
-                # broker its last fetch counts until the next one, also if it named an offset within a batch.
-                was_external, is_alive = replica.was_external, self.brokers.is_alive(replica.broker_id)
-                assert replica.log.log_end_offset == replica.log_end_offset or (was_external and not is_alive)
-                assert not replica.is_in_sync or self.high_watermark <= replica.log_end_offset or was_external

@@ -19,6 +19,7 @@ from fakebroker.core.clock import Now
 from fakebroker.core.log.leader_epochs import UNDEFINED_EPOCH
 from fakebroker.core.log.log import Log
 from fakebroker.core.replication.fetch import FetchParams, FetchPartition, FetchResult
+from fakebroker.core.replication.isr import update_follower_fetch_state_over_wire
 from fakebroker.core.replication.partition import Partition
 from fakebroker.core.replication.replica import Replica
 from fakebroker.core.replication.wakeups import Wakeups
@@ -61,7 +62,8 @@ class LogReader:
         try:
             result = fetch_records(self.broker_id, params, fetch, max_bytes)
             if params.is_from_follower and update_fetch_state_at is not None and result.diverging_epoch is None:
-                moved = partition.update_follower_fetch_state_over_wire(
+                moved = update_follower_fetch_state_over_wire(
+                    partition,
                     params.replica_id,
                     fetch.fetch_offset,
                     leader_end_offset,

@@ -60,6 +60,17 @@ class Replica:
         self.is_external = is_external
         self.was_external |= is_external
 
+    @property
+    def fetches_on(self) -> bool:
+        """Whether it is modelled here, on a broker that is alive: then it has a fetch waiting at the leader."""
+        return not self.is_external and self.broker.is_alive
+
+    @property
+    def is_isr_eligible(self) -> bool:
+        """Partition.isReplicaIsrEligible: not fenced, and its fetch came from this life of the broker."""
+        broker = self.broker
+        return broker.is_alive and (not self.is_external or self.broker_epoch in (-1, broker.epoch))
+
     # In the eyes of the leader.
 
     def update_fetch_state(self, fetch_offset: int, caught_up_time_ms: int) -> None:

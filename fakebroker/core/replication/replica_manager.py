@@ -19,6 +19,7 @@ from fakebroker.core.clock import Now
 from fakebroker.core.config.broker_config import BrokerConfig
 from fakebroker.core.errors import RecordValidationError
 from fakebroker.core.probe import Probe
+from fakebroker.core.replication.append_info import LeaderHwChange
 from fakebroker.core.replication.delayed_fetch import DelayedFetch, is_satisfied
 from fakebroker.core.replication.delayed_produce import DelayedProduce, ProduceCallback, ProducePartitionStatus
 from fakebroker.core.replication.fetch import (
@@ -30,7 +31,7 @@ from fakebroker.core.replication.fetch import (
 )
 from fakebroker.core.replication.followers import FollowerSet
 from fakebroker.core.replication.offsets import fetch_offset_for_timestamp, last_offset_for_leader_epoch
-from fakebroker.core.replication.partition import LeaderHwChange, Partition
+from fakebroker.core.replication.partition import Partition
 from fakebroker.core.replication.reads import LogReader, hosted_partition_error
 from fakebroker.core.replication.wakeups import Wakeups
 from fakebroker.protocol import topic_name

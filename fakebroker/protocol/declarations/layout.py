@@ -1,7 +1,7 @@
 """The words in which a Kafka message is declared: strings, arrays and structs of one version.
 
-Theory   A flexible version differs from a plain one in three ways only: a length or count is one more than the number,
-         as an unsigned varint, so that 0 is null (plain: the number itself, -1 is null); and every struct ends with a
+Theory   A flexible version differs from an older one in three ways only: a length or count is one more than the number,
+         as an unsigned varint, so that 0 is null (older: the number itself, -1 is null); and every struct ends with a
          tagged section. `Layout` knows the version and hides the difference.
 
          A tagged section is a list of (tag, value). Whoever builds leaves out the fields that have their default.

@@ -12,6 +12,7 @@ from support.messages import decode_response
 from support.requests import FETCH, Produced, fetch, produce
 from support.simulation import SimulatedClient, Simulation
 
+from fakebroker.cluster.housekeeping import delete_old_records_of
 from fakebroker.core.log.log import Log, LoggedBatch
 from fakebroker.core.log.retention import _level, start_by_size, start_by_time
 from fakebroker.core.replication.partition import Partition
@@ -200,7 +201,7 @@ def test_a_producer_whose_records_are_deleted_is_remembered() -> None:
     for sequence in range(3):
         send(client, records=sequenced(1, 0, sequence))
     send(client)
-    partition_of(simulation).delete_old_records(TIME_MS)
+    delete_old_records_of(partition_of(simulation), TIME_MS)
     assert partition_of(simulation).leader_log.log_start_offset == 4
     assert send(client, records=sequenced(1, 0, 1)) == [NONE]
     assert send(client, records=sequenced(1, 0, 7)) == [45]
@@ -213,7 +214,7 @@ def test_the_epochs_of_deleted_records_are_forgotten() -> None:
     send(client, 3)
     partition = partition_of(simulation)
     partition.become_leader(1, {1, 2, 3}, 0)
-    partition.delete_old_records(TIME_MS)
+    delete_old_records_of(partition, TIME_MS)
     assert partition.leader_log.log_start_offset == 3
     for replica in partition.replicas.values():
         replica.check_invariants()

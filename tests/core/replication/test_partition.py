@@ -9,7 +9,9 @@ from support.requests import batch
 
 from fakebroker.core.clock import Now
 from fakebroker.core.config.topic_config import TopicConfig
-from fakebroker.core.replication.partition import LeaderHwChange, Partition
+from fakebroker.core.replication.append_info import LeaderHwChange
+from fakebroker.core.replication.isr import check_invariants, maybe_shrink_isr, update_follower_fetch_state
+from fakebroker.core.replication.partition import Partition
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
 from fakebroker.protocol.plain_batch import is_plain
@@ -35,8 +37,8 @@ def fetch(of: Partition, broker_id: int, offset: int, now_ms: int = 0) -> bool:
     for logged in of.leader_log.batches_from(log.log_end_offset):
         if logged.last_offset < offset:
             log.append(logged)
-    moved = of.update_follower_fetch_state(of.replicas[broker_id], offset, now_ms, now_ms)
-    of.check_invariants()
+    moved = update_follower_fetch_state(of, of.replicas[broker_id], offset, now_ms, now_ms)
+    check_invariants(of)
     return moved
 
 
@@ -70,9 +72,9 @@ def test_a_follower_learns_the_watermark_with_the_answer_to_its_fetch() -> None:
 def test_a_follower_behind_for_longer_than_the_lag_leaves_the_isr_and_frees_the_watermark() -> None:
     p = partition()
     append(p, now_ms=1_000)
-    assert not p.maybe_shrink_isr(1_000 + LAG_MAX_MS)
+    assert not maybe_shrink_isr(p, 1_000 + LAG_MAX_MS)
     assert p.isr == {1, 2, 3}
-    assert p.maybe_shrink_isr(1_001 + LAG_MAX_MS)
+    assert maybe_shrink_isr(p, 1_001 + LAG_MAX_MS)
     assert p.isr == {1}
     assert p.high_watermark == 1
 
@@ -82,20 +84,20 @@ def test_the_watermark_waits_for_the_isr_until_it_is_shrunk_however_long_ago_its
     append(p, now_ms=1_000)
     append(p, now_ms=1_001 + 2 * LAG_MAX_MS)
     assert p.high_watermark == 0
-    assert p.maybe_shrink_isr(1_002 + 2 * LAG_MAX_MS)
+    assert maybe_shrink_isr(p, 1_002 + 2 * LAG_MAX_MS)
     assert p.high_watermark == 2
 
 
 def test_a_follower_that_has_everything_never_leaves_the_isr() -> None:
     p = partition()
-    assert not p.maybe_shrink_isr(10**9)
+    assert not maybe_shrink_isr(p, 10**9)
     assert p.isr == {1, 2, 3}
 
 
 def test_the_watermark_is_frozen_below_the_minimum_isr() -> None:
     p = partition(min_isr=2)
     append(p)
-    assert not p.maybe_shrink_isr(LAG_MAX_MS + 1)
+    assert not maybe_shrink_isr(p, LAG_MAX_MS + 1)
     assert p.isr == {1}
     assert p.high_watermark == 0
     assert p.check_enough_replicas_reach_offset(1) == (False, ErrorCode.none)
@@ -104,7 +106,7 @@ def test_the_watermark_is_frozen_below_the_minimum_isr() -> None:
 def test_below_the_minimum_isr_acks_all_is_refused_and_acks_one_is_not() -> None:
     p = partition(min_isr=2)
     append(p)
-    p.maybe_shrink_isr(LAG_MAX_MS + 1)
+    maybe_shrink_isr(p, LAG_MAX_MS + 1)
     with pytest.raises(KafkaError) as refused:
         append(p, acks=-1)
     assert refused.value.code is ErrorCode.not_enough_replicas
@@ -121,7 +123,7 @@ def test_a_watermark_that_was_reached_before_the_isr_fell_below_the_minimum_answ
     fetch(p, 2, 1)
     fetch(p, 3, 1)
     append(p)
-    p.maybe_shrink_isr(LAG_MAX_MS + 1)
+    maybe_shrink_isr(p, LAG_MAX_MS + 1)
     assert p.isr == {1}
     assert p.check_enough_replicas_reach_offset(1) == (True, ErrorCode.not_enough_replicas_after_append)
 
@@ -135,7 +137,7 @@ def test_a_follower_joins_again_once_it_has_reached_the_watermark() -> None:
     p = partition(replicas=2)
     append(p)
     append(p)
-    p.maybe_shrink_isr(LAG_MAX_MS + 1)
+    maybe_shrink_isr(p, LAG_MAX_MS + 1)
     assert (p.isr, p.high_watermark) == ({1}, 2)
     fetch(p, 2, 1, now_ms=LAG_MAX_MS + 2)
     assert p.isr == {1}
@@ -147,7 +149,7 @@ def test_a_recent_follower_outside_the_isr_holds_the_watermark_back() -> None:
     p = partition(replicas=2)
     append(p)
     append(p)
-    p.maybe_shrink_isr(LAG_MAX_MS + 1)
+    maybe_shrink_isr(p, LAG_MAX_MS + 1)
     fetch(p, 2, 1, now_ms=LAG_MAX_MS + 2)  # it was caught up a moment ago, and may join soon
     append(p, now_ms=LAG_MAX_MS + 3)
     assert p.high_watermark == 2
@@ -196,8 +198,8 @@ def test_a_follower_joins_a_new_leadership_only_from_its_start_on() -> None:
     p.become_leader(2, {1, 2}, 10)
     assert (p.leader_epoch_start_offset, p.high_watermark) == (2, 0)
     p.replicas[3].copy_from(p.replicas[2], 1)
-    p.update_follower_fetch_state(p.replicas[3], 1, 10, 10)
+    update_follower_fetch_state(p, p.replicas[3], 1, 10, 10)
     assert p.isr == {1, 2}
     p.replicas[3].copy_from(p.replicas[2], 2)
-    p.update_follower_fetch_state(p.replicas[3], 2, 11, 11)
+    update_follower_fetch_state(p, p.replicas[3], 2, 11, 11)
     assert p.isr == {1, 2, 3}

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from fakebroker.core.config.topic_config import TopicConfig
 from fakebroker.core.log.plain_append import PlainRules
+from fakebroker.core.replication.isr import check_invariants
 from fakebroker.core.replication.partition import Partition
 from fakebroker.protocol.topic_partition import TopicPartition
 
@@ -53,6 +54,6 @@ def derived(partition: Partition) -> list[object]:
 def test_told_or_made(before: TopicConfig, after: TopicConfig, others: set[int]) -> None:
     told = partition(before, {1} | others)
     told.configure(after)
-    told.check_invariants()
+    check_invariants(told)
     assert derived(told) == derived(partition(after, {1} | others))
     assert told.isr == {1} | others

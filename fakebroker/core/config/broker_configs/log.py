@@ -70,19 +70,19 @@ class LogConfigs:
         None,
         mode=CLUSTER_WIDE,
         topic="retention.ms",
-        by="core/replication/partition",
+        by="cluster/housekeeping",
         doc="records that are older go; -1 keeps them; else log.retention.minutes",
     )
     log_retention_minutes = IntOrNone(
         INT,
         None,
         topic="retention.ms",
-        by="core/replication/partition",
+        by="cluster/housekeeping",
         unit=_MINUTE_MS,
         doc="the same in minutes; else log.retention.hours",
     )
     log_retention_hours = Setting(
-        INT, 168, topic="retention.ms", by="core/replication/partition", unit=_HOUR_MS, doc="the same in hours"
+        INT, 168, topic="retention.ms", by="cluster/housekeeping", unit=_HOUR_MS, doc="the same in hours"
     )
     log_retention_bytes = default_of(TopicConfig.retention_bytes)
     log_retention_check_interval_ms = Setting(

@@ -29,58 +29,37 @@ from dataclasses import Field, fields, is_dataclass
 from functools import cache
 from struct import Struct, error
 from types import NoneType, UnionType
-from typing import NamedTuple, cast, get_args, get_origin
+from typing import cast, get_args, get_origin
 
 from kio.static.protocol import Entity, Payload
 
+from fakebroker.protocol.body.fields import (
+    FIXED_SIZES,
+    Edits,
+    Part,
+    Step,
+    boolean,
+    compact_bytes,
+    compact_length,
+    compact_string,
+    fixed,
+    has_lost_bits,
+    nullable_bytes,
+    string,
+)
 from fakebroker.protocol.errors import ProtocolError
 from fakebroker.protocol.varint import decode_kept_bits, encode_unsigned_varint
 
 __all__ = ["Check", "Edits", "body_check", "body_walk", "text_repair"]
 
 
-class Edits(list[tuple[int, int, bytes]]):
-    """What is different in the copy: from, to, what stands there instead."""
-
-    repairs_text = False
-
-
 class _TextEdits(Edits):
     repairs_text = True
 
 
-Step = Callable[[bytes, int, Edits], int]
 Check = Callable[[bytes, int], tuple[bytes, int]]
 
-_I16 = Struct(">h")
-_I32 = Struct(">i")
-
-_INT32_MIN, _INT32_MAX = -(1 << 31), (1 << 31) - 1
-_LARGEST_TEXT = 0x7FFF  # bytes
-
-_FIXED_SIZES = {
-    "int8": 1,
-    "int16": 2,
-    "uint16": 2,
-    "error_code": 2,
-    "int32": 4,
-    "uint32": 4,
-    "timedelta_i32": 4,
-    "int64": 8,
-    "uint64": 8,
-    "float64": 8,
-    "timedelta_i64": 8,
-    "datetime_i64": 8,
-    "uuid": 16,
-}
-
-
-class _Part(NamedTuple):
-    """A step, the fewest bytes its field can take, and whether it always takes that many."""
-
-    step: Step
-    smallest: int
-    is_fixed: bool = False
+_COUNT = Struct(">i")  # of an array
 
 
 def body_check(message_type: type[Payload]) -> Check:
@@ -123,10 +102,10 @@ def _edited(frame: bytes, offset: int, edits: Edits) -> tuple[bytes, int]:
     return b"".join(parts), 0
 
 
-def _struct(message_type: type[Entity]) -> _Part:
+def _struct(message_type: type[Entity]) -> Part:
     """All fields of a message or a nested struct in order, and its tagged section."""
     flexible: bool = message_type.__flexible__
-    parts: list[_Part] = []
+    parts: list[Part] = []
     tagged: dict[int, Step] = {}
     for field in fields(message_type):
         if "tag" in field.metadata:
@@ -134,10 +113,10 @@ def _struct(message_type: type[Entity]) -> _Part:
             continue
         part = _field(field, flexible)
         if part.is_fixed and parts and parts[-1].is_fixed:
-            part = _fixed(parts.pop().smallest + part.smallest)
+            part = fixed(parts.pop().smallest + part.smallest)
         parts.append(part)
     if flexible:
-        parts.append(_Part(_tagged_section(tagged), 1))
+        parts.append(Part(_tagged_section(tagged), 1))
     if len(parts) == 1:
         return parts[0]
     steps = [part.step for part in parts]
@@ -147,10 +126,10 @@ def _struct(message_type: type[Entity]) -> _Part:
             offset = step(frame, offset, edits)
         return offset
 
-    return _Part(walk, sum(part.smallest for part in parts))
+    return Part(walk, sum(part.smallest for part in parts))
 
 
-def _field(field: Field[object], flexible: bool, is_tagged: bool = False) -> _Part:
+def _field(field: Field[object], flexible: bool, is_tagged: bool = False) -> Part:
     kind, nullable = _without_none(field.type)
     if get_origin(kind) is tuple:
         element, _ = _without_none(get_args(kind)[0])
@@ -167,103 +146,27 @@ def _without_none(kind: object) -> tuple[object, bool]:
     return kept, True
 
 
-def _value(kind: object, field: Field[object], flexible: bool) -> _Part:
+def _value(kind: object, field: Field[object], flexible: bool) -> Part:
     if isinstance(kind, type) and is_dataclass(kind):
         return _struct(cast("type[Entity]", kind))
     kafka_type = field.metadata["kafka_type"]
     if kafka_type == "bool":
-        return _Part(_bool, 1)
+        return Part(boolean, 1)
     if kafka_type == "string":
-        return _Part(_compact_string, 1) if flexible else _Part(_plain_string, 2)
+        return Part(compact_string, 1) if flexible else Part(string, 2)
     if kafka_type in ("bytes", "records"):
-        return _Part(_compact_bytes, 1) if flexible else _Part(_plain_bytes, 4)
-    return _fixed(_FIXED_SIZES[kafka_type])
+        return Part(compact_bytes, 1) if flexible else Part(nullable_bytes, 4)
+    return fixed(FIXED_SIZES[kafka_type])
 
 
-def _fixed(size: int) -> _Part:
-    return _Part(lambda frame, offset, edits: offset + size, size, is_fixed=True)
-
-
-def _bool(frame: bytes, offset: int, edits: Edits) -> int:
-    if frame[offset] > 1:
-        edits.append((offset, offset + 1, b"\x01"))
-    return offset + 1
-
-
-def _plain_string(frame: bytes, offset: int, edits: Edits) -> int:
-    size: int = _I16.unpack_from(frame, offset)[0]
-    start = offset + 2
-    if size < -1:
-        edits.append((offset, start, b"\xff\xff"))
-    elif size > 0:
-        if edits.repairs_text and (text := _repaired(frame[start : start + size])):
-            edits.append((offset, start + size, _I16.pack(len(text)) + text))
-        return start + size
-    return start
-
-
-def _plain_bytes(frame: bytes, offset: int, edits: Edits) -> int:
-    size: int = _I32.unpack_from(frame, offset)[0]
-    if size < -1:
-        edits.append((offset, offset + 4, b"\xff" * 4))
-    return offset + 4 + max(size, 0)
-
-
-def _compact_string(frame: bytes, offset: int, edits: Edits) -> int:
-    if not edits.repairs_text:
-        return _compact_bytes(frame, offset, edits)
-    size, start = _compact_length(frame, offset, Edits())
-    end = start + max(size, 0)
-    if text := _repaired(frame[start:end]):
-        edits.append((offset, end, encode_unsigned_varint(len(text) + 1) + text))
-        return end
-    return _compact_bytes(frame, offset, edits)
-
-
-def _compact_bytes(frame: bytes, offset: int, edits: Edits) -> int:
-    size = frame[offset]
-    if 0 < size < 128:
-        return offset + size
-    size, offset = _compact_length(frame, offset, edits)
-    return offset + max(size, 0)
-
-
-def _compact_length(frame: bytes, offset: int, edits: Edits) -> tuple[int, int]:
-    """The length of a compact field, -1 for null, and the offset behind it."""
-    raw, end = decode_kept_bits(frame, offset)
-    if raw < 0:
-        # Java's int: the smallest number minus one is the largest.
-        edits.append((offset, end, b"\0"))
-        return (_INT32_MAX if raw == _INT32_MIN else -1), end
-    if _has_lost_bits(frame, offset, end):
-        edits.append((offset, end, encode_unsigned_varint(raw)))
-    return raw - 1, end
-
-
-def _has_lost_bits(frame: bytes, offset: int, end: int) -> bool:
-    return end - offset == 5 and frame[end - 1] > 0x0F
-
-
-def _repaired(text: bytes) -> bytes | None:
-    """The text with U+FFFD for what is no UTF-8; None if nothing is wrong with it."""
-    try:
-        text.decode()
-    except UnicodeDecodeError:
-        repaired = text.decode(errors="replace").encode()
-        if len(repaired) > _LARGEST_TEXT:
-            raise ProtocolError("a text is no UTF-8") from None
-        return repaired
-    return None
-
-
-def _array(element: _Part, flexible: bool, nullable: bool) -> _Part:
+def _array(element: Part, flexible: bool, nullable: bool) -> Part:
     step, smallest, is_fixed = element
 
     def walk(frame: bytes, offset: int, edits: Edits) -> int:
         if flexible:
-            count, offset = _compact_length(frame, offset, edits)
+            count, offset = compact_length(frame, offset, edits)
         else:
-            (count,) = _I32.unpack_from(frame, offset)
+            (count,) = _COUNT.unpack_from(frame, offset)
             offset += 4
             if count < -1:
                 edits.append((offset - 4, offset, b"\xff" * 4))
@@ -279,10 +182,10 @@ def _array(element: _Part, flexible: bool, nullable: bool) -> _Part:
             offset = step(frame, offset, edits)
         return offset
 
-    return _Part(walk, 1 if flexible else 4)
+    return Part(walk, 1 if flexible else 4)
 
 
-def _nullable_struct(struct: _Part) -> _Part:
+def _nullable_struct(struct: Part) -> Part:
     def walk(frame: bytes, offset: int, edits: Edits) -> int:
         marker = frame[offset]
         if marker < 128:
@@ -291,7 +194,7 @@ def _nullable_struct(struct: _Part) -> _Part:
             edits.append((offset, offset + 1, b"\xff"))
         return offset + 1
 
-    return _Part(walk, 1)
+    return Part(walk, 1)
 
 
 def _tagged_section(known: dict[int, Step]) -> Step:
@@ -309,7 +212,7 @@ def _tagged_section(known: dict[int, Step]) -> Step:
             size, offset = decode_kept_bits(frame, size_start)
             step = known.get(tag)
             if step is not None:
-                if _has_lost_bits(frame, field_start, size_start) or _has_lost_bits(frame, size_start, offset):
+                if has_lost_bits(frame, field_start, size_start) or has_lost_bits(frame, size_start, offset):
                     # The size is not believed, so any will do.
                     edits.append((field_start, offset, encode_unsigned_varint(tag) + b"\0"))
                 offset = step(frame, offset, edits)
@@ -322,7 +225,7 @@ def _tagged_section(known: dict[int, Step]) -> Step:
                 field_start = edits.pop()[0]
             edits.append((field_start, offset, b""))
             unknown += 1
-        if unknown or _has_lost_bits(frame, start, count_end):
+        if unknown or has_lost_bits(frame, start, count_end):
             edits.append((start, count_end, encode_unsigned_varint(count - unknown)))
         return offset
 

@@ -1,0 +1,115 @@
+"""The brokers of a cluster, and what they share: controller, metadata, followers, quotas and settings.
+
+Theory   A broker is there from its start to its stop; its log, its place in the metadata and where it listens outlive
+         it. Whoever starts anew is made anew.
+Units    milliseconds (`Now`).
+Source   The roles of BrokerServer and KRaft's ControllerServer, core/.../server @ 4.0, in one object.
+"""
+
+from __future__ import annotations
+
+from base64 import urlsafe_b64encode
+from random import Random
+
+from fakebroker.core.broker.broker import Broker
+from fakebroker.core.broker_registry import BrokerRegistry
+from fakebroker.core.clock import HasNow, Now
+from fakebroker.core.config.broker_config import BrokerConfig
+from fakebroker.core.config.dynamic_broker_config import DynamicBrokerConfig
+from fakebroker.core.controller.controller import Controller
+from fakebroker.core.controller.metadata_cache import MetadataCache
+from fakebroker.core.probe import Probe
+from fakebroker.core.purgatory.deadlines import FOLLOWERS, HOUSEKEEPING, Deadlines, TimerDeadlines
+from fakebroker.core.quota.client_quotas import ClientQuotas
+from fakebroker.core.replication.behaviour import Behaviour
+from fakebroker.core.replication.followers import FollowerSet
+from fakebroker.core.replication.wakeups import Wakeups
+from fakebroker.core.security.identity import PLAINTEXT, Listener
+from fakebroker.protocol.produce_response import NodeEndpoint
+
+
+class Members(HasNow):
+    """`brokers` are those that run, by id; the ids are 1 to `number`. `now` is the time of the event at hand.
+
+    timer         of what followers do, and of throttled connections
+    housekeeping  the timer of what nobody waits for
+    deadlines     all that have any
+    """
+
+    def __init__(self, now: Now, number: int, config: BrokerConfig, followers: Behaviour, seed: int) -> None:
+        super().__init__(now)
+        self.broker_configs = DynamicBrokerConfig(config)
+        self.probe = Probe()
+        self.deadlines = Deadlines()
+        self.timer = TimerDeadlines(now.mono_ms)
+        self.housekeeping = TimerDeadlines(now.mono_ms, is_housekeeping=True)
+        self.deadlines.add(self.timer, (FOLLOWERS, 0, 0))
+        self.deadlines.add(self.housekeeping, (HOUSEKEEPING, 0, 0))
+
+        random = Random(seed)
+        cluster_id = urlsafe_b64encode(random.randbytes(16)).decode().rstrip("=")
+        self.registry = BrokerRegistry(range(1, number + 1))
+        self.metadata = MetadataCache(cluster_id, self.registry)
+        self._wakeups = Wakeups(self.deadlines)
+        self.followers = FollowerSet(followers, self.timer, self._wakeups, self._read_now)
+        self.controller = Controller(
+            config, self.registry, self.metadata, self.followers, self._wakeups, self.probe, random
+        )
+        self.client_quotas = ClientQuotas(lambda: (broker.quotas for broker in self.brokers.values()))
+        self.brokers = {broker_id: self._new_broker(broker_id) for broker_id in self.registry.broker_ids}
+
+    @property
+    def config(self) -> BrokerConfig:
+        """The settings of the brokers as they are now."""
+        return self.broker_configs.current
+
+    def _new_broker(self, broker_id: int) -> Broker:
+        return Broker(
+            broker_id,
+            self.config,
+            self.controller,
+            self.followers,
+            self._wakeups,
+            self.client_quotas,
+            self.probe,
+            self.now,
+        )
+
+    def _read_now(self) -> Now:
+        return self.now
+
+    # Who runs, and where.
+
+    def is_running(self, broker_id: int) -> bool:
+        return broker_id in self.brokers
+
+    def set_endpoint(self, broker_id: int, host: str, port: int, listener: Listener = PLAINTEXT) -> None:
+        """What clients are told of where a broker listens; it stays so when the broker starts anew."""
+        self._check_known(broker_id)
+        self.registry[broker_id].set_endpoint(listener, host, port)
+
+    def endpoint(self, broker_id: int, listener: Listener = PLAINTEXT) -> NodeEndpoint:
+        """Where a broker listens, whether it runs or not."""
+        self._check_known(broker_id)
+        return self.registry[broker_id].endpoint(listener)
+
+    def _check_known(self, broker_id: int) -> None:
+        if broker_id not in self.registry.broker_ids:
+            raise ValueError(f"there is no broker {broker_id}: the ids are 1 to {len(self.registry.broker_ids)}")
+
+    def _start(self, broker_id: int) -> None:
+        """The broker leads and follows again; it has no clients yet."""
+        self.brokers[broker_id] = self._new_broker(broker_id)
+        self.controller.start_broker(broker_id, self.now)
+
+    def _stop(self, broker_id: int) -> None:
+        """The broker is gone, with all that waits there; its clients went before. What it led goes to others."""
+        del self.brokers[broker_id]
+        self._wakeups.stop_broker(broker_id)
+        self.controller.stop_broker(broker_id, self.now)
+
+    def check_invariants(self) -> None:
+        self.controller.check_invariants()
+        self.deadlines.check_invariants()
+        for broker_id in self.registry.broker_ids:
+            assert self.is_running(broker_id) == self.registry.is_alive(broker_id)

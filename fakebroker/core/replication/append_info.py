@@ -1,0 +1,39 @@
+"""What an append did: where it landed, and whether the high watermark moved with it.
+
+Source   storage/.../log/{LogAppendInfo,LeaderHwChange}.java @ 4.0.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from timingwheel.mypyc import mypyc_attr
+
+
+class LeaderHwChange(Enum):
+    """What an append did to the leader's high watermark; decides whom it may wake."""
+
+    INCREASED = "increased"
+    SAME = "same"
+    NONE = "none"
+
+
+@mypyc_attr(acyclic=True, free_list_len=1)
+class LogAppendInfo:
+    """Where an append landed. `log_append_time_ms` is -1 on a CreateTime topic."""
+
+    __slots__ = ("first_offset", "last_offset", "leader_hw_change", "log_append_time_ms", "log_start_offset")
+
+    def __init__(
+        self,
+        first_offset: int,
+        last_offset: int,
+        log_append_time_ms: int,
+        log_start_offset: int,
+        leader_hw_change: LeaderHwChange,
+    ) -> None:
+        self.first_offset = first_offset
+        self.last_offset = last_offset
+        self.log_append_time_ms = log_append_time_ms
+        self.log_start_offset = log_start_offset
+        self.leader_hw_change = leader_hw_change

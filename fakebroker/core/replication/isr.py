@@ -1,0 +1,114 @@
+"""What followers tell a partition's leader by their fetches, and who is in sync because of it.
+
+Theory   A follower joins the ISR once it has reached the high watermark and the start of this leadership, and leaves it
+         when it has been behind for replica.lag.time.max.ms. Both may let the watermark move.
+Units    times are monotonic milliseconds; offsets count records.
+Source   core/.../cluster/Partition.scala @ 4.0: updateFollowerFetchState, maybeExpandIsr, isReplicaIsrEligible,
+         maybeShrinkIsr.
+Differs  As in partition.py: a change of the ISR applies at once.
+"""
+
+from __future__ import annotations
+
+from fakebroker.core.replication.partition import NO_LEADER, Partition
+from fakebroker.core.replication.replica import UNKNOWN_OFFSET, Replica
+from fakebroker.protocol.error_code import ErrorCode
+from fakebroker.protocol.errors import KafkaError
+
+
+def update_follower_fetch_state(
+    partition: Partition, replica: Replica, fetch_offset: int, caught_up_time_ms: int, now_ms: int
+) -> bool:
+    """A modelled follower fetched from `fetch_offset`, so it has all before it. True if the high watermark moved."""
+    previous_offset = replica.log_end_offset
+    replica.update_fetch_state(fetch_offset, caught_up_time_ms)
+    return _follower_fetched(partition, replica, previous_offset, now_ms)
+
+
+def update_follower_fetch_state_over_wire(
+    partition: Partition, broker_id: int, fetch_offset: int, leader_end_offset: int, now_ms: int, broker_epoch: int
+) -> bool:
+    """The same for a follower that somebody else plays; `leader_end_offset` is that of the read for this fetch.
+    Raises NOT_LEADER_OR_FOLLOWER for a fetch from an earlier life of the broker."""
+    alive_epoch = partition.brokers.alive_broker_epoch(broker_id)
+    if broker_epoch != -1 and alive_epoch is not None and alive_epoch > broker_epoch:
+        raise KafkaError(
+            ErrorCode.not_leader_or_follower,
+            f"Received stale fetch state update. broker epoch={broker_epoch} vs expected={alive_epoch}",
+        )
+    replica = partition.replicas[broker_id]
+    previous_offset = replica.log_end_offset
+    replica.update_fetch_state_over_wire(fetch_offset, leader_end_offset, now_ms, broker_epoch)
+    leader = partition.leader
+    replica.truncate_to_leader(leader)
+    replica.truncate_to(fetch_offset)
+    replica.copy_from(leader, fetch_offset)
+    return _follower_fetched(partition, replica, previous_offset, now_ms)
+
+
+def _follower_fetched(partition: Partition, replica: Replica, previous_offset: int, now_ms: int) -> bool:
+    expanded = not replica.is_in_sync and maybe_expand_isr(partition, replica)
+    changed = expanded or replica.log_end_offset != previous_offset
+    moved = changed and partition.maybe_increment_leader_hw(now_ms)
+    # The answer to the fetch carries the leader's watermark.
+    replica.log.update_high_watermark(partition.high_watermark)
+    return moved
+
+
+def note_last_fetch(partition: Partition, broker_id: int, now_ms: int) -> None:
+    """A broker is about to stop: if its replica follows and has everything, it was caught up until now."""
+    follower = partition.replicas[broker_id]
+    if (
+        partition.leader_id not in (NO_LEADER, broker_id)
+        and follower.log_end_offset == partition.leader_log.log_end_offset
+        and follower.fetches_on
+    ):
+        follower.update_fetch_state(follower.log_end_offset, now_ms)
+
+
+def maybe_expand_isr(partition: Partition, replica: Replica) -> bool:
+    """Take a follower into the ISR once it has reached the watermark and the start of this leadership."""
+    offset = replica.log_end_offset
+    if offset < partition.high_watermark or offset < partition.leader_epoch_start_offset or not replica.is_isr_eligible:
+        return False
+    partition.change_isr([*partition.isr_ids, replica.broker_id])
+    return True
+
+
+def maybe_shrink_isr(partition: Partition, now_ms: int) -> bool:
+    """Drop followers that have been behind for longer than replica.lag.time.max.ms. True if the high watermark moved
+    because of it."""
+    end_offset = partition.leader_log.log_end_offset
+    out_of_sync = {
+        replica.broker_id
+        for replica in partition.followers
+        if replica.is_in_sync and not replica.is_caught_up(end_offset, now_ms, partition.replica_lag_time_max_ms)
+    }
+    if not out_of_sync:
+        return False
+    partition.change_isr(partition.isr - out_of_sync)
+    return partition.maybe_increment_leader_hw(now_ms)
+
+
+def check_invariants(partition: Partition) -> None:
+    """What always holds of a partition, its ISR and its replicas."""
+    assert partition.isr, "an empty ISR"
+    size = len(partition.isr)
+    assert partition.is_under_min_isr == (size < partition.effective_min_isr)
+    for replica in partition.replicas.values():
+        replica.check_invariants()
+    if partition.leader_id == NO_LEADER:
+        assert not partition.brokers.alive(partition.isr), "somebody in the ISR could lead"
+        return
+    assert partition.leader_id in partition.isr
+    assert len(partition.brokers.alive(partition.isr)) == len(partition.isr), "a stopped broker in the ISR"
+    end_offset = partition.leader_log.log_end_offset
+    assert partition.replicas[partition.leader_id].leader_epochs.latest_epoch == partition.leader_epoch
+    for replica in partition.followers:
+        assert UNKNOWN_OFFSET <= replica.log_end_offset <= end_offset
+        if replica.log_end_offset != UNKNOWN_OFFSET and not replica.is_external:
+            # Who was external may have gone back to a lower offset, and stays in the ISR for it. On a stopped
+            # broker its last fetch counts until the next one, also if it named an offset within a batch.
+            was_external, is_alive = replica.was_external, partition.brokers.is_alive(replica.broker_id)
+            assert replica.log.log_end_offset == replica.log_end_offset or (was_external and not is_alive)
+            assert not replica.is_in_sync or partition.high_watermark <= replica.log_end_offset or was_external
