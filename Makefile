@@ -49,14 +49,15 @@ test: $(STAMP)
 	$(BIN)/python $(PYTEST)
 
 ## make quick   the tests that most slips break, in half a minute; TESTS=tests/core takes less
-TESTS ?= tests/core tests/apis tests/protocol tests/timingwheel tests/properties tests/conformance/test_golden.py \
-  tests/test_architecture.py tests/test_cli.py
+TESTS ?= tests/core tests/apis tests/protocol tests/network tests/cluster tests/timingwheel tests/properties \
+  tests/conformance/test_golden.py tests/test_architecture.py tests/test_cli.py
 quick: $(STAMP)
 	HYPOTHESIS_PROFILE=quick FAKEBROKER_SEEDS=20 $(BIN)/python $(PYTEST) -q -m "not (slow or spark or clients)" $(TESTS)
 
 ## make test-compiled  the tests of all that is compiled, against the compiled copy
 test-compiled: $(FAST)/.built
-	$(WITH_FAST) $(BIN)/python $(PYTEST) tests/core tests/apis tests/protocol tests/timingwheel tests/server tests/testing \
+	$(WITH_FAST) $(BIN)/python $(PYTEST) tests/core tests/apis tests/protocol tests/network tests/cluster tests/timingwheel \
+	  tests/server tests/testing \
 	  tests/properties tests/conformance/test_golden.py tests/test_cli.py tests/test_examples.py
 
 ## make properties MINUTES=10   look for histories that break a rule, for so long
@@ -83,7 +84,7 @@ format: $(STAMP)
 bench: $(FAST)/.built
 	$(WITH_FAST) $(BIN)/python -m benchmarks $(BENCH)
 
-## make guard   instructions of the hot path, plain and compiled, against the recorded ones (needs valgrind; passes without)
+## make guard   instructions of the hot path, interpreted and compiled, against the recorded ones (needs valgrind; passes without)
 guard: $(FAST)/.built
 	$(BIN)/python -m benchmarks guard
 	$(WITH_FAST) $(BIN)/python -m benchmarks guard

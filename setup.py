@@ -7,7 +7,7 @@ import os
 from setuptools import setup
 
 # What a Produce request passes, the timer, the simulation and its oracle: a module is here because it gains
-# (docs/architecture.md).
+# (docs/speed.md).
 COMPILED = [
     "fakebroker/apis/context.py",
     "fakebroker/apis/produce.py",

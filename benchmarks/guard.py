@@ -5,9 +5,9 @@
     python -m benchmarks guard --json     one line of JSON
 
 Seconds differ from run to run, the instructions that valgrind's callgrind counts hardly do (instructions/work.py is
-what is counted). They depend on the Python: so there is a record by minor version, compiled or interpreted, and with it the
-count of a piece of plain Python. Where that differs by more than 2 % this is another build of Python. Where valgrind is
-missing, or no record fits, it says so and passes.
+what is counted). They depend on the Python: so there is a record by minor version, compiled or interpreted, and with
+it the count of a piece of plain Python. Where that differs by more than 2 % this is another build of Python. Where
+valgrind is missing, or no record fits, it says so and passes.
 """
 
 from __future__ import annotations

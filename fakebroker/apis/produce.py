@@ -204,11 +204,9 @@ class _Answer:
             if response.error_code == 0:
                 topic_id = self._ids.get(name)
                 throttle_time_ms = ctx.throttle(produced=True)
-                for listener in ctx.probe.listeners:
-                    listener.produce_answered(ctx.connection, [TopicProduceResponse(name, topic_id, (response,))])
-                ctx.respond_frame(
-                    encode_appended(ctx.api_version, ctx.correlation_id, name, topic_id, response, throttle_time_ms)
-                )
+                topics = (TopicProduceResponse(name, topic_id, (response,)),) if ctx.probe.listeners else ()
+                frame = encode_appended(ctx.api_version, ctx.correlation_id, name, topic_id, response, throttle_time_ms)
+                self._respond(topics, frame)
                 return
         for entry in results:
             tp, response = entry.topic_partition, entry.response
@@ -229,12 +227,16 @@ class _Answer:
             for (name, topic_id), partitions in self._results.items()
         )
         ctx = self._ctx
+        endpoints = self._leader_endpoints(topics)
+        frame = encode_produce_response(ctx.api_version, ctx.correlation_id, topics, throttle_time_ms, endpoints)
+        self._respond(topics, frame)
+
+    def _respond(self, topics: tuple[TopicProduceResponse, ...], frame: bytes) -> None:
+        """The frame says what the topics do; whoever listens is told those; if nobody does they may be missing."""
+        ctx = self._ctx
         for listener in ctx.probe.listeners:
             listener.produce_answered(ctx.connection, topics)
-        endpoints = self._leader_endpoints(topics)
-        ctx.respond_frame(
-            encode_produce_response(ctx.api_version, ctx.correlation_id, topics, throttle_time_ms, endpoints)
-        )
+        ctx.respond_frame(frame)
 
     def _complete_unanswered(self) -> None:
         for (name, _), partitions in self._results.items():

@@ -1,6 +1,7 @@
-"""The cluster: brokers, topics, followers, connections, and the three doors through which time comes in.
+"""The cluster: brokers, topics, followers, connections, and the doors through which time comes in.
 
-Theory   `receive` (bytes), `advance_to` (time) and `open_connection`/`connection_lost` are all that ever happens to it.
+Theory   `receive` (bytes), `advance_to` (time), `open_connection`, `set_write_blocked`, `connection_lost` and what a
+         user does are all that ever happens to it.
          Each door leaves effects behind (`take_effects`) and a next deadline (`next_deadline_ms`). The same calls with
          the same times give the same effects: nothing in here waits, looks at a clock or draws without the seed.
          `advance_to` runs every event at its own time, in order of time; at the same millisecond followers come before

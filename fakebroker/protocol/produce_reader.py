@@ -1,6 +1,6 @@
 """Read a Produce request, versions 3 to 13, by hand.
 
-kio's reader has to be asked in two steps, since it trusts its bytes: a walk that checks them (body_check.py), then the
+kio's reader has to be asked in two steps, since it trusts its bytes: a walk that checks them (body/check.py), then the
 reading, which makes an object of each struct by way of Python. This module does both in one pass, and does not judge:
 whatever is out of the ordinary (a null, a tagged field, a long count, bytes that end) is read by the general way, which
 says what is wrong with it. Instructions for a request of one record of 100 B, v7, compiled: 1 700; a check by hand and

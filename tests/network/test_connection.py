@@ -1,4 +1,4 @@
-"""The states of a connection against Kafka's own table: produce-path.md 1.1, KafkaChannel.ChannelMuteState."""
+"""The states of a connection against Kafka's own table, KafkaChannel.ChannelMuteState."""
 
 from __future__ import annotations
 

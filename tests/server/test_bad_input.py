@@ -1,6 +1,6 @@
 """What a real broker does with input that is wrong: Kafka's answer, or a closed connection and one line in the log.
 
-Source   reference/produce-path.md 1.2, 2, 7; reference/wire-protocol.md 12.
+Source   clients/.../network/NetworkReceive.java; core/.../network/SocketServer.scala; KafkaApis.scala @ 4.0.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Theory   A ring: what does not fit any more is dropped, oldest first, and counted. An event with many records or
          partitions counts as many, so that the memory is bounded and not only the number.
-         Who records is `cluster/recording.py`; the classes that do the work know nothing of it.
+         Who records is `recorder.py`, which listens at the probe; the classes that do the work know nothing of it.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Make the batch that nearly every request carries ready for the log: checked in one go, and kept as it is.
 
-`record_validation.py` and `log_validator.py` do the same for any batch, step by step as Kafka does. Here what is plain
+`batch_validation.py` and `log_validator.py` do the same for any batch, step by step as Kafka does. Here what is plain
 (protocol/plain_batch.py) and without fault is accepted with one walk over its bytes; whatever else there
 is, and all that is to be refused, goes the general way, which says what is wrong. Instructions for a batch of one
 record of 100 B, compiled: 3 100, the general way 38 900.

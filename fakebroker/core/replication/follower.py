@@ -9,7 +9,7 @@ Theory   What a leader sees of a follower are its fetches. A follower's next fet
                        byte is, rounded up to a millisecond
            frozen      it never happens; the follower goes on fetching from the offset where it stands, as one whose
                        disk hangs. It leaves the ISR replica.lag.time.max.ms after it last had everything.
-           external    somebody else does it, with Fetch requests over the wire (partition_reads.py)
+           external    somebody else does it, with Fetch requests over the wire (reads.py)
          When a new leader begins, or the follower's broker starts, whatever was under way is lost: the follower drops
          what the leader does not have, fetches from where it stands, and goes on in its rhythm.
 Units    monotonic milliseconds.

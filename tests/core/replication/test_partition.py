@@ -1,4 +1,4 @@
-"""High watermark and ISR, rule by rule (produce-path rules of Kafka 3.7 and later)."""
+"""High watermark and ISR, rule by rule (the rules of Kafka 3.7 and later)."""
 
 from __future__ import annotations
 
