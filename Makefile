@@ -68,11 +68,12 @@ properties: $(STAMP)
 mutants: $(STAMP)
 	$(BIN)/python -m tests.mutants
 
-## make check   ruff (lint, format) and mypy --strict
+## make check   ruff (lint, format) and mypy --strict, of the tests too
 check: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/mypy --explicit-package-bases $(wildcard tests/*/conftest.py)
 
 ## make format  let ruff rewrite what it can
 format: $(STAMP)

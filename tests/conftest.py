@@ -17,7 +17,7 @@ import fakebroker
 
 # `ci` is deterministic and quick; HYPOTHESIS_PROFILE=thorough is for a night.
 # A busy machine is no fault of a test: neither its deadline nor how fast examples are drawn is looked at.
-BUSY = {"deadline": None, "suppress_health_check": [hypothesis.HealthCheck.too_slow]}
+BUSY: dict[str, Any] = {"deadline": None, "suppress_health_check": [hypothesis.HealthCheck.too_slow]}
 hypothesis.settings.register_profile("ci", derandomize=True, max_examples=60, print_blob=True, **BUSY)
 # For `make quick`: the same examples, but fewer of them.
 hypothesis.settings.register_profile("quick", derandomize=True, max_examples=10, print_blob=True, **BUSY)

@@ -191,6 +191,11 @@ def test_an_editable_install_is_of_the_checkout_itself(
     backend: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     seen: list[Path] = []
-    monkeypatch.setattr(backend.build_meta, "build_editable", lambda *_: seen.append(Path.cwd()) or "made.whl")
+
+    def build_editable(*_: object) -> str:
+        seen.append(Path.cwd())
+        return "made.whl"
+
+    monkeypatch.setattr(backend.build_meta, "build_editable", build_editable)
     assert backend.build_editable(str(tmp_path)) == "made.whl"
     assert seen == [ROOT]

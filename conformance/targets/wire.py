@@ -36,8 +36,10 @@ class Arrival(NamedTuple):
 class Connection(Protocol):
     """What the runner needs of a connection, on sockets and in virtual time."""
 
-    arrivals: list[Arrival]
-    closed: bool
+    @property
+    def arrivals(self) -> list[Arrival]: ...
+    @property
+    def closed(self) -> bool: ...
 
     def send(self, data: bytes) -> None: ...
     def wait(self, seen: int, until_s: float) -> None:

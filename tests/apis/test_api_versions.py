@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 from support.asking import ask, served_versions
+from support.messages import decode_response
 from support.requests import API_VERSIONS, Produced, api_versions, produce
 from support.simulation import SimulatedClient, Simulation
 
 from fakebroker.apis import registry
-from fakebroker.protocol.messages import decode_response
 
 VERSIONS = served_versions(API_VERSIONS)
 

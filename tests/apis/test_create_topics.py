@@ -8,6 +8,7 @@ import pytest
 from support.asking import ask, served_versions
 from support.requests import CREATE_TOPICS
 from support.simulation import SimulatedClient, Simulation
+from support.topics import topic_of
 
 VERSIONS = served_versions(CREATE_TOPICS)
 
@@ -50,7 +51,7 @@ def client(simulation: Simulation) -> SimulatedClient:
 
 
 def placement(simulation: Simulation, name: str) -> list[list[int]]:
-    return [partition.replica_ids for partition in simulation.cluster.metadata.topic(name).partitions]  # type: ignore[union-attr]
+    return [partition.replica_ids for partition in topic_of(simulation.cluster, name).partitions]
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -101,7 +102,7 @@ def test_v5_tells_the_defaults_that_were_taken(client: SimulatedClient, version:
 def test_v7_tells_the_topic_id(simulation: Simulation, client: SimulatedClient) -> None:
     (topic,) = created(client, 7, new("n"))
 
-    assert topic.topic_id == simulation.cluster.metadata.topic("n").topic_id  # type: ignore[union-attr]
+    assert topic.topic_id == topic_of(simulation.cluster, "n").topic_id
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -212,7 +213,7 @@ def test_no_topics_are_no_answers(client: SimulatedClient, version: int) -> None
 def test_settings_act(simulation: Simulation, client: SimulatedClient) -> None:
     created(client, 7, new("n", configs=configs(min_insync_replicas="2", max_message_bytes="99")))
 
-    config = simulation.cluster.metadata.topic("n").partitions[0].config  # type: ignore[union-attr]
+    config = simulation.partition("n").config
     assert (config.min_insync_replicas, config.max_message_bytes) == (2, 99)
 
 

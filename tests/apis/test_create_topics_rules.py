@@ -6,11 +6,11 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from support.messages import decode_response
 from support.requests import CREATE_TOPICS, request
 from support.simulation import Simulation
 
 from fakebroker.protocol.error_code import ErrorCode
-from fakebroker.protocol.messages import decode_response
 
 INVALID_REQUEST, INVALID_TOPIC, EXISTS, INVALID_PARTITIONS, INVALID_FACTOR, INVALID_ASSIGNMENT, INVALID_CONFIG = (
     42, 17, 36, 37, 38, 39, 40
@@ -40,7 +40,7 @@ def create(simulation: Simulation, *topics: dict[str, Any], version: int = 7, va
     client = simulation.connect()
     client.send(request(CREATE_TOPICS, version, values))
     [(_, frame)] = client.answers
-    return decode_response(CREATE_TOPICS, version, frame)[1].topics  # type: ignore[union-attr]
+    return decode_response(CREATE_TOPICS, version, frame)[1].topics
 
 
 def errors(answers: Any) -> list[tuple[str, int, str | None]]:
@@ -254,7 +254,7 @@ def test_validation_answers_as_if_the_topic_were_made() -> None:
 @pytest.mark.parametrize("version", [5, 7])
 def test_all_effective_configs_are_told_sorted_and_with_their_source(version: int) -> None:
     simulation = Simulation(config={"min.insync.replicas": "2"})
-    configs = [("retention.ms", " +7 "), ("cleanup.policy", "compact, delete")]
+    configs: list[tuple[str, str | None]] = [("retention.ms", " +7 "), ("cleanup.policy", "compact, delete")]
     [answer] = create(simulation, new("t", configs=configs), version=version)
     told = {config.name: (config.value, config.config_source) for config in answer.configs}
     assert [config.name for config in answer.configs] == sorted(told)

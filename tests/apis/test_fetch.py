@@ -9,12 +9,12 @@ from uuid import UUID
 import pytest
 from support.apis import with_parts
 from support.asking import served_versions
+from support.messages import decode_response
 from support.requests import FETCH, Produced, batch, produce, request
 from support.simulation import SimulatedClient, Simulation
 
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
-from fakebroker.protocol.messages import decode_response
 from fakebroker.protocol.record_batch import RECORD_BATCH_OVERHEAD, read_batch_header
 
 VERSIONS = served_versions(FETCH)

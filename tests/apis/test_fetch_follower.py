@@ -9,15 +9,14 @@ import pytest
 from support.answers import NONE, NOT_LEADER, TIMED_OUT, answers
 from support.asking import served_versions
 from support.external_follower import ExternalFollower, Fetched
+from support.messages import decode_response
 from support.requests import FETCH, batch, fetch, produce, request
 from support.simulation import Simulation
-
-from fakebroker.protocol.messages import decode_response
 
 OUT_OF_RANGE, UNKNOWN_TOPIC, FENCED, UNKNOWN_EPOCH = 1, 3, 74, 75
 
 
-def external(replicas: int = 2, **configs: object) -> Simulation:
+def external(replicas: int = 2, **configs: Any) -> Simulation:
     """Topic t: broker 1 leads, the last replica is external, one between is instant."""
     simulation = Simulation()
     simulation.topic("t", replicas=replicas, **configs)
@@ -401,7 +400,7 @@ def test_a_consumer_at_a_follower_reads_up_to_the_watermark_and_is_woken_by_it()
     simulation.advance(1)
     ((at_ms, frame),) = consumer.answers
     _, response = decode_response(FETCH, 11, frame)
-    (partition,) = response.responses[0].partitions  # type: ignore[attr-defined]
+    (partition,) = response.responses[0].partitions
     assert (at_ms, int(partition.error_code), partition.high_watermark) == (70, NONE, 1)
     assert partition.records
 
@@ -414,7 +413,7 @@ def test_a_consumer_beyond_the_watermark_is_answered_at_once_with_nothing() -> N
     consumer.send(fetch("t", offset=1, max_wait_ms=5_000))
     ((at_ms, frame),) = consumer.answers
     _, response = decode_response(FETCH, 11, frame)
-    (partition,) = response.responses[0].partitions  # type: ignore[attr-defined]
+    (partition,) = response.responses[0].partitions
     assert (at_ms, int(partition.error_code), partition.high_watermark, partition.records) == (0, NONE, 0, b"")
 
 
@@ -450,11 +449,7 @@ def test_unknown_partitions_do_not_cut_the_wait_of_the_others_short(partitions: 
     simulation.advance(1_000)
     ((answered_ms, frame),) = client.answers
     _, response = decode_response(FETCH, 11, frame)
-    errors = {
-        p.partition_index: int(p.error_code)
-        for topic in response.responses  # type: ignore[attr-defined]
-        for p in topic.partitions
-    }
+    errors = {p.partition_index: int(p.error_code) for topic in response.responses for p in topic.partitions}
     assert (answered_ms, errors) == (at_ms, {index: 0 if index == 0 else 3 for index in partitions})
 
 

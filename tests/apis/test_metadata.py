@@ -9,6 +9,7 @@ import pytest
 from support.asking import ask, served_versions
 from support.requests import METADATA
 from support.simulation import SimulatedClient, Simulation
+from support.topics import topic_of
 
 VERSIONS = served_versions(METADATA)
 
@@ -91,7 +92,7 @@ def test_partitions_have_epochs_and_no_offline_replicas(client: SimulatedClient,
 
 def test_an_isr_that_shrank_is_told(simulation: Simulation, client: SimulatedClient) -> None:
     simulation.followers("frozen", topic="t", partition=0)
-    partition = simulation.cluster.metadata.topic("t").partitions[0]  # type: ignore[union-attr]
+    partition = simulation.partition()
     partition.update_isr({1}, 0)
     (topic,) = asked(client, 12, named("t")).topics
 
@@ -113,7 +114,7 @@ def test_authorized_operations_are_not_told_unless_asked_for(client: SimulatedCl
 def test_topics_have_their_ids(simulation: Simulation, client: SimulatedClient, version: int) -> None:
     (topic,) = asked(client, version, named("t")).topics
 
-    assert topic.topic_id == simulation.cluster.metadata.topic("t").topic_id  # type: ignore[union-attr]
+    assert topic.topic_id == topic_of(simulation.cluster).topic_id
 
 
 def test_v13_has_no_error_of_its_own(client: SimulatedClient) -> None:
@@ -202,7 +203,7 @@ def by_id(topic_id: UUID) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("version", served_versions(METADATA, 12))
 def test_a_topic_is_found_by_its_id(simulation: Simulation, client: SimulatedClient, version: int) -> None:
-    topic_id = simulation.cluster.metadata.topic("u").topic_id  # type: ignore[union-attr]
+    topic_id = topic_of(simulation.cluster, "u").topic_id
 
     assert codes(asked(client, version, by_id(topic_id))) == [("u", 0)]
 
@@ -216,7 +217,7 @@ def test_an_unknown_id_is_told_with_the_id_and_no_name(client: SimulatedClient, 
 
 @pytest.mark.parametrize("version", [10, 11])
 def test_ids_are_no_use_before_v12(simulation: Simulation, client: SimulatedClient, version: int) -> None:
-    topic_id = simulation.cluster.metadata.topic("u").topic_id  # type: ignore[union-attr]
+    topic_id = topic_of(simulation.cluster, "u").topic_id
 
     assert codes(asked(client, version, by_id(topic_id))) == [("", INVALID_REQUEST)]
 

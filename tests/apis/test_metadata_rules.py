@@ -6,11 +6,11 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from support.messages import decode_response
 from support.requests import METADATA, request
 from support.simulation import Simulation
 
 from fakebroker.protocol.error_code import ErrorCode
-from fakebroker.protocol.messages import decode_response
 
 NOBODY = UUID(int=0xDEAD_BEEF)
 NOT_REQUESTED = -(2**31)

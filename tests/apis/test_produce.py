@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 from support.batches import batch_of
+from support.messages import decode_response
 from support.requests import PRODUCE, Produced, batch, produce, request
 from support.simulation import Simulation
 
-from fakebroker.protocol.messages import decode_response
 from fakebroker.protocol.record_batch import Record
 
 NONE, UNKNOWN, CORRUPT, UNKNOWN_TOPIC, ZSTD, INVALID_RECORD, NOT_ALLOWED = 0, -1, 2, 3, 76, 87, 53
@@ -39,7 +39,7 @@ def test_null_records_fail_the_whole_request_and_append_nothing() -> None:
     client.send(produce("t", partitions={0: batch(), 3: None}))
     ((_, response),) = client.answers
     assert Produced(response).partitions == {0: (UNKNOWN, -1), 3: (UNKNOWN, -1)}
-    assert simulation.cluster.metadata.topic("t").partitions[0].leader_log.log_end_offset == 0
+    assert simulation.partition().leader_log.log_end_offset == 0
 
 
 def test_null_records_of_an_unknown_partition_are_an_unknown_partition() -> None:
@@ -56,7 +56,7 @@ def test_a_corrupt_first_header_fails_the_whole_request_and_says_why() -> None:
     found = {p.index: (int(p.error_code), p.error_message) for p in response.responses[0].partition_responses}
     why = "Record size 5 is less than the minimum record overhead (14)"
     assert found == {0: (CORRUPT, why), 3: (CORRUPT, why)}
-    assert simulation.cluster.metadata.topic("t").partitions[0].leader_log.log_end_offset == 0
+    assert simulation.partition().leader_log.log_end_offset == 0
 
 
 @pytest.mark.parametrize(
@@ -148,7 +148,7 @@ def test_a_partition_named_twice_is_appended_but_its_refusal_is_told(good_first:
     client.send(topics({"name": "t", "partition_data": entries}))
     ((_, response),) = client.answers
     assert Produced(response).partitions == {0: (INVALID_RECORD, -1)}
-    assert simulation.cluster.metadata.topic("t").partitions[0].leader_log.log_end_offset == 1
+    assert simulation.partition().leader_log.log_end_offset == 1
 
 
 def test_a_topic_without_partitions_is_left_out_of_the_answer() -> None:

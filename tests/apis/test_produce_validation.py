@@ -6,7 +6,8 @@ and error message. base_offset and log_append_time are -1 on every error, and no
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 import pytest
 from support.batches import TIME_MS, batch_of, flipped, keyed
@@ -19,8 +20,8 @@ from fakebroker.protocol.varint import encode_varint
 
 UNKNOWN, CORRUPT, TOO_LARGE, LIST_TOO_LARGE, INVALID_TIMESTAMP, INVALID_RECORD = -1, 2, 10, 18, 32, 87
 HOUR_MS = 3_600_000
-COMPACT = {"cleanup_policy": "compact"}
-LOG_APPEND = {"message_timestamp_type": "LogAppendTime"}
+COMPACT: dict[str, Any] = {"cleanup_policy": "compact"}
+LOG_APPEND: dict[str, Any] = {"message_timestamp_type": "LogAppendTime"}
 TIMESTAMP_BIT, CONTROL = 0x08, 0x20
 
 
@@ -29,7 +30,7 @@ class Row(NamedTuple):
     source: str
     records: bytes
     code: int
-    configs: dict[str, object] = {}  # noqa: RUF012
+    configs: Mapping[str, Any] = {}
     log_start: int = 0
     record_errors: tuple[tuple[int, str], ...] = ()
     message: str | None = None
@@ -291,13 +292,13 @@ ROWS = [
         Row(
             f"a producer id below -1 {what}, recompressed",
             "MemoryRecordsBuilder.validateProducerState",
-            batch_of([Record(b"k", b"v")], Codec.LZ4, producer_id=-2, **state),
+            batch_of([Record(b"k", b"v")], Codec.LZ4, producer_id=-2, producer_epoch=epoch, base_sequence=sequence),
             UNKNOWN,
             {"compression_type": "gzip"},
         )
-        for what, state in (
-            ("without an epoch", {"base_sequence": 0}),
-            ("without a sequence", {"producer_epoch": 0}),
+        for what, epoch, sequence in (
+            ("without an epoch", -1, 0),
+            ("without a sequence", 0, -1),
         )
     ),
     Row(
@@ -326,14 +327,14 @@ def test_bad_records_are_refused(row: Row) -> None:
     client = simulation.connect()
     client.send(produce("t", records=row.records, version=9))
     ((_, frame),) = client.answers
-    ((answer,),) = (topic.partition_responses for topic in Produced(frame).response.responses)  # type: ignore[attr-defined]
+    ((answer,),) = (topic.partition_responses for topic in Produced(frame).response.responses)
     assert int(answer.error_code) == row.code
     assert (answer.base_offset, answer.log_append_time) == (-1, None)
     assert answer.log_start_offset == row.log_start
     told = tuple((error.batch_index, error.batch_index_error_message) for error in answer.record_errors)
     assert told == row.record_errors
     assert answer.error_message == row.message
-    partition = simulation.cluster.metadata.topic("t").partitions[0]  # type: ignore[union-attr]
+    partition = simulation.partition()
     assert partition.leader_log.log_end_offset == 0
 
 
@@ -344,7 +345,7 @@ def test_record_errors_are_told_from_version_8_on(version: int) -> None:
     client = simulation.connect()
     client.send(produce("t", records=NO_KEYS, version=version))
     ((_, frame),) = client.answers
-    ((answer,),) = (topic.partition_responses for topic in Produced(frame, version).response.responses)  # type: ignore[attr-defined]
+    ((answer,),) = (topic.partition_responses for topic in Produced(frame, version).response.responses)
     assert int(answer.error_code) == INVALID_RECORD
     told = [error.batch_index for error in getattr(answer, "record_errors", ())]
     assert told == ([0, 2] if version >= 8 else [])

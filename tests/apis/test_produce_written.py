@@ -6,7 +6,8 @@ Source   LogValidator.assignOffsetsNonCompressed, validateMessagesAndAssignOffse
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 import pytest
 from support.batches import TIME_MS, batch_of, keyed
@@ -27,8 +28,8 @@ from fakebroker.protocol.record_walk import record_facts
 from fakebroker.protocol.varint import encode_varint
 
 HOUR_MS = 3_600_000
-COMPACT = {"cleanup_policy": "compact"}
-LOG_APPEND = {"message_timestamp_type": "LogAppendTime"}
+COMPACT: dict[str, Any] = {"cleanup_policy": "compact"}
+LOG_APPEND: dict[str, Any] = {"message_timestamp_type": "LogAppendTime"}
 TIMESTAMP_BIT = 0x08
 LIAR = bytes.fromhex("0a 00 00 00 00 01 00")  # a record that claims five bytes and has six
 
@@ -36,7 +37,7 @@ LIAR = bytes.fromhex("0a 00 00 00 00 01 00")  # a record that claims five bytes 
 class Accepted(NamedTuple):
     name: str
     records: bytes
-    configs: dict[str, object] = {}  # noqa: RUF012
+    configs: Mapping[str, Any] = {}
     attributes: int = 0
     base_timestamp_ms: int = TIME_MS
     max_timestamp_ms: int = TIME_MS
@@ -129,11 +130,11 @@ def test_good_records_are_written(row: Accepted) -> None:
     simulation.topic("t", **row.configs)
     client = simulation.connect()
     client.send(produce("t", records=keyed(b"before")), produce("t", records=row.records))
-    answer = Produced(client.answers[1][1]).response.responses[0].partition_responses[0]  # type: ignore[attr-defined]
+    answer = Produced(client.answers[1][1]).response.responses[0].partition_responses[0]
     assert (int(answer.error_code), answer.base_offset) == (0, 1)
     appended_ms = None if answer.log_append_time is None else round(answer.log_append_time.timestamp() * 1000)
     assert appended_ms == row.log_append_time_ms
-    logged = simulation.cluster.metadata.topic("t").partitions[0].leader_log.batches[1]  # type: ignore[union-attr]
+    logged = simulation.partition().leader_log.batches[1]
     assert is_crc_valid(logged.data, 0, len(logged.data))
     header = read_batch_header(logged.data)
     sent = read_batch_header(row.records)
@@ -155,7 +156,7 @@ def test_a_rebuilt_batch_has_the_same_records() -> None:
     simulation.topic("t", compression_type="zstd")
     client = simulation.connect()
     client.send(produce("t", records=batch_of(TWO, Codec.SNAPPY)))
-    data = simulation.cluster.metadata.topic("t").partitions[0].leader_log.batches[0].data  # type: ignore[union-attr]
+    data = simulation.partition().leader_log.batches[0].data
     header = read_batch_header(data)
     plain = pack_batch(header._replace(attributes=0), decompress(Codec.ZSTD, data[RECORD_BATCH_OVERHEAD:], 1 << 20))
     assert decode_records(plain) == decode_records(encode_batch(TWO, base_timestamp_ms=TIME_MS))
@@ -181,6 +182,6 @@ def test_fields_are_written_anew_when_a_batch_is_recompressed(fields: str, writt
     records = batch_of([Record(None, None)], Codec.GZIP, body=encode_varint(len(body)) + body)
     client.send(produce("t", records=records))
     assert Produced(client.answers[0][1]).partitions == {0: (0, 0)}
-    logged = simulation.cluster.metadata.topic("t").partitions[0].leader_log.batches[0]  # type: ignore[union-attr]
+    logged = simulation.partition().leader_log.batches[0]
     expected = start + bytes.fromhex(written)
     assert logged.data[RECORD_BATCH_OVERHEAD:] == encode_varint(len(expected)) + expected

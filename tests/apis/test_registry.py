@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.any_request import requests, served
+from support.messages import decode_response
 from support.requests import API_VERSIONS, api_versions
 from support.simulation import SimulatedClient, Simulation
 
@@ -21,13 +22,7 @@ from fakebroker.network.connection import Event
 from fakebroker.network.effects import Send
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.headers import decode_request_header
-from fakebroker.protocol.messages import (
-    decode_response,
-    encode_request,
-    is_flexible,
-    response_type,
-    versions,
-)
+from fakebroker.protocol.messages import encode_request, is_flexible, response_type, versions
 
 APIS = registry.load()
 SERVED = [pytest.param(api, version, id=f"{api.name} v{version}") for api, version in served()]
@@ -47,7 +42,7 @@ def test_api_versions_lists_exactly_what_is_served(version: int) -> None:
     client.send(api_versions(version))
 
     _, answer = decode_response(API_VERSIONS, version, client.answers[0][1])
-    listed = [(entry.api_key, entry.min_version, entry.max_version) for entry in answer.api_keys]  # type: ignore[attr-defined]
+    listed = [(entry.api_key, entry.min_version, entry.max_version) for entry in answer.api_keys]
     # Produce is listed from v0, because old librdkafka decides by it (apis/produce.py).
     assert listed == [
         (api.key, 0 if api.name == "Produce" else api.min_version, api.max_version) for api in APIS.values()

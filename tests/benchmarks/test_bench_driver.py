@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
+from support.messages import decode_response
 
 from benchmarks.drivers import driver as driving
 from benchmarks.drivers.driver import Address, DriverError, Effort, Target, drive
@@ -20,6 +21,7 @@ from benchmarks.drivers.frames import (
     PRODUCE_VERSION,
     answer_bytes,
     error_at,
+    frame_file,
     produce_frame,
     record_batch,
     repeated,
@@ -27,7 +29,6 @@ from benchmarks.drivers.frames import (
 from benchmarks.machine.programs import HERE, driver_program
 from benchmarks.sink import sink
 from fakebroker import FakeCluster
-from fakebroker.protocol.messages import decode_response
 
 PYTHON = [sys.executable, str(HERE / "drivers" / "python_driver.py")]
 TOPIC = "t000"
@@ -174,7 +175,7 @@ def test_parked_requests_are_all_answered_and_none_is_early(driver: list[str]) -
     with FakeCluster(followers="frozen") as kafka:
         kafka.create_topic(TOPIC, 1, 3)
         leader = kafka.endpoints[0]
-        with driving.frame_file([frame]) as path:
+        with frame_file([frame]) as path:
             target = f"{leader.host},{leader.port},1,{path}"
             done = subprocess.run(
                 [*driver, "park", "300", "2000", "40", str(error_at(TOPIC)), str(REQUEST_TIMED_OUT), target],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -94,7 +95,7 @@ def test_a_machine_without_valgrind_passes_and_says_so(
 ) -> None:
     (tmp_path / "guard.json").write_text(json.dumps({guard.key(): GOOD}))
     monkeypatch.setattr(guard, "RECORDS", tmp_path / "guard.json")
-    monkeypatch.setattr(callgrind.shutil, "which", lambda program: None)
+    monkeypatch.setattr(shutil, "which", lambda program: None)
     assert guard.main([]) == 0
     assert "not compared: no `valgrind` on this machine" in capsys.readouterr().out
     assert guard.main(["--record"]) == 1, "nothing was recorded"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -84,19 +85,17 @@ def test_a_copy_is_built_from_what_pip_needs(tmp_path: Path, monkeypatch: pytest
         assert not list(source.rglob("*.so"))
         return 0
 
-    monkeypatch.setattr(modules.shutil, "which", lambda _: "/usr/bin/cc")
-    monkeypatch.setattr(modules.subprocess, "run", pip_that(look))
+    monkeypatch.setattr(shutil, "which", lambda _: "/usr/bin/cc")
+    monkeypatch.setattr(subprocess, "run", pip_that(look))
     assert modules.build(tmp_path, GROUPS["timing wheel"]) == tmp_path / "build"
 
 
 def test_what_is_missing_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(modules.shutil, "which", lambda _: "/usr/bin/cc")
-    monkeypatch.setattr(
-        modules.subprocess, "run", pip_that(lambda _: 1, "noise\n  a.py:1: error: Base is not compiled\n")
-    )
+    monkeypatch.setattr(shutil, "which", lambda _: "/usr/bin/cc")
+    monkeypatch.setattr(subprocess, "run", pip_that(lambda _: 1, "noise\n  a.py:1: error: Base is not compiled\n"))
     with pytest.raises(Missing, match=r"cannot be built: a.py:1: error: Base is not compiled"):
         modules.build(tmp_path, [])
-    monkeypatch.setattr(modules.shutil, "which", lambda _: None)
+    monkeypatch.setattr(shutil, "which", lambda _: None)
     with pytest.raises(Missing, match="no C compiler"):
         modules.build(tmp_path, [])
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -79,7 +81,7 @@ def test_kafka_is_started_once(monkeypatch: pytest.MonkeyPatch) -> None:
         return Broker(name, "1", ("127.0.0.1", 1), [], lambda: None)
 
     for name in (OURS, KAFKA):
-        monkeypatch.setitem(brokers.STARTERS, name, lambda name=name: starter(name))
+        monkeypatch.setitem(brokers.STARTERS, name, partial(starter, name))
     peers = Fleet((KAFKA,))
     peers.renew()
     assert set(peers.renew()) == {OURS, KAFKA}
@@ -114,7 +116,7 @@ def test_a_program_that_cannot_be_built_is_missing(monkeypatch: pytest.MonkeyPat
 
 
 def test_without_a_compiler_the_driver_is_in_python_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(programs.shutil, "which", lambda tool: None)
+    monkeypatch.setattr(shutil, "which", lambda tool: None)
     monkeypatch.setenv("CC", "a-compiler-that-is-not-there")
     monkeypatch.setenv("FAKEBROKER_CACHE", "/nonexistent")
     command, what = driving.command.__wrapped__()

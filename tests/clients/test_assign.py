@@ -66,8 +66,8 @@ class Librdkafka:
         start = {"earliest": confluent_kafka.OFFSET_BEGINNING, "latest": confluent_kafka.OFFSET_END}[reset]
         self._consumer.assign([confluent_kafka.TopicPartition("t", 0, start)])
 
-    def read(self, count: int, limit_s: float = LIMIT_S) -> list[bytes]:
-        found: list[bytes] = []
+    def read(self, count: int, limit_s: float = LIMIT_S) -> list[bytes | None]:
+        found: list[bytes | None] = []
         end = monotonic() + limit_s
         while len(found) < count and monotonic() < end:
             message = self._consumer.poll(0.1)
@@ -101,8 +101,8 @@ class KafkaPython:
         )
         self._consumer.assign([self._partition])
 
-    def read(self, count: int, limit_s: float = LIMIT_S) -> list[bytes]:
-        found: list[bytes] = []
+    def read(self, count: int, limit_s: float = LIMIT_S) -> list[bytes | None]:
+        found: list[bytes | None] = []
         end = monotonic() + limit_s
         while len(found) < count and monotonic() < end:
             for messages in self._consumer.poll(timeout_ms=100).values():
@@ -192,7 +192,7 @@ def test_from_the_end(cluster: FakeCluster, client: type[Librdkafka]) -> None:
     consumer = client(cluster, "latest")
     try:
         assert consumer.ends() == (0, 2)
-        found: list[bytes] = []
+        found: list[bytes | None] = []
         end = monotonic() + LIMIT_S
         # Where it starts is decided while it polls: what is written before that is not for it.
         while not found and monotonic() < end:

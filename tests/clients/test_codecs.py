@@ -10,12 +10,12 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from aiokafka import TopicPartition as TP
 from confluent_kafka import Consumer, Producer, TopicPartition
 from support.log_reader import leader_of
+from support.messages import decode_response
 from support.raw_client import RawClient
 from support.requests import FETCH, fetch
 
 from fakebroker import FakeCluster
 from fakebroker.protocol.compression import Codec
-from fakebroker.protocol.messages import decode_response
 from fakebroker.protocol.record_batch import read_batch_header
 
 pytestmark = pytest.mark.clients
@@ -37,7 +37,7 @@ def codecs_in_the_log(kafka: FakeCluster) -> set[int]:
     """Of all batches that consumers see."""
     with RawClient(leader_of(kafka, "t")) as client:
         _, answer = decode_response(FETCH, 11, client.ask(fetch("t")))
-    data = answer.responses[0].partitions[0].records  # type: ignore[attr-defined]
+    data = answer.responses[0].partitions[0].records
     found = set()
     while data:
         header = read_batch_header(data)

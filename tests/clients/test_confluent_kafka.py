@@ -20,7 +20,7 @@ LIMIT_S = 20.0
 TIMEOUT_MS = 400
 
 # acks, and whether the producer is idempotent (off by default in librdkafka).
-PRODUCERS = {
+PRODUCERS: dict[str, dict[str, Any]] = {
     "acks=0": {"acks": "0"},
     "acks=1": {"acks": "1"},
     "acks=all": {"acks": "all"},
@@ -250,7 +250,7 @@ def test_a_consumer_with_assigned_offsets_reads_what_was_produced(kafka: FakeClu
     try:
         consumer.assign([TopicPartition("t", 1, 0)])
         end = monotonic() + LIMIT_S
-        read: list[tuple[int, bytes]] = []
+        read: list[tuple[int | None, bytes | None]] = []
         while len(read) < len(values) and monotonic() < end:
             message = consumer.poll(0.2)
             if message is not None and message.error() is None:

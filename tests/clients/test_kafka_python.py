@@ -12,6 +12,7 @@ from kafka.admin import NewTopic
 from kafka.errors import InvalidReplicationFactorError, KafkaError, RequestTimedOutError, TopicAlreadyExistsError
 from support.log_reader import read_values
 from support.serving import wait_until
+from support.topics import topic_of
 
 from fakebroker import FakeCluster
 
@@ -173,5 +174,5 @@ def test_retries_hide_the_timeout_and_append_again(kafka: FakeCluster) -> None:
 
 def kafka_sees_two_tries(kafka: FakeCluster) -> None:
     """Wait until the leader's log holds the record twice."""
-    log = kafka._cluster._running.cluster.metadata.topic("t").partitions[0].leader_log  # type: ignore[union-attr]
+    log = topic_of(kafka._cluster._running.cluster).partitions[0].leader_log
     wait_until(lambda: log.log_end_offset >= 2, "the second try")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from support.answers import NONE, NOT_ENOUGH, NOT_LEADER, TIMED_OUT, answers
+from support.messages import decode_response
 from support.requests import batch, metadata, produce
 from support.simulation import Simulation
 
@@ -12,7 +13,6 @@ from fakebroker.core.replication.partition import NO_LEADER
 from fakebroker.core.security.identity import PLAINTEXT
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
-from fakebroker.protocol.messages import decode_response
 from fakebroker.protocol.record_batch import decode_records, read_batch_header
 
 LEADER_NOT_AVAILABLE = 5
@@ -38,12 +38,12 @@ def told(simulation: Simulation, broker: int, version: int = 12) -> tuple[list[i
     client = simulation.connect(broker)
     client.send(metadata(["t"], version))
     _, answer = decode_response(3, version, client.answers[0][1])
-    (topic,) = answer.topics  # type: ignore[attr-defined]
+    (topic,) = answer.topics
     (partition,) = topic.partitions
     fields = ("error_code", "leader_id", "leader_epoch", "replica_nodes", "isr_nodes", "offline_replicas")
     return (
-        [b.node_id for b in answer.brokers],  # type: ignore[attr-defined]
-        answer.controller_id,  # type: ignore[attr-defined]
+        [b.node_id for b in answer.brokers],
+        answer.controller_id,
         {name: getattr(partition, name) for name in fields},
     )
 
@@ -86,7 +86,7 @@ def test_the_first_version_of_metadata_leaves_out_who_is_stopped(stopped: tuple[
     client = simulation.connect(3 if 3 not in stopped else 1)
     client.send(metadata(["t"], 0))
     _, answer = decode_response(3, 0, client.answers[0][1])
-    (partition,) = answer.topics[0].partitions  # type: ignore[attr-defined]
+    (partition,) = answer.topics[0].partitions
     assert (
         int(partition.error_code),
         partition.leader_id,

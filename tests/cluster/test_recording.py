@@ -285,7 +285,7 @@ def test_a_broker_that_stops_answers_nobody(simulation: Recorded) -> None:
     simulation.advance(1_000)
     simulation.start(1)
 
-    assert simulation.of(Answer) == simulation.of(Expired) == []
+    assert (simulation.of(Answer), simulation.of(Expired)) == ([], [])
     assert simulation.kinds()[5:] == [
         "ConnectionClosed",
         "BrokerStopped",

@@ -139,8 +139,8 @@ class Virtual(Sides):
     """Two of ours in virtual time."""
 
     def __init__(self, second: type[VirtualTarget]) -> None:
-        self.kafka = {BOX: VirtualTarget(BOXES[BOX])}
-        self.ours = {BOX: second(BOXES[BOX])}
+        self.kafka = {BOX: VirtualTarget(BOXES[BOX])}  # type: ignore[assignment]
+        self.ours = {BOX: second(BOXES[BOX])}  # type: ignore[assignment]
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -44,7 +45,7 @@ def test_a_failed_start_leaves_nothing(monkeypatch: pytest.MonkeyPatch, tmp_path
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
     scratch = tmp_path / "scratch"
     scratch.mkdir()
-    monkeypatch.setattr(kafka_box.tempfile, "tempdir", str(scratch))
+    monkeypatch.setattr(tempfile, "tempdir", str(scratch))
     box = kafka_box.KafkaBox(1, {})
     with pytest.raises(Unavailable, match=r"(?s)broker 1 of Kafka did not start.*no such class"):
         box.start()
@@ -60,7 +61,7 @@ def test_ci_says_that_it_was_not_run(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_what_a_killed_harness_left_is_removed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(kafka_box.tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     ended = subprocess.Popen(["true"])
     ended.wait()
     for name in (f"fakebroker-kafka-{ended.pid}-x", f"fakebroker-kafka-{os.getpid()}-x", "fakebroker-kafka-own"):

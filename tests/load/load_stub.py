@@ -22,11 +22,12 @@ from kio.schema.metadata.v9.response import (
     MetadataResponseTopic,
 )
 from kio.schema.produce.v9.response import PartitionProduceResponse, ProduceResponse, TopicProduceResponse
-from kio.schema.types import BrokerId
+from kio.schema.types import BrokerId, TopicName
 from kio.static.primitive import i32, i32Timedelta, i64
+from support.messages import decode_request
 
 from fakebroker.protocol.headers import decode_request_header, peek_api
-from fakebroker.protocol.messages import decode_request, encode_response, is_flexible
+from fakebroker.protocol.messages import encode_response, is_flexible
 
 NO_TIME = i32Timedelta.parse(timedelta())
 
@@ -122,7 +123,8 @@ class StubBroker:
             record_errors=(),
         )
         response = ProduceResponse(
-            responses=(TopicProduceResponse(name=request.topic, partition_responses=(part,)),), throttle_time=NO_TIME
+            responses=(TopicProduceResponse(name=TopicName(request.topic), partition_responses=(part,)),),
+            throttle_time=NO_TIME,
         )
         correlation_id = request.correlation_id if answer.correlation_id is None else answer.correlation_id
         writer.write(encode_response(response, correlation_id) if answer.raw is None else answer.raw)
@@ -137,7 +139,8 @@ class StubBroker:
             throttle_time=NO_TIME,
             brokers=(MetadataResponseBroker(node_id=BrokerId(1), host="127.0.0.1", port=i32(self.port)),),
             topics=tuple(
-                MetadataResponseTopic(error_code=ErrorCode.none, name=name, partitions=parts) for name in topics
+                MetadataResponseTopic(error_code=ErrorCode.none, name=TopicName(name), partitions=parts)
+                for name in topics
             ),
         )
 

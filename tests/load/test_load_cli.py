@@ -101,7 +101,7 @@ def test_no_java_is_one_sentence_and_status_2(
         raise JavaNotFound("Spark needs Java 17 or later.")
 
     monkeypatch.setattr(fakebroker_load.session, "find_java", none)
-    monkeypatch.setattr(fakebroker_load.session.SparkSession, "getActiveSession", lambda: None)
+    monkeypatch.setattr(SparkSession, "getActiveSession", lambda: None)
     out = str(tmp_path / "out")
     assert command(monkeypatch, "run", "frozen", "--bootstrap-server", "127.0.0.1:1", "--out", out) == 2
     assert capsys.readouterr().err == "fakebroker-load: Spark needs Java 17 or later.\n"

@@ -20,7 +20,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from queue import SimpleQueue
 
-from tests.mutants.catalogue import MUTANTS, SIMULATION, TESTS, Mutant
+from .catalogue import MUTANTS, SIMULATION, TESTS, Mutant
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 COPIED = ("fakebroker", "timingwheel", "load", "benchmarks", "tests", "pyproject.toml")

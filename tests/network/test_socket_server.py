@@ -13,7 +13,7 @@ from fakebroker.core.clock import Now
 from fakebroker.core.config.broker_config import BrokerConfig
 from fakebroker.core.controller.topics import NewTopic
 from fakebroker.core.quota.quota import QuotaEntity
-from fakebroker.core.replication.follower import FROZEN
+from fakebroker.core.replication.behaviour import FROZEN
 from fakebroker.network.connection import State
 from fakebroker.testing.marks import mark
 
@@ -40,8 +40,8 @@ def test_a_connection_that_says_nothing_is_closed_when_idle_for_more_than_the_ma
     simulation.advance(IDLE_MS)
     assert client.closed is None
     simulation.advance(1)
-    assert client.closed == "idle for more than 1000 ms (connections.max.idle.ms)"
     assert client.connection.state is State.CLOSED
+    assert client.closed == "idle for more than 1000 ms (connections.max.idle.ms)"
 
 
 def test_bytes_of_half_a_request_are_activity() -> None:
@@ -114,7 +114,7 @@ def test_an_answer_that_is_written_at_last_is_activity() -> None:
 def test_one_timer_serves_all_connections_in_the_order_of_their_activity() -> None:
     simulation = simulated(connections_max_idle_ms=IDLE_MS)
     timers = simulation.cluster.housekeeping.timer.size
-    clients = []
+    clients: list[SimulatedClient] = []
     for _ in range(50):
         clients.append(simulation.connect(broker_id=1 + len(clients) % 3))
         simulation.advance(10)
@@ -162,8 +162,7 @@ def test_above_the_maximum_of_the_broker_a_connection_waits_unread_for_another_o
     for client in (first, third, fourth):
         client.send(metadata([]))
     assert [len(client.answers) for client in (first, third, fourth)] == [1, 0, 0]
-    assert third.reading_paused
-    assert third.connection.state is State.WAITING
+    assert (third.reading_paused, third.connection.state) == (True, State.WAITING)
     simulation.advance(60_000)
     second.disconnect()
     assert [(at_ms) for at_ms, _ in third.answers] == [60_000]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import given, settings
@@ -18,7 +19,7 @@ TestClusterMachine.settings = settings(stateful_step_count=50)
 
 
 @pytest.fixture(scope="module", autouse=True)
-def count_steps(simulated: Counter[str]):  # type: ignore[no-untyped-def]
+def count_steps(simulated: Counter[str]) -> Iterator[None]:
     before = ClusterMachine.steps
     yield
     simulated["of the cluster's machine"] += ClusterMachine.steps - before

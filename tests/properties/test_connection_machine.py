@@ -78,7 +78,7 @@ class Run:
             allowed_ms = 0
             for at_ms, answer in answers:
                 assert at_ms >= allowed_ms, "answered while throttled"
-                allowed_ms = at_ms + answer.response.throttle_time.total_seconds() * 1000  # type: ignore[attr-defined]
+                allowed_ms = at_ms + answer.response.throttle_time.total_seconds() * 1000
             connection = client.connection
             counted += connection.state not in (State.WAITING, State.CLOSED)
             assert (connection.throttle is not None) == (connection.state in (State.THROTTLED, State.BUSY_THROTTLED))

@@ -127,7 +127,7 @@ class PurgatoryMachine(RuleBasedStateMachine):
         deadline_ms = purgatory.next_deadline_ms()
         earliest = min(self.waiting.values(), default=None)
         assert (deadline_ms is None) == (earliest is None)
-        assert earliest is None or deadline_ms <= max(earliest, self.now_ms)
+        assert earliest is None or (deadline_ms is not None and deadline_ms <= max(earliest, self.now_ms))
 
     def teardown(self) -> None:
         if hasattr(self, "purgatory"):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import time
 from collections import Counter
+from typing import Any
 
 import pytest
 
@@ -87,7 +88,8 @@ def test_the_seeds_reach_every_answer() -> None:
         def _tell(self, outcome: Outcome) -> None:
             request = self._asked.get(outcome.number)
             if isinstance(request, Produce):
-                seen.update(error for _, error, _ in outcome.result)
+                result: Any = outcome.result
+                seen.update(error for _, error, _ in result)
             super()._tell(outcome)
 
     class WatchedRun(Run):

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, is_dataclass
+from dataclasses import Field, fields, is_dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from types import NoneType, UnionType
-from typing import get_args, get_origin
+from typing import Any, get_args, get_origin
 
 from hypothesis import strategies as st
 from kio.schema.errors import ErrorCode
@@ -44,7 +44,7 @@ def messages(kind: type) -> st.SearchStrategy:
     return st.builds(kind, **{field.name: values(field) for field in fields(kind)})
 
 
-def values(field: object) -> st.SearchStrategy:
+def values(field: Field[Any]) -> st.SearchStrategy:
     kind, nullable = without_none(field.type)
     if get_origin(kind) is tuple:
         element, _ = without_none(get_args(kind)[0])
@@ -64,8 +64,8 @@ def without_none(kind: object) -> tuple[object, bool]:
     return kept, True
 
 
-def value(kind: object, field: object) -> st.SearchStrategy:
-    return messages(kind) if is_dataclass(kind) else VALUES[field.metadata["kafka_type"]]
+def value(kind: object, field: Field[Any]) -> st.SearchStrategy:
+    return messages(kind) if isinstance(kind, type) and is_dataclass(kind) else VALUES[field.metadata["kafka_type"]]
 
 
 # Lengths, counts and tags where things change.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import fields
 from datetime import UTC, datetime, timedelta
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from hypothesis import strategies as st
@@ -101,13 +101,13 @@ records = st.builds(
 )
 
 
-def of_version(kind: type, **values: object) -> object:
+def of_version(kind: type, **values: object) -> Any:
     """A kio dataclass with those of the values that this version has a field for."""
     names = {field.name for field in fields(kind)}
     return kind(**{name: value for name, value in values.items() if name in names})
 
 
-def request_as_kio(version: int, request: ProduceRequest) -> object:
+def request_as_kio(version: int, request: ProduceRequest) -> Any:
     kio = load_payload_module(0, version, EntityType.request)
     topics = tuple(
         of_version(
@@ -129,7 +129,9 @@ def request_as_kio(version: int, request: ProduceRequest) -> object:
     )
 
 
-def request_as_declared(version: int, request: ProduceRequest, tags: tuple[dict, ...] = ()) -> dict:
+def request_as_declared(
+    version: int, request: ProduceRequest, tags: tuple[dict[str, object], ...] = ()
+) -> dict[str, object]:
     """`tags` are put into every tagged section of the body: fields that nobody knows."""
     return flexible_dict(
         version,
@@ -152,7 +154,7 @@ def request_as_declared(version: int, request: ProduceRequest, tags: tuple[dict,
     )
 
 
-def response_as_kio(version: int, response: ProduceResponse) -> object:
+def response_as_kio(version: int, response: ProduceResponse) -> Any:
     """As kio wants it written."""
     kio = load_payload_module(0, version, EntityType.response)
     return of_version(
@@ -173,7 +175,7 @@ def response_as_kio(version: int, response: ProduceResponse) -> object:
     )
 
 
-def partition_as_kio(kio: object, version: int, partition: PartitionProduceResponse) -> object:
+def partition_as_kio(kio: Any, version: int, partition: PartitionProduceResponse) -> Any:
     log_append_time = None
     if partition.log_append_time_ms != -1:
         log_append_time = EPOCH + timedelta(milliseconds=partition.log_append_time_ms)
@@ -198,8 +200,8 @@ def partition_as_kio(kio: object, version: int, partition: PartitionProduceRespo
     )
 
 
-def response_as_declared(version: int, response: ProduceResponse) -> dict:
-    nodes = ()
+def response_as_declared(version: int, response: ProduceResponse) -> dict[str, object]:
+    nodes: tuple[dict[str, object], ...] = ()
     if version >= 10 and response.node_endpoints:
         value = [flexible_dict(version, (), **node._asdict()) for node in response.node_endpoints]
         nodes = ({"tag": 0, "value": value},)
@@ -219,8 +221,8 @@ def response_as_declared(version: int, response: ProduceResponse) -> dict:
     )
 
 
-def partition_as_declared(version: int, partition: PartitionProduceResponse) -> dict:
-    leader = ()
+def partition_as_declared(version: int, partition: PartitionProduceResponse) -> dict[str, object]:
+    leader: tuple[dict[str, object], ...] = ()
     if version >= 10 and partition.current_leader not in (None, (-1, -1)):
         leader_id, leader_epoch = partition.current_leader
         value = flexible_dict(version, (), leader_id=leader_id, leader_epoch=leader_epoch)
@@ -245,11 +247,11 @@ def partition_as_declared(version: int, partition: PartitionProduceResponse) -> 
     )
 
 
-def flexible_dict(version: int, tags: tuple[dict, ...], **values: object) -> dict:
+def flexible_dict(version: int, tags: tuple[dict[str, object], ...], **values: object) -> dict[str, object]:
     return {**values, "tagged_fields": list(tags)} if version >= 9 else values
 
 
-def plain(parsed: object) -> object:
+def plain(parsed: object) -> Any:
     """What construct parsed, as dicts and lists without its own bookkeeping."""
     if isinstance(parsed, dict):
         return {name: plain(value) for name, value in parsed.items() if not name.startswith("_")}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import tracemalloc
 from io import BytesIO
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -15,16 +16,17 @@ from kio.schema.produce.v9.request import ProduceRequest
 from kio.serial import entity_reader, entity_writer
 from kio.serial.errors import BufferUnderflow, InvalidUnicode, OutOfBoundValue, UnexpectedNull
 from message_strategies import damaged, damages, messages
+from support.messages import decode_request, decode_response
 
 from fakebroker.protocol.body.check import Edits, body_check, body_walk
 from fakebroker.protocol.errors import ProtocolError
-from fakebroker.protocol.messages import decode_request, decode_response, request_type, response_type, versions
+from fakebroker.protocol.messages import request_type, response_type, versions
 from fakebroker.protocol.varint import encode_unsigned_varint
 
 FETCH_V15 = "00000000 00000000 00000000 00 00000000 00000000 01 01 01"  # up to its tagged section
 
 
-def read(api_key: int, version: int, body: str) -> object:
+def read(api_key: int, version: int, body: str) -> Any:
     return decode_request(api_key, version, bytes.fromhex(body), 0)
 
 

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -20,7 +22,7 @@ from fakebroker.protocol.headers import (
 )
 
 DECLARED = {False: request_header(1), True: request_header(2)}
-KIO = {False: entity_reader(KioV1), True: entity_reader(KioV2)}
+KIO: dict[bool, Any] = {False: entity_reader(KioV1), True: entity_reader(KioV2)}
 
 client_ids = st.none() | texts
 api_keys = i16s.filter(lambda key: key != 7)
@@ -35,7 +37,12 @@ def test_a_request_header_is_what_the_declaration_and_kio_say(
     api_key: int, version: int, correlation_id: int, client_id: str | None, flexible: bool, body: bytes
 ) -> None:
     encoded = encode_request_header(api_key, version, correlation_id, client_id, flexible)
-    values = {"api_key": api_key, "api_version": version, "correlation_id": correlation_id, "client_id": client_id}
+    values: dict[str, object] = {
+        "api_key": api_key,
+        "api_version": version,
+        "correlation_id": correlation_id,
+        "client_id": client_id,
+    }
     assert encoded == DECLARED[flexible].build({**values, "tagged_fields": []} if flexible else values)
     by_kio, _ = KIO[flexible](encoded, 0)
     assert by_kio.request_api_key == api_key
@@ -49,7 +56,7 @@ def test_a_request_header_is_what_the_declaration_and_kio_say(
     client_ids,
     st.lists(st.builds(lambda tag, value: {"tag": tag, "value": value}, st.integers(0, 2**32 - 1), st.binary())),
 )
-def test_tagged_fields_of_a_request_header_are_skipped(client_id: str | None, tags: list[dict]) -> None:
+def test_tagged_fields_of_a_request_header_are_skipped(client_id: str | None, tags: list[dict[str, object]]) -> None:
     encoded = DECLARED[True].build(
         {"api_key": 3, "api_version": 12, "correlation_id": 1, "client_id": client_id, "tagged_fields": tags}
     )

@@ -36,8 +36,13 @@ unknown_tags = st.lists(
 ).map(tuple)
 
 
-def header_as_declared(version: int, correlation_id: int, client_id: str | None) -> dict:
-    header = {"api_key": 0, "api_version": version, "correlation_id": correlation_id, "client_id": client_id}
+def header_as_declared(version: int, correlation_id: int, client_id: str | None) -> dict[str, object]:
+    header: dict[str, object] = {
+        "api_key": 0,
+        "api_version": version,
+        "correlation_id": correlation_id,
+        "client_id": client_id,
+    }
     return {**header, "tagged_fields": []} if version >= 9 else header
 
 
@@ -73,12 +78,14 @@ def test_a_request_is_read_as_it_was_written(
 
 
 @given(version=st.sampled_from(range(9, 14)), request=produce_requests, tags=unknown_tags)
-def test_tagged_fields_nobody_knows_are_skipped(version: int, request: ProduceRequest, tags: tuple[dict, ...]) -> None:
+def test_tagged_fields_nobody_knows_are_skipped(
+    version: int, request: ProduceRequest, tags: tuple[dict[str, object], ...]
+) -> None:
     received = BODIES[version].build(request_as_declared(version, request, tags))
     assert decode_request(0, version, received, 0) == request_as_kio(version, request)
 
 
-def fields(request: Read) -> tuple:
+def fields(request: Read) -> tuple[object, ...]:
     return (
         request.transactional_id,
         request.acks,

@@ -38,7 +38,7 @@ def by_hand(version: int, correlation_id: int, response: ProduceResponse) -> byt
     )
 
 
-def header_as_declared(version: int, correlation_id: int) -> dict:
+def header_as_declared(version: int, correlation_id: int) -> dict[str, object]:
     return (
         {"correlation_id": correlation_id, "tagged_fields": []} if version >= 9 else {"correlation_id": correlation_id}
     )

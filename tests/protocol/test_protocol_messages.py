@@ -1,21 +1,23 @@
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from kio.schema.index import api_key_map
 from kio.schema.metadata.v12.request import MetadataRequest, MetadataRequestTopic
+from kio.schema.types import TopicName
 from message_strategies import messages
+from support.messages import decode_request, decode_response
 
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import ProtocolError
 from fakebroker.protocol.headers import decode_request_header, peek_api
 from fakebroker.protocol.messages import (
     api_name,
-    decode_request,
-    decode_response,
     encode_request,
     encode_response,
     is_flexible,
@@ -49,8 +51,9 @@ def test_every_response_survives_the_way(data: st.DataObject, api: tuple[int, in
 
 @pytest.mark.parametrize("version", versions(18))
 def test_api_versions_responses_have_header_v0(version: int) -> None:
+    kind: Any = response_type(18, version)
     later = {"throttle_time": timedelta(0)} if version >= 1 else {}
-    encoded = encode_response(response_type(18, version)(error_code=ErrorCode.none, api_keys=(), **later), 9)
+    encoded = encode_response(kind(error_code=ErrorCode.none, api_keys=(), **later), 9)
     assert encoded[4:10] == bytes.fromhex("00000009 0000")
     # v0: an empty array; v1 and v2: and a throttle time; from v3: compact, and a tagged section
     bodies = ["00000000", "00000000 00000000", "00000000 00000000", "01 00000000 00", "01 00000000 00"]
@@ -99,8 +102,10 @@ def test_names(api_key: int, name: str) -> None:
     assert api_name(api_key) == name
 
 
-@pytest.mark.parametrize("lookup", [request_type, response_type, lambda *api: decode_request(*api, b"", 0)])
-def test_what_kio_does_not_know(lookup: object) -> None:
+@pytest.mark.parametrize(
+    "lookup", [request_type, response_type, lambda key, version: decode_request(key, version, b"", 0)]
+)
+def test_what_kio_does_not_know(lookup: Callable[[int, int], object]) -> None:
     with pytest.raises(ProtocolError, match="API key 7 is not known"):
         lookup(7, 0)
     with pytest.raises(ProtocolError, match="Produce has versions 3 to 13, and not 2"):
@@ -130,7 +135,7 @@ def test_a_malformed_request_says_what_and_why(body: str, reason: str) -> None:
 
 def test_a_request_is_a_frozen_dataclass_read_by_attribute() -> None:
     request = MetadataRequest(
-        topics=(MetadataRequestTopic(name="t", topic_id=None),),
+        topics=(MetadataRequestTopic(name=TopicName("t"), topic_id=None),),
         allow_auto_topic_creation=False,
         include_topic_authorized_operations=True,
     )

@@ -56,7 +56,7 @@ def test_whole_records_are_seen_as_decode_records_and_kio_see_them(
     count = len(batch_records)
     seen = walked(batch[RECORD_BATCH_OVERHEAD:], count, base_timestamp_ms, full)
     assert seen == [
-        Seen(record.timestamp_ms, record.offset_delta, record.key is not None) for record in decode_records(batch)
+        (record.timestamp_ms, record.offset_delta, record.key is not None) for record in decode_records(batch)
     ]
     by_kio, _ = read_batch(batch, 0)
     assert [record.key is not None for record in by_kio.records] == [each.has_key for each in seen]

@@ -7,6 +7,7 @@ kafka-python send it; Java sends -1.
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from kio.records.readers import read_batch
@@ -14,6 +15,7 @@ from kio.schema.api_versions.v0.response import ApiVersion, ApiVersionsResponse
 from kio.schema.api_versions.v3.request import ApiVersionsRequest
 from kio.schema.produce.v3 import request as v3
 from kio.schema.produce.v9 import request as v9
+from kio.static.primitive import i16
 
 from fakebroker.protocol.declarations import RECORD_BATCH, frame, produce_request, produce_response, request_header
 from fakebroker.protocol.declarations import response_header as declared_response_header
@@ -70,7 +72,7 @@ BATCHES = pytest.mark.parametrize(
 )
 
 
-def produce(kio: object) -> object:
+def produce(kio: Any) -> Any:
     return kio.ProduceRequest(
         transactional_id=None,
         acks=-1,
@@ -93,11 +95,12 @@ REQUESTS = pytest.mark.parametrize(
 
 
 @REQUESTS
-def test_requests(encoded: bytes, correlation_id: int, request_: object) -> None:
+def test_requests(encoded: bytes, correlation_id: int, request_: Any) -> None:
     assert encode_request(request_, correlation_id, "demo") == encoded
     decoder = FrameDecoder()
     decoder.feed(encoded)
     received = decoder.next_frame()
+    assert received is not None
     header = decode_request_header(received, is_flexible(*peek_api(received)))
     assert (header.correlation_id, header.client_id) == (correlation_id, "demo")
     assert decode_request(header.api_key, header.api_version, received, header.body_offset) == request_
@@ -105,7 +108,8 @@ def test_requests(encoded: bytes, correlation_id: int, request_: object) -> None
 
 def test_the_answer_to_an_unknown_version_of_api_versions() -> None:
     response = ApiVersionsResponse(
-        error_code=ErrorCode.unsupported_version, api_keys=(ApiVersion(api_key=18, min_version=0, max_version=4),)
+        error_code=ErrorCode.unsupported_version,
+        api_keys=(ApiVersion(api_key=i16(18), min_version=i16(0), max_version=i16(4)),),
     )
     assert encode_response(response, 1) == UNSUPPORTED_VERSION
     assert decode_response(18, 0, UNSUPPORTED_VERSION[4:]) == (1, response)
@@ -156,7 +160,9 @@ def test_batches(batch: bytes, records: list[Record], producer: tuple[int, int, 
 
 
 @BATCHES
-def test_batches_by_the_declaration_and_by_kio(batch: bytes, records: list[Record], producer: tuple) -> None:
+def test_batches_by_the_declaration_and_by_kio(
+    batch: bytes, records: list[Record], producer: tuple[int, int, int]
+) -> None:
     parsed = RECORD_BATCH.parse(batch)
     assert [(each.key, each.value) for each in parsed.batch.covered.records] == [each[:2] for each in records]
     assert RECORD_BATCH.build(parsed) == batch

@@ -30,10 +30,11 @@ if loops.NAME == "uvloop":
     LOOPS["uvloop"] = loops.new_event_loop
 
 
-@pytest.fixture(params=LOOPS.values(), ids=LOOPS.keys(), autouse=True)
+@pytest.fixture(params=LOOPS.values(), ids=list(LOOPS), autouse=True)
 def new_loop(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> NewLoop:
-    monkeypatch.setattr(fake_cluster, "new_event_loop", request.param)
-    return request.param  # type: ignore[no-any-return]
+    made: NewLoop = request.param
+    monkeypatch.setattr(fake_cluster, "new_event_loop", made)
+    return made
 
 
 @pytest.fixture
@@ -117,7 +118,7 @@ def test_a_throttled_client_is_soon_read_again(kafka: FakeCluster, client: RawCl
     started = monotonic()
     client.ask(metadata([]))
 
-    assert answer.response.throttle_time.total_seconds() > 60  # type: ignore[attr-defined]
+    assert answer.response.throttle_time.total_seconds() > 60
     assert monotonic() - started < 10
 
 
@@ -205,9 +206,7 @@ def test_a_client_that_has_not_read_its_answers_holds_time_up(kafka: FakeCluster
 def held_for(kafka: FakeCluster) -> int:
     """Bytes that clients have not taken yet."""
     server = kafka._cluster._running
-    return kafka._call(
-        lambda: sum(protocol.transport.get_write_buffer_size() for protocol in server._protocols.values())
-    )
+    return kafka._call(lambda: sum(transport.get_write_buffer_size() for transport in server.transports.values()))
 
 
 def test_housekeeping_is_done_on_the_way() -> None:

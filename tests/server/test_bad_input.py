@@ -12,6 +12,7 @@ from struct import pack
 from uuid import UUID
 
 import pytest
+from support.messages import decode_response
 from support.raw_client import RawClient
 from support.requests import (
     API_VERSIONS,
@@ -29,7 +30,6 @@ from support.serving import wait_until
 
 from fakebroker import FakeCluster
 from fakebroker.apis import registry
-from fakebroker.protocol.messages import decode_response
 from fakebroker.protocol.record_batch import compute_crc
 
 CORRUPT_MESSAGE = 2
@@ -183,7 +183,7 @@ def sized_metadata(size: int) -> bytes:
 def test_a_request_of_exactly_socket_request_max_bytes_is_answered(strict: RawClient) -> None:
     _, answer = decode_response(METADATA, 1, strict.ask(sized_metadata(MAX_REQUEST_BYTES)))
 
-    assert len(answer.topics) == 1  # type: ignore[attr-defined]
+    assert len(answer.topics) == 1
 
 
 def test_a_request_above_socket_request_max_bytes_closes_the_connection(
@@ -217,7 +217,7 @@ def test_a_client_of_the_future_may_ask_again_on_the_same_connection(client: Raw
     client.ask(frame(pack(">hhih", API_VERSIONS, 99, 1, 4) + b"demo\0"))
 
     _, answer = decode_response(API_VERSIONS, 3, client.ask(api_versions(3)))
-    assert answer.error_code == 0  # type: ignore[attr-defined]
+    assert answer.error_code == 0
 
 
 # Produce. Each case: what one partition is given, and its error; the base offset is -1 with all of them.
@@ -448,7 +448,7 @@ def create_topics(*topics: dict[str, object], version: int = 7) -> bytes:
 
 def created(client: RawClient, *topics: dict[str, object]) -> list[tuple[str, int]]:
     _, answer = decode_response(CREATE_TOPICS, 7, client.ask(create_topics(*topics)))
-    return [(topic.name, int(topic.error_code)) for topic in answer.topics]  # type: ignore[attr-defined]
+    return [(topic.name, int(topic.error_code)) for topic in answer.topics]
 
 
 BAD_TOPICS: dict[str, tuple[dict[str, object], int]] = {
@@ -485,7 +485,7 @@ def test_a_topic_named_twice_is_refused_once(client: RawClient) -> None:
 
 def metadata_of(client: RawClient, name: str, allow: bool = True) -> int:
     _, answer = decode_response(METADATA, 12, client.ask(metadata([name], allow_auto_topic_creation=allow)))
-    (topic,) = answer.topics  # type: ignore[attr-defined]
+    (topic,) = answer.topics
     assert topic.name == name
     return int(topic.error_code)
 

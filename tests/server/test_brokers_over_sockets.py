@@ -10,12 +10,12 @@ import threading
 from collections.abc import Callable, Iterator
 
 import pytest
+from support.messages import decode_response
 from support.raw_client import RawClient
 from support.requests import METADATA, Produced, metadata, produce
 from support.serving import wait_until
 
 from fakebroker import AsyncFakeCluster, FakeCluster, KafkaError
-from fakebroker.protocol.messages import decode_response
 from fakebroker.server import fake_cluster, loops
 
 NONE, UNKNOWN_TOPIC, NOT_LEADER, TIMED_OUT = 0, 3, 6, 7
@@ -30,7 +30,7 @@ for new_event_loop in LOOPS.values():
     new_event_loop().close()  # the first loop of its kind opens files that stay open
 
 
-@pytest.fixture(params=LOOPS.values(), ids=LOOPS.keys())
+@pytest.fixture(params=LOOPS.values(), ids=list(LOOPS))
 def kafka(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeCluster]:
     monkeypatch.setattr(fake_cluster, "new_event_loop", request.param)
     gc.collect()
@@ -52,7 +52,7 @@ def leader(kafka: FakeCluster, asked: int) -> tuple[int, list[int]]:
     """The leader of t-0, and the brokers, as a broker tells them."""
     with RawClient(kafka.brokers[asked].endpoint) as client:
         _, answer = decode_response(METADATA, 12, client.ask(metadata(["t"])))
-    return answer.topics[0].partitions[0].leader_id, [b.node_id for b in answer.brokers]  # type: ignore[attr-defined]
+    return answer.topics[0].partitions[0].leader_id, [b.node_id for b in answer.brokers]
 
 
 def test_a_broker_stops_and_starts_on_its_port(kafka: FakeCluster) -> None:
@@ -160,8 +160,8 @@ def test_the_port_of_a_stopped_broker_may_be_gone_after_all(
 ) -> None:
     kafka.brokers[2].stop()
     endpoint = kafka.brokers[2].endpoint
-    server = kafka._cluster._running
-    server._reserved.pop(2).close()
+    listeners = kafka._cluster._running_listeners
+    listeners._reserved.pop(2).close()
     with socket.create_server((endpoint.host, endpoint.port)):
         with pytest.raises(OSError, match="in use"):
             kafka.brokers[2].start()
@@ -181,7 +181,7 @@ def test_followers_are_throttled_scripted_and_handed_over(kafka: FakeCluster) ->
     assert produced(kafka, 1) == (TIMED_OUT, 3)
 
 
-@pytest.mark.parametrize("new_loop", LOOPS.values(), ids=LOOPS.keys())
+@pytest.mark.parametrize("new_loop", LOOPS.values(), ids=list(LOOPS))
 def test_the_same_from_async_code(new_loop: Callable[[], asyncio.AbstractEventLoop]) -> None:
     async def main() -> None:
         async with AsyncFakeCluster(brokers=2) as kafka:

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 from support.apis import with_parts
+from support.messages import decode_response
 from support.raw_client import RawClient
 from support.requests import METADATA, Produced, metadata, produce
 
 from fakebroker import FakeCluster
-from fakebroker.protocol.messages import decode_response
 
 PRODUCE = 0
 UNKNOWN_SERVER_ERROR = -1
@@ -82,7 +82,7 @@ def test_the_connection_is_served_on(kafka: FakeCluster, client: RawClient) -> N
     client.ask(produce("t"))
 
     _, answer = decode_response(METADATA, 12, client.ask(metadata(["t"])))
-    assert answer.topics[0].error_code == 0  # type: ignore[attr-defined]
+    assert answer.topics[0].error_code == 0
 
 
 def test_what_was_answered_before_is_sent_when_not_even_an_error_can_be_answered(

@@ -31,10 +31,11 @@ if loops.NAME == "uvloop":
 LONG_LAG = {"replica.lag.time.max.ms": 2**31 - 1}
 
 
-@pytest.fixture(params=LOOPS.values(), ids=LOOPS.keys(), autouse=True)
+@pytest.fixture(params=LOOPS.values(), ids=list(LOOPS), autouse=True)
 def new_loop(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> NewLoop:
-    monkeypatch.setattr(fake_cluster, "new_event_loop", request.param)
-    return request.param  # type: ignore[no-any-return]
+    made: NewLoop = request.param
+    monkeypatch.setattr(fake_cluster, "new_event_loop", made)
+    return made
 
 
 @pytest.fixture
@@ -168,7 +169,7 @@ def test_a_throttled_connection_is_a_deadline(kafka: FakeCluster, client: RawCli
     kafka.followers.instant("t")
     kafka.quotas.set(client_id="test", producer_byte_rate=100)
     first = Produced(client.ask(produce("t", records=batch(b"x" * 2_000))))
-    throttle_ms = first.response.throttle_time.total_seconds() * 1000  # type: ignore[attr-defined]
+    throttle_ms = first.response.throttle_time.total_seconds() * 1000
     client.send(metadata([]))
 
     assert throttle_ms > 0

@@ -9,13 +9,13 @@ from collections.abc import Callable, Iterator
 from time import monotonic
 
 import pytest
+from support.messages import decode_response
 from support.raw_client import RawClient
 from support.requests import FETCH, Produced, batch, fetch, metadata, produce
 from support.serving import wait_until
 
 from fakebroker import FakeCluster, KafkaError
 from fakebroker.network.connection import Connection, State
-from fakebroker.protocol.messages import decode_response
 from fakebroker.server import fake_cluster
 from fakebroker.testing.marks import mark
 
@@ -50,7 +50,7 @@ def client_of(kafka: FakeCluster) -> RawClient:
 def connections(kafka: FakeCluster) -> list[Connection]:
     """The broker's side of what is open."""
     server = kafka._cluster._running
-    return kafka._call(lambda: list(server._protocols))
+    return kafka._call(lambda: list(server.transports))
 
 
 @pytest.fixture
@@ -126,7 +126,7 @@ def test_the_next_request_is_read_when_the_throttling_is_over(start: Start) -> N
     with client_of(kafka) as client:
         since = monotonic()
         client.send(first, second)
-        throttle_s = Produced(client.receive()).response.throttle_time.total_seconds()  # type: ignore[attr-defined]
+        throttle_s = Produced(client.receive()).response.throttle_time.total_seconds()
         client.receive()
         assert 0.28 < throttle_s < 0.32
         assert monotonic() - since >= throttle_s
@@ -151,7 +151,7 @@ def test_a_client_that_does_not_read_gets_nothing_more_done(start: Start) -> Non
         client.send(produce("t", acks=1, correlation_id=99))
         wait_until(lambda: any(c.write_blocked for c in connections(kafka)), "a full socket")
         _, response = decode_response(FETCH, 11, other.ask(fetch("t", offset=0)))
-        assert response.responses[0].partitions[0].high_watermark == 1  # type: ignore[attr-defined]
+        assert response.responses[0].partitions[0].high_watermark == 1
         correlation_ids = [int.from_bytes(client.receive()[:4], "big") for _ in range(65)]
         assert correlation_ids == [*range(64), 99]
 
@@ -161,8 +161,8 @@ def test_blocked_means_that_a_single_byte_is_left(start: Start) -> None:
     kafka = start()
     with client_of(kafka) as client:
         client.ask(metadata([]))
-        (protocol,) = kafka._cluster._running._protocols.values()
-        assert kafka._call(protocol.transport.get_write_buffer_limits) == (0, 0)  # type: ignore[attr-defined]
+        (transport,) = kafka._cluster._running.transports.values()
+        assert kafka._call(transport.get_write_buffer_limits) == (0, 0)
 
 
 def test_nothing_is_left_of_a_peer_that_went_while_its_request_was_parked(start: Start) -> None:

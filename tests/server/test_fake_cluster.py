@@ -8,20 +8,22 @@ import os
 import socket
 import threading
 from collections.abc import Awaitable, Callable, Iterator
-from typing import Any, TypeVar
+from contextvars import Context
+from typing import Any, TypeVar, TypeVarTuple
 
 import pytest
+from support.messages import decode_response
 from support.ports import free_ports
 from support.raw_client import RawClient
 from support.requests import METADATA, Produced, batch, fetch, metadata, produce
 from support.serving import wait_until
 
 from fakebroker import AsyncFakeCluster, FakeCluster, KafkaError
-from fakebroker.protocol.messages import decode_response
 from fakebroker.protocol.produce_response import NodeEndpoint
 from fakebroker.server import fake_cluster, loops
 
 T = TypeVar("T")
+Ts = TypeVarTuple("Ts")
 NewLoop = Callable[[], asyncio.AbstractEventLoop]
 
 LIMIT_S = 20.0
@@ -51,11 +53,12 @@ def nothing_is_left_open() -> Iterator[None]:
     assert open_files() == before
 
 
-@pytest.fixture(params=LOOPS.values(), ids=LOOPS.keys())
+@pytest.fixture(params=LOOPS.values(), ids=list(LOOPS))
 def new_loop(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> NewLoop:
     """The event loop of this run, for both kinds of cluster."""
-    monkeypatch.setattr(fake_cluster, "new_event_loop", request.param)
-    return request.param  # type: ignore[no-any-return]
+    made: NewLoop = request.param
+    monkeypatch.setattr(fake_cluster, "new_event_loop", made)
+    return made
 
 
 @pytest.fixture
@@ -113,7 +116,7 @@ def test_bootstrap_servers_are_the_endpoints(kafka: FakeCluster) -> None:
 def test_metadata_tells_the_endpoints(kafka: FakeCluster) -> None:
     _, answer = decode_response(METADATA, 12, ask(kafka.endpoints[0], metadata([])))
 
-    told = [(broker.node_id, broker.host, broker.port) for broker in answer.brokers]  # type: ignore[attr-defined]
+    told = [(broker.node_id, broker.host, broker.port) for broker in answer.brokers]
     assert told == [(endpoint.node_id, endpoint.host, endpoint.port) for endpoint in kafka.endpoints]
 
 
@@ -559,8 +562,8 @@ def held_for_clients(kafka: FakeCluster) -> int:
     server = kafka._cluster._running
     return kafka._call(
         lambda: sum(
-            connection.decoder.buffered + protocol.transport.get_write_buffer_size()
-            for connection, protocol in server._protocols.items()
+            connection.decoder.buffered + transport.get_write_buffer_size()
+            for connection, transport in server.transports.items()
         )
     )
 
@@ -643,12 +646,14 @@ def test_a_call_that_meets_a_stop_is_answered_or_refused(monkeypatch: pytest.Mon
     class Loop(asyncio.SelectorEventLoop):
         """The call of the slow thread comes after the last turn, if nothing else prevents that."""
 
-        def call_soon_threadsafe(self, *args: Any, **kwargs: Any) -> asyncio.Handle:
+        def call_soon_threadsafe(
+            self, callback: Callable[[*Ts], object], *args: *Ts, context: Context | None = None
+        ) -> asyncio.Handle:
             if threading.current_thread() not in slow:
-                return super().call_soon_threadsafe(*args, **kwargs)
+                return super().call_soon_threadsafe(callback, *args, context=context)
             asked.set()
             closing.wait(0.3)
-            return super().call_soon_threadsafe(*args, **kwargs)
+            return super().call_soon_threadsafe(callback, *args, context=context)
 
         def close(self) -> None:
             closing.set()

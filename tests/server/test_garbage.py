@@ -7,6 +7,7 @@ import socket
 import struct
 from collections import Counter
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from support.raw_client import RawClient
@@ -67,9 +68,9 @@ def test_a_connection_that_ends_leaves_no_garbage(data: bytes, reset: bool) -> N
             client.socket.close()
         with RawClient(kafka.endpoints[0]) as last:  # by then those before it have been accepted
             last.ask(API_VERSIONS)
-        server = kafka._cluster._server
+        server = kafka._cluster._driver
         assert server is not None
-        wait_until(lambda: not server._protocols and not server.cluster.has_deadlines, "the end of all there was")
+        wait_until(lambda: not server.transports and not server.cluster.has_deadlines, "the end of all there was")
 
         assert not collected()
 
@@ -78,12 +79,13 @@ def test_garbage_is_seen() -> None:
     with FakeCluster(journal=0) as kafka:
         client = RawClient(kafka.endpoints[0])
         client.ask(API_VERSIONS)
-        server = kafka._cluster._server
+        server = kafka._cluster._driver
         assert server is not None
-        (protocol,) = server._protocols.values()
-        protocol.ring = protocol  # type: ignore[attr-defined]
-        del protocol
+        (transport,) = server.transports.values()
+        protocol: Any = transport.get_protocol()
+        protocol.ring = protocol
+        del protocol, transport
         client.socket.close()
-        wait_until(lambda: not server._protocols, "the end of the connection")
+        wait_until(lambda: not server.transports, "the end of the connection")
 
         assert collected()["fakebroker.server.kafka_protocol.KafkaProtocol"] == 1

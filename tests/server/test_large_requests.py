@@ -8,12 +8,13 @@ import socket
 from collections.abc import Iterator
 
 import pytest
+from support.messages import decode_response
 from support.raw_client import RawClient
 from support.requests import Produced, batch, fetch, metadata, produce
 from support.serving import wait_until
+from support.topics import topic_of
 
 from fakebroker import FakeCluster
-from fakebroker.protocol.messages import decode_response
 from fakebroker.protocol.varint import encode_unsigned_varint
 from fakebroker.server import fake_cluster
 
@@ -38,7 +39,7 @@ def client(kafka: FakeCluster) -> Iterator[RawClient]:
 
 
 def log_of(kafka: FakeCluster) -> list[bytes]:
-    partition = kafka._cluster._running.cluster.metadata.topic("t").partitions[0]
+    partition = topic_of(kafka._cluster._running.cluster).partitions[0]
     return kafka._call(lambda: [logged.records for logged in partition.leader_log.batches])
 
 
@@ -107,7 +108,7 @@ def test_a_client_that_leaves_in_the_middle_of_a_large_request_leaves_one_line(
 def test_what_stands_beside_large_records_is_read_too(kafka: FakeCluster, client: RawClient, version: int) -> None:
     """Two partitions in one request, of which one is not there; and a tagged field that is longer than what is there of
     a large frame when it is given its place."""
-    topic = kafka._cluster._running.cluster.metadata.topic("t")
+    topic = topic_of(kafka._cluster._running.cluster)
     name = topic.topic_id if version >= 13 else "t"
     records = batch(bytes(500_000))
     frame = produce(name, partitions={0: records, 7: records}, version=version)

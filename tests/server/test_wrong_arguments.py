@@ -145,6 +145,6 @@ def test_a_host_that_is_not_known_is_named(
     with pytest.raises(socket.gaierror) as raised:
         FakeCluster(host=host).start()
 
-    assert raised.value.strerror.startswith(
+    assert str(raised.value.strerror).startswith(
         (f"the host {host!r} is not known: ", f"the host {host!r} is no host name: ")
     )

@@ -132,4 +132,4 @@ def _without_none(kind: Any) -> tuple[Any, bool]:
 
 
 def _value(kind: Any, field: Any) -> st.SearchStrategy[Any]:
-    return _messages(kind) if is_dataclass(kind) else BY_TYPE[field.metadata["kafka_type"]]
+    return _messages(kind) if isinstance(kind, type) and is_dataclass(kind) else BY_TYPE[field.metadata["kafka_type"]]

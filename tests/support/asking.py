@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fakebroker.apis import registry
-from fakebroker.protocol.messages import decode_response
+from support.messages import decode_response
 from support.requests import request
 from support.simulation import SimulatedClient
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from fakebroker.protocol.compression import compress
 from fakebroker.protocol.record_batch import (
@@ -31,7 +32,7 @@ def batch_of(
     return pack_batch(fields._replace(attributes=attributes, **header), compress(codec, data))
 
 
-def keyed(*values: bytes, **kwargs: int) -> bytes:
+def keyed(*values: bytes, **kwargs: Any) -> bytes:
     """A batch of one record per value, each with a key."""
     return batch_of([Record(b"k", value) for value in values or (b"v",)], **kwargs)
 

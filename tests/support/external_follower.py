@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any, NamedTuple
 
-from fakebroker.protocol.messages import decode_response
 from fakebroker.protocol.record_batch import read_batch_header
+from support.messages import decode_response
 from support.requests import FETCH, request
 from support.simulation import Simulation
 

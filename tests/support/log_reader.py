@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from fakebroker import FakeCluster
-from fakebroker.protocol.messages import decode_response
 from fakebroker.protocol.produce_response import NodeEndpoint
 from fakebroker.protocol.record_batch import decode_records, read_batch_header
+from support.messages import decode_response
 from support.raw_client import RawClient
 from support.requests import FETCH, METADATA, fetch, metadata
 
@@ -15,7 +15,7 @@ def leader_of(kafka: FakeCluster, topic: str, partition: int = 0) -> NodeEndpoin
     endpoints = {endpoint.node_id: endpoint for endpoint in kafka.endpoints}
     with RawClient(kafka.endpoints[0]) as client:
         _, answer = decode_response(METADATA, 12, client.ask(metadata([topic], allow_auto_topic_creation=False)))
-    (found,) = answer.topics  # type: ignore[attr-defined]
+    (found,) = answer.topics
     return endpoints[found.partitions[partition].leader_id]
 
 
@@ -26,7 +26,7 @@ def read_log(kafka: FakeCluster, topic: str, partition: int = 0) -> list[tuple[i
         while True:
             offset = records[-1][0] + 1 if records else 0
             _, answer = decode_response(FETCH, 11, client.ask(fetch(topic, partition, offset)))
-            (found,) = answer.responses[0].partitions  # type: ignore[attr-defined]
+            (found,) = answer.responses[0].partitions
             assert found.error_code == 0, found
             if not found.records:
                 return records

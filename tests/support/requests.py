@@ -7,8 +7,9 @@ from typing import Any
 from uuid import UUID
 
 from fakebroker.protocol.build import build
-from fakebroker.protocol.messages import decode_response, encode_request, request_type
+from fakebroker.protocol.messages import encode_request, request_type
 from fakebroker.protocol.record_batch import Record, encode_batch
+from support.messages import decode_response
 
 PRODUCE, FETCH, METADATA, API_VERSIONS, CREATE_TOPICS, INIT_PRODUCER_ID = 0, 1, 3, 18, 19, 22
 
@@ -63,7 +64,7 @@ class Produced:
         self.correlation_id, self.response = decode_response(PRODUCE, version, frame)
         self.partitions = {
             partition.index: (int(partition.error_code), partition.base_offset)
-            for topic in self.response.responses  # type: ignore[attr-defined]
+            for topic in self.response.responses
             for partition in topic.partition_responses
         }
 

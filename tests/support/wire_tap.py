@@ -11,8 +11,9 @@ import pytest
 from fakebroker.network.connection import Connection
 from fakebroker.protocol.framing import FrameDecoder
 from fakebroker.protocol.headers import decode_request_header, peek_api
-from fakebroker.protocol.messages import decode_request, decode_response, is_flexible
+from fakebroker.protocol.messages import is_flexible
 from fakebroker.server.driver import Driver
+from support.messages import decode_request, decode_response
 
 PRODUCE = 0
 
@@ -96,5 +97,5 @@ def _frames(parts: list[tuple[float, bytes]]) -> list[tuple[float, bytes]]:
 
 def _outcome(version: int, answer: bytes) -> tuple[int, int]:
     _, response = decode_response(PRODUCE, version, answer)
-    partition = response.responses[0].partition_responses[0]  # type: ignore[attr-defined]
+    partition = response.responses[0].partition_responses[0]
     return int(partition.error_code), partition.base_offset

@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import struct
 import time
+from collections.abc import Iterator
 from typing import ClassVar
 
 import pytest
@@ -65,7 +66,7 @@ TestIdempotent.settings = settings(max_examples=12, stateful_step_count=10)
 
 
 @pytest.fixture
-def machine() -> ClientMachine:
+def machine() -> Iterator[Idempotent]:
     made = Idempotent()
     yield made
     made.kafka.stop()

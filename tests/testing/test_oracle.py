@@ -89,7 +89,8 @@ def test_a_consumer_sees_nothing_above_the_watermark() -> None:
     oracle.send(1, Produce(1, 1, 0, ((KEY, Batch(b"a")),)), Fetch(2, KEY, 0, 0))
     oracle.handle(1)
     oracle.handle(1)
-    assert oracle.outcomes[-1].result == (0, 0, ())
+    nothing = oracle.outcomes[-1]
+    assert nothing.result == (0, 0, ())
     oracle.set_followers(-1, None, None, None)
     oracle.send(1, Fetch(3, KEY, 0, 0))
     oracle.handle(1)

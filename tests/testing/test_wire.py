@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import timedelta
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.messages import decode_request
 from support.requests import produce
 from support.simulation import Simulation
 
@@ -14,7 +16,7 @@ from fakebroker.protocol.build import build
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import ProtocolError
 from fakebroker.protocol.headers import decode_request_header
-from fakebroker.protocol.messages import decode_request, encode_response, response_type
+from fakebroker.protocol.messages import encode_response, response_type
 from fakebroker.protocol.record_batch import Record, encode_batch
 from fakebroker.testing import strategies, wire
 
@@ -83,7 +85,7 @@ def answer(topics: list[dict[str, object]], number: int, throttle_ms: int) -> by
     return encode_response(build(response_type(wire.PRODUCE, wire.PRODUCE_VERSION), values), number)[4:]
 
 
-def read(reader, frame: bytes) -> object:  # type: ignore[no-untyped-def]
+def read(reader: Callable[[bytes], object], frame: bytes) -> object:
     try:
         return reader(frame)
     except ProtocolError:
@@ -107,7 +109,7 @@ def test_a_damaged_answer_is_read_as_kio_reads_it(topics: list[dict[str, object]
 @pytest.mark.interpreted  # asks how it was read
 def test_most_answers_are_read_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(wire, "_read_any_answer", None)
-    parts = [
+    parts: list[dict[str, object]] = [
         {
             "index": index,
             "error_code": ErrorCode(error),
@@ -132,7 +134,7 @@ def test_most_answers_are_read_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_strategy_gives_requests_that_a_broker_reads(frame: bytes) -> None:
     header = decode_request_header(frame[4:], True)
     request = decode_request(wire.PRODUCE, wire.PRODUCE_VERSION, frame[4:], header.body_offset)
-    assert request.topic_data[0].name == "t"  # type: ignore[attr-defined]
+    assert request.topic_data[0].name == "t"
 
 
 @given(strategies.batches(idempotent=True) | strategies.batches())

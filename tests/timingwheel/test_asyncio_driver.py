@@ -7,6 +7,7 @@ import contextvars
 import gc
 import weakref
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 import uvloop
@@ -19,13 +20,16 @@ from timingwheel.asyncio_driver import AsyncioTimer
 class VirtualLoop(asyncio.SelectorEventLoop):
     """Where asyncio would wait for a timer, time jumps instead; waiting for ever is an error."""
 
+    _selector: Any  # asyncio's own
+    _scheduled: list[asyncio.TimerHandle]
+
     def __init__(self) -> None:
         super().__init__()
         self.now = 1_000.0
         self.turns = 0
         real_select = self._selector.select
 
-        def select(timeout: float | None) -> list[object]:
+        def select(timeout: float | None) -> Any:
             assert timeout is not None, "nothing will ever happen"
             self.turns += 1
             self.now += max(timeout, 0)
@@ -62,7 +66,8 @@ def at(loop: VirtualLoop, log: list[object]) -> Callable[[object], None]:
 
 
 def test_callbacks_run_at_their_times_in_order(loop: VirtualLoop) -> None:
-    timer, log = AsyncioTimer(loop), []
+    timer = AsyncioTimer(loop)
+    log: list[object] = []
     for delay in (0.5, 0.020, 0.0, 30.0, 0.021, 0.020):
         timer.call_later(delay, at(loop, log), delay)
     assert log == []
@@ -72,7 +77,8 @@ def test_callbacks_run_at_their_times_in_order(loop: VirtualLoop) -> None:
 
 
 def test_it_sleeps_until_the_next_deadline_and_does_not_poll(loop: VirtualLoop) -> None:
-    timer, log = AsyncioTimer(loop), []
+    timer = AsyncioTimer(loop)
+    log: list[object] = []
     timer.call_later(3600, at(loop, log), "hour")
     run_for(loop, 7200)
     assert log == [("hour", 3_600_000)]
@@ -80,7 +86,8 @@ def test_it_sleeps_until_the_next_deadline_and_does_not_poll(loop: VirtualLoop) 
 
 
 def test_an_earlier_task_brings_the_alarm_forward(loop: VirtualLoop) -> None:
-    timer, log = AsyncioTimer(loop), []
+    timer = AsyncioTimer(loop)
+    log: list[object] = []
     timer.call_later(10, at(loop, log), "late")
     timer.call_later(0.015, at(loop, log), "early")
     run_for(loop, 20)
@@ -88,7 +95,8 @@ def test_an_earlier_task_brings_the_alarm_forward(loop: VirtualLoop) -> None:
 
 
 def test_nothing_fires_early_between_milliseconds(loop: VirtualLoop) -> None:
-    timer, log = AsyncioTimer(loop), []
+    timer = AsyncioTimer(loop)
+    log: list[object] = []
     loop.now += 0.0004
     timer.call_later(0.0101, at(loop, log), "call_later")
     timer.add(Recording(10, "task", log))
@@ -98,7 +106,8 @@ def test_nothing_fires_early_between_milliseconds(loop: VirtualLoop) -> None:
 
 @pytest.mark.parametrize("when_ms", [1_000_001, 1_001_001, 1_234_567, 1_000_999])
 def test_float_seconds_are_exact_milliseconds(loop: VirtualLoop, when_ms: int) -> None:
-    timer, log = AsyncioTimer(loop), []
+    timer = AsyncioTimer(loop)
+    log: list[object] = []
     handle = timer.call_at(when_ms / 1000, log.append, 1)
     assert (handle.deadline_ms, handle.when()) == (when_ms, when_ms / 1000)
     run_for(loop, 300)
@@ -121,7 +130,7 @@ def test_the_loop_holds_one_alarm_whatever_is_pending(loop: VirtualLoop, monkeyp
     timer, armed = AsyncioTimer(loop), []
     real_call_at = loop.call_at
 
-    def call_at(when: float, *args: object, **more: object) -> object:
+    def call_at(when: float, *args: Any, **more: Any) -> object:
         armed.append(when)
         return real_call_at(when, *args, **more)
 
@@ -146,7 +155,8 @@ def test_the_loop_holds_one_alarm_whatever_is_pending(loop: VirtualLoop, monkeyp
 
 
 def test_cancel(loop: VirtualLoop) -> None:
-    timer, log = AsyncioTimer(loop), []
+    timer = AsyncioTimer(loop)
+    log: list[object] = []
     handle = timer.call_later(1, log.append, 1)
     when = handle.when()
     assert not handle.cancelled()
@@ -176,7 +186,8 @@ def test_cancelling_lets_go_of_the_callback_at_once(loop: VirtualLoop) -> None:
 
 
 def test_callbacks_add_and_cancel(loop: VirtualLoop) -> None:
-    timer, log = AsyncioTimer(loop), []
+    timer = AsyncioTimer(loop)
+    log: list[object] = []
     later = timer.call_later(0.030, at(loop, log), "cancelled")
 
     def first() -> None:
@@ -205,7 +216,8 @@ def test_a_task_that_adds_itself_at_once_leaves_the_loop_its_turns(loop: Virtual
 
 
 def test_the_limit_gives_the_loop_a_turn(loop: VirtualLoop) -> None:
-    timer, log = AsyncioTimer(loop, limit=10), []
+    timer = AsyncioTimer(loop, limit=10)
+    log: list[object] = []
     for n in range(35):
         timer.call_later(0.010, log.append, n)
     seen = []
@@ -222,7 +234,9 @@ def test_the_limit_gives_the_loop_a_turn(loop: VirtualLoop) -> None:
 
 
 def test_an_exception_is_reported_and_stops_nothing(loop: VirtualLoop) -> None:
-    timer, log, reports = AsyncioTimer(loop), [], []
+    timer = AsyncioTimer(loop)
+    log: list[object] = []
+    reports: list[str] = []
     loop.set_exception_handler(lambda _, context: reports.append(repr(context["exception"])))
 
     class Bad(TimerTask):
@@ -239,7 +253,8 @@ def test_an_exception_is_reported_and_stops_nothing(loop: VirtualLoop) -> None:
 
 
 def test_system_exit_leaves_the_loop(loop: VirtualLoop) -> None:
-    timer, log = AsyncioTimer(loop), []
+    timer = AsyncioTimer(loop)
+    log: list[object] = []
 
     def leave() -> None:
         raise SystemExit(3)
@@ -267,7 +282,7 @@ def test_callbacks_run_in_the_context_they_were_given(loop: VirtualLoop) -> None
 
 def test_it_can_take_the_place_of_loop_call_later(loop: VirtualLoop) -> None:
     timer = AsyncioTimer(loop)
-    loop.call_later = timer.call_later  # type: ignore[method-assign]
+    loop.call_later = timer.call_later  # type: ignore[method-assign, assignment]
 
     async def main() -> str:
         await asyncio.sleep(5)
@@ -283,7 +298,8 @@ def test_it_can_take_the_place_of_loop_call_later(loop: VirtualLoop) -> None:
 
 
 def test_close(loop: VirtualLoop) -> None:
-    timer, log = AsyncioTimer(loop), []
+    timer = AsyncioTimer(loop)
+    log: list[object] = []
     handle = timer.call_later(0.01, log.append, 1)
     timer.close()
     timer.close()
@@ -295,7 +311,8 @@ def test_close(loop: VirtualLoop) -> None:
 
 
 def test_a_callback_may_close(loop: VirtualLoop) -> None:
-    timer, log = AsyncioTimer(loop), []
+    timer = AsyncioTimer(loop)
+    log: list[object] = []
     timer.call_later(0.01, timer.close)
     timer.call_later(0.01, log.append, 1)
     run_for(loop, 1)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from wheel_recording import Recording, add_all, run_out
 
@@ -9,10 +11,11 @@ from timingwheel import SystemTimer, TimerTask
 
 
 def test_a_callback_may_cancel_a_later_task_of_the_same_advance() -> None:
-    timer, log = SystemTimer(0), []
+    timer = SystemTimer(0)
+    log: list[object] = []
     same_tick = Recording(5, "same tick", log)
     later = Recording(9, "later", log)
-    cancelled = []
+    cancelled: list[bool] = []
     timer.add(Recording(5, "first", log, lambda: cancelled.extend((same_tick.cancel(), later.cancel()))), 0)
     timer.add(same_tick, 0)
     timer.add(later, 0)
@@ -24,7 +27,8 @@ def test_a_callback_may_cancel_a_later_task_of_the_same_advance() -> None:
 
 
 def test_a_callback_may_move_a_later_task_of_the_same_advance() -> None:
-    timer, log = SystemTimer(0), []
+    timer = SystemTimer(0)
+    log: list[object] = []
     other = Recording(5, "other", log)
     timer.add(Recording(5, "first", log, lambda: timer.add(other, 100)), 0)
     timer.add(other, 0)
@@ -36,7 +40,8 @@ def test_a_callback_may_move_a_later_task_of_the_same_advance() -> None:
 
 @pytest.mark.parametrize("delay_ms", [0, -7])
 def test_a_task_that_adds_itself_again_runs_once_per_advance(delay_ms: int) -> None:
-    timer, log = SystemTimer(0), []
+    timer = SystemTimer(0)
+    log: list[object] = []
     task = Recording(delay_ms, "again", log, lambda: timer.add(task, 50))
     timer.add(task, 0)
     timer.add(Recording(40, "other", log), 0)
@@ -50,7 +55,8 @@ def test_a_task_that_adds_itself_again_runs_once_per_advance(delay_ms: int) -> N
 
 
 def test_a_task_added_by_a_callback_waits_for_the_next_advance_even_if_due() -> None:
-    timer, log = SystemTimer(0), []
+    timer = SystemTimer(0)
+    log: list[object] = []
 
     def more() -> None:
         add_all(timer, [-50, -5, 0, 1, 30], log, now_ms=100)
@@ -84,7 +90,8 @@ def test_a_periodic_task_keeps_its_beat() -> None:
 
 
 def test_a_chain_of_cancels_and_adds_keeps_the_count() -> None:
-    timer, log = SystemTimer(0, wheel_size=2), []
+    timer = SystemTimer(0, wheel_size=2)
+    log: list[object] = []
     tasks = add_all(timer, list(range(1, 200)), log)
 
     def meddle() -> None:
@@ -103,7 +110,8 @@ def test_a_chain_of_cancels_and_adds_keeps_the_count() -> None:
 
 
 def test_a_limit_bounds_the_tasks_run_and_keeps_the_order() -> None:
-    timer, log = SystemTimer(0), []
+    timer = SystemTimer(0)
+    log: list[object] = []
     add_all(timer, [50] * 3 + [51] + [10], log)
     assert timer.advance_clock(100, limit=2) == 2
     assert log == [10, 50]
@@ -120,7 +128,8 @@ def test_a_limit_bounds_the_tasks_run_and_keeps_the_order() -> None:
 
 
 def test_what_a_limit_left_goes_before_what_a_callback_added() -> None:
-    timer, log = SystemTimer(0), []
+    timer = SystemTimer(0)
+    log: list[object] = []
     timer.add(Recording(5, "first", log, lambda: timer.add(Recording(0, "added", log), 5)), 0)
     timer.add(Recording(5, "left", log), 0)
     assert timer.advance_clock(5, limit=1) == 1
@@ -129,12 +138,13 @@ def test_what_a_limit_left_goes_before_what_a_callback_added() -> None:
 
 
 def test_a_limit_bounds_the_tasks_moved_too() -> None:
-    timer, log = SystemTimer(0), []
+    timer = SystemTimer(0)
+    log: list[object] = []
     names = [(deadline_ms, n) for n in range(1500) for deadline_ms in (399, 390, 380)]
     for deadline_ms, n in names:
         timer.add(Recording(deadline_ms, (deadline_ms, n), log), 0)
     ran = []
-    while (deadline_ms := timer.next_deadline_ms()) is not None and deadline_ms <= 400:
+    while (next_ms := timer.next_deadline_ms()) is not None and next_ms <= 400:
         ran.append(timer.advance_clock(400, limit=100))
         timer.check_invariants()
     assert timer.size == 0
@@ -144,7 +154,8 @@ def test_a_limit_bounds_the_tasks_moved_too() -> None:
 
 
 def test_order_survives_adding_while_a_bucket_is_half_moved() -> None:
-    timer, log = SystemTimer(0), []
+    timer = SystemTimer(0)
+    log: list[Any] = []
     for n in range(3000):
         timer.add(Recording(390 + n % 2, (390 + n % 2, n), log), 0)
     timer.advance_clock(385, limit=1)
@@ -157,7 +168,8 @@ def test_order_survives_adding_while_a_bucket_is_half_moved() -> None:
 
 
 def test_what_is_due_before_a_half_moved_bucket_runs_meanwhile() -> None:
-    timer, log = SystemTimer(0), []
+    timer = SystemTimer(0)
+    log: list[object] = []
     for n in range(3000):
         timer.add(Recording(390, (390, n), log), 0)
     timer.add(Recording(5, "early", log), 0)
@@ -179,7 +191,8 @@ def boom() -> None:
 
 
 def test_an_exception_leaves_the_rest_queued_in_order() -> None:
-    timer, log = SystemTimer(0), []
+    timer = SystemTimer(0)
+    log: list[object] = []
     timer.add(Recording(5, "before", log), 0)
     bad = Recording(5, "bad", log, boom)
     timer.add(bad, 0)
@@ -195,7 +208,8 @@ def test_an_exception_leaves_the_rest_queued_in_order() -> None:
 
 
 def test_a_task_that_raises_after_adding_itself_stays_added() -> None:
-    timer, log = SystemTimer(0), []
+    timer = SystemTimer(0)
+    log: list[object] = []
 
     def again_and_boom() -> None:
         timer.add(task, 10)
@@ -214,7 +228,8 @@ def test_a_task_that_raises_after_adding_itself_stays_added() -> None:
 
 
 def test_a_callback_may_close_the_timer() -> None:
-    timer, log = SystemTimer(0), []
+    timer = SystemTimer(0)
+    log: list[object] = []
     add_all(timer, [5], log)
     timer.add(Recording(5, "close", log, timer.close), 0)
     add_all(timer, [5, 6, 700], log)
@@ -226,7 +241,8 @@ def test_a_callback_may_close_the_timer() -> None:
 
 @pytest.mark.parametrize("method", ["advance_clock", "pop_due"])
 def test_a_callback_may_not_advance(method: str) -> None:
-    timer, log = SystemTimer(0), []
+    timer = SystemTimer(0)
+    log: list[object] = []
     timer.add(Recording(5, "task", log, lambda: getattr(timer, method)(20)), 0)
     add_all(timer, [6], log)
     with pytest.raises(RuntimeError, match="from a task"):
@@ -236,7 +252,9 @@ def test_a_callback_may_not_advance(method: str) -> None:
 
 
 def test_what_a_callback_sees() -> None:
-    timer, log, seen = SystemTimer(0), [], []
+    timer = SystemTimer(0)
+    log: list[object] = []
+    seen: list[tuple[int, int | None]] = []
 
     def look() -> None:
         timer.check_invariants()

@@ -61,7 +61,8 @@ def test_close_ends_the_thread_and_closes_the_timer_once() -> None:
     log: list[object] = []
     task = Recording(60_000, "never", log)
     reaper.add(task)
-    assert reaper.is_alive
+    was_alive = reaper.is_alive
+    assert was_alive
     reaper.close()
     reaper.close()
     assert not reaper.is_alive

@@ -9,7 +9,8 @@ from timingwheel import SystemTimer, TimerTask
 
 
 def test_already_expired_tasks_run_at_the_next_advance_and_not_before() -> None:
-    timer, log = SystemTimer(0, tick_ms=1, wheel_size=3), []
+    timer = SystemTimer(0, tick_ms=1, wheel_size=3)
+    log: list[object] = []
     add_all(timer, [-5, -4, -3, -2, -1], log)
     assert log == [], "add never runs a task"
     assert timer.size == 5
@@ -18,7 +19,8 @@ def test_already_expired_tasks_run_at_the_next_advance_and_not_before() -> None:
 
 
 def test_task_expiration() -> None:
-    timer, log = SystemTimer(0, tick_ms=1, wheel_size=3), []
+    timer = SystemTimer(0, tick_ms=1, wheel_size=3)
+    log: list[object] = []
     delays = [*range(5), *(delay for i in range(10, 100) for delay in (i, i)), *range(100, 500)]
     add_all(timer, delays, log)
     assert timer.size == 585
@@ -30,7 +32,8 @@ def test_task_expiration() -> None:
 @pytest.mark.parametrize("wheel_size", [2, 3, 5, 20])
 @pytest.mark.parametrize("step_ms", [1, 2, 7, 50, 1000])
 def test_each_task_runs_at_the_first_advance_that_reaches_it(wheel_size: int, step_ms: int) -> None:
-    timer, log = SystemTimer(0, wheel_size=wheel_size), []
+    timer = SystemTimer(0, wheel_size=wheel_size)
+    log: list[object] = []
     add_all(timer, list(range(300, -1, -1)), log)
     for now_ms in range(0, 300 + step_ms, step_ms):
         timer.advance_clock(now_ms)
@@ -39,7 +42,8 @@ def test_each_task_runs_at_the_first_advance_that_reaches_it(wheel_size: int, st
 
 
 def test_the_worked_example_of_three_levels() -> None:
-    timer, log = SystemTimer(0, wheel_size=3), []
+    timer = SystemTimer(0, wheel_size=3)
+    log: list[object] = []
     add_all(timer, [7], log)
     assert timer.next_deadline_ms() == 6
     assert timer.advance_clock(5) == 0
@@ -51,7 +55,8 @@ def test_the_worked_example_of_three_levels() -> None:
 
 
 def test_a_coarse_tick_fires_at_the_start_of_the_bucket() -> None:
-    timer, log = SystemTimer(1000, tick_ms=10, wheel_size=5), []
+    timer = SystemTimer(1000, tick_ms=10, wheel_size=5)
+    log: list[object] = []
     add_all(timer, [25], log, now_ms=1000)
     assert timer.next_deadline_ms() == 1020
     assert timer.advance_clock(1019) == 0
@@ -60,14 +65,16 @@ def test_a_coarse_tick_fires_at_the_start_of_the_bucket() -> None:
 
 
 def test_the_order_within_a_coarse_tick_is_that_of_the_deadlines() -> None:
-    timer, log = SystemTimer(0, tick_ms=10, wheel_size=2), []
+    timer = SystemTimer(0, tick_ms=10, wheel_size=2)
+    log: list[object] = []
     add_all(timer, [29, 21, 25, 21, 20], log)
     assert timer.advance_clock(20) == 5
     assert log == [20, 21, 21, 25, 29]
 
 
 def test_equal_deadlines_run_in_the_order_of_adding_whatever_level_they_came_from() -> None:
-    timer, log = SystemTimer(0, wheel_size=3), []
+    timer = SystemTimer(0, wheel_size=3)
+    log: list[object] = []
     for now_ms in range(31):
         timer.advance_clock(now_ms)
         for name in ("first", "second"):
@@ -78,7 +85,8 @@ def test_equal_deadlines_run_in_the_order_of_adding_whatever_level_they_came_fro
 
 
 def test_the_clock_goes_to_the_bucket_and_never_to_now() -> None:
-    timer, log = SystemTimer(0, wheel_size=3), []
+    timer = SystemTimer(0, wheel_size=3)
+    log: list[object] = []
     add_all(timer, [7], log)
     timer.advance_clock(1_000)
     assert timer._wheel.current_time_ms == 7
@@ -91,7 +99,8 @@ def test_the_clock_goes_to_the_bucket_and_never_to_now() -> None:
 
 
 def test_adding_a_pending_task_moves_it() -> None:
-    timer, log = SystemTimer(0), []
+    timer = SystemTimer(0)
+    log: list[object] = []
     task = Recording(10, "task", log)
     timer.add(task, 0)
     timer.add(task, 5)
@@ -108,7 +117,8 @@ def test_adding_a_pending_task_moves_it() -> None:
 
 
 def test_cancel_takes_effect_at_once_in_every_place_a_task_can_be() -> None:
-    timer, log = SystemTimer(0, wheel_size=3), []
+    timer = SystemTimer(0, wheel_size=3)
+    log: list[object] = []
     tasks = add_all(timer, [-1, 0, 1, 8, 26, 10**12], log)
     for left, task in reversed(list(enumerate(tasks))):
         assert task.cancel()
@@ -121,14 +131,16 @@ def test_cancel_takes_effect_at_once_in_every_place_a_task_can_be() -> None:
 
 @pytest.mark.parametrize("delay_ms", [2**31, 2**53 + 1, 2**63 - 1, 2**70])
 def test_delays_of_any_size(delay_ms: int) -> None:
-    timer, log = SystemTimer(0), []
+    timer = SystemTimer(0)
+    log: list[object] = []
     add_all(timer, [delay_ms, 3], log)
     assert run_out(timer, most=100)[-1] == delay_ms
     assert log == [3, delay_ms]
 
 
 def test_years_at_one_go() -> None:
-    timer, log = SystemTimer(0), []
+    timer = SystemTimer(0)
+    log: list[object] = []
     delays = [0, 1, 19, 20, 21, 30_000, 86_400_000, 10**11]
     add_all(timer, delays[::-1], log)
     assert timer.advance_clock(10**12) == len(delays)
@@ -136,14 +148,16 @@ def test_years_at_one_go() -> None:
 
 
 def test_a_clock_may_start_below_zero() -> None:
-    timer, log = SystemTimer(-50, wheel_size=3), []
+    timer = SystemTimer(-50, wheel_size=3)
+    log: list[object] = []
     add_all(timer, [0, 1, 49, 50, 51], log, now_ms=-50)
     run_out(timer)
     assert log == [-50, -49, -1, 0, 1]
 
 
 def test_time_that_goes_backwards_runs_nothing_early() -> None:
-    timer, log = SystemTimer(0), []
+    timer = SystemTimer(0)
+    log: list[object] = []
     add_all(timer, [100], log)
     timer.advance_clock(100)
     add_all(timer, [20], log, now_ms=50)
@@ -154,10 +168,12 @@ def test_time_that_goes_backwards_runs_nothing_early() -> None:
 
 
 def test_next_deadline_never_lies() -> None:
-    timer, log = SystemTimer(0, tick_ms=10, wheel_size=3), []
+    timer = SystemTimer(0, tick_ms=10, wheel_size=3)
+    log: list[object] = []
     add_all(timer, [5, 95, 1234], log)
-    assert timer.next_deadline_ms() is not None
-    assert timer.next_deadline_ms() <= 0, "a task within the current tick can run now"
+    soonest_ms = timer.next_deadline_ms()
+    assert soonest_ms is not None
+    assert soonest_ms <= 0, "a task within the current tick can run now"
     for now_ms in range(1300):
         deadline_ms = timer.next_deadline_ms()
         ran = timer.advance_clock(now_ms)
@@ -168,7 +184,8 @@ def test_next_deadline_never_lies() -> None:
 
 
 def test_close_drops_everything_and_refuses_more() -> None:
-    timer, log = SystemTimer(0), []
+    timer = SystemTimer(0)
+    log: list[object] = []
     tasks = add_all(timer, [-1, 0, 5, 500], log)
     timer.close()
     timer.close()
@@ -184,7 +201,8 @@ def test_close_drops_everything_and_refuses_more() -> None:
 
 
 def test_clear_leaves_the_timer_in_use() -> None:
-    timer, log = SystemTimer(0), []
+    timer = SystemTimer(0)
+    log: list[object] = []
     add_all(timer, [-1, 5, 500], log)
     timer.clear()
     timer.check_invariants()
@@ -207,7 +225,8 @@ def test_close_calls_no_method_of_a_task() -> None:
 
 
 def test_a_task_may_change_timers() -> None:
-    one, two, log = SystemTimer(0), SystemTimer(0), []
+    one, two = SystemTimer(0), SystemTimer(0)
+    log: list[object] = []
     task = Recording(5, "task", log)
     one.add(task, 0)
     two.add(task, 0)
@@ -217,7 +236,8 @@ def test_a_task_may_change_timers() -> None:
 
 
 def test_pop_due_hands_out_without_running() -> None:
-    timer, log = SystemTimer(0, wheel_size=3), []
+    timer = SystemTimer(0, wheel_size=3)
+    log: list[object] = []
     tasks = add_all(timer, [4, 4, 20], log)
     assert timer.pop_due(3) is None
     assert timer.pop_due(4) is tasks[0]

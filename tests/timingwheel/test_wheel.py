@@ -63,7 +63,8 @@ def test_advancing_to_the_next_tick() -> None:
 def test_the_overflow_wheel_is_made_once_and_on_demand() -> None:
     wheel = make_wheel()
     assert wheel.add(task_due_at(1049))
-    assert wheel.overflow_wheel is None, "1049 is the last time that fits"
+    none_yet = wheel.overflow_wheel
+    assert none_yet is None, "1049 is the last time that fits"
     assert wheel.add(task_due_at(1060))
     overflow = wheel.overflow_wheel
     assert overflow is not None

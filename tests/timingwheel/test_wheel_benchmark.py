@@ -8,6 +8,7 @@ import shutil
 import sys
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -78,7 +79,7 @@ def test_a_copy_of_ours_that_cannot_be_built_is_told_in_every_way_and_fails(
     def broken(folder: Path, timeout_s: float) -> Path:
         raise RuntimeError("Expected class to be compiled")
 
-    def call(self: wheel.Bench, library: str, *_: object) -> wheel.Row:
+    def call(self: wheel.Bench, library: str, *_: Any) -> wheel.Row:
         known = call_of_the_library(self, library, *_) if library in wheel.BUILDERS else None
         return known or {"ns_per_op": 1.0, "max_pause_ms": 2.0, "bytes_per_timer": 3.0}
 
@@ -103,10 +104,10 @@ def test_a_measurement_that_fails_is_told(monkeypatch: pytest.MonkeyPatch, tmp_p
     bench = wheel.Bench(tmp_path, quick=True)
     assert bench.call("asyncio", "cancel", 0, 10)["note"].startswith("FAILED: ZeroDivisionError")
     memory = {"note": "FAILED: no memory"}
+    pause = {"max_pause_ms": 1.0}
     monkeypatch.setattr(
         bench, "call", lambda library, workload, *_: memory if workload == "memory" else {"ns_per_op": 1.0} | pause
     )
-    pause = {"max_pause_ms": 1.0}
     row = bench.row("cancel", 1_000, "asyncio")
     assert (row["ns_per_op"], row["bytes_per_timer"], row["note"]) == (1.0, None, "FAILED: no memory (bytes per timer)")
 
@@ -162,12 +163,12 @@ def test_the_compiled_copy_is_the_packages_own(monkeypatch: pytest.MonkeyPatch, 
         return copy
 
     monkeypatch.setattr(compiled, "is_of_this_source", lambda copy: False)
-    monkeypatch.setattr(compiled.modules, "build", build)
-    monkeypatch.setattr(compiled.shutil, "which", lambda program: "/usr/bin/cc")
+    monkeypatch.setattr(modules, "build", build)
+    monkeypatch.setattr(shutil, "which", lambda program: "/usr/bin/cc")
     assert compiled.compiled_wheel(tmp_path / "built", 10) == copy
     assert set(left[0]) >= {"timingwheel/wheel.py", "timingwheel/task.py"}
     assert all(module.startswith("timingwheel/") for module in left[0])
-    monkeypatch.setattr(compiled.shutil, "which", lambda program: None)
+    monkeypatch.setattr(shutil, "which", lambda program: None)
     with pytest.raises(Missing, match="no C compiler"):
         compiled.compiled_wheel(tmp_path / "none", 10)
 
@@ -189,7 +190,7 @@ def test_a_machine_without_java_says_so(monkeypatch: pytest.MonkeyPatch, tmp_pat
     from benchmarks.machine.programs import Missing
     from benchmarks.timers import kafka_timer
 
-    monkeypatch.setattr(kafka_timer.shutil, "which", lambda program: None if program == "mvn" else "/bin/true")
+    monkeypatch.setattr(shutil, "which", lambda program: None if program == "mvn" else "/bin/true")
     with pytest.raises(Missing, match="no mvn on this machine"):
         kafka_timer.build_kafka(tmp_path / "kafka", 10)
 
@@ -200,7 +201,12 @@ def test_the_dispatcher_finds_the_benchmark(
     from benchmarks import __main__, wheel
 
     seen: list[list[str]] = []
-    monkeypatch.setattr(wheel, "main", lambda argv: seen.append(argv) or 0)
+
+    def main(argv: list[str]) -> int:
+        seen.append(argv)
+        return 0
+
+    monkeypatch.setattr(wheel, "main", main)
     assert "wheel" in __main__.names()
     assert not [name for name in __main__.names() if name.startswith("_")]
     assert __main__.main(["wheel", "--quick", "--json"]) == 0

@@ -13,7 +13,7 @@ from fakebroker.protocol.errors import KafkaError
 def test_a_snapshot_does_not_change() -> None:
     config = TopicConfig(min_insync_replicas=2)
     with pytest.raises(AttributeError, match="a configuration does not change: min_insync_replicas"):
-        config.min_insync_replicas = 3  # type: ignore[misc]
+        config.min_insync_replicas = 3
     assert config.min_insync_replicas == 2
     assert config == TopicConfig(min_insync_replicas=2) != TopicConfig()
     assert hash(config) == hash(TopicConfig(min_insync_replicas=2))

@@ -93,7 +93,8 @@ def test_a_default_is_a_right_value() -> None:
     for key in entries():
         if key.default is not None:
             assert type(key.default) is PYTHON_TYPES[key.type], key.name
-            assert key.parse(to_text(key.default)) == key.default, key.name
+            default: Any = key.default
+            assert key.parse(to_text(default)) == key.default, key.name
 
 
 def test_it_is_told_in_a_few_words() -> None:

@@ -6,12 +6,12 @@ from datetime import timedelta
 
 import pytest
 from support.answers import NONE, NOT_LEADER, TIMED_OUT, UNKNOWN_TOPIC, answers
+from support.messages import decode_response
 from support.requests import PRODUCE, Produced, batch, fetch, produce, request
 from support.simulation import SimulatedClient, Simulation
 
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
-from fakebroker.protocol.messages import decode_response
 
 
 def parked(version: int = 10) -> tuple[Simulation, SimulatedClient]:
@@ -30,10 +30,10 @@ def test_a_parked_produce_is_told_who_leads_now(version: int) -> None:
     # The base offset is the one that the record got: only the error is replaced.
     assert answers(client, version) == [(321, NOT_LEADER, 0)]
     response = Produced(client.answers[0][1], version).response
-    (partition,) = response.responses[0].partition_responses  # type: ignore[attr-defined]
+    (partition,) = response.responses[0].partition_responses
     if version >= 10:
         assert (partition.current_leader.leader_id, partition.current_leader.leader_epoch) == (3, 1)
-        assert [endpoint.node_id for endpoint in response.node_endpoints] == [3]  # type: ignore[attr-defined]
+        assert [endpoint.node_id for endpoint in response.node_endpoints] == [3]
 
 
 def test_a_parked_produce_without_a_leader_to_name() -> None:
@@ -50,10 +50,10 @@ def test_a_parked_produce_without_a_leader_to_name() -> None:
     other = simulation.connect(3)
     other.send(produce("t", timeout_ms=5_000, version=10))
     response = Produced(other.answers[0][1], 10).response
-    (partition,) = response.responses[0].partition_responses  # type: ignore[attr-defined]
+    (partition,) = response.responses[0].partition_responses
     assert int(partition.error_code) == NOT_LEADER
     assert partition.current_leader.leader_id == -1
-    assert response.node_endpoints == ()  # type: ignore[attr-defined]
+    assert response.node_endpoints == ()
 
 
 def test_a_leader_that_moves_keeps_what_is_committed_and_may_lose_the_rest() -> None:
@@ -191,8 +191,7 @@ def test_deletion_answers_one_partition_and_the_others_wait_on() -> None:
     simulation.advance(200)
     ((at_ms, frame),) = client.answers
     by_topic = {
-        topic.name: int(topic.partition_responses[0].error_code)
-        for topic in Produced(frame).response.responses  # type: ignore[attr-defined]
+        topic.name: int(topic.partition_responses[0].error_code) for topic in Produced(frame).response.responses
     }
     assert (at_ms, by_topic) == (300, {"t": TIMED_OUT, "u": UNKNOWN_TOPIC})
 
@@ -228,7 +227,7 @@ def test_a_parked_fetch_is_answered_as_well(what: str, error: int) -> None:
     ((at_ms, frame),) = client.answers
     _, response = decode_response(1, 10, frame)
     assert at_ms == 50
-    assert int(response.responses[0].partitions[0].error_code) == error  # type: ignore[attr-defined]
+    assert int(response.responses[0].partitions[0].error_code) == error
 
 
 def test_a_preferred_replica_that_is_back_in_the_isr_leads_again_when_the_balance_is_looked_at() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from support.simulation import Simulation
+from support.topics import topic_of
 
 from fakebroker.core.controller.topics import NewTopic
 from fakebroker.protocol.errors import KafkaError
@@ -47,7 +48,7 @@ def test_a_refused_topic_does_not_change_the_ids_of_others() -> None:
             with pytest.raises(KafkaError):
                 simulation.cluster.create_topic(NewTopic(".."), simulation.now)
         simulation.topic("t")
-        ids.append(simulation.cluster.metadata.topic("t").topic_id)  # type: ignore[union-attr]
+        ids.append(topic_of(simulation.cluster).topic_id)
     assert ids[0] == ids[1]
 
 

@@ -176,7 +176,7 @@ def test_the_ring_is_a_tail_of_what_was_told(size: int, steps: list[int | None])
             event: Any = append(records)
             journal.append(event)
             since_clear.append(event)
-        kept = journal.events()
+        kept: list[Any] = journal.events()
         weight = sum(max(1, len(event.records)) for event in kept)
         assert since_clear[len(since_clear) - len(kept) :] == kept
         assert journal.dropped == len(since_clear) - len(kept)

@@ -112,7 +112,7 @@ def test_truncation_from_the_start_changes_no_epoch_of_what_is_left(wanted: dict
 def test_what_was_deleted_does_not_diverge() -> None:
     leader = replica([(0, 0), (2, 5), (4, 9)], 12)
     leader.log.update_high_watermark(12)
-    read = FetchPartition(TopicPartition("t", 0), 10, 1 << 20, last_fetched_epoch=2)
+    read = FetchPartition(TopicPartition("t", 0), 10, 1 << 20, last_fetched_epoch=2)  # type: ignore[arg-type]  # a stand-in
     assert diverging_epoch(leader, read) == (2, 9)
     assert leader.maybe_increment_log_start_offset(10)
     leader.check_invariants()

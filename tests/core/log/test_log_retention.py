@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.batches import TIME_MS, keyed, sequenced
+from support.messages import decode_response
 from support.requests import FETCH, Produced, fetch, produce
 from support.simulation import SimulatedClient, Simulation
 
@@ -15,7 +16,6 @@ from fakebroker.cluster.housekeeping import delete_old_records_of
 from fakebroker.core.log.log import Log, LoggedBatch
 from fakebroker.core.log.retention import _level, start_by_size, start_by_time
 from fakebroker.core.replication.partition import Partition
-from fakebroker.protocol.messages import decode_response
 
 NONE, OFFSET_OUT_OF_RANGE, STORAGE_ERROR = 0, 1, 56
 SIZE = len(keyed())
@@ -41,7 +41,7 @@ def fetched(simulation: Simulation, offset: int) -> tuple[int, int, int]:
     reader = simulation.connect()
     reader.send(fetch("t", offset=offset))
     ((_, frame),) = reader.answers
-    partition = decode_response(FETCH, 11, frame)[1].responses[0].partitions[0]  # type: ignore[attr-defined]
+    partition = decode_response(FETCH, 11, frame)[1].responses[0].partitions[0]
     return int(partition.error_code), partition.log_start_offset, len(partition.records or b"")
 
 
@@ -116,7 +116,7 @@ def test_retention_bytes_is_kept_with_each_append() -> None:
     assert fetched(simulation, 95) == (NONE, 95, 5 * SIZE)
     assert all(replica.log.size_in_bytes <= 5 * SIZE for replica in partition_of(simulation).replicas.values())
     client.send(produce("t", records=keyed(), acks=1))
-    told = Produced(client.answers[-1][1]).response.responses[0].partition_responses[0]  # type: ignore[attr-defined]
+    told = Produced(client.answers[-1][1]).response.responses[0].partition_responses[0]
     assert (told.base_offset, told.log_start_offset) == (100, 95)
 
 
@@ -245,7 +245,7 @@ def test_without_anything_to_delete_the_broker_is_full() -> None:
     simulation.topic(min_insync_replicas=3)
     client = simulation.connect()
     assert send(client, 12, records=KIB) == [NONE] * 10 + [STORAGE_ERROR] * 2
-    told = Produced(client.answers[-1][1]).response.responses[0].partition_responses[0]  # type: ignore[attr-defined]
+    told = Produced(client.answers[-1][1]).response.responses[0].partition_responses[0]
     assert (told.base_offset, told.log_start_offset) == (-1, -1)
     assert simulation.warnings == []  # nothing was deleted
     simulation.followers("instant")

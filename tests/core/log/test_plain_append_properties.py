@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -61,7 +63,7 @@ configs = st.builds(
 )
 
 
-def fields(batch: LoggedBatch) -> tuple:
+def fields(batch: LoggedBatch) -> tuple[object, ...]:
     producer = batch.producer
     said = producer and (
         producer.producer_id,
@@ -93,7 +95,7 @@ def agree(batch: bytes, config: TopicConfig, offset: int = 7, epoch: int = 3) ->
 @example([Record(b"k", b"v", (), TIME_MS)], {"producer_id": 5, "base_sequence": 0}, CONFIG, None, b"")
 def test_what_it_takes_the_general_way_takes(
     records: list[Record],
-    header: dict[str, int],
+    header: dict[str, Any],
     config: TopicConfig,
     change: tuple[int, int] | None,
     behind: bytes,

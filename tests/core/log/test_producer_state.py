@@ -92,7 +92,7 @@ def test_the_error_of_a_sequence_tells_the_log_start_and_no_message() -> None:
     client = simulation.connect()
     answer(client, 1, 0, 0, 1)
     client.send(produce("t", records=sequenced(1, 0, 5)))
-    told = Produced(client.answers[-1][1]).response.responses[0].partition_responses[0]  # type: ignore[attr-defined]
+    told = Produced(client.answers[-1][1]).response.responses[0].partition_responses[0]
     assert (int(told.error_code), told.log_start_offset) == (OUT_OF_ORDER, 0)
     assert (told.error_message, told.record_errors) == (None, ())
 
@@ -131,8 +131,7 @@ def test_a_duplicate_tells_the_timestamp_of_the_batch_even_with_create_time(time
         client.send(produce("t", records=sequenced(1, 0, 0, timestamp_ms=TIME_MS - 7)))
         simulation.advance(1_000)
     times = [
-        Produced(frame).response.responses[0].partition_responses[0].log_append_time  # type: ignore[attr-defined]
-        for _, frame in client.answers
+        Produced(frame).response.responses[0].partition_responses[0].log_append_time for _, frame in client.answers
     ]
     in_ms = [None if time is None else round(time.timestamp() * 1000) for time in times]
     assert in_ms == ([None, TIME_MS - 7] if timestamp_type == "CreateTime" else [TIME_MS, TIME_MS])

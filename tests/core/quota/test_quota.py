@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import product
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -70,7 +71,11 @@ SHARING = [
 @pytest.mark.parametrize(("entity", "by_user", "by_client_id"), SHARING)
 def test_who_shares_a_sum(entity: QuotaEntity, by_user: bool, by_client_id: bool) -> None:
     """10 000 bytes of another client, and then 5000 of ours with 1000 bytes per second: alone they are fine."""
-    for other, shared in (({"client_id": "other"}, by_user), ({"user": "other"}, by_client_id)):
+    others: tuple[tuple[dict[str, Any], bool], ...] = (
+        ({"client_id": "other"}, by_user),
+        ({"user": "other"}, by_client_id),
+    )
+    for other, shared in others:
         manager = manager_with({entity: 1_000.0})
         record(manager, 10_000, **other)
         assert (record(manager, 5_000) > 0) == shared

@@ -22,7 +22,7 @@ def rate_of(events: list[tuple[int, float]], at_ms: int, samples: int = 11, wind
 
 
 # (events, measured at, sum that counts, window): 11 samples of 1000 ms.
-EXAMPLES = {
+EXAMPLES: dict[str, tuple[list[tuple[int, float]], int, int, int]] = {
     "nothing": ([], 0, 0, 10_000),
     "one value counts as ten full windows": ([(0, 30_000)], 0, 30_000, 10_000),
     "and the fraction of the eleventh": ([(0, 30_000)], 999, 30_000, 10_999),

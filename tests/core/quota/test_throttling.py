@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from support.apis import with_parts
+from support.messages import decode_response
 from support.requests import (
     API_VERSIONS,
     CREATE_TOPICS,
@@ -31,7 +32,6 @@ from fakebroker.core.errors import KafkaError
 from fakebroker.core.quota.quota import DEFAULT, QuotaEntity
 from fakebroker.network.connection import State
 from fakebroker.protocol.error_code import ErrorCode
-from fakebroker.protocol.messages import decode_response
 
 REQUEST_BYTES = 1_500
 MINE = QuotaEntity(None, "test")
@@ -60,7 +60,7 @@ def answers(client: SimulatedClient, version: int = 9) -> list[tuple[int, int, i
     found = []
     for at_ms, frame in client.answers:
         produced = Produced(frame, version)
-        found.append((at_ms, produced.correlation_id, produced.response.throttle_time.total_seconds() * 1000))  # type: ignore[attr-defined]
+        found.append((at_ms, produced.correlation_id, produced.response.throttle_time.total_seconds() * 1000))
     return found
 
 
@@ -69,8 +69,7 @@ def test_the_answer_goes_out_at_once_and_the_connection_is_muted_for_what_it_say
     client = simulation.connect()
     client.send(produce_1500(correlation_id=1), produce_1500(correlation_id=2), produce_1500(correlation_id=3))
     assert answers(client) == [(0, 1, 5_000)]
-    assert client.connection.state is State.THROTTLED
-    assert client.reading_paused
+    assert (client.connection.state, client.reading_paused) == (State.THROTTLED, True)
     simulation.advance(4_999)
     assert len(client.answers) == 1
     simulation.advance(1)
@@ -254,12 +253,12 @@ def test_a_throttled_fetch_is_answered_empty_and_its_records_come_with_the_next(
     client.send(fetch("t"))
     ((_, answer),) = client.answers
     _, response = decode_response(FETCH, 11, answer)
-    assert (response.responses, response.throttle_time.total_seconds()) == ((), 1.0)  # type: ignore[attr-defined]
+    assert (response.responses, response.throttle_time.total_seconds()) == ((), 1.0)
     simulation.cluster.alter_client_quotas(MINE, None)
     client.send(fetch("t"))
     simulation.advance(1_000)
     _, response = decode_response(FETCH, 11, client.answers[1][1])
-    assert response.responses[0].partitions[0].records  # type: ignore[attr-defined]
+    assert response.responses[0].partitions[0].records
 
 
 def test_a_request_that_fails_as_a_whole_counts_no_bytes() -> None:
@@ -329,7 +328,7 @@ def test_a_request_counts_once_though_its_handler_fails_after_it_was_throttled()
     client.send(metadata(["t"]))
     ((_, answer),) = client.answers
     _, response = decode_response(METADATA, 12, answer)
-    assert response.throttle_time == timedelta(milliseconds=500)  # type: ignore[attr-defined]
+    assert response.throttle_time == timedelta(milliseconds=500)
     simulation.advance(500)
     assert client.connection.state is State.READY
 

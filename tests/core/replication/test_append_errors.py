@@ -75,7 +75,7 @@ def test_what_is_told_of_the_log_start(simulation: Simulation, row: Row) -> None
     client = simulation.connect()
     client.send(produce(row.topic, row.partition, records=row.records, acks=row.acks))
     ((_, frame),) = client.answers
-    ((answer,),) = (topic.partition_responses for topic in Produced(frame).response.responses)  # type: ignore[attr-defined]
+    ((answer,),) = (topic.partition_responses for topic in Produced(frame).response.responses)
     assert (int(answer.error_code), answer.log_start_offset) == row.expected
     assert (answer.base_offset, answer.log_append_time) == (-1, None)
     assert (answer.error_message is not None) == row.name.startswith("RecordValidationException")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from support.answers import NONE, NOT_ENOUGH, TIMED_OUT, answers
 from support.requests import batch, produce
@@ -155,7 +157,7 @@ def test_a_script_with_a_time_that_is_no_whole_number_does_nothing_at_all(wrong:
     simulation = Simulation()
     simulation.topic()
     with pytest.raises(TypeError, match=r"^a time of a script must be a whole number, not "):
-        simulation.script([(0, "frozen"), (wrong, "instant")])  # type: ignore[list-item]
+        simulation.script([(0, "frozen"), (wrong, "instant")])
     client = simulation.connect()
     client.send(produce("t"))
     assert answers(client) == [(0, NONE, 0)]
@@ -173,13 +175,11 @@ def test_a_lag_and_a_rate_are_whole_numbers(wrong: object) -> None:
     "selection", [{}, {"topic": "t"}, {"topic": "t", "partition": 0}, {"topic": "t", "partition": 0, "broker": 2}]
 )
 @pytest.mark.parametrize("scripted", [{}, {"topic": "t"}, {"topic": "t", "broker_id": 2}])
-def test_a_newer_command_for_a_follower_ends_its_script(
-    selection: dict[str, object], scripted: dict[str, object]
-) -> None:
+def test_a_newer_command_for_a_follower_ends_its_script(selection: dict[str, Any], scripted: dict[str, object]) -> None:
     simulation = Simulation()
     simulation.topic(replicas=2)
     simulation.script([(0, "instant"), (100, "frozen")], **scripted)
-    simulation.followers("lagging:5", **selection)  # type: ignore[arg-type]
+    simulation.followers("lagging:5", **selection)
     simulation.advance(200)
     client = simulation.connect()
     client.send(produce("t", timeout_ms=1_000))
@@ -267,12 +267,12 @@ def test_a_script_whose_topic_is_gone_does_nothing() -> None:
 @pytest.mark.parametrize(
     "selection", [{"topic": "u"}, {"partition": 7}, {"broker": 9}, {"topic": "alone"}, {"topic": "t", "broker": 1}]
 )
-def test_a_change_that_concerns_nobody_is_a_slip(selection: dict[str, object]) -> None:
+def test_a_change_that_concerns_nobody_is_a_slip(selection: dict[str, Any]) -> None:
     simulation = Simulation()
     simulation.topic()
     simulation.topic("alone", replicas=1)
     with pytest.raises(KafkaError, match="No follower has"):
-        simulation.followers("frozen", **selection)  # type: ignore[arg-type]
+        simulation.followers("frozen", **selection)
 
 
 def test_a_replica_that_leads_takes_its_behaviour_up_when_it_follows() -> None:

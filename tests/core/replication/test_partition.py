@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 from support.requests import batch
 
@@ -161,8 +163,10 @@ def test_a_recent_follower_outside_the_isr_holds_the_watermark_back() -> None:
         ("flipped byte", lambda b: b[:-2] + bytes([b[-2] ^ 1]) + b[-1:], ErrorCode.corrupt_message),
     ],
 )
-def test_a_bad_batch_is_refused_and_nothing_is_appended(name: str, change: object, error: ErrorCode | None) -> None:
-    records = change(batch(b"value"))  # type: ignore[operator]
+def test_a_bad_batch_is_refused_and_nothing_is_appended(
+    name: str, change: Callable[[bytes], bytes], error: ErrorCode | None
+) -> None:
+    records = change(batch(b"value"))
     config = TopicConfig(max_message_bytes=10) if error is None else TopicConfig()
     p = Partition(TopicPartition("t", 0), [1], config, LAG_MAX_MS, now_ms=0)
     with pytest.raises(KafkaError) as refused:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
+from support.messages import decode_response
 from support.requests import FETCH, PRODUCE, Produced, batch, fetch, produce, request
 from support.simulation import SimulatedClient, Simulation
 
 from fakebroker.network.connection import State
-from fakebroker.protocol.messages import decode_response
 from fakebroker.protocol.topic_partition import TopicPartition
 
 NONE, UNKNOWN_TOPIC, NOT_LEADER, TIMED_OUT, NOT_ENOUGH = 0, 3, 6, 7, 19
@@ -24,8 +25,8 @@ def answers(client: SimulatedClient) -> list[tuple[int, int, dict[int, tuple[int
     return found
 
 
-def frozen(**kwargs: object) -> Simulation:
-    simulation = Simulation(followers="frozen", **kwargs)  # type: ignore[arg-type]
+def frozen(**kwargs: Any) -> Simulation:
+    simulation = Simulation(followers="frozen", **kwargs)
     simulation.topic()
     return simulation
 
@@ -99,7 +100,7 @@ def test_partitions_of_one_request_are_answered_one_by_one() -> None:
     ((at_ms, frame),) = client.answers
     by_topic = {
         topic.name: {p.index: (int(p.error_code), p.base_offset) for p in topic.partition_responses}
-        for topic in Produced(frame).response.responses  # type: ignore[attr-defined]
+        for topic in Produced(frame).response.responses
     }
     assert at_ms == 300
     # Partition 1 of t is led by broker 2.
@@ -144,7 +145,7 @@ def _records_read(simulation: Simulation) -> bytes:
     reader.send(fetch("t"))
     ((_, frame),) = reader.answers
     _, response = decode_response(FETCH, 11, frame)
-    return bytes(response.responses[0].partitions[0].records or b"")  # type: ignore[attr-defined]
+    return bytes(response.responses[0].partitions[0].records or b"")
 
 
 def test_the_isr_shrinks_and_the_parked_request_succeeds() -> None:

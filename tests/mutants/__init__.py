@@ -1,0 +1,1 @@
+"""Do the tests notice slips in the code? `python -m tests.mutants` asks."""

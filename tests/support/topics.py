@@ -1,0 +1,12 @@
+"""A topic that is there."""
+
+from __future__ import annotations
+
+from fakebroker.cluster.cluster import Cluster
+from fakebroker.core.controller.topics import Topic
+
+
+def topic_of(cluster: Cluster, name: str = "t") -> Topic:
+    found = cluster.metadata.topic(name)
+    assert found is not None, name
+    return found
