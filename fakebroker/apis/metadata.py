@@ -28,6 +28,7 @@ from fakebroker.apis import registry
 from fakebroker.apis.context import RequestContext
 from fakebroker.core.controller.topics import NewTopic, Topic
 from fakebroker.core.replication.partition import Partition
+from fakebroker.core.security.authorized_operations import CLUSTER_OPERATIONS, NOT_REQUESTED, TOPIC_OPERATIONS
 from fakebroker.protocol import topic_name
 from fakebroker.protocol.build import build
 from fakebroker.protocol.error_code import ErrorCode
@@ -38,16 +39,6 @@ if TYPE_CHECKING:
     from kio.schema.metadata.v13.request import MetadataRequest
 
 KEY = 3
-
-# Bit fields of AclOperation codes. Without an authorizer everything that the resource knows is allowed
-# (AuthHelper.authorizedOperations, AclEntry.supportedOperations).
-_READ, _WRITE, _CREATE, _DELETE, _ALTER, _DESCRIBE = (1 << code for code in range(3, 9))
-_CLUSTER_ACTION, _DESCRIBE_CONFIGS, _ALTER_CONFIGS, _IDEMPOTENT_WRITE = (1 << code for code in range(9, 13))
-_TOPIC_OPERATIONS = _READ | _WRITE | _CREATE | _DESCRIBE | _DELETE | _ALTER | _DESCRIBE_CONFIGS | _ALTER_CONFIGS
-_CLUSTER_OPERATIONS = (
-    _CREATE | _CLUSTER_ACTION | _DESCRIBE_CONFIGS | _ALTER_CONFIGS | _IDEMPOTENT_WRITE | _ALTER | _DESCRIBE
-)
-_NOT_REQUESTED = -(1 << 31)
 
 
 def error_response(ctx: RequestContext, request: MetadataRequest, code: ErrorCode) -> None:
@@ -73,7 +64,7 @@ def handle(ctx: RequestContext, request: MetadataRequest) -> None:
     missing = [name for name in names if ctx.metadata.topic(name) is None]
     topics = [_known(topic, ctx.api_version) for topic in known] + [_missing(name) for name in missing]
     if getattr(request, "include_topic_authorized_operations", False):
-        topics = [topic | {"topic_authorized_operations": _TOPIC_OPERATIONS} for topic in topics]
+        topics = [topic | {"topic_authorized_operations": TOPIC_OPERATIONS} for topic in topics]
     unknown_ids = [
         _without_partitions(None, id_, ErrorCode.unknown_topic_id)
         for id_ in ids
@@ -88,7 +79,7 @@ def handle(ctx: RequestContext, request: MetadataRequest) -> None:
         "cluster_id": ctx.metadata.cluster_id,
         "controller_id": ctx.metadata.controller_id,
         "topics": unknown_ids + topics,
-        "cluster_authorized_operations": _CLUSTER_OPERATIONS if wants_cluster_operations else _NOT_REQUESTED,
+        "cluster_authorized_operations": CLUSTER_OPERATIONS if wants_cluster_operations else NOT_REQUESTED,
         "error_code": ErrorCode.none,
     }
     ctx.respond(build(response_type(KEY, ctx.api_version), values))

@@ -1,1 +1,1 @@
-"""Who a client is, and by which door it came."""
+"""Who a client is, by which door it came, and what it may do."""
