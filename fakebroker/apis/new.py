@@ -18,7 +18,7 @@ from typing import Any, NoReturn
 from kio.schema.index import api_key_map
 
 from fakebroker.apis import registry
-from fakebroker.apis.stub_fields import dict_of, has, is_nothing, news
+from fakebroker.apis.stub_fields import dict_of, has, news
 from fakebroker.protocol.messages import api_name, is_flexible, request_type, response_type, versions
 
 ROOT = Path(__file__).parents[2]
@@ -48,13 +48,13 @@ if TYPE_CHECKING:
 KEY = {key}
 
 
-def _respond({parameters}) -> None:
-    values{values_type} = {values}
-    ctx.respond(build(response_type(KEY, ctx.api_version), values))
+def _respond(ctx: RequestContext, **values: Any) -> None:
+    defaults: dict[str, Any] = {defaults}
+    ctx.respond(build(response_type(KEY, ctx.api_version), defaults | values))
 
 
 def error_response(ctx: RequestContext, request: {request_class}, code: ErrorCode) -> None:
-{error_note}    _respond({arguments})
+{error_note}    _respond({error_arguments})
 
 
 @registry.api(KEY, {lowest}, {highest}, error_response=error_response)
@@ -144,9 +144,8 @@ def stubs(key: int, lowest: int, highest: int, room: str = _ROOM) -> dict[str, s
     requests = [request_type(key, version) for version in reversed(served)]
     responses = [response_type(key, version) for version in reversed(served)]
     without_error = [version for version in served if not has(response_type(key, version), "error_code")]
-    has_error = len(without_error) < len(served)
     request_class = requests[0].__name__
-    values = dict_of(responses, "    ", {"error_code": "code"} if has_error else {})
+    defaults = dict_of(responses, "    ")
     request = dict_of(requests)
     words = {
         "key": key,
@@ -161,22 +160,16 @@ def stubs(key: int, lowest: int, highest: int, room: str = _ROOM) -> dict[str, s
         "notes": "\n               ".join(wrap(_notes(key, served), _WIDTH - 15)),
         "request_module": requests[0].__module__,
         "request_class": request_class,
-        "parameters": "ctx: RequestContext, code: ErrorCode" if has_error else "ctx: RequestContext",
-        "arguments": "ctx, code" if has_error else "ctx",
+        "error_arguments": "ctx, error_code=code" if len(without_error) < len(served) else "ctx",
         "error_note": _error_note(without_error, request_class),
-        "values": values,
-        "values_type": ": dict[str, Any]" if is_nothing(values) else "",
+        "defaults": defaults,
         "request": request,
     }
     return {
-        f"fakebroker/apis/{module}.py": _HANDLER.format(standard=_imports(values, _typing(values)), **words),
+        f"fakebroker/apis/{module}.py": _HANDLER.format(standard=_imports(defaults, "TYPE_CHECKING, Any"), **words),
         f"tests/apis/test_{module}.py": _TEST.format(standard=_imports(request, "Any"), **words),
         f"conformance/cases/{room}/{module}.py": _CASES.format(standard=_imports(request, "Any") + "\n", **words),
     }
-
-
-def _typing(values: str) -> str:
-    return "TYPE_CHECKING, Any" if is_nothing(values) else "TYPE_CHECKING"
 
 
 def _imports(text: str, typing: str) -> str:

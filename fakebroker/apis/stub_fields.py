@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import MISSING, Field, fields, is_dataclass
 from datetime import timedelta
 from types import NoneType
@@ -27,18 +27,11 @@ _UNSET = {
 }
 
 
-def dict_of(kinds: Sequence[Any], indent: str = "", given: Mapping[str, str] | None = None) -> str:
-    """A dict with every field of these versions of a message, the newest first, as `build` takes it: `given` values
-    by name, or else those of a field that nobody has set."""
-    lines = [
-        f'{indent}    "{name}": {(given or {}).get(name) or _value(found, f"{indent}    ")},\n'
-        for name, found in _fields(kinds).items()
-    ]
+def dict_of(kinds: Sequence[Any], indent: str = "") -> str:
+    """A dict with every field of these versions of a message, the newest first, as `build` takes it, each with the
+    value of a field that nobody has set."""
+    lines = [f'{indent}    "{name}": {_value(found, f"{indent}    ")},\n' for name, found in _fields(kinds).items()]
     return "{\n" + "".join(lines) + f"{indent}}}" if lines else "{}"
-
-
-def is_nothing(text: str) -> bool:
-    return text == "{}"
 
 
 def has(kind: Any, name: str) -> bool:

@@ -125,19 +125,38 @@ def structs_in(hint: Any) -> list[Any]:
     return [struct for argument in get_args(hint) for struct in structs_in(argument)]
 
 
+def keywords_of_respond(tree: ast.Module) -> set[str]:
+    """What `_respond(ctx, **values)` is called with; nothing where it has parameters of its own."""
+    open_ended = {node.name for node in tree.body if isinstance(node, ast.FunctionDef) and node.args.kwarg is not None}
+    return {
+        keyword.arg
+        for call in ast.walk(tree)
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id in open_ended & {"_respond"}
+        for keyword in call.keywords
+        if keyword.arg is not None
+    }
+
+
+def test_a_slip_in_a_keyword_is_seen() -> None:
+    call = "_respond(ctx, clutser_id=1, **more)"
+    assert keywords_of_respond(ast.parse(f"def _respond(ctx, **values): ...\n{call}")) == {"clutser_id"}
+    assert keywords_of_respond(ast.parse(f"def _respond(ctx, clutser_id): ...\n{call}")) == set()
+
+
 @pytest.mark.parametrize("api", APIS.values(), ids=lambda api: api.name)
 def test_every_name_a_handler_builds_with_is_a_field_of_some_version(api: registry.Api) -> None:
     source = Path(registry.__file__).with_name(api.handle.__module__.rpartition(".")[2] + ".py").read_text()
     known = set().union(*(field_names(response_type(api.key, version)) for version in versions(api.key)))
-    # Every dict that an API's module writes down is handed to `build`.
+    tree = ast.parse(source)
+    # Every dict that an API's module writes down is handed to `build`, and so is what `_respond` takes by any name.
     written = {
         key.value
-        for node in ast.walk(ast.parse(source))
+        for node in ast.walk(tree)
         if isinstance(node, ast.Dict)
         for key in node.keys
         if isinstance(key, ast.Constant) and isinstance(key.value, str)
     }
-    assert written <= known
+    assert written | keywords_of_respond(tree) <= known
 
 
 @pytest.mark.parametrize("api", APIS.values(), ids=lambda api: api.name)
