@@ -1,0 +1,87 @@
+"""DescribeCluster (API key 60), versions 0-2.
+
+Behaviour      The cluster, its controller and the brokers that run, by the listener that was asked. Only brokers listen
+               here: who asks for controllers is answered MISMATCHED_ENDPOINT_TYPE, who asks for anything else
+               UNSUPPORTED_ENDPOINT_TYPE; nothing else of such an answer is filled in.
+Version notes  v1 request endpoint_type, response endpoint_type (KIP-919: controllers may be asked too); v2 request
+               include_fenced_brokers, response brokers.is_fenced (KIP-1073): brokers that are registered and stopped.
+Not done       The cluster's operations are not looked up: all are allowed.
+Source         core/.../server/KafkaApis.scala handleDescribeCluster; AuthHelper.scala computeDescribeClusterResponse;
+               clients/.../admin/EndpointType.java
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from fakebroker.apis import registry
+from fakebroker.apis.context import RequestContext
+from fakebroker.core.security.authorized_operations import CLUSTER_OPERATIONS, NOT_REQUESTED
+from fakebroker.protocol.build import build
+from fakebroker.protocol.error_code import ErrorCode
+from fakebroker.protocol.messages import response_type
+
+if TYPE_CHECKING:
+    from kio.schema.describe_cluster.v2.request import DescribeClusterRequest
+
+KEY = 60
+
+_BROKERS, _CONTROLLERS = 1, 2
+
+
+def _respond(ctx: RequestContext, **values: Any) -> None:
+    defaults = {
+        "throttle_time": timedelta(0),
+        "error_code": ErrorCode.none,
+        "error_message": None,
+        "endpoint_type": _BROKERS,
+        "cluster_id": "",
+        "controller_id": -1,
+        "brokers": (),
+        "cluster_authorized_operations": NOT_REQUESTED,
+    }
+    ctx.respond(build(response_type(KEY, ctx.api_version), defaults | values))
+
+
+def error_response(ctx: RequestContext, request: DescribeClusterRequest, code: ErrorCode) -> None:
+    _respond(ctx, error_code=code)
+
+
+@registry.api(KEY, 0, 2, error_response=error_response)
+def handle(ctx: RequestContext, request: DescribeClusterRequest) -> None:
+    endpoint_type = request.endpoint_type if ctx.api_version >= 1 else _BROKERS
+    if endpoint_type == _CONTROLLERS:
+        _respond(
+            ctx,
+            error_code=ErrorCode.mismatched_endpoint_type,
+            error_message=(
+                "The request was sent to an endpoint of type BROKER, but we wanted an endpoint of type CONTROLLER"
+            ),
+        )
+    elif endpoint_type != _BROKERS:
+        _respond(
+            ctx,
+            error_code=ErrorCode.unsupported_endpoint_type,
+            error_message=f"Unsupported endpoint type {endpoint_type}",
+        )
+    else:
+        _respond(
+            ctx,
+            cluster_id=ctx.metadata.cluster_id,
+            controller_id=ctx.metadata.controller_id,
+            brokers=_brokers(ctx, ctx.api_version >= 2 and request.include_fenced_brokers),
+            cluster_authorized_operations=(
+                CLUSTER_OPERATIONS if request.include_cluster_authorized_operations else NOT_REQUESTED
+            ),
+        )
+
+
+def _brokers(ctx: RequestContext, include_fenced: bool) -> list[dict[str, Any]]:
+    brokers = ctx.controller.registry
+    asked_for = brokers.broker_ids if include_fenced else brokers.alive(brokers.broker_ids)
+    endpoints = [brokers[broker_id].endpoint(ctx.listener) for broker_id in asked_for]
+    return [
+        {"broker_id": id_, "host": host, "port": port, "rack": rack, "is_fenced": not brokers.is_alive(id_)}
+        for id_, host, port, rack in endpoints
+    ]
