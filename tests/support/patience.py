@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from time import monotonic
+from time import monotonic, process_time
 
 
 def kept_waiting_s(pid: int) -> dict[str, float]:
@@ -28,6 +28,7 @@ class Stopwatch:
         self._pids = (os.getpid(), *pids)
         self._waited = [kept_waiting_s(pid) for pid in self._pids]
         self._started = monotonic()
+        self._ran = process_time()
 
     def real_s(self) -> float:
         return monotonic() - self._started
@@ -36,6 +37,10 @@ class Stopwatch:
         """Without what the machine kept us waiting for."""
         real_s = self.real_s()
         return real_s - self.waited_s()
+
+    def ran_s(self) -> float:
+        """For how long our own process was on a core, all threads together."""
+        return process_time() - self._ran
 
     def waited_s(self) -> float:
         """What the machine kept us waiting for."""
