@@ -17,9 +17,10 @@ from fakebroker.protocol.build import with_throttle_time
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.large_frame import LargeFrame
 from fakebroker.protocol.messages import api_name, decode_request, versions
+from fakebroker.protocol.slices import Slices
 
-# Each handler says which class its requests have; here they are of any.
-Handler = Callable[[RequestContext, Any], None]
+# Each handler says which class its requests have; here they are of any. Who may have much to do does it in slices.
+Handler = Callable[[RequestContext, Any], Slices[None] | None]
 ErrorResponse = Callable[[RequestContext, Any, ErrorCode], None]
 Decode = Callable[[int, bytes | LargeFrame, int], Any]
 

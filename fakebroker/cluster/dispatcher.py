@@ -27,6 +27,7 @@ from fakebroker.protocol.errors import KafkaError, ProtocolError
 from fakebroker.protocol.headers import RequestHeader, decode_request_header, peek_api
 from fakebroker.protocol.large_frame import LargeFrame
 from fakebroker.protocol.messages import api_name, is_flexible
+from fakebroker.protocol.slices import finish
 
 
 @final
@@ -89,7 +90,9 @@ class Dispatcher:
 
     def _call(self, api: registry.Api, context: RequestContext, request: Any) -> None:
         try:
-            api.handle(context, request)
+            slices = api.handle(context, request)
+            if slices is not None:
+                finish(slices)
         except KafkaError as error:
             if context.answered:
                 self._report(api, context, error)

@@ -1,0 +1,35 @@
+"""Long work in slices."""
+
+from __future__ import annotations
+
+import pytest
+
+from fakebroker.protocol.slices import Slices, finish
+
+
+def _sum(numbers: list[int]) -> Slices[int]:
+    total = 0
+    for number in numbers:
+        total += number
+        yield
+    return total
+
+
+def test_finish_gives_what_the_work_ends_with() -> None:
+    assert finish(_sum([1, 2, 3])) == 6
+    assert finish(_sum([])) == 0
+
+
+def test_finish_goes_on_where_somebody_has_stopped() -> None:
+    slices = _sum([1, 2, 3])
+    next(slices)
+    assert finish(slices) == 6
+
+
+def test_what_goes_wrong_in_a_slice_is_raised() -> None:
+    def fail() -> Slices[int]:
+        yield
+        raise ValueError("bad")
+
+    with pytest.raises(ValueError, match="bad"):
+        finish(fail())
