@@ -17,7 +17,7 @@ from typing import Any, final
 from fakebroker.apis import api_versions, registry
 from fakebroker.apis.context import RequestContext
 from fakebroker.core.broker.broker import Broker
-from fakebroker.core.clock import Now
+from fakebroker.core.clock import HasNow, Now
 from fakebroker.core.probe import Probe
 from fakebroker.network.connection import Connection
 from fakebroker.network.effects import Effect, InternalError
@@ -27,16 +27,17 @@ from fakebroker.protocol.errors import KafkaError, ProtocolError
 from fakebroker.protocol.headers import RequestHeader, decode_request_header, peek_api
 from fakebroker.protocol.large_frame import LargeFrame
 from fakebroker.protocol.messages import api_name, is_flexible
-from fakebroker.protocol.slices import finish
+from fakebroker.protocol.slices import Slices
 
 
 @final
 class Dispatcher:
     """Hands the requests of all connections to their handlers."""
 
-    def __init__(self, sockets: SocketServer, emit: Callable[[Effect], None], probe: Probe) -> None:
+    def __init__(self, sockets: SocketServer, emit: Callable[[Effect], None], clock: HasNow, probe: Probe) -> None:
         self._sockets = sockets
         self._emit = emit
+        self._clock = clock
         self._probe = probe
         self._apis = registry.load()
         self._flexible: dict[int, bool] = {}  # by what is served: key and version in one number
@@ -64,7 +65,7 @@ class Dispatcher:
         except ProtocolError as error:
             self._sockets.close(connection, f"bad request: {error}")
             return
-        self._call(api, context, request)
+        self._call(api, context, request, connection)
 
     def _read_any_header(self, frame: bytes | LargeFrame) -> RequestHeader:
         if isinstance(frame, bytes):
@@ -88,19 +89,49 @@ class Dispatcher:
                 self._flexible[version] = flexible
         return decode_request_header(frame, flexible)
 
-    def _call(self, api: registry.Api, context: RequestContext, request: Any) -> None:
+    def go_on(self, connection: Connection) -> None:
+        """Do the next slice of what a connection has in hand. If its peer has gone meanwhile the work is done all the
+        same, as in Kafka."""
+        work = connection.work
+        assert work is not None
+        try:
+            next(work)
+        except StopIteration:
+            connection.work = None
+        else:
+            self._sockets.goes_on(connection)
+
+    def _call(self, api: registry.Api, context: RequestContext, request: Any, connection: Connection) -> None:
         try:
             slices = api.handle(context, request)
-            if slices is not None:
-                finish(slices)
-        except KafkaError as error:
-            if context.answered:
-                self._report(api, context, error)
-            self._answer_error(api, context, request, error.code)
         except Exception as error:
-            # A bug of ours must be loud: in the log, and for the client.
+            self._failed(api, context, request, error)
+            return
+        if slices is not None:
+            connection.work = self._in_slices(slices, api, context, request)
+            self.go_on(connection)
+
+    def _in_slices(
+        self, slices: Slices[None], api: registry.Api, context: RequestContext, request: Any
+    ) -> Slices[None]:
+        """What a handler does in slices, each at its own time. When the broker has stopped, nobody goes on."""
+        while not context.broker.is_stopped:
+            context.now = self._clock.now
+            try:
+                next(slices)
+            except StopIteration:
+                return
+            except Exception as error:
+                self._failed(api, context, request, error)
+                return
+            yield
+
+    def _failed(self, api: registry.Api, context: RequestContext, request: Any, error: Exception) -> None:
+        """Answer with the error of the request. A bug of ours must be loud: in the log, and for the client."""
+        code = error.code if isinstance(error, KafkaError) else ErrorCode.unknown_server_error
+        if context.answered or not isinstance(error, KafkaError):
             self._report(api, context, error)
-            self._answer_error(api, context, request, ErrorCode.unknown_server_error)
+        self._answer_error(api, context, request, code)
 
     def _answer_error(self, api: registry.Api, context: RequestContext, request: Any, code: ErrorCode) -> None:
         if context.answered:

@@ -30,6 +30,7 @@ from typing import ClassVar, Final, final
 from fakebroker.core.security.identity import ANONYMOUS, PLAINTEXT, Listener
 from fakebroker.protocol.framing import FrameDecoder
 from fakebroker.protocol.large_frame import LargeFrame
+from fakebroker.protocol.slices import Slices
 from timingwheel import TimerTask
 
 
@@ -119,6 +120,8 @@ class Connection:
     last_active_ms   when it last read or wrote, once admitted, for connections.max.idle.ms
     throttle         the timer's task that ends the throttling, if one is pending
     request          the frame whose turn has come, until it is taken to be handled
+    work             what is left to do of the request in hand, if that is done in slices
+    is_queued        its turn is to come: it may have a request, or has work
     answers          those of this turn of the core, which go out together; none if this is None
     unwritten_bytes  their size
     attachment       what somebody outside keeps with it: no weak references, compiled classes have none
@@ -130,6 +133,7 @@ class Connection:
         "attachment",
         "broker_id",
         "decoder",
+        "is_queued",
         "last_active_ms",
         "listener",
         "number",
@@ -140,6 +144,7 @@ class Connection:
         "state",
         "throttle",
         "unwritten_bytes",
+        "work",
         "write_blocked",
     )
 
@@ -165,6 +170,8 @@ class Connection:
         self.last_active_ms = 0
         self.throttle: TimerTask | None = None
         self.request: bytes | LargeFrame | None = None
+        self.work: Slices[None] | None = None
+        self.is_queued = False
         self.answers: list[bytes] | None = None
         self.unwritten_bytes = 0
         self.attachment: object = None

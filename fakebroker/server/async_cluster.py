@@ -24,6 +24,7 @@ from fakebroker.server.driver import Driver
 from fakebroker.server.followers_in_hand import Followers, Step
 from fakebroker.server.journal_in_hand import JournalFile, JournalInHand, Snapshot
 from fakebroker.server.listeners import Listeners
+from fakebroker.server.measured_turn import MeasuredTurn
 from fakebroker.server.quotas_in_hand import Quotas
 from fakebroker.server.settings import texts
 
@@ -110,7 +111,9 @@ class AsyncFakeCluster:
             raise RuntimeError("the cluster is running already")
         clock = new_clock(self.clock.kind)
         journal = self._open_journal()
-        cluster = Cluster(clock.stamp(), self._brokers, self._config, self._behaviour, self._seed, journal)
+        cluster = Cluster(
+            clock.stamp(), self._brokers, self._config, self._behaviour, self._seed, journal, new_turn=MeasuredTurn
+        )
         driver = Driver(cluster, clock)
         listeners = Listeners(driver)
         try:
