@@ -7,7 +7,8 @@ Theory   A connection whose turn is to come stands in a queue. `poll` takes some
          here and nowhere else; `connection.py` has its table.
 Source   core/.../network/SocketServer.scala Processor @ 4.0: processCompletedReceives, processNewResponses,
          processCompletedSends, tryUnmuteChannel, close; Acceptor.accept.
-Differs  Kafka takes one request of a connection at a time. Here it is a few, so that their answers go out together.
+Differs  Kafka takes one request of a connection at a time. Here it is a few while not many have any, so that their
+         answers go out together.
          Kafka unmutes when the answer is completely written. Here the answers to requests that arrived in one read are
          written together; once they are as large as what Kafka's socket takes at once (socket.send.buffer.bytes),
          nothing more is handled until they are written.
@@ -34,7 +35,7 @@ from fakebroker.protocol.framing import LENGTH_BYTES, FrameDecoder
 from timingwheel import SystemTimer
 
 _SEND_BUFFER_BYTES: Final = 102_400  # socket.send.buffer.bytes: so much is "completely written" though nobody reads it
-_REQUESTS_AT_ONCE: Final = 4  # of one connection
+_REQUESTS_OF_ROUND: Final = 64  # if there are not more connections than that; each has its share
 _BYTES_AT_ONCE: Final = 16_384  # after so many it is the next one's turn
 _NO_MORE_BYTES = FrameDecoder(0)  # of a closed connection: what the peer had sent ahead is not kept
 _REQUEST: Final = Event.REQUEST
@@ -101,7 +102,7 @@ class SocketServer:
         if connection.state is not _WAITING:
             self._idle.update(connection)
         if connection.can_handle:
-            self._ready.add(connection)
+            self._ready.add_fresh(connection)
 
     def received(self, connection: Connection) -> None:
         """What of that was to be handled in this turn is: no more bytes are wanted from who has a request in hand, or
@@ -145,7 +146,7 @@ class SocketServer:
             if connection.work is not None:
                 return connection
             if connection.can_handle:
-                self._requests_left = _REQUESTS_AT_ONCE
+                self._requests_left = max(_REQUESTS_OF_ROUND // (len(self._ready) + 1), 1)
                 self._bytes_left = _BYTES_AT_ONCE
                 if self._take_request(connection):
                     return connection
@@ -160,7 +161,7 @@ class SocketServer:
     @property
     def has_work(self) -> bool:
         """Whether somebody's turn is to come."""
-        return self._ready.has_any
+        return len(self._ready) > 0
 
     def goes_on(self, connection: Connection) -> None:
         """There is more of its work to do, when its turn comes again."""
