@@ -47,10 +47,9 @@ def test_however_many_come_afresh_the_others_have_every_second_turn() -> None:
     queue.add(busy)
     turns = []
     for _ in range(100):
-        connection = queue.pop()
-        assert connection is not None
-        turns.append(connection is busy)
-        if connection is busy:
+        popped_now = queue.pop()
+        turns.append(popped_now is busy)
+        if popped_now is busy:
             queue.add(busy)
     assert turns == [False, True] * 50
 
