@@ -106,7 +106,9 @@ class Dispatcher:
         if context.answered:
             return
         try:
-            api.error_response(context, request, code)
+            slices = api.error_response(context, request, code)
+            if slices is not None:
+                finish(slices)
         except Exception as error:
             self._report(api, context, error)
             if not context.answered:

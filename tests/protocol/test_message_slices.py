@@ -1,9 +1,8 @@
-"""Messages read and written in slices are what they are in one go, and one request makes a bounded number of objects."""
+"""Messages read and written in slices are what they are in one go, and one request makes a bounded number of
+objects."""
 
 from __future__ import annotations
 
-import tracemalloc
-from collections.abc import Callable
 from dataclasses import fields, replace
 from typing import Any, get_args, get_origin
 
@@ -14,7 +13,7 @@ from kio.schema.index import api_key_map
 from message_strategies import damaged, damages, messages, without_none
 
 from fakebroker.protocol.body import read_slices, write_slices
-from fakebroker.protocol.build import Each, build, build_lazily
+from fakebroker.protocol.build import Each
 from fakebroker.protocol.errors import ProtocolError
 from fakebroker.protocol.messages import (
     decode_request,
@@ -26,8 +25,7 @@ from fakebroker.protocol.messages import (
     response_type,
     versions,
 )
-from fakebroker.protocol.slices import Slices, finish
-from fakebroker.protocol.varint import encode_unsigned_varint
+from fakebroker.protocol.slices import finish
 
 MANY = 1_000_000
 EVERY_VERSION = [(api_key, version) for api_key in api_key_map for version in versions(api_key)]

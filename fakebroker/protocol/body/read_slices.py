@@ -85,8 +85,8 @@ _Fields = dict[str, "_ArrayPlan | _Fields"]
 
 
 def read_in_slices(kind: type[P], frame: bytes, offset: int, max_elements: int) -> Slices[P]:
-    """A message that starts at the offset. Raises ProtocolError and whatever kio raises, as `body_check` and kio do, and
-    ProtocolError for more elements than that."""
+    """A message that starts at the offset. Raises what `body_check` and kio do, and ProtocolError for more elements
+    than that."""
     try:
         return (yield from _read(kind, frame, offset, max_elements, Edits))
     except InvalidUnicode:
