@@ -4,6 +4,7 @@ objects."""
 from __future__ import annotations
 
 from dataclasses import fields, replace
+from datetime import timedelta
 from typing import Any, get_args, get_origin
 
 import pytest
@@ -11,9 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kio.schema.index import api_key_map
 from message_strategies import damaged, damages, messages, without_none
+from support.slices import count_slices
 
 from fakebroker.protocol.body import read_slices, write_slices
-from fakebroker.protocol.build import Each
+from fakebroker.protocol.build import Each, build, build_lazily
+from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import ProtocolError
 from fakebroker.protocol.messages import (
     decode_request,
@@ -29,7 +32,7 @@ from fakebroker.protocol.slices import finish
 
 MANY = 1_000_000
 EVERY_VERSION = [(api_key, version) for api_key in api_key_map for version in versions(api_key)]
-METADATA, FETCH, CREATE_TOPICS, OFFSET_FETCH = 3, 1, 19, 9
+METADATA = 3
 
 
 @pytest.fixture(params=[1, 3])
@@ -100,3 +103,50 @@ def _lazy(struct: Any) -> Any:
             assert hasattr(get_args(kind)[0], "__version__")
             arrays[field.name] = Each(_lazy, items)
     return replace(struct, **arrays)
+
+
+def test_a_large_answer_is_built_and_written_element_by_element() -> None:
+    made = 0
+
+    def topic(number: int) -> dict[str, Any]:
+        nonlocal made
+        made += 1
+        return {
+            "error_code": ErrorCode.none,
+            "name": f"t{number}",
+            "topic_id": None,
+            "is_internal": False,
+            "partitions": Each(partition, range(number % 100)),
+        }
+
+    def partition(number: int) -> dict[str, Any]:
+        return {
+            "error_code": ErrorCode.none,
+            "partition_index": number,
+            "leader_id": 1,
+            "leader_epoch": 0,
+            "replica_nodes": (1, 2),
+            "isr_nodes": (1,),
+            "offline_replicas": (),
+        }
+
+    values = {
+        "throttle_time": timedelta(0),
+        "brokers": (),
+        "cluster_id": None,
+        "controller_id": 1,
+        "topics": Each(topic, range(1_000)),
+        "error_code": ErrorCode.none,
+    }
+    for version in versions(METADATA):
+        kind = response_type(METADATA, version)
+        whole = encode_response(build(kind, values), 7)
+        made = 0
+        lazily = build_lazily(kind, values)
+        assert made == 0
+        slices = encode_response_in_slices(lazily, 7)
+        next(slices)
+        assert made < 50
+        encoded, count = count_slices(slices)
+        assert encoded == whole
+        assert count > 1_000
