@@ -60,7 +60,11 @@ class Dispatcher:
                 raise ProtocolError(
                     f"{api.name} v{header.api_version} is not served, only v{api.min_version} to v{api.max_version}."
                 )
-            request = api.decode(header.api_version, frame, header.body_offset)
+            if len(frame) < registry.SLICED_FRAME_BYTES:
+                request = api.decode(header.api_version, frame, header.body_offset)
+            else:
+                most = broker.controller.config.fakebroker_request_max_elements
+                request = finish(api.decode_in_slices(header.api_version, frame, header.body_offset, most))
         except ProtocolError as error:
             self._sockets.close(connection, f"bad request: {error}")
             return

@@ -135,10 +135,10 @@ def test_a_large_answer_is_built_and_written_element_by_element() -> None:
         "brokers": (),
         "cluster_id": None,
         "controller_id": 1,
-        "topics": Each(topic, range(1_000)),
+        "topics": Each(topic, range(200)),
         "error_code": ErrorCode.none,
     }
-    for version in versions(METADATA):
+    for version in (0, 8, 13):
         kind = response_type(METADATA, version)
         whole = encode_response(build(kind, values), 7)
         made = 0
@@ -149,4 +149,4 @@ def test_a_large_answer_is_built_and_written_element_by_element() -> None:
         assert made < 50
         encoded, count = count_slices(slices)
         assert encoded == whole
-        assert count > 1_000
+        assert count > 200
