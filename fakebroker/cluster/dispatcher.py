@@ -61,7 +61,11 @@ class Dispatcher:
                 raise ProtocolError(
                     f"{api.name} v{header.api_version} is not served, only v{api.min_version} to v{api.max_version}."
                 )
-            request = api.decode(header.api_version, frame, header.body_offset)
+            if len(frame) < registry.SLICED_FRAME_BYTES:
+                request = api.decode(header.api_version, frame, header.body_offset)
+            else:
+                most = broker.controller.config.fakebroker_request_max_elements
+                request = finish(api.decode_in_slices(header.api_version, frame, header.body_offset, most))
         except ProtocolError as error:
             self._sockets.close(connection, f"bad request: {error}")
             return
@@ -137,7 +141,9 @@ class Dispatcher:
         if context.answered:
             return
         try:
-            api.error_response(context, request, code)
+            slices = api.error_response(context, request, code)
+            if slices is not None:
+                finish(slices)
         except Exception as error:
             self._report(api, context, error)
             if not context.answered:

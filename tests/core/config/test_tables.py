@@ -62,6 +62,7 @@ def test_brokers_have_the_settings_of_kafka() -> None:
     assert [key.name for key in BrokerConfig.SETTINGS.values() if not key.is_kafkas] == [
         "log.memory.bytes",
         "fakebroker.request.handler.time.us",
+        "fakebroker.request.max.elements",
     ]
 
 
