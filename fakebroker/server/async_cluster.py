@@ -288,6 +288,10 @@ class AsyncFakeCluster:
     @property
     def _listeners_at_home(self) -> Listeners:
         self._home.check()
+        return self._running_listeners
+
+    @property
+    def _running_listeners(self) -> Listeners:
         if self._driver is None or self._listeners is None:
             raise RuntimeError(NOT_RUNNING)
         return self._listeners
