@@ -100,7 +100,7 @@ class AsyncFakeCluster:
         self.brokers = Brokers({broker_id: self._new_broker(broker_id) for broker_id in range(1, brokers + 1)})
 
     def _new_broker(self, broker_id: int) -> AsyncBroker:
-        return AsyncBroker(broker_id, lambda: self._at_home, lambda: self._listeners_at_home)
+        return AsyncBroker(broker_id, lambda: self._seen, lambda: self._listeners_at_home)
 
     async def __aenter__(self) -> Self:
         await self.start()
@@ -203,7 +203,7 @@ class AsyncFakeCluster:
     @property
     def endpoints(self) -> list[NodeEndpoint]:
         """Id, host and port of each broker that runs, as clients are told."""
-        return list(self._at_home.cluster.metadata.alive_brokers(PLAINTEXT))
+        return list(self._seen.cluster.metadata.alive_brokers(PLAINTEXT))
 
     @property
     def bootstrap_servers(self) -> str:
@@ -277,6 +277,12 @@ class AsyncFakeCluster:
     def _at_home(self) -> Driver:
         """For whoever calls from outside. Raises RuntimeError if that is from another loop, thread or process."""
         self._home.check()
+        return self._running
+
+    @property
+    def _seen(self) -> Driver:
+        """For whoever looks and changes nothing, which any thread may do."""
+        self._home.check_is_there()
         return self._running
 
     @property

@@ -45,7 +45,7 @@ class Home:
 
     def check(self) -> None:
         """Raise RuntimeError if this is another loop, thread or process."""
-        self.check_process()
+        self.check_is_there()
         loop = self._loop
         if loop is None:
             return
@@ -55,12 +55,16 @@ class Home:
             running = None
         if running is loop:
             return
-        if loop.is_closed():
-            raise RuntimeError(_CLOSED_LOOP)
         if running is not None:
             raise RuntimeError(_OTHER_LOOP)
         if threading.get_ident() != self._thread:
             raise RuntimeError(_OTHER_THREAD)
+
+    def check_is_there(self) -> None:
+        """Raise RuntimeError if it has gone with its loop, or is another process's: for who only looks."""
+        self.check_process()
+        if self.is_gone:
+            raise RuntimeError(_CLOSED_LOOP)
 
     @property
     def is_gone(self) -> bool:
