@@ -27,14 +27,18 @@ from fakebroker.network.effects import (
     Warn,
 )
 from fakebroker.server.clocks import AutoClock, Clock
+from fakebroker.server.running.no_more_files import tell_if_full
 from fakebroker.server.skipping import SkippingTimerDriver
 from fakebroker.server.timer_driver import TimerDriver
 from fakebroker.server.turns import turns
+from fakebroker.server.writing.limited_log import LimitedLog
+from fakebroker.server.writing.log_text import printable
 
 log = logging.getLogger("fakebroker")
 
 _TURNS_TO_READ = 6  # from a connect that is there to having handled what was sent with it: asyncio takes 4
 _TURNS_TO_WORK = 1000  # a millisecond of work each
+_WARNING_CHARACTERS = 2000  # one may list settings
 _STEPS_AT_ONCE = 1000  # of skipped time, before the sockets have their turn
 
 
@@ -54,6 +58,7 @@ class Driver:
         self.transports: dict[Connection, asyncio.Transport] = {}
         self._writing_paused: set[Connection] = set()
         self._next_turn: asyncio.Handle | None = None
+        self._told = LimitedLog(log, self._loop)
 
     def stop(self) -> None:
         """Do not wake any more, nor go on with what was left."""
@@ -61,12 +66,14 @@ class Driver:
         if self._next_turn is not None:
             self._next_turn.cancel()
             self._next_turn = None
+        self._told.settle()
 
     # Called by the connections.
 
     def opened(self, transport: asyncio.Transport, broker_id: int, peer: str, address: str) -> Connection:
         connection = self.cluster.open_connection(broker_id, peer, self.clock.stamp(), address)
         self.transports[connection] = transport
+        tell_if_full(self._told, transport.get_extra_info("socket").fileno())
         self._after_door()
         return connection
 
@@ -92,7 +99,8 @@ class Driver:
         self._writing_paused.discard(connection)
         unfinished = self.cluster.connection_lost(connection, self.clock.stamp())
         if unfinished:
-            log.info("%s went away in the middle of a request: %d bytes of it had arrived", connection.peer, unfinished)
+            form = "%s went away in the middle of a request: %d bytes of it had arrived"
+            self._told.info(form, connection.peer, unfinished)
         elif error is not None:
             log.debug("%s is lost: %s", connection.peer, error)
         self._after_door()
@@ -209,14 +217,14 @@ class Driver:
                 case AwaitWrite(connection):
                     awaited.append(connection)
                 case Close(connection, reason):
-                    log.info("closed the connection from %s: %s", connection.peer, reason)
+                    self._told.info("closed the connection from %s: %s", connection.peer, reason)
                     self._write(connection, frames.pop(connection, []))
                     if (transport := self._open_transport(connection)) is not None:
                         transport.close()
                 case InternalError(what, error):
                     log.error("bug in fakebroker: %s failed", what, exc_info=error)
                 case Warn(text):
-                    log.warning(text)
+                    log.warning("%s", printable(text, _WARNING_CHARACTERS))
         for connection, parts in frames.items():
             self._write(connection, parts)
         for connection in awaited:
