@@ -201,7 +201,7 @@ def _partition_values(result: FetchResult) -> dict[str, Any]:
         "log_start_offset": result.log_start_offset,
         "aborted_transactions": (),
         "preferred_read_replica": -1,
-        "records": result.records,
+        "records": result.records.join(),
     }
 
 

@@ -59,7 +59,7 @@ class Cluster(Members):
         timer, housekeeping = self.timer.timer, self.housekeeping.timer
         self.sockets = SocketServer(self.registry.broker_ids, self.config, timer, housekeeping, emit, self, self.probe)
         self._dispatcher = Dispatcher(self.sockets, emit, self.probe)
-        self.controller.log_memory.on_first_deletion = self._warn
+        self.controller.log_memory.on_full = self._warn
         start_housekeeping(housekeeping, self.broker_configs, self.controller, self._read_now)
         register_reconfigurables(self.broker_configs, self.controller, self.sockets, self.brokers)
         if names := self.config.without_effect:

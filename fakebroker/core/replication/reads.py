@@ -23,6 +23,7 @@ from fakebroker.core.replication.isr import update_follower_fetch_state_over_wir
 from fakebroker.core.replication.partition import Partition
 from fakebroker.core.replication.replica import Replica
 from fakebroker.core.replication.wakeups import Wakeups
+from fakebroker.protocol.answers.pieces import NOTHING
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
 
@@ -44,9 +45,9 @@ class LogReader:
         for fetch in partitions:
             wanted = min(fetch.max_bytes, left)
             result = self._read(params, fetch, wanted, update_fetch_state_at)
-            if len(result.records) > wanted and any(earlier.records for earlier in results):
-                result = result._replace(records=b"")  # only the first non-empty partition may exceed the limit
-            left = max(left - len(result.records), 0)
+            if result.records.size > wanted and any(earlier.records.size for earlier in results):
+                result = result._replace(records=NOTHING)  # only the first non-empty partition may exceed the limit
+            left = max(left - result.records.size, 0)
             results.append(result)
         return results
 
@@ -148,7 +149,7 @@ def fetch_records(broker_id: int, params: FetchParams, fetch: FetchPartition, ma
         log.high_watermark,
         log.high_watermark,
         log.log_start_offset,
-        b"" if diverging else log.read(fetch.fetch_offset, end, max_bytes),
+        NOTHING if diverging else log.read(fetch.fetch_offset, end, max_bytes),
         diverging,
     )
 
