@@ -24,6 +24,7 @@ from fakebroker.core.config.broker_config import BrokerConfig
 from fakebroker.core.controller.topics import NewTopic, Topic
 from fakebroker.core.journal.journal import Journal
 from fakebroker.core.journal.recorder import Recorder
+from fakebroker.core.log.store import Store
 from fakebroker.core.quota.quota import QuotaEntity
 from fakebroker.core.replication.behaviour import INSTANT, Behaviour
 from fakebroker.core.replication.followers import Selection
@@ -49,8 +50,10 @@ class Cluster(Members):
         followers: Behaviour = INSTANT,
         seed: int = 0,
         journal: Journal | None = None,
+        store: Store | None = None,
     ) -> None:
-        super().__init__(now, brokers, config or BrokerConfig(), followers, seed)
+        """`store` is where records go that do not fit into log.memory.bytes; memory again, if none is given."""
+        super().__init__(now, brokers, config or BrokerConfig(), followers, seed, store)
         if journal is not None:
             self.probe.listeners.append(Recorder(journal, self))
         self._advanced_ms = now.mono_ms

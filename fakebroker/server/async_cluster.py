@@ -26,6 +26,7 @@ from fakebroker.server.journal_in_hand import JournalFile, JournalInHand, Snapsh
 from fakebroker.server.listeners import Listeners
 from fakebroker.server.quotas_in_hand import Quotas
 from fakebroker.server.settings import texts
+from fakebroker.server.spill.file import SpillFile
 
 NOT_RUNNING = "the cluster is not running: use it in a `with` block, or call start()"
 _WILDCARDS = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}
@@ -88,6 +89,7 @@ class AsyncFakeCluster:
         self._journal_file: JournalFile | None = None
         self._listeners: Listeners | None = None
         self._driver: Driver | None = None
+        self._store: SpillFile | None = None
         self.clock = AsyncClock(clock, lambda: self._running)
         self.journal = JournalInHand(self._snapshot_journal, self._clear_journal)
         self.followers = Followers(self._run_followers)
@@ -110,7 +112,8 @@ class AsyncFakeCluster:
             raise RuntimeError("the cluster is running already")
         clock = new_clock(self.clock.kind)
         journal = self._open_journal()
-        cluster = Cluster(clock.stamp(), self._brokers, self._config, self._behaviour, self._seed, journal)
+        store = SpillFile()
+        cluster = Cluster(clock.stamp(), self._brokers, self._config, self._behaviour, self._seed, journal, store)
         driver = Driver(cluster, clock)
         listeners = Listeners(driver)
         try:
@@ -118,7 +121,7 @@ class AsyncFakeCluster:
         except BaseException:
             self._close_journal()
             raise
-        self._driver, self._listeners = driver, listeners
+        self._driver, self._listeners, self._store = driver, listeners, store
 
     async def stop(self) -> None:
         """Close everything. Requests that are parked are not answered."""
@@ -127,6 +130,9 @@ class AsyncFakeCluster:
         if listeners is not None:
             await listeners.stop()
             self._close_journal()
+        store, self._store = self._store, None
+        if store is not None:
+            store.close()
 
     def _open_journal(self) -> Journal | None:
         """An empty journal, if one is kept or written."""

@@ -140,25 +140,6 @@ def test_retention_ms_is_looked_at_after_30_s_and_every_5_minutes() -> None:
     assert log.log_start_offset == 3
 
 
-def test_a_partition_without_a_leader_is_left_alone() -> None:
-    simulation = Simulation(config={"log.memory.bytes": str(4 * len(KIB))})
-    simulation.topic(replicas=1, retention_ms=0, retention_bytes=0)
-    simulation.topic("other", replicas=1)
-    send(simulation.connect(), 3, records=KIB)
-    simulation.cluster.stop_broker(1, simulation.now)
-    simulation.settle()
-    simulation.advance(600_000)
-    partition = partition_of(simulation)
-    assert partition.leader_id == -1
-    assert partition.replicas[1].log.log_end_offset == 3
-    other = partition_of(simulation, "other")
-    assert other.leader_id == -1
-    simulation.cluster.start_broker(1, simulation.now)
-    simulation.settle()
-    assert send(simulation.connect(), 3, "other", KIB) == [NONE] * 3
-    assert partition.size_in_bytes + other.size_in_bytes <= 4 * len(KIB)
-
-
 def test_compacted_topics_keep_theirs() -> None:
     simulation = Simulation()
     simulation.topic(cleanup_policy="compact", retention_bytes=0, retention_ms=0)
