@@ -10,6 +10,7 @@ from setuptools import setup
 # (docs/speed.md).
 COMPILED = [
     "fakebroker/apis/context.py",
+    "fakebroker/apis/fetch.py",
     "fakebroker/apis/produce.py",
     "fakebroker/apis/registry.py",
     "fakebroker/cluster/cluster.py",
@@ -56,6 +57,7 @@ COMPILED = [
     "fakebroker/network/idle_expiry.py",
     "fakebroker/network/socket_server.py",
     "fakebroker/network/throttled_channel.py",
+    "fakebroker/protocol/answers/fetch_response.py",
     "fakebroker/protocol/answers/pieces.py",
     "fakebroker/protocol/framing.py",
     "fakebroker/protocol/headers.py",

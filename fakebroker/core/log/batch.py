@@ -22,6 +22,8 @@ from timingwheel.mypyc import mypyc_attr
 _HEAD: Final = Struct(">qii")
 HEAD_SIZE: Final = MAGIC_AT  # what a leader writes ends there
 
+_COPIED_BYTES: Final = 4_096  # are copied in less time than it takes to make a view of them
+
 # What a batch takes in memory beyond its records, measured on CPython 3.11 to 3.13, not compiled (docs/memory.md).
 BATCH_COST: Final = 272  # the objects, and the entry of the first log
 PRODUCER_COST: Final = 150  # if it names an idempotent producer
@@ -110,15 +112,18 @@ class LoggedBatch:
         return self.stored.read(self.position, min(size, self.size))
 
     def parts(self, start: int, end: int) -> list[Part]:
-        """Its bytes from `start` to before `end`, as they are read, and not copied as long as they are in memory."""
+        """Its bytes from `start` to before `end`, as they are read. If they are in memory and many they are not
+        copied."""
         if self.stored is not None:
             return [self.stored.read(self.position + start, end - start)]
         found: list[Part] = []
         if start < HEAD_SIZE:
             found.append(self.head[start:end])
             start = HEAD_SIZE
-        if start < end:
+        if end - start > _COPIED_BYTES:
             found.append(memoryview(self._records)[start:end])
+        elif start < end:
+            found.append(self._records[start:end])
         return found
 
     def move_to(self, stored: Stored) -> None:

@@ -14,6 +14,7 @@ Differs  No transactions: the last stable offset is the watermark. A fetch with 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from fakebroker.core.clock import Now
 from fakebroker.core.log.leader_epochs import UNDEFINED_EPOCH
@@ -26,6 +27,9 @@ from fakebroker.core.replication.wakeups import Wakeups
 from fakebroker.protocol.answers.pieces import NOTHING
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
+from fakebroker.protocol.slices import Slices, finish
+
+PARTITIONS_OF_A_SLICE: Final = 64
 
 
 class LogReader:
@@ -40,13 +44,23 @@ class LogReader:
     ) -> list[FetchResult]:
         """What the reader can read now, partition by partition, at most `max_bytes` in all but at least one batch. The
         positions of a follower are noted at the time given, if one is."""
+        return finish(self.read_in_slices(params, partitions, update_fetch_state_at))
+
+    def read_in_slices(
+        self, params: FetchParams, partitions: Sequence[FetchPartition], update_fetch_state_at: Now | None
+    ) -> Slices[list[FetchResult]]:
+        """The same; between two partitions somebody else may have a turn."""
         results: list[FetchResult] = []
         left = params.max_bytes
+        has_any = False
         for fetch in partitions:
+            if len(results) % PARTITIONS_OF_A_SLICE == PARTITIONS_OF_A_SLICE - 1:
+                yield
             wanted = min(fetch.max_bytes, left)
             result = self._read(params, fetch, wanted, update_fetch_state_at)
-            if result.records.size > wanted and any(earlier.records.size for earlier in results):
+            if result.records.size > wanted and has_any:
                 result = result._replace(records=NOTHING)  # only the first non-empty partition may exceed the limit
+            has_any |= result.records.size > 0
             left = max(left - result.records.size, 0)
             results.append(result)
         return results
