@@ -24,6 +24,7 @@ from fakebroker.apis import registry
 from fakebroker.apis.context import RequestContext
 from fakebroker.core.replication.delayed_produce import ProducePartitionStatus
 from fakebroker.core.replication.partition import Partition
+from fakebroker.protocol.batch_layout import COMPRESSION_MASK, FLAGS_AT
 from fakebroker.protocol.error_code import ErrorCode, kafka_name
 from fakebroker.protocol.errors import KafkaError
 from fakebroker.protocol.produce_reader import (
@@ -40,10 +41,13 @@ from fakebroker.protocol.produce_response import (
     encode_appended,
     encode_produce_response,
 )
+from fakebroker.protocol.slices import Slices, begin
 from fakebroker.protocol.topic_partition import TopicPartition
 
 KEY: Final = 0
 _ADMIN_CLIENT_ID: Final = "__admin_client"
+_PARTITIONS_OF_A_SLICE: Final = 64
+_SMALL_BYTES: Final = 64 * 1024  # some 200 us of work, if the records are as small as can be
 _UNVERIFIED = (
     "Unable to verify the partition has been added to the transaction. Underlying error: COORDINATOR_NOT_AVAILABLE"
 )
@@ -61,45 +65,30 @@ def error_response(ctx: RequestContext, request: ProduceRequest, code: ErrorCode
 
 
 @registry.api(KEY, 3, 13, advertised_min_version=0, error_response=error_response, decode=read_produce_request)
-def handle(ctx: RequestContext, request: ProduceRequest) -> None:
-    answer = _Answer(ctx, request)
-    for listener in ctx.probe.listeners:
-        listener.produce_asked(request, [answer.told_name(topic) for topic in request.topic_data])
-    try:
-        transactional = _has_transactional_records(request)
-    except KafkaError as error:  # the header of a first batch cannot be one
-        answer.all_failed(request, error.code, error.message)
-        return
+def handle(ctx: RequestContext, request: ProduceRequest) -> Slices[None] | None:
+    if _may_take_long(request):
+        return begin(_handle_in_slices(ctx, request))
+    answer = _asked(ctx, request)
+    transactional = False
+    for topic in request.topic_data:
+        for data in topic.partition_data:
+            if not data.is_plain and not transactional:
+                try:
+                    transactional = _is_transactional(data)
+                except KafkaError as error:  # the header of a first batch cannot be one
+                    answer.all_failed(request, error.code, error.message)
+                    return None
     if transactional and request.transactional_id is None:
         answer.all_failed(request, ErrorCode.transactional_id_authorization_failed)
-        return
-
+        return None
     entries: dict[Partition, PartitionProduceData] = {}
     for topic in request.topic_data:
         name = answer.topic_name(topic)
         for data in topic.partition_data:
-            partition = None if name is None else ctx.metadata.find_partition(name, data.index)
-            code = _UNKNOWN_TOPIC_ID if name is None else _refuse(ctx.api_version, partition, data)
-            if code is _UNKNOWN_SERVER_ERROR:
-                # Kafka fails on such a partition before it appends any (docs/decisions.md, 9).
-                answer.all_failed(request, code)
-                return
-            if code is _NONE and partition is not None:
-                entries[partition] = data
-            else:
-                answer.failed(topic, data.index, code)
-    if transactional:
-        try:
-            unverified = _in_transaction(entries)
-        except KafkaError as error:
-            answer.all_failed(request, error.code, error.message)
-            return
-        for partition in unverified:
-            del entries[partition]
-            answer.failed_known(partition.topic_partition, ErrorCode.not_enough_replicas, _UNVERIFIED)
-    if not entries:
-        answer.complete([])
-        return
+            if not _sort(ctx, request, answer, topic, name, data, entries):
+                return None
+    if (transactional and not _without_unverified(request, answer, entries)) or _is_over(answer, entries):
+        return None
     ctx.replicas.append_records(
         request.timeout_ms,
         request.acks,
@@ -108,13 +97,116 @@ def handle(ctx: RequestContext, request: ProduceRequest) -> None:
         answer.complete,
         ctx.now,
     )
+    return None
 
 
-def _has_transactional_records(request: ProduceRequest) -> bool:
+def _handle_in_slices(ctx: RequestContext, request: ProduceRequest) -> Slices[None]:
+    """The same, with a slice for so many partitions, and as many as a batch takes."""
+    answer = _asked(ctx, request)
+    transactional = False
+    seen = 0
     for topic in request.topic_data:
         for data in topic.partition_data:
-            if not data.is_plain and data.records is not None and is_transactional(data.records):
-                return True
+            if not data.is_plain and not transactional:
+                try:
+                    transactional = _is_transactional(data)
+                except KafkaError as error:
+                    answer.all_failed(request, error.code, error.message)
+                    return
+            seen += 1
+            if seen % _PARTITIONS_OF_A_SLICE == 0:
+                yield
+    if transactional and request.transactional_id is None:
+        answer.all_failed(request, ErrorCode.transactional_id_authorization_failed)
+        return
+    entries: dict[Partition, PartitionProduceData] = {}
+    for topic in request.topic_data:
+        name = answer.topic_name(topic)
+        for data in topic.partition_data:
+            if not _sort(ctx, request, answer, topic, name, data, entries):
+                return
+            seen += 1
+            if seen % _PARTITIONS_OF_A_SLICE == 0:
+                yield
+    if (transactional and not _without_unverified(request, answer, entries)) or _is_over(answer, entries):
+        return
+    yield from ctx.replicas.append_records_in_slices(
+        request.timeout_ms,
+        request.acks,
+        ctx.client_id == _ADMIN_CLIENT_ID,
+        entries,
+        answer.complete,
+        lambda: ctx.now,
+    )
+
+
+def _may_take_long(request: ProduceRequest) -> bool:
+    """What is compressed may stand for anything; else it is the bytes and the partitions that take time."""
+    size = partitions = 0
+    for topic in request.topic_data:
+        for data in topic.partition_data:
+            records = data.records
+            if records is not None:
+                size += len(records)
+                if not data.is_plain and len(records) > FLAGS_AT and records[FLAGS_AT] & COMPRESSION_MASK:
+                    return True
+            partitions += 1
+    return size > _SMALL_BYTES or partitions > _PARTITIONS_OF_A_SLICE
+
+
+def _asked(ctx: RequestContext, request: ProduceRequest) -> _Answer:
+    answer = _Answer(ctx, request)
+    for listener in ctx.probe.listeners:
+        listener.produce_asked(request, [answer.told_name(topic) for topic in request.topic_data])
+    return answer
+
+
+def _is_transactional(data: PartitionProduceData) -> bool:
+    return data.records is not None and is_transactional(data.records)
+
+
+def _sort(
+    ctx: RequestContext,
+    request: ProduceRequest,
+    answer: _Answer,
+    topic: TopicProduceData,
+    name: str | None,
+    data: PartitionProduceData,
+    entries: dict[Partition, PartitionProduceData],
+) -> bool:
+    """Put a partition among those that are appended to, or refuse it. False if the whole request is answered."""
+    partition = None if name is None else ctx.metadata.find_partition(name, data.index)
+    code = _UNKNOWN_TOPIC_ID if name is None else _refuse(ctx.api_version, partition, data)
+    if code is _UNKNOWN_SERVER_ERROR:
+        # Kafka fails on such a partition before it appends any (docs/decisions.md, 9).
+        answer.all_failed(request, code)
+        return False
+    if code is _NONE and partition is not None:
+        entries[partition] = data
+    else:
+        answer.failed(topic, data.index, code)
+    return True
+
+
+def _without_unverified(
+    request: ProduceRequest, answer: _Answer, entries: dict[Partition, PartitionProduceData]
+) -> bool:
+    """Refuse what is part of a transaction. False if the whole request is answered."""
+    try:
+        unverified = _in_transaction(entries)
+    except KafkaError as error:
+        answer.all_failed(request, error.code, error.message)
+        return False
+    for partition in unverified:
+        del entries[partition]
+        answer.failed_known(partition.topic_partition, ErrorCode.not_enough_replicas, _UNVERIFIED)
+    return True
+
+
+def _is_over(answer: _Answer, entries: dict[Partition, PartitionProduceData]) -> bool:
+    if not entries:
+        answer.complete([])
+        return True
     return False
 
 
