@@ -24,7 +24,7 @@ Handler = Callable[[RequestContext, Any], Slices[None] | None]
 ErrorResponse = Callable[[RequestContext, Any, ErrorCode], None]
 Decode = Callable[[int, bytes | LargeFrame, int], Any]
 
-NOT_APIS = {"context", "new", "registry", "stub_fields"}
+NOT_APIS = {"context", "new", "produce_answer", "registry", "stub_fields"}
 
 
 @final

@@ -18,6 +18,7 @@ from struct import Struct
 from typing import Final
 
 from fakebroker.core.log.producer_state import ProducerBatch, ProducerStateManager
+from fakebroker.core.log.time_index import TimeIndex
 from fakebroker.protocol.batch_layout import LOG_OVERHEAD, MAGIC_AT
 from timingwheel.mypyc import mypyc_attr
 
@@ -84,6 +85,7 @@ class Log:
         "high_watermark",
         "log_end_offset",
         "log_start_offset",
+        "time_index",
     )
 
     def __init__(self) -> None:
@@ -97,6 +99,7 @@ class Log:
         # The lists begin here. A list is slow to lose its first element, so the dead ones go when they are the half.
         self._head = 0
         self._producer_state = ProducerStateManager()
+        self.time_index: TimeIndex | None = None  # of those who look for times, time_index.py
 
     @property
     def batches(self) -> list[LoggedBatch]:
@@ -209,6 +212,7 @@ class Log:
         del self._batches[kept:], self._positions[kept:]
         self.update_high_watermark(self.high_watermark)
         self._producer_state.reload_from(self.log_start_offset)
+        self.time_index = None
         return True
 
     def truncate_fully_and_start_at(self, offset: int) -> None:
@@ -219,6 +223,7 @@ class Log:
         self._head = 0
         self.log_start_offset = self.log_end_offset = self.high_watermark = offset
         self._producer_state = ProducerStateManager(offset)
+        self.time_index = None
 
     def _index_of(self, offset: int) -> int:
         """Where the batch that holds `offset` is; below the first one, where the first one is."""

@@ -258,9 +258,8 @@ class ReplicaManager:
             for listener in self._probe.listeners:
                 listener.parked(operation, "Fetch", params.max_wait_ms)
 
-    def fetch_offset(self, query: OffsetQuery) -> TimestampAndOffset:
+    def fetch_offset(self, query: OffsetQuery) -> Slices[TimestampAndOffset]:
         """The answer to a question for an offset; raises KafkaError."""
-        self._check_hosted(query.partition)
         return fetch_offset_for_timestamp(self.broker_id, query)
 
     def last_offset_for_leader_epoch(
