@@ -36,6 +36,7 @@ class RecordFields:
 
     index       the record that comes next, or that is being read
     is_stopped  a subclass has seen enough: what is fed from then on is not looked at
+    headers_left   of this record
     to_pass_by  how many of the bytes that come next mean nothing to anybody: whoever has them may leave them out
     """
 
@@ -49,7 +50,7 @@ class RecordFields:
         self._next: i64 = _SIZE
         self._skip: i64 = 0  # bytes of a key or a value, or the attributes
         self._is_content = False  # whether they are of a key or a value
-        self._headers: i64 = 0  # to come
+        self.headers_left: i64 = 0
         self._claimed_end: i64 = 0
         self._base: i64 = 0  # the position of the first byte at hand, counted from the first byte of all
         self._cut = b""  # the beginning of a varint
@@ -60,6 +61,37 @@ class RecordFields:
         """Go over the whole records that begin at `position`, counting them in `index`: the position behind them, which
         may lie behind the end of `data` by a part of a last value."""
         return position
+
+    def whole_headers(self, data: bytes, position: i64) -> i64:
+        """Pass by headers that are whole within `data`, counting them in `headers_left`, but for the last one of the
+        record: the position of the first that is left."""
+        end: i64 = len(data)
+        left = self.headers_left
+        start = position
+        raw: i64
+        try:
+            while left > 1:
+                raw = data[position]
+                position += 1
+                if raw > 127:
+                    raw, position = varint_at(data, position - 1)
+                if raw & 1:
+                    raise self.header_key_error()
+                position += raw >> 1
+                raw = data[position]
+                position += 1
+                if raw > 127:
+                    raw, position = varint_at(data, position - 1)
+                if not raw & 1:
+                    position += raw >> 1
+                if position > end:
+                    break
+                left -= 1
+                start = position
+        except IndexError:
+            pass
+        self.headers_left = left
+        return start
 
     def on_record(self) -> None:
         """A record begins that is not whole in one piece."""
@@ -123,8 +155,8 @@ class RecordFields:
                         position = end
                     if self.index == self.count and position < end:
                         continue
-                elif self._next == _HEADER_KEY and not self.wants_bytes:
-                    position = self._whole_headers(data, position, end)
+                elif self._next == _HEADER_KEY:
+                    position = self.whole_headers(data, position)
                 if position == end or self.is_stopped:
                     break
                 start = position
@@ -154,35 +186,6 @@ class RecordFields:
         self._skip -= size
         return position + size
 
-    def _whole_headers(self, data: bytes, position: i64, end: i64) -> i64:
-        """Pass by headers that are whole within `data`: the position of the first that is not."""
-        left = self._headers
-        start = position
-        raw: i64
-        try:
-            while left:
-                raw = data[position]
-                position += 1
-                if raw > 127:
-                    raw, position = varint_at(data, position - 1)
-                if raw & 1:
-                    raise self._key_error()
-                position += raw >> 1
-                raw = data[position]
-                position += 1
-                if raw > 127:
-                    raw, position = varint_at(data, position - 1)
-                if not raw & 1:
-                    position += raw >> 1
-                if position > end or left == 1:  # the last one ends the record: field by field
-                    break
-                left -= 1
-                start = position
-        except IndexError:
-            pass
-        self._headers = left
-        return start
-
     def _field(self, data: bytes, position: i64) -> i64:
         """Read one field: the position behind it, or behind its size if it has one. IndexError if it is cut."""
         raw: i64
@@ -206,10 +209,10 @@ class RecordFields:
             raw, position = varint_at(data, position)
             if raw & 1:
                 raise InvalidRecordError(f"Record {self.index} has a negative number of headers.")
-            self._headers = raw >> 1
+            self.headers_left = raw >> 1
             self.on_headers(raw >> 1)
             self._next = _HEADER_KEY
-            if not self._headers:
+            if not self.headers_left:
                 self._check_end(position)
         else:
             raw, position = varint_at(data, position)
@@ -229,14 +232,14 @@ class RecordFields:
                 self.on_value(size)
             elif field == _HEADER_KEY:
                 if size < 0:
-                    raise self._key_error()
+                    raise self.header_key_error()
                 self._next = _HEADER_VALUE
                 self.on_header_key(size)
             else:
                 self._next = _HEADER_KEY
                 self.on_header_value(size)
-                self._headers -= 1
-                if not self._headers:
+                self.headers_left -= 1
+                if not self.headers_left:
                     self._check_end(position)
         return position
 
@@ -252,5 +255,5 @@ class RecordFields:
         self.on_record_end()
         self.index += 1
 
-    def _key_error(self) -> InvalidRecordError:
+    def header_key_error(self) -> InvalidRecordError:
         return InvalidRecordError(f"Record {self.index} has a header key of negative size.")

@@ -49,7 +49,7 @@ class RewritingStream(RecordFields):
         self._timestamp_ms = timestamp_ms
         self._measured = measured
         self._writes = writes
-        self._parts: list[bytes] = []
+        self._written = bytearray()
         self._size: i64 = 0  # of the record that is cut, as far as it has come
         self._start = b""
         self._cut_records = 0
@@ -60,8 +60,8 @@ class RewritingStream(RecordFields):
         self._key_decoder = _decoder("replace")
 
     def take(self) -> bytes:
-        written = b"".join(self._parts)
-        self._parts = []
+        written = bytes(self._written)
+        self._written.clear()
         return written
 
     def whole_records(self, data: bytes, position: i64) -> i64:
@@ -89,8 +89,38 @@ class RewritingStream(RecordFields):
             first = self._first_fields(delta)
             if self._writes:
                 fields = canonical_fields(data, body, headers, has_headers)
-                self._parts += encode_varint(len(first) + len(fields)), first, fields
+                self._written += encode_varint(len(first) + len(fields))
+                self._written += first
+                self._written += fields
             self.index += 1
+        return start
+
+    def whole_headers(self, data: bytes, position: i64) -> i64:
+        end: i64 = len(data)
+        start = position
+        raw: i64
+        while self.headers_left > 1:
+            try:
+                raw, key_start = varint_at(data, position)
+                if raw & 1:
+                    raise self.header_key_error()
+                key_end = key_start + (raw >> 1)
+                raw, position = varint_at(data, key_end)
+            except IndexError:
+                break
+            value_start = position
+            if not raw & 1:
+                position += raw >> 1
+            if position > end or key_end - key_start > _LONG_KEY:
+                break
+            key = canonical_key(data[key_start:key_end])
+            self._put(encode_varint(len(key)))
+            self._put(key)
+            self._put(encode_varint(-1 if raw & 1 else int(raw >> 1)))
+            if position > value_start:
+                self._put(data[value_start:position])
+            self.headers_left -= 1
+            start = position
         return start
 
     def _first_fields(self, delta_ms: int) -> bytes:
@@ -111,7 +141,7 @@ class RewritingStream(RecordFields):
 
     def on_offset(self, delta: i64) -> None:
         if self._writes:
-            self._parts.append(encode_varint(self._measured.cut_records[self._cut_records]))
+            self._written += encode_varint(self._measured.cut_records[self._cut_records])
             self._cut_records += 1
         self._put(self._start)
 
@@ -150,7 +180,7 @@ class RewritingStream(RecordFields):
             if not self._writes:  # how long its size is, is known only now
                 self._size += len(encode_varint(self._measured.long_keys[-1]))
         else:
-            key = b"".join(self._key_parts).decode(errors="replace").encode()
+            key = canonical_key(b"".join(self._key_parts))
             self._key_parts = []
             self._put(encode_varint(len(key)))
             self._put(key)
@@ -167,9 +197,14 @@ class RewritingStream(RecordFields):
 
     def _put(self, part: bytes) -> None:
         if self._writes:
-            self._parts.append(part)
+            self._written += part
         else:
             self._size += len(part)
+
+
+def canonical_key(key: bytes) -> bytes:
+    """As the text that it is read as."""
+    return key if key.isascii() else key.decode(errors="replace").encode()
 
 
 def canonical_fields(data: bytes, body: i64, headers: i64, has_headers: bool) -> bytes:
@@ -187,7 +222,7 @@ def canonical_fields(data: bytes, body: i64, headers: i64, has_headers: bool) ->
     for _ in range(count):
         raw, position = varint_at(data, position)
         size = raw >> 1
-        key = data[position : position + size].decode(errors="replace").encode()
+        key = canonical_key(data[position : position + size])
         parts += encode_varint(len(key)), key
         position = _sized(data, position + size, parts)
     return b"".join(parts)
