@@ -23,7 +23,7 @@ from fakebroker.core.config.topic_config import TopicConfig
 from fakebroker.core.log.batch_validation import validate_batch
 from fakebroker.core.log.recompression import rewrite
 from fakebroker.core.log.record_checks import MAX_RECORD_ERRORS, NO_TIMESTAMP, EachRecord
-from fakebroker.core.log.record_source import MAX_DECOMPRESSED_BYTES, RecordSource
+from fakebroker.core.log.record_source import EACH_BYTES, MAX_DECOMPRESSED_BYTES, SMALL_BYTES, RecordSource
 from fakebroker.protocol.batch_layout import (
     ATTRIBUTES_AT,
     CRC_AT,
@@ -99,7 +99,7 @@ class LogValidator:
                 self._source != Codec.NONE and is_same_codec,
                 self._max_errors,
             )
-            yield from records.feed_all(each)
+            yield from records.feed_all(each, EACH_BYTES)
             each.check()
             timestamps = each.earliest_ms, each.largest_ms
         earliest_ms, largest_ms = timestamps
@@ -123,7 +123,7 @@ class LogValidator:
             if records.data is not None:
                 return walk_records(records.data, records.start, count, check_sizes, largest)
             stream = SummaryStream(count, check_sizes, largest)
-            yield from records.feed_all(stream)
+            yield from records.feed_all(stream, SMALL_BYTES // 2)
             return stream.summary
         except InvalidRecordError as error:
             # Of an uncompressed record, Kafka reads the size outside of the try: IllegalArgumentException.

@@ -11,14 +11,14 @@ from __future__ import annotations
 
 from typing import Final
 
-from fakebroker.core.log.record_source import RecordSource
+from fakebroker.core.log.record_source import EACH_BYTES, RecordSource
 from fakebroker.protocol.compression import compress
 from fakebroker.protocol.compression.writers import writer
 from fakebroker.protocol.record_batch import BatchHeader
 from fakebroker.protocol.record_stream.rewriting import Measured, RewritingStream
 from fakebroker.protocol.slices import Slices
 
-_AT_ONCE_BYTES: Final = 16 * 1024  # gzip writes 50 MB/s
+_AT_ONCE_BYTES: Final = 16 * 1024  # most batches are no larger
 
 
 def rewrite(source: RecordSource, header: BatchHeader, target: int, max_bytes: int) -> Slices[tuple[int, bytes | None]]:
@@ -27,27 +27,23 @@ def rewrite(source: RecordSource, header: BatchHeader, target: int, max_bytes: i
     timestamp_ms = header.max_timestamp_ms if header.has_log_append_time else None
     base_ms = header.base_timestamp_ms
     measured = Measured()
-    if source.data is not None:
+    if source.data is not None and len(source.data) <= _AT_ONCE_BYTES:
         stream = RewritingStream(header.record_count, base_ms, timestamp_ms, measured, True)
-        yield from source.feed_all(stream)
+        yield from source.feed_all(stream, _AT_ONCE_BYTES)
         written = compress(target, stream.take())
         return stream.first_timestamp_ms, written if len(written) <= max_bytes else None
     stream = RewritingStream(header.record_count, base_ms, timestamp_ms, measured, False)
-    yield from source.feed_all(stream)
+    yield from source.feed_all(stream, EACH_BYTES)
     stream = RewritingStream(header.record_count, base_ms, timestamp_ms, measured, True)
     compressor = writer(target)
     parts: list[bytes] = []
     size = 0
-    for _ in source.feed_all(stream):
-        plain = stream.take()
-        for start in range(0, len(plain), _AT_ONCE_BYTES):
-            parts.append(compressor.compress(plain[start : start + _AT_ONCE_BYTES]))
-            size += len(parts[-1])
-            yield
+    for _ in source.feed_all(stream, EACH_BYTES):
+        parts.append(compressor.compress(stream.take()))
+        size += len(parts[-1])
+        yield
         if size > max_bytes:
             return stream.first_timestamp_ms, None
-        if not plain:
-            yield
     parts += compressor.compress(stream.take()), compressor.flush()
     data = b"".join(parts)
     return stream.first_timestamp_ms, data if len(data) <= max_bytes else None

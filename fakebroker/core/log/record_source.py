@@ -22,7 +22,8 @@ from fakebroker.protocol.topic_partition import TopicPartition
 # What an uncompressed request could carry at most: the default of socket.request.max.bytes.
 MAX_DECOMPRESSED_BYTES: Final = 104_857_600
 
-SMALL_BYTES: Final = 64 * 1024  # some 200 us of work, if the records are as small as can be
+SMALL_BYTES: Final = 64 * 1024  # some 200 us of work, if the records are as small as can be and are walked over
+EACH_BYTES: Final = 8 * 1024  # the same, if something is done with each of them
 _SMALL_PIECES: Final = 8  # and if pieces stand for nothing
 
 
@@ -56,32 +57,32 @@ class RecordSource:
                 return
         self.data = pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
-    def feed_all(self, stream: RecordFields) -> Slices[None]:
-        """Feed the stream until its end, or until it is stopped; with a slice for each piece if it is not small.
+    def feed_all(self, stream: RecordFields, at_once: int) -> Slices[None]:
+        """Feed the stream until its end, or until it is stopped; with a slice for so many bytes, always the same ones.
         Raises InvalidRecordError as the stream does."""
-        if self.data is not None:
-            stream.feed(self.data[self.start :] if self.start else self.data)
-        elif self._codec:
+        if self.data is None and self._codec:
             for piece in self._decompressed():
-                for start in range(0, len(piece), SMALL_BYTES):
-                    stream.feed(piece if len(piece) <= SMALL_BYTES else piece[start : start + SMALL_BYTES])
+                for start in range(0, len(piece), at_once):
+                    stream.feed(piece if len(piece) <= at_once else piece[start : start + at_once])
                     if stream.is_stopped:
                         return
                     yield
                 if not piece:
                     yield
         else:
-            position = RECORD_BATCH_OVERHEAD
-            end = len(self._batch)
+            data, position = self._batch, RECORD_BATCH_OVERHEAD
+            if self.data is not None:
+                data, position = self.data, self.start
+            end = len(data)
             while position < end:
                 passed_by = min(stream.to_pass_by, end - position)
                 if passed_by:
                     stream.pass_by(passed_by)
                     position += passed_by
-                stream.feed(self._batch[position : position + SMALL_BYTES])
+                stream.feed(data[position : position + at_once])
                 if stream.is_stopped:
                     return
-                position += SMALL_BYTES
+                position += at_once
                 if position < end:
                     yield
         stream.finish()

@@ -13,7 +13,7 @@ from __future__ import annotations
 from mypy_extensions import i64
 
 from fakebroker.core.log.log import Log, LoggedBatch
-from fakebroker.core.log.record_source import RecordSource
+from fakebroker.core.log.record_source import EACH_BYTES, RecordSource
 from fakebroker.core.log.time_search import batch_of_max_timestamp, first_batch_reaching, max_timestamp_ms
 from fakebroker.core.replication.fetch import (
     CONSUMER_REPLICA_ID,
@@ -118,7 +118,7 @@ def _first_in(
     records = batch.records
     header = read_batch_header(records)
     search = _Search(header, batch.base_offset, timestamp_ms, offset)
-    yield from RecordSource(records, header, partition.topic_partition).feed_all(search)
+    yield from RecordSource(records, header, partition.topic_partition).feed_all(search, EACH_BYTES)
     if search.found_offset < 0:
         return None
     return TimestampAndOffset(search.found_ms, search.found_offset, batch.leader_epoch)
