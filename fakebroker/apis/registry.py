@@ -28,7 +28,7 @@ DecodeInSlices = Callable[[int, bytes | LargeFrame, int, int], Slices[Any]]
 # Bytes of a frame from which it is read in slices. What is smaller has at most so many elements, and takes 1 ms or two.
 SLICED_FRAME_BYTES: Final = 4_096
 
-NOT_APIS = {"context", "new", "registry", "stub_fields"}
+NOT_APIS = {"context", "new", "produce_answer", "registry", "stub_fields"}
 
 
 @final

@@ -19,6 +19,7 @@ from fakebroker.core.log.batch import LoggedBatch
 from fakebroker.core.log.contents import LogContents
 from fakebroker.core.log.memory import PartitionMemory
 from fakebroker.core.log.producer_state import ProducerStateManager
+from fakebroker.core.log.time_index import TimeIndex
 
 __all__ = ["Log", "LoggedBatch"]
 
@@ -27,13 +28,14 @@ __all__ = ["Log", "LoggedBatch"]
 class Log(LogContents):
     """The log of one replica of one partition."""
 
-    __slots__ = ("_producer_state", "high_watermark", "log_start_offset")
+    __slots__ = ("_producer_state", "high_watermark", "log_start_offset", "time_index")
 
     def __init__(self, memory: PartitionMemory | None = None) -> None:
         super().__init__(memory)
         self.log_start_offset = 0
         self.high_watermark = 0
         self._producer_state = ProducerStateManager()
+        self.time_index: TimeIndex | None = None  # of those who look for times, time_index.py
 
     @property
     def batches(self) -> list[LoggedBatch]:
@@ -84,6 +86,7 @@ class Log(LogContents):
         self.log_end_offset = max(self.log_end_offset, self.log_start_offset)
         self.update_high_watermark(self.high_watermark)
         self._producer_state.reload_from(self.log_start_offset)
+        self.time_index = None
         return True
 
     def truncate_fully_and_start_at(self, offset: int) -> None:
@@ -91,6 +94,7 @@ class Log(LogContents):
         self.drop_all(offset)
         self.log_start_offset = self.high_watermark = offset
         self._producer_state = ProducerStateManager(offset)
+        self.time_index = None
 
     def check_invariants(self) -> None:
         assert self.log_start_offset <= self.high_watermark <= self.log_end_offset

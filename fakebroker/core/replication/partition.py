@@ -24,7 +24,7 @@ from fakebroker.core.clock import Now
 from fakebroker.core.config.topic_config import TopicConfig
 from fakebroker.core.log.append import prepare_append
 from fakebroker.core.log.eviction import move_out
-from fakebroker.core.log.log import Log
+from fakebroker.core.log.log import Log, LoggedBatch
 from fakebroker.core.log.memory import LogMemory, PartitionMemory
 from fakebroker.core.log.plain_append import PlainRules
 from fakebroker.core.log.producer_state import BatchMetadata
@@ -196,28 +196,29 @@ class Partition:
 
     def append_records_to_leader(self, records: bytes, is_plain: bool, required_acks: int, now: Now) -> LogAppendInfo:
         """Validate and append one batch; raises KafkaError with the partition's error and appends nothing. `is_plain`
-        as protocol/plain_batch.py has it."""
+        as protocol/plain_batch.py has it. For a batch that may take long: append_in_slices.py."""
+        self.check_min_isr(required_acks)
+        log, rules, epoch = self.leader_log, self._plain_rules, self.leader_epoch
+        prepared = prepare_append(log, records, is_plain, self.config, rules, self.topic_partition, epoch, now.wall_ms)
+        return self.append_prepared(prepared, records, now)
+
+    def check_min_isr(self, required_acks: int) -> None:
         if required_acks == -1 and self.is_under_min_isr:
             raise KafkaError(
                 ErrorCode.not_enough_replicas,
                 f"The size of the current ISR {sorted(self.isr)} is insufficient to satisfy the min.isr requirement of "
                 f"{self.effective_min_isr} for partition {self.topic_partition}",
             )
-        log = self.leader_log
-        prepared = prepare_append(
-            log,
-            records,
-            is_plain,
-            self.config,
-            self._plain_rules,
-            self.topic_partition,
-            self.leader_epoch,
-            now.wall_ms,
-        )
+
+    def append_prepared(
+        self, prepared: tuple[LoggedBatch, int] | BatchMetadata, records: bytes, now: Now
+    ) -> LogAppendInfo:
+        """Append what was made ready for this end of the log, and is `records` as they came."""
         if isinstance(prepared, BatchMetadata):  # sent again: the answer of the first time, and nothing appended
             return self._append_info(
                 prepared.first_offset, prepared.last_offset, prepared.timestamp_ms, now, records, is_duplicate=True
             )
+        log = self.leader_log
         batch, append_time_ms = prepared
         self._memory.make_room(batch.size)
         for follower in self.followers:
