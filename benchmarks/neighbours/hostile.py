@@ -69,6 +69,11 @@ def fetch_much(topic: str, max_bytes: int) -> bytes:
 # Batches whose bytes stand for much more.
 
 
+def plain_batch(value_bytes: int) -> bytes:
+    """Nothing hostile: one record with a value of so many bytes."""
+    return encode_batch([Record(None, bytes(value_bytes))], base_timestamp_ms=TIMESTAMP_MS)
+
+
 def _batch(body: bytes, codec: Codec, records: int, timestamp_ms: int = TIMESTAMP_MS) -> bytes:
     """A batch of these bytes, compressed already, that claims so many records."""
     plain = encode_batch([Record(None, None)], base_timestamp_ms=timestamp_ms)
