@@ -24,7 +24,6 @@ from fakebroker.network.effects import (
     Warn,
 )
 from fakebroker.server.clocks import AutoClock, Clock
-from fakebroker.server.running.no_more_files import tell_if_full
 from fakebroker.server.skipping import SkippingTimerDriver
 from fakebroker.server.timer_driver import TimerDriver
 from fakebroker.server.turns import turns
@@ -53,19 +52,18 @@ class Driver:
         )
         self.transports: dict[Connection, asyncio.Transport] = {}
         self._writing_paused: set[Connection] = set()
-        self._told = LimitedLog(log, self._loop)
+        self.told = LimitedLog(log, self._loop)
 
     def stop(self) -> None:
         """Do not wake any more."""
         self._timer.stop()
-        self._told.settle()
+        self.told.settle()
 
     # Called by the connections.
 
     def opened(self, transport: asyncio.Transport, broker_id: int, peer: str, address: str) -> Connection:
         connection = self.cluster.open_connection(broker_id, peer, self.clock.stamp(), address)
         self.transports[connection] = transport
-        tell_if_full(self._told, transport.get_extra_info("socket").fileno())
         self._after_door()
         return connection
 
@@ -90,7 +88,7 @@ class Driver:
         unfinished = self.cluster.connection_lost(connection, self.clock.stamp())
         if unfinished:
             form = "%s went away in the middle of a request: %d bytes of it had arrived"
-            self._told.info(form, connection.peer, unfinished)
+            self.told.info(form, connection.peer, unfinished)
         elif error is not None:
             log.debug("%s is lost: %s", connection.peer, error)
         self._after_door()
@@ -182,7 +180,7 @@ class Driver:
                 case AwaitWrite(connection):
                     awaited.append(connection)
                 case Close(connection, reason):
-                    self._told.info("closed the connection from %s: %s", connection.peer, reason)
+                    self.told.info("closed the connection from %s: %s", connection.peer, reason)
                     self._write(connection, frames.pop(connection, []))
                     if (transport := self._open_transport(connection)) is not None:
                         transport.close()

@@ -13,6 +13,7 @@ from contextlib import asynccontextmanager
 
 from fakebroker.server.driver import Driver
 from fakebroker.server.kafka_protocol import KafkaProtocol
+from fakebroker.server.running.no_more_files import are_files_short
 from fakebroker.server.turns import turns
 
 log = logging.getLogger("fakebroker")
@@ -128,7 +129,10 @@ class Listeners:
         return [transport for connection, transport in transports.items() if connection.broker_id == broker_id]
 
     def _is_refused(self, broker_id: int) -> bool:
-        return self._stopped or not self._cluster.is_running(broker_id)
+        if self._stopped or not self._cluster.is_running(broker_id):
+            return True
+        listener = self._listeners.get(broker_id)
+        return listener is not None and are_files_short(self._driver.told, listener.sockets[0].fileno())
 
     async def start_broker(self, broker_id: int) -> None:
         """Listen again, on the same port. Raises OSError if somebody has taken it; the broker stays stopped then."""

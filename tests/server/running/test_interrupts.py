@@ -143,14 +143,19 @@ def test_a_stop_that_is_interrupted_stops_all_the_same() -> None:
 
 @contextmanager
 def signal_when(reached: threading.Event) -> Iterator[None]:
-    """A signal comes to the main thread, whose handler raises Interrupted, as pytest's time limit does."""
+    """A signal comes to the main thread, whose handler raises Interrupted, as pytest's time limit does. One that comes
+    just before Python waits for a lock is seen after that: it is sent until it is seen."""
+    seen = threading.Event()
 
     def send() -> None:
         assert reached.wait(20)
-        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGALRM)
+        while not seen.wait(0.05):
+            signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGALRM)
 
     def interrupt(*_: object) -> None:
-        raise Interrupted
+        if not seen.is_set():
+            seen.set()
+            raise Interrupted
 
     before = signal.signal(signal.SIGALRM, interrupt)
     sender = threading.Thread(target=send)
@@ -184,7 +189,7 @@ def test_a_stop_that_takes_time_goes_on_when_it_is_interrupted(monkeypatch: pyte
 
     async def stop_slowly(self: Listeners) -> None:
         reached.set()
-        await asyncio.sleep(0.2)
+        await asyncio.sleep(0.5)
         await stop(self)
 
     monkeypatch.setattr(Listeners, "stop", stop_slowly)
