@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import resource
 import select
 import signal
 from collections.abc import Iterator
@@ -19,7 +20,7 @@ from support.serving import LIMIT_S, Serving, wait_until
 
 from fakebroker import FakeCluster
 from fakebroker.server import fake_cluster, loops
-from fakebroker.server.running.no_more_files import are_files_short, tell_of_no_more_files
+from fakebroker.server.running.no_more_files import Files, tell_of_no_more_files
 from fakebroker.server.writing.limited_log import LimitedLog
 
 FILES = 64
@@ -81,8 +82,9 @@ def told() -> Iterator[LimitedLog]:
 
 
 def test_while_there_is_room_nothing_is_told(told: LimitedLog, caplog: pytest.LogCaptureFixture) -> None:
-    assert not are_files_short(told, 2)
-    assert not are_files_short(told, 9_999)  # which is none
+    assert not Files(told).are_short(2)
+    limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    assert not Files(told).are_short(limit)  # which is none
     assert caplog.messages == []
 
 
