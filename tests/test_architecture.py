@@ -17,8 +17,8 @@ ROOT = Path(__file__).resolve().parent.parent
 # A package may import the standard library, itself, and what stands here. The longest matching name decides.
 ALLOWED: dict[str, set[str]] = {
     "timingwheel": {"mypy_extensions"},  # for mypyc, while it compiles; never imported
-    "fakebroker.protocol": {"construct", "cramjam", "crc32c", "kio", "librt", "mypy_extensions"},
-    "fakebroker.core": {"fakebroker.protocol", "timingwheel", "librt"},
+    "fakebroker.protocol": {"construct", "cramjam", "crc32c", "kio", "librt", "mypy_extensions", "zstandard"},
+    "fakebroker.core": {"fakebroker.protocol", "timingwheel", "librt", "mypy_extensions"},
     "fakebroker.network": {"fakebroker.core", "fakebroker.protocol", "timingwheel"},
     "fakebroker.apis": {"fakebroker.network", "fakebroker.core", "fakebroker.protocol", "kio"},
     "fakebroker.cluster": {

@@ -47,9 +47,18 @@ def built(name: str, tool: str, sources: Sequence[Path], command: Sequence[str],
 
 def driver_program() -> Path:
     """The driver in C. Raises Missing where there is no C compiler."""
-    source = HERE / "drivers" / "driver.c"
+    return _compiled("driver")
+
+
+def crowd_program() -> Path:
+    """The neighbours and the prober in C. Raises Missing where there is no C compiler."""
+    return _compiled("crowd")
+
+
+def _compiled(name: str) -> Path:
+    source = HERE / "drivers" / f"{name}.c"
     tool = os.environ.get("CC", "cc")
-    return built("driver", tool, [source], ["-O2", str(source), "-o"])
+    return built(name, tool, [source], ["-O2", str(source), "-o"])
 
 
 def kfake_program() -> Path:

@@ -10,6 +10,7 @@ import json
 import os
 import resource
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -68,6 +69,10 @@ class Broker:
             for topic in ask(self.controller(), 19, _CREATE_VERSION, request).topics:
                 if topic.error_code:
                     raise RuntimeError(f"{self.name} does not make the topic {topic.name}: {topic.error_code!r}")
+        return self.await_leaders(names, partitions)
+
+    def await_leaders(self, names: Sequence[str], partitions: int) -> dict[str, list[Address]]:
+        """The addresses of the leaders, as soon as all have one."""
         until = time.monotonic() + _START_LIMIT_S
         while time.monotonic() < until:
             leaders = self.leaders(names)
@@ -93,10 +98,16 @@ class Broker:
                     found[topic.name].append(addresses[part.leader_id])
         return found
 
-    def delete_topics(self, names: Sequence[str]) -> None:
-        """So that Kafka gives its disk back; the others are thrown away anyway."""
+    def delete_topics(self, names: Sequence[str], address: Address | None = None) -> None:
+        """So that Kafka gives its disk back; the others are thrown away anyway. Whom to ask: the controller by default,
+        which is any broker that Kafka names."""
         if self.name == KAFKA:
-            ask(self.controller(), 20, _DELETE_VERSION, frames.delete_topics(list(names), version=_DELETE_VERSION))
+            ask(
+                address or self.controller(),
+                20,
+                _DELETE_VERSION,
+                frames.delete_topics(list(names), version=_DELETE_VERSION),
+            )
 
     def end_offset(self, topic: str) -> int:
         """The sum of the ends of all partitions' logs."""
@@ -105,6 +116,11 @@ class Broker:
             answer = ask(leader, 2, 2, frames.list_offsets(topic, -1, partition, version=2))
             total += answer.topics[0].partitions[0].offset
         return total
+
+    def kill(self) -> None:
+        """At once, whatever it does; `stop` is still to be called."""
+        for pid in self.pids:
+            os.kill(pid, signal.SIGKILL)
 
     def cpu_s(self) -> float:
         return sum(map(process_cpu_s, self.pids))
@@ -205,12 +221,12 @@ def _start_talking(name: str, command: list[str]) -> Broker:
     return Broker(name, facts["version"], (host, int(port)), [process.pid], stop)
 
 
-def start_mock() -> Broker:
-    return _start_talking(MOCK, [sys.executable, "-m", "benchmarks.peers.librdkafka_mock", str(BROKERS)])
+def start_mock(brokers: int = BROKERS) -> Broker:
+    return _start_talking(MOCK, [sys.executable, "-m", "benchmarks.peers.librdkafka_mock", str(brokers)])
 
 
-def start_kfake() -> Broker:
-    return _start_talking(KFAKE, [str(kfake_program()), "-brokers", str(BROKERS)])
+def start_kfake(brokers: int = BROKERS) -> Broker:
+    return _start_talking(KFAKE, [str(kfake_program()), "-brokers", str(brokers)])
 
 
 def start_kafka() -> Broker:

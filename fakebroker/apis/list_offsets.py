@@ -25,12 +25,15 @@ from fakebroker.protocol.build import build
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
 from fakebroker.protocol.messages import response_type
+from fakebroker.protocol.slices import Slices, begin
 
 if TYPE_CHECKING:
     from kio.schema.list_offsets.v11.request import ListOffsetsPartition, ListOffsetsRequest
 
 KEY = 2
 _ISOLATION_LEVELS = (0, 1)  # read uncommitted, read committed
+_PARTITIONS_OF_A_SLICE = 32
+_COUNTED_IN_A_SLICE = 1_024
 
 # Negative timestamps have a meaning each, and the version that brought it.
 _MIN_VERSION_OF_TIMESTAMP = {-1: 1, -2: 1, -3: 7, -4: 8, -5: 9, -6: 11}
@@ -51,11 +54,22 @@ def error_response(ctx: RequestContext, request: ListOffsetsRequest, code: Error
 
 
 @registry.api(KEY, 1, 11, error_response=error_response)
-def handle(ctx: RequestContext, request: ListOffsetsRequest) -> None:
+def handle(ctx: RequestContext, request: ListOffsetsRequest) -> Slices[None] | None:
+    return begin(_handle(ctx, request))
+
+
+def _handle(ctx: RequestContext, request: ListOffsetsRequest) -> Slices[None]:
     isolation_level = getattr(request, "isolation_level", 0)
     if request.topics and isolation_level not in _ISOLATION_LEVELS:
         raise KafkaError(ErrorCode.unknown_server_error, f"Unknown isolation level {isolation_level}")
-    times = Counter((topic.name, p.partition_index) for topic in request.topics for p in topic.partitions)
+    seen = 0
+    times: Counter[tuple[str, int]] = Counter()
+    for topic in request.topics:
+        for p in topic.partitions:
+            times[topic.name, p.partition_index] += 1
+            seen += 1
+            if seen % _COUNTED_IN_A_SLICE == 0:
+                yield
     topics: dict[str, dict[int, dict[str, Any]]] = {}
     for topic in request.topics:
         partitions = topics.setdefault(topic.name, {})
@@ -63,13 +77,16 @@ def handle(ctx: RequestContext, request: ListOffsetsRequest) -> None:
             if times[topic.name, p.partition_index] > 1:
                 partitions[p.partition_index] = _partition(p.partition_index, ErrorCode.invalid_request)
             else:
-                partitions[p.partition_index] = _answer(ctx, request, topic.name, p)
+                partitions[p.partition_index] = yield from _answer(ctx, request, topic.name, p)
+            seen += 1
+            if seen % _PARTITIONS_OF_A_SLICE == 0:
+                yield
     _respond(ctx, [{"name": name, "partitions": list(answers.values())} for name, answers in topics.items()])
 
 
 def _answer(
     ctx: RequestContext, request: ListOffsetsRequest, topic: str, asked: ListOffsetsPartition
-) -> dict[str, Any]:
+) -> Slices[dict[str, Any]]:
     if asked.timestamp < 0 and ctx.api_version < _MIN_VERSION_OF_TIMESTAMP.get(asked.timestamp, 1 << 15):
         return _partition(asked.partition_index, ErrorCode.unsupported_version)
     partition = ctx.metadata.find_partition(topic, asked.partition_index)
@@ -83,7 +100,8 @@ def _answer(
         getattr(request, "isolation_level", 0) == 1,
     )
     try:
-        return _partition(asked.partition_index, ErrorCode.none, ctx.replicas.fetch_offset(query))
+        found = yield from ctx.replicas.fetch_offset(query)
+        return _partition(asked.partition_index, ErrorCode.none, found)
     except KafkaError as error:
         if error.code is ErrorCode.offset_not_available and ctx.api_version < 5:
             return _partition(asked.partition_index, ErrorCode.leader_not_available)

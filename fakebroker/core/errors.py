@@ -18,17 +18,18 @@ class ConfigError(KafkaError):
 
 
 class RecordValidationError(KafkaError):
-    """Records of a batch that were refused one by one: (index in the batch, why). The only error of an append whose
-    text reaches the client."""
+    """Records of a batch that were refused one by one: (index in the batch, why); `failed` says how many, if not all of
+    them are listed. The only error of an append whose text reaches the client."""
 
-    def __init__(self, code: ErrorCode, record_errors: Sequence[tuple[int, str]]) -> None:
+    def __init__(self, code: ErrorCode, record_errors: Sequence[tuple[int, str]], failed: int = -1) -> None:
         if code is ErrorCode.invalid_timestamp:
             message = "One or more records have been rejected due to invalid timestamp"
         else:
             first_three = ", ".join(f"RecordError(batchIndex={i}, message='{text}')" for i, text in record_errors[:3])
+            total = max(failed, len(record_errors))
             message = (
-                f"One or more records have been rejected due to {len(record_errors)} record errors in total, and only "
-                f"showing the first three errors at most: [{first_three}]"
+                f"One or more records have been rejected due to {total} record errors in total, and only showing the "
+                f"first three errors at most: [{first_three}]"
             )
         super().__init__(code, message)
         self.record_errors = tuple(record_errors)

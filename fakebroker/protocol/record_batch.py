@@ -46,6 +46,7 @@ __all__ = [
     "is_crc_valid",
     "pack_batch",
     "read_batch_header",
+    "update_crc",
 ]
 
 Buffer = bytes | bytearray | memoryview
@@ -124,6 +125,11 @@ def compute_crc(buffer: Buffer, offset: int, size: int) -> int:
     if isinstance(buffer, bytes) and size < _COPY_ONCE_BYTES:
         return int(_crc32c(buffer[start:end]))
     return int(_crc32c(memoryview(buffer)[start:end]))
+
+
+def update_crc(crc: int, buffer: Buffer, start: int, end: int) -> int:
+    """The CRC-32C of what came before and of these bytes."""
+    return int(_crc32c(memoryview(buffer)[start:end], crc))
 
 
 def is_crc_valid(buffer: Buffer, offset: int, size: int) -> bool:

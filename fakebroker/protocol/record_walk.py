@@ -21,9 +21,8 @@ from typing import Final, NamedTuple
 from mypy_extensions import i64
 
 from fakebroker.protocol.errors import InvalidRecordError
-from fakebroker.protocol.varint import encode_varint
 
-_LARGEST_SIZE: Final = 2**31 - 1
+LARGEST_SIZE: Final = 2**31 - 1
 _FAR: Final = 2**61  # compiled, numbers within it are compared without making objects of them
 _INT64_MIN: Final = -(2**63)
 _INT64_MAX: Final = 2**63 - 1
@@ -57,33 +56,58 @@ class RecordFacts(NamedTuple):
 
 
 def walk_records(
-    data: bytes, start: int, count: int, check_sizes: bool, largest_size: int = _LARGEST_SIZE
+    data: bytes, start: int, count: int, check_sizes: bool, largest_size: int = LARGEST_SIZE
 ) -> RecordsSummary:
     """`walk`, with a name for each fact that it finds."""
     return RecordsSummary(*walk(data, start, count, check_sizes, largest_size))
 
 
 def walk(
-    data: bytes, start: i64, count: i64, check_sizes: bool, largest_size: i64 = _LARGEST_SIZE
+    data: bytes, start: i64, count: i64, check_sizes: bool, largest_size: i64 = LARGEST_SIZE
 ) -> tuple[i64, i64, i64, bool]:
     """Look over `count` records that begin at `start` and must end where `data` ends. The fields of RecordsSummary.
 
     No record may claim more than `largest_size` bytes behind its size.
     Raises InvalidRecordError with the index of the first record that is not whole.
     """
+    position, index, earliest, latest, null_keys, in_order = walk_whole(
+        data, start, 0, count, check_sizes, largest_size, 0, 0, 0, True
+    )
+    if index < count:
+        raise InvalidRecordError(f"The bytes end within record {index}.")
+    end: i64 = len(data)
+    if position != end:
+        if position > end:
+            raise InvalidRecordError(f"The bytes end within record {count - 1}.")
+        raise InvalidRecordError(f"{end - position} bytes are left behind the last record.")
+    return earliest, latest, null_keys, in_order
+
+
+def walk_whole(
+    data: bytes,
+    start: i64,
+    index: i64,
+    count: i64,
+    check_sizes: bool,
+    largest_size: i64,
+    earliest: i64,
+    latest: i64,
+    null_keys: i64,
+    in_order: bool,
+) -> tuple[i64, i64, i64, i64, i64, bool]:
+    """Go on with a walk, from record `index` on, as far as there are whole records: where the next one begins, which
+    one it is, and what is known by then. The last one may reach beyond the end of `data` with its last value.
+
+    Raises InvalidRecordError for a record that cannot be.
+    """
     # Compiled, numbers of 64 bits: 140 instructions a record, where numbers without a bound take 900. The one byte and
     # two byte forms of each varint are written out: a call for each field would take half of the time.
-    end: i64 = len(data)
     position: i64 = start
-    earliest: i64 = 0
-    latest: i64 = 0
-    null_keys: i64 = 0
-    index: i64 = 0
     raw: i64
     low: i64
-    in_order = True
+    no_key: i64
     try:
-        for index in range(count):
+        while index < count:
             raw = data[position]
             position += 1
             if raw > 127:
@@ -92,10 +116,10 @@ def walk(
                     raw = raw & 127 | low << 7
                     position += 1
                 else:
-                    raw, position = _size(data, position - 1)
+                    raw, position = size_at(data, position - 1)
             size = raw >> 1
             if raw & 1 or size > largest_size:
-                raise InvalidRecordError(f"Record {index} has a size below 0 or above {largest_size} bytes.")
+                raise size_error(index, largest_size)
             claimed_end = position + size
             position += 1  # the attributes of a record: none are in use, and nobody looks
             raw = data[position]
@@ -108,7 +132,7 @@ def walk(
                     delta = (raw >> 1) ^ -(raw & 1)
                     position += 1
                 else:
-                    delta, position = _delta(data, position - 1)
+                    delta, position = delta_at(data, position - 1)
             if index == 0:
                 earliest = latest = delta
             elif delta > latest:
@@ -123,16 +147,15 @@ def walk(
                     raw = raw & 127 | low << 7
                     position += 1
                 else:
-                    raw, position = _varint(data, position - 1)
+                    raw, position = varint_at(data, position - 1)
             if raw != index << 1:
                 in_order = False
             raw = data[position]
             position += 1
             if raw > 127:
-                raw, position = _varint(data, position - 1)
-            if raw & 1:
-                null_keys += 1
-            else:
+                raw, position = varint_at(data, position - 1)
+            no_key = raw & 1
+            if not no_key:
                 position += raw >> 1
             raw = data[position]
             position += 1
@@ -142,63 +165,47 @@ def walk(
                     raw = raw & 127 | low << 7
                     position += 1
                 else:
-                    raw, position = _varint(data, position - 1)
+                    raw, position = varint_at(data, position - 1)
             if not raw & 1:
                 position += raw >> 1
             raw = data[position]
             position += 1
             if raw:
-                position = _skip_headers(data, position - 1, index)
+                position = skip_headers(data, position - 1, index)
             if check_sizes and position != claimed_end:
-                distance = abs(int(position - claimed_end))
-                raise InvalidRecordError(
-                    f"Record {index} ends {distance} bytes {_side(position, claimed_end)} the end that its size claims."
-                )
-    except IndexError:
-        raise InvalidRecordError(f"The bytes end within record {index}.") from None
-    if position != end:
-        if position > end:
-            raise InvalidRecordError(f"The bytes end within record {index}.")
-        raise InvalidRecordError(f"{end - position} bytes are left behind the last record.")
-    return earliest, latest, null_keys, in_order
+                raise end_error(index, position, claimed_end)
+            null_keys += no_key
+            start = position
+            index += 1
+    except IndexError:  # within the record: what is known by now will be found again
+        pass
+    return start, index, earliest, latest, null_keys, in_order
+
+
+def size_error(index: int, largest_size: int) -> InvalidRecordError:
+    return InvalidRecordError(f"Record {index} has a size below 0 or above {largest_size} bytes.")
+
+
+def end_error(index: int, position: int, claimed_end: int) -> InvalidRecordError:
+    side = "before" if position < claimed_end else "behind"
+    return InvalidRecordError(
+        f"Record {index} ends {abs(position - claimed_end)} bytes {side} the end that its size claims."
+    )
 
 
 def record_facts(data: bytes, start: int, count: int, base_timestamp_ms: int) -> Iterator[RecordFacts]:
     """The records one by one, after `walk_records` found them whole."""
     position = start
     for index in range(count):
-        _, position = _varint(data, position)
-        raw, position = _varlong(data, position + 1)
+        _, position = varint_at(data, position)
+        raw, position = varlong_at(data, position + 1)
         timestamp_ms = wrap_int64(base_timestamp_ms + ((raw >> 1) ^ -(raw & 1)))
-        raw, body = _varint(data, position)
+        raw, body = varint_at(data, position)
         offset_delta = (raw >> 1) ^ -(raw & 1)
-        key_size, position = _field(data, body)
-        value_size, position = _field(data, position)
-        position = _skip_headers(data, position, index)
+        key_size, position = field_at(data, body)
+        value_size, position = field_at(data, position)
+        position = skip_headers(data, position, index)
         yield RecordFacts(timestamp_ms, offset_delta, key_size, value_size, body, position)
-
-
-def canonical_fields(data: bytes, body: int) -> bytes:
-    """Key, value and headers of a walked record, written anew as Kafka writes them: -1 for null, the shortest varints,
-    header keys as the text that they were read as."""
-    position = body
-    parts: list[bytes] = []
-    for _ in range(2):
-        size, position = _field(data, position)
-        parts += _sized(data, size, position)
-    count, position = _varint(data, position)
-    parts.append(encode_varint(count >> 1))
-    for _ in range(count >> 1):
-        size, position = _field(data, position)
-        key = data[position - size : position].decode(errors="replace").encode()
-        parts += encode_varint(len(key)), key
-        size, position = _field(data, position)
-        parts += _sized(data, size, position)
-    return b"".join(parts)
-
-
-def _sized(data: bytes, size: int, end: int) -> tuple[bytes, bytes]:
-    return encode_varint(size), data[end - size : end] if size > 0 else b""
 
 
 def timestamp_range(earliest_delta_ms: int, latest_delta_ms: int, base_timestamp_ms: int) -> tuple[int, int] | None:
@@ -215,30 +222,30 @@ def wrap_int64(value: int) -> int:
     return (value - _INT64_MIN) % 2**64 + _INT64_MIN
 
 
-def _field(data: bytes, position: int) -> tuple[int, int]:
+def field_at(data: bytes, position: int) -> tuple[int, int]:
     """The size of a key or value and the position behind its bytes."""
-    raw, position = _varint(data, position)
+    raw, position = varint_at(data, position)
     return (-1, position) if raw & 1 else (raw >> 1, position + (raw >> 1))
 
 
-def _skip_headers(data: bytes, position: i64, index: i64) -> i64:
+def skip_headers(data: bytes, position: i64, index: i64) -> i64:
     raw: i64
     size: i64
-    raw, position = _varint(data, position)
+    raw, position = varint_at(data, position)
     if raw & 1:
         raise InvalidRecordError(f"Record {index} has a negative number of headers.")
     for _ in range(raw >> 1):
-        size, position = _varint(data, position)
+        size, position = varint_at(data, position)
         if size & 1:
             raise InvalidRecordError(f"Record {index} has a header key of negative size.")
         position += size >> 1
-        size, position = _varint(data, position)
+        size, position = varint_at(data, position)
         if not size & 1:
             position += size >> 1
     return position
 
 
-def _varint(data: bytes, position: i64) -> tuple[i64, i64]:
+def varint_at(data: bytes, position: i64) -> tuple[i64, i64]:
     """The zigzag bits of a varint of at most five bytes, and the position behind it."""
     raw: i64 = 0
     shift: i64 = 0
@@ -252,14 +259,14 @@ def _varint(data: bytes, position: i64) -> tuple[i64, i64]:
     raise InvalidRecordError("A varint does not end within five bytes.")
 
 
-def _size(data: bytes, position: i64) -> tuple[i64, i64]:
+def size_at(data: bytes, position: i64) -> tuple[i64, i64]:
     try:
-        return _varint(data, position)
+        return varint_at(data, position)
     except InvalidRecordError as error:
         raise OverlongSizeError(str(error)) from None
 
 
-def _varlong(data: bytes, position: int) -> tuple[int, int]:
+def varlong_at(data: bytes, position: int) -> tuple[int, int]:
     """The zigzag bits of a varlong of at most ten bytes, and the position behind it."""
     raw = shift = 0
     while shift < 70:
@@ -272,11 +279,7 @@ def _varlong(data: bytes, position: int) -> tuple[int, int]:
     raise InvalidRecordError("A varlong does not end within ten bytes.")
 
 
-def _delta(data: bytes, position: i64) -> tuple[i64, i64]:
+def delta_at(data: bytes, position: i64) -> tuple[i64, i64]:
     """The number of a varlong, and the position behind it."""
-    raw, behind = _varlong(data, position)
+    raw, behind = varlong_at(data, position)
     return (raw >> 1) ^ -(raw & 1), behind
-
-
-def _side(position: i64, end: i64) -> str:
-    return "before" if position < end else "behind"

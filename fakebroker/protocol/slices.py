@@ -17,6 +17,15 @@ Slices = Generator[None, None, T]
 """Work that ends with a T; whoever drives it asks for the next slice."""
 
 
+def begin(slices: Slices[None]) -> Slices[None] | None:
+    """Do the first slice; what is left, or None if that was all."""
+    try:
+        next(slices)
+    except StopIteration:
+        return None
+    return slices
+
+
 def finish(slices: Slices[T]) -> T:
     """Do all that is left of it at once."""
     while True:

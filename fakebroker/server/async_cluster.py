@@ -24,9 +24,11 @@ from fakebroker.server.driver import Driver
 from fakebroker.server.followers_in_hand import Followers, Step
 from fakebroker.server.journal_in_hand import JournalInHand, Snapshot
 from fakebroker.server.listeners import Listeners
+from fakebroker.server.measured_turn import MeasuredTurn
 from fakebroker.server.quotas_in_hand import Quotas
 from fakebroker.server.running.home import Home
 from fakebroker.server.settings import texts
+from fakebroker.server.spill.file import SpillFile
 from fakebroker.server.writing.journal_file import JournalFile
 
 NOT_RUNNING = "the cluster is not running: use it in a `with` block, or call start()"
@@ -90,6 +92,7 @@ class AsyncFakeCluster:
         self._journal_file: JournalFile | None = None
         self._listeners: Listeners | None = None
         self._driver: Driver | None = None
+        self._store: SpillFile | None = None
         self._home = Home(self._descriptors)
         self._is_started = False
         self._turn = asyncio.Lock()  # of who starts or stops it
@@ -130,7 +133,9 @@ class AsyncFakeCluster:
         clock = new_clock(self.clock.kind)
         try:
             journal = self._open_journal()
-            cluster = Cluster(clock.stamp(), self._brokers, self._config, self._behaviour, self._seed, journal)
+            self._store = SpillFile()
+            settings = self._brokers, self._config, self._behaviour, self._seed
+            cluster = Cluster(clock.stamp(), *settings, journal, self._store, MeasuredTurn)
             driver = Driver(cluster, clock)
             self._listeners = Listeners(driver)
             await self._listeners.start(self._host, self._port, self._advertised_host)
@@ -138,6 +143,7 @@ class AsyncFakeCluster:
         except BaseException:
             self._listeners = None
             await self._close_journal()
+            self._close_store()
             self._home.leave()
             raise
 
@@ -159,6 +165,7 @@ class AsyncFakeCluster:
             if listeners is not None:
                 await listeners.stop()
                 await self._close_journal()
+                self._close_store()
                 self._home.leave()
                 self._is_started = False
 
@@ -169,8 +176,14 @@ class AsyncFakeCluster:
             file, self._journal_file = self._journal_file, None
             if file is not None:
                 file.close_at_once()
+            self._close_store()
             self._home.leave()
             self._is_started = False
+
+    def _close_store(self) -> None:
+        store, self._store = self._store, None
+        if store is not None:
+            store.close()
 
     def _open_journal(self) -> Journal | None:
         """An empty journal, if one is kept or written."""

@@ -2,6 +2,9 @@
 
 Theory   Everything runs in the one thread of the event loop. Each door is entered by one method here, which then
          performs the effects and arms the one timer. Who has the sockets is `listeners.py`.
+         A door may leave work for later. Then the loop goes round once, so that sockets are read, signals heard and
+         timers looked at, and the work goes on. Whoever reads a socket meanwhile looks at the timers as well: no
+         timeout waits for more than what one door does.
 """
 
 from __future__ import annotations
@@ -21,8 +24,10 @@ from fakebroker.network.effects import (
     PauseReading,
     ResumeReading,
     Send,
+    SendInPieces,
     Warn,
 )
+from fakebroker.protocol.answers.pieces import FrameInPieces, Part
 from fakebroker.server.clocks import AutoClock, Clock
 from fakebroker.server.skipping import SkippingTimerDriver
 from fakebroker.server.timer_driver import TimerDriver
@@ -33,7 +38,9 @@ from fakebroker.server.writing.log_text import printable
 log = logging.getLogger("fakebroker")
 
 _TURNS_TO_READ = 6  # from a connect that is there to having handled what was sent with it: asyncio takes 4
+_TURNS_TO_WORK = 1000  # a millisecond of work each
 _WARNING_CHARACTERS = 2000  # one may list settings
+_WRITTEN_AT_ONCE = 262_144  # of an answer in pieces
 _STEPS_AT_ONCE = 1000  # of skipped time, before the sockets have their turn
 
 
@@ -52,11 +59,16 @@ class Driver:
         )
         self.transports: dict[Connection, asyncio.Transport] = {}
         self._writing_paused: set[Connection] = set()
+        self._outgoing: dict[Connection, FrameInPieces] = {}  # large answers, as far as they are not written
+        self._next_turn: asyncio.Handle | None = None
         self.told = LimitedLog(log, self._loop)
 
     def stop(self) -> None:
-        """Do not wake any more."""
+        """Do not wake any more, nor go on with what was left."""
         self._timer.stop()
+        if self._next_turn is not None:
+            self._next_turn.cancel()
+            self._next_turn = None
         self.told.settle()
 
     # Called by the connections.
@@ -71,7 +83,9 @@ class Driver:
         return self.cluster.receive_buffer(connection)
 
     def received(self, connection: Connection, data: bytes | memoryview) -> None:
-        self.cluster.receive(connection, data, self.clock.stamp())
+        now = self.clock.stamp()
+        self._timer.look(now.mono_ms)
+        self.cluster.receive(connection, data, now)
         self._after_door()
 
     def write_blocked(self, connection: Connection, blocked: bool) -> None:
@@ -79,12 +93,17 @@ class Driver:
             self._writing_paused.add(connection)
         else:
             self._writing_paused.discard(connection)
+        if connection in self._outgoing:
+            if not blocked:
+                self._write_on(connection)
+            return
         self.cluster.set_write_blocked(connection, blocked, self.clock.stamp())
         self._after_door()
 
     def lost(self, connection: Connection, error: Exception | None) -> None:
         self.transports.pop(connection, None)
         self._writing_paused.discard(connection)
+        self._outgoing.pop(connection, None)
         unfinished = self.cluster.connection_lost(connection, self.clock.stamp())
         if unfinished:
             form = "%s went away in the middle of a request: %d bytes of it had arrived"
@@ -99,6 +118,12 @@ class Driver:
         self.cluster.advance_to(self.clock.reached(), self.clock.stamp())
         self._after_door()
 
+    def _go_on(self) -> None:
+        """The loop has gone round."""
+        self._next_turn = None
+        self.cluster.turn.begin()
+        self._wake()
+
     def settle(self) -> None:
         """Perform what follows from a change that was made to the cluster directly."""
         self._after_door()
@@ -110,6 +135,8 @@ class Driver:
             had_effects = True
             self._perform(effects)
         self._timer.arm(self.cluster.next_deadline_ms())
+        if self.cluster.has_work and self._next_turn is None:
+            self._next_turn = self._loop.call_soon(self._go_on)
         return had_effects
 
     @property
@@ -122,16 +149,18 @@ class Driver:
     async def advance(self, ms: int) -> None:
         """Let so much time pass, each deadline at its own time; what is answered is written when this returns, as far
         as the peers take it. What has arrived comes before it, what clients send meanwhile after it."""
-        await turns(_TURNS_TO_READ)
+        await self._let_in()
         end_ms = self.clock.reached().mono_ms + ms
         while (deadline_ms := self.cluster.next_deadline_ms()) is not None and deadline_ms <= end_ms:
             self._move_to(deadline_ms)
+            await self._work_off()
         self._move_to(end_ms)
+        await self._work_off()
 
     async def advance_to_next_deadline(self) -> int | None:
         """Let time pass until the next of what somebody waits for; how much that was. None, and no time passes, if
         nobody waits for anything."""
-        await turns(_TURNS_TO_READ)
+        await self._let_in()
         if not self.cluster.has_deadlines:
             return None
         start_ms = self.clock.reached().mono_ms
@@ -140,15 +169,32 @@ class Driver:
             deadline_ms = self.cluster.next_deadline_ms()
             assert deadline_ms is not None
             self._move_to(deadline_ms)
+            await self._work_off()
         return self.clock.reached().mono_ms - start_ms
+
+    async def _let_in(self) -> None:
+        """Have what has arrived read and handled."""
+        await turns(_TURNS_TO_READ)
+        await self._work_off()
+
+    async def _work_off(self) -> None:
+        """Let no time pass before what was let in is handled, unless there is no end to it."""
+        for _ in range(_TURNS_TO_WORK):
+            if not self.cluster.has_work:
+                return
+            await turns(1)
 
     def _skip(self) -> None:
         """All is quiet: let time pass until something happens outside, if somebody waits for it."""
+        if self.cluster.has_work or self._outgoing:
+            return
         if any(transport.get_write_buffer_size() for transport in self.transports.values()):
             return
         for _ in range(_STEPS_AT_ONCE):
             deadline_ms = self.cluster.next_deadline_ms()
-            if deadline_ms is None or not self.cluster.is_awaited or self._move_to(deadline_ms):
+            if deadline_ms is None or not self.cluster.is_awaited:
+                return
+            if self._move_to(deadline_ms) or self.cluster.has_work:
                 return
 
     def _move_to(self, mono_ms: int) -> bool:
@@ -171,6 +217,10 @@ class Driver:
                 frames[effect.connection] += effect.frames
                 continue
             match effect:
+                case SendInPieces(connection, frame):
+                    self._write(connection, frames.pop(connection, []))
+                    self._outgoing[connection] = frame
+                    self._write_on(connection)
                 case PauseReading(connection):
                     if (transport := self._open_transport(connection)) is not None:
                         transport.pause_reading()
@@ -183,7 +233,10 @@ class Driver:
                     self.told.info("closed the connection from %s: %s", connection.peer, reason)
                     self._write(connection, frames.pop(connection, []))
                     if (transport := self._open_transport(connection)) is not None:
-                        transport.close()
+                        if connection in self._outgoing:  # Kafka does not wait for a peer that does not read either
+                            transport.abort()
+                        else:
+                            transport.close()
                 case InternalError(what, error):
                     log.error("bug in fakebroker: %s failed", what, exc_info=error)
                 case Warn(text):
@@ -191,14 +244,44 @@ class Driver:
         for connection, parts in frames.items():
             self._write(connection, parts)
         for connection in awaited:
-            if connection in self.transports and connection not in self._writing_paused:
+            if connection in self.transports and not self.is_writing(connection):
                 self.cluster.set_write_blocked(connection, False, self.clock.stamp())
 
-    def _write(self, connection: Connection, parts: Sequence[bytes]) -> None:
+    def _write(self, connection: Connection, parts: Sequence[Part]) -> None:
         """All answers of one turn in one write, at once: uvloop too does not wait, since its buffer's limit is 0."""
         transport = self.transports.get(connection)
         if transport is not None and parts and not transport.is_closing():
             transport.write(parts[0] if len(parts) == 1 else b"".join(parts))
+
+    def _write_on(self, connection: Connection) -> None:
+        """Write the next part of a large answer: what a socket takes well at once. The next one when that is written,
+        and the loop has gone round."""
+        frame = self._outgoing.get(connection)
+        transport = self._open_transport(connection)
+        if frame is None or transport is None or connection in self._writing_paused:
+            return
+        try:
+            parts = frame.take(_WRITTEN_AT_ONCE)
+        except OSError as error:  # of the store of old records
+            log.error("an answer to %s cannot be read: %s", connection.peer, error)
+            transport.abort()
+            return
+        if not frame.left:
+            del self._outgoing[connection]
+        self._write(connection, parts)
+        if connection not in self._writing_paused:
+            self._loop.call_soon(self._written, connection)
+
+    def _written(self, connection: Connection) -> None:
+        if connection in self._outgoing:
+            self._write_on(connection)
+        elif connection in self.transports and connection not in self._writing_paused:
+            self.cluster.set_write_blocked(connection, False, self.clock.stamp())
+            self._after_door()
+
+    def is_writing(self, connection: Connection) -> bool:
+        """Whether something that it was sent is not written."""
+        return connection in self._writing_paused or connection in self._outgoing
 
     def _open_transport(self, connection: Connection) -> asyncio.Transport | None:
         transport = self.transports.get(connection)

@@ -12,8 +12,9 @@ from fakebroker.server.driver import Driver
 
 
 class KafkaProtocol(asyncio.BufferedProtocol):
-    """The transport's callbacks, for one connection to one broker. `is_refused` says, of a broker and a
-    descriptor, whether the broker has stopped meanwhile or no more files can be opened; `shared` is a buffer for what all connections read."""
+    """The transport's callbacks, for one connection to one broker. `is_refused` says of a broker and a descriptor
+    whether the broker has stopped meanwhile, or no more files can be opened; `shared` is a buffer for what all
+    connections read."""
 
     connection: Connection
     transport: asyncio.Transport

@@ -49,6 +49,7 @@ def record(
 
 
 LIAR = record(extra_size=-1)
+TOO_MUCH = record(rest=b"\0" + encode_varint(104_857_600) + bytes(104_857_600) + b"\0")
 BIG = [Record(b"k", bytes(2_000))]
 NO_KEYS = batch_of([Record(None, b"a"), Record(b"k", b"b"), Record(None, b"c")])
 KEY_ERROR = "Compacted topic cannot accept message without key in topic partition t-0"
@@ -312,10 +313,16 @@ ROWS = [
     Row(
         "decompresses to too much",
         "ours: Kafka has no bound",
-        batch_of([Record(b"k", b"v")], attributes=Codec.ZSTD, body=compress(Codec.ZSTD, bytes(104_857_601))),
+        batch_of([Record(b"k", b"v")], attributes=Codec.ZSTD, body=compress(Codec.ZSTD, TOO_MUCH)),
         TOO_LARGE,
         {},
         -1,
+    ),
+    Row(
+        "a bad record, before it is too much",
+        "StreamRecordIterator.readNext: the record is met first",
+        batch_of([Record(b"k", b"v")], attributes=Codec.ZSTD, body=compress(Codec.ZSTD, bytes(104_857_601))),
+        INVALID_RECORD,
     ),
 ]
 

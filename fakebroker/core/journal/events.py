@@ -88,7 +88,7 @@ class Append(NamedTuple):
     are those of the first time. What is needed to be acknowledged by all is a watermark of `last_offset + 1`.
     `records` are fingerprints, one for each record in order: of its key, its value and its headers, not of its time.
     Equal records have equal ones in every journal. A batch that was refused has them too, unless it
-    could not be read.
+    could not be read. A batch of more than 10,000 records or 16 MiB has none.
     """
 
     mono_ms: int

@@ -181,5 +181,10 @@ def _entry(
         answer.outcome if answer is not None and told is not None else None,
         None if told is None else told.error,
         base_offset,
-        0 if append is None or append.is_duplicate else len(append.records),
+        0 if append is None or append.is_duplicate else len(append.records) or _appended(append),
     )
+
+
+def _appended(append: Append) -> int:
+    """How many records, of a batch that is too large for their names."""
+    return append.last_offset - append.base_offset + 1 if append.base_offset >= 0 else 0

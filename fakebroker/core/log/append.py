@@ -2,22 +2,44 @@
 
 Theory   The checks of an append in Kafka's order: the batch (size, CRC, codec, counts), its records, the size of what
          is to be written, and last, with the offsets assigned, the producer's epoch and sequence. Nothing is written
-         here, so an error leaves no trace.
+         here, so an error leaves no trace. What looks at the batch alone may take long: `validate_append`, in slices,
+         during which the log may move. What looks at the log is done when the batch is appended: `place`.
 Source   storage/internals/log/UnifiedLog.java append, analyzeAndValidateProducerState @ 4.0.
 Differs  Sizes are compared with segment.bytes, but there are no segments.
 """
 
 from __future__ import annotations
 
+from typing import final
+
 from fakebroker.core.config.topic_config import TopicConfig
 from fakebroker.core.log.batch_validation import analyze_and_validate
 from fakebroker.core.log.log import Log, LoggedBatch
-from fakebroker.core.log.log_validator import NO_TIMESTAMP, LogValidator
+from fakebroker.core.log.log_validator import NO_TIMESTAMP, LogValidator, with_largest_timestamp
 from fakebroker.core.log.plain_append import PlainRules, prepare_plain
 from fakebroker.core.log.producer_state import BatchMetadata, ProducerBatch
+from fakebroker.core.log.records.record_checks import MAX_RECORD_ERRORS
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
+from fakebroker.protocol.record_batch import BatchHeader
+from fakebroker.protocol.slices import Slices, finish
 from fakebroker.protocol.topic_partition import TopicPartition
+
+
+@final
+class CheckedBatch:
+    """A batch with which all is well, wherever it will be in a log.
+
+    append_time_ms  what it was stamped with, -1 on a CreateTime topic
+    """
+
+    __slots__ = ("append_time_ms", "data", "header", "largest_ms")
+
+    def __init__(self, header: BatchHeader, data: bytes, largest_ms: int, append_time_ms: int) -> None:
+        self.header = header
+        self.data = data
+        self.largest_ms = largest_ms
+        self.append_time_ms = append_time_ms
 
 
 def prepare_append(
@@ -30,45 +52,67 @@ def prepare_append(
     leader_epoch: int,
     now_wall_ms: int,
 ) -> tuple[LoggedBatch, int] | BatchMetadata:
-    """The batch to append and its log append time (-1 on a CreateTime topic), or the batch that it repeats. `is_plain`
-    as protocol/plain_batch.py has it.
+    """The batch to append and its log append time (-1 on a CreateTime topic), or the batch that it repeats; all at
+    once. `is_plain` as protocol/plain_batch.py has it.
 
     Raises KafkaError with the partition's error.
     """
-    first_offset = log.log_end_offset
-    append_time_ms = NO_TIMESTAMP
-    batch = prepare_plain(records, plain_rules, first_offset, leader_epoch, now_wall_ms) if is_plain else None
-    if batch is None:
-        batch, append_time_ms = _prepare(records, config, topic_partition, first_offset, leader_epoch, now_wall_ms)
-    if batch.producer is not None:
-        state = log.producer_state
-        duplicate = state.find_duplicate_batch(batch.producer, batch.last_offset - first_offset)
-        if duplicate is not None:
-            return duplicate
-        state.check(batch.producer, first_offset, topic_partition)
-    return batch, append_time_ms
+    if is_plain:
+        batch = prepare_plain(records, plain_rules, log.log_end_offset, leader_epoch, now_wall_ms)
+        if batch is not None:
+            return _unless_repeated(batch, NO_TIMESTAMP, log, topic_partition)
+    checked = finish(validate_append(records, config, topic_partition, now_wall_ms))
+    return place(checked, log, topic_partition, leader_epoch, now_wall_ms)
 
 
-def _prepare(
+def validate_append(
     records: bytes,
     config: TopicConfig,
     topic_partition: TopicPartition,
-    first_offset: int,
-    leader_epoch: int,
     now_wall_ms: int,
-) -> tuple[LoggedBatch, int]:
-    header = analyze_and_validate(records, config.max_message_bytes, topic_partition)
-    last_offset = first_offset + header.last_offset_delta
-    validator = LogValidator(records, header, config, topic_partition, now_wall_ms)
-    data, largest_ms, append_time_ms = validator.validate_messages()
+    max_record_errors: int = MAX_RECORD_ERRORS,
+) -> Slices[CheckedBatch]:
+    """All checks for which the log is not asked. Raises KafkaError with the partition's error."""
+    header = yield from analyze_and_validate(records, config.max_message_bytes, topic_partition)
+    validator = LogValidator(records, header, config, topic_partition, now_wall_ms, max_record_errors)
+    data, largest_ms, append_time_ms = yield from validator.validate_messages()
     if len(data) > config.segment_bytes:
         raise KafkaError(
             ErrorCode.record_list_too_large,
             f"Message batch size is {len(data)} bytes in append to partition {topic_partition}, which exceeds the "
             f"maximum configured segment size of {config.segment_bytes}.",
         )
+    return CheckedBatch(header, data, largest_ms, append_time_ms)
+
+
+def place(
+    checked: CheckedBatch, log: Log, topic_partition: TopicPartition, leader_epoch: int, now_wall_ms: int
+) -> tuple[LoggedBatch, int] | BatchMetadata:
+    """As `prepare_append`, of a batch that was checked. Its log append time is now: by the time that its checks took
+    others may have appended, and such times never go back."""
+    header, data, largest_ms, append_time_ms = (
+        checked.header, checked.data, checked.largest_ms, checked.append_time_ms,
+    )  # fmt: skip
+    if append_time_ms not in (NO_TIMESTAMP, now_wall_ms):
+        largest_ms = append_time_ms = now_wall_ms
+        data = with_largest_timestamp(data, now_wall_ms)
+    first_offset = log.log_end_offset
     producer = None
     if header.producer_id >= 0:
         producer = ProducerBatch(header.producer_id, header.producer_epoch, header.base_sequence, largest_ms)
     timestamp_ms = now_wall_ms if largest_ms == NO_TIMESTAMP else largest_ms
-    return LoggedBatch(first_offset, last_offset, leader_epoch, data, timestamp_ms, producer), append_time_ms
+    last_offset = first_offset + header.last_offset_delta
+    batch = LoggedBatch(first_offset, last_offset, leader_epoch, data, timestamp_ms, producer)
+    return _unless_repeated(batch, append_time_ms, log, topic_partition)
+
+
+def _unless_repeated(
+    batch: LoggedBatch, append_time_ms: int, log: Log, topic_partition: TopicPartition
+) -> tuple[LoggedBatch, int] | BatchMetadata:
+    if batch.producer is not None:
+        state = log.producer_state
+        duplicate = state.find_duplicate_batch(batch.producer, batch.last_offset - batch.base_offset)
+        if duplicate is not None:
+            return duplicate
+        state.check(batch.producer, batch.base_offset, topic_partition)
+    return batch, append_time_ms

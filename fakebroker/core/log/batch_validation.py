@@ -2,7 +2,7 @@
 
 Theory   Size before CRC, CRC before codec: `analyze_and_validate`. Then `validate_batch`: counts, control flag and
          sequence. What concerns the request (one batch, magic 2) was checked before: protocol/produce_request.py.
-         The records themselves: core/log/log_validator.py.
+         The records themselves: core/log/log_validator.py. The CRC of a large batch is a slice for each MiB.
 Source   storage/.../log/UnifiedLog.java analyzeAndValidateRecords; storage/.../log/LogValidator.java validateBatch
          @ 4.0.
 """
@@ -11,22 +11,28 @@ from __future__ import annotations
 
 from struct import Struct
 
+from fakebroker.protocol.batch_layout import ATTRIBUTES_AT, CRC_AT
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
 from fakebroker.protocol.record_batch import (
     LOG_OVERHEAD,
     RECORD_BATCH_OVERHEAD,
     BatchHeader,
-    is_crc_valid,
     read_batch_header,
+    update_crc,
 )
+from fakebroker.protocol.slices import Slices
 from fakebroker.protocol.topic_partition import TopicPartition
 
 _BASE_OFFSET_AND_LENGTH = Struct(">qi")
+_CRC = Struct(">I")
+_CRC_AT_ONCE = 1 << 20
 _ZSTD = 4
 
 
-def analyze_and_validate(records: bytes, max_message_bytes: int, topic_partition: TopicPartition) -> BatchHeader:
+def analyze_and_validate(
+    records: bytes, max_message_bytes: int, topic_partition: TopicPartition
+) -> Slices[BatchHeader]:
     """The header of the one batch in `records`; raises KafkaError with Kafka's code if the batch must be refused."""
     base_offset, length = _BASE_OFFSET_AND_LENGTH.unpack_from(records)
     if base_offset != 0:
@@ -42,7 +48,15 @@ def analyze_and_validate(records: bytes, max_message_bytes: int, topic_partition
             f"The record batch size in the append to {topic_partition} is {size} bytes which exceeds the maximum "
             f"configured value of {max_message_bytes}.",
         )
-    if size < RECORD_BATCH_OVERHEAD or not is_crc_valid(records, 0, size):
+    is_valid = RECORD_BATCH_OVERHEAD <= size <= len(records)
+    if is_valid:
+        crc = 0
+        for start in range(ATTRIBUTES_AT, size, _CRC_AT_ONCE):
+            if start > ATTRIBUTES_AT:
+                yield
+            crc = update_crc(crc, records, start, min(start + _CRC_AT_ONCE, size))
+        is_valid = crc == _CRC.unpack_from(records, CRC_AT)[0]
+    if not is_valid:
         raise KafkaError(ErrorCode.corrupt_message, f"Record is corrupt in topic partition {topic_partition}.")
     header = read_batch_header(records)
     if header.compression > _ZSTD:

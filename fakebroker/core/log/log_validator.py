@@ -4,12 +4,14 @@ Theory   Walk the records, decompressed if need be. A fault of structure refuses
          told about single records. Whole records are checked one by one: a key on a compacted topic, a timestamp
          within bounds, no claim of LogAppendTime. All that fail are listed, and the batch is refused as a whole.
          What passes gets its largest timestamp. If the topic wants another codec than the batch has, the batch is built
-         anew.
+         anew. The records are never there as objects, and what is not small is never there as a whole: each step goes
+         over the stream of them, in slices.
 Units    timestamps and bounds are milliseconds since the epoch, or their difference; sizes are bytes.
 Source   storage/.../log/LogValidator.java; clients/.../record/{DefaultRecordBatch,MemoryRecordsBuilder}.java @ 4.0.
-Differs  A compressed batch is decompressed whole before its records are walked, so one that is broken in both ways is
-         UNKNOWN_SERVER_ERROR here where Kafka may meet the bad record first. More than MAX_DECOMPRESSED_BYTES is
-         MESSAGE_TOO_LARGE; Kafka would go on. Offset and leader epoch are put in when the log is read (log.py).
+Differs  A compressed batch that is broken in both ways, its bytes and its records, is refused for what is met first; a
+         small one (record_source.py) for its bytes. Where the stream is cut, is not as in Kafka. More than
+         MAX_DECOMPRESSED_BYTES is MESSAGE_TOO_LARGE; Kafka would go on. The list of record errors ends (record_checks).
+         Offset and leader epoch are put in when the log is read (log.py).
 """
 
 from __future__ import annotations
@@ -18,8 +20,10 @@ from struct import pack_into
 from typing import Final, NamedTuple
 
 from fakebroker.core.config.topic_config import TopicConfig
-from fakebroker.core.errors import RecordValidationError
 from fakebroker.core.log.batch_validation import validate_batch
+from fakebroker.core.log.records.recompression import rewrite
+from fakebroker.core.log.records.record_checks import MAX_RECORD_ERRORS, NO_TIMESTAMP, EachRecord
+from fakebroker.core.log.records.record_source import EACH_BYTES, MAX_DECOMPRESSED_BYTES, SMALL_BYTES, RecordSource
 from fakebroker.protocol.batch_layout import (
     ATTRIBUTES_AT,
     CRC_AT,
@@ -28,34 +32,18 @@ from fakebroker.protocol.batch_layout import (
     TIMESTAMP_TYPE_FLAG,
     TRANSACTIONAL_FLAG,
 )
-from fakebroker.protocol.compression import (
-    Codec,
-    DecompressedTooLargeError,
-    DecompressionError,
-    compress,
-    decompress,
-)
+from fakebroker.protocol.compression import Codec
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import InvalidRecordError, KafkaError
 from fakebroker.protocol.record_batch import BatchHeader, compute_crc, pack_batch
-from fakebroker.protocol.record_walk import (
-    OverlongSizeError,
-    RecordFacts,
-    RecordsSummary,
-    canonical_fields,
-    record_facts,
-    timestamp_range,
-    walk_records,
-    wrap_int64,
-)
+from fakebroker.protocol.record_stream.walks import SummaryStream
+from fakebroker.protocol.record_walk import OverlongSizeError, RecordsSummary, timestamp_range, walk_records
+from fakebroker.protocol.slices import Slices
 from fakebroker.protocol.topic_partition import TopicPartition
-from fakebroker.protocol.varint import encode_varint
 
-NO_TIMESTAMP: Final = -1
+__all__ = ["MAX_DECOMPRESSED_BYTES", "NO_TIMESTAMP", "LogValidator", "ValidatedBatch", "with_largest_timestamp"]
+
 NO_PRODUCER_ID: Final = -1
-
-# What an uncompressed request could carry at most: the default of socket.request.max.bytes.
-MAX_DECOMPRESSED_BYTES = 104_857_600
 
 _CODECS = {codec.name.lower(): codec for codec in Codec} | {"uncompressed": Codec.NONE}
 _KEPT_ATTRIBUTES = 0x7F  # a rewritten attribute byte has the seven bits that mean something
@@ -72,69 +60,80 @@ class ValidatedBatch(NamedTuple):
 class LogValidator:
     """The validation of one batch."""
 
-    __slots__ = ("_config", "_header", "_now_ms", "_payload", "_source", "_start", "_target", "_topic_partition")
+    __slots__ = ("_batch", "_config", "_header", "_max_errors", "_now_ms", "_records", "_source", "_target",
+                 "_topic_partition")  # fmt: skip
 
     def __init__(
-        self, records: bytes, header: BatchHeader, config: TopicConfig, topic_partition: TopicPartition, now_ms: int
+        self,
+        records: bytes,
+        header: BatchHeader,
+        config: TopicConfig,
+        topic_partition: TopicPartition,
+        now_ms: int,
+        max_record_errors: int = MAX_RECORD_ERRORS,
     ) -> None:
         self._header = header
         self._config = config
         self._topic_partition = topic_partition
         self._now_ms = now_ms
+        self._max_errors = max_record_errors
         self._source = header.compression
         self._target = self._source if config.compression_type == "producer" else _CODECS[config.compression_type]
         size = header.size_in_bytes
-        self._payload = records if len(records) == size else records[:size]
-        self._start = RECORD_BATCH_OVERHEAD
+        self._batch = records if len(records) == size else records[:size]
 
-    def validate_messages(self) -> ValidatedBatch:
+    def validate_messages(self) -> Slices[ValidatedBatch]:
         """The batch for the log; raises KafkaError, RecordValidationError if records are to blame."""
         header = self._header
         validate_batch(header, self._topic_partition)
-        batch = self._payload
-        if self._source != Codec.NONE:
-            self._payload = self._decompress()
-            self._start = 0
+        records = RecordSource(self._batch, header, self._topic_partition)
         is_same_codec = self._source == self._target
-        summary = self._walk(check_sizes=self._source == Codec.NONE or not is_same_codec)
-        largest_ms = self._validate_records(summary)
+        summary = yield from self._walk(records, self._source == Codec.NONE or not is_same_codec)
+        timestamps = self._cleared(summary)
+        if timestamps is None:
+            each = EachRecord(
+                header,
+                self._config,
+                self._topic_partition,
+                self._now_ms,
+                self._source != Codec.NONE and is_same_codec,
+                self._max_errors,
+            )
+            yield from records.feed_all(each, EACH_BYTES)
+            each.check()
+            timestamps = each.earliest_ms, each.largest_ms
+        earliest_ms, largest_ms = timestamps
         log_append_time_ms = NO_TIMESTAMP
         if self._config.message_timestamp_type == "LogAppendTime":
             largest_ms = log_append_time_ms = self._now_ms
         if not is_same_codec:
-            data = self._build_records(largest_ms)
+            data = yield from self._build_records(records, earliest_ms, largest_ms)
         elif self._source != Codec.NONE and not summary.in_order:
             # Kafka means to build such a batch anew, but it skipped the keys and values: UnsupportedOperationException
             # of PartialDefaultRecord.key().
             raise KafkaError(ErrorCode.unknown_server_error, "key is skipped in PartialDefaultRecord")
         else:
-            data = self._with_timestamp(batch, largest_ms)
+            data = self._with_timestamp(largest_ms)
         return ValidatedBatch(data, largest_ms, log_append_time_ms)
 
-    def _decompress(self) -> bytes:
+    def _walk(self, records: RecordSource, check_sizes: bool) -> Slices[RecordsSummary]:
+        count = self._header.record_count
+        largest = 2**31 - 1 if self._source == Codec.NONE else self._config.max_decompressed_message_bytes
         try:
-            return decompress(self._source, self._payload[RECORD_BATCH_OVERHEAD:], MAX_DECOMPRESSED_BYTES)
-        except DecompressionError as error:
-            raise KafkaError(ErrorCode.unknown_server_error, f"Failed to decompress record stream: {error}") from None
-        except DecompressedTooLargeError:
-            raise KafkaError(
-                ErrorCode.message_too_large,
-                f"The record batch in the append to {self._topic_partition} decompresses to more than "
-                f"{MAX_DECOMPRESSED_BYTES} bytes.",
-            ) from None
-
-    def _walk(self, check_sizes: bool) -> RecordsSummary:
-        try:
-            largest = 2**31 - 1 if self._source == Codec.NONE else self._config.max_decompressed_message_bytes
-            return walk_records(self._payload, self._start, self._header.record_count, check_sizes, largest)
+            if records.data is not None:
+                return walk_records(records.data, records.start, count, check_sizes, largest)
+            stream = SummaryStream(count, check_sizes, largest)
+            yield from records.feed_all(stream, SMALL_BYTES // 2)
+            return stream.summary
         except InvalidRecordError as error:
             # Of an uncompressed record, Kafka reads the size outside of the try: IllegalArgumentException.
             is_caught = self._source != Codec.NONE or not isinstance(error, OverlongSizeError)
             code = ErrorCode.invalid_record if is_caught else ErrorCode.unknown_server_error
             raise KafkaError(code, str(error)) from None
 
-    def _validate_records(self, summary: RecordsSummary) -> int:
-        """The largest timestamp; raises RecordValidationError. One look at the summary clears most batches."""
+    def _cleared(self, summary: RecordsSummary) -> tuple[int, int] | None:
+        """The earliest and the largest timestamp; None if each record has to be looked at. One look at the summary
+        clears most batches."""
         header, config = self._header, self._config
         if header.has_log_append_time:
             # The records of such a batch all have its largest timestamp.
@@ -148,106 +147,48 @@ class LogValidator:
                 self._now_ms - earliest_ms <= config.message_timestamp_before_max_ms
                 and latest_ms - self._now_ms <= config.message_timestamp_after_max_ms
             ):
-                return max(latest_ms, NO_TIMESTAMP)
-        return self._validate_each_record()
-
-    def _validate_each_record(self) -> int:
-        largest_ms = NO_TIMESTAMP
-        errors: list[tuple[int, str]] = []
-        code = ErrorCode.invalid_record
-        for index, record in enumerate(self._records()):
-            if record.key_size < 0 and "compact" in self._config.cleanup_policy:
-                message = (
-                    f"Compacted topic cannot accept message without key in topic partition {self._topic_partition}"
-                )
-                errors.append((index, message))
-            elif problem := self._timestamp_problem(record):
-                errors.append((index, problem))
-                code = ErrorCode.invalid_timestamp
-            largest_ms = max(largest_ms, record.timestamp_ms)
-        if errors:
-            raise RecordValidationError(code, errors)
-        return largest_ms
-
-    def _timestamp_problem(self, record: RecordFacts) -> str | None:
-        config, now_ms = self._config, self._now_ms
-        if config.message_timestamp_type == "CreateTime" and record.timestamp_ms != NO_TIMESTAMP:
-            before_ms, after_ms = config.message_timestamp_before_max_ms, config.message_timestamp_after_max_ms
-            age_ms = wrap_int64(now_ms - record.timestamp_ms)
-            if age_ms > before_ms or wrap_int64(-age_ms) > after_ms:
-                return (
-                    f"Timestamp {record.timestamp_ms} of message with offset {record.offset_delta} is out of range. "
-                    f"The timestamp should be within [{wrap_int64(now_ms - before_ms)}, "
-                    f"{wrap_int64(now_ms + after_ms)}]"
-                )
-        elif self._header.has_log_append_time:
-            return (
-                f"Invalid timestamp type in message {self._describe(record)}. Producer should not set timestamp type "
-                "to LogAppendTime."
-            )
+                return earliest_ms, max(latest_ms, NO_TIMESTAMP)
         return None
 
-    def _describe(self, record: RecordFacts) -> str:
-        """The record as Kafka's toString has it."""
-        name, key_size, value_size = "PartialDefaultRecord", record.key_size, record.value_size
-        if self._source == Codec.NONE or self._source != self._target:
-            name, key_size, value_size = "DefaultRecord", max(key_size, 0), max(value_size, 0)
-        return (
-            f"{name}(offset={record.offset_delta}, timestamp={record.timestamp_ms}, key={key_size} bytes, "
-            f"value={value_size} bytes)"
-        )
-
-    def _records(self) -> list[RecordFacts]:
-        header = self._header
-        records = list(record_facts(self._payload, self._start, header.record_count, header.base_timestamp_ms))
-        if header.has_log_append_time:
-            return [record._replace(timestamp_ms=header.max_timestamp_ms) for record in records]
-        return records
-
-    def _with_timestamp(self, records: bytes, largest_ms: int) -> bytes:
+    def _with_timestamp(self, largest_ms: int) -> bytes:
         """The batch with this largest timestamp and the topic's timestamp type; another one needs a new CRC."""
         header = self._header
         timestamp_type = TIMESTAMP_TYPE_FLAG if self._config.message_timestamp_type == "LogAppendTime" else 0
         if header.attributes & TIMESTAMP_TYPE_FLAG == timestamp_type and header.max_timestamp_ms == largest_ms:
-            return records
-        batch = bytearray(records)
+            return self._batch
         attributes = header.attributes & _KEPT_ATTRIBUTES & ~TIMESTAMP_TYPE_FLAG | timestamp_type
-        pack_into(">h", batch, ATTRIBUTES_AT, attributes)
-        pack_into(">q", batch, MAX_TIMESTAMP_AT, largest_ms)
-        pack_into(">I", batch, CRC_AT, compute_crc(batch, 0, len(batch)))
-        return bytes(batch)
+        return with_largest_timestamp(self._batch, largest_ms, attributes)
 
-    def _build_records(self, largest_ms: int) -> bytes:
+    def _build_records(self, records: RecordSource, earliest_ms: int, largest_ms: int) -> Slices[bytes]:
         """The same records in the topic's codec: offsets 0, 1, 2 ..., timestamps relative to the first."""
         header = self._header
-        parts: list[bytes] = []
-        base_timestamp_ms = NO_TIMESTAMP
-        for index, record in enumerate(self._records()):
-            if record.timestamp_ms < NO_TIMESTAMP:
-                raise KafkaError(ErrorCode.unknown_server_error, f"Invalid negative timestamp {record.timestamp_ms}")
-            if index == 0:
-                base_timestamp_ms = record.timestamp_ms
-            start = b"\0" + encode_varint(record.timestamp_ms - base_timestamp_ms) + encode_varint(index)
-            fields = canonical_fields(self._payload, record.body)
-            parts += encode_varint(len(start) + len(fields)), start, fields
+        if earliest_ms < NO_TIMESTAMP:
+            raise KafkaError(ErrorCode.unknown_server_error, f"Invalid negative timestamp {earliest_ms}")
         if header.producer_id != NO_PRODUCER_ID and (header.producer_epoch == -1 or header.base_sequence < 0):
             # An id below -1 comes this far, to MemoryRecordsBuilder.validateProducerState: IllegalArgumentException.
             raise KafkaError(ErrorCode.unknown_server_error, "Invalid negative producer epoch or sequence number")
         attributes = self._target | header.attributes & TRANSACTIONAL_FLAG
         if self._config.message_timestamp_type == "LogAppendTime":
             attributes |= TIMESTAMP_TYPE_FLAG
-        data = pack_batch(
-            header._replace(
-                attributes=attributes,
-                base_timestamp_ms=base_timestamp_ms,
-                max_timestamp_ms=largest_ms,
-            ),
-            compress(self._target, b"".join(parts)),
-        )
-        if len(data) > self._config.max_message_bytes:
+        room = self._config.max_message_bytes - RECORD_BATCH_OVERHEAD
+        base_timestamp_ms, rewritten = yield from rewrite(records, header, self._target, room)
+        if rewritten is None:
             raise KafkaError(
                 ErrorCode.message_too_large,
-                f"Message batch size is {len(data)} bytes in append to partition {self._topic_partition} which exceeds "
-                f"the maximum configured size of {self._config.max_message_bytes}.",
+                f"Message batch size in append to partition {self._topic_partition} exceeds the maximum configured "
+                f"size of {self._config.max_message_bytes}.",
             )
-        return data
+        return pack_batch(
+            header._replace(attributes=attributes, base_timestamp_ms=base_timestamp_ms, max_timestamp_ms=largest_ms),
+            rewritten,
+        )
+
+
+def with_largest_timestamp(batch: bytes, largest_ms: int, attributes: int | None = None) -> bytes:
+    """The batch with this largest timestamp, and these attributes if there are any, and the CRC that belongs to it."""
+    changed = bytearray(batch)
+    if attributes is not None:
+        pack_into(">h", changed, ATTRIBUTES_AT, attributes)
+    pack_into(">q", changed, MAX_TIMESTAMP_AT, largest_ms)
+    pack_into(">I", changed, CRC_AT, compute_crc(changed, 0, len(changed)))
+    return bytes(changed)

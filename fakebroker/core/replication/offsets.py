@@ -1,6 +1,7 @@
 """Questions for offsets: where does an epoch end, which record was the first at a time, where do readers stand.
 
-Theory   A consumer is told of nothing that it could not read: below the high watermark. Errors as for a read.
+Theory   A consumer is told of nothing that it could not read: below the high watermark. Errors as for a read. The
+         records of a batch are gone through as a stream, in slices, as far as the first that is asked for.
 Units    offsets count records; record timestamps are milliseconds of wall time.
 Source   core/.../cluster/Partition.scala @ 4.0: fetchOffsetForTimestamp, lastOffsetForLeaderEpoch; UnifiedLog.scala
          fetchOffsetByTimestamp.
@@ -9,8 +10,11 @@ Differs  No transactions: the last stable offset is the watermark. Nothing is ti
 
 from __future__ import annotations
 
+from mypy_extensions import i64
+
 from fakebroker.core.log.log import Log, LoggedBatch
-from fakebroker.core.log.log_validator import MAX_DECOMPRESSED_BYTES
+from fakebroker.core.log.records.record_source import EACH_BYTES, RecordSource
+from fakebroker.core.log.time_search import batch_of_max_timestamp, first_batch_reaching, max_timestamp_ms
 from fakebroker.core.replication.fetch import (
     CONSUMER_REPLICA_ID,
     DEBUGGING_REPLICA_ID,
@@ -18,12 +22,14 @@ from fakebroker.core.replication.fetch import (
     TimestampAndOffset,
 )
 from fakebroker.core.replication.partition import Partition
-from fakebroker.core.replication.reads import local_replica
-from fakebroker.protocol.compression import decompress
+from fakebroker.core.replication.reads import hosted_partition_error, local_replica
+from fakebroker.core.replication.replica import Replica
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
-from fakebroker.protocol.record_batch import RECORD_BATCH_OVERHEAD, read_batch_header
-from fakebroker.protocol.record_walk import record_facts
+from fakebroker.protocol.record_batch import BatchHeader, read_batch_header
+from fakebroker.protocol.record_stream.walks import FactsStream
+from fakebroker.protocol.record_walk import wrap_int64
+from fakebroker.protocol.slices import Slices
 
 LATEST_TIMESTAMP = -1
 EARLIEST_TIMESTAMP = -2
@@ -41,12 +47,18 @@ def last_offset_for_leader_epoch(
     return replica.end_offset_for_epoch(leader_epoch)
 
 
-def fetch_offset_for_timestamp(broker_id: int, query: OffsetQuery) -> TimestampAndOffset:
+def fetch_offset_for_timestamp(broker_id: int, query: OffsetQuery) -> Slices[TimestampAndOffset]:
     """The first offset at or after a time, or a special one. Raises KafkaError: OFFSET_NOT_AVAILABLE for a consumer
     that asks for the end while the watermark has not reached the start of this leadership."""
     partition = query.partition
-    require_leader = query.replica_id != DEBUGGING_REPLICA_ID
-    replica = local_replica(partition, broker_id, query.current_leader_epoch, require_leader)
+    replica = _asked_replica(broker_id, query)
+    found: TimestampAndOffset | None = None
+    if query.timestamp_ms == MAX_TIMESTAMP:
+        found = yield from _at_max_timestamp(replica.log, partition)
+    elif query.timestamp_ms >= 0:
+        found = yield from _at_or_after(replica.log, partition, query.timestamp_ms)
+    # In Kafka nothing happens meanwhile. What holds now is answered.
+    replica = _asked_replica(broker_id, query)
     log = replica.log
     is_consumer = query.replica_id == CONSUMER_REPLICA_ID
     last_fetchable_offset = log.high_watermark if is_consumer else log.log_end_offset
@@ -59,11 +71,8 @@ def fetch_offset_for_timestamp(broker_id: int, query: OffsetQuery) -> TimestampA
     if query.timestamp_ms == LATEST_TIMESTAMP:
         if not lags_behind_election:
             return TimestampAndOffset(-1, last_fetchable_offset, partition.leader_epoch)
-    else:
-        is_maximum = query.timestamp_ms == MAX_TIMESTAMP
-        found = _at_max_timestamp(log) if is_maximum else _at_or_after(log, query.timestamp_ms)
-        if found is not None and found.offset < last_fetchable_offset:
-            return found
+    elif found is not None and found.offset < last_fetchable_offset:
+        return found
     if lags_behind_election:
         raise KafkaError(
             ErrorCode.offset_not_available,
@@ -74,40 +83,65 @@ def fetch_offset_for_timestamp(broker_id: int, query: OffsetQuery) -> TimestampA
     return TimestampAndOffset()
 
 
-def _at_or_after(log: Log, timestamp_ms: int) -> TimestampAndOffset | None:
-    for batch in log.batches:
-        header = read_batch_header(batch.records)
-        if header.max_timestamp_ms >= timestamp_ms:
-            for record_ms, offset in _timestamps(batch):
-                if record_ms >= timestamp_ms and offset >= log.log_start_offset:
-                    return TimestampAndOffset(record_ms, offset, batch.leader_epoch)
-    return None
+def _asked_replica(broker_id: int, query: OffsetQuery) -> Replica:
+    code = hosted_partition_error(query.partition, broker_id)
+    if code is not None:
+        raise KafkaError(code, f"broker {broker_id} has no replica of {query.partition.topic_partition}")
+    require_leader = query.replica_id != DEBUGGING_REPLICA_ID
+    return local_replica(query.partition, broker_id, query.current_leader_epoch, require_leader)
 
 
-def _at_max_timestamp(log: Log) -> TimestampAndOffset | None:
-    batches = log.batches
-    if not batches:
+def _at_or_after(log: Log, partition: Partition, timestamp_ms: int) -> Slices[TimestampAndOffset | None]:
+    offset = log.log_start_offset
+    while True:
+        batch = yield from first_batch_reaching(log, timestamp_ms, offset)
+        if batch is None:
+            return None
+        found = yield from _first_in(batch, partition, timestamp_ms, log.log_start_offset)
+        if found is None:
+            offset = batch.last_offset + 1  # its only such records are before the start of the log
+        elif found.offset >= log.log_start_offset:  # or else they were deleted while they were found
+            return found
+
+
+def _at_max_timestamp(log: Log, partition: Partition) -> Slices[TimestampAndOffset | None]:
+    batch = yield from batch_of_max_timestamp(log)
+    if batch is None:
         return None
-    # The first of those that share the maximum.
-    largest = [read_batch_header(batch.records).max_timestamp_ms for batch in batches]
-    maximum_ms = max(largest)
-    batch = batches[largest.index(maximum_ms)]
-    for record_ms, offset in _timestamps(batch):
-        if record_ms == maximum_ms:
-            return TimestampAndOffset(maximum_ms, offset, batch.leader_epoch)
-    return None
+    return (yield from _first_in(batch, partition, max_timestamp_ms(batch), -1))
 
 
-def _timestamps(batch: LoggedBatch) -> list[tuple[int, int]]:
-    """(timestamp, offset) of each record."""
-    header = read_batch_header(batch.records)
-    data, start = batch.records, RECORD_BATCH_OVERHEAD
-    if header.compression:
-        data, start = decompress(header.compression, data[RECORD_BATCH_OVERHEAD:], MAX_DECOMPRESSED_BYTES), 0
-    return [
-        (
-            header.max_timestamp_ms if header.has_log_append_time else record.timestamp_ms,
-            batch.base_offset + record.offset_delta,
-        )
-        for record in record_facts(data, start, header.record_count, header.base_timestamp_ms)
-    ]
+def _first_in(
+    batch: LoggedBatch, partition: Partition, timestamp_ms: int, offset: int
+) -> Slices[TimestampAndOffset | None]:
+    """The first record of a batch at or after a time and an offset."""
+    records = batch.records
+    header = read_batch_header(records)
+    search = _Search(header, batch.base_offset, timestamp_ms, offset)
+    yield from RecordSource(records, header, partition.topic_partition).feed_all(search, EACH_BYTES)
+    if search.found_offset < 0:
+        return None
+    return TimestampAndOffset(search.found_ms, search.found_offset, batch.leader_epoch)
+
+
+class _Search(FactsStream):
+    """For the first record at or after a time and an offset."""
+
+    def __init__(self, header: BatchHeader, base_offset: int, timestamp_ms: int, offset: int) -> None:
+        super().__init__(header.record_count)
+        self.found_ms: int = -1
+        self.found_offset: int = -1
+        self._base_ms: int = header.base_timestamp_ms
+        self._max_ms: int = header.max_timestamp_ms
+        self._has_log_append_time = header.has_log_append_time
+        self._base_offset: int = base_offset
+        self._timestamp_ms: int = timestamp_ms
+        self._offset: int = offset
+
+    def on_facts(self, delta_ms: int, offset_delta: i64, key_size: i64, value_size: i64) -> None:
+        timestamp_ms: int = self._max_ms if self._has_log_append_time else wrap_int64(self._base_ms + delta_ms)
+        if timestamp_ms >= self._timestamp_ms:
+            offset: int = self._base_offset + int(offset_delta)
+            if offset >= self._offset:
+                self.found_ms, self.found_offset = timestamp_ms, offset
+                self.is_stopped = True

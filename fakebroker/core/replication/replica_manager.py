@@ -12,14 +12,16 @@ Source   core/.../server/ReplicaManager.scala @ 4.0: appendRecords, appendToLoca
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final, final
 
 from fakebroker.core.clock import Now
 from fakebroker.core.config.broker_config import BrokerConfig
 from fakebroker.core.errors import RecordValidationError
+from fakebroker.core.log.records.record_checks import MAX_RECORD_ERRORS
 from fakebroker.core.probe import Probe
-from fakebroker.core.replication.append_info import LeaderHwChange
+from fakebroker.core.replication.append_in_slices import append_in_slices
+from fakebroker.core.replication.append_info import LeaderHwChange, LogAppendInfo
 from fakebroker.core.replication.delayed_fetch import DelayedFetch, is_satisfied
 from fakebroker.core.replication.delayed_produce import DelayedProduce, ProduceCallback, ProducePartitionStatus
 from fakebroker.core.replication.fetch import (
@@ -39,6 +41,7 @@ from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
 from fakebroker.protocol.produce_reader import PartitionProduceData
 from fakebroker.protocol.produce_response import PartitionProduceResponse
+from fakebroker.protocol.slices import Slices
 from fakebroker.protocol.topic_partition import TopicPartition
 from timingwheel.mypyc import mypyc_attr
 
@@ -55,6 +58,8 @@ _WITHOUT_LOG_START: Final = frozenset(
         ErrorCode.invalid_topic_exception,
     }
 )
+
+_PARTITIONS_OF_A_SLICE: Final = 64
 
 _NONE: Final = ErrorCode.none
 _NOT_LEADER: Final = ErrorCode.not_leader_or_follower
@@ -122,12 +127,71 @@ class ReplicaManager:
                 status.append(_failed(partition.topic_partition, ErrorCode.invalid_required_acks))
             callback(status)
             return
-        has_appended = False
         for partition, data in entries.items():
-            entry = self._append_to_local_log(partition, data, required_acks, internal_topics_allowed, now)
-            has_appended |= entry.partition is not None
+            entry = self._refused(partition, internal_topics_allowed)
+            if entry is None:
+                records = data.records
+                assert records is not None  # null records were refused before
+                try:
+                    info = partition.append_records_to_leader(records, data.is_plain, required_acks, now)
+                    entry = self._appended(partition, info)
+                except KafkaError as error:
+                    entry = self._failed_to_append(partition, records, error)
             status.append(entry)
-        if required_acks == -1 and has_appended:  # delayedProduceRequestRequired
+        self._answer_or_park(timeout_ms, required_acks, status, callback, now)
+
+    def append_records_in_slices(
+        self,
+        timeout_ms: int,
+        required_acks: int,
+        internal_topics_allowed: bool,
+        entries: dict[Partition, PartitionProduceData],
+        callback: ProduceCallback,
+        clock: Callable[[], Now],
+    ) -> Slices[None]:
+        """The same where it may take long: each entry is appended in one go, once it is looked at; between two slices
+        others may append, topics may go, leaders may change. `clock` tells the time of the slice."""
+        status: list[ProducePartitionStatus] = []
+        errors_left = MAX_RECORD_ERRORS
+        is_valid = is_valid_required_acks(required_acks)
+        for partition, data in entries.items():
+            entry = self._refused(partition, internal_topics_allowed)
+            if not is_valid:
+                entry = _failed(partition.topic_partition, ErrorCode.invalid_required_acks)
+            if entry is None:
+                records = data.records
+                assert records is not None
+                try:
+                    info = yield from append_in_slices(
+                        partition, self.broker_id, records, required_acks, errors_left, clock
+                    )
+                    entry = self._appended(partition, info)
+                except KafkaError as error:
+                    if isinstance(error, RecordValidationError):
+                        errors_left -= len(error.record_errors)
+                    entry = self._refused(partition, internal_topics_allowed)
+                    if entry is None:
+                        entry = self._failed_to_append(partition, records, error)
+            status.append(entry)
+            if len(status) % _PARTITIONS_OF_A_SLICE == 0:
+                yield
+        self._answer_or_park(timeout_ms, required_acks if is_valid else 0, status, callback, clock())
+
+    def _answer_or_park(
+        self,
+        timeout_ms: int,
+        required_acks: int,
+        status: list[ProducePartitionStatus],
+        callback: ProduceCallback,
+        now: Now,
+    ) -> None:
+        if required_acks == -1:  # delayedProduceRequestRequired
+            for entry in status:
+                if entry.partition is not None:
+                    break
+            else:
+                callback(status)
+                return
             operation = DelayedProduce(self.broker_id, timeout_ms, status, callback, self._on_expired, self._probe)
             keys = [entry.topic_partition for entry in status]
             if not self.produce_purgatory.try_complete_else_watch(operation, keys, now.mono_ms):
@@ -136,31 +200,28 @@ class ReplicaManager:
         else:
             callback(status)
 
-    def _append_to_local_log(
-        self,
-        partition: Partition,
-        data: PartitionProduceData,
-        required_acks: int,
-        internal_topics_allowed: bool,
-        now: Now,
-    ) -> ProducePartitionStatus:
-        tp = partition.topic_partition
-        if not internal_topics_allowed and topic_name.is_internal(tp.topic):
-            return _failed(tp, ErrorCode.invalid_topic_exception)
+    def _refused(self, partition: Partition, internal_topics_allowed: bool) -> ProducePartitionStatus | None:
+        """What is answered for a partition that is not even asked."""
+        if not internal_topics_allowed and topic_name.is_internal(partition.topic_partition.topic):
+            return _failed(partition.topic_partition, ErrorCode.invalid_topic_exception)
+        if partition.is_deleted:
+            return _failed(partition.topic_partition, ErrorCode.unknown_topic_or_partition)
         if partition.leader_id != self.broker_id:
-            return _failed(tp, _NOT_LEADER)
-        records = data.records
-        assert records is not None  # null records were refused before
-        try:
-            info = partition.append_records_to_leader(records, data.is_plain, required_acks, now)
-        except KafkaError as error:
-            for listener in self._probe.listeners:
-                listener.append_refused(tp, partition.leader_id, partition.leader_epoch, records, error.code)
-            log_start = -1 if error.code in _WITHOUT_LOG_START else partition.leader_log.log_start_offset
-            failed = PartitionProduceResponse(tp.partition, error.code, -1, -1, log_start)
-            if isinstance(error, RecordValidationError):
-                failed.record_errors, failed.error_message = error.record_errors, error.message
-            return ProducePartitionStatus(tp, None, -1, failed)
+            return _failed(partition.topic_partition, _NOT_LEADER)
+        return None
+
+    def _failed_to_append(self, partition: Partition, records: bytes, error: KafkaError) -> ProducePartitionStatus:
+        tp = partition.topic_partition
+        for listener in self._probe.listeners:
+            listener.append_refused(tp, partition.leader_id, partition.leader_epoch, records, error.code)
+        log_start = -1 if error.code in _WITHOUT_LOG_START else partition.leader_log.log_start_offset
+        failed = PartitionProduceResponse(tp.partition, error.code, -1, -1, log_start)
+        if isinstance(error, RecordValidationError):
+            failed.record_errors, failed.error_message = error.record_errors, error.message
+        return ProducePartitionStatus(tp, None, -1, failed)
+
+    def _appended(self, partition: Partition, info: LogAppendInfo) -> ProducePartitionStatus:
+        tp = partition.topic_partition
         self._action_queue.append(_Action(partition, info.leader_hw_change))
         response = PartitionProduceResponse(
             tp.partition, _NONE, info.first_offset, info.log_append_time_ms, info.log_start_offset
@@ -183,11 +244,11 @@ class ReplicaManager:
 
     def fetch_messages(
         self, params: FetchParams, partitions: Sequence[FetchPartition], callback: FetchCallback, now: Now
-    ) -> None:
+    ) -> Slices[None]:
         """Read what the reader may see; wait up to `max_wait_ms` for `min_bytes`."""
         max_bytes = min(params.max_bytes, self._config.fetch_max_bytes)
         params = params._replace(max_bytes=max_bytes, min_bytes=min(params.min_bytes, max_bytes))
-        results = self.reader.read_from_log(params, partitions, update_fetch_state_at=now)
+        results = yield from self.reader.read_in_slices(params, partitions, now)
         if params.max_wait_ms <= 0 or not partitions or is_satisfied(results, params.min_bytes):
             callback(results)
             return
@@ -197,9 +258,8 @@ class ReplicaManager:
             for listener in self._probe.listeners:
                 listener.parked(operation, "Fetch", params.max_wait_ms)
 
-    def fetch_offset(self, query: OffsetQuery) -> TimestampAndOffset:
+    def fetch_offset(self, query: OffsetQuery) -> Slices[TimestampAndOffset]:
         """The answer to a question for an offset; raises KafkaError."""
-        self._check_hosted(query.partition)
         return fetch_offset_for_timestamp(self.broker_id, query)
 
     def last_offset_for_leader_epoch(

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.batches import batch_of, flipped
 
-from fakebroker.core.journal.fingerprints import fingerprints, fingerprints_if_whole
+from fakebroker.core.journal.fingerprints import MOST_BYTES, MOST_RECORDS, fingerprints, fingerprints_if_whole
 from fakebroker.protocol.record_batch import Record
 
 maybe_bytes = st.none() | st.binary(max_size=12)
@@ -57,3 +57,15 @@ def test_a_batch_that_was_refused_has_them_if_it_is_whole(codec: int) -> None:
 def test_a_batch_that_cannot_be_decompressed_has_none() -> None:
     assert fingerprints_if_whole(batch_of([Record(b"k", b"v")], attributes=1)) == ()
     assert fingerprints_if_whole(batch_of([Record(b"k", b"v")], attributes=6)) == ()
+
+
+@pytest.mark.parametrize("codec", CODECS.values(), ids=CODECS.keys())
+def test_a_batch_of_very_much_has_none(codec: int) -> None:
+    """300,000 records in a few bytes would be 300,000 names, and hold up everybody."""
+    most = batch_of([Record(b"", b"")] * MOST_RECORDS, codec)
+    assert len(fingerprints(most)) == MOST_RECORDS
+    for batch in (
+        batch_of([Record(b"", b"")] * (MOST_RECORDS + 1), codec),
+        batch_of([Record(b"", bytes(MOST_BYTES))], codec),
+    ):
+        assert fingerprints(batch) == fingerprints_if_whole(batch) == ()

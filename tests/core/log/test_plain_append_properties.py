@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from support.batches import TIME_MS, batch_of, flipped, keyed, sequenced
 
 from fakebroker.core.config.topic_config import TopicConfig
-from fakebroker.core.log.append import _prepare
-from fakebroker.core.log.log import LoggedBatch
+from fakebroker.core.log.append import prepare_append
+from fakebroker.core.log.log import Log, LoggedBatch
 from fakebroker.core.log.plain_append import PlainRules, prepare_plain
 from fakebroker.protocol.plain_batch import is_plain
 from fakebroker.protocol.produce_request import is_transactional, validate_records
@@ -79,7 +79,11 @@ def agree(batch: bytes, config: TopicConfig, offset: int = 7, epoch: int = 3) ->
     fast = prepare_plain(batch, PlainRules(config), offset, epoch, TIME_MS) if is_plain(batch) else None
     if fast is None:
         return False
-    general, append_time_ms = _prepare(batch, config, TP, offset, epoch, TIME_MS)
+    log = Log()
+    log.truncate_fully_and_start_at(offset)
+    prepared = prepare_append(log, batch, False, config, PlainRules(config), TP, epoch, TIME_MS)
+    assert isinstance(prepared, tuple)
+    general, append_time_ms = prepared
     assert fields(fast) == fields(general)
     assert append_time_ms == -1
     return True

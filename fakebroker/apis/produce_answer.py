@@ -1,0 +1,148 @@
+"""The answer to a Produce request: what became of each partition, told once.
+
+Source   core/.../server/KafkaApis.scala handleProduceRequest (sendResponseCallback, getCurrentLeader) @ 4.0;
+         clients/.../common/requests/ProduceRequest.java getErrorResponse.
+"""
+
+from __future__ import annotations
+
+from typing import Final, final
+from uuid import UUID
+
+from fakebroker.apis.context import RequestContext
+from fakebroker.core.replication.delayed_produce import ProducePartitionStatus
+from fakebroker.protocol.error_code import ErrorCode, kafka_name
+from fakebroker.protocol.produce_reader import ProduceRequest, TopicProduceData
+from fakebroker.protocol.produce_response import (
+    NodeEndpoint,
+    PartitionProduceResponse,
+    TopicProduceResponse,
+    encode_appended,
+    encode_produce_response,
+)
+from fakebroker.protocol.topic_partition import TopicPartition
+
+_NO_ID: Final = UUID(int=0)
+_NO_IDS: Final[dict[str, UUID | None]] = {}
+
+
+@final
+class ProduceAnswer:
+    """Collects what became of each partition, and answers once.
+
+    Holds no record data: a parked request must not pin its payload.
+    """
+
+    __slots__ = ("_acks", "_ctx", "_ids", "_results")
+
+    def __init__(self, ctx: RequestContext, request: ProduceRequest) -> None:
+        self._ctx = ctx
+        self._acks = request.acks
+        self._ids = _NO_IDS
+        if ctx.api_version >= 13:
+            self._ids = dict(self._key(topic) for topic in request.topic_data if topic.topic_id is not None)
+        # What is decided, by what names the topic on the wire: (name, id). Mostly empty while the request waits, since
+        # very many may wait.
+        self._results: dict[tuple[str, UUID | None], dict[int, PartitionProduceResponse]] = {}
+
+    def topic_name(self, topic: TopicProduceData) -> str | None:
+        """The name of a topic of the request; None for an id that nobody has."""
+        if self._ctx.api_version < 13:
+            return topic.name
+        return self._key(topic)[0] or None
+
+    def told_name(self, topic: TopicProduceData) -> str:
+        """The same for whoever listens: the id, if nobody has it."""
+        return self.topic_name(topic) or str(topic.topic_id or _NO_ID)
+
+    def failed(self, topic: TopicProduceData, index: int, code: ErrorCode, message: str | None = None) -> None:
+        response = PartitionProduceResponse(index, code, -1, error_message=message)
+        self._results.setdefault(self._key(topic), {})[index] = response
+
+    def failed_known(self, tp: TopicPartition, code: ErrorCode, message: str) -> None:
+        """The same for a partition that is known."""
+        response = PartitionProduceResponse(tp.partition, code, -1, error_message=message)
+        self._results.setdefault((tp.topic, self._ids.get(tp.topic)), {}).setdefault(tp.partition, response)
+
+    def all_failed(self, request: ProduceRequest, code: ErrorCode, message: str | None = None) -> None:
+        """The request as a whole failed: its bytes do not count, as in Kafka (sendErrorResponseMaybeThrottle)."""
+        for topic in request.topic_data:
+            for partition in topic.partition_data:
+                self.failed(topic, partition.index, code, message)
+        self._answer(self._ctx.throttle())
+
+    def complete(self, results: list[ProducePartitionStatus]) -> None:
+        """All partitions are decided: `results` are those that went to the replica manager.
+
+        A partition that the request names twice may have been refused once and appended once: the refusal is told.
+        """
+        ctx = self._ctx
+        if len(results) == 1 and not self._results and self._acks != 0:
+            # Most answers: one partition, and it is appended.
+            name = results[0].topic_partition.topic
+            response = results[0].response
+            if response.error_code == 0:
+                topic_id = self._ids.get(name)
+                throttle_time_ms = ctx.throttle(produced=True)
+                topics = (TopicProduceResponse(name, topic_id, (response,)),) if ctx.probe.listeners else ()
+                frame = encode_appended(ctx.api_version, ctx.correlation_id, name, topic_id, response, throttle_time_ms)
+                self._respond(topics, frame)
+                return
+        for entry in results:
+            tp, response = entry.topic_partition, entry.response
+            partitions = self._results.setdefault((tp.topic, self._ids.get(tp.topic)), {})
+            if tp.partition in partitions:
+                continue
+            if response.error_code == ErrorCode.not_leader_or_follower:
+                response = self._with_leader_hint(tp, response)
+            partitions[tp.partition] = response
+        self._answer(ctx.throttle(produced=True, uses_request_time=self._acks != 0))
+
+    def _answer(self, throttle_time_ms: int) -> None:
+        if self._acks == 0:
+            self._complete_unanswered()
+            return
+        topics = tuple(
+            TopicProduceResponse(name, topic_id, tuple(partitions.values()))
+            for (name, topic_id), partitions in self._results.items()
+        )
+        ctx = self._ctx
+        endpoints = self._leader_endpoints(topics)
+        frame = encode_produce_response(ctx.api_version, ctx.correlation_id, topics, throttle_time_ms, endpoints)
+        self._respond(topics, frame)
+
+    def _respond(self, topics: tuple[TopicProduceResponse, ...], frame: bytes) -> None:
+        """The frame says what the topics do; whoever listens is told those; if nobody does they may be missing."""
+        ctx = self._ctx
+        for listener in ctx.probe.listeners:
+            listener.produce_answered(ctx.connection, topics)
+        ctx.respond_frame(frame)
+
+    def _complete_unanswered(self) -> None:
+        for (name, _), partitions in self._results.items():
+            for index, response in partitions.items():
+                if response.error_code != ErrorCode.none:
+                    error = kafka_name(response.error_code)
+                    self._ctx.close(f"a produce request with acks=0 failed: {error} on {name}-{index}")
+                    return
+        self._ctx.respond_nothing()
+
+    def _key(self, topic: TopicProduceData) -> tuple[str, UUID | None]:
+        if self._ctx.api_version < 13:
+            return topic.name, None
+        known = None if topic.topic_id is None else self._ctx.metadata.topic_by_id(topic.topic_id)
+        return (known.name if known else ""), topic.topic_id
+
+    def _with_leader_hint(self, tp: TopicPartition, response: PartitionProduceResponse) -> PartitionProduceResponse:
+        leader = self._ctx.metadata.find_partition(tp.topic, tp.partition)
+        if leader is None or self._ctx.api_version < 10:
+            return response
+        response.current_leader = leader.leader_id, leader.leader_epoch
+        return response
+
+    def _leader_endpoints(self, topics: tuple[TopicProduceResponse, ...]) -> tuple[NodeEndpoint, ...]:
+        leaders = {p.current_leader[0] for t in topics for p in t.partitions if p.current_leader is not None}
+        if not leaders:
+            return ()
+        ctx = self._ctx
+        return tuple(broker for broker in ctx.metadata.alive_brokers(ctx.listener) if broker.node_id in leaders)

@@ -1,0 +1,58 @@
+"""Connections that send without waiting for answers hold nobody else up: a turn of each is short, and timers come
+between."""
+
+from __future__ import annotations
+
+import pytest
+from support.requests import api_versions, produce
+from support.under_attack import UnderAttack, attack, hold
+
+from benchmarks.neighbours import hostile
+
+LATE_LIMIT_MS = 50.0
+AHEAD = 256 * 1024  # bytes of requests that are sent at once
+
+
+def pipelined(frame: bytes) -> bytes:
+    return frame * max(1, AHEAD // len(frame))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("acks", [1, 0])
+@pytest.mark.parametrize("neighbours", [1, 4, 8])
+def test_a_timeout_is_not_late_beside_neighbours_that_produce(neighbours: int, acks: int) -> None:
+    data = pipelined(produce("busy", acks=acks))
+    with UnderAttack("busy:1:1", brokers=3) as broker:
+        broker.lateness_ms(20, 2)
+        with attack(broker, data, neighbours, topic="busy"):
+            late = broker.lateness_ms()
+            broker.watch(0.2)
+    assert min(late) > -1, "a timeout is never early"
+    assert max(late) <= LATE_LIMIT_MS, f"late by {sorted(late)} ms"
+    assert max(broker.stalls) <= LATE_LIMIT_MS, f"a quiet client stood for {max(broker.stalls):.0f} ms"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("connections", [10, 500])
+def test_api_versions_of_many_connections(connections: int) -> None:
+    hold(pipelined(api_versions(version=0)), memory_mib=64 if connections == 10 else 256, connections=connections)
+
+
+@pytest.mark.slow
+def test_fetches_of_64_kib() -> None:
+    fill = [produce("busy", acks=1, records=hostile.plain_batch(16 * 1024)) for _ in range(4)]
+    hold(
+        pipelined(hostile.fetch_much("busy", 64 * 1024)),
+        "busy:1:1",
+        memory_mib=64,
+        connections=10,
+        target="busy",
+        fill=fill,
+    )
+
+
+def test_produces_of_1_mib() -> None:
+    """Beyond what the log keeps of them."""
+    frame = produce("busy", acks=1, records=hostile.plain_batch(1_000_000))
+    limit = ["--config", "log.memory.bytes=16777216"]
+    hold(frame * 2, "busy:1:1", memory_mib=96, connections=8, target="busy", arguments=limit)
