@@ -211,6 +211,10 @@ MISTAKES: dict[str, tuple[list[str], str]] = {
     "followers that lag by no number": (["--followers", "lagging:soon"], "not 'lagging:soon'"),
     "followers that lag too long": (["--followers", "lagging:9999999999"], "a lag is 0 to 2147483647 ms"),
     "no room for the ports": (["--port", "65535"], "port 65535 leaves no room for 3 brokers"),
+    "a ready file without a name": (["--ready-file", ""], "--ready-file '' is no name of a file"),
+    "a ready file that is the root": (["--ready-file", "/"], "--ready-file /: Is a directory"),
+    "a ready file that is a folder": (["--ready-file", "."], "--ready-file .: Is a directory"),
+    "a journal without a name": (["--journal="], "--journal '' is no name of a file"),
     "a ready file nowhere": (["--ready-file", "/no/such/folder/f"], "the folder /no/such/folder does not exist"),
     "a host that cannot be": (["--host", "no such host"], "cannot listen: the host 'no such host' is not known: "),
     "a host that nobody has": (["--host", "no.such.invalid"], "cannot listen: the host 'no.such.invalid' is not"),
@@ -412,6 +416,43 @@ def test_output_that_nobody_reads_is_no_traceback(arguments: list[str]) -> None:
 
     assert result.stderr == ""
     assert result.returncode in {0, 1}  # argparse does not tell whether its help was written
+
+
+WRITES = [
+    ["--help"], ["apis"], ["serve", "--help"], ["--version"], ["configs"], ["configs", "--json"],
+    ["replay", "1", "--journal", "-"],
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("buffered", [True, False])
+@pytest.mark.parametrize("arguments", WRITES, ids=" ".join)
+@pytest.mark.parametrize(("stdout", "why"), [(">/dev/full", "No space left on device"), (">&-", "it is closed")])
+def test_a_stdout_that_takes_nothing_is_one_sentence_and_status_1(
+    arguments: list[str], stdout: str, why: str, buffered: bool
+) -> None:
+    if stdout == ">/dev/full" and not Path("/dev/full").exists():
+        pytest.skip("nothing is full there")
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    result = subprocess.run(
+        f"{shlex.join([*COMMAND, *arguments])} {stdout}",
+        shell=True,
+        stderr=subprocess.PIPE,
+        text=True,
+        timeout=LIMIT_S,
+        check=False,
+        env=environment if buffered else environment | {"PYTHONUNBUFFERED": "1"},
+    )
+
+    shown = [line for line in result.stderr.splitlines() if not line.startswith("every rule held")]
+    assert (result.returncode, shown) == (1, [f"fakebroker: stdout: {why}"])
+
+
+@pytest.mark.parametrize("stderr", ["2>&-", "2>/dev/full"])
+def test_a_mistake_that_cannot_be_told_has_its_status(stderr: str) -> None:
+    command = f"{shlex.join([*COMMAND, 'serve', '--port', 'x'])} {stderr}"
+    result = subprocess.run(command, shell=True, stdout=subprocess.PIPE, timeout=LIMIT_S, check=False)
+
+    assert (result.returncode, result.stdout) == (2, b"")
 
 
 # The demo is another package's: tests/test_extra_command.py.

@@ -29,7 +29,6 @@ from fakebroker.network.effects import (
 )
 from fakebroker.protocol.answers.pieces import FrameInPieces, Part
 from fakebroker.server.clocks import AutoClock, Clock
-from fakebroker.server.running.no_more_files import tell_if_full
 from fakebroker.server.skipping import SkippingTimerDriver
 from fakebroker.server.timer_driver import TimerDriver
 from fakebroker.server.turns import turns
@@ -62,7 +61,7 @@ class Driver:
         self._writing_paused: set[Connection] = set()
         self._outgoing: dict[Connection, FrameInPieces] = {}  # large answers, as far as they are not written
         self._next_turn: asyncio.Handle | None = None
-        self._told = LimitedLog(log, self._loop)
+        self.told = LimitedLog(log, self._loop)
 
     def stop(self) -> None:
         """Do not wake any more, nor go on with what was left."""
@@ -70,14 +69,13 @@ class Driver:
         if self._next_turn is not None:
             self._next_turn.cancel()
             self._next_turn = None
-        self._told.settle()
+        self.told.settle()
 
     # Called by the connections.
 
     def opened(self, transport: asyncio.Transport, broker_id: int, peer: str, address: str) -> Connection:
         connection = self.cluster.open_connection(broker_id, peer, self.clock.stamp(), address)
         self.transports[connection] = transport
-        tell_if_full(self._told, transport.get_extra_info("socket").fileno())
         self._after_door()
         return connection
 
@@ -109,7 +107,7 @@ class Driver:
         unfinished = self.cluster.connection_lost(connection, self.clock.stamp())
         if unfinished:
             form = "%s went away in the middle of a request: %d bytes of it had arrived"
-            self._told.info(form, connection.peer, unfinished)
+            self.told.info(form, connection.peer, unfinished)
         elif error is not None:
             log.debug("%s is lost: %s", connection.peer, error)
         self._after_door()
@@ -232,7 +230,7 @@ class Driver:
                 case AwaitWrite(connection):
                     awaited.append(connection)
                 case Close(connection, reason):
-                    self._told.info("closed the connection from %s: %s", connection.peer, reason)
+                    self.told.info("closed the connection from %s: %s", connection.peer, reason)
                     self._write(connection, frames.pop(connection, []))
                     if (transport := self._open_transport(connection)) is not None:
                         if connection in self._outgoing:  # Kafka does not wait for a peer that does not read either

@@ -12,14 +12,17 @@ from fakebroker.server.driver import Driver
 
 
 class KafkaProtocol(asyncio.BufferedProtocol):
-    """The transport's callbacks, for one connection to one broker. `is_refused` says whether the broker has stopped
-    meanwhile; `shared` is a buffer for what all connections read."""
+    """The transport's callbacks, for one connection to one broker. `is_refused` says of a broker and a descriptor
+    whether the broker has stopped meanwhile, or no more files can be opened; `shared` is a buffer for what all
+    connections read."""
 
     connection: Connection
     transport: asyncio.Transport
     _buffer: memoryview
 
-    def __init__(self, driver: Driver, broker_id: int, shared: memoryview, is_refused: Callable[[int], bool]) -> None:
+    def __init__(
+        self, driver: Driver, broker_id: int, shared: memoryview, is_refused: Callable[[int, int], bool]
+    ) -> None:
         self._driver = driver
         self._shared = shared
         self._broker_id = broker_id
@@ -32,7 +35,7 @@ class KafkaProtocol(asyncio.BufferedProtocol):
         # So pause_writing says "not completely written" and resume_writing "completely written", as Kafka counts it.
         self.transport.set_write_buffer_limits(high=0)
         self.connection = self._driver.opened(self.transport, self._broker_id, *_peer(transport))
-        if self._is_refused(self._broker_id):
+        if self._is_refused(self._broker_id, sock.fileno()):
             self.transport.abort()
 
     def get_buffer(self, sizehint: int) -> memoryview:

@@ -13,6 +13,7 @@ from contextlib import asynccontextmanager
 
 from fakebroker.server.driver import Driver
 from fakebroker.server.kafka_protocol import KafkaProtocol
+from fakebroker.server.running.no_more_files import Files
 from fakebroker.server.turns import turns
 
 log = logging.getLogger("fakebroker")
@@ -39,6 +40,7 @@ class Listeners:
         # Taken by who stops or starts a broker.
         self._turns = {broker_id: asyncio.Lock() for broker_id in self._cluster.registry.broker_ids}
         self._stopped = False
+        self._files = Files(driver.told)
 
     async def start(self, host: str, port: int, advertised_host: str) -> None:
         """Listen for broker i on `port + i - 1`, or on free ports if `port` is 0. Raises OSError if a port is taken;
@@ -127,8 +129,8 @@ class Listeners:
         transports = self._driver.transports
         return [transport for connection, transport in transports.items() if connection.broker_id == broker_id]
 
-    def _is_refused(self, broker_id: int) -> bool:
-        return self._stopped or not self._cluster.is_running(broker_id)
+    def _is_refused(self, broker_id: int, descriptor: int) -> bool:
+        return self._stopped or not self._cluster.is_running(broker_id) or self._files.are_short(descriptor)
 
     async def start_broker(self, broker_id: int) -> None:
         """Listen again, on the same port. Raises OSError if somebody has taken it; the broker stays stopped then."""

@@ -85,8 +85,8 @@ def test_a_stdout_that_nobody_reads() -> None:
 @pytest.mark.parametrize("device", ["/dev/full", "/dev/null"])
 def test_a_stream_that_is_full(which: str, device: str) -> None:
     with open(device, "wb") as full:
-        streams = {which: full.fileno()}
-        with Serving(*ARGUMENTS, **streams) as serving:
+        stdout, stderr = (full.fileno() if which == name else subprocess.PIPE for name in ("stdout", "stderr"))
+        with Serving(*ARGUMENTS, stdout=stdout, stderr=stderr) as serving:
             cause_log_lines(serving, 2)
             check_it_serves(serving)
             status, out, err = serving.stop(signal.SIGTERM)

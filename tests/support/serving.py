@@ -35,10 +35,13 @@ def fakebroker(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 class Serving:
     """A running `serve`: its facts from the ready file, its process, and what it wrote in the end. Its stdout and
-    stderr are pipes, or what is given."""
+    stderr are pipes, or what is given. `prelude` is Python that runs before the command."""
 
-    def __init__(self, *arguments: str, stdout: int = subprocess.PIPE, stderr: int = subprocess.PIPE) -> None:
+    def __init__(
+        self, *arguments: str, stdout: int = subprocess.PIPE, stderr: int = subprocess.PIPE, prelude: str = ""
+    ) -> None:
         self._stdout, self._stderr = stdout, stderr
+        self._command = [*COMMAND[:-1], f"{prelude}\n{COMMAND[-1]}"]
         self._folder = tempfile.TemporaryDirectory()
         self._ready_file = Path(self._folder.name) / "ready.json"
         self.arguments: Sequence[str] = ["serve", *arguments, "--ready-file", str(self._ready_file)]
@@ -47,7 +50,7 @@ class Serving:
 
     def __enter__(self) -> Self:
         self.process = subprocess.Popen(
-            [*COMMAND, *self.arguments], stdout=self._stdout, stderr=self._stderr, text=True
+            [*self._command, *self.arguments], stdout=self._stdout, stderr=self._stderr, text=True
         )
         try:
             wait_until(lambda: self._ready_file.exists() or self.process.poll() is not None, "the ready file")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from support.simulation import SimulatedClient, Simulation
 
-from fakebroker.core.journal.events import Append
+from fakebroker.core.journal.events import Append, Dropped
 from fakebroker.core.journal.journal import Journal, from_lines, to_lines
 from fakebroker.testing import check_history, describe, random_plan, wire
 from fakebroker.testing.history import DUPLICATE, GAP, LOST, REORDERED
@@ -152,6 +152,15 @@ def test_a_journal_that_has_dropped_events_cannot_tell() -> None:
     Writer(made).write(b"a", b"b")
     with pytest.raises(ValueError, match=r"has dropped \d+ events"):
         check_history(journal)
+
+
+def test_a_journal_with_a_gap_cannot_tell() -> None:
+    """As it is read from a pipe whose reader was too slow."""
+    made, journal = simulation()
+    Writer(made).write(b"a", b"b")
+    events = list(journal)
+    with pytest.raises(ValueError, match=r"has dropped 17 events, and cannot tell"):
+        check_history([*events[:3], Dropped(1, 2, 17), *events[3:]])
 
 
 def test_a_journal_on_disk_tells_the_same() -> None:

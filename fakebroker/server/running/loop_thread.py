@@ -19,7 +19,7 @@ from fakebroker.server.running.no_more_files import tell_of_no_more_files
 
 T = TypeVar("T")
 
-_INTERRUPTED_S = 5.0  # for which one who was interrupted waits for the thread's end
+_INTERRUPTED_S = 5.0  # for which one who was interrupted waits for the thread's end; a second interrupt ends that
 
 
 class _Run:
@@ -28,7 +28,9 @@ class _Run:
     def __init__(self, target: Callable[[_Run], None]) -> None:
         self.started: Future[asyncio.AbstractEventLoop] = Future()
         self.is_over = False
+        self._is_cancelled = False
         self.main: asyncio.Task[None] | None = None
+        self.ended = threading.Event()  # not join(): Python 3.11 takes a thread for ended if that is interrupted
         self.thread = threading.Thread(target=target, args=(self,), name="fakebroker", daemon=True)
 
     def end(self) -> None:
@@ -37,7 +39,13 @@ class _Run:
         main = self.main
         if main is not None:
             with suppress(RuntimeError):  # the loop is closed
-                main.get_loop().call_soon_threadsafe(main.cancel)
+                main.get_loop().call_soon_threadsafe(self.cancel)
+
+    def cancel(self) -> None:
+        """In the thread. Whoever is interrupted says it again: then it is clearing up, and goes on with that."""
+        if not self._is_cancelled and self.main is not None:
+            self._is_cancelled = True
+            self.main.cancel()
 
 
 class LoopThread:
@@ -73,37 +81,46 @@ class LoopThread:
                 run.thread.start()
                 self._loop = run.started.result()
             except BaseException:
-                self._end()
+                self._end(_INTERRUPTED_S)
                 raise
 
     def stop(self) -> None:
-        """Stop what runs, and end the thread. In a child process there is neither."""
+        """Stop what runs, and end the thread, also for one who is interrupted here. In a child process there is
+        neither."""
         if self._is_inherited:
             return
         with self._starting_or_stopping:
-            self._end()
+            try:
+                self._end()
+            except BaseException:
+                self._end(_INTERRUPTED_S)
+                raise
 
-    def _end(self) -> None:
+    def _end(self, seconds: float | None = None) -> None:
         with self._calling:
             self._loop = None
             if self._run is not None:
                 self._run.end()
-        self._join()
+        self._join(seconds)
 
-    def _join(self) -> None:
-        if self._run is None:
+    def _join(self, seconds: float | None = None) -> None:
+        run = self._run
+        if run is None:
             return
-        thread = self._run.thread
-        try:
-            if thread.is_alive():
-                thread.join()
-        except BaseException:
-            thread.join(_INTERRUPTED_S)  # it ends soon; a second interrupt leaves it to that
-            raise
+        if run.thread.ident is not None:  # or it has never begun
+            if not run.ended.wait(seconds):
+                return  # whoever starts it again waits for it
+            run.thread.join()
         self._run = None
         tell_no_more(self)
 
     def _work(self, run: _Run) -> None:
+        try:
+            self._work_on_loop(run)
+        finally:
+            run.ended.set()
+
+    def _work_on_loop(self, run: _Run) -> None:
         try:
             loop = self._new_loop()
         except BaseException as error:
@@ -113,7 +130,7 @@ class LoopThread:
         try:
             run.main = loop.create_task(self._main(run))
             if run.is_over:
-                run.main.cancel()
+                run.cancel()
             with suppress(asyncio.CancelledError):
                 loop.run_until_complete(run.main)
             loop.run_until_complete(_cancel(asyncio.all_tasks(loop)))

@@ -10,6 +10,7 @@ from support.batches import sequenced
 from support.requests import batch, metadata, produce
 from support.simulation import START_MONO_MS, Simulation
 
+from fakebroker.core.journal.events import Dropped
 from fakebroker.core.journal.journal import Journal
 from fakebroker.core.journal.view import ProducedPartition, ProduceView, view_produce
 
@@ -219,3 +220,12 @@ def test_an_error_that_kafka_does_not_have_is_a_slip(asked: Asked, error: str) -
 def test_wrong_types_are_slips(asked: Asked, arguments: dict[str, Any]) -> None:
     with pytest.raises(TypeError, match="must be a"):
         asked.view().expect(**arguments)
+
+
+def test_nor_of_one_that_was_written_to_a_slow_reader() -> None:
+    asked = Asked()
+    asked.produce(wait_ms=500)
+    events = [*asked.journal, Dropped(1, 2, 5), Dropped(3, 4, 6)]
+
+    with pytest.raises(AssertionError, match=r"1 cannot be told: 11 events of the journal were dropped"):
+        view_produce(events, 0, None, None, None).expect("REQUEST_TIMED_OUT", count=1)

@@ -1,0 +1,105 @@
+"""No more files can be opened: a line in the log, no busy loop, whoever is connected is served, and whoever comes when
+others have gone."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import resource
+import select
+import signal
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+from support.raw_client import RawClient
+from support.requests import Produced, api_versions, produce
+from support.serving import LIMIT_S, Serving, wait_until
+
+from fakebroker import FakeCluster
+from fakebroker.server import fake_cluster, loops
+from fakebroker.server.running.no_more_files import Files, tell_of_no_more_files
+from fakebroker.server.writing.limited_log import LimitedLog
+
+FILES = 64
+SENTENCE = "no more files can be opened: this process has as many as it may (ulimit -n)"
+FEW_FILES = f"import resource; resource.setrlimit(resource.RLIMIT_NOFILE, ({FILES}, {FILES}))"
+ON_ASYNCIO = "import asyncio, fakebroker.server.loops as loops; loops.new_event_loop = asyncio.new_event_loop"
+PRELUDES = {"asyncio": f"{FEW_FILES}\n{ON_ASYNCIO}"}
+if loops.NAME == "uvloop":
+    PRELUDES["uvloop"] = FEW_FILES
+
+
+def cpu_s(pid: int) -> float:
+    """How long a process has been on a core."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def is_served(serving: Serving) -> bool:
+    with RawClient(serving.endpoint(1)) as client:
+        client.socket.settimeout(2)
+        try:
+            return bool(client.ask(api_versions()))
+        except (EOFError, OSError):
+            return False
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="nobody tells how long it was on a core")
+@pytest.mark.parametrize("prelude", PRELUDES.values(), ids=list(PRELUDES))
+def test_more_connections_than_files(prelude: str) -> None:
+    with (
+        Serving("--port", "0", "--topic", "t", "--followers", "frozen", prelude=prelude) as serving,
+        ExitStack() as stack,
+        RawClient(serving.endpoint(1)) as first,
+    ):
+        first.ask(api_versions())
+        others = [stack.enter_context(RawClient(serving.endpoint(1))) for _ in range(FILES + 20)]
+        assert select.select([client.socket for client in others], [], [], LIMIT_S)[0]  # one is closed again
+        before_s = cpu_s(serving.process.pid)
+        # It takes that long. The first Produce imports what reads it.
+        assert Produced(first.ask(produce("t", timeout_ms=1_200))).partitions == {0: (7, 0)}
+        assert cpu_s(serving.process.pid) - before_s < 0.5
+        for client in others:
+            client.socket.close()
+        wait_until(lambda: is_served(serving), "a new client's turn")
+        status, _, err = serving.stop(signal.SIGTERM)
+
+    told = [line for line in err.splitlines() if SENTENCE in line]
+    assert status == 0
+    assert 1 <= len(told) <= 2 * (LIMIT_S + 2)  # each second one, and one for those that it stands for
+    assert "Traceback" not in err
+    assert "system resource" not in err
+
+
+@pytest.fixture
+def told() -> Iterator[LimitedLog]:
+    loop = asyncio.new_event_loop()
+    yield LimitedLog(logging.getLogger("fakebroker"), loop)
+    loop.close()
+
+
+def test_while_there_is_room_nothing_is_told(told: LimitedLog, caplog: pytest.LogCaptureFixture) -> None:
+    assert not Files(told).are_short(2)
+    limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    assert not Files(told).are_short(limit)  # which is none
+    assert caplog.messages == []
+
+
+def test_other_errors_are_told_as_the_loop_does_it(caplog: pytest.LogCaptureFixture) -> None:
+    loop = asyncio.new_event_loop()
+    tell_of_no_more_files(loop)
+    loop.call_exception_handler({"message": "something else", "exception": ValueError("x")})
+    loop.call_exception_handler({"message": "in _start_serving", "exception": ValueError("x")})
+    loop.close()
+
+    assert [message.splitlines()[0] for message in caplog.messages] == ["something else"]
+
+
+def test_a_cluster_of_the_library_has_a_loop_that_tells(monkeypatch: pytest.MonkeyPatch) -> None:
+    loop = asyncio.new_event_loop()
+    monkeypatch.setattr(fake_cluster, "new_event_loop", lambda: loop)
+    with FakeCluster(brokers=1):
+        assert loop.get_exception_handler() is not None
