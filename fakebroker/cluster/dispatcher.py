@@ -19,7 +19,7 @@ from fakebroker.apis.context import RequestContext
 from fakebroker.core.broker.broker import Broker
 from fakebroker.core.clock import HasNow, Now
 from fakebroker.core.probe import Probe
-from fakebroker.network.connection import Connection
+from fakebroker.network.connection import Connection, Work
 from fakebroker.network.effects import Effect, InternalError
 from fakebroker.network.socket_server import SocketServer
 from fakebroker.protocol.error_code import ErrorCode
@@ -28,6 +28,29 @@ from fakebroker.protocol.headers import RequestHeader, decode_request_header, pe
 from fakebroker.protocol.large_frame import LargeFrame
 from fakebroker.protocol.messages import api_name, is_flexible
 from fakebroker.protocol.slices import Slices
+
+
+@final
+class _Work(Work):
+    """A request that is read and handled in slices, each at its own time. If its peer has gone meanwhile it is done all
+    the same, as in Kafka; when the broker has stopped, nobody goes on."""
+
+    __slots__ = ("_clock", "_context", "_slices")
+
+    def __init__(self, slices: Slices[None], context: RequestContext, clock: HasNow) -> None:
+        self._slices = slices
+        self._context = context
+        self._clock = clock
+
+    def go_on(self) -> bool:
+        if self._context.broker.is_stopped:
+            return False
+        self._context.now = self._clock.now
+        try:
+            next(self._slices)
+        except StopIteration:
+            return False
+        return True
 
 
 @final
@@ -62,14 +85,22 @@ class Dispatcher:
                     f"{api.name} v{header.api_version} is not served, only v{api.min_version} to v{api.max_version}."
                 )
             if len(frame) < registry.SLICED_FRAME_BYTES:
-                request = api.decode(header.api_version, frame, header.body_offset)
+                rest = self._call(api, context, api.decode(header.api_version, frame, header.body_offset))
             else:
                 most = broker.controller.config.fakebroker_request_max_elements
-                request = finish(api.decode_in_slices(header.api_version, frame, header.body_offset, most))
+                reading = api.decode_in_slices(header.api_version, frame, header.body_offset, most)
+                try:
+                    next(reading)
+                except StopIteration as read:  # as most are
+                    rest = self._call(api, context, read.value)
+                else:
+                    rest = self._read_and_call(reading, api, context)
         except ProtocolError as error:
             self._sockets.close(connection, f"bad request: {error}")
             return
-        self._call(api, context, request, connection)
+        if rest is not None:
+            connection.work = _Work(rest, context, self._clock)
+            self.go_on(connection)
 
     def _read_any_header(self, frame: bytes | LargeFrame) -> RequestHeader:
         if isinstance(frame, bytes):
@@ -94,60 +125,68 @@ class Dispatcher:
         return decode_request_header(frame, flexible)
 
     def go_on(self, connection: Connection) -> None:
-        """Do the next slice of what a connection has in hand. If its peer has gone meanwhile the work is done all the
-        same, as in Kafka."""
+        """Do the next slice of what a connection has in hand."""
         work = connection.work
         assert work is not None
-        try:
-            next(work)
-        except StopIteration:
-            connection.work = None
-        else:
+        if work.go_on():
             self._sockets.goes_on(connection)
+        else:
+            connection.work = None
 
-    def _call(self, api: registry.Api, context: RequestContext, request: Any, connection: Connection) -> None:
+    def _read_and_call(self, reading: Slices[Any], api: registry.Api, context: RequestContext) -> Slices[None]:
+        try:
+            request = yield from reading
+        except ProtocolError as error:
+            context.close(f"bad request: {error}")
+            return
+        rest = self._call(api, context, request)
+        if rest is not None:
+            yield from rest
+
+    def _call(self, api: registry.Api, context: RequestContext, request: Any) -> Slices[None] | None:
+        """What is left to be done of it, if it is done in slices."""
         try:
             slices = api.handle(context, request)
         except Exception as error:
-            self._failed(api, context, request, error)
-            return
-        if slices is not None:
-            connection.work = self._in_slices(slices, api, context, request)
-            self.go_on(connection)
+            return self._failed(api, context, request, error)
+        return None if slices is None else self._go_on_calling(slices, api, context, request)
 
-    def _in_slices(
+    def _go_on_calling(
         self, slices: Slices[None], api: registry.Api, context: RequestContext, request: Any
     ) -> Slices[None]:
-        """What a handler does in slices, each at its own time. When the broker has stopped, nobody goes on."""
-        while not context.broker.is_stopped:
-            context.now = self._clock.now
-            try:
-                next(slices)
-            except StopIteration:
-                return
-            except Exception as error:
-                self._failed(api, context, request, error)
-                return
-            yield
+        try:
+            yield from slices
+        except Exception as error:
+            rest = self._failed(api, context, request, error)
+            if rest is not None:
+                yield from rest
 
-    def _failed(self, api: registry.Api, context: RequestContext, request: Any, error: Exception) -> None:
+    def _failed(
+        self, api: registry.Api, context: RequestContext, request: Any, error: Exception
+    ) -> Slices[None] | None:
         """Answer with the error of the request. A bug of ours must be loud: in the log, and for the client."""
         code = error.code if isinstance(error, KafkaError) else ErrorCode.unknown_server_error
         if context.answered or not isinstance(error, KafkaError):
             self._report(api, context, error)
-        self._answer_error(api, context, request, code)
-
-    def _answer_error(self, api: registry.Api, context: RequestContext, request: Any, code: ErrorCode) -> None:
         if context.answered:
-            return
+            return None
         try:
             slices = api.error_response(context, request, code)
-            if slices is not None:
-                finish(slices)
+        except Exception as another:
+            self._give_up(api, context, another)
+            return None
+        return None if slices is None else self._go_on_failing(slices, api, context)
+
+    def _go_on_failing(self, slices: Slices[None], api: registry.Api, context: RequestContext) -> Slices[None]:
+        try:
+            yield from slices
         except Exception as error:
-            self._report(api, context, error)
-            if not context.answered:
-                context.close("a bug in fakebroker: not even an error can be answered")
+            self._give_up(api, context, error)
+
+    def _give_up(self, api: registry.Api, context: RequestContext, error: Exception) -> None:
+        self._report(api, context, error)
+        if not context.answered:
+            context.close("a bug in fakebroker: not even an error can be answered")
 
     def _report(self, api: registry.Api, context: RequestContext, error: Exception) -> None:
         request_id = f"{api.name} v{context.api_version}, correlation id {context.correlation_id}"

@@ -30,7 +30,6 @@ from typing import ClassVar, Final, final
 from fakebroker.core.security.identity import ANONYMOUS, PLAINTEXT, Listener
 from fakebroker.protocol.framing import FrameDecoder
 from fakebroker.protocol.large_frame import LargeFrame
-from fakebroker.protocol.slices import Slices
 from timingwheel import TimerTask
 
 
@@ -107,6 +106,16 @@ _READY: Final = State.READY
 _CLOSED: Final = State.CLOSED
 
 
+class Work:
+    """What is left to do of a request that is handled in slices."""
+
+    __slots__ = ()
+
+    def go_on(self) -> bool:
+        """Do the next slice; whether there is more."""
+        raise NotImplementedError
+
+
 @final
 class Connection:
     """State of one connection to one broker.
@@ -170,7 +179,7 @@ class Connection:
         self.last_active_ms = 0
         self.throttle: TimerTask | None = None
         self.request: bytes | LargeFrame | None = None
-        self.work: Slices[None] | None = None
+        self.work: Work | None = None
         self.is_queued = False
         self.answers: list[bytes] | None = None
         self.unwritten_bytes = 0
