@@ -21,6 +21,7 @@ from fakebroker.core.replication.replica_manager import ReplicaManager
 from fakebroker.core.security.identity import KafkaPrincipal, Listener
 from fakebroker.network.connection import Connection
 from fakebroker.network.socket_server import SocketServer
+from fakebroker.protocol.answers.pieces import FrameInPieces
 from fakebroker.protocol.messages import encode_response, encode_response_in_slices
 from fakebroker.protocol.slices import Slices
 
@@ -155,6 +156,10 @@ class RequestContext:
     def respond_frame(self, frame: bytes) -> None:
         """Answer with a frame that is already encoded; call `throttle` before."""
         self._sockets.answer(self._take_connection(), frame)
+
+    def respond_in_pieces(self, frame: FrameInPieces) -> None:
+        """The same with a frame that need not be put together; call `throttle` before."""
+        self._sockets.answer_in_pieces(self._take_connection(), frame)
 
     def respond_nothing(self) -> None:
         """The request is done and its protocol has no answer (acks=0)."""

@@ -15,81 +15,75 @@ Source         core/.../server/KafkaApis.scala handleFetchRequest, FetchSession.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Final, final
 from uuid import UUID
 
 from fakebroker.apis import registry
 from fakebroker.apis.context import RequestContext
 from fakebroker.core.replication.fetch import FetchParams, FetchPartition, FetchResult
 from fakebroker.core.replication.partition import Partition
-from fakebroker.protocol.build import build, with_throttle_time
+from fakebroker.core.replication.reads import PARTITIONS_OF_A_SLICE
+from fakebroker.protocol.answers.fetch_response import FetchResponseWriter, PartitionFetchResponse
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
-from fakebroker.protocol.messages import response_type
-from fakebroker.protocol.topic_partition import TopicPartition
+from fakebroker.protocol.produce_response import NodeEndpoint
+from fakebroker.protocol.slices import Slices, finish
 
 if TYPE_CHECKING:
     from kio.schema.fetch.v18.request import FetchPartition as RequestedPartition
     from kio.schema.fetch.v18.request import FetchRequest, FetchTopic
-    from kio.static.protocol import ResponsePayload
 
-KEY = 1
-_MILLISECOND = timedelta(milliseconds=1)
-
-
-_FULL_FETCH_EPOCHS = (0, -1)  # make a session; make none
-_ISOLATION_LEVELS = (0, 1)  # read uncommitted, read committed
-_LEADER_IS_ELSEWHERE = (ErrorCode.not_leader_or_follower, ErrorCode.fenced_leader_epoch)
-
-
-def _respond(
-    ctx: RequestContext, topics: list[dict[str, Any]], code: ErrorCode = ErrorCode.none, *, from_follower: bool = False
-) -> None:
-    values = {
-        "throttle_time": timedelta(0),
-        "error_code": code,
-        "session_id": 0,
-        "responses": topics,
-        "node_endpoints": _leader_endpoints(ctx, topics),
-    }
-    response = build(response_type(KEY, ctx.api_version), values)
-    if from_follower:
-        ctx.respond(response, exempt=True)
-    else:
-        ctx.respond(response)
+KEY: Final = 1
+_MILLISECOND: Final = timedelta(milliseconds=1)
+_FULL_FETCH_EPOCHS: Final = (0, -1)  # make a session; make none
+_ISOLATION_LEVELS: Final = (0, 1)  # read uncommitted, read committed
+_LEADER_IS_ELSEWHERE: Final = (ErrorCode.not_leader_or_follower, ErrorCode.fenced_leader_epoch)
 
 
 def error_response(ctx: RequestContext, request: FetchRequest, code: ErrorCode) -> None:
     """FetchRequest.getErrorResponse: up to v12 each partition tells it, and from v7 on the code of the whole."""
-    _respond(ctx, [_topic_failed(topic, code) for topic in request.topics] if ctx.api_version < 13 else [], code)
+    answer = _Answer(ctx)
+    if ctx.api_version < 13:
+        for topic in request.topics:
+            answer.topics.append(_topic_failed(topic, code, topic.partitions))
+    answer.send(code)
 
 
-def throttled(response: ResponsePayload, throttle_time_ms: int) -> ResponsePayload:
-    """FetchContext.getThrottledResponse: nothing is read for a client that is throttled."""
-    muted: ResponsePayload = with_throttle_time(response, throttle_time_ms, responses=())
-    return muted
-
-
-@registry.api(KEY, 4, 18, error_response=error_response, throttled=throttled)
-def handle(ctx: RequestContext, request: FetchRequest) -> None:
+@registry.api(KEY, 4, 18, error_response=error_response)
+def handle(ctx: RequestContext, request: FetchRequest) -> Slices[None] | None:
     if getattr(request, "session_epoch", -1) not in _FULL_FETCH_EPOCHS:
-        _respond(ctx, [], ErrorCode.fetch_session_id_not_found)
-        return
+        _Answer(ctx).send(ErrorCode.fetch_session_id_not_found)
+        return None
+    count = 0
+    for topic in request.topics:
+        count += len(topic.partitions)
+    work = _handle(ctx, request)
+    if count >= PARTITIONS_OF_A_SLICE:
+        return work
+    finish(work)
+    return None
+
+
+def _handle(ctx: RequestContext, request: FetchRequest) -> Slices[None]:
     wanted: dict[Partition, FetchPartition] = {}  # of one that is named twice the last counts
-    unknown: list[dict[str, Any]] = []
-    ids: dict[str, UUID] = {}  # by which the request named them: a topic may be deleted while the request waits
+    answer = _Answer(ctx)
+    answer.read_committed = request.isolation_level == 1
+    looked_at = 0
     for topic in request.topics:
         name = getattr(topic, "topic", None) if ctx.api_version < 13 else _name_of(ctx, topic)
         if name is None:
             asked = {p.partition: p for p in topic.partitions}
-            unknown.append(_topic_failed(topic, ErrorCode.unknown_topic_id, tuple(asked.values())))
+            answer.unknown.append(_topic_failed(topic, ErrorCode.unknown_topic_id, tuple(asked.values())))
             continue
         if ctx.api_version >= 13 and topic.topic_id is not None:
-            ids[name] = topic.topic_id
+            answer.ids[name] = topic.topic_id
         missing: dict[int, RequestedPartition] = {}
         for p in topic.partitions:
+            looked_at += 1
+            if looked_at % PARTITIONS_OF_A_SLICE == 0:
+                yield
             partition = ctx.metadata.find_partition(name, p.partition)
             if partition is None:
                 missing[p.partition] = p
@@ -102,20 +96,19 @@ def handle(ctx: RequestContext, request: FetchRequest) -> None:
                     max(getattr(p, "last_fetched_epoch", -1), -1),
                 )
         if missing:
-            unknown.append(_topic_failed(topic, ErrorCode.unknown_topic_or_partition, tuple(missing.values())))
+            code = ErrorCode.unknown_topic_or_partition
+            answer.unknown.append(_topic_failed(topic, code, tuple(missing.values())))
     if wanted and request.isolation_level not in _ISOLATION_LEVELS:
         raise KafkaError(ErrorCode.unknown_server_error, f"Unknown isolation level {request.isolation_level}")
 
     params = _params(ctx, request)
-
-    def complete(results: Sequence[FetchResult]) -> None:
-        read = [_partition(ctx, result, ids, params.read_committed) for result in results]
-        if _is_tripped_over(ctx, read + unknown):
-            error_response(ctx, request, ErrorCode.unknown_server_error)
-            return
-        _respond(ctx, _grouped(ctx, read + unknown), from_follower=params.is_from_follower)
-
-    ctx.replicas.fetch_messages(params, tuple(wanted.values()), complete, ctx.now)
+    answer.is_exempt = params.is_from_follower
+    answer.on_tripped_over = lambda: error_response(ctx, request, ErrorCode.unknown_server_error)
+    yield from ctx.replicas.fetch_messages(params, tuple(wanted.values()), answer.complete, ctx.now)
+    if answer.is_complete:
+        yield from answer.in_slices()
+    else:
+        answer.is_awaited = True
 
 
 def _params(ctx: RequestContext, request: FetchRequest) -> FetchParams:
@@ -138,76 +131,137 @@ def _name_of(ctx: RequestContext, topic: FetchTopic) -> str | None:
     return known.name if known else None
 
 
-def _is_tripped_over(ctx: RequestContext, topics: Sequence[dict[str, Any]]) -> bool:
-    """FetchResponse.matchingTopic: whether what comes behind an id of zeros belongs to it is looked up by name, and
-    such a topic has none. NullPointerException."""
-    if ctx.api_version < 13:
-        return False
-    return any(t["topic_id"] is None for t in topics[:-1]) or any(
-        t["topic_id"] is None and len(t["partitions"]) > 1 for t in topics
-    )
+@final
+class _Topic:
+    """Partitions of a topic, as the answer has them. Up to v12 it goes by its name, then by its id."""
+
+    __slots__ = ("name", "partitions", "topic_id")
+
+    def __init__(self, name: str, topic_id: UUID | None, partitions: list[PartitionFetchResponse]) -> None:
+        self.name = name
+        self.topic_id = topic_id
+        self.partitions = partitions
 
 
-def _grouped(ctx: RequestContext, topics: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """One entry for each row of neighbours that name the same topic, as in FetchResponse.toMessage."""
-    key = "topic" if ctx.api_version < 13 else "topic_id"
-    grouped: list[dict[str, Any]] = []
-    for topic in topics:
-        if grouped and grouped[-1][key] == topic[key]:
-            grouped[-1]["partitions"] += topic["partitions"]
+def _topic_failed(topic: FetchTopic, code: ErrorCode, partitions: Sequence[RequestedPartition]) -> _Topic:
+    # Nobody looked for aborted transactions: an empty list all the same, where what was read has null
+    # (FetchResponse.partitionResponse).
+    failed = [PartitionFetchResponse(p.partition, code) for p in partitions]
+    return _Topic(getattr(topic, "topic", ""), getattr(topic, "topic_id", None), failed)
+
+
+@final
+class _Answer:
+    """What became of each partition: of those that are `unknown`, and of those that were read.
+
+    ids         by which the request named topics: one may be deleted while the request waits
+    is_awaited  nobody comes back to send it: whoever completes it does
+    """
+
+    __slots__ = (
+        "_ctx", "_results", "ids", "is_awaited", "is_complete", "is_exempt", "on_tripped_over", "read_committed",
+        "topics", "unknown",
+    )  # fmt: skip
+
+    def __init__(self, ctx: RequestContext) -> None:
+        self._ctx = ctx
+        self._results: Sequence[FetchResult] = ()
+        self.ids: dict[str, UUID] = {}
+        self.unknown: list[_Topic] = []
+        self.topics: list[_Topic] = []  # of the answer
+        self.read_committed = False
+        self.is_exempt = False  # from throttling
+        self.is_awaited = False
+        self.is_complete = False
+        self.on_tripped_over: Callable[[], None] | None = None
+
+    def complete(self, results: Sequence[FetchResult]) -> None:
+        """All is read."""
+        self._results = results
+        self.is_complete = True
+        if self.is_awaited:
+            finish(self.in_slices())
+
+    def in_slices(self) -> Slices[None]:
+        """Put the answer together, and send it."""
+        results, self._results = self._results, ()
+        is_tripped_over = False
+        last: _Topic | None = None
+        for number, result in enumerate(results):
+            if number % PARTITIONS_OF_A_SLICE == PARTITIONS_OF_A_SLICE - 1:
+                yield
+            topic = _Topic(
+                result.topic_partition.topic, self.ids.get(result.topic_partition.topic), [self._partition(result)]
+            )
+            is_tripped_over |= self._add(topic, last)
+            last = topic
+        for topic in self.unknown:
+            is_tripped_over |= self._add(topic, last)
+            last = topic
+        if is_tripped_over and self.on_tripped_over is not None:
+            self.on_tripped_over()
+            return
+        yield from self._send(ErrorCode.none)
+
+    def _add(self, topic: _Topic, last: _Topic | None) -> bool:
+        """One entry for each row of neighbours that name the same topic, as in FetchResponse.toMessage. True where
+        FetchResponse.matchingTopic trips: whether what comes behind an id of zeros belongs to it is looked up by name,
+        and such a topic has none. NullPointerException."""
+        by_id = self._ctx.api_version >= 13
+        trips = by_id and (
+            (last is not None and last.topic_id is None) or (topic.topic_id is None and len(topic.partitions) > 1)
+        )
+        before = self.topics[-1] if self.topics else None
+        if before is not None and (before.topic_id == topic.topic_id if by_id else before.name == topic.name):
+            before.partitions += topic.partitions
         else:
-            grouped.append(topic)
-    return grouped
+            self.topics.append(_Topic(topic.name, topic.topic_id, list(topic.partitions)))
+        return trips
 
+    def _partition(self, result: FetchResult) -> PartitionFetchResponse:
+        ctx, code = self._ctx, result.error_code
+        leader = None
+        if ctx.api_version >= 16 and code in _LEADER_IS_ELSEWHERE:
+            partition = ctx.metadata.find_partition(*result.topic_partition)
+            if partition is not None:
+                leader = partition.leader_id, partition.leader_epoch
+        return PartitionFetchResponse(
+            result.topic_partition.partition,
+            code,
+            result.high_watermark,
+            result.last_stable_offset,
+            result.log_start_offset,
+            result.records,
+            self.read_committed and code == ErrorCode.none and result.diverging_epoch is None,
+            result.diverging_epoch,
+            leader,
+        )
 
-def _topic_failed(
-    topic: FetchTopic, code: ErrorCode, partitions: Sequence[RequestedPartition] | None = None
-) -> dict[str, Any]:
-    return {
-        "topic": getattr(topic, "topic", None),
-        "topic_id": getattr(topic, "topic_id", None),
-        "partitions": [
-            # Nobody looked: an empty list, where what was read has null (FetchResponse.partitionResponse).
-            _partition_values(FetchResult(TopicPartition("", p.partition), code)) | {"aborted_transactions": ()}
-            for p in (topic.partitions if partitions is None else partitions)
-        ],
-    }
+    def send(self, code: ErrorCode) -> None:
+        finish(self._send(code))
 
+    def _send(self, code: ErrorCode) -> Slices[None]:
+        ctx = self._ctx
+        throttle_time_ms = 0 if self.is_exempt else ctx.throttle()
+        endpoints = self._leader_endpoints()
+        if throttle_time_ms > 0:
+            self.topics = []  # FetchContext.getThrottledResponse: nothing is read for a client that is throttled
+        writer = FetchResponseWriter(ctx.api_version, ctx.correlation_id, len(self.topics), throttle_time_ms, code)
+        written = 0
+        for topic in self.topics:
+            writer.topic(topic.name, topic.topic_id, len(topic.partitions))
+            for partition in topic.partitions:
+                writer.partition(partition)
+                written += 1
+                if written % PARTITIONS_OF_A_SLICE == 0:
+                    yield
+        ctx.respond_in_pieces(writer.finish(endpoints))
 
-def _partition(
-    ctx: RequestContext, result: FetchResult, ids: Mapping[str, UUID], read_committed: bool
-) -> dict[str, Any]:
-    """The entry of a topic with this partition alone."""
-    name, index = result.topic_partition
-    values = _partition_values(result)
-    if not read_committed or result.error_code != ErrorCode.none or result.diverging_epoch is not None:
-        values["aborted_transactions"] = None  # nobody looked for any
-    if result.diverging_epoch is not None:
-        epoch, end_offset = result.diverging_epoch
-        values["diverging_epoch"] = {"epoch": epoch, "end_offset": end_offset}
-    if ctx.api_version >= 16 and result.error_code in _LEADER_IS_ELSEWHERE:
-        leader = ctx.metadata.find_partition(name, index)
-        if leader is not None:
-            values["current_leader"] = {"leader_id": leader.leader_id, "leader_epoch": leader.leader_epoch}
-    return {"topic": name, "topic_id": ids.get(name), "partitions": [values]}
-
-
-def _partition_values(result: FetchResult) -> dict[str, Any]:
-    return {
-        "partition_index": result.topic_partition.partition,
-        "error_code": result.error_code,
-        "high_watermark": result.high_watermark,
-        "last_stable_offset": result.last_stable_offset,
-        "log_start_offset": result.log_start_offset,
-        "aborted_transactions": (),
-        "preferred_read_replica": -1,
-        "records": result.records,
-    }
-
-
-def _leader_endpoints(ctx: RequestContext, topics: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The addresses of the leaders that the answer names."""
-    leaders = {p["current_leader"]["leader_id"] for t in topics for p in t["partitions"] if "current_leader" in p}
-    if not leaders:
-        return []
-    return [broker._asdict() for broker in ctx.metadata.alive_brokers(ctx.listener) if broker.node_id in leaders]
+    def _leader_endpoints(self) -> Sequence[NodeEndpoint]:
+        """The addresses of the leaders that the answer names."""
+        if self._ctx.api_version < 16:
+            return ()
+        leaders = {p.current_leader[0] for t in self.topics for p in t.partitions if p.current_leader is not None}
+        if not leaders:
+            return ()
+        return [broker for broker in self._ctx.metadata.alive_brokers(self._ctx.listener) if broker.node_id in leaders]

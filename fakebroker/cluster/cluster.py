@@ -26,6 +26,7 @@ from fakebroker.core.config.broker_config import BrokerConfig
 from fakebroker.core.controller.topics import NewTopic, Topic
 from fakebroker.core.journal.journal import Journal
 from fakebroker.core.journal.recorder import Recorder
+from fakebroker.core.log.store import Store
 from fakebroker.core.quota.quota import QuotaEntity
 from fakebroker.core.replication.behaviour import INSTANT, Behaviour
 from fakebroker.core.replication.followers import Selection
@@ -55,10 +56,12 @@ class Cluster(Members):
         followers: Behaviour = INSTANT,
         seed: int = 0,
         journal: Journal | None = None,
+        store: Store | None = None,
         new_turn: Callable[[], Turn] = Turn,
     ) -> None:
-        """`new_turn` measures how much a door may do: requests have one turn, timers another."""
-        super().__init__(now, brokers, config or BrokerConfig(), followers, seed)
+        """`store` is where records go that do not fit into log.memory.bytes; memory again, if none is given.
+        `new_turn` measures how much a door may do: requests have one turn, timers another."""
+        super().__init__(now, brokers, config or BrokerConfig(), followers, seed, store)
         if journal is not None:
             self.probe.listeners.append(Recorder(journal, self))
         self.turn = new_turn()
@@ -70,7 +73,7 @@ class Cluster(Members):
         timer, housekeeping = self.timer.timer, self.housekeeping.timer
         self.sockets = SocketServer(self.registry.broker_ids, self.config, timer, housekeeping, emit, self, self.probe)
         self._dispatcher = Dispatcher(self.sockets, emit, self, self.probe)
-        self.controller.log_memory.on_first_deletion = self._warn
+        self.controller.log_memory.on_full = self._warn
         start_housekeeping(housekeeping, self.broker_configs, self.controller, self._read_now)
         register_reconfigurables(self.broker_configs, self.controller, self.sockets, self.brokers)
         if names := self.config.without_effect:
@@ -301,5 +304,5 @@ class Cluster(Members):
     def check_invariants(self) -> None:
         super().check_invariants()
         for broker_id in self.registry.broker_ids:
-            assert self.is_running(broker_id) or not self.sockets.is_connected(broker_id)
+            assert self.is_running(broker_id) or self.sockets.connections.last(broker_id) is None
         self.sockets.check_invariants()

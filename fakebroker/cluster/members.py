@@ -18,6 +18,7 @@ from fakebroker.core.config.broker_config import BrokerConfig
 from fakebroker.core.config.dynamic_broker_config import DynamicBrokerConfig
 from fakebroker.core.controller.controller import Controller
 from fakebroker.core.controller.metadata_cache import MetadataCache
+from fakebroker.core.log.store import Store
 from fakebroker.core.probe import Probe
 from fakebroker.core.purgatory.deadlines import FOLLOWERS, HOUSEKEEPING, Deadlines, TimerDeadlines
 from fakebroker.core.quota.client_quotas import ClientQuotas
@@ -36,7 +37,9 @@ class Members(HasNow):
     deadlines     all that have any
     """
 
-    def __init__(self, now: Now, number: int, config: BrokerConfig, followers: Behaviour, seed: int) -> None:
+    def __init__(
+        self, now: Now, number: int, config: BrokerConfig, followers: Behaviour, seed: int, store: Store | None
+    ) -> None:
         super().__init__(now)
         self.broker_configs = DynamicBrokerConfig(config)
         self.probe = Probe()
@@ -53,7 +56,7 @@ class Members(HasNow):
         self._wakeups = Wakeups(self.deadlines)
         self.followers = FollowerSet(followers, self.timer, self._wakeups, self._read_now)
         self.controller = Controller(
-            config, self.registry, self.metadata, self.followers, self._wakeups, self.probe, random
+            config, self.registry, self.metadata, self.followers, self._wakeups, self.probe, random, store
         )
         self.client_quotas = ClientQuotas(lambda: (broker.quotas for broker in self.brokers.values()))
         self.brokers = {broker_id: self._new_broker(broker_id) for broker_id in self.registry.broker_ids}

@@ -17,6 +17,7 @@ from fakebroker.network.socket_server import SocketServer
 # What partitions keep of it, and how much memory the logs may take.
 _OF_CONTROLLER = (
     "log.memory.bytes",
+    "log.memory.full",
     *(
         name
         for name, key in BrokerConfig.SETTINGS.items()

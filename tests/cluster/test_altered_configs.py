@@ -268,9 +268,14 @@ def test_memory_of_the_logs() -> None:
     simulation.topic()
     for _ in range(10):
         send(simulation)
-    alter_brokers(simulation, log_memory_bytes=str(4 * len(SMALL)))
+    log = simulation.partition().leader_log
+    alter_brokers(simulation, log_memory_bytes="1000")
     send(simulation)
-    assert simulation.partition().leader_log.size_in_bytes <= 4 * len(SMALL)
+    assert log.bytes_in_memory < log.size_in_bytes == 11 * len(SMALL)
+    alter_brokers(simulation, log_memory_full="delete")
+    send(simulation)
+    send(simulation)
+    assert log.size_in_bytes <= 4 * len(SMALL)
 
 
 def test_producers_that_are_forgotten_sooner() -> None:

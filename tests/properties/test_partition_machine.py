@@ -7,6 +7,8 @@ that was acknowledged with acks=all is where its answer said.
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -25,9 +27,11 @@ POSSIBLE_ERRORS = {NONE, NOT_LEADER, TIMED_OUT, NOT_ENOUGH, NOT_ENOUGH_AFTER}
 class ReplicatedPartition(RuleBasedStateMachine):
     """Rules are what users and clients do; `advance` lets time pass."""
 
+    config: ClassVar[dict[str, str]] = {}
+
     def __init__(self) -> None:
         super().__init__()
-        self.simulation = Simulation(config={"replica.lag.time.max.ms": "1000"})
+        self.simulation = Simulation(config={"replica.lag.time.max.ms": "1000"} | self.config)
         self.sent: list[tuple[SimulatedClient, int, bytes]] = []
         self.acknowledged: dict[int, bytes] = {}
         self.count = 0

@@ -165,7 +165,7 @@ def test_many_large_records_are_read_back_as_they_were_written(kafka: FakeCluste
 
 
 def test_the_first_deletion_for_lack_of_memory_is_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
-    with FakeCluster(brokers=1, config={"log.memory.bytes": 2_000_000}) as running:
+    with FakeCluster(brokers=1, config={"log.memory.bytes": 2_000_000, "log.memory.full": "delete"}) as running:
         running.create_topic("t")
         with RawClient(running.endpoints[0]) as client:
             for _ in range(6):

@@ -35,7 +35,8 @@ from fakebroker.core.controller.topics import (
     new_name_error,
     validate_total_number_of_partitions,
 )
-from fakebroker.core.log.retention import LogMemory
+from fakebroker.core.log.memory import LogMemory
+from fakebroker.core.log.store import Store
 from fakebroker.core.probe import Probe
 from fakebroker.core.replication.followers import FollowerSet
 from fakebroker.core.replication.isr import check_invariants, maybe_shrink_isr, note_last_fetch
@@ -62,12 +63,13 @@ class Controller:
         wakeups: Wakeups,
         probe: Probe,
         random: Random,
+        store: Store | None = None,
     ) -> None:
         self.config = config
         self.registry = registry
         self.metadata = metadata
         self.producer_ids = ProducerIdBlocks()
-        self.log_memory = LogMemory(config.log_memory_bytes, metadata.partitions)
+        self.log_memory = LogMemory(config.log_memory_bytes, config.log_memory_full, store)
         self._followers = followers
         self._wakeups = wakeups
         self._probe = probe
@@ -181,6 +183,8 @@ class Controller:
             self._followers.remove(partition)
         for partition in topic.partitions:
             self._wakeups.complete_when_not_leader(partition, partition.replicas)
+        for partition in topic.partitions:
+            partition.drop_records()
 
     # Brokers.
 
@@ -285,7 +289,7 @@ class Controller:
     def configure(self, config: BrokerConfig) -> None:
         """The settings of the brokers have changed, and with them what topics have that set nothing of their own."""
         self.config = config
-        self.log_memory.max_bytes = config.log_memory_bytes
+        self.log_memory.configure(config.log_memory_bytes, config.log_memory_full)
         for topic in self.metadata.topics():
             self._configure_topic(topic, topic.configs, config.topic_defaults.with_own(topic.configs))
 
@@ -298,3 +302,4 @@ class Controller:
     def check_invariants(self) -> None:
         for partition in self.metadata.partitions():
             check_invariants(partition)
+        self.log_memory.check_invariants()

@@ -38,7 +38,7 @@ def is_satisfied(results: Sequence[FetchResult], min_bytes: int) -> bool:
     """Whether a fetch with these results is answered now."""
     return (
         any(result.error_code != ErrorCode.none or result.diverging_epoch for result in results)
-        or sum(len(result.records) for result in results) >= min_bytes
+        or sum(result.records.size for result in results) >= min_bytes
     )
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from fakebroker.core.replication.partition import Partition
+from fakebroker.protocol.answers.pieces import NOTHING, Pieces
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.topic_partition import TopicPartition
 
@@ -58,7 +59,7 @@ class FetchResult(NamedTuple):
     high_watermark: int = -1
     last_stable_offset: int = -1
     log_start_offset: int = -1
-    records: bytes = b""
+    records: Pieces = NOTHING
     diverging_epoch: tuple[int, int] | None = None
 
 

@@ -161,7 +161,7 @@ class Follower:
             self._under_way.append(_UnderWay(now.mono_ms + self.behaviour.lag_ms, log.log_end_offset, appended_ms))
         else:
             for batch in log.batches_from(start):
-                arrives_ms = self._line_delivers_at(len(batch.records), now)
+                arrives_ms = self._line_delivers_at(batch.size, now)
                 self._under_way.append(_UnderWay(arrives_ms, batch.last_offset + 1, appended_ms))
         if self._arrival is None:
             self._await_next(now)

@@ -75,7 +75,7 @@ def fetch_offset_for_timestamp(broker_id: int, query: OffsetQuery) -> TimestampA
 
 
 def _at_or_after(log: Log, timestamp_ms: int) -> TimestampAndOffset | None:
-    for batch in log.batches:
+    for batch in log.batches_since(timestamp_ms):
         header = read_batch_header(batch.records)
         if header.max_timestamp_ms >= timestamp_ms:
             for record_ms, offset in _timestamps(batch):

@@ -23,10 +23,13 @@ from fakebroker.core.broker_registry import BrokerRegistry
 from fakebroker.core.clock import Now
 from fakebroker.core.config.topic_config import TopicConfig
 from fakebroker.core.log.append import prepare_append
+from fakebroker.core.log.eviction import move_out
 from fakebroker.core.log.log import Log
+from fakebroker.core.log.memory import LogMemory, PartitionMemory
 from fakebroker.core.log.plain_append import PlainRules
 from fakebroker.core.log.producer_state import BatchMetadata
-from fakebroker.core.log.retention import LogMemory, start_at_most, start_by_size
+from fakebroker.core.log.retention import start_by_memory, start_by_size
+from fakebroker.core.log.store import Store
 from fakebroker.core.probe import Probe
 from fakebroker.core.replication.append_info import LeaderHwChange, LogAppendInfo
 from fakebroker.core.replication.replica import Replica
@@ -62,12 +65,12 @@ class Partition:
         the first leadership: whoever makes the partition known does (`tell_leader`)."""
         self.topic_partition = topic_partition
         self._probe = probe or Probe()
-        self._memory = memory
+        self._memory = PartitionMemory(memory or LogMemory(), self)
         self.is_deleted = False  # with its topic
         self._derive(config)
         self.replica_lag_time_max_ms = lag_max_ms
         self.brokers = brokers or BrokerRegistry(broker_ids)
-        self.replicas = {broker_id: Replica(self.brokers[broker_id]) for broker_id in broker_ids}
+        self.replicas = {broker_id: Replica(self.brokers[broker_id], self._memory) for broker_id in broker_ids}
         self.leader_id = NO_LEADER
         self._leader = self.replicas[broker_ids[0]]  # the one that leads, or led last
         self.followers = list(self.replicas.values())  # all but the leader
@@ -216,8 +219,7 @@ class Partition:
                 prepared.first_offset, prepared.last_offset, prepared.timestamp_ms, now, records, is_duplicate=True
             )
         batch, append_time_ms = prepared
-        if self._memory is not None:
-            self._memory.make_room(len(batch.records))
+        self._memory.make_room(batch.size)
         for follower in self.followers:
             # A follower that has everything fetches on and on, and so was caught up until this very append.
             if follower.log_end_offset == batch.base_offset and follower.fetches_on:
@@ -230,13 +232,7 @@ class Partition:
         return info
 
     def _append_info(
-        self,
-        first_offset: int,
-        last_offset: int,
-        append_time_ms: int,
-        now: Now,
-        records: bytes,
-        is_duplicate: bool,
+        self, first_offset: int, last_offset: int, append_time_ms: int, now: Now, records: bytes, is_duplicate: bool
     ) -> LogAppendInfo:
         for listener in self._probe.listeners:
             listener.appended(
@@ -257,15 +253,18 @@ class Partition:
             _INCREASED if increased else _SAME,
         )
 
-    @property
-    def size_in_bytes(self) -> int:
-        """Of the largest replica: the others share its batches."""
-        return max(replica.log.size_in_bytes for replica in self.replicas.values())
+    def move_out(self, max_bytes: int, store: Store) -> None:
+        move_out([replica.log for replica in self.replicas.values()], max_bytes, store)
 
-    def shrink_to(self, max_bytes: int) -> None:
-        """Delete old records until there are no more than `max_bytes`, if the watermark allows; for lack of memory."""
+    def delete_oldest(self, max_bytes: int) -> None:
         if self.leader_id != NO_LEADER:
-            self.delete_records_before(start_at_most(self.leader_log, max_bytes))
+            self.delete_records_before(start_by_memory(self.leader_log, max_bytes))
+
+    def drop_records(self) -> None:
+        """It is deleted: nobody reads its logs any more."""
+        for replica in self.replicas.values():
+            replica.log.truncate_fully_and_start_at(replica.log.log_end_offset)
+        self._memory.drop()
 
     def delete_records_before(self, offset: int) -> None:
         """Move the log start, of the followers too: their next fetch would tell them."""

@@ -14,6 +14,7 @@ Differs  No transactions: the last stable offset is the watermark. A fetch with 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from fakebroker.core.clock import Now
 from fakebroker.core.log.leader_epochs import UNDEFINED_EPOCH
@@ -23,8 +24,12 @@ from fakebroker.core.replication.isr import update_follower_fetch_state_over_wir
 from fakebroker.core.replication.partition import Partition
 from fakebroker.core.replication.replica import Replica
 from fakebroker.core.replication.wakeups import Wakeups
+from fakebroker.protocol.answers.pieces import NOTHING
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
+from fakebroker.protocol.slices import Slices, finish
+
+PARTITIONS_OF_A_SLICE: Final = 64
 
 
 class LogReader:
@@ -39,14 +44,24 @@ class LogReader:
     ) -> list[FetchResult]:
         """What the reader can read now, partition by partition, at most `max_bytes` in all but at least one batch. The
         positions of a follower are noted at the time given, if one is."""
+        return finish(self.read_in_slices(params, partitions, update_fetch_state_at))
+
+    def read_in_slices(
+        self, params: FetchParams, partitions: Sequence[FetchPartition], update_fetch_state_at: Now | None
+    ) -> Slices[list[FetchResult]]:
+        """The same; between two partitions somebody else may have a turn."""
         results: list[FetchResult] = []
         left = params.max_bytes
+        has_any = False
         for fetch in partitions:
+            if len(results) % PARTITIONS_OF_A_SLICE == PARTITIONS_OF_A_SLICE - 1:
+                yield
             wanted = min(fetch.max_bytes, left)
             result = self._read(params, fetch, wanted, update_fetch_state_at)
-            if len(result.records) > wanted and any(earlier.records for earlier in results):
-                result = result._replace(records=b"")  # only the first non-empty partition may exceed the limit
-            left = max(left - len(result.records), 0)
+            if result.records.size > wanted and has_any:
+                result = result._replace(records=NOTHING)  # only the first non-empty partition may exceed the limit
+            has_any |= result.records.size > 0
+            left = max(left - result.records.size, 0)
             results.append(result)
         return results
 
@@ -148,7 +163,7 @@ def fetch_records(broker_id: int, params: FetchParams, fetch: FetchPartition, ma
         log.high_watermark,
         log.high_watermark,
         log.log_start_offset,
-        b"" if diverging else log.read(fetch.fetch_offset, end, max_bytes),
+        NOTHING if diverging else log.read(fetch.fetch_offset, end, max_bytes),
         diverging,
     )
 

@@ -18,6 +18,7 @@ from typing import Final
 from fakebroker.core.broker_registry import RegisteredBroker
 from fakebroker.core.log.leader_epochs import UNDEFINED_EPOCH, LeaderEpochCache
 from fakebroker.core.log.log import Log
+from fakebroker.core.log.memory import PartitionMemory
 
 UNKNOWN_OFFSET: Final = -1
 NEVER_MS: Final = -(1 << 80)  # Kafka says 0; our monotonic clock may start anywhere
@@ -41,13 +42,13 @@ class Replica:
         "was_external",
     )
 
-    def __init__(self, broker: RegisteredBroker) -> None:
+    def __init__(self, broker: RegisteredBroker, memory: PartitionMemory | None = None) -> None:
         self.broker = broker
         self.broker_id = broker.broker_id
         self.is_in_sync = False  # in the ISR
         self.is_external = False  # played by somebody else, over the wire
         self.was_external = False  # at any time
-        self.log = Log()
+        self.log = Log(memory)
         self.leader_epochs = LeaderEpochCache()
         self.log_end_offset = UNKNOWN_OFFSET
         self.last_caught_up_time_ms = NEVER_MS
@@ -132,12 +133,32 @@ class Replica:
         if only is not None and has_latest_epoch and only.last_offset < up_to:
             log.append(only)
             return
+        if log.log_end_offset < leader.log.hot_offset:
+            self._copy_cold(leader.log, up_to)
+            if log.log_end_offset < leader.log.hot_offset:
+                return
         for batch in leader.log.batches_from(log.log_end_offset):
             if batch.last_offset >= up_to:
                 break
             log.append(batch)
             if not has_latest_epoch:
                 self.leader_epochs.assign(batch.leader_epoch, batch.base_offset)
+
+    def _copy_cold(self, leader_log: Log, up_to: int) -> None:
+        """The same for what the leader has out of memory."""
+        log = self.log
+        for part in leader_log.cold_parts_from(log.log_end_offset):
+            end_offset, end = part.end_offset, part.end
+            if up_to < end_offset:
+                if up_to <= part.base_offset:
+                    return
+                beyond = part.segment.find(up_to)
+                end_offset, end = beyond.base_offset, beyond.position
+                if end_offset <= part.base_offset:
+                    return
+            log.copy_cold(part.segment, part.base_offset, end_offset, part.start, end)
+            for epoch, offset in part.segment.epochs_between(part.base_offset, end_offset):
+                self.leader_epochs.assign(epoch, offset)
 
     def truncate_to(self, offset: int) -> None:
         """Forget everything from `offset` on. The epochs go in any case: this replica may have led, and entered an

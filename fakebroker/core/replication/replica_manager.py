@@ -39,6 +39,7 @@ from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
 from fakebroker.protocol.produce_reader import PartitionProduceData
 from fakebroker.protocol.produce_response import PartitionProduceResponse
+from fakebroker.protocol.slices import Slices
 from fakebroker.protocol.topic_partition import TopicPartition
 from timingwheel.mypyc import mypyc_attr
 
@@ -183,11 +184,11 @@ class ReplicaManager:
 
     def fetch_messages(
         self, params: FetchParams, partitions: Sequence[FetchPartition], callback: FetchCallback, now: Now
-    ) -> None:
+    ) -> Slices[None]:
         """Read what the reader may see; wait up to `max_wait_ms` for `min_bytes`."""
         max_bytes = min(params.max_bytes, self._config.fetch_max_bytes)
         params = params._replace(max_bytes=max_bytes, min_bytes=min(params.min_bytes, max_bytes))
-        results = self.reader.read_from_log(params, partitions, update_fetch_state_at=now)
+        results = yield from self.reader.read_in_slices(params, partitions, now)
         if params.max_wait_ms <= 0 or not partitions or is_satisfied(results, params.min_bytes):
             callback(results)
             return

@@ -61,6 +61,7 @@ def test_brokers_have_the_settings_of_kafka() -> None:
     assert ours == kafkas
     assert [key.name for key in BrokerConfig.SETTINGS.values() if not key.is_kafkas] == [
         "log.memory.bytes",
+        "log.memory.full",
         "fakebroker.request.handler.time.us",
         "fakebroker.request.max.elements",
     ]

@@ -35,7 +35,7 @@ def test_reading_gives_what_is_between_two_offsets_up_to_a_limit(sizes: list[int
             expected.append(head + bytes([size]) * (45 + size))
         start += size
     first = len(expected[0]) if expected else 0
-    assert log.read(offset, upper, max_bytes) == b"".join(expected)[: max(first, max_bytes)]
+    assert log.read(offset, upper, max_bytes).join() == b"".join(expected)[: max(first, max_bytes)]
 
 
 @given(st.lists(st.tuples(st.integers(1, 4), st.integers(61, 99)), max_size=12), st.data())

@@ -1,10 +1,9 @@
-"""Logs that lose their beginning: by retention.bytes, by retention.ms, and when all together are too large."""
+"""Logs that lose their beginning: by retention.bytes, and by retention.ms."""
 
 from __future__ import annotations
 
 from struct import pack
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.batches import TIME_MS, keyed, sequenced
@@ -14,7 +13,7 @@ from support.simulation import SimulatedClient, Simulation
 
 from fakebroker.cluster.housekeeping import delete_old_records_of
 from fakebroker.core.log.log import Log, LoggedBatch
-from fakebroker.core.log.retention import _level, start_by_size, start_by_time
+from fakebroker.core.log.retention import start_by_size, start_by_time
 from fakebroker.core.replication.partition import Partition
 
 NONE, OFFSET_OUT_OF_RANGE, STORAGE_ERROR = 0, 1, 56
@@ -74,14 +73,6 @@ def test_retention_by_time(sizes: list[int], watermark: int, retention_ms: int, 
     assert start == min(len(old), log.high_watermark)
 
 
-@given(st.lists(st.integers(0, 50), min_size=1, max_size=6), st.integers(0, 200))
-def test_the_level_to_which_the_largest_are_cut(sizes: list[int], total: int) -> None:
-    level = _level(sizes, total)
-    assert sum(min(size, level) for size in sizes) <= total
-    if level < max(sizes):
-        assert sum(min(size, level + 1) for size in sizes) > total
-
-
 @given(st.lists(st.tuples(st.sampled_from(["append", "delete", "truncate"]), st.integers(0, 40)), max_size=40))
 def test_a_log_that_grows_and_shrinks_at_both_ends_reads_like_a_list(steps: list[tuple[str, int]]) -> None:
     log, model, start, end = Log(), dict[int, bytes](), 0, 0
@@ -99,9 +90,9 @@ def test_a_log_that_grows_and_shrinks_at_both_ends_reads_like_a_list(steps: list
         model = {offset: data for offset, data in model.items() if start <= offset < end}
         log.check_invariants()
         assert (log.log_start_offset, log.log_end_offset) == (start, end)
-        assert log.read(start, end, 10**6) == b"".join(model.values())
+        assert log.read(start, end, 10**6).join() == b"".join(model.values())
         middle = (start + end) // 2
-        assert log.read(middle, end, 10**6) == b"".join(data for at, data in model.items() if at >= middle)
+        assert log.read(middle, end, 10**6).join() == b"".join(data for at, data in model.items() if at >= middle)
 
 
 def test_retention_bytes_is_kept_with_each_append() -> None:
@@ -147,25 +138,6 @@ def test_retention_ms_is_looked_at_after_30_s_and_every_5_minutes() -> None:
     assert log.log_start_offset == 0
     simulation.advance(1)
     assert log.log_start_offset == 3
-
-
-def test_a_partition_without_a_leader_is_left_alone() -> None:
-    simulation = Simulation(config={"log.memory.bytes": str(4 * len(KIB))})
-    simulation.topic(replicas=1, retention_ms=0, retention_bytes=0)
-    simulation.topic("other", replicas=1)
-    send(simulation.connect(), 3, records=KIB)
-    simulation.cluster.stop_broker(1, simulation.now)
-    simulation.settle()
-    simulation.advance(600_000)
-    partition = partition_of(simulation)
-    assert partition.leader_id == -1
-    assert partition.replicas[1].log.log_end_offset == 3
-    other = partition_of(simulation, "other")
-    assert other.leader_id == -1
-    simulation.cluster.start_broker(1, simulation.now)
-    simulation.settle()
-    assert send(simulation.connect(), 3, "other", KIB) == [NONE] * 3
-    assert partition.size_in_bytes + other.size_in_bytes <= 4 * len(KIB)
 
 
 def test_compacted_topics_keep_theirs() -> None:
@@ -219,47 +191,3 @@ def test_the_epochs_of_deleted_records_are_forgotten() -> None:
     for replica in partition.replicas.values():
         replica.check_invariants()
         assert [entry.start_offset for entry in replica.leader_epochs.entries] == [3]
-
-
-def test_all_logs_together_stay_within_their_bound() -> None:
-    bound = 64 * len(KIB)
-    simulation = Simulation(brokers=1, config={"log.memory.bytes": str(bound)})
-    for name in ("a", "b", "small"):
-        simulation.topic(name, replicas=1)
-    client = simulation.connect()
-    assert send(client, 2, "small", KIB) == [NONE] * 2
-    for topic in ("a", "b") * 200:
-        assert send(client, 1, topic, KIB) == [NONE]
-        sizes = [partition_of(simulation, name).leader_log.size_in_bytes for name in ("a", "b", "small")]
-        assert sum(sizes) <= bound
-    # Who misses records can find out why, and once is enough.
-    (warning,) = simulation.warnings
-    assert f"log.memory.bytes={bound}" in warning
-    # The large ones share what there is; the small one was not touched.
-    assert abs(sizes[0] - sizes[1]) <= 4 * len(KIB)
-    assert partition_of(simulation, "small").leader_log.log_start_offset == 0
-
-
-def test_without_anything_to_delete_the_broker_is_full() -> None:
-    simulation = Simulation(followers="frozen", config={"log.memory.bytes": str(10 * len(KIB))})
-    simulation.topic(min_insync_replicas=3)
-    client = simulation.connect()
-    assert send(client, 12, records=KIB) == [NONE] * 10 + [STORAGE_ERROR] * 2
-    told = Produced(client.answers[-1][1]).response.responses[0].partition_responses[0]
-    assert (told.base_offset, told.log_start_offset) == (-1, -1)
-    assert simulation.warnings == []  # nothing was deleted
-    simulation.followers("instant")
-    assert send(client, 12, records=KIB) == [NONE] * 12
-
-
-@pytest.mark.parametrize(("bound", "expected"), [("-1", [NONE] * 3), ("0", [STORAGE_ERROR] * 3)])
-def test_no_bound_and_no_room(bound: str, expected: list[int]) -> None:
-    simulation = Simulation(config={"log.memory.bytes": bound})
-    simulation.topic()
-    assert send(simulation.connect(), 3) == expected
-
-
-def test_a_duplicate_needs_no_room() -> None:
-    simulation = Simulation(followers="frozen", config={"log.memory.bytes": str(len(sequenced(1, 0, 0)))})
-    simulation.topic()
-    assert send(simulation.connect(), 3, records=sequenced(1, 0, 0)) == [NONE] * 3

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fakebroker.core.config.config_def import INT, LONG, at_least
+from fakebroker.core.config.config_def import INT, LONG, STRING, at_least, one_of
 from fakebroker.core.config.setting import CLUSTER_WIDE, Setting
 
 
@@ -15,7 +15,16 @@ class OurConfigs:
         at_least(-1),
         mode=CLUSTER_WIDE,
         by="core/controller/controller",
-        doc="of all logs together: a forgotten broker does not eat the machine; -1 is no bound",
+        doc="memory of all logs together: a forgotten broker does not eat the machine; -1 is no bound",
+        is_kafkas=False,
+    )
+    log_memory_full = Setting(
+        STRING,
+        "spill",
+        one_of("spill", "delete"),
+        mode=CLUSTER_WIDE,
+        by="core/controller/controller",
+        doc="when log.memory.bytes is reached, old records go to a temporary file (spill), or away (delete)",
         is_kafkas=False,
     )
     fakebroker_request_handler_time_us = Setting(

@@ -1,0 +1,295 @@
+"""The batches of one replica's log: the younger ones in memory, the older ones, if there are too many, in a store.
+
+Theory   What is out of memory (cold_log.py, segment.py) comes before what is in memory; whoever reads does not see the
+         difference. Batches are immutable and replicas share them: N replicas cost the memory of one.
+Units    offsets count records; sizes and positions are bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from fakebroker.core.log.batch import ENTRY_COST, LoggedBatch
+from fakebroker.core.log.cold_log import ColdLog, ColdPart
+from fakebroker.core.log.memory import LogMemory, PartitionMemory
+from fakebroker.core.log.segment import LoggedPiece, Segment
+from fakebroker.protocol.answers.pieces import NOTHING, Piece, Pieces
+
+# Takes the place of a batch that is gone until the list is cut.
+_GONE: Final = LoggedBatch(-1, -1, -1, b"")
+_RUN_BATCHES: Final = 2_048  # go out of memory at once, at most
+
+
+class LogContents:
+    """Batches one behind the other, the last of which ends before `log_end_offset`. `memory` is told what it takes."""
+
+    __slots__ = ("_batches", "_cold", "_end_position", "_head", "_memory", "log_end_offset")
+
+    def __init__(self, memory: PartitionMemory | None = None) -> None:
+        self.log_end_offset = 0
+        self._memory = memory or PartitionMemory(LogMemory())
+        self._cold: ColdLog | None = None  # what is out of memory, if anything ever was
+        self._batches: list[LoggedBatch] = []
+        # The list begins here. It is slow to lose its first element, so the dead ones go when they are the half.
+        self._head = 0
+        # How many bytes were appended, the deleted ones counted too.
+        self._end_position = 0
+
+    @property
+    def size_in_bytes(self) -> int:
+        """Of all batches."""
+        return self._end_position - self.start_position
+
+    @property
+    def start_position(self) -> int:
+        """How many bytes were before the first batch."""
+        cold = self._cold
+        return self._hot_position if cold is None or cold.is_empty else cold.start
+
+    @property
+    def end_position(self) -> int:
+        return self._end_position
+
+    @property
+    def bytes_in_memory(self) -> int:
+        """Of the batches that are there."""
+        return self._end_position - self._hot_position
+
+    def append(self, batch: LoggedBatch) -> None:
+        """Add a batch at the end; its base offset must be the log end offset."""
+        if batch.base_offset != self.log_end_offset:
+            raise ValueError(f"batch at {batch.base_offset} does not continue a log that ends at {self.log_end_offset}")
+        if batch.holders == 0:
+            batch.position = self._end_position
+            self._memory.add(batch.cost)
+        else:
+            self._memory.add(ENTRY_COST)
+            self._end_position = batch.position  # of a log that starts anew it is another
+        batch.holders += 1
+        self._batches.append(batch)
+        self.log_end_offset = batch.last_offset + 1
+        self._end_position += batch.size
+
+    def batches_from(self, offset: int) -> Iterator[LoggedBatch]:
+        """The batches from the one that holds `offset` to the end; none at the log end offset. Of those that are out of
+        memory the records are read when they are asked for."""
+        return self._batches_from(offset, False)
+
+    def _batches_from(self, offset: int, only_producers: bool) -> Iterator[LoggedBatch]:
+        if offset < self.log_end_offset:
+            cold = self._cold
+            if cold is not None and offset < self.hot_offset:
+                yield from cold.batches_from(offset, only_producers)
+            for index in range(self._index_of(offset), len(self._batches)):
+                yield self._batches[index]
+
+    def batches_since(self, timestamp_ms: int) -> Iterator[LoggedBatch]:
+        """The batches from one on before which all are older than `timestamp_ms`. Of what is out of memory only the
+        stretches that may have any so young are read."""
+        if self._cold is not None:
+            yield from self._cold.batches_since(timestamp_ms)
+        for index in range(self._head, len(self._batches)):
+            yield self._batches[index]
+
+    def only_batch_from(self, offset: int) -> LoggedBatch | None:
+        """The last batch, if it begins at `offset`: what whoever follows closely lacks."""
+        if self._head < len(self._batches):
+            last = self._batches[-1]
+            if last.base_offset == offset:
+                return last
+        return None
+
+    def batch_at(self, offset: int) -> LoggedBatch:
+        """The batch that holds an offset of the log; below the first one, the first one."""
+        cold = self._cold
+        if cold is not None and offset < self.hot_offset:
+            return cold.find(offset)
+        return self._batches[self._index_of(offset)]
+
+    def batch_at_position(self, position: int) -> LoggedBatch:
+        """The batch that holds a byte of the log."""
+        cold = self._cold
+        if cold is not None and position < self._hot_position:
+            return cold.find_position(position)
+        return self._batches[self._index_at(position)]
+
+    def read(self, offset: int, upper_bound: int, max_bytes: int) -> Pieces:
+        """The batches from `offset` on that lie below `upper_bound`, cut at `max_bytes`; but the first one comes whole
+        (KIP-74). Nothing is copied, or read, before it is taken."""
+        if offset >= upper_bound or offset >= self.log_end_offset or self._end_position == self.start_position:
+            return NOTHING
+        first = self.batch_at(offset)
+        end = self._end_position if upper_bound >= self.log_end_offset else self.batch_at(upper_bound).position
+        start = first.position
+        if start >= end:
+            return NOTHING
+        end = min(end, start + max(max_bytes, first.size))
+        hot = self._hot_position
+        pieces: list[Piece] = []
+        cold = self._cold
+        if cold is not None and start < hot:
+            pieces = cold.pieces(start, end)
+            start = hot
+        if start < end:
+            index = self._index_at(start)
+            pieces.append(LoggedPiece(self._batches[index : self._index_at(end - 1) + 1], end - start))
+        return Pieces(pieces)
+
+    def size_between(self, offset: int, upper_bound: int) -> int:
+        """How much `read` would give, were it not for `max_bytes`. Two binary searches: whoever waits for more asks
+        with each append, and the answer is the distance of two positions, not a sum."""
+        if offset >= self.log_end_offset or self._end_position == self.start_position:
+            return 0
+        first = self.batch_at(offset).position
+        if upper_bound >= self.log_end_offset:
+            return self._end_position - first
+        # The batch that holds the bound does not lie below it; those before it do.
+        return max(0, self.batch_at(upper_bound).position - first)
+
+    # Away with some.
+
+    def drop_before(self, offset: int) -> None:
+        """Let go of what lies below `offset`, in whole batches."""
+        if self._cold is not None:
+            self._cold.drop_before(offset)
+        batches = self._batches
+        head = self._head
+        while head < len(batches) and batches[head].last_offset < offset:
+            self._let_go(batches[head])
+            batches[head] = _GONE
+            head += 1
+        self._cut(head)
+
+    def drop_from(self, offset: int) -> None:
+        """Let go of the batch that holds `offset`, and of all behind it: there the log ends."""
+        first = self.batch_at(offset)
+        kept = self._head
+        if self._cold is not None and offset < self.hot_offset:
+            self._cold.truncate_to(offset)
+        else:
+            kept = self._index_of(offset)
+        batches = self._batches
+        for index in range(kept, len(batches)):
+            self._let_go(batches[index])
+        del batches[kept:]
+        self.log_end_offset = first.base_offset
+        self._end_position = first.position
+
+    def drop_all(self, offset: int) -> None:
+        """Let go of everything; the next batch goes to `offset`."""
+        for index in range(self._head, len(self._batches)):
+            self._let_go(self._batches[index])
+        self._batches.clear()
+        self._head = 0
+        if self._cold is not None:
+            self._cold.clear()
+        self._end_position = 0
+        self.log_end_offset = offset
+
+    # Out of memory.
+
+    def oldest_in_memory(self, max_bytes: int) -> list[LoggedBatch]:
+        """The oldest batches that are in memory, as many as take so much of it, or one more."""
+        batches = self._batches
+        end = self._head
+        while end < len(batches) and max_bytes > 0 and end < self._head + _RUN_BATCHES:
+            max_bytes -= batches[end].cost
+            end += 1
+        return batches[self._head : end]
+
+    def move_out(self, segment: Segment, run: list[LoggedBatch]) -> None:
+        """These batches are in the segment, all of it. As many as are the oldest in this log leave its memory."""
+        batches = self._batches
+        head, count = self._head, 0
+        while count < len(run) and head < len(batches) and batches[head] is run[count]:
+            self._let_go(batches[head])
+            batches[head] = _GONE
+            head += 1
+            count += 1
+        if count:
+            last = run[count - 1]
+            self._append_cold(
+                segment, run[0].base_offset, last.last_offset + 1, run[0].position, last.position + last.size
+            )
+            self._cut(head)
+
+    def cold_parts_from(self, offset: int) -> list[ColdPart]:
+        """What is out of memory from the batch that holds `offset` on."""
+        return [] if self._cold is None else self._cold.parts_from(offset)
+
+    def copy_cold(self, segment: Segment, base_offset: int, end_offset: int, start: int, end: int) -> None:
+        """Add at the end what another log has of a segment. This one has nothing in memory: what is before that is out
+        of memory in the other log too, and what both had went out of both."""
+        assert self._head == len(self._batches)
+        self._append_cold(segment, base_offset, end_offset, start, end)
+        self.log_end_offset = end_offset
+        self._end_position = end
+
+    def _append_cold(self, segment: Segment, base_offset: int, end_offset: int, start: int, end: int) -> None:
+        cold = self._cold
+        if cold is None:
+            cold = self._cold = ColdLog(self._memory)
+        cold.append(segment, base_offset, end_offset, start, end)
+
+    def _let_go(self, batch: LoggedBatch) -> None:
+        batch.holders -= 1
+        self._memory.remove(ENTRY_COST if batch.holders else batch.cost)
+
+    def _cut(self, head: int) -> None:
+        """The batches before `head` are gone."""
+        if head > len(self._batches) // 2:
+            del self._batches[:head]
+            head = 0
+        self._head = head
+
+    # Where things are.
+
+    @property
+    def hot_offset(self) -> int:
+        """Where what is in memory begins."""
+        return self._batches[self._head].base_offset if self._head < len(self._batches) else self.log_end_offset
+
+    @property
+    def _hot_position(self) -> int:
+        return self._batches[self._head].position if self._head < len(self._batches) else self._end_position
+
+    def _index_of(self, offset: int) -> int:
+        """Where the batch that holds `offset` is; below the first one, where the first one is."""
+        batches = self._batches
+        low, high = self._head, len(batches)
+        while low < high:
+            middle = (low + high) // 2
+            if batches[middle].base_offset <= offset:
+                low = middle + 1
+            else:
+                high = middle
+        return max(low - 1, self._head)
+
+    def _index_at(self, position: int) -> int:
+        """Where the batch is that holds a byte of what is in memory."""
+        batches = self._batches
+        low, high = self._head, len(batches)
+        while low < high:
+            middle = (low + high) // 2
+            if batches[middle].position <= position:
+                low = middle + 1
+            else:
+                high = middle
+        return low - 1
+
+    def check_contents(self) -> None:
+        expected, position = -1, self.start_position
+        for batch in self._batches_from(-1, False):
+            assert batch.base_offset == expected or expected == -1
+            assert batch.last_offset >= batch.base_offset
+            assert batch.position == position
+            expected = batch.last_offset + 1
+            position += batch.size
+        assert expected in (self.log_end_offset, -1)
+        assert position == self._end_position
+        if self._cold is not None:
+            self._cold.check_invariants()
+        for batch in self._batches[self._head :]:
+            assert batch.holders > 0
+            assert batch.stored is None

@@ -1,0 +1,213 @@
+"""The store of a cluster's old records: a temporary file without a name, written by a thread of its own.
+
+Theory   The loop only hands over what is to be written, which stays in memory until it is; beyond `max_unwritten_bytes`
+         it waits for the disk, so that memory is bounded. The thread writes in the order in which it was asked, so a
+         place that was freed and given to somebody else ends up with what was put there last. Reading is done on the
+         loop: it is mostly from the page cache, a few microseconds, and what an answer takes at a time. The file is in
+         the usual folder for temporary files (TMPDIR), made when the first records go there, and has no name: nobody
+         finds it, and it is gone with the process, however that ends.
+Errors   When the disk is full, or there is no folder to write to, `put` raises StoreFullError, and tries again each
+         time. What could not be written is still in memory then. What cannot be read raises OSError.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import threading
+from collections import deque
+from collections.abc import Sequence
+from queue import SimpleQueue
+from typing import IO
+
+from fakebroker.core.log.store import Store, StoreFullError
+from fakebroker.protocol.answers.pieces import Part
+from fakebroker.server.spill.space import Space
+
+_PARTS_AT_ONCE = 1_024  # IOV_MAX
+_DEFAULT_UNWRITTEN_BYTES = 4_194_304
+
+
+class _Run:
+    """What was put at `position`."""
+
+    __slots__ = ("parts", "position", "size")
+
+    def __init__(self, position: int, parts: list[Part], size: int) -> None:
+        self.position = position
+        self.parts = parts
+        self.size = size
+
+
+class SpillFile(Store):
+    """Made and used by one thread; `close` it in the end."""
+
+    def __init__(self) -> None:
+        self._file: IO[bytes] | None = None
+        self._thread: threading.Thread | None = None
+        self._space = Space()
+        self._max_unwritten_bytes = _DEFAULT_UNWRITTEN_BYTES
+        self._closed = False
+        # Shared with the thread, under the lock that is in `_changed`.
+        self._changed = threading.Condition()
+        self._unwritten: dict[int, _Run] = {}  # by position, the last that was put there
+        self._error: OSError | None = None
+        self._tries = 0
+        self.unwritten_bytes = 0
+        # Shared with whoever collects garbage: these two may be used from a finalizer.
+        self._freed: deque[tuple[int, int]] = deque()
+        self._inbox: SimpleQueue[_Run | None] = SimpleQueue()  # None: look again
+
+    @property
+    def place(self) -> str:
+        return f"an unnamed temporary file in {tempfile.gettempdir()}"
+
+    @property
+    def size(self) -> int:
+        """How long the file is, or will be when all is written."""
+        with self._changed:
+            self._take_back()
+            return self._space.end
+
+    def set_max_unwritten_bytes(self, size: int) -> None:
+        self._max_unwritten_bytes = size
+
+    def put(self, parts: Sequence[Part], size: int) -> int:
+        self._start()
+        with self._changed:
+            if self._error is not None:
+                self._try_again()
+            self._take_back()
+            position = self._space.take(size)
+            run = self._unwritten[position] = _Run(position, list(parts), size)
+            self.unwritten_bytes += size
+            self._inbox.put(run)
+            while self.unwritten_bytes > self._max_unwritten_bytes and self._error is None:
+                self._changed.wait()
+        return position
+
+    def read(self, position: int, start: int, size: int) -> bytes:
+        with self._changed:
+            run = self._unwritten.get(position)
+        if run is not None:
+            return _slice(run.parts, start, size)
+        assert self._file is not None
+        found = b""
+        while len(found) < size:
+            more = os.pread(self._file.fileno(), size - len(found), position + start + len(found))
+            if not more:
+                raise OSError(f"the file of old records ends before {position + start + size}")
+            found = found + more if found else more
+        return found
+
+    def free(self, position: int, size: int) -> None:
+        self._freed.append((position, size))
+        if not self._closed:
+            self._inbox.put(None)
+
+    def close(self) -> None:
+        """Forget everything. What is being written at this moment is waited for."""
+        self._closed = True
+        if self._thread is not None:
+            self._inbox.put(None)
+            self._thread.join()
+        if self._file is not None:
+            self._file.close()
+
+    def _start(self) -> None:
+        if self._thread is None:
+            try:
+                self._file = tempfile.TemporaryFile(buffering=0, prefix="fakebroker-")  # noqa: SIM115
+            except OSError as error:
+                raise StoreFullError(str(error)) from error
+            self._thread = threading.Thread(target=self._work, name="fakebroker-spill", daemon=True)
+            self._thread.start()
+
+    def _try_again(self) -> None:
+        tries = self._tries
+        self._inbox.put(None)
+        while self._tries == tries:
+            self._changed.wait()
+        if self._error is not None:
+            raise StoreFullError(self._error.strerror or str(self._error))
+
+    def _take_back(self) -> None:
+        """Free what nobody has any more."""
+        while self._freed:
+            self._space.give_back(*self._freed.popleft())
+
+    # In the thread.
+
+    def _work(self) -> None:
+        backlog: deque[_Run] = deque()
+        length = 0
+        while True:
+            run = self._inbox.get()
+            if self._closed:
+                return
+            if run is not None:
+                backlog.append(run)
+                length = max(length, run.position + run.size)
+            error = self._write(backlog)
+            with self._changed:
+                self._error = error
+                self._tries += 1
+                self._take_back()
+                end = self._space.end
+                self._changed.notify_all()
+            if end < length and not backlog:
+                length = end
+                self._cut(end)
+            run = None  # its records are in memory as long as somebody has it
+
+    def _write(self, backlog: deque[_Run]) -> OSError | None:
+        """Write what is to be written, in its order; the error that hindered it."""
+        assert self._file is not None
+        while backlog and not self._closed:
+            run = backlog[0]
+            try:
+                _write_all(self._file.fileno(), run)
+            except OSError as error:
+                return error
+            backlog.popleft()
+            with self._changed:
+                self.unwritten_bytes -= run.size
+                if self._unwritten.get(run.position) is run:
+                    del self._unwritten[run.position]
+                self._changed.notify_all()
+            del run
+        return None
+
+    def _cut(self, end: int) -> None:
+        assert self._file is not None
+        try:
+            os.ftruncate(self._file.fileno(), end)
+        except OSError:
+            return  # it is only that the disk is not given back
+
+
+def _write_all(fileno: int, run: _Run) -> None:
+    at = run.position
+    for first in range(0, len(run.parts), _PARTS_AT_ONCE):
+        parts = [memoryview(part) for part in run.parts[first : first + _PARTS_AT_ONCE]]
+        while parts:
+            written = os.pwritev(fileno, parts, at)
+            at += written
+            while parts and written >= len(parts[0]):
+                written -= len(parts.pop(0))
+            if written:
+                parts[0] = parts[0][written:]
+
+
+def _slice(parts: Sequence[Part], start: int, size: int) -> bytes:
+    """`size` bytes of the parts, from `start` on."""
+    found: list[Part] = []
+    for part in parts:
+        if size <= 0:
+            break
+        if start < len(part):
+            taken = part[start : start + size]
+            found.append(taken)
+            size -= len(taken)
+        start = max(start - len(part), 0)
+    return b"".join(found)
