@@ -56,7 +56,14 @@ def test_what_a_handler_works_with_is_there() -> None:
     public = {*RequestContext.__slots__, *vars(RequestContext)} - internal
     assert {name for name in public if not name.startswith("_")} == named
     options = {name for name in api.__annotations__ if name not in ("key", "min_version", "max_version", "return")}
-    assert options == {"error_response", "advertised_min_version", "throttled", "decode"}
+    assert options == {
+        "error_response",
+        "advertised_min_version",
+        "throttled",
+        "decode",
+        "decode_by_hand",
+        "decode_in_slices",
+    }
     assert all(f"`{option}`" in text for option in options)
 
 

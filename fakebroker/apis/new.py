@@ -59,6 +59,7 @@ def error_response(ctx: RequestContext, request: {request_class}, code: ErrorCod
 
 @registry.api(KEY, {lowest}, {highest}, error_response=error_response)
 def handle(ctx: RequestContext, request: {request_class}) -> None:
+    # write me: if a client can name many things in it, or be told many, this is a generator (docs/adding-an-api.md)
     raise NotImplementedError("write me: {name} is not served yet")
 '''
 

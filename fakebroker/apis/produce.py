@@ -30,6 +30,7 @@ from fakebroker.protocol.produce_reader import (
     PartitionProduceData,
     ProduceRequest,
     TopicProduceData,
+    read_by_hand,
     read_produce_request,
     read_produce_request_in_slices,
 )
@@ -61,6 +62,7 @@ def error_response(ctx: RequestContext, request: ProduceRequest, code: ErrorCode
     advertised_min_version=0,
     error_response=error_response,
     decode=read_produce_request,
+    decode_by_hand=read_by_hand,
     decode_in_slices=read_produce_request_in_slices,
 )
 def handle(ctx: RequestContext, request: ProduceRequest) -> Slices[None] | None:

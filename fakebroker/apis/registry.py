@@ -23,6 +23,7 @@ from fakebroker.protocol.slices import Slices
 Handler = Callable[[RequestContext, Any], Slices[None] | None]
 ErrorResponse = Callable[[RequestContext, Any, ErrorCode], Slices[None] | None]
 Decode = Callable[[int, bytes | LargeFrame, int], Any]
+DecodeByHand = Callable[[int, bytes | LargeFrame, int], Any | None]
 DecodeInSlices = Callable[[int, bytes | LargeFrame, int, int], Slices[Any]]
 
 # Bytes of a frame from which it is read in slices. What is smaller has at most so many elements, and takes 1 ms or two.
@@ -40,12 +41,12 @@ class Api:
     `throttled` makes of an answer the one that a client gets whose request is throttled for so many milliseconds.
     `decode` reads a body, given its version, the frame, large or not, and where the body starts; raises ProtocolError.
     `decode_in_slices` is for frames of SLICED_FRAME_BYTES or more; its last argument is how many elements a request may
-    have.
+    have. Before it `decode_by_hand` is tried, if there is one: it gives None for what may take long.
     """
 
     __slots__ = (
-        "advertised_min_version", "decode", "decode_in_slices", "error_response", "handle", "key", "max_version",
-        "min_version", "name", "throttled",
+        "advertised_min_version", "decode", "decode_by_hand", "decode_in_slices", "error_response", "handle", "key",
+        "max_version", "min_version", "name", "throttled",
     )  # fmt: skip
 
     def __init__(
@@ -60,6 +61,7 @@ class Api:
         throttled: Throttled,
         decode: Decode,
         decode_in_slices: DecodeInSlices,
+        decode_by_hand: DecodeByHand | None,
     ) -> None:
         self.key = key
         self.name = name
@@ -71,6 +73,7 @@ class Api:
         self.throttled = throttled
         self.decode = decode
         self.decode_in_slices = decode_in_slices
+        self.decode_by_hand = decode_by_hand
 
     def serves(self, version: int) -> bool:
         return self.min_version <= version <= self.max_version
@@ -89,6 +92,7 @@ def api(
     throttled: Throttled = with_throttle_time,
     decode: Decode | None = None,
     decode_in_slices: DecodeInSlices | None = None,
+    decode_by_hand: DecodeByHand | None = None,
 ) -> Callable[[Handler], Handler]:
     """Register the decorated handler for an API key. Each key and version must be one that kio can read."""
     known = versions(key)
@@ -110,6 +114,7 @@ def api(
             throttled,
             decode or partial(_decode, key),
             decode_in_slices or partial(_decode_in_slices, key),
+            decode_by_hand,
         )
         return handle
 

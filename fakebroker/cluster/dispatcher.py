@@ -84,17 +84,16 @@ class Dispatcher:
                 raise ProtocolError(
                     f"{api.name} v{header.api_version} is not served, only v{api.min_version} to v{api.max_version}."
                 )
+            version, offset = header.api_version, header.body_offset
             if len(frame) < registry.SLICED_FRAME_BYTES:
-                rest = self._call(api, context, api.decode(header.api_version, frame, header.body_offset))
+                rest = self._call(api, context, api.decode(version, frame, offset))
             else:
-                most = broker.controller.config.fakebroker_request_max_elements
-                reading = api.decode_in_slices(header.api_version, frame, header.body_offset, most)
-                try:
-                    next(reading)
-                except StopIteration as read:  # as most are
-                    rest = self._call(api, context, read.value)
+                request = None if api.decode_by_hand is None else api.decode_by_hand(version, frame, offset)
+                if request is not None:
+                    rest = self._call(api, context, request)
                 else:
-                    rest = self._read_and_call(reading, api, context)
+                    most = broker.controller.config.fakebroker_request_max_elements
+                    rest = self._read_and_call(api.decode_in_slices(version, frame, offset, most), api, context)
         except ProtocolError as error:
             self._sockets.close(connection, f"bad request: {error}")
             return

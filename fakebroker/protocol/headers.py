@@ -38,6 +38,7 @@ _CONTROLLED_SHUTDOWN: Final = 7
 _FIXED: Final = Struct(">hhi")
 _WITH_CLIENT_ID = Struct(">hhih")
 _CORRELATION_ID: Final = Struct(">i")
+_MOST_TAGGED_FIELDS: Final = 1_000  # of one header; no client sends one
 
 
 @mypyc_attr(acyclic=True, free_list_len=1)
@@ -130,9 +131,11 @@ def encode_response_header(correlation_id: int, flexible: bool) -> bytes:
 def skip_tagged_fields(frame: bytes, offset: int) -> int:
     """Step over a tagged section without looking into it; the offset behind it.
 
-    The number of fields may be any number: each takes at least two bytes, so a lie runs out of bytes soon.
+    The number of fields may be any number up to a thousand, since a header is read at once.
     """
     count, offset = decode_kept_bits(frame, offset)
+    if count > _MOST_TAGGED_FIELDS:
+        raise ProtocolError(f"A header claims {count} tagged fields, and it may have {_MOST_TAGGED_FIELDS}.")
     for _ in range(count):
         _, offset = decode_kept_bits(frame, offset)
         size, offset = decode_kept_bits(frame, offset)

@@ -34,6 +34,7 @@ __all__ = [
     "PartitionProduceData",
     "ProduceRequest",
     "TopicProduceData",
+    "read_by_hand",
     "read_produce_request",
     "read_produce_request_in_slices",
 ]
@@ -99,10 +100,7 @@ def read_produce_request(version: int, frame: bytes | LargeFrame, offset: int) -
 def read_produce_request_in_slices(
     version: int, frame: bytes | LargeFrame, offset: int, max_elements: int
 ) -> Slices[ProduceRequest]:
-    """The same in slices, if it takes long. ProtocolError also for more topics, partitions and tags than that."""
-    request = read_by_hand(version, frame, offset)
-    if request is not None:
-        return request
+    """The same in slices, and never by hand. ProtocolError also for more topics, partitions and tags than that."""
     whole = frame if isinstance(frame, bytes) else (yield from frame.join_in_slices())
     read = yield from decode_request_in_slices(_PRODUCE, version, whole, offset, max_elements)
     return (yield from _of_kio(version, read))

@@ -91,7 +91,8 @@ def test_controlled_shutdown_v0_has_no_client_id() -> None:
         ("0000 0009 00000007 ffff 01 00 05 61", True, "claims 5 bytes, 4 more"),
         ("0000 0009 00000007 ffff ffffffffff00", True, "longer than"),
         ("0000 0009 00000007 ffff 01 00 ffffffff0f", True, "claims -1 bytes"),
-        ("0000 0009 00000007 ffff ffffffff07", True, "end within a varint"),
+        ("0000 0009 00000007 ffff ffffffff07", True, "claims 2147483647 tagged fields"),
+        ("0000 0009 00000007 ffff e907" + 1_001 * "0500", True, "claims 1001 tagged fields"),
     ],
 )
 def test_malformed_request_headers(frame: str, flexible: bool, reason: str) -> None:

@@ -16,6 +16,7 @@ PARTS = (
     "error_response",
     "throttled",
     "decode",
+    "decode_by_hand",
     "decode_in_slices",
 )
 

@@ -103,7 +103,7 @@ class Controller:
                 try:
                     _, placement = self._plan(new)
                 except KafkaError as error:
-                    errors[index] = error
+                    errors[index] = error.with_traceback(None)  # or it would keep all that was at hand
                 else:
                     records.add_topic(len(new.configs), len(placement))
                 yield
@@ -116,7 +116,7 @@ class Controller:
                 topic = yield from self._create_topic(new, now, validate_only)
                 results.append(topic)
             except KafkaError as failure:
-                results.append(failure)
+                results.append(failure.with_traceback(None))
             yield
         return results
 

@@ -39,18 +39,18 @@ from fakebroker.protocol.body.fields import (
     Edits,
     Part,
     Step,
+    TooMany,
     boolean,
     compact_bytes,
     compact_length,
     compact_string,
     fixed,
-    has_lost_bits,
     nullable_bytes,
     string,
 )
 from fakebroker.protocol.body.shape import Array, NullableStruct, Section, Struct
+from fakebroker.protocol.body.tagged import tagged_section
 from fakebroker.protocol.errors import ProtocolError
-from fakebroker.protocol.varint import decode_kept_bits, encode_unsigned_varint
 
 __all__ = [
     "ENDS_WITHIN",
@@ -61,12 +61,8 @@ __all__ = [
     "body_check",
     "body_walk",
     "edited",
-    "end_section",
     "is_there",
     "message_part",
-    "section_head",
-    "tagged_field_head",
-    "tagged_fields",
     "text_repair",
 ]
 
@@ -80,7 +76,6 @@ Check = Callable[[bytes, int], tuple[bytes, int]]
 ENDS_WITHIN = "the bytes end within it"
 
 _COUNT = Layout(">i")  # of an array
-_MOST_KNOWN = 1_000  # tagged fields in one section: each may come again, and the last one counts
 
 
 def body_check(message_type: type[Payload]) -> Check:
@@ -144,7 +139,7 @@ def _struct(message_type: type[Entity]) -> Part:
             part = fixed(parts.pop()[1].smallest + part.smallest)
         parts.append((field.name, part))
     if flexible:
-        parts.append(("", Part(_tagged_section(tagged), 1, inside=Section(tagged))))
+        parts.append(("", Part(tagged_section(tagged), 1, inside=Section(tagged))))
     if len(parts) == 1 and parts[0][1].is_fixed:
         return parts[0][1]
     inside = Struct(message_type, parts)
@@ -196,10 +191,18 @@ def _array(element: Part, kind: object, field: Field[object], flexible: bool, nu
     array = Array(element, struct, field.metadata.get("kafka_type", ""), flexible, nullable)
 
     def walk(frame: bytes, offset: int, edits: Edits) -> int:
-        count, offset = array_head(array, frame, offset, edits)
+        if flexible and 0 < frame[offset] < 128:  # the usual head, and many arrays are small
+            count = frame[offset] - 1
+            offset += 1
+            if count * smallest > len(frame) - offset:
+                raise _claims_too_many(count, len(frame) - offset)
+        else:
+            count, offset = array_head(array, frame, offset, edits)
         if count <= 0:
             return offset
-        edits.count(count)
+        edits.elements += count
+        if edits.elements > edits.limit:
+            raise TooMany
         if is_fixed:
             return offset + count * smallest
         for _ in range(count):
@@ -222,8 +225,12 @@ def array_head(array: Array, frame: bytes, offset: int, edits: Edits) -> tuple[i
         if not array.nullable:
             raise ProtocolError("an array must not be null")
     elif count * array.element.smallest > len(frame) - offset:
-        raise ProtocolError(f"an array claims {count} elements, and only {len(frame) - offset} bytes are left")
+        raise _claims_too_many(count, len(frame) - offset)
     return count, offset
+
+
+def _claims_too_many(count: int, left: int) -> ProtocolError:
+    return ProtocolError(f"an array claims {count} elements, and only {left} bytes are left")
 
 
 def _nullable_struct(struct: Part) -> Part:
@@ -241,69 +248,3 @@ def is_there(frame: bytes, offset: int, edits: Edits) -> bool:
     if 128 <= marker < 0xFF:
         edits.append((offset, offset + 1, b"\xff"))
     return marker < 128
-
-
-def _tagged_section(known: dict[int, tuple[str, Part]]) -> Step:
-    def walk(frame: bytes, offset: int, edits: Edits) -> int:
-        if frame[offset] == 0:
-            return offset + 1
-        start = offset
-        count, offset = section_head(frame, offset)
-        count_end = offset
-        edits.count(count)
-        offset, unknown = tagged_fields(known, frame, offset, edits, count)
-        end_section(frame, start, count_end, edits, count, unknown)
-        return offset
-
-    return walk
-
-
-def section_head(frame: bytes, offset: int) -> tuple[int, int]:
-    """How many tagged fields there are, and where the first begins."""
-    count, offset = decode_kept_bits(frame, offset)
-    if count * 2 > len(frame) - offset:
-        raise ProtocolError(f"a section claims {count} tagged fields, and only {len(frame) - offset} bytes are left")
-    return max(count, 0), offset
-
-
-def tagged_fields(
-    known: dict[int, tuple[str, Part]], frame: bytes, offset: int, edits: Edits, count: int
-) -> tuple[int, int]:
-    """So many tagged fields: the offset behind them, and how many of them were unknown."""
-    unknown = 0
-    for _ in range(count):
-        field_start = offset
-        tag, offset, size = tagged_field_head(known, frame, offset, edits)
-        found = known.get(tag)
-        if found is not None:
-            offset = found[1].step(frame, offset, edits)
-            continue
-        offset += size
-        if size < 0 or offset > len(frame):
-            raise ProtocolError(f"a tagged field claims {size} bytes, {offset - len(frame)} more than there are")
-        if edits and edits[-1][1:] == (field_start, b""):
-            # One cut for all in a row: a frame full of tags must not become a list of millions.
-            field_start = edits.pop()[0]
-        edits.append((field_start, offset, b""))
-        unknown += 1
-    return offset, unknown
-
-
-def tagged_field_head(
-    known: dict[int, tuple[str, Part]], frame: bytes, offset: int, edits: Edits
-) -> tuple[int, int, int]:
-    """Its tag, where its value begins, and its size, which of a known one is not to be believed."""
-    tag, size_start = decode_kept_bits(frame, offset)
-    size, start = decode_kept_bits(frame, size_start)
-    if tag in known and (has_lost_bits(frame, offset, size_start) or has_lost_bits(frame, size_start, start)):
-        # The size is not believed, so any will do.
-        edits.append((offset, start, encode_unsigned_varint(tag) + b"\0"))
-    return tag, start, size
-
-
-def end_section(frame: bytes, start: int, count_end: int, edits: Edits, count: int, unknown: int) -> None:
-    """All fields of a section are walked over: what is left for kio to read?"""
-    if count - unknown > _MOST_KNOWN:
-        raise ProtocolError(f"a section has {count - unknown} tagged fields that are known, most of them again")
-    if unknown or has_lost_bits(frame, start, count_end):
-        edits.append((start, count_end, encode_unsigned_varint(count - unknown)))

@@ -27,15 +27,12 @@ from fakebroker.protocol.body.check import (
     TextEdits,
     array_head,
     edited,
-    end_section,
     is_there,
     message_part,
-    section_head,
-    tagged_field_head,
-    tagged_fields,
 )
 from fakebroker.protocol.body.fields import Edits, Part, TooMany
 from fakebroker.protocol.body.shape import Array, NullableStruct, Section, Struct
+from fakebroker.protocol.body.tagged import end_section, section_head, tagged_field_head, tagged_fields
 from fakebroker.protocol.errors import ProtocolError
 from fakebroker.protocol.slices import Slices
 from fakebroker.protocol.varint import decode_kept_bits

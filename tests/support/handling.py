@@ -1,0 +1,54 @@
+"""A request whose handler is driven by hand, slice by slice."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fakebroker.apis import registry
+from fakebroker.apis.context import RequestContext
+from fakebroker.network.connection import Event
+from fakebroker.network.effects import Send
+from fakebroker.protocol.headers import decode_request_header
+from fakebroker.protocol.messages import is_flexible
+from fakebroker.protocol.slices import Slices, finish
+from support.messages import decode_response
+from support.requests import request
+from support.simulation import Simulation
+
+
+class Handling:
+    """A request to the first broker. `slices` is what its handler has to do."""
+
+    def __init__(self, simulation: Simulation, api_key: int, version: int, values: dict[str, Any]) -> None:
+        frame = request(api_key, version, values)[4:]
+        header = decode_request_header(frame, is_flexible(api_key, version))
+        api = registry.load()[api_key]
+        cluster = simulation.cluster
+        connection = simulation.connect().connection
+        connection.on(Event.REQUEST)
+        self._api = api_key, version
+        self._cluster = cluster
+        context = RequestContext(
+            cluster.brokers[1],
+            cluster.sockets,
+            connection,
+            header,
+            len(frame),
+            api.throttled,
+            simulation.now,
+            cluster.probe,
+        )
+        slices = api.handle(context, api.decode(version, frame, header.body_offset))
+        assert slices is not None, f"{api.name} is not handled in slices"
+        self.slices: Slices[None] = slices
+
+    def step(self, slices: int) -> None:
+        for _ in range(slices):
+            next(self.slices)
+
+    def answer(self) -> Any:
+        """What comes of it, once all the rest is done."""
+        finish(self.slices)
+        [effect] = [effect for effect in self._cluster.take_effects() if isinstance(effect, Send)]
+        data = effect.data if isinstance(effect.data, bytes) else b"".join(effect.data)
+        return decode_response(*self._api, data[4:])[1]
