@@ -82,7 +82,8 @@ class PartitionMemory:
     def drop(self) -> None:
         """The partition is gone, with what it had. What it may still get does not count."""
         self._total.take_out_of_rank(self)
-        self._total = LogMemory()
+        self._total = _NOBODYS
+        self._next_rank_bytes = _NO_BOUND
 
     def ranked(self, next_rank_bytes: int) -> None:
         self._next_rank_bytes = next_rank_bytes
@@ -257,3 +258,6 @@ class LogMemory:
             for partition in rank:
                 assert partition.rank == number
                 assert partition.hot_bytes.bit_length() <= number
+
+
+_NOBODYS: Final = LogMemory()  # of partitions that are gone
