@@ -12,12 +12,14 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 from types import ModuleType
+from typing import TextIO
 
 import fakebroker
 from fakebroker.commands.command_line import Parser, Slip
+from fakebroker.server.writing.opening import Output, descriptor_of, fill_closed_streams
 
 _USAGE_ERROR = 2
-_BROKEN_PIPE = 1
+_NOT_WRITTEN = 1
 _INTERRUPTED = 130
 
 # By name: what each does. The file in `commands/` has the name too.
@@ -31,21 +33,57 @@ COMMANDS = {
 
 
 def main() -> None:
-    """Entry point of the console script. A slip on the command line is one sentence and exit status 2."""
+    """Entry point of the console script. A slip on the command line is one sentence and exit status 2; a stdout that
+    takes nothing is one with exit status 1."""
+    fill_closed_streams()
+    stdout, sys.stdout = sys.stdout, Output(sys.stdout)
+    output = sys.stdout
+    try:
+        status = _status_of(sys.argv[1:] or ["--help"], output)
+        if output.problem is not None:
+            if not isinstance(output.problem, BrokenPipeError):  # or somebody read the first lines, like `| head`
+                _complain(f"stdout: {output.problem.strerror}")
+            status = _NOT_WRITTEN
+            _let_go(stdout)
+    finally:
+        sys.stdout = stdout
+    sys.exit(status)
+
+
+def _status_of(words: Sequence[str], output: Output) -> int | str | None:
     try:
         try:
-            status = _run(sys.argv[1:] or ["--help"])
+            return _run(words)
         finally:
-            sys.stdout.flush()
+            output.flush()
     except Slip as slip:
-        print("fakebroker:", *str(slip).splitlines(), file=sys.stderr)
-        status = _USAGE_ERROR
+        _complain(" ".join(str(slip).splitlines()))
+        return _USAGE_ERROR
     except KeyboardInterrupt:
-        status = _INTERRUPTED
-    except BrokenPipeError:  # somebody read the first lines and went, like `| head`
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python complains when it flushes at the end
-        status = _BROKEN_PIPE
-    sys.exit(status)
+        return _INTERRUPTED
+    except SystemExit as ended:  # after --help
+        return ended.code
+    except OSError as error:
+        if error is not output.problem:
+            raise
+        return _NOT_WRITTEN
+
+
+def _complain(sentence: str) -> None:
+    if sys.stderr is not None:
+        try:
+            print("fakebroker:", sentence, file=sys.stderr, flush=True)
+        except OSError:  # nobody can be told; the exit status says it
+            _let_go(sys.stderr)
+
+
+def _let_go(stream: TextIO | None) -> None:
+    """Python itself would complain when it flushes the stream at the end."""
+    descriptor = descriptor_of(stream)
+    if descriptor is not None:
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, descriptor)
+        os.close(null)
 
 
 def _run(words: Sequence[str]) -> int:

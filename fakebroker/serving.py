@@ -15,33 +15,42 @@ from typing import Any
 from fakebroker.core.errors import KafkaError
 from fakebroker.server.async_cluster import AsyncFakeCluster
 from fakebroker.server.loops import new_event_loop
+from fakebroker.server.running.no_more_files import tell_of_no_more_files
+from fakebroker.server.writing.announcement import Announcement
 
 _OTHER_PORT_HELPS = {errno.EADDRINUSE, errno.EACCES}
 _FULL_COLLECTION_AFTER = 100  # collections of the middle generation, each after 7,000 objects more; Python's 10
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 TopicSpec = tuple[str, int, int, Mapping[str, str]]  # the arguments of create_topic()
 
 
 def serve_until_signal(topics: Iterable[TopicSpec], ready_file: Path | None, **arguments: Any) -> str | None:
-    """Run an AsyncFakeCluster of these arguments until SIGINT or SIGTERM. Returns what is wrong with an option or went
-    wrong at the start, as a sentence; None if nothing did."""
+    """Run an AsyncFakeCluster of these arguments until SIGINT or SIGTERM; a second one ends the process at once.
+    Returns what is wrong with an option or went wrong at the start, as a sentence; None if nothing did."""
     try:
         cluster = AsyncFakeCluster(**arguments, journal=0)
     except (ValueError, KafkaError) as error:
         return str(error)
-    if ready_file is not None and not ready_file.parent.is_dir():
-        return f"--ready-file {ready_file}: the folder {ready_file.parent} does not exist"
-    loop = new_event_loop()
     try:
-        return loop.run_until_complete(_serve(cluster, topics, ready_file))
+        announcement = Announcement(ready_file)
+    except OSError as error:
+        return f"--ready-file {ready_file}: {error.strerror}"
+    loop = new_event_loop()
+    tell_of_no_more_files(loop)
+    try:
+        return loop.run_until_complete(_serve(cluster, topics, announcement, ready_file))
     finally:
+        announcement.close()
         loop.close()
 
 
-async def _serve(cluster: AsyncFakeCluster, topics: Iterable[TopicSpec], ready_file: Path | None) -> str | None:
+async def _serve(
+    cluster: AsyncFakeCluster, topics: Iterable[TopicSpec], announcement: Announcement, ready_file: Path | None
+) -> str | None:
     loop = asyncio.get_running_loop()
     stopped = asyncio.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in _SIGNALS:
         loop.add_signal_handler(number, stopped.set)
     try:
         await cluster.start()
@@ -57,13 +66,15 @@ async def _serve(cluster: AsyncFakeCluster, topics: Iterable[TopicSpec], ready_f
                 return f"--topic {topic[0]}: {error}"
         _collect_seldom()
         facts = _facts(cluster)
-        if ready_file is not None:
-            try:
-                _write_atomically(ready_file, json.dumps(facts) + "\n")
-            except OSError as error:
-                return f"--ready-file {ready_file}: {error.strerror}"
-        print(f"fakebroker ready: bootstrap_servers={facts['bootstrap_servers']} pid={facts['pid']}", flush=True)
+        line = f"fakebroker ready: bootstrap_servers={facts['bootstrap_servers']} pid={facts['pid']}"
+        try:
+            announcement.make(line, json.dumps(facts))
+        except OSError as error:
+            return f"--ready-file {ready_file}: {error.strerror}"
         await stopped.wait()
+        for number in _SIGNALS:
+            loop.remove_signal_handler(number)
+        gc.freeze()  # or Python would look for garbage at the end, and take apart 100,000 topics object by object: 9 s
         return None
     finally:
         await cluster.stop()
@@ -90,12 +101,3 @@ def _facts(cluster: AsyncFakeCluster) -> dict[str, Any]:
         "control_url": None,
         "pid": os.getpid(),
     }
-
-
-def _write_atomically(path: Path, text: str) -> None:
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        temporary.write_text(text)
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)

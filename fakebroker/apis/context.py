@@ -1,8 +1,8 @@
 """A request in the hands of the broker that was asked: what its handler sees, and how it answers.
 
 Theory   As Kafka's KafkaApis, a handler stands above the model and calls it: `ctx.replicas`, `ctx.controller`,
-         `ctx.metadata`. It answers by calling exactly one of `respond`, `respond_frame`, `respond_nothing` and `close`,
-         at once or later.
+         `ctx.metadata`. It answers by calling exactly one of `respond`, `respond_in_slices`, `respond_frame`,
+         `respond_nothing` and `close`, at once or later.
 Source   clients/.../common/requests/RequestContext.java; core/.../server/RequestHandlerHelper.scala @ 4.0.
 """
 
@@ -22,7 +22,8 @@ from fakebroker.core.security.identity import KafkaPrincipal, Listener
 from fakebroker.network.connection import Connection
 from fakebroker.network.socket_server import SocketServer
 from fakebroker.protocol.answers.pieces import FrameInPieces
-from fakebroker.protocol.messages import encode_response
+from fakebroker.protocol.messages import encode_response, encode_response_in_slices
+from fakebroker.protocol.slices import Slices
 
 if TYPE_CHECKING:
     from kio.static.protocol import ResponsePayload
@@ -37,7 +38,7 @@ class RequestContext:
     """One request.
 
     broker         who was asked, and all that it works with
-    now            when it is handled
+    now            when it is handled; of a request that is handled in slices, when its slice is
     api_version, correlation_id, client_id
                    as the request has them; an empty client id if it has none
     connection     counts the connections, from 1; `peer` names the other side, for logs
@@ -141,10 +142,16 @@ class RequestContext:
 
     def respond(self, response: ResponsePayload, *, exempt: bool = False) -> None:
         """Answer with a kio message, throttled if the request quota says so and it is not `exempt`."""
+        self.respond_frame(encode_response(self._as_throttled(response, exempt), self.correlation_id))
+
+    def respond_in_slices(self, response: ResponsePayload, *, exempt: bool = False) -> Slices[None]:
+        """The same where much may be in it, and best if it is built lazily: `yield from` it, or return it."""
+        frame = yield from encode_response_in_slices(self._as_throttled(response, exempt), self.correlation_id)
+        self.respond_frame(frame)
+
+    def _as_throttled(self, response: ResponsePayload, exempt: bool) -> ResponsePayload:
         throttle_time_ms = 0 if exempt else self.throttle()
-        if throttle_time_ms > 0:
-            response = self._throttled(response, throttle_time_ms)
-        self.respond_frame(encode_response(response, self.correlation_id))
+        return self._throttled(response, throttle_time_ms) if throttle_time_ms > 0 else response
 
     def respond_frame(self, frame: bytes) -> None:
         """Answer with a frame that is already encoded; call `throttle` before."""

@@ -1,6 +1,7 @@
 """CreateTopics (API key 19), versions 2-7.
 
-Behaviour      Each topic on its own: made, or Kafka's error and message; too many partitions in one request fail all.
+Behaviour      Each topic on its own: made, or Kafka's error and message; too many partitions in one request fail all,
+               and so do more records in the metadata log than one operation may make: POLICY_VIOLATION.
                -1 partitions or replicas take the broker's default. The same name twice in one request: INVALID_REQUEST
                for it. Any broker may be asked. The answers to duplicates and to `__cluster_metadata` come last.
 Version notes  v4 broker defaults by -1; v5 flexible, the answer tells partitions, replicas and all settings (KIP-525);
@@ -11,63 +12,92 @@ Source         metadata/.../controller/ReplicationControlManager.java createTopi
 
 from __future__ import annotations
 
-from collections import Counter
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from fakebroker.apis import registry
 from fakebroker.apis.context import RequestContext
 from fakebroker.core.controller.topics import NewTopic, Topic
-from fakebroker.protocol.build import build
+from fakebroker.protocol.build import Each, build_lazily
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
 from fakebroker.protocol.messages import response_type
+from fakebroker.protocol.slices import Slices
 from fakebroker.protocol.topic_name import CLUSTER_METADATA_TOPIC_NAME
 
 if TYPE_CHECKING:
     from kio.schema.create_topics.v7.request import CreatableTopic, CreateTopicsRequest
 
 KEY = 19
+_TOPICS_OF_A_SLICE = 64  # of the request, read
+_ENTRIES_OF_A_SLICE = 512  # of a list in it
 _MESSAGE_CHARS = 1000  # a message may quote what the client sent; a string before v5 ends at 32,767 bytes
 
 
-def _respond(ctx: RequestContext, topics: list[dict[str, Any]]) -> None:
+def _respond(ctx: RequestContext, topics: Each[dict[str, Any]]) -> Slices[None]:
     values = {"throttle_time": timedelta(0), "topics": topics}
-    ctx.respond(build(response_type(KEY, ctx.api_version), values))
+    return ctx.respond_in_slices(build_lazily(response_type(KEY, ctx.api_version), values))
 
 
-def error_response(ctx: RequestContext, request: CreateTopicsRequest, code: ErrorCode) -> None:
-    _respond(ctx, [_failed(topic.name, code, None) for topic in request.topics])
+def error_response(ctx: RequestContext, request: CreateTopicsRequest, code: ErrorCode) -> Slices[None]:
+    return _respond(ctx, Each(lambda topic: _failed(topic.name, code, None), request.topics))
 
 
 @registry.api(KEY, 2, 7, error_response=error_response)
-def handle(ctx: RequestContext, request: CreateTopicsRequest) -> None:
-    times = Counter(topic.name for topic in request.topics)
-    asked = [_new_topic(topic) for topic in request.topics if times[topic.name] == 1]
+def handle(ctx: RequestContext, request: CreateTopicsRequest) -> Slices[None]:
+    times: dict[str, int] = {}
+    for number, topic in enumerate(request.topics, 1):
+        times[topic.name] = times.get(topic.name, 0) + 1
+        if number % _ENTRIES_OF_A_SLICE == 0:
+            yield
+    asked: list[NewTopic] = []
+    for topic in request.topics:
+        if times[topic.name] == 1:
+            new = yield from _new_topic(topic)
+            asked.append(new)
+        if len(asked) % _TOPICS_OF_A_SLICE == 0:
+            yield
     try:
-        results = ctx.controller.create_topics(asked, ctx.now, request.validate_only)
+        results = yield from ctx.controller.create_topics_in_slices(asked, lambda: ctx.now, request.validate_only)
     except KafkaError as error:
-        _respond(ctx, [_failed(topic.name, error.code, error.message) for topic in request.topics])
+        code, message = error.code, error.message
+        yield from _respond(ctx, Each(lambda topic: _failed(topic.name, code, message), request.topics))
         return
-    answers = [_answer(topic.name, result) for topic, result in zip(asked, results, strict=True)]
-    answers += [
-        _failed(name, ErrorCode.invalid_request, "Duplicate topic name.") for name, count in times.items() if count > 1
-    ]
-    answers.sort(key=lambda answer: answer["name"] == CLUSTER_METADATA_TOPIC_NAME)
-    _respond(ctx, answers)
+    # Those that were made, or not; then the names of duplicates; then one that is never made.
+    answers: list[tuple[str, Topic | KafkaError | None]] = []
+    last: list[tuple[str, Topic | KafkaError | None]] = []
+    for new, result in zip(asked, results, strict=True):
+        (last if new.name == CLUSTER_METADATA_TOPIC_NAME else answers).append((new.name, result))
+        if len(answers) % _ENTRIES_OF_A_SLICE == 0:
+            yield
+    for number, (name, count) in enumerate(times.items(), 1):
+        if count > 1:
+            (last if name == CLUSTER_METADATA_TOPIC_NAME else answers).append((name, None))
+        if number % _ENTRIES_OF_A_SLICE == 0:
+            yield
+    yield from _respond(ctx, Each(_answer, answers + last))
 
 
-def _new_topic(asked: CreatableTopic) -> NewTopic:
-    assignments = [(entry.partition_index, tuple(entry.broker_ids)) for entry in asked.assignments]
+def _new_topic(asked: CreatableTopic) -> Slices[NewTopic]:
+    assignments: list[tuple[int, tuple[int, ...]]] = []
+    for entry in asked.assignments:
+        assignments.append((entry.partition_index, tuple(entry.broker_ids)))
+        if len(assignments) % _ENTRIES_OF_A_SLICE == 0:
+            yield
     configs: dict[str, str | None] = {}
-    for config in asked.configs:
+    for number, config in enumerate(asked.configs, 1):
         # The last value of a name counts, but Kafka forgives no null.
         if configs.get(config.name, "") is not None:
             configs[config.name] = config.value
+        if number % _ENTRIES_OF_A_SLICE == 0:
+            yield
     return NewTopic(asked.name, asked.num_partitions, asked.replication_factor, assignments, configs)
 
 
-def _answer(name: str, result: Topic | KafkaError) -> dict[str, Any]:
+def _answer(named: tuple[str, Topic | KafkaError | None]) -> dict[str, Any]:
+    name, result = named
+    if result is None:
+        return _failed(name, ErrorCode.invalid_request, "Duplicate topic name.")
     if isinstance(result, KafkaError):
         return _failed(name, result.code, result.message)
     return {

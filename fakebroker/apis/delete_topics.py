@@ -11,7 +11,7 @@ Source         core/.../server/ControllerApis.scala deleteTopics; metadata/.../R
 
 from __future__ import annotations
 
-from collections import Counter
+from collections.abc import Iterator
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import UUID
@@ -19,15 +19,17 @@ from uuid import UUID
 from fakebroker.apis import registry
 from fakebroker.apis.context import RequestContext
 from fakebroker.core.controller.topics import Topic
-from fakebroker.protocol.build import build
+from fakebroker.protocol.build import Each, build_lazily
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
 from fakebroker.protocol.messages import response_type
+from fakebroker.protocol.slices import Slices
 
 if TYPE_CHECKING:
     from kio.schema.delete_topics.v6.request import DeleteTopicsRequest
 
 KEY = 20
+_TOPICS_OF_A_SLICE = 256  # looked at; those that are deleted take a slice each
 
 T = TypeVar("T", str, UUID)
 
@@ -35,80 +37,93 @@ _UNKNOWN_NAME = "This server does not host this topic-partition."
 _UNKNOWN_ID = "This server does not host this topic ID."
 
 
-def _respond(ctx: RequestContext, responses: list[dict[str, Any]]) -> None:
+def _respond(ctx: RequestContext, responses: list[dict[str, Any]] | Each[dict[str, Any]]) -> Slices[None]:
     values = {"throttle_time": timedelta(0), "responses": responses}
-    ctx.respond(build(response_type(KEY, ctx.api_version), values))
+    return ctx.respond_in_slices(build_lazily(response_type(KEY, ctx.api_version), values))
 
 
-def error_response(ctx: RequestContext, request: DeleteTopicsRequest, code: ErrorCode) -> None:
-    _respond(ctx, [_result(name, topic_id, code, None) for name, topic_id in _asked(request)])
+def error_response(ctx: RequestContext, request: DeleteTopicsRequest, code: ErrorCode) -> Slices[None]:
+    return _respond(ctx, Each(lambda asked: _result(*asked, code, None), list(_asked(request))))
 
 
-def _asked(request: DeleteTopicsRequest) -> list[tuple[str | None, UUID | None]]:
+def _asked(request: DeleteTopicsRequest) -> Iterator[tuple[str | None, UUID | None]]:
     """(name, id) of each topic; one of them is None, if the client does as it should."""
     if hasattr(request, "topic_names"):
-        return [(name, None) for name in request.topic_names]
-    return [(topic.name, topic.topic_id) for topic in request.topics]
+        return ((name, None) for name in request.topic_names)
+    return ((topic.name, topic.topic_id) for topic in request.topics)
 
 
 @registry.api(KEY, 1, 6, error_response=error_response)
-def handle(ctx: RequestContext, request: DeleteTopicsRequest) -> None:
+def handle(ctx: RequestContext, request: DeleteTopicsRequest) -> Slices[None]:
     responses: list[dict[str, Any]] = []
 
     def refuse(name: str | None, topic_id: UUID | None, message: str) -> None:
         responses.append(_result(name, topic_id, ErrorCode.invalid_request, message))
 
-    names: list[str] = []
-    ids: list[UUID] = []
-    for name, topic_id in _asked(request):
+    names: dict[str, int] = {}  # how many times
+    ids: dict[UUID, int] = {}
+    for number, (name, topic_id) in enumerate(_asked(request), 1):
         if name is not None and topic_id is not None:
             refuse(name, topic_id, "You may not specify both topic name and topic id.")
         elif name is not None:
-            names.append(name)
+            names[name] = names.get(name, 0) + 1
         elif topic_id is not None:
-            ids.append(topic_id)
+            ids[topic_id] = ids.get(topic_id, 0) + 1
         else:
             refuse(None, None, "Neither topic name nor id were specified.")
-    for name in _repeated(names):
+        if number % _TOPICS_OF_A_SLICE == 0:
+            yield
+    for number, name in enumerate(_repeated(names), 1):
         refuse(name, None, "Duplicate topic name.")
-    for repeated_id in _repeated(ids):
+        if number % _TOPICS_OF_A_SLICE == 0:
+            yield
+    for number, repeated_id in enumerate(_repeated(ids), 1):
         refuse(None, repeated_id, "Duplicate topic id.")
+        if number % _TOPICS_OF_A_SLICE == 0:
+            yield
 
     found: dict[UUID, Topic] = {}
-    given_ids = set(ids)
-    for known_id in _once(ids):
+    for number, known_id in enumerate(_once(ids), 1):
         topic = ctx.metadata.topic_by_id(known_id)
         if topic is None:
             responses.append(_result(None, known_id, ErrorCode.unknown_topic_id, _UNKNOWN_ID))
         else:
             found[known_id] = topic
-    for name in _once(names):
+        if number % _TOPICS_OF_A_SLICE == 0:
+            yield
+    for number, name in enumerate(_once(names), 1):
         topic = ctx.metadata.topic(name)
         if topic is None:
             responses.append(_result(name, None, ErrorCode.unknown_topic_or_partition, _UNKNOWN_NAME))
-        elif topic.topic_id in given_ids:
+        elif topic.topic_id in ids:
             found.pop(topic.topic_id, None)
             refuse(name, topic.topic_id, "The provided topic name maps to an ID that was already supplied.")
         else:
             found[topic.topic_id] = topic
-    responses += [_delete(ctx, topic) for topic in found.values()]
-    _respond(ctx, responses)
+        if number % _TOPICS_OF_A_SLICE == 0:
+            yield
+    for topic in found.values():
+        responses.append(_delete(ctx, topic))
+        yield
+    yield from _respond(ctx, responses)
 
 
 def _delete(ctx: RequestContext, topic: Topic) -> dict[str, Any]:
     try:
+        if ctx.metadata.topic_by_id(topic.topic_id) is None:  # somebody else has deleted it meanwhile
+            raise KafkaError(ErrorCode.unknown_topic_id, _UNKNOWN_ID)
         ctx.controller.delete_topic(topic.name)
     except KafkaError as error:
         return _result(topic.name, topic.topic_id, error.code, error.message)
     return _result(topic.name, topic.topic_id, ErrorCode.none, None)
 
 
-def _repeated(items: list[T]) -> list[T]:
-    return [item for item, times in Counter(items).items() if times > 1]
+def _repeated(asked: dict[T, int]) -> Iterator[T]:
+    return (item for item, times in asked.items() if times > 1)
 
 
-def _once(items: list[T]) -> list[T]:
-    return [item for item, times in Counter(items).items() if times == 1]
+def _once(asked: dict[T, int]) -> Iterator[T]:
+    return (item for item, times in asked.items() if times == 1)
 
 
 def _result(name: str | None, topic_id: UUID | None, code: ErrorCode, message: str | None) -> dict[str, Any]:

@@ -7,6 +7,8 @@ Behaviour      The brokers that run; the topics asked for, or all (null; in v0: 
                topics, then the unknown names; each once, however often it was asked for. A partition that nobody leads:
                LEADER_NOT_AVAILABLE, leader -1. Replicas and ISR are told whether or not their brokers run, except in
                v0, which has no list of those that are offline: it leaves them out and says REPLICA_NOT_AVAILABLE.
+               Which topics are told is decided first, what of each when its turn comes: of one that is deleted in
+               between, what was last true. Kafka answers from an image that stands still.
 Version notes  v1 rack, controller, internal flag, null for all topics; v2 cluster id; v4 the request may forbid
                creation (below, it is allowed); v5 offline replicas; v7 leader epoch; v8 authorized operations (of the
                cluster to v10 only); v9 flexible; v10 topic ids in answers; v12 topics by id; v13 top-level error
@@ -18,81 +20,102 @@ Source         core/.../server/KafkaApis.scala handleTopicMetadataRequest, Defau
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from datetime import timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from fakebroker.apis import registry
 from fakebroker.apis.context import RequestContext
-from fakebroker.core.controller.topics import NewTopic, Topic
+from fakebroker.core.controller.topics import MAX_PARTITIONS_PER_BATCH, NewTopic, Topic
 from fakebroker.core.replication.partition import Partition
 from fakebroker.core.security.authorized_operations import CLUSTER_OPERATIONS, NOT_REQUESTED, TOPIC_OPERATIONS
 from fakebroker.protocol import topic_name
-from fakebroker.protocol.build import build
+from fakebroker.protocol.build import Each, build_lazily
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
 from fakebroker.protocol.messages import response_type
+from fakebroker.protocol.slices import Slices
 
 if TYPE_CHECKING:
     from kio.schema.metadata.v13.request import MetadataRequest
 
 KEY = 3
+_LOOKUPS_OF_A_SLICE = 512
 
 
-def error_response(ctx: RequestContext, request: MetadataRequest, code: ErrorCode) -> None:
+def error_response(ctx: RequestContext, request: MetadataRequest, code: ErrorCode) -> Slices[None]:
     values = {
         "throttle_time": timedelta(0),
         "brokers": (),
         "cluster_id": None,
         "controller_id": -1,
-        "topics": [
-            _without_partitions(topic.name or "", getattr(topic, "topic_id", None), code)
-            for topic in request.topics or ()
-        ],
+        "topics": Each(
+            lambda topic: _without_partitions(topic.name or "", getattr(topic, "topic_id", None), code),
+            request.topics or (),
+        ),
         "error_code": code,
     }
-    ctx.respond(build(response_type(KEY, ctx.api_version), values))
+    return ctx.respond_in_slices(build_lazily(response_type(KEY, ctx.api_version), values))
 
 
 @registry.api(KEY, 0, 13, error_response=error_response)
-def handle(ctx: RequestContext, request: MetadataRequest) -> None:
-    ids, names = _asked_for(ctx, request)
-    known = [topic for id_ in ids if (topic := ctx.metadata.topic_by_id(id_)) is not None]
-    known += [topic for name in names if (topic := ctx.metadata.topic(name)) is not None]
-    missing = [name for name in names if ctx.metadata.topic(name) is None]
-    topics = [_known(topic, ctx.api_version) for topic in known] + [_missing(name) for name in missing]
-    if getattr(request, "include_topic_authorized_operations", False):
-        topics = [topic | {"topic_authorized_operations": TOPIC_OPERATIONS} for topic in topics]
-    unknown_ids = [
-        _without_partitions(None, id_, ErrorCode.unknown_topic_id)
-        for id_ in ids
-        if ctx.metadata.topic_by_id(id_) is None
-    ]
+def handle(ctx: RequestContext, request: MetadataRequest) -> Slices[None]:
+    ids, names = yield from _asked_for(ctx, request)
+    unknown_ids: list[UUID] = []
+    known: list[Topic] = []
+    missing: list[str] = []
+    for id_ in ids:
+        if (topic := ctx.metadata.topic_by_id(id_)) is None:
+            unknown_ids.append(id_)
+        else:
+            known.append(topic)
+        if (len(known) + len(unknown_ids)) % _LOOKUPS_OF_A_SLICE == 0:
+            yield
+    for name in names:
+        if (topic := ctx.metadata.topic(name)) is None:
+            missing.append(name)
+        else:
+            known.append(topic)
+        if (len(known) + len(missing)) % _LOOKUPS_OF_A_SLICE == 0:
+            yield
     if ctx.controller.config.auto_create_topics_enable and getattr(request, "allow_auto_topic_creation", True):
-        _create(ctx, missing)
+        yield from _create(ctx, missing)
     wants_cluster_operations = getattr(request, "include_cluster_authorized_operations", False)
+    wants_topic_operations = getattr(request, "include_topic_authorized_operations", False)
+    asked_for: list[UUID | Topic | str] = [*unknown_ids, *known, *missing]
     values = {
         "throttle_time": timedelta(0),
         "brokers": [broker._asdict() for broker in ctx.metadata.alive_brokers(ctx.listener)],
         "cluster_id": ctx.metadata.cluster_id,
         "controller_id": ctx.metadata.controller_id,
-        "topics": unknown_ids + topics,
+        "topics": Each(partial(_answer, ctx.api_version, wants_topic_operations), asked_for),
         "cluster_authorized_operations": CLUSTER_OPERATIONS if wants_cluster_operations else NOT_REQUESTED,
         "error_code": ErrorCode.none,
     }
-    ctx.respond(build(response_type(KEY, ctx.api_version), values))
+    yield from ctx.respond_in_slices(build_lazily(response_type(KEY, ctx.api_version), values))
 
 
-def _asked_for(ctx: RequestContext, request: MetadataRequest) -> tuple[Iterable[UUID], Iterable[str]]:
-    """The ids, or else the names, that are to be answered, each once."""
+def _asked_for(ctx: RequestContext, request: MetadataRequest) -> Slices[tuple[Iterable[UUID], Iterable[str]]]:
+    """The ids, or else the names, that are to be answered, each once. Of all topics those that there are now, whatever
+    becomes of them until they are told."""
     asked = request.topics
     if asked is None or (ctx.api_version == 0 and not asked):
         return (), ctx.metadata.topic_names()
-    ids = dict.fromkeys(id_ for topic in asked if (id_ := getattr(topic, "topic_id", None)) is not None)
-    names = dict.fromkeys(topic.name for topic in asked if topic.name is not None)
-    is_one_without_name = any(topic.name is None for topic in asked)
+    ids: dict[UUID, None] = {}
+    names: dict[str, None] = {}
+    is_one_without_name = False
+    for number, topic in enumerate(asked, 1):
+        if (id_ := getattr(topic, "topic_id", None)) is not None:
+            ids[id_] = None
+        if topic.name is None:
+            is_one_without_name = True
+        else:
+            names[topic.name] = None
+        if number % _LOOKUPS_OF_A_SLICE == 0:
+            yield
     if ctx.api_version < 12 and (ids or is_one_without_name):
         # Both are in the schema from v10 on, but may be used from v12 on only.
         raise KafkaError(ErrorCode.invalid_request, f"Topics are asked for by name in version {ctx.api_version}")
@@ -104,10 +127,28 @@ def _asked_for(ctx: RequestContext, request: MetadataRequest) -> tuple[Iterable[
     return (), names
 
 
-def _create(ctx: RequestContext, names: Iterable[str]) -> None:
+def _create(ctx: RequestContext, names: Sequence[str]) -> Slices[None]:
     """One CreateTopics request to the controller. Nobody waits for what comes of it."""
+    new: list[NewTopic] = []
+    for number, name in enumerate(names, 1):
+        if topic_name.is_valid(name):
+            new.append(NewTopic(name))
+            if len(new) > MAX_PARTITIONS_PER_BATCH:
+                return  # it would be refused as a whole
+        if number % _LOOKUPS_OF_A_SLICE == 0:
+            yield
     with suppress(KafkaError):
-        ctx.controller.create_topics([NewTopic(name) for name in names if topic_name.is_valid(name)], ctx.now)
+        yield from ctx.controller.create_topics_in_slices(new, lambda: ctx.now)
+
+
+def _answer(version: int, wants_operations: bool, topic: UUID | Topic | str) -> dict[str, Any]:
+    """What is told of an unknown id, a topic, or an unknown name."""
+    if isinstance(topic, UUID):
+        return _without_partitions(None, topic, ErrorCode.unknown_topic_id)
+    answer = _known(topic, version) if isinstance(topic, Topic) else _missing(topic)
+    if wants_operations:
+        answer["topic_authorized_operations"] = TOPIC_OPERATIONS
+    return answer
 
 
 def _missing(name: str) -> dict[str, Any]:
@@ -126,11 +167,11 @@ def _known(topic: Topic, version: int) -> dict[str, Any]:
         "name": topic.name,
         "topic_id": topic.topic_id,
         "is_internal": topic_name.is_internal(topic.name),
-        "partitions": [_partition(index, partition, version) for index, partition in enumerate(topic.partitions)],
+        "partitions": Each(partial(_partition, version), topic.partitions),
     }
 
 
-def _partition(index: int, partition: Partition, version: int) -> dict[str, Any]:
+def _partition(version: int, partition: Partition) -> dict[str, Any]:
     offline = partition.offline_ids
     code = ErrorCode.none
     replicas, isr = tuple(partition.replica_ids), tuple(partition.isr_ids)
@@ -141,7 +182,7 @@ def _partition(index: int, partition: Partition, version: int) -> dict[str, Any]
         code = ErrorCode.leader_not_available
     return {
         "error_code": code,
-        "partition_index": index,
+        "partition_index": partition.topic_partition.partition,
         "leader_id": partition.leader_id,
         "leader_epoch": partition.leader_epoch,
         "replica_nodes": replicas,

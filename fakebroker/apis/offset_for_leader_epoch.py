@@ -11,45 +11,50 @@ Source         core/.../server/KafkaApis.scala handleOffsetForLeaderEpochRequest
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from fakebroker.apis import registry
 from fakebroker.apis.context import RequestContext
-from fakebroker.protocol.build import build
+from fakebroker.protocol.build import Each, build_lazily
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
 from fakebroker.protocol.messages import response_type
+from fakebroker.protocol.slices import Slices
 
 if TYPE_CHECKING:
-    from kio.schema.offset_for_leader_epoch.v4.request import OffsetForLeaderEpochRequest, OffsetForLeaderPartition
+    from kio.schema.offset_for_leader_epoch.v4.request import (
+        OffsetForLeaderEpochRequest,
+        OffsetForLeaderPartition,
+        OffsetForLeaderTopic,
+    )
 
 KEY = 23
 
 
-def _respond(ctx: RequestContext, topics: list[dict[str, Any]]) -> None:
-    ctx.respond(build(response_type(KEY, ctx.api_version), {"throttle_time": timedelta(0), "topics": topics}))
+def _respond(
+    ctx: RequestContext,
+    request: OffsetForLeaderEpochRequest,
+    answer: Callable[[RequestContext, str, OffsetForLeaderPartition], dict[str, Any]],
+) -> Slices[None]:
+    """Each partition is answered when its turn comes."""
+
+    def of_topic(topic: OffsetForLeaderTopic) -> dict[str, Any]:
+        return {"topic": topic.topic, "partitions": Each(partial(answer, ctx, topic.topic), topic.partitions)}
+
+    values = {"throttle_time": timedelta(0), "topics": Each(of_topic, request.topics)}
+    return ctx.respond_in_slices(build_lazily(response_type(KEY, ctx.api_version), values))
 
 
-def error_response(ctx: RequestContext, request: OffsetForLeaderEpochRequest, code: ErrorCode) -> None:
-    _respond(
-        ctx,
-        [
-            {"topic": topic.topic, "partitions": [_partition(p.partition, code) for p in topic.partitions]}
-            for topic in request.topics
-        ],
-    )
+def error_response(ctx: RequestContext, request: OffsetForLeaderEpochRequest, code: ErrorCode) -> Slices[None]:
+    return _respond(ctx, request, lambda ctx, topic, asked: _partition(asked.partition, code))
 
 
 @registry.api(KEY, 2, 4, error_response=error_response)
-def handle(ctx: RequestContext, request: OffsetForLeaderEpochRequest) -> None:
-    _respond(
-        ctx,
-        [
-            {"topic": topic.topic, "partitions": [_answer(ctx, topic.topic, p) for p in topic.partitions]}
-            for topic in request.topics
-        ],
-    )
+def handle(ctx: RequestContext, request: OffsetForLeaderEpochRequest) -> Slices[None]:
+    return _respond(ctx, request, _answer)
 
 
 def _answer(ctx: RequestContext, topic: str, asked: OffsetForLeaderPartition) -> dict[str, Any]:

@@ -31,6 +31,7 @@ from fakebroker.protocol.produce_reader import (
     ProduceRequest,
     TopicProduceData,
     read_produce_request,
+    read_produce_request_in_slices,
 )
 from fakebroker.protocol.produce_request import is_transactional, producer_in_transaction, validate_records
 from fakebroker.protocol.produce_response import (
@@ -60,7 +61,15 @@ def error_response(ctx: RequestContext, request: ProduceRequest, code: ErrorCode
     _Answer(ctx, request).all_failed(request, code)
 
 
-@registry.api(KEY, 3, 13, advertised_min_version=0, error_response=error_response, decode=read_produce_request)
+@registry.api(
+    KEY,
+    3,
+    13,
+    advertised_min_version=0,
+    error_response=error_response,
+    decode=read_produce_request,
+    decode_in_slices=read_produce_request_in_slices,
+)
 def handle(ctx: RequestContext, request: ProduceRequest) -> None:
     answer = _Answer(ctx, request)
     for listener in ctx.probe.listeners:

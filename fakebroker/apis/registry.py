@@ -9,20 +9,24 @@ from collections.abc import Callable, Iterator
 from functools import cache, partial
 from importlib import import_module
 from pkgutil import iter_modules
-from typing import Any, final
+from typing import Any, Final, final
 
 import fakebroker.apis
 from fakebroker.apis.context import RequestContext, Throttled
 from fakebroker.protocol.build import with_throttle_time
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.large_frame import LargeFrame
-from fakebroker.protocol.messages import api_name, decode_request, versions
+from fakebroker.protocol.messages import api_name, decode_request, decode_request_in_slices, versions
 from fakebroker.protocol.slices import Slices
 
 # Each handler says which class its requests have; here they are of any. Who may have much to do does it in slices.
 Handler = Callable[[RequestContext, Any], Slices[None] | None]
-ErrorResponse = Callable[[RequestContext, Any, ErrorCode], None]
+ErrorResponse = Callable[[RequestContext, Any, ErrorCode], Slices[None] | None]
 Decode = Callable[[int, bytes | LargeFrame, int], Any]
+DecodeInSlices = Callable[[int, bytes | LargeFrame, int, int], Slices[Any]]
+
+# Bytes of a frame from which it is read in slices. What is smaller has at most so many elements, and takes 1 ms or two.
+SLICED_FRAME_BYTES: Final = 4_096
 
 NOT_APIS = {"context", "new", "registry", "stub_fields"}
 
@@ -35,11 +39,13 @@ class Api:
     `error_response` answers a request whose handler failed, as Kafka's `getErrorResponse` does.
     `throttled` makes of an answer the one that a client gets whose request is throttled for so many milliseconds.
     `decode` reads a body, given its version, the frame, large or not, and where the body starts; raises ProtocolError.
+    `decode_in_slices` is for frames of SLICED_FRAME_BYTES or more; its last argument is how many elements a request may
+    have.
     """
 
     __slots__ = (
-        "advertised_min_version", "decode", "error_response", "handle", "key", "max_version", "min_version", "name",
-        "throttled",
+        "advertised_min_version", "decode", "decode_in_slices", "error_response", "handle", "key", "max_version",
+        "min_version", "name", "throttled",
     )  # fmt: skip
 
     def __init__(
@@ -53,6 +59,7 @@ class Api:
         error_response: ErrorResponse,
         throttled: Throttled,
         decode: Decode,
+        decode_in_slices: DecodeInSlices,
     ) -> None:
         self.key = key
         self.name = name
@@ -63,6 +70,7 @@ class Api:
         self.error_response = error_response
         self.throttled = throttled
         self.decode = decode
+        self.decode_in_slices = decode_in_slices
 
     def serves(self, version: int) -> bool:
         return self.min_version <= version <= self.max_version
@@ -80,6 +88,7 @@ def api(
     advertised_min_version: int | None = None,
     throttled: Throttled = with_throttle_time,
     decode: Decode | None = None,
+    decode_in_slices: DecodeInSlices | None = None,
 ) -> Callable[[Handler], Handler]:
     """Register the decorated handler for an API key. Each key and version must be one that kio can read."""
     known = versions(key)
@@ -100,6 +109,7 @@ def api(
             error_response,
             throttled,
             decode or partial(_decode, key),
+            decode_in_slices or partial(_decode_in_slices, key),
         )
         return handle
 
@@ -108,6 +118,11 @@ def api(
 
 def _decode(key: int, version: int, frame: bytes | LargeFrame, offset: int) -> Any:
     return decode_request(key, version, frame if isinstance(frame, bytes) else frame.join(), offset)
+
+
+def _decode_in_slices(key: int, version: int, frame: bytes | LargeFrame, offset: int, max_elements: int) -> Slices[Any]:
+    whole = frame if isinstance(frame, bytes) else (yield from frame.join_in_slices())
+    return (yield from decode_request_in_slices(key, version, whole, offset, max_elements))
 
 
 def load() -> dict[int, Api]:

@@ -4,6 +4,8 @@ Theory   `receive` (bytes), `advance_to` (time), `open_connection`, `set_write_b
          user does are all that ever happens to it.
          Each door leaves effects behind (`take_effects`) and a next deadline (`next_deadline_ms`). The same calls with
          the same times give the same effects: nothing in here waits, looks at a clock or draws without the seed.
+         The work of a door is bounded: what is left when its turn is over (`has_work`) is done by the next
+         `advance_to`, so whoever drives the cluster can look at sockets and timers in between.
          `advance_to` runs every event at its own time, in order of time; at the same millisecond followers come before
          housekeeping and that before timeouts, so what was replicated in time counts as in time.
 Units    milliseconds (`Now`).
@@ -12,8 +14,8 @@ Source   The roles of BrokerServer, KRaft's controller and ReplicaManager's sche
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, final
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, final
 
 from fakebroker.cluster.dispatcher import Dispatcher
 from fakebroker.cluster.housekeeping import start_housekeeping
@@ -33,8 +35,12 @@ from fakebroker.core.security.identity import PLAINTEXT, Listener
 from fakebroker.network.connection import Connection
 from fakebroker.network.effects import Effect, InternalError, Warn
 from fakebroker.network.socket_server import SocketServer
+from fakebroker.network.turn import Turn
 from fakebroker.protocol.errors import KafkaError
 from fakebroker.protocol.topic_partition import TopicPartition
+
+_TIMERS_AT_ONCE: Final = 64
+_SLICE_IS_WORTH: Final = 8  # requests, for the turn
 
 
 @final
@@ -51,17 +57,22 @@ class Cluster(Members):
         seed: int = 0,
         journal: Journal | None = None,
         store: Store | None = None,
+        new_turn: Callable[[], Turn] = Turn,
     ) -> None:
-        """`store` is where records go that do not fit into log.memory.bytes; memory again, if none is given."""
+        """`store` is where records go that do not fit into log.memory.bytes; memory again, if none is given.
+        `new_turn` measures how much a door may do: requests have one turn, timers another."""
         super().__init__(now, brokers, config or BrokerConfig(), followers, seed, store)
         if journal is not None:
             self.probe.listeners.append(Recorder(journal, self))
+        self.turn = new_turn()
+        self._timer_turn = new_turn()
+        self._has_due = False
         self._advanced_ms = now.mono_ms
         self._effects: list[Effect] = []
         emit = self._effects.append
         timer, housekeeping = self.timer.timer, self.housekeeping.timer
         self.sockets = SocketServer(self.registry.broker_ids, self.config, timer, housekeeping, emit, self, self.probe)
-        self._dispatcher = Dispatcher(self.sockets, emit, self.probe)
+        self._dispatcher = Dispatcher(self.sockets, emit, self, self.probe)
         self.controller.log_memory.on_full = self._warn
         start_housekeeping(housekeeping, self.broker_configs, self.controller, self._read_now)
         register_reconfigurables(self.broker_configs, self.controller, self.sockets, self.brokers)
@@ -87,7 +98,8 @@ class Cluster(Members):
         return connection.decoder.get_buffer()
 
     def receive(self, connection: Connection, data: bytes | memoryview, now: Now) -> None:
-        """Bytes have arrived, maybe where `receive_buffer` said; handle what requests they complete, one at a time."""
+        """Bytes have arrived, maybe where `receive_buffer` said; handle what requests they complete, one at a time, as
+        far as the turn goes."""
         self.now = now
         self.sockets.receive(connection, data)
         self._handle_requests()
@@ -108,17 +120,30 @@ class Cluster(Members):
         return unfinished
 
     def advance_to(self, now: Now, handled_at: Now | None = None) -> None:
-        """Run everything that is due by `now`, each event at its own time.
+        """Run everything that is due by `now`, each event at its own time, as far as a turn goes.
 
-        Then handle the requests that waited behind what was answered, at `handled_at` (`now` if not given). Their
-        timeouts start when they are handled: if time comes in late, that is later than the events that let them in.
+        Then go on with the requests that were left, and with those that waited behind what was answered, at
+        `handled_at` (`now` if not given). Their timeouts start when they are handled: if time comes in late, that is
+        later than the events that let them in.
         """
+        self._has_due = self._run_timers(now)
+        self.now = handled_at or now
+        self._handle_requests()
+
+    def _run_timers(self, now: Now) -> bool:
+        """Whether any are left that are due by now."""
+        turn = self._timer_turn
+        turn.begin()
+        turn.enter()
         while (deadline_ms := self.next_deadline_ms()) is not None and deadline_ms <= now.mono_ms:
+            if turn.is_over():
+                return True
             # What was due when it was added has a deadline in the past; time does not go back for it.
             step_ms = self._advanced_ms = max(deadline_ms, self._advanced_ms)
             self.now = now.at(step_ms)
             try:
-                ran = self.deadlines.advance_clock(step_ms)
+                ran = self.deadlines.advance_clock(step_ms, _TIMERS_AT_ONCE)
+                turn.handled(ran, 0)
                 if ran:
                     for listener in self.probe.listeners:
                         listener.timers_fired(ran, now.mono_ms)
@@ -126,8 +151,12 @@ class Cluster(Members):
                 # The timers are consistent: what else is due runs in the next turn of this loop.
                 self._effects.append(InternalError("a timer's task", error))
         self._advanced_ms = max(now.mono_ms, self._advanced_ms)
-        self.now = handled_at or now
-        self._handle_requests()
+        return False
+
+    @property
+    def has_work(self) -> bool:
+        """Whether something was left for the next `advance_to`, which is better called at once."""
+        return self._has_due or self.sockets.has_work
 
     def next_deadline_ms(self) -> int | None:
         """When `advance_to` next has something to do."""
@@ -242,13 +271,23 @@ class Cluster(Members):
     # Inside.
 
     def _handle_requests(self) -> None:
-        """Handle the next request of each connection whose turn has come. What a request wakes joins the queue, so
-        completions never nest."""
-        sockets = self.sockets
-        while (connection := sockets.poll()) is not None:
-            broker = self.brokers[connection.broker_id]
-            self._dispatcher.handle(broker, connection, self.now)
-            self._complete_actions(broker.replicas)
+        """Handle the next requests of each connection whose turn has come, as far as the turn goes. What a request
+        wakes joins the queue, so completions never nest."""
+        sockets, turn = self.sockets, self.turn
+        turn.enter()
+        while not turn.is_over() and (connection := sockets.poll()) is not None:
+            request = connection.request
+            if request is None:
+                self._dispatcher.go_on(connection)
+                turn.handled(_SLICE_IS_WORTH, 0)
+            else:
+                self._dispatcher.handle(self.brokers[connection.broker_id], connection, self.now)
+                turn.handled(1, len(request))
+            broker = self.brokers.get(connection.broker_id)
+            if broker is not None:
+                self._complete_actions(broker.replicas)
+        turn.leave()
+        sockets.end_turn()
 
     def _complete_actions(self, replicas: ReplicaManager) -> None:
         while True:

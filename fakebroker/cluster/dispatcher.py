@@ -17,9 +17,9 @@ from typing import Any, final
 from fakebroker.apis import api_versions, registry
 from fakebroker.apis.context import RequestContext
 from fakebroker.core.broker.broker import Broker
-from fakebroker.core.clock import Now
+from fakebroker.core.clock import HasNow, Now
 from fakebroker.core.probe import Probe
-from fakebroker.network.connection import Connection
+from fakebroker.network.connection import Connection, Work
 from fakebroker.network.effects import Effect, InternalError
 from fakebroker.network.socket_server import SocketServer
 from fakebroker.protocol.error_code import ErrorCode
@@ -27,16 +27,40 @@ from fakebroker.protocol.errors import KafkaError, ProtocolError
 from fakebroker.protocol.headers import RequestHeader, decode_request_header, peek_api
 from fakebroker.protocol.large_frame import LargeFrame
 from fakebroker.protocol.messages import api_name, is_flexible
-from fakebroker.protocol.slices import finish
+from fakebroker.protocol.slices import Slices
+
+
+@final
+class _Work(Work):
+    """A request that is read and handled in slices, each at its own time. If its peer has gone meanwhile it is done all
+    the same, as in Kafka; when the broker has stopped, nobody goes on."""
+
+    __slots__ = ("_clock", "_context", "_slices")
+
+    def __init__(self, slices: Slices[None], context: RequestContext, clock: HasNow) -> None:
+        self._slices = slices
+        self._context = context
+        self._clock = clock
+
+    def go_on(self) -> bool:
+        if self._context.broker.is_stopped:
+            return False
+        self._context.now = self._clock.now
+        try:
+            next(self._slices)
+        except StopIteration:
+            return False
+        return True
 
 
 @final
 class Dispatcher:
     """Hands the requests of all connections to their handlers."""
 
-    def __init__(self, sockets: SocketServer, emit: Callable[[Effect], None], probe: Probe) -> None:
+    def __init__(self, sockets: SocketServer, emit: Callable[[Effect], None], clock: HasNow, probe: Probe) -> None:
         self._sockets = sockets
         self._emit = emit
+        self._clock = clock
         self._probe = probe
         self._apis = registry.load()
         self._flexible: dict[int, bool] = {}  # by what is served: key and version in one number
@@ -60,11 +84,23 @@ class Dispatcher:
                 raise ProtocolError(
                     f"{api.name} v{header.api_version} is not served, only v{api.min_version} to v{api.max_version}."
                 )
-            request = api.decode(header.api_version, frame, header.body_offset)
+            if len(frame) < registry.SLICED_FRAME_BYTES:
+                rest = self._call(api, context, api.decode(header.api_version, frame, header.body_offset))
+            else:
+                most = broker.controller.config.fakebroker_request_max_elements
+                reading = api.decode_in_slices(header.api_version, frame, header.body_offset, most)
+                try:
+                    next(reading)
+                except StopIteration as read:  # as most are
+                    rest = self._call(api, context, read.value)
+                else:
+                    rest = self._read_and_call(reading, api, context)
         except ProtocolError as error:
             self._sockets.close(connection, f"bad request: {error}")
             return
-        self._call(api, context, request)
+        if rest is not None:
+            connection.work = _Work(rest, context, self._clock)
+            self.go_on(connection)
 
     def _read_any_header(self, frame: bytes | LargeFrame) -> RequestHeader:
         if isinstance(frame, bytes):
@@ -88,29 +124,69 @@ class Dispatcher:
                 self._flexible[version] = flexible
         return decode_request_header(frame, flexible)
 
-    def _call(self, api: registry.Api, context: RequestContext, request: Any) -> None:
+    def go_on(self, connection: Connection) -> None:
+        """Do the next slice of what a connection has in hand."""
+        work = connection.work
+        assert work is not None
+        if work.go_on():
+            self._sockets.goes_on(connection)
+        else:
+            connection.work = None
+
+    def _read_and_call(self, reading: Slices[Any], api: registry.Api, context: RequestContext) -> Slices[None]:
+        try:
+            request = yield from reading
+        except ProtocolError as error:
+            context.close(f"bad request: {error}")
+            return
+        rest = self._call(api, context, request)
+        if rest is not None:
+            yield from rest
+
+    def _call(self, api: registry.Api, context: RequestContext, request: Any) -> Slices[None] | None:
+        """What is left to be done of it, if it is done in slices."""
         try:
             slices = api.handle(context, request)
-            if slices is not None:
-                finish(slices)
-        except KafkaError as error:
-            if context.answered:
-                self._report(api, context, error)
-            self._answer_error(api, context, request, error.code)
         except Exception as error:
-            # A bug of ours must be loud: in the log, and for the client.
-            self._report(api, context, error)
-            self._answer_error(api, context, request, ErrorCode.unknown_server_error)
+            return self._failed(api, context, request, error)
+        return None if slices is None else self._go_on_calling(slices, api, context, request)
 
-    def _answer_error(self, api: registry.Api, context: RequestContext, request: Any, code: ErrorCode) -> None:
-        if context.answered:
-            return
+    def _go_on_calling(
+        self, slices: Slices[None], api: registry.Api, context: RequestContext, request: Any
+    ) -> Slices[None]:
         try:
-            api.error_response(context, request, code)
+            yield from slices
         except Exception as error:
+            rest = self._failed(api, context, request, error)
+            if rest is not None:
+                yield from rest
+
+    def _failed(
+        self, api: registry.Api, context: RequestContext, request: Any, error: Exception
+    ) -> Slices[None] | None:
+        """Answer with the error of the request. A bug of ours must be loud: in the log, and for the client."""
+        code = error.code if isinstance(error, KafkaError) else ErrorCode.unknown_server_error
+        if context.answered or not isinstance(error, KafkaError):
             self._report(api, context, error)
-            if not context.answered:
-                context.close("a bug in fakebroker: not even an error can be answered")
+        if context.answered:
+            return None
+        try:
+            slices = api.error_response(context, request, code)
+        except Exception as another:
+            self._give_up(api, context, another)
+            return None
+        return None if slices is None else self._go_on_failing(slices, api, context)
+
+    def _go_on_failing(self, slices: Slices[None], api: registry.Api, context: RequestContext) -> Slices[None]:
+        try:
+            yield from slices
+        except Exception as error:
+            self._give_up(api, context, error)
+
+    def _give_up(self, api: registry.Api, context: RequestContext, error: Exception) -> None:
+        self._report(api, context, error)
+        if not context.answered:
+            context.close("a bug in fakebroker: not even an error can be answered")
 
     def _report(self, api: registry.Api, context: RequestContext, error: Exception) -> None:
         request_id = f"{api.name} v{context.api_version}, correlation id {context.correlation_id}"

@@ -107,7 +107,7 @@ class Members(HasNow):
 
     def _stop(self, broker_id: int) -> None:
         """The broker is gone, with all that waits there; its clients went before. What it led goes to others."""
-        del self.brokers[broker_id]
+        self.brokers.pop(broker_id).is_stopped = True
         self._wakeups.stop_broker(broker_id)
         self.controller.stop_broker(broker_id, self.now)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import re
 from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from typing import NoReturn
 
 _NEGATIVE_NUMBER = re.compile(r"-\d+")
@@ -127,6 +128,13 @@ def whole_number(least: int | None = None, most: int | None = None) -> Callable[
         return number
 
     return read
+
+
+def file_name(text: str) -> Path:
+    """The `type` of an option whose value names a file."""
+    if not text:
+        raise argparse.ArgumentTypeError("'' is no name of a file")
+    return Path(text)
 
 
 def _formatter_while_declaring(prog: str) -> argparse.HelpFormatter:

@@ -6,7 +6,7 @@ import sys
 from argparse import Namespace
 from pathlib import Path
 
-from fakebroker.commands.command_line import Parser, Slip, whole_number
+from fakebroker.commands.command_line import Parser, Slip, file_name, whole_number
 
 _VIOLATION = 1
 
@@ -25,7 +25,7 @@ def declare(parser: Parser) -> None:
     parser.add_argument(
         "--journal",
         metavar="FILE",
-        type=Path,
+        type=file_name,
         help="Write what the broker decided, one line of JSON per event; - for stdout.",
     )
     parser.add_argument("--shrink", action="store_true", help="Look for a shorter plan that fails as well.")

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import gc
-import logging
 import re
 import sys
 from argparse import BooleanOptionalAction, Namespace
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import NamedTuple
 
-from fakebroker.commands.command_line import Parser, Slip, whole_number
+from fakebroker.commands.command_line import Parser, Slip, file_name, whole_number
 
 _TOPIC_FORM = "NAME[:PARTITIONS[:REPLICATION]][,config=value...]"
 
@@ -112,15 +110,17 @@ def declare(parser: Parser) -> None:
         "(default: %(default)s).",
     )
     parser.add_argument(
-        "--journal", metavar="FILE", type=Path, help="Write what happens to a file, a line of JSON for each event."
+        "--journal", metavar="FILE", type=file_name, help="Write what happens to a file, a line of JSON for each event."
     )
     parser.add_argument(
-        "--ready-file", metavar="FILE", type=Path, help="JSON with the addresses, put there when every broker accepts."
+        "--ready-file",
+        metavar="FILE",
+        type=file_name,
+        help="JSON with the addresses, put there when every broker accepts.",
     )
 
 
 def run(options: Namespace) -> int:
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s", stream=sys.stderr)
     if options.clock == "manual":
         raise Slip(
             "--clock manual needs somebody who moves it: take FakeCluster(clock='manual') in Python, or --clock auto"
@@ -129,20 +129,22 @@ def run(options: Namespace) -> int:
     settings = parse_settings("--config", options.config)
     settings.setdefault("auto.create.topics.enable", str(options.auto_create_topics).lower())
     with _lean_imports():
+        from fakebroker.server.writing.log_handler import logging_to_stderr
         from fakebroker.serving import serve_until_signal
-    problem = serve_until_signal(
-        topics,
-        options.ready_file,
-        brokers=options.brokers,
-        host=options.host,
-        port=options.port,
-        advertised_host=options.advertised_host,
-        followers=options.followers,
-        config=settings,
-        seed=options.seed,
-        clock=options.clock,
-        journal_file=options.journal,
-    )
+    with logging_to_stderr():
+        problem = serve_until_signal(
+            topics,
+            options.ready_file,
+            brokers=options.brokers,
+            host=options.host,
+            port=options.port,
+            advertised_host=options.advertised_host,
+            followers=options.followers,
+            config=settings,
+            seed=options.seed,
+            clock=options.clock,
+            journal_file=options.journal,
+        )
     if problem is not None:
         raise Slip(problem)
     return 0

@@ -106,6 +106,16 @@ _READY: Final = State.READY
 _CLOSED: Final = State.CLOSED
 
 
+class Work:
+    """What is left to do of a request that is handled in slices."""
+
+    __slots__ = ()
+
+    def go_on(self) -> bool:
+        """Do the next slice; whether there is more."""
+        raise NotImplementedError
+
+
 @final
 class Connection:
     """State of one connection to one broker.
@@ -119,6 +129,8 @@ class Connection:
     last_active_ms   when it last read or wrote, once admitted, for connections.max.idle.ms
     throttle         the timer's task that ends the throttling, if one is pending
     request          the frame whose turn has come, until it is taken to be handled
+    work             what is left to do of the request in hand, if that is done in slices
+    is_queued        its turn is to come: it may have a request, or has work
     answers          those of this turn of the core, which go out together; none if this is None
     unwritten_bytes  their size
     attachment       what somebody outside keeps with it: no weak references, compiled classes have none
@@ -130,6 +142,7 @@ class Connection:
         "attachment",
         "broker_id",
         "decoder",
+        "is_queued",
         "last_active_ms",
         "listener",
         "number",
@@ -140,6 +153,7 @@ class Connection:
         "state",
         "throttle",
         "unwritten_bytes",
+        "work",
         "write_blocked",
     )
 
@@ -165,6 +179,8 @@ class Connection:
         self.last_active_ms = 0
         self.throttle: TimerTask | None = None
         self.request: bytes | LargeFrame | None = None
+        self.work: Work | None = None
+        self.is_queued = False
         self.answers: list[bytes] | None = None
         self.unwritten_bytes = 0
         self.attachment: object = None

@@ -1,38 +1,42 @@
 """The connections of all brokers: admitted, read, handled one request at a time, answered, throttled, closed.
 
-Theory   A connection whose turn has come stands in the queue of the ready ones; `poll` takes one request of it and then
-         comes to the next. Whoever answers or wakes another connection puts it into that queue, so no request is ever
-         handled inside another. What changes a connection's state is here and nowhere else; `connection.py` has its
-         table.
+Theory   A connection whose turn is to come stands in a queue. `poll` takes some requests of the first, as long as they
+         are answered at once, or one slice of the work on a request that takes long, and comes to the next. Whoever
+         answers or wakes another connection puts it into that queue, so no request is ever handled inside another. Who
+         stands there is not read: what a client sends ahead waits at its own side. What changes a connection's state is
+         here and nowhere else; `connection.py` has its table.
 Source   core/.../network/SocketServer.scala Processor @ 4.0: processCompletedReceives, processNewResponses,
          processCompletedSends, tryUnmuteChannel, close; Acceptor.accept.
-Differs  Kafka unmutes when the answer is completely written. Here the answers to requests that arrived in one read are
+Differs  Kafka takes one request of a connection at a time. Here it is a few while not many have any, so that their
+         answers go out together.
+         Kafka unmutes when the answer is completely written. Here the answers to requests that arrived in one read are
          written together; once they are as large as what Kafka's socket takes at once (socket.send.buffer.bytes),
          nothing more is handled until they are written.
 """
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from typing import Final, final
 
 from fakebroker.core.clock import HasNow
 from fakebroker.core.config.broker_config import BrokerConfig
-from fakebroker.core.config.ip_overrides import normalized, parse_overrides
+from fakebroker.core.config.ip_overrides import normalized
 from fakebroker.core.probe import Probe
 from fakebroker.core.security.identity import Listener
 from fakebroker.network.connection import Connection, Event, State
-from fakebroker.network.connection_quotas import ConnectionQuotas
 from fakebroker.network.effects import AwaitWrite, Close, Effect, PauseReading, ResumeReading, Send
 from fakebroker.network.idle_expiry import IdleExpiryManager
+from fakebroker.network.open_connections import OpenConnections
+from fakebroker.network.ready_queue import ReadyQueue
 from fakebroker.network.throttled_channel import ThrottledChannel
 from fakebroker.protocol.errors import ProtocolError
 from fakebroker.protocol.framing import LENGTH_BYTES, FrameDecoder
 from timingwheel import SystemTimer
 
 _SEND_BUFFER_BYTES: Final = 102_400  # socket.send.buffer.bytes: so much is "completely written" though nobody reads it
-_MANY_HAD_THEIR_TURN: Final = 1_024  # and are dropped from the queue
+_REQUESTS_OF_ROUND: Final = 64  # if there are not more connections than that; each has its share
+_BYTES_AT_ONCE: Final = 16_384  # after so many it is the next one's turn
 _NO_MORE_BYTES = FrameDecoder(0)  # of a closed connection: what the peer had sent ahead is not kept
 _REQUEST: Final = Event.REQUEST
 _RESPONDED: Final = Event.RESPONDED
@@ -59,24 +63,19 @@ class SocketServer:
         self._clock = clock
         self._probe = probe
         self._opened = 0
-        self._ready: list[Connection] = []
-        self._next_ready = 0  # those before it had their turn
+        self._ready = ReadyQueue()
+        self._in_turn: Connection | None = None  # whose requests are being handled
+        self._requests_left = 0  # of those that it may have handled before the next one's turn
+        self._bytes_left = 0
         self._answered: list[Connection] = []  # in this turn
         self._idle = IdleExpiryManager(config.connections_max_idle_ms, idle_timer, clock, self.close)
-        self.connection_quotas = {broker_id: ConnectionQuotas() for broker_id in broker_ids}
-        self._waiting: dict[int, OrderedDict[Connection, None]] = {
-            broker_id: OrderedDict() for broker_id in self.connection_quotas
-        }
-        # All that are not closed, those that wait included, in the order in which they came.
-        self._open: dict[int, dict[Connection, None]] = {broker_id: {} for broker_id in self.connection_quotas}
-
+        self.connections = OpenConnections(broker_ids)
         self.configure(config)
 
     def configure(self, config: BrokerConfig) -> None:
         """How many connections each broker takes. Who waits and may come in by now does; nobody is closed for it."""
-        overrides = parse_overrides(config.max_connections_per_ip_overrides)
-        for broker_id, quotas in self.connection_quotas.items():
-            quotas.configure(config.max_connections, config.max_connections_per_ip, overrides)
+        self.connections.configure(config)
+        for broker_id in self.connections.quotas:
             self._admit_waiting(broker_id)
 
     # From outside. Who calls then handles what `poll` gives.
@@ -87,11 +86,9 @@ class SocketServer:
         connection = Connection(broker_id, peer, normalized(address), self._max_request_bytes, self._opened, listener)
         for each in self._probe.listeners:
             each.connection_opened(connection.number, broker_id, peer)
-        self._open[broker_id][connection] = None
-        if self.connection_quotas[broker_id].connection_slot_available():
+        if self.connections.add(connection):
             self._admit(connection)
         else:
-            self._waiting[broker_id][connection] = None
             self._pause_reading(connection)
         return connection
 
@@ -105,11 +102,12 @@ class SocketServer:
         if connection.state is not _WAITING:
             self._idle.update(connection)
         if connection.can_handle:
-            self._ready.append(connection)
+            self._ready.add_fresh(connection)
 
     def received(self, connection: Connection) -> None:
-        """What the bytes completed is handled: no more of them are wanted from who has a request in hand."""
-        if not connection.can_handle:
+        """What of that was to be handled in this turn is: no more bytes are wanted from who has a request in hand, or
+        more than one turn's."""
+        if connection.is_queued or not connection.can_handle:
             self._pause_reading(connection)
 
     def set_write_blocked(self, connection: Connection, blocked: bool) -> None:
@@ -122,7 +120,7 @@ class SocketServer:
             return
         self._idle.update(connection)
         if connection.can_handle:
-            self._ready.append(connection)
+            self._ready.add(connection)
 
     def lost(self, connection: Connection) -> int:
         """The peer has gone. A request in hand goes on; its answer is dropped. Returns how many bytes of a request had
@@ -135,33 +133,61 @@ class SocketServer:
         return unfinished
 
     def poll(self) -> Connection | None:
-        """The next connection whose turn has come; its `request` is to be handled."""
-        while self._next_ready < len(self._ready):
-            connection = self._ready[self._next_ready]
-            self._next_ready += 1
-            if self._next_ready == _MANY_HAD_THEIR_TURN:
-                del self._ready[:_MANY_HAD_THEIR_TURN]
-                self._next_ready = 0
-            if not connection.can_handle:
-                continue
-            try:
-                frame = connection.decoder.next_in_parts()
-            except ProtocolError as error:
-                self.close(connection, f"bad frame: {error}")
-                continue
-            if frame is not None:
-                self._idle.update(connection)  # Kafka reads it from the socket only now
-                connection.on(_REQUEST)
-                connection.request = frame
-                for listener in self._probe.listeners:
-                    listener.request_received(connection.number, len(frame))
+        """The next connection whose turn has come: its `work` is to go on, or else its `request` to be handled."""
+        connection = self._in_turn
+        if connection is not None:
+            self._in_turn = None
+            if connection.can_handle:
+                if self._requests_left == 0 or self._bytes_left <= 0:
+                    self._ready.add(connection)
+                elif self._take_request(connection):
+                    return connection
+        while (connection := self._ready.pop()) is not None:
+            if connection.work is not None:
                 return connection
+            if connection.can_handle:
+                self._requests_left = max(_REQUESTS_OF_ROUND // (len(self._ready) + 1), 1)
+                self._bytes_left = _BYTES_AT_ONCE
+                if self._take_request(connection):
+                    return connection
+        return None
+
+    def end_turn(self) -> None:
+        """Nothing more is handled for now: who was in turn stands at the end of the queue."""
+        connection, self._in_turn = self._in_turn, None
+        if connection is not None and connection.can_handle:
+            self._ready.add(connection)
+
+    @property
+    def has_work(self) -> bool:
+        """Whether somebody's turn is to come."""
+        return len(self._ready) > 0
+
+    def goes_on(self, connection: Connection) -> None:
+        """There is more of its work to do, when its turn comes again."""
+        self._ready.add(connection)
+
+    def _take_request(self, connection: Connection) -> bool:
+        try:
+            frame = connection.decoder.next_in_parts()
+        except ProtocolError as error:
+            self.close(connection, f"bad frame: {error}")
+            return False
+        if frame is None:
             if connection.reading_paused:
                 connection.reading_paused = False
                 self._emit(ResumeReading(connection))
-        self._ready.clear()
-        self._next_ready = 0
-        return None
+            return False
+        self._idle.update(connection)  # Kafka reads it from the socket only now
+        connection.on(_REQUEST)
+        connection.request = frame
+        size = len(frame)
+        self._in_turn = connection
+        self._requests_left -= 1
+        self._bytes_left -= size
+        for listener in self._probe.listeners:
+            listener.request_received(connection.number, size)
+        return True
 
     def take_answers(self) -> list[Effect]:
         """The answers of this turn, those of a connection together; each is handed out once."""
@@ -202,7 +228,8 @@ class SocketServer:
                 connection.write_blocked = True
                 self._emit(AwaitWrite(connection))
         connection.on(_RESPONDED)
-        self._ready.append(connection)
+        if connection is not self._in_turn:
+            self._ready.add(connection)
 
     def throttle(self, connection: Connection, throttle_time_ms: int) -> None:
         """Mute the connection for so long from now, beyond its answer, which is not held up."""
@@ -222,23 +249,23 @@ class SocketServer:
 
     def close_all(self, broker_id: int, reason: str) -> None:
         """Close every connection to a broker: it has stopped."""
-        while self._open[broker_id]:
-            self.close(next(reversed(self._open[broker_id])), reason)  # who waits goes first, and is not let in
+        while (connection := self.connections.last(broker_id)) is not None:  # who waits goes first, and is not let in
+            self.close(connection, reason)
 
     def is_connected(self, broker_id: int) -> bool:
-        return bool(self._open[broker_id])
+        return self.connections.last(broker_id) is not None
 
     # Inside.
 
     def _throttle_ended(self, connection: Connection) -> None:
         connection.throttle = None
         connection.on(Event.THROTTLE_ENDED)
-        self._ready.append(connection)
+        self._ready.add(connection)
 
     def _admit(self, connection: Connection) -> None:
-        maximum = self.connection_quotas[connection.broker_id].inc(connection.address)
+        maximum = self.connections.quotas[connection.broker_id].inc(connection.address)
         if maximum is not None:
-            del self._open[connection.broker_id][connection]
+            self.connections.refuse(connection)
             connection.on(Event.CLOSE)
             self._emit_close(
                 connection,
@@ -248,17 +275,11 @@ class SocketServer:
             return
         connection.on(Event.ADMITTED)
         self._idle.add(connection)
-        self._ready.append(connection)
+        self._ready.add(connection)
 
     def _release(self, connection: Connection) -> None:
         """The connection is closed: whatever it held is free, and the next one that waits comes in."""
-        del self._open[connection.broker_id][connection]
-        waiting = self._waiting[connection.broker_id]
-        quotas = self.connection_quotas[connection.broker_id]
-        if connection.state is State.WAITING:
-            del waiting[connection]
-        else:
-            quotas.dec(connection.address)
+        if self.connections.remove(connection):
             self._idle.remove(connection)
         connection.on(Event.CLOSE)
         connection.decoder = _NO_MORE_BYTES
@@ -269,9 +290,8 @@ class SocketServer:
         self._admit_waiting(connection.broker_id)
 
     def _admit_waiting(self, broker_id: int) -> None:
-        waiting = self._waiting[broker_id]
-        while waiting and self.connection_quotas[broker_id].connection_slot_available():
-            self._admit(waiting.popitem(last=False)[0])
+        while (connection := self.connections.next_to_come_in(broker_id)) is not None:
+            self._admit(connection)
 
     def _emit_close(self, connection: Connection, reason: str) -> None:
         self._tell_closed(connection, reason)
@@ -287,9 +307,7 @@ class SocketServer:
             self._emit(PauseReading(connection))
 
     def check_invariants(self) -> None:
-        assert not self._ready, "a connection whose turn has come was left"
+        self._ready.check_invariants()
+        assert self._in_turn is None
         self._idle.check_invariants()
-        for broker_id, quotas in self.connection_quotas.items():
-            quotas.check_invariants()
-            assert not self._waiting[broker_id] or not quotas.connection_slot_available()
-            assert all(connection.state is State.WAITING for connection in self._waiting[broker_id])
+        self.connections.check_invariants()

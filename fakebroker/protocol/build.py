@@ -2,16 +2,42 @@
 
 A handler states everything once; what the version at hand has no field for is left out, as Kafka's generated classes
 do with "ignorable" fields. A name that no version has is a slip, and tests/apis/test_registry.py finds it.
+
+Of what may be many, each is made when its turn comes: `Each` says how, `build_lazily` leaves it at that, and
+`encode_response_in_slices` (messages.py) asks for them one by one. So they are never there all at once.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator, Sized
 from dataclasses import fields, is_dataclass, replace
 from datetime import timedelta
-from functools import cache
-from typing import Any, TypeVar, cast, get_args, get_type_hints
+from functools import cache, partial
+from typing import Any, Generic, TypeVar, cast, final, get_args, get_type_hints
 
 T = TypeVar("T")
+Item = TypeVar("Item")
+Made = TypeVar("Made", covariant=True)
+
+_FEW = 32  # structs of an array that are built at once
+
+
+@final
+class Each(Generic[Made]):
+    """What is made of each item, each time that one goes through them."""
+
+    __slots__ = ("_items", "_make")
+
+    def __init__(self, make: Callable[[Item], Made], items: Iterable[Item]) -> None:
+        assert isinstance(items, Sized)
+        self._make = make
+        self._items = items
+
+    def __len__(self) -> int:
+        return len(cast(Sized, self._items))
+
+    def __iter__(self) -> Iterator[Made]:
+        return map(self._make, self._items)
 
 
 def build(entity_type: type[T], values: dict[str, Any]) -> T:
@@ -27,6 +53,26 @@ def build(entity_type: type[T], values: dict[str, Any]) -> T:
             value = tuple(build(nested, item) for item in value)
         arguments[name] = value
     return entity_type(**arguments)
+
+
+def build_lazily(entity_type: type[T], values: dict[str, Any]) -> T:
+    """The same, but for arrays of many structs, at any depth: of each of these an Each stands in its field."""
+    arguments = {}
+    for name, nested in _fields(cast(Any, entity_type)).items():
+        if name not in values:
+            continue
+        value = values[name]
+        if nested is not None and isinstance(value, dict):
+            value = build_lazily(nested, value)
+        elif nested is not None and value is not None:
+            value = Each(_builder(nested), value) if len(value) > _FEW else tuple(map(_builder(nested), value))
+        arguments[name] = value
+    return entity_type(**arguments)
+
+
+@cache
+def _builder(entity_type: type[T]) -> Callable[[dict[str, Any]], T]:
+    return partial(build_lazily, entity_type)
 
 
 def with_throttle_time(response: Any, throttle_time_ms: int, **changes: Any) -> Any:

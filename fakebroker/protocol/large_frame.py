@@ -13,11 +13,15 @@ Units    sizes are bytes.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from io import BytesIO
 from typing import Final
+
+from fakebroker.protocol.slices import Slices
 
 __all__ = ["LargeFrame", "is_worth_it"]
 
 _BLOCK_BYTES: Final = 524_288
+_SLICE_BYTES: Final = 262_144  # copied in one slice
 _SPARE_BLOCKS: Final = 8  # kept for the next large frames, of whatever connection
 _EARNEST_BYTES: Final = 65_536
 _WORTH_BYTES: Final = 131_072  # half of what is read at once otherwise
@@ -106,6 +110,23 @@ class LargeFrame:
         self._given = 1
         return frame
 
+    def join_in_slices(self) -> Slices[bytes]:
+        """The whole frame, once. What has been copied is free for others."""
+        parts, self._parts = self._parts, []
+        parts.reverse()
+        left = self._size
+        with BytesIO() as buffer:
+            while left:
+                part = memoryview(parts[-1])[:left]
+                for start in range(0, len(part), _SLICE_BYTES):
+                    buffer.write(part[start : start + _SLICE_BYTES])
+                    yield
+                left -= len(part)
+                if len(parts[-1]) == _BLOCK_BYTES:
+                    _keep(parts[-1])
+                parts.pop()
+            return buffer.getvalue()
+
     def cut(self, start: int, end: int) -> bytes:
         """The bytes between two positions."""
         parts: list[memoryview] = []
@@ -115,10 +136,14 @@ class LargeFrame:
             position += len(part)
         found = b"".join(parts)
         for part in self._parts[self._given :]:
-            if isinstance(part, bytearray) and len(_spare_blocks) < _SPARE_BLOCKS:
-                _spare_blocks.append(part)
+            _keep(part)
         self._parts = []
         return found
+
+
+def _keep(part: bytes | bytearray | memoryview) -> None:
+    if isinstance(part, bytearray) and len(_spare_blocks) < _SPARE_BLOCKS:
+        _spare_blocks.append(part)
 
 
 def _block() -> bytearray:

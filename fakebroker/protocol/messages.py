@@ -1,7 +1,7 @@
 """Requests and responses as kio's frozen dataclasses, for every API key and version that kio knows.
 
 `decode_request` takes a frame and the place where its header ended; `encode_response` gives a whole frame, ready for
-the socket. The other two directions are for clients: tests, the load generator, tools.
+the socket. Both can be done in slices. The other two directions are for clients: tests, the load generator, tools.
 
 Units    an offset counts from the start of the frame, behind its length.
 Source   clients/src/main/java/org/apache/kafka/common/requests/RequestContext.java and AbstractRequest.java;
@@ -22,15 +22,20 @@ from kio.serial.writers import Writer
 from kio.static.protocol import RequestPayload, ResponsePayload
 
 from fakebroker.protocol.body.check import Check, body_check, text_repair
+from fakebroker.protocol.body.read_slices import read_in_slices
+from fakebroker.protocol.body.write_slices import write_in_slices
 from fakebroker.protocol.errors import ProtocolError
 from fakebroker.protocol.headers import decode_response_header, encode_request_header, encode_response_header
+from fakebroker.protocol.slices import Slices
 
 __all__ = [
     "api_name",
     "decode_request",
+    "decode_request_in_slices",
     "decode_response",
     "encode_request",
     "encode_response",
+    "encode_response_in_slices",
     "is_flexible",
     "request_type",
     "response_type",
@@ -119,6 +124,16 @@ def decode_request(api_key: int, version: int, frame: bytes, offset: int) -> Req
         raise _malformed(f"{api_name(api_key)} v{version} request", problem) from problem
 
 
+def decode_request_in_slices(
+    api_key: int, version: int, frame: bytes, offset: int, max_elements: int
+) -> Slices[RequestPayload]:
+    """The same in slices. ProtocolError also if it has more elements, of arrays and tagged fields, than that."""
+    try:
+        return (yield from read_in_slices(request_type(api_key, version), frame, offset, max_elements))
+    except _DECODE_ERRORS as problem:
+        raise _malformed(f"{api_name(api_key)} v{version} request", problem) from problem
+
+
 def encode_response(response: ResponsePayload, correlation_id: int) -> bytes:
     """The whole frame of a response, its length included."""
     kind = type(response)
@@ -127,10 +142,22 @@ def encode_response(response: ResponsePayload, correlation_id: int) -> bytes:
     except KeyError:
         write = _response_writers[kind] = entity_writer(kind)
     with BytesIO() as buffer:
-        buffer.write(b"\0\0\0\0")
-        buffer.write(encode_response_header(correlation_id, _has_response_header_v1(kind)))
+        _begin_response(buffer, kind, correlation_id)
         write(buffer, response)
         return _with_length(buffer)
+
+
+def encode_response_in_slices(response: ResponsePayload, correlation_id: int) -> Slices[bytes]:
+    """The same in slices; arrays of structs may be lazy (build.py)."""
+    with BytesIO() as buffer:
+        _begin_response(buffer, type(response), correlation_id)
+        yield from write_in_slices(buffer, response)
+        return _with_length(buffer)
+
+
+def _begin_response(buffer: BytesIO, kind: type[ResponsePayload], correlation_id: int) -> None:
+    buffer.write(b"\0\0\0\0")
+    buffer.write(encode_response_header(correlation_id, _has_response_header_v1(kind)))
 
 
 def encode_request(request: RequestPayload, correlation_id: int, client_id: str | None) -> bytes:

@@ -25,16 +25,25 @@ from mypy_extensions import mypyc_attr
 
 from fakebroker.protocol.errors import ProtocolError
 from fakebroker.protocol.large_frame import LargeFrame
-from fakebroker.protocol.messages import decode_request
+from fakebroker.protocol.messages import decode_request, decode_request_in_slices
 from fakebroker.protocol.plain_batch import is_plain
+from fakebroker.protocol.slices import Slices, finish
 from fakebroker.protocol.varint import decode_unsigned_varint
 
-__all__ = ["PartitionProduceData", "ProduceRequest", "TopicProduceData", "read_produce_request"]
+__all__ = [
+    "PartitionProduceData",
+    "ProduceRequest",
+    "TopicProduceData",
+    "read_produce_request",
+    "read_produce_request_in_slices",
+]
 
 _PRODUCE: Final = 0
 _MILLISECOND: Final = timedelta(milliseconds=1)
 
 _FEW: Final = 127  # topics or partitions; of more, or fewer than none, the general reader decides
+_PARTITIONS_OF_A_SLICE: Final = 128
+_MANY: Final = 512  # partitions of all topics: of more too, since that can do it in slices
 _LITTLE_BEHIND: Final = 65_536  # bytes behind the records of a large frame that are worth a copy
 _NO_ID: Final = bytes(16)
 
@@ -84,7 +93,19 @@ def read_produce_request(version: int, frame: bytes | LargeFrame, offset: int) -
     if request is not None:
         return request
     whole = frame if isinstance(frame, bytes) else frame.join()
-    return _of_kio(version, decode_request(_PRODUCE, version, whole, offset))
+    return finish(_of_kio(version, decode_request(_PRODUCE, version, whole, offset)))
+
+
+def read_produce_request_in_slices(
+    version: int, frame: bytes | LargeFrame, offset: int, max_elements: int
+) -> Slices[ProduceRequest]:
+    """The same in slices, if it takes long. ProtocolError also for more topics, partitions and tags than that."""
+    request = read_by_hand(version, frame, offset)
+    if request is not None:
+        return request
+    whole = frame if isinstance(frame, bytes) else (yield from frame.join_in_slices())
+    read = yield from decode_request_in_slices(_PRODUCE, version, whole, offset, max_elements)
+    return (yield from _of_kio(version, read))
 
 
 def read_by_hand(version: int, frame: bytes | LargeFrame, offset: int) -> ProduceRequest | None:
@@ -119,6 +140,7 @@ def _read_fixed(frame: bytes, offset: int, large: LargeFrame | None) -> ProduceR
     if not 0 <= topics < _FEW:
         return None
     rest: _Rest | None = None
+    all_partitions: int = 0
     topic_data: list[TopicProduceData] = []
     for _ in range(topics):
         size = read_i16_be(frame, offset)
@@ -129,7 +151,8 @@ def _read_fixed(frame: bytes, offset: int, large: LargeFrame | None) -> ProduceR
         offset += size
         partitions: int = read_i32_be(frame, offset)
         offset += 4
-        if not 0 <= partitions < _FEW:
+        all_partitions += partitions
+        if not 0 <= partitions < _FEW or all_partitions > _MANY:
             return None
         partition_data: list[PartitionProduceData] = []
         for _ in range(partitions):
@@ -172,6 +195,7 @@ def _read_flexible(version: int, frame: bytes, offset: int, large: LargeFrame | 
     if not 0 < topics <= _FEW:
         return None
     rest: _Rest | None = None
+    all_partitions: int = 0
     topic_data: list[TopicProduceData] = []
     for _ in range(topics - 1):
         name = ""
@@ -189,7 +213,8 @@ def _read_flexible(version: int, frame: bytes, offset: int, large: LargeFrame | 
             offset += size
         partitions: int = frame[offset]
         offset += 1
-        if not 0 < partitions <= _FEW:
+        all_partitions += partitions - 1
+        if not 0 < partitions <= _FEW or all_partitions > _MANY:
             return None
         partition_data: list[PartitionProduceData] = []
         for _ in range(partitions - 1):
@@ -263,17 +288,21 @@ def _uuid(raw: bytes) -> UUID:
     return UUID(bytes=raw)
 
 
-def _of_kio(version: int, request: Any) -> ProduceRequest:
-    return ProduceRequest(
-        request.transactional_id,
-        request.acks,
-        request.timeout // _MILLISECOND,
-        [
+def _of_kio(version: int, request: Any) -> Slices[ProduceRequest]:
+    topic_data: list[TopicProduceData] = []
+    read = 0
+    for topic in request.topic_data:
+        partition_data: list[PartitionProduceData] = []
+        for partition in topic.partition_data:
+            partition_data.append(PartitionProduceData(partition.index, partition.records))
+            read += 1
+            if read >= _PARTITIONS_OF_A_SLICE:
+                read = 0
+                yield
+        topic_data.append(
             TopicProduceData(
-                "" if version >= 13 else topic.name,
-                topic.topic_id if version >= 13 else None,
-                [PartitionProduceData(partition.index, partition.records) for partition in topic.partition_data],
+                "" if version >= 13 else topic.name, topic.topic_id if version >= 13 else None, partition_data
             )
-            for topic in request.topic_data
-        ],
-    )
+        )
+        read += 1
+    return ProduceRequest(request.transactional_id, request.acks, request.timeout // _MILLISECOND, topic_data)

@@ -14,7 +14,7 @@ Differs  kio's classes are not used: error codes are plain numbers, so that a fa
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Sequence
 from struct import Struct
 from typing import Final, NamedTuple, final
 from uuid import UUID
@@ -22,6 +22,7 @@ from uuid import UUID
 from librt.strings import BytesWriter, write_i16_be, write_i32_be, write_i64_be
 from mypy_extensions import mypyc_attr
 
+from fakebroker.protocol.slices import Slices
 from fakebroker.protocol.varint import encode_unsigned_varint
 
 __all__ = [
@@ -30,9 +31,13 @@ __all__ = [
     "TopicProduceResponse",
     "encode_appended",
     "encode_produce_response",
+    "encode_produce_response_in_slices",
 ]
 
 VERSIONS = range(3, 14)
+
+_PARTITIONS_OF_A_SLICE: Final = 256
+_PARTS_OF_A_SLICE: Final = 512  # of a frame; then they are put together
 
 _I16: Final = Struct(">h")
 _I32: Final = Struct(">i")
@@ -124,15 +129,41 @@ def encode_produce_response(
     node_endpoints: tuple[NodeEndpoint, ...] = (),
 ) -> bytes:
     """The whole frame, its length included. Raises ValueError for a version other than 3 to 13."""
-    if version not in VERSIONS:
-        raise ValueError(f"Produce has versions 3 to 13, and not {version}")
     topics = tuple(topics)
-    body = (
-        _plain_body(version, topics, throttle_time_ms)
-        if version < 9
-        else _flexible_body(version, topics, throttle_time_ms, node_endpoints)
-    )
-    return _FRAME_START.pack(len(body) + 4, correlation_id) + body
+    parts = _begin(version, topics)
+    for topic in topics:
+        _add_topic(version, topic, parts)
+        _add_partitions(version, topic.partitions, parts)
+        if version >= 9:
+            parts.append(b"\0")
+    return _framed(version, correlation_id, parts, throttle_time_ms, node_endpoints)
+
+
+def encode_produce_response_in_slices(
+    version: int,
+    correlation_id: int,
+    topics: Collection[TopicProduceResponse],
+    throttle_time_ms: int = 0,
+    node_endpoints: tuple[NodeEndpoint, ...] = (),
+) -> Slices[bytes]:
+    """The same in slices. Each topic is looked at once, in order."""
+    done: list[bytes] = []
+    parts = _begin(version, topics)
+    for topic in topics:
+        _add_topic(version, topic, parts)
+        for start in range(0, len(topic.partitions), _PARTITIONS_OF_A_SLICE):
+            _add_partitions(version, topic.partitions[start : start + _PARTITIONS_OF_A_SLICE], parts)
+            if len(parts) >= _PARTS_OF_A_SLICE:
+                done.append(b"".join(parts))
+                parts.clear()
+                yield
+        if version >= 9:
+            parts.append(b"\0")
+        if len(parts) >= _PARTS_OF_A_SLICE:
+            done.append(b"".join(parts))
+            parts.clear()
+            yield
+    return _framed(version, correlation_id, done + parts, throttle_time_ms, node_endpoints)
 
 
 def encode_appended(
@@ -182,63 +213,83 @@ def encode_appended(
     return frame.getvalue()
 
 
-def _plain_body(version: int, topics: tuple[TopicProduceResponse, ...], throttle_time_ms: int) -> bytes:
-    """Versions 3 to 8: lengths and counts of fixed size, no tags."""
-    parts = [_I32.pack(len(topics))]
-    for topic in topics:
+def _begin(version: int, topics: Collection[TopicProduceResponse]) -> list[bytes]:
+    """The parts of a frame behind its correlation id: up to the first topic."""
+    if version not in VERSIONS:
+        raise ValueError(f"Produce has versions 3 to 13, and not {version}")
+    if version < 9:
+        return [_I32.pack(len(topics))]
+    return [b"\0", encode_unsigned_varint(len(topics) + 1)]  # the empty tags of the header first
+
+
+def _add_topic(version: int, topic: TopicProduceResponse, parts: list[bytes]) -> None:
+    """What a topic begins with."""
+    if version < 9:
         parts += _plain_string(topic.name), _I32.pack(len(topic.partitions))
-        for partition in topic.partitions:
-            offsets = partition.base_offset, partition.log_append_time_ms
-            if version < 5:
-                parts.append(_PARTITION_V3.pack(partition.index, partition.error_code, *offsets))
-                continue
-            parts.append(
-                _PARTITION_V5.pack(partition.index, partition.error_code, *offsets, partition.log_start_offset)
-            )
-            if version < 8:
-                continue
-            if not partition.record_errors and partition.error_message is None:
-                parts.append(_NO_ERRORS_V8)
-                continue
-            parts.append(_I32.pack(len(partition.record_errors)))
-            for batch_index, message in partition.record_errors:
-                parts += _I32.pack(batch_index), _plain_string(message)
-            parts.append(_plain_string(partition.error_message))
-    parts.append(_I32.pack(throttle_time_ms))
-    return b"".join(parts)
+        return
+    if version < 13:
+        parts.append(_compact_string(topic.name))
+    else:
+        parts.append(bytes(16) if topic.topic_id is None else topic.topic_id.bytes)
+    parts.append(encode_unsigned_varint(len(topic.partitions) + 1))
 
 
-def _flexible_body(
+def _add_partitions(version: int, partitions: Sequence[PartitionProduceResponse], parts: list[bytes]) -> None:
+    if version < 9:
+        _add_plain_partitions(version, partitions, parts)
+    else:
+        _add_flexible_partitions(version, partitions, parts)
+
+
+def _framed(
     version: int,
-    topics: tuple[TopicProduceResponse, ...],
+    correlation_id: int,
+    parts: list[bytes],
     throttle_time_ms: int,
     node_endpoints: tuple[NodeEndpoint, ...],
 ) -> bytes:
-    """Versions 9 and later: the empty tags of the header, compact lengths, a tagged section behind every struct."""
-    parts = [b"\0", encode_unsigned_varint(len(topics) + 1)]
-    for topic in topics:
-        if version < 13:
-            parts.append(_compact_string(topic.name))
-        else:
-            parts.append(bytes(16) if topic.topic_id is None else topic.topic_id.bytes)
-        parts.append(encode_unsigned_varint(len(topic.partitions) + 1))
-        for partition in topic.partitions:
-            offsets = partition.base_offset, partition.log_append_time_ms, partition.log_start_offset
-            parts.append(_PARTITION_V5.pack(partition.index, partition.error_code, *offsets))
-            errors, message, leader = partition.record_errors, partition.error_message, partition.current_leader
-            if version < 10 or leader == (-1, -1):
-                leader = None
-            if not errors and message is None and leader is None:
-                parts.append(_NO_ERRORS_V9)
-                continue
-            parts.append(encode_unsigned_varint(len(errors) + 1))
-            for batch_index, reason in errors:
-                parts += _I32.pack(batch_index), _compact_string(reason), b"\0"
-            parts += _compact_string(message), _current_leader(leader)
-        parts.append(b"\0")
+    """The whole frame, once all topics are in its parts."""
     parts.append(_I32.pack(throttle_time_ms))
-    parts.append(_node_endpoints(node_endpoints) if version >= 10 and node_endpoints else b"\0")
-    return b"".join(parts)
+    if version >= 9:
+        parts.append(_node_endpoints(node_endpoints) if version >= 10 and node_endpoints else b"\0")
+    body = b"".join(parts)
+    return _FRAME_START.pack(len(body) + 4, correlation_id) + body
+
+
+def _add_plain_partitions(version: int, partitions: Sequence[PartitionProduceResponse], parts: list[bytes]) -> None:
+    """Versions 3 to 8: lengths and counts of fixed size, no tags."""
+    for partition in partitions:
+        offsets = partition.base_offset, partition.log_append_time_ms
+        if version < 5:
+            parts.append(_PARTITION_V3.pack(partition.index, partition.error_code, *offsets))
+            continue
+        parts.append(_PARTITION_V5.pack(partition.index, partition.error_code, *offsets, partition.log_start_offset))
+        if version < 8:
+            continue
+        if not partition.record_errors and partition.error_message is None:
+            parts.append(_NO_ERRORS_V8)
+            continue
+        parts.append(_I32.pack(len(partition.record_errors)))
+        for batch_index, message in partition.record_errors:
+            parts += _I32.pack(batch_index), _plain_string(message)
+        parts.append(_plain_string(partition.error_message))
+
+
+def _add_flexible_partitions(version: int, partitions: Sequence[PartitionProduceResponse], parts: list[bytes]) -> None:
+    """Versions 9 and later: compact lengths, a tagged section behind every struct."""
+    for partition in partitions:
+        offsets = partition.base_offset, partition.log_append_time_ms, partition.log_start_offset
+        parts.append(_PARTITION_V5.pack(partition.index, partition.error_code, *offsets))
+        errors, message, leader = partition.record_errors, partition.error_message, partition.current_leader
+        if version < 10 or leader == (-1, -1):
+            leader = None
+        if not errors and message is None and leader is None:
+            parts.append(_NO_ERRORS_V9)
+            continue
+        parts.append(encode_unsigned_varint(len(errors) + 1))
+        for batch_index, reason in errors:
+            parts += _I32.pack(batch_index), _compact_string(reason), b"\0"
+        parts += _compact_string(message), _current_leader(leader)
 
 
 def _current_leader(leader: tuple[int, int] | None) -> bytes:

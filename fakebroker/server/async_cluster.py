@@ -22,11 +22,14 @@ from fakebroker.server.clock_in_hand import AsyncClock
 from fakebroker.server.clocks import check_name, new_clock
 from fakebroker.server.driver import Driver
 from fakebroker.server.followers_in_hand import Followers, Step
-from fakebroker.server.journal_in_hand import JournalFile, JournalInHand, Snapshot
+from fakebroker.server.journal_in_hand import JournalInHand, Snapshot
 from fakebroker.server.listeners import Listeners
+from fakebroker.server.measured_turn import MeasuredTurn
 from fakebroker.server.quotas_in_hand import Quotas
+from fakebroker.server.running.home import Home
 from fakebroker.server.settings import texts
 from fakebroker.server.spill.file import SpillFile
+from fakebroker.server.writing.journal_file import JournalFile
 
 NOT_RUNNING = "the cluster is not running: use it in a `with` block, or call start()"
 _WILDCARDS = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}
@@ -90,14 +93,17 @@ class AsyncFakeCluster:
         self._listeners: Listeners | None = None
         self._driver: Driver | None = None
         self._store: SpillFile | None = None
-        self.clock = AsyncClock(clock, lambda: self._running)
+        self._home = Home(self._descriptors)
+        self._is_started = False
+        self._turn = asyncio.Lock()  # of who starts or stops it
+        self.clock = AsyncClock(clock, lambda: self._at_home)
         self.journal = JournalInHand(self._snapshot_journal, self._clear_journal)
         self.followers = Followers(self._run_followers)
         self.quotas = Quotas(self._alter_quotas)
         self.brokers = Brokers({broker_id: self._new_broker(broker_id) for broker_id in range(1, brokers + 1)})
 
     def _new_broker(self, broker_id: int) -> AsyncBroker:
-        return AsyncBroker(broker_id, lambda: self._running, lambda: self._running_listeners)
+        return AsyncBroker(broker_id, lambda: self._seen, lambda: self._listeners_at_home)
 
     async def __aenter__(self) -> Self:
         await self.start()
@@ -108,28 +114,73 @@ class AsyncFakeCluster:
 
     async def start(self) -> None:
         """Listen on all brokers. A cluster that was stopped starts empty."""
-        if self._driver is not None:
+        self._forget_if_gone()
+        self._home.check()
+        if self._is_started:
             raise RuntimeError("the cluster is running already")
-        clock = new_clock(self.clock.kind)
-        journal = self._open_journal()
-        store = SpillFile()
-        cluster = Cluster(clock.stamp(), self._brokers, self._config, self._behaviour, self._seed, journal, store)
-        driver = Driver(cluster, clock)
-        listeners = Listeners(driver)
+        self._is_started = True
+        if not self._turn.locked():
+            self._turn = asyncio.Lock()  # each is of one loop
         try:
-            await listeners.start(self._host, self._port, self._advertised_host)
+            async with self._turn:
+                await self._start()
         except BaseException:
-            self._close_journal()
+            self._is_started = False
             raise
-        self._driver, self._listeners, self._store = driver, listeners, store
+
+    async def _start(self) -> None:
+        self._home.enter()
+        clock = new_clock(self.clock.kind)
+        try:
+            journal = self._open_journal()
+            self._store = SpillFile()
+            settings = self._brokers, self._config, self._behaviour, self._seed
+            cluster = Cluster(clock.stamp(), *settings, journal, self._store, MeasuredTurn)
+            driver = Driver(cluster, clock)
+            self._listeners = Listeners(driver)
+            await self._listeners.start(self._host, self._port, self._advertised_host)
+            self._driver = driver
+        except BaseException:
+            self._listeners = None
+            await self._close_journal()
+            self._close_store()
+            self._home.leave()
+            raise
 
     async def stop(self) -> None:
-        """Close everything. Requests that are parked are not answered."""
-        listeners, self._listeners = self._listeners, None
-        self._driver = None
-        if listeners is not None:
-            await listeners.stop()
-            self._close_journal()
+        """Close everything. Requests that are parked are not answered. One who is cancelled here leaves it to be done.
+        In a child process there is nothing to stop."""
+        if self._home.is_inherited:
+            return
+        try:
+            self._home.check()
+        finally:
+            self._forget_if_gone()
+        await asyncio.shield(asyncio.ensure_future(self._stop()))
+
+    async def _stop(self) -> None:
+        async with self._turn:
+            listeners, self._listeners = self._listeners, None
+            self._driver = None
+            if listeners is not None:
+                await listeners.stop()
+                await self._close_journal()
+                self._close_store()
+                self._home.leave()
+                self._is_started = False
+
+    def _forget_if_gone(self) -> None:
+        """If its loop was closed while it ran, all that was open is closed with that."""
+        if self._home.is_gone:
+            self._driver = self._listeners = None
+            file, self._journal_file = self._journal_file, None
+            if file is not None:
+                file.close_at_once()
+            self._close_store()
+            self._home.leave()
+            self._is_started = False
+
+    def _close_store(self) -> None:
         store, self._store = self._store, None
         if store is not None:
             store.close()
@@ -143,12 +194,18 @@ class AsyncFakeCluster:
         self._journal = Journal(self._journal_size, on_event)
         return self._journal if self._journal_size or on_event is not None else None
 
-    def _close_journal(self) -> None:
+    async def _close_journal(self) -> None:
         file, self._journal_file = self._journal_file, None
         if file is not None:
-            file.close()
+            await file.close()
+
+    def _descriptors(self) -> list[int]:
+        """All that it has open."""
+        found = [] if self._journal_file is None else self._journal_file.descriptors()
+        return found if self._listeners is None else found + self._listeners.descriptors()
 
     def _snapshot_journal(self) -> Snapshot:
+        self._home.check_process()
         if not self._journal_size:
             raise RuntimeError("the cluster keeps no journal: it was made with journal=0")
         return Snapshot(self._journal.events(), self._journal.dropped)
@@ -159,7 +216,7 @@ class AsyncFakeCluster:
     @property
     def endpoints(self) -> list[NodeEndpoint]:
         """Id, host and port of each broker that runs, as clients are told."""
-        return list(self._running.cluster.metadata.alive_brokers(PLAINTEXT))
+        return list(self._seen.cluster.metadata.alive_brokers(PLAINTEXT))
 
     @property
     def bootstrap_servers(self) -> str:
@@ -181,7 +238,7 @@ class AsyncFakeCluster:
         require(STRING, name=name)
         require(WHOLE_NUMBER, partitions=partitions, replication_factor=replication_factor)
         new = NewTopic(name, partitions, replication_factor, {}, texts(configs))
-        driver = self._running
+        driver = self._at_home
         driver.cluster.create_topic(new, driver.clock.stamp())
 
     def alter_topic_configs(self, name: str, configs: Mapping[str, str | int | bool | None]) -> None:
@@ -189,7 +246,7 @@ class AsyncFakeCluster:
         on; who waits is not woken, as in Kafka. Raises KafkaError, and nothing is changed."""
         require(STRING, name=name)
         require(MAPPING, configs=configs)
-        driver = self._running
+        driver = self._at_home
         driver.cluster.alter_topic_configs(name, texts(configs), driver.clock.stamp())
         driver.settle()
 
@@ -198,14 +255,14 @@ class AsyncFakeCluster:
         that set nothing of their own have the new ones at once. Raises KafkaError for what Kafka does not alter while
         brokers run (`fakebroker configs` tells which), and nothing is changed."""
         require(MAPPING, configs=configs)
-        driver = self._running
+        driver = self._at_home
         driver.cluster.alter_broker_configs(texts(configs), driver.clock.stamp())
         driver.settle()
 
     def delete_topic(self, name: str) -> None:
         """Delete a topic; who waits for it is answered UNKNOWN_TOPIC_OR_PARTITION. Raises KafkaError for no topic."""
         require(STRING, name=name)
-        driver = self._running
+        driver = self._at_home
         driver.cluster.delete_topic(name, driver.clock.stamp())
         driver.settle()
 
@@ -217,17 +274,29 @@ class AsyncFakeCluster:
         """
         require(STRING, topic=topic)
         require(WHOLE_NUMBER, partition=partition, broker=broker)
-        driver = self._running
+        driver = self._at_home
         driver.cluster.move_leader(topic, partition, broker, driver.clock.stamp())
         driver.settle()
 
     def _run_followers(self, steps: Sequence[Step], selection: Selection) -> None:
-        driver = self._running
+        driver = self._at_home
         driver.cluster.script_followers(steps, selection, driver.clock.stamp())
         driver.settle()
 
     def _alter_quotas(self, entity: QuotaEntity, alterations: Mapping[str, float | None] | None) -> None:
-        self._running.cluster.alter_client_quotas(entity, alterations)
+        self._at_home.cluster.alter_client_quotas(entity, alterations)
+
+    @property
+    def _at_home(self) -> Driver:
+        """For whoever calls from outside. Raises RuntimeError if that is from another loop, thread or process."""
+        self._home.check()
+        return self._running
+
+    @property
+    def _seen(self) -> Driver:
+        """For whoever looks and changes nothing, which any thread may do."""
+        self._home.check_is_there()
+        return self._running
 
     @property
     def _running(self) -> Driver:
@@ -236,8 +305,13 @@ class AsyncFakeCluster:
         return self._driver
 
     @property
+    def _listeners_at_home(self) -> Listeners:
+        self._home.check()
+        return self._running_listeners
+
+    @property
     def _running_listeners(self) -> Listeners:
-        if self._listeners is None:
+        if self._driver is None or self._listeners is None:
             raise RuntimeError(NOT_RUNNING)
         return self._listeners
 

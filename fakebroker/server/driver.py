@@ -2,6 +2,9 @@
 
 Theory   Everything runs in the one thread of the event loop. Each door is entered by one method here, which then
          performs the effects and arms the one timer. Who has the sockets is `listeners.py`.
+         A door may leave work for later. Then the loop goes round once, so that sockets are read, signals heard and
+         timers looked at, and the work goes on. Whoever reads a socket meanwhile looks at the timers as well: no
+         timeout waits for more than what one door does.
 """
 
 from __future__ import annotations
@@ -24,13 +27,18 @@ from fakebroker.network.effects import (
     Warn,
 )
 from fakebroker.server.clocks import AutoClock, Clock
+from fakebroker.server.running.no_more_files import tell_if_full
 from fakebroker.server.skipping import SkippingTimerDriver
 from fakebroker.server.timer_driver import TimerDriver
 from fakebroker.server.turns import turns
+from fakebroker.server.writing.limited_log import LimitedLog
+from fakebroker.server.writing.log_text import printable
 
 log = logging.getLogger("fakebroker")
 
 _TURNS_TO_READ = 6  # from a connect that is there to having handled what was sent with it: asyncio takes 4
+_TURNS_TO_WORK = 1000  # a millisecond of work each
+_WARNING_CHARACTERS = 2000  # one may list settings
 _STEPS_AT_ONCE = 1000  # of skipped time, before the sockets have their turn
 
 
@@ -49,16 +57,23 @@ class Driver:
         )
         self.transports: dict[Connection, asyncio.Transport] = {}
         self._writing_paused: set[Connection] = set()
+        self._next_turn: asyncio.Handle | None = None
+        self._told = LimitedLog(log, self._loop)
 
     def stop(self) -> None:
-        """Do not wake any more."""
+        """Do not wake any more, nor go on with what was left."""
         self._timer.stop()
+        if self._next_turn is not None:
+            self._next_turn.cancel()
+            self._next_turn = None
+        self._told.settle()
 
     # Called by the connections.
 
     def opened(self, transport: asyncio.Transport, broker_id: int, peer: str, address: str) -> Connection:
         connection = self.cluster.open_connection(broker_id, peer, self.clock.stamp(), address)
         self.transports[connection] = transport
+        tell_if_full(self._told, transport.get_extra_info("socket").fileno())
         self._after_door()
         return connection
 
@@ -66,7 +81,9 @@ class Driver:
         return self.cluster.receive_buffer(connection)
 
     def received(self, connection: Connection, data: bytes | memoryview) -> None:
-        self.cluster.receive(connection, data, self.clock.stamp())
+        now = self.clock.stamp()
+        self._timer.look(now.mono_ms)
+        self.cluster.receive(connection, data, now)
         self._after_door()
 
     def write_blocked(self, connection: Connection, blocked: bool) -> None:
@@ -82,7 +99,8 @@ class Driver:
         self._writing_paused.discard(connection)
         unfinished = self.cluster.connection_lost(connection, self.clock.stamp())
         if unfinished:
-            log.info("%s went away in the middle of a request: %d bytes of it had arrived", connection.peer, unfinished)
+            form = "%s went away in the middle of a request: %d bytes of it had arrived"
+            self._told.info(form, connection.peer, unfinished)
         elif error is not None:
             log.debug("%s is lost: %s", connection.peer, error)
         self._after_door()
@@ -92,6 +110,12 @@ class Driver:
     def _wake(self) -> None:
         self.cluster.advance_to(self.clock.reached(), self.clock.stamp())
         self._after_door()
+
+    def _go_on(self) -> None:
+        """The loop has gone round."""
+        self._next_turn = None
+        self.cluster.turn.begin()
+        self._wake()
 
     def settle(self) -> None:
         """Perform what follows from a change that was made to the cluster directly."""
@@ -104,6 +128,8 @@ class Driver:
             had_effects = True
             self._perform(effects)
         self._timer.arm(self.cluster.next_deadline_ms())
+        if self.cluster.has_work and self._next_turn is None:
+            self._next_turn = self._loop.call_soon(self._go_on)
         return had_effects
 
     @property
@@ -116,16 +142,18 @@ class Driver:
     async def advance(self, ms: int) -> None:
         """Let so much time pass, each deadline at its own time; what is answered is written when this returns, as far
         as the peers take it. What has arrived comes before it, what clients send meanwhile after it."""
-        await turns(_TURNS_TO_READ)
+        await self._let_in()
         end_ms = self.clock.reached().mono_ms + ms
         while (deadline_ms := self.cluster.next_deadline_ms()) is not None and deadline_ms <= end_ms:
             self._move_to(deadline_ms)
+            await self._work_off()
         self._move_to(end_ms)
+        await self._work_off()
 
     async def advance_to_next_deadline(self) -> int | None:
         """Let time pass until the next of what somebody waits for; how much that was. None, and no time passes, if
         nobody waits for anything."""
-        await turns(_TURNS_TO_READ)
+        await self._let_in()
         if not self.cluster.has_deadlines:
             return None
         start_ms = self.clock.reached().mono_ms
@@ -134,15 +162,30 @@ class Driver:
             deadline_ms = self.cluster.next_deadline_ms()
             assert deadline_ms is not None
             self._move_to(deadline_ms)
+            await self._work_off()
         return self.clock.reached().mono_ms - start_ms
+
+    async def _let_in(self) -> None:
+        """Have what has arrived read and handled."""
+        await turns(_TURNS_TO_READ)
+        await self._work_off()
+
+    async def _work_off(self) -> None:
+        """Let no time pass before what was let in is handled, unless there is no end to it."""
+        for _ in range(_TURNS_TO_WORK):
+            if not self.cluster.has_work:
+                return
+            await turns(1)
 
     def _skip(self) -> None:
         """All is quiet: let time pass until something happens outside, if somebody waits for it."""
-        if any(transport.get_write_buffer_size() for transport in self.transports.values()):
+        if self.cluster.has_work or any(transport.get_write_buffer_size() for transport in self.transports.values()):
             return
         for _ in range(_STEPS_AT_ONCE):
             deadline_ms = self.cluster.next_deadline_ms()
-            if deadline_ms is None or not self.cluster.is_awaited or self._move_to(deadline_ms):
+            if deadline_ms is None or not self.cluster.is_awaited:
+                return
+            if self._move_to(deadline_ms) or self.cluster.has_work:
                 return
 
     def _move_to(self, mono_ms: int) -> bool:
@@ -174,14 +217,14 @@ class Driver:
                 case AwaitWrite(connection):
                     awaited.append(connection)
                 case Close(connection, reason):
-                    log.info("closed the connection from %s: %s", connection.peer, reason)
+                    self._told.info("closed the connection from %s: %s", connection.peer, reason)
                     self._write(connection, frames.pop(connection, []))
                     if (transport := self._open_transport(connection)) is not None:
                         transport.close()
                 case InternalError(what, error):
                     log.error("bug in fakebroker: %s failed", what, exc_info=error)
                 case Warn(text):
-                    log.warning(text)
+                    log.warning("%s", printable(text, _WARNING_CHARACTERS))
         for connection, parts in frames.items():
             self._write(connection, parts)
         for connection in awaited:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import threading
-from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
-from concurrent.futures import CancelledError, Future
+from collections.abc import Mapping, Sequence
 from os import PathLike
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Self
 
 from fakebroker.core.journal.journal import DEFAULT_SIZE
 from fakebroker.core.quota.quota import QuotaEntity
@@ -21,8 +19,7 @@ from fakebroker.server.followers_in_hand import Followers, Step
 from fakebroker.server.journal_in_hand import JournalInHand, Snapshot
 from fakebroker.server.loops import new_event_loop
 from fakebroker.server.quotas_in_hand import Quotas
-
-T = TypeVar("T")
+from fakebroker.server.running.loop_thread import LoopThread
 
 
 class FakeCluster:
@@ -54,10 +51,8 @@ class FakeCluster:
             journal=journal,
             journal_file=journal_file,
         )
-        self._starting_or_stopping = threading.Lock()
-        self._thread: threading.Thread | None = None
-        self._calling = threading.Lock()  # what is handed to the loop comes before its end, or is refused
-        self._loop: asyncio.AbstractEventLoop | None = None  # None: takes no calls
+        self._thread = LoopThread(_new_event_loop, self._cluster.start, self._cluster.stop, NOT_RUNNING)
+        self._call, self._await = self._thread.call, self._thread.wait_for
         self.followers = Followers(self._run_followers)
         self.quotas = Quotas(self._alter_quotas)
         self.clock = ClockInHand(self._cluster.clock, self._call, self._await)
@@ -67,8 +62,14 @@ class FakeCluster:
         )
 
     def __enter__(self) -> Self:
-        self.start()
-        return self
+        try:
+            self.start()
+            return self
+        except Exception:
+            raise
+        except BaseException:  # Ctrl-C or a test's time limit, when it had just started: the block is not entered
+            self.stop()
+            raise
 
     def __exit__(
         self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
@@ -76,51 +77,12 @@ class FakeCluster:
         self.stop()
 
     def start(self) -> None:
-        """Start the thread and listen on all brokers."""
-        with self._starting_or_stopping:
-            if self._thread is not None:
-                raise RuntimeError("the cluster is running already")
-            started: Future[asyncio.AbstractEventLoop] = Future()
-            self._thread = threading.Thread(target=self._run, args=(started,), name="fakebroker", daemon=True)
-            self._thread.start()
-            try:
-                self._loop = started.result()
-            except BaseException:
-                self._join()
-                raise
+        """Start the thread and listen on all brokers. Whoever interrupts it leaves no thread and no port."""
+        self._thread.start()
 
     def stop(self) -> None:
-        """Close everything and end the thread."""
-        with self._starting_or_stopping:
-            with self._calling:
-                loop, self._loop = self._loop, None
-            if loop is not None:
-                loop.call_soon_threadsafe(loop.stop)
-                self._join()
-
-    def _join(self) -> None:
-        assert self._thread is not None
-        self._thread.join()
-        self._thread = None
-
-    def _run(self, started: Future[asyncio.AbstractEventLoop]) -> None:
-        try:
-            loop = new_event_loop()
-        except BaseException as error:
-            started.set_exception(error)
-            return
-        try:
-            try:
-                loop.run_until_complete(self._cluster.start())
-            except BaseException as error:
-                started.set_exception(error)
-                return
-            started.set_result(loop)
-            loop.run_forever()
-            loop.run_until_complete(self._cluster.stop())
-            loop.run_until_complete(_cancel(asyncio.all_tasks(loop)))
-        finally:
-            loop.close()
+        """Close everything and end the thread. In a child process there is nothing to stop."""
+        self._thread.stop()
 
     @property
     def endpoints(self) -> list[NodeEndpoint]:
@@ -165,57 +127,11 @@ class FakeCluster:
         self._call(lambda: self._cluster._alter_quotas(entity, alterations))
 
     def _snapshot_journal(self) -> Snapshot:
-        return self._call_or_do(self._cluster._snapshot_journal)
+        return self._thread.call_or_do(self._cluster._snapshot_journal)
 
     def _clear_journal(self) -> None:
-        self._call_or_do(self._cluster._clear_journal)
-
-    def _call_or_do(self, function: Callable[[], T]) -> T:
-        """Run the function in the cluster's thread; here, while there is none."""
-        result = self._hand_over(function)
-        if result is not None:
-            return result.result()
-        with self._starting_or_stopping:
-            return function()
-
-    def _call(self, function: Callable[[], T]) -> T:
-        """Run the function in the cluster's thread and wait for its result."""
-        result = self._hand_over(function)
-        if result is None:
-            raise RuntimeError(NOT_RUNNING)
-        return result.result()
-
-    def _hand_over(self, function: Callable[[], T]) -> Future[T] | None:
-        """Have the function run in the cluster's thread. None if that takes no calls."""
-        result: Future[T] = Future()
-
-        def run() -> None:
-            try:
-                result.set_result(function())
-            except BaseException as error:
-                result.set_exception(error)
-
-        with self._calling:
-            if self._loop is None:
-                return None
-            self._loop.call_soon_threadsafe(run)
-        return result
-
-    def _await(self, coroutine: Coroutine[None, None, T]) -> T:
-        """Run the coroutine in the cluster's thread and wait for its result."""
-        with self._calling:
-            if self._loop is None:
-                coroutine.close()
-                raise RuntimeError(NOT_RUNNING)
-            result = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
-        try:
-            return result.result()
-        except CancelledError:  # the cluster stops
-            raise RuntimeError(NOT_RUNNING) from None
+        self._thread.call_or_do(self._cluster._clear_journal)
 
 
-async def _cancel(tasks: Iterable[asyncio.Task[Any]]) -> None:
-    """End what is left of coroutines, so that nobody waits for them."""
-    for task in tasks:
-        task.cancel()
-    await asyncio.gather(*tasks, return_exceptions=True)
+def _new_event_loop() -> asyncio.AbstractEventLoop:
+    return new_event_loop()  # looked up when it is called, so that a test may put another one there

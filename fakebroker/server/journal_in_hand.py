@@ -1,22 +1,14 @@
-"""The journal in the user's hand, `kafka.journal.produce(topic="t").expect(error="REQUEST_TIMED_OUT")`, and on disk."""
+"""The journal in the user's hand, `kafka.journal.produce(topic="t").expect(error="REQUEST_TIMED_OUT")`."""
 
 from __future__ import annotations
 
-import asyncio
-import logging
 from collections.abc import Callable, Iterator
-from os import PathLike
-from typing import NamedTuple, TextIO
+from typing import NamedTuple
 
 from fakebroker.core.arguments import STRING_OR_NONE, WHOLE_NUMBER_OR_NONE, require
-from fakebroker.core.journal.events import Event, Request, to_json
+from fakebroker.core.journal.events import Event, Request
 from fakebroker.core.journal.journal import to_lines
 from fakebroker.core.journal.view import ProduceView, view_produce
-
-log = logging.getLogger("fakebroker")
-
-_BUFFER_BYTES = 65_536
-_FLUSH_AFTER_S = 0.2
 
 
 class Snapshot(NamedTuple):
@@ -73,54 +65,3 @@ class JournalInHand:
     def lines(self) -> Iterator[str]:
         """Each event as a line of JSON; `fakebroker.core.journal.from_lines` reads them."""
         return to_lines(self)
-
-
-class JournalFile:
-    """Every event as a line of JSON, in order. What is buffered is written within 0.2 s, or when it is 64 KiB."""
-
-    def __init__(self, path: str | PathLike[str], loop: asyncio.AbstractEventLoop) -> None:
-        """Raises OSError if the file cannot be written to. What it held is gone."""
-        self._path = path
-        self._loop = loop
-        self._file: TextIO | None = open(path, "w", buffering=_BUFFER_BYTES, encoding="utf-8")  # noqa: SIM115
-        self._flushing: asyncio.TimerHandle | None = None
-
-    def write(self, event: Event) -> None:
-        if self._file is None:
-            return
-        try:
-            self._file.write(to_json(event) + "\n")
-        except OSError as error:
-            self._give_up(error)
-        else:
-            if self._flushing is None:
-                self._flushing = self._loop.call_later(_FLUSH_AFTER_S, self._flush)
-
-    def _flush(self) -> None:
-        self._flushing = None
-        if self._file is not None:
-            try:
-                self._file.flush()
-            except OSError as error:
-                self._give_up(error)
-
-    def _give_up(self, error: OSError) -> None:
-        """The cluster goes on without it."""
-        log.error("the journal %s ends here: %s", self._path, error.strerror)
-        self._close()
-
-    def close(self) -> None:
-        """Write what is left, and close the file."""
-        self._flush()
-        self._close()
-
-    def _close(self) -> None:
-        if self._flushing is not None:
-            self._flushing.cancel()
-            self._flushing = None
-        file, self._file = self._file, None
-        if file is not None:
-            try:
-                file.close()
-            except OSError:
-                log.debug("the journal %s could not be closed", self._path)

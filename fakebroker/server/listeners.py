@@ -42,7 +42,7 @@ class Listeners:
 
     async def start(self, host: str, port: int, advertised_host: str) -> None:
         """Listen for broker i on `port + i - 1`, or on free ports if `port` is 0. Raises OSError if a port is taken;
-        nothing is left open then."""
+        nothing is left open then, nor if it is cancelled."""
         self._host = host
         try:
             for broker_id in self._cluster.registry.broker_ids:
@@ -50,7 +50,7 @@ class Listeners:
                 self._cluster.set_endpoint(broker_id, advertised_host, listener.sockets[0].getsockname()[1])
             for listener in self._listeners.values():
                 await listener.start_serving()
-        except OSError:
+        except BaseException:
             await self.stop()
             raise
         self._driver.settle()
@@ -116,6 +116,12 @@ class Listeners:
         while self._of_broker(broker_id):
             await asyncio.sleep(0)
         self._reserved[broker_id] = _reserve(self._host, self._cluster.endpoint(broker_id).port)
+
+    def descriptors(self) -> list[int]:
+        """Of all that is open: ports, those that are kept, connections."""
+        sockets = [sock for listener in self._listeners.values() for sock in listener.sockets]
+        connected = [transport.get_extra_info("socket") for transport in self._driver.transports.values()]
+        return [sock.fileno() for sock in (*sockets, *self._reserved.values(), *connected) if sock is not None]
 
     def _of_broker(self, broker_id: int) -> list[asyncio.Transport]:
         transports = self._driver.transports

@@ -35,6 +35,13 @@ class TimerDriver:
             self._armed_ms = deadline_ms
             self._handle = self._loop.call_at(self._loop.time() + delay_s, self._fire)
 
+    def look(self, stamped_ms: int) -> None:
+        """Wake if it is later than what was armed: who keeps the loop busy looks here in between."""
+        if self._handle is not None and stamped_ms > self._armed_ms:
+            self._handle.cancel()
+            self._handle = None
+            self._wake()
+
     def _fire(self) -> None:
         self._handle = None
         # Loops round their timers, some down: if it is not time yet, wait for the rest.

@@ -25,6 +25,7 @@ from fakebroker.core.journal.events import (
     NO_ERROR,
     Answer,
     Append,
+    Dropped,
     Event,
     LeaderChanged,
     LogStartMoved,
@@ -35,6 +36,8 @@ from fakebroker.core.journal.events import (
 
 LOST, DUPLICATE, REORDERED, GAP = "lost", "duplicate", "reordered", "gap"
 KINDS = (LOST, DUPLICATE, REORDERED, GAP)
+
+_CANNOT_TELL = "the journal has dropped {} events, and cannot tell: keep more of them"
 
 _Place = tuple[str, int]  # topic and partition
 
@@ -99,6 +102,8 @@ class _History:
                 self._leader_changed(event)
             case LogStartMoved():
                 self.log(event.topic, event.partition).start = event.log_start_offset
+            case Dropped():
+                raise ValueError(_CANNOT_TELL.format(event.events))
             case TopicDeleted():
                 self._judge_topic(event.topic)
                 self.logs = {place: log for place, log in self.logs.items() if place[0] != event.topic}
@@ -193,7 +198,7 @@ def check_history(journal: Iterable[Event], kinds: Collection[str] = KINDS) -> l
     """What is wrong, of these kinds, in the order of the journal; all that needs its end comes last."""
     dropped = getattr(journal, "dropped", 0)
     if dropped:
-        raise ValueError(f"the journal has dropped {dropped} events, and cannot tell: keep more of them")
+        raise ValueError(_CANNOT_TELL.format(dropped))
     unknown = sorted(set(kinds) - set(KINDS))
     if unknown:
         raise ValueError(f"there is no kind {unknown[0]!r} of finding; there are: {', '.join(KINDS)}")

@@ -219,9 +219,14 @@ class Simulation:
     # What comes out.
 
     def settle(self) -> None:
-        """Perform the effects, and check what must always hold."""
-        while effects := self.cluster.take_effects():
-            self._perform(effects)
+        """Perform the effects, let the broker do what its turn left, and check what must always hold."""
+        cluster = self.cluster
+        while True:
+            while effects := cluster.take_effects():
+                self._perform(effects)
+            if not cluster.has_work:
+                break
+            cluster.advance_to(self.now)
         self._settled += 1
         if self._settled % self._check_every == 0:
             self.cluster.check_invariants()

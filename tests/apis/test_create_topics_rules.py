@@ -179,9 +179,26 @@ def test_too_many_partitions_fail_the_whole_request(topics: list[dict[str, Any]]
     assert simulation.cluster.metadata.topic_names() == []
 
 
-def test_ten_thousand_partitions_are_not_too_many() -> None:
-    answers = create(Simulation(), new("a", 9_999), new("b", -1, -1), new("c", -5), validate_only=True)
-    assert [code for _, code, _ in errors(answers)] == [0, 0, INVALID_PARTITIONS]
+@pytest.mark.parametrize(
+    ("partitions", "is_enough", "validate_only"), [(9_996, True, True), (9_997, False, True), (9_997, False, False)]
+)
+def test_one_request_makes_a_bounded_number_of_records(partitions: int, is_enough: bool, validate_only: bool) -> None:
+    """One for each topic, partition and setting; the whole request fails. What is refused makes none."""
+    simulation = Simulation()
+    asked = [new("a", partitions, configs=[("retention.ms", "1")]), new("b", -1, -1), new("c", -5), new("a/b", 0)]
+    answers = create(simulation, *asked, validate_only=validate_only)
+    if is_enough:
+        assert [code for _, code, _ in errors(answers)] == [0, 0, INVALID_PARTITIONS, INVALID_TOPIC]
+    else:
+        text = "Unable to perform excessively large batch operation."
+        assert errors(answers) == [(topic["name"], POLICY_VIOLATION, text) for topic in asked]
+    assert simulation.cluster.metadata.topic_names() == []
+
+
+def test_ten_thousand_partitions_are_not_too_many_but_their_records_are() -> None:
+    answers = create(Simulation(), new("a", 10_000), new("c", -5), validate_only=True)
+    text = "Unable to perform excessively large batch operation."
+    assert errors(answers) == [("a", POLICY_VIOLATION, text), ("c", POLICY_VIOLATION, text)]
 
 
 MANUAL = "A manual partition assignment was specified, but "

@@ -23,6 +23,7 @@ from fakebroker.network.effects import Send
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.headers import decode_request_header
 from fakebroker.protocol.messages import encode_request, is_flexible, response_type, versions
+from fakebroker.protocol.slices import finish
 
 APIS = registry.load()
 SERVED = [pytest.param(api, version, id=f"{api.name} v{version}") for api, version in served()]
@@ -99,7 +100,9 @@ def test_an_error_can_be_answered_to_any_request(api: registry.Api, version: int
         running.now,
         cluster.probe,
     )
-    api.error_response(context, message, ErrorCode.unknown_server_error)
+    slices = api.error_response(context, message, ErrorCode.unknown_server_error)
+    if slices is not None:
+        finish(slices)
 
     assert context.answered
     if getattr(message, "acks", 1) != 0:

@@ -71,7 +71,13 @@ TESTS = {
         "tests/core/quota/test_throttling.py",
         "tests/properties/test_connection_machine.py",
     ],
+    "fakebroker/network/open_connections.py": [
+        "tests/network/test_socket_server.py",
+        "tests/network/test_connection_quotas.py",
+        "tests/properties/test_connection_machine.py",
+    ],
     "fakebroker/network/socket_server.py": [
+        "tests/network/test_turns.py",
         "tests/network/test_socket_server.py",
         "tests/core/quota/test_throttling.py",
         "tests/network/test_connection_quotas.py",

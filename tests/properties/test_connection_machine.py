@@ -84,7 +84,7 @@ class Run:
             assert (connection.throttle is not None) == (connection.state in (State.THROTTLED, State.BUSY_THROTTLED))
             if not connection.is_closed:
                 assert client.reading_paused == connection.reading_paused == (not connection.can_handle)
-        assert self.simulation.cluster.sockets.connection_quotas[1].total == counted
+        assert self.simulation.cluster.sockets.connections.quotas[1].total == counted
 
 
 SLOTS = st.integers(0, 3)

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fakebroker.protocol.framing import FrameDecoder, encode_frame
+from fakebroker.protocol.slices import finish
 
 READ_BYTES = 262_144
 
@@ -20,14 +21,23 @@ def frames_of(lengths: list[int]) -> list[bytes]:
     ]
 
 
+def whole_frames(decoder: FrameDecoder, in_slices: bool) -> list[bytes]:
+    """Those that are there, put together at once or in slices."""
+    found = []
+    while (frame := decoder.next_in_parts() if in_slices else decoder.next_frame()) is not None:
+        found.append(frame if isinstance(frame, bytes) else finish(frame.join_in_slices()))
+    return found
+
+
 @given(
     lengths=st.lists(sizes, max_size=6),
     reads=st.lists(st.sampled_from([1, 3, 999, 65_536, 65_541, READ_BYTES]), min_size=1, max_size=8),
     in_place=st.lists(st.booleans(), min_size=1, max_size=5),
     ask_after_each=st.booleans(),
+    in_slices=st.booleans(),
 )
 def test_a_stream_gives_the_same_frames_wherever_it_is_received(
-    lengths: list[int], reads: list[int], in_place: list[bool], ask_after_each: bool
+    lengths: list[int], reads: list[int], in_place: list[bool], ask_after_each: bool, in_slices: bool
 ) -> None:
     frames = frames_of(lengths)
     stream = memoryview(b"".join(map(encode_frame, frames)))
@@ -48,11 +58,9 @@ def test_a_stream_gives_the_same_frames_wherever_it_is_received(
         received += len(data)
         turn += 1
         if ask_after_each:
-            while (frame := decoder.next_frame()) is not None:
-                found.append(frame)
+            found += whole_frames(decoder, in_slices)
         assert decoder.buffered == received - sum(len(frame) + 4 for frame in found)
-    while (frame := decoder.next_frame()) is not None:
-        found.append(frame)
+    found += whole_frames(decoder, in_slices)
     assert found == frames
     assert all(type(frame) is bytes for frame in found)
     assert decoder.buffered == 0

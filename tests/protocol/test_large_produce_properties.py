@@ -18,6 +18,7 @@ from fakebroker.protocol.headers import decode_request_header
 from fakebroker.protocol.large_frame import LargeFrame
 from fakebroker.protocol.messages import decode_request, encode_request, request_type
 from fakebroker.protocol.produce_reader import ProduceRequest, _of_kio, read_by_hand, read_produce_request
+from fakebroker.protocol.slices import finish
 
 VERSIONS = range(3, 14)
 ID = UUID(int=77)
@@ -63,7 +64,7 @@ def compare(version: int, frame: bytes, given_bytes: int) -> bool:
     if found is None:
         assert parts.join() == frame
     else:
-        assert fields(found) == fields(_of_kio(version, decode_request(0, version, frame, offset)))
+        assert fields(found) == fields(finish(_of_kio(version, decode_request(0, version, frame, offset))))
     assert outcome(version, large(frame, given_bytes), offset) == outcome(version, frame, offset)
     return found is not None
 

@@ -22,7 +22,13 @@ from fakebroker.protocol.errors import ProtocolError
 from fakebroker.protocol.headers import decode_request_header
 from fakebroker.protocol.messages import decode_request, encode_request
 from fakebroker.protocol.produce_reader import ProduceRequest as Read
-from fakebroker.protocol.produce_reader import _of_kio, read_by_hand, read_produce_request
+from fakebroker.protocol.produce_reader import (
+    _of_kio,
+    read_by_hand,
+    read_produce_request,
+    read_produce_request_in_slices,
+)
+from fakebroker.protocol.slices import finish
 
 BODIES = {version: produce_request(version) for version in PRODUCE_VERSIONS}
 FRAMES = {version: frame(request_header(2 if version >= 9 else 1), BODIES[version]) for version in PRODUCE_VERSIONS}
@@ -104,9 +110,16 @@ def by_hand(version: int, received: bytes, offset: int) -> object:
         return str(problem)
 
 
+def slices(version: int, received: bytes, offset: int) -> object:
+    try:
+        return fields(finish(read_produce_request_in_slices(version, received, offset, 1_000_000)))
+    except ProtocolError as problem:
+        return str(problem)
+
+
 def general(version: int, received: bytes, offset: int) -> object:
     try:
-        return fields(_of_kio(version, decode_request(0, version, received, offset)))
+        return fields(finish(_of_kio(version, decode_request(0, version, received, offset))))
     except ProtocolError as problem:
         return str(problem)
 
@@ -126,12 +139,12 @@ def test_the_reader_by_hand_reads_what_the_general_one_reads(
         if place < len(received):
             received[place] = value
     received = bytes(received[: offset + cut])
-    assert by_hand(version, received, offset) == general(version, received, offset)
+    assert by_hand(version, received, offset) == general(version, received, offset) == slices(version, received, offset)
 
 
 @given(version=versions, received=st.binary(max_size=60) | st.lists(st.sampled_from([0, 1, 2, 3, 255])).map(bytes))
 def test_both_readers_say_the_same_of_any_bytes(version: int, received: bytes) -> None:
-    assert by_hand(version, received, 0) == general(version, received, 0)
+    assert by_hand(version, received, 0) == general(version, received, 0) == slices(version, received, 0)
 
 
 PLAIN = "ffff ffff 00007530"  # no transactional id, acks -1, 30 s
@@ -172,7 +185,7 @@ COMPACT = "00 ffff 00007530"
 )
 def test_both_readers_say_the_same_where_things_are_out_of_the_ordinary(version: int, body: str) -> None:
     received = bytes.fromhex(body)
-    assert by_hand(version, received, 0) == general(version, received, 0)
+    assert by_hand(version, received, 0) == general(version, received, 0) == slices(version, received, 0)
 
 
 @given(version=versions, request=produce_requests, trailing=blobs)
@@ -189,4 +202,4 @@ def test_ordinary_requests_are_read_by_hand(version: int, request: ProduceReques
     )
     read = read_by_hand(version, BODIES[version].build(request_as_declared(version, request)) + trailing, 0)
     assert read is not None
-    assert fields(read) == fields(_of_kio(version, request_as_kio(version, request)))
+    assert fields(read) == fields(finish(_of_kio(version, request_as_kio(version, request))))

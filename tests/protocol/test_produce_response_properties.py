@@ -17,6 +17,7 @@ from protocol_strategies import (
     response_as_declared,
     response_as_kio,
 )
+from support.slices import count_slices
 
 from fakebroker.protocol.declarations import frame, produce_response, response_header
 from fakebroker.protocol.messages import decode_response, encode_response
@@ -25,7 +26,9 @@ from fakebroker.protocol.produce_response import (
     TopicProduceResponse,
     encode_appended,
     encode_produce_response,
+    encode_produce_response_in_slices,
 )
+from fakebroker.protocol.slices import finish
 
 DECLARATIONS = {
     version: frame(response_header(1 if version >= 9 else 0), produce_response(version)) for version in PRODUCE_VERSIONS
@@ -48,9 +51,23 @@ def header_as_declared(version: int, correlation_id: int) -> dict[str, object]:
 def test_three_encoders_agree(version: int, correlation_id: int, response: ProduceResponse) -> None:
     encoded = by_hand(version, correlation_id, response)
     assert encoded == encode_response(response_as_kio(version, response), correlation_id)
+    in_slices = encode_produce_response_in_slices(
+        version, correlation_id, response.topics, response.throttle_time_ms, response.node_endpoints
+    )
+    assert encoded == finish(in_slices)
     assert encoded == DECLARATIONS[version].build(
         {"header": header_as_declared(version, correlation_id), "body": response_as_declared(version, response)}
     )
+
+
+@pytest.mark.parametrize("version", PRODUCE_VERSIONS)
+@pytest.mark.parametrize(("topics", "partitions"), [(1, 3_000), (3_000, 1), (3, 1_000), (5_000, 0)])
+def test_many_partitions_are_written_in_slices(version: int, topics: int, partitions: int) -> None:
+    each = tuple(PartitionProduceResponse(index, 3, -1, error_message="no") for index in range(partitions))
+    response = [TopicProduceResponse(f"t{number}", None, each) for number in range(topics)]
+    encoded, count = count_slices(encode_produce_response_in_slices(version, 7, response))
+    assert encoded == encode_produce_response(version, 7, response)
+    assert count >= 5
 
 
 @given(version=st.sampled_from(PRODUCE_VERSIONS), correlation_id=i32s, response=produce_responses)

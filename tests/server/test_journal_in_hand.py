@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-import errno
 import logging
+import os
+import socket
 import threading
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
+from support.patience import Stopwatch
 from support.raw_client import RawClient
 from support.requests import metadata, produce
 from support.serving import wait_until
 
 from fakebroker import AsyncFakeCluster, FakeCluster
-from fakebroker.core.journal.events import Append, BrokerStopped, ConnectionClosed, Event, Request, TopicCreated
+from fakebroker.core.journal.events import Append, ConnectionClosed, Request, TopicCreated
 from fakebroker.core.journal.journal import from_lines
-from fakebroker.server.journal_in_hand import JournalFile
 
 
 @pytest.fixture
@@ -196,59 +196,42 @@ def test_the_file_is_closed_if_the_cluster_cannot_listen(tmp_path: Path) -> None
             second.start()
 
 
-class Full:
-    """A disk that is full."""
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="nothing is full there")
+def test_a_full_disk_ends_the_journal_and_nothing_else(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.ERROR, "fakebroker"), FakeCluster(journal_file="/dev/full") as cluster:
+        cluster.create_topic("t")
+        wait_until(lambda: bool(caplog.records), "the end of the journal")
+        ask(cluster, produce("t"))
+        assert len(cluster.journal.produce()) == 1
 
-    def __init__(self, file: Any, fails: str) -> None:
-        self._file = file
-        self._fails = fails
-
-    def write(self, text: str) -> None:
-        self._do("write")
-
-    def flush(self) -> None:
-        self._do("flush")
-
-    def close(self) -> None:
-        self._file.close()
-        self._do("close")
-
-    def _do(self, what: str) -> None:
-        if what == self._fails:
-            raise OSError(errno.ENOSPC, "No space left on device")
-
-
-EVENT: Event = BrokerStopped(1, 2, 3)
-
-
-@pytest.mark.parametrize("fails", ["write", "flush"])
-def test_a_full_disk_ends_the_journal_and_nothing_else(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture, fails: str
-) -> None:
-    async def work() -> None:
-        file = JournalFile(tmp_path / "journal", asyncio.get_running_loop())
-        file._file = Full(file._file, fails)  # type: ignore[assignment]
-        file.write(EVENT)
-        file._flush()
-        file.write(EVENT)
-        file.close()
-        file.close()
-
-    with caplog.at_level(logging.ERROR, "fakebroker"):
-        asyncio.run(work())
     assert [record.getMessage() for record in caplog.records] == [
-        f"the journal {tmp_path / 'journal'} ends here: No space left on device"
+        "the journal /dev/full ends here: No space left on device"
     ]
 
 
-def test_a_full_disk_at_the_very_end(tmp_path: Path) -> None:
-    async def work() -> None:
-        file = JournalFile(tmp_path / "journal", asyncio.get_running_loop())
-        file._file = Full(file._file, "close")  # type: ignore[assignment]
-        file.write(EVENT)
-        file.close()
+def test_a_pipe_that_nobody_reads_holds_up_neither_start_nor_stop(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "journal"
+    os.mkfifo(path)
+    with caplog.at_level(logging.ERROR, "fakebroker"):
+        for _ in range(2):
+            watch = Stopwatch()
+            with FakeCluster(journal_file=path) as cluster:
+                ask(cluster, metadata([]))
+            assert watch.own_s() < 2
 
-    asyncio.run(work())
+    assert len(caplog.records) == 2
+    assert "ends too early: its last " in caplog.text
+    assert [thread.name for thread in threading.enumerate() if thread.name.startswith("fakebroker")] == []
+
+
+def test_a_socket_is_no_file(tmp_path: Path) -> None:
+    path = tmp_path / "socket"
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(path))
+        with pytest.raises(OSError, match="No such device or address"):
+            FakeCluster(journal_file=path).start()
 
 
 def test_an_async_cluster_has_one_too() -> None:

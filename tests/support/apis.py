@@ -16,6 +16,7 @@ PARTS = (
     "error_response",
     "throttled",
     "decode",
+    "decode_in_slices",
 )
 
 

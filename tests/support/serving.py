@@ -34,9 +34,11 @@ def fakebroker(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 class Serving:
-    """A running `serve`: its facts from the ready file, its process, and what it wrote in the end."""
+    """A running `serve`: its facts from the ready file, its process, and what it wrote in the end. Its stdout and
+    stderr are pipes, or what is given."""
 
-    def __init__(self, *arguments: str) -> None:
+    def __init__(self, *arguments: str, stdout: int = subprocess.PIPE, stderr: int = subprocess.PIPE) -> None:
+        self._stdout, self._stderr = stdout, stderr
         self._folder = tempfile.TemporaryDirectory()
         self._ready_file = Path(self._folder.name) / "ready.json"
         self.arguments: Sequence[str] = ["serve", *arguments, "--ready-file", str(self._ready_file)]
@@ -45,7 +47,7 @@ class Serving:
 
     def __enter__(self) -> Self:
         self.process = subprocess.Popen(
-            [*COMMAND, *self.arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+            [*COMMAND, *self.arguments], stdout=self._stdout, stderr=self._stderr, text=True
         )
         try:
             wait_until(lambda: self._ready_file.exists() or self.process.poll() is not None, "the ready file")

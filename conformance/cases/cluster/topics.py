@@ -142,6 +142,18 @@ CASES: list[Case] = [
     ),
     _create("partitions-many", "more than one request may ask for", _new("create-many", 10_001)),
     *(
+        _create(
+            f"records-{what}",
+            f"one request may make 10,000 records in the metadata log, and these are {1 + 1 + partitions + 2}"
+            " (QuorumController.MAX_RECORDS_PER_USER_OP)",
+            _configured(f"create-records-{what}", retention_ms="1") | {"num_partitions": partitions},
+            _new(f"create-records-{what}-2"),
+            _new("a/b", 100),
+            validate_only=True,
+        )
+        for what, partitions in (("enough", 9_996), ("many", 9_997))
+    ),
+    *(
         _create(f"replicas-{count}", "a number of replicas", _new(f"create-r{count}", 1, count))
         for count in (0, -1, -2, 2)
     ),

@@ -23,9 +23,10 @@ from fakebroker.core.replication.wakeups import Wakeups
 
 @final
 class Broker:
-    """What the handlers of its requests work with. `controller` and its metadata are those of the cluster."""
+    """What the handlers of its requests work with. `controller` and its metadata are those of the cluster. Once
+    `is_stopped` nobody works on: whatever was in hand is never answered."""
 
-    __slots__ = ("broker_id", "controller", "producer_ids", "quotas", "replicas")
+    __slots__ = ("broker_id", "controller", "is_stopped", "producer_ids", "quotas", "replicas")
 
     def __init__(
         self,
@@ -39,6 +40,7 @@ class Broker:
         now: Now,
     ) -> None:
         self.broker_id = broker_id
+        self.is_stopped = False
         self.controller = controller
         self.replicas = ReplicaManager(broker_id, config, now.mono_ms, followers, wakeups, probe)
         self.quotas = QuotaManagers(config)

@@ -14,9 +14,9 @@ Differs  In one step, without a metadata log in between: everybody knows at once
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from random import Random
-from typing import final
+from typing import Final, final
 from uuid import UUID
 
 from fakebroker.core.broker_registry import BrokerRegistry
@@ -27,7 +27,14 @@ from fakebroker.core.controller.elections import elect_any_leader
 from fakebroker.core.controller.metadata_cache import MetadataCache
 from fakebroker.core.controller.placement import place_replicas
 from fakebroker.core.controller.producer_ids import ProducerIdBlocks
-from fakebroker.core.controller.topics import NewTopic, Topic, new_name_error, validate_total_number_of_partitions
+from fakebroker.core.controller.topics import (
+    TOPICS_OF_A_SLICE,
+    NewTopic,
+    RecordsOfOperation,
+    Topic,
+    new_name_error,
+    validate_total_number_of_partitions,
+)
 from fakebroker.core.log.memory import LogMemory
 from fakebroker.core.log.store import Store
 from fakebroker.core.probe import Probe
@@ -37,7 +44,10 @@ from fakebroker.core.replication.partition import NO_LEADER, Partition
 from fakebroker.core.replication.wakeups import Wakeups
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
+from fakebroker.protocol.slices import Slices, finish
 from fakebroker.protocol.topic_partition import TopicPartition
+
+_PARTITIONS_OF_A_SLICE: Final = 8  # some 40 us each
 
 
 @final
@@ -74,34 +84,79 @@ class Controller:
 
         All names are held against the topics that were there before, so names of one request cannot collide.
         """
-        validate_total_number_of_partitions(topics, self.config.num_partitions)
-        names, unified = self.metadata.names, self.metadata.names_by_unified_name
-        errors = [new_name_error(new.name, names, unified) for new in topics]
+        return finish(self.create_topics_in_slices(topics, lambda: now, validate_only))
+
+    def create_topics_in_slices(
+        self, topics: Sequence[NewTopic], now: Callable[[], Now], validate_only: bool = False
+    ) -> Slices[list[Topic | KafkaError]]:
+        """The same in slices. Each topic is there at once or not at all; one that somebody else makes meanwhile was
+        there before."""
+        yield from validate_total_number_of_partitions(topics, self.config.num_partitions)
+        errors: list[KafkaError | None] = []
+        for new in topics:
+            errors.append(new_name_error(new.name, self.metadata.names, self.metadata.names_by_unified_name))
+            if len(errors) % TOPICS_OF_A_SLICE == 0:
+                yield
+        records = RecordsOfOperation()
+        for index, new in enumerate(topics):
+            if errors[index] is None:
+                try:
+                    _, placement = self._plan(new)
+                except KafkaError as error:
+                    errors[index] = error
+                else:
+                    records.add_topic(len(new.configs), len(placement))
+                yield
         results: list[Topic | KafkaError] = []
-        for new, error in zip(topics, errors, strict=True):
+        for new, name_error in zip(topics, errors, strict=True):
+            if name_error is not None:
+                results.append(name_error)
+                continue
             try:
-                results.append(error or self._create_topic(new, now, validate_only))
+                topic = yield from self._create_topic(new, now, validate_only)
+                results.append(topic)
             except KafkaError as failure:
                 results.append(failure)
+            yield
         return results
 
-    def _create_topic(self, new: NewTopic, now: Now, validate_only: bool) -> Topic:
+    def _plan(self, new: NewTopic) -> tuple[TopicConfig, list[tuple[int, ...]]]:
+        """The settings of a new topic, and where its replicas go."""
         config = TopicConfig.of(new.configs, self.config.topic_defaults)
-        placement = place_replicas(new, self.registry.broker_ids, self.registry, self.config)
-        lag_max_ms = self.config.replica_lag_time_max_ms
-        partitions = [
-            Partition(
-                TopicPartition(new.name, index),
-                broker_ids,
-                config,
-                lag_max_ms,
-                now.mono_ms,
-                self.registry,
-                self.log_memory,
-                self._probe,
-            )
-            for index, broker_ids in enumerate(placement)
-        ]
+        return config, place_replicas(new, self.registry.broker_ids, self.registry, self.config)
+
+    def _create_topic(self, new: NewTopic, now: Callable[[], Now], validate_only: bool) -> Slices[Topic]:
+        partitions: list[Partition] = []
+        placement: list[tuple[int, ...]] = []
+        alive: list[int] | None = None
+        broker_config = self.config
+        while alive is None or len(partitions) < len(placement):
+            if (
+                alive is None
+                or alive != self.registry.alive(self.registry.broker_ids)
+                or broker_config is not self.config
+            ):
+                # For the first time; or the world has changed, and nobody told partitions that are not there yet.
+                alive, broker_config = self.registry.alive(self.registry.broker_ids), self.config
+                config, placement = self._plan(new)
+                partitions.clear()
+            for index in range(len(partitions), min(len(partitions) + _PARTITIONS_OF_A_SLICE, len(placement))):
+                partitions.append(
+                    Partition(
+                        TopicPartition(new.name, index),
+                        placement[index],
+                        config,
+                        self.config.replica_lag_time_max_ms,
+                        now().mono_ms,
+                        self.registry,
+                        self.log_memory,
+                        self._probe,
+                    )
+                )
+            if len(partitions) < len(placement):
+                yield
+        if new.name in self.metadata.names:
+            raise KafkaError(ErrorCode.topic_already_exists, f"Topic '{new.name}' already exists.")
         topic_id = UUID(int=self._random.getrandbits(128), version=4)
         own = {name: text for name, text in new.configs.items() if text is not None}
         topic = Topic(new.name, topic_id, partitions, own, effective_configs(own, self.config.topic_entries))

@@ -1,13 +1,14 @@
 """Topics, and what is asked of a new one.
 
 Source   metadata/.../controller/ReplicationControlManager.java createTopics, validateNewTopicNames,
-         validateTotalNumberOfPartitions @ 4.0.
+         validateTotalNumberOfPartitions; QuorumController.java MAX_RECORDS_PER_USER_OP; EventHandlerExceptionInfo.java
+         for BoundedListTooLongException @ 4.0.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 from uuid import UUID
 
 from fakebroker.core.config.setting import ConfigEntry
@@ -15,8 +16,11 @@ from fakebroker.core.replication.partition import Partition
 from fakebroker.protocol import topic_name
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
+from fakebroker.protocol.slices import Slices
 
-MAX_PARTITIONS_PER_BATCH = 10_000  # of all topics of one request
+MAX_PARTITIONS_PER_BATCH: Final = 10_000  # of all topics of one request
+MAX_RECORDS_PER_USER_OP: Final = 10_000  # of the metadata log, by one request
+TOPICS_OF_A_SLICE: Final = 128  # looked at; those that are made take a slice each
 
 
 class NewTopic(NamedTuple):
@@ -71,12 +75,29 @@ def new_name_error(
     return None
 
 
-def validate_total_number_of_partitions(topics: Sequence[NewTopic], default: int) -> None:
+def validate_total_number_of_partitions(topics: Sequence[NewTopic], default: int) -> Slices[None]:
     """Raise POLICY_VIOLATION if one request asks for too many partitions, whether it could have them or not."""
     total = 0
-    for topic in topics:
+    for number, topic in enumerate(topics):
         if topic.name != topic_name.CLUSTER_METADATA_TOPIC_NAME:
             count = default if topic.num_partitions == -1 else max(topic.num_partitions, 0)
             total += len(topic.assignments) or count
-    if total > MAX_PARTITIONS_PER_BATCH:
-        raise KafkaError(ErrorCode.policy_violation, "Excessively large number of partitions per request.")
+            if total > MAX_PARTITIONS_PER_BATCH:
+                raise KafkaError(ErrorCode.policy_violation, "Excessively large number of partitions per request.")
+        if number % TOPICS_OF_A_SLICE == TOPICS_OF_A_SLICE - 1:
+            yield
+
+
+class RecordsOfOperation:
+    """The records of the metadata log that one request would make; none is made here, but they are bounded."""
+
+    __slots__ = ("_count",)
+
+    def __init__(self) -> None:
+        self._count = 0
+
+    def add_topic(self, configs: int, partitions: int) -> None:
+        """A topic's, with those of its settings and partitions. Raises POLICY_VIOLATION if these are too many."""
+        self._count += 1 + configs + partitions
+        if self._count > MAX_RECORDS_PER_USER_OP:
+            raise KafkaError(ErrorCode.policy_violation, "Unable to perform excessively large batch operation.")

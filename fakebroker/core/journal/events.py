@@ -6,6 +6,7 @@ Theory   Every event has both clocks of the moment at which it happened (`Now`).
          what happens is stamped rounded up and time that is reached is rounded down.
          A request has one `Request`, then what became of it under the same number, and at last one `Answer`; there is
          none if its connection was closed before, or its broker stopped.
+         What is written to somebody who does not read it has gaps, and a `Dropped` for each; what is kept has none.
 Units    milliseconds of `mono_ms` (origin arbitrary) and `wall_ms` (since 1970); sizes are bytes. `error` is Kafka's
          name, "NONE" for none. Offsets, epochs, sequences and producer ids are -1 where there is none.
 JSON     {"event": "append", "mono_ms": ..., ...}: the fields of the class in their order. `from_json(to_json(event)) ==
@@ -247,6 +248,14 @@ class TimerFired(NamedTuple):
     woken_mono_ms: int
 
 
+class Dropped(NamedTuple):
+    """So many events would stand here and do not: nobody took what was written. The time is of the first of them."""
+
+    mono_ms: int
+    wall_ms: int
+    events: int
+
+
 Event = (
     ConnectionOpened
     | ConnectionClosed
@@ -267,6 +276,7 @@ Event = (
     | BrokerStopped
     | BrokerStarted
     | TimerFired
+    | Dropped
 )
 
 _KINDS: dict[str, type[Event]] = {

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple, overload
 
 from fakebroker.core.arguments import STRING_OR_NONE, WHOLE_NUMBER_OR_NONE, require
-from fakebroker.core.journal.events import Answer, Append, Event, PartitionAnswer, Produce, Request
+from fakebroker.core.journal.events import Answer, Append, Dropped, Event, PartitionAnswer, Produce, Request
 from fakebroker.protocol.error_code import error_from_name, kafka_name
 
 _SHOWN = 20  # of what was there, in the message of an assertion that fails
@@ -91,7 +91,7 @@ class ProduceView(Sequence[ProducedPartition]):
         wanted = "at least 1" if count is None else str(count)
         if count is not None and self._dropped:
             raise AssertionError(
-                f"{wanted} cannot be told: {self._dropped} older events of the journal were dropped; "
+                f"{wanted} cannot be told: {self._dropped} events of the journal were dropped; "
                 "keep more with journal=EVENTS, or clear() it before what matters"
             )
         if len(matching) != count and (count is not None or not matching):
@@ -107,7 +107,7 @@ class ProduceView(Sequence[ProducedPartition]):
         if len(self) > _SHOWN:
             lines.insert(0, f"({len(self) - _SHOWN} earlier ones)")
         if self._dropped:
-            lines.insert(0, f"({self._dropped} older events of the journal were dropped)")
+            lines.insert(0, f"({self._dropped} events of the journal were dropped)")
         return "".join(f"\n  {line}" for line in lines)
 
 
@@ -119,7 +119,8 @@ def _matches(entry: ProducedPartition, error: str | None, within_ms: int | None)
 def view_produce(
     events: Iterable[Event], dropped: int, topic: str | None, partition: int | None, client_id: str | None
 ) -> ProduceView:
-    """The Produce requests to a topic, to partitions of that number, of a client; None means all."""
+    """The Produce requests to a topic, to partitions of that number, of a client; None means all. `dropped` events
+    came before these."""
     requests: dict[int, Request] = {}
     asked: list[Produce] = []
     appended: dict[tuple[int, str, int], Append] = {}
@@ -134,6 +135,8 @@ def view_produce(
                 appended[event.request, event.topic, event.partition] = event
             case Answer():
                 answers[event.request] = event
+            case Dropped():
+                dropped += event.events
     entries = [
         _entry(requests[produce.request], produce, name, index, appended, answers)
         for produce in asked

@@ -33,8 +33,8 @@ class DeadlineSource:
         """When `advance_clock` next has something to do; maybe earlier, never later."""
         raise NotImplementedError
 
-    def advance_clock(self, now_ms: int) -> int:
-        """Run what is due by now, and tell how many that were."""
+    def advance_clock(self, now_ms: int, limit: int | None = None) -> int:
+        """Run what is due by now, so many at most; how many that were. What is left is due at the next call."""
         raise NotImplementedError
 
     def num_pending(self) -> int:
@@ -60,8 +60,8 @@ class TimerDeadlines(DeadlineSource):
     def next_deadline_ms(self) -> int | None:
         return self.timer.next_deadline_ms()
 
-    def advance_clock(self, now_ms: int) -> int:
-        return self.timer.advance_clock(now_ms)
+    def advance_clock(self, now_ms: int, limit: int | None = None) -> int:
+        return self.timer.advance_clock(now_ms, limit)
 
     def num_pending(self) -> int:
         return self.timer.size
@@ -102,14 +102,16 @@ class Deadlines:
                 earliest = deadline_ms
         return earliest
 
-    def advance_clock(self, now_ms: int) -> int:
-        """Run what is due by now, in the order of the ranks. How many that were, housekeeping too."""
+    def advance_clock(self, now_ms: int, limit: int) -> int:
+        """Run what is due by now, in the order of the ranks, so many at most. How many that were, housekeeping too."""
         ran = 0
         for source in self._sources[:]:  # who runs may stop a broker
-            tasks = source.advance_clock(now_ms)
+            tasks = source.advance_clock(now_ms, limit - ran)
             ran += tasks
             if not source.is_housekeeping:
                 self.met += tasks
+            if ran >= limit:  # this source may have more, which comes before the next one's
+                break
         return ran
 
     def has_pending(self) -> bool:

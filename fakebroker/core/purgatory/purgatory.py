@@ -117,9 +117,10 @@ class DelayedOperationPurgatory(DeadlineSource, Generic[Operation]):
     def next_deadline_ms(self) -> int | None:
         return self._timer.next_deadline_ms()
 
-    def advance_clock(self, now_ms: int) -> int:
-        """Run what has expired by `now_ms`, then purge if it is worth it. Returns how many operations ran."""
-        expired = self._timer.advance_clock(now_ms)
+    def advance_clock(self, now_ms: int, limit: int | None = None) -> int:
+        """Run what has expired by `now_ms`, so many at most, then purge if it is worth it. Returns how many operations
+        ran."""
+        expired = self._timer.advance_clock(now_ms, limit)
         self._maybe_purge()
         return expired
 

@@ -27,7 +27,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import Field, fields, is_dataclass
 from functools import cache
-from struct import Struct, error
+from struct import Struct as Layout
+from struct import error
 from types import NoneType, UnionType
 from typing import cast, get_args, get_origin
 
@@ -47,19 +48,39 @@ from fakebroker.protocol.body.fields import (
     nullable_bytes,
     string,
 )
+from fakebroker.protocol.body.shape import Array, NullableStruct, Section, Struct
 from fakebroker.protocol.errors import ProtocolError
 from fakebroker.protocol.varint import decode_kept_bits, encode_unsigned_varint
 
-__all__ = ["Check", "Edits", "body_check", "body_walk", "text_repair"]
+__all__ = [
+    "ENDS_WITHIN",
+    "Check",
+    "Edits",
+    "TextEdits",
+    "array_head",
+    "body_check",
+    "body_walk",
+    "edited",
+    "end_section",
+    "is_there",
+    "message_part",
+    "section_head",
+    "tagged_field_head",
+    "tagged_fields",
+    "text_repair",
+]
 
 
-class _TextEdits(Edits):
+class TextEdits(Edits):
     repairs_text = True
 
 
 Check = Callable[[bytes, int], tuple[bytes, int]]
 
-_COUNT = Struct(">i")  # of an array
+ENDS_WITHIN = "the bytes end within it"
+
+_COUNT = Layout(">i")  # of an array
+_MOST_KNOWN = 1_000  # tagged fields in one section: each may come again, and the last one counts
 
 
 def body_check(message_type: type[Payload]) -> Check:
@@ -73,7 +94,7 @@ def body_check(message_type: type[Payload]) -> Check:
 @cache
 def text_repair(message_type: type[Payload]) -> Check:
     """The same check, which also puts U+FFFD into the copy for what is no UTF-8."""
-    return _check(body_walk(message_type), _TextEdits)
+    return _check(body_walk(message_type), TextEdits)
 
 
 def _check(walk: Step, edits_type: type[Edits]) -> Check:
@@ -82,51 +103,61 @@ def _check(walk: Step, edits_type: type[Edits]) -> Check:
         try:
             walk(frame, offset, edits)
         except (IndexError, error):
-            raise ProtocolError("the bytes end within it") from None
-        return _edited(frame, offset, edits) if edits else (frame, offset)
+            raise ProtocolError(ENDS_WITHIN) from None
+        return (edited(frame, offset, len(frame), edits), 0) if edits else (frame, offset)
 
     return check
 
 
 def body_walk(message_type: type[Payload]) -> Step:
     """The steps of one message class: (frame, offset, edits) to the offset behind its body."""
-    return _struct(message_type).step
+    return message_part(message_type).step
 
 
-def _edited(frame: bytes, offset: int, edits: Edits) -> tuple[bytes, int]:
+@cache
+def message_part(message_type: type[Entity]) -> Part:
+    """The whole of one message class as one part."""
+    return _struct(message_type)
+
+
+def edited(frame: bytes, offset: int, end: int, edits: Edits) -> bytes:
+    """A copy of what is between, with what is different in it."""
     parts: list[bytes] = []
-    for start, end, instead in sorted(edits):
+    for start, behind, instead in sorted(edits):
         parts += frame[offset:start], instead
-        offset = end
-    parts.append(frame[offset:])
-    return b"".join(parts), 0
+        offset = behind
+    parts.append(frame[offset:end])
+    return b"".join(parts)
 
 
 def _struct(message_type: type[Entity]) -> Part:
     """All fields of a message or a nested struct in order, and its tagged section."""
     flexible: bool = message_type.__flexible__
-    parts: list[Part] = []
-    tagged: dict[int, Step] = {}
+    parts: list[tuple[str, Part]] = []
+    tagged: dict[int, tuple[str, Part]] = {}
     for field in fields(message_type):
         if "tag" in field.metadata:
-            tagged[field.metadata["tag"]] = _field(field, flexible, is_tagged=True).step
+            tagged[field.metadata["tag"]] = field.name, _field(field, flexible, is_tagged=True)
             continue
         part = _field(field, flexible)
-        if part.is_fixed and parts and parts[-1].is_fixed:
-            part = fixed(parts.pop().smallest + part.smallest)
-        parts.append(part)
+        if part.is_fixed and parts and parts[-1][1].is_fixed:
+            part = fixed(parts.pop()[1].smallest + part.smallest)
+        parts.append((field.name, part))
     if flexible:
-        parts.append(Part(_tagged_section(tagged), 1))
+        parts.append(("", Part(_tagged_section(tagged), 1, inside=Section(tagged))))
+    if len(parts) == 1 and parts[0][1].is_fixed:
+        return parts[0][1]
+    inside = Struct(message_type, parts)
     if len(parts) == 1:
-        return parts[0]
-    steps = [part.step for part in parts]
+        return parts[0][1]._replace(inside=inside)
+    steps = [part.step for _, part in parts]
 
     def walk(frame: bytes, offset: int, edits: Edits) -> int:
         for step in steps:
             offset = step(frame, offset, edits)
         return offset
 
-    return Part(walk, sum(part.smallest for part in parts))
+    return Part(walk, sum(part.smallest for _, part in parts), inside=inside)
 
 
 def _field(field: Field[object], flexible: bool, is_tagged: bool = False) -> Part:
@@ -134,7 +165,7 @@ def _field(field: Field[object], flexible: bool, is_tagged: bool = False) -> Par
     if get_origin(kind) is tuple:
         element, _ = _without_none(get_args(kind)[0])
         # kio reads a tagged field as if it had no null, whatever its type says.
-        return _array(_value(element, field, flexible), flexible, nullable and not is_tagged)
+        return _array(_value(element, field, flexible), element, field, flexible, nullable and not is_tagged)
     value = _value(kind, field, flexible)
     return _nullable_struct(value) if nullable and not is_tagged and is_dataclass(kind) else value
 
@@ -159,74 +190,120 @@ def _value(kind: object, field: Field[object], flexible: bool) -> Part:
     return fixed(FIXED_SIZES[kafka_type])
 
 
-def _array(element: Part, flexible: bool, nullable: bool) -> Part:
-    step, smallest, is_fixed = element
+def _array(element: Part, kind: object, field: Field[object], flexible: bool, nullable: bool) -> Part:
+    step, smallest, is_fixed, _ = element
+    struct = cast("type[Entity]", kind) if is_dataclass(kind) else None
+    array = Array(element, struct, field.metadata.get("kafka_type", ""), flexible, nullable)
 
     def walk(frame: bytes, offset: int, edits: Edits) -> int:
-        if flexible:
-            count, offset = compact_length(frame, offset, edits)
-        else:
-            (count,) = _COUNT.unpack_from(frame, offset)
-            offset += 4
-            if count < -1:
-                edits.append((offset - 4, offset, b"\xff" * 4))
-        if count < 0:
-            if not nullable:
-                raise ProtocolError("an array must not be null")
+        count, offset = array_head(array, frame, offset, edits)
+        if count <= 0:
             return offset
-        if count * smallest > len(frame) - offset:
-            raise ProtocolError(f"an array claims {count} elements, and only {len(frame) - offset} bytes are left")
+        edits.count(count)
         if is_fixed:
             return offset + count * smallest
         for _ in range(count):
             offset = step(frame, offset, edits)
         return offset
 
-    return Part(walk, 1 if flexible else 4)
+    return Part(walk, 1 if flexible else 4, inside=array)
+
+
+def array_head(array: Array, frame: bytes, offset: int, edits: Edits) -> tuple[int, int]:
+    """How many elements there are, at most -1 for null, and where the first begins."""
+    if array.flexible:
+        count, offset = compact_length(frame, offset, edits)
+    else:
+        count = _COUNT.unpack_from(frame, offset)[0]
+        offset += 4
+        if count < -1:
+            edits.append((offset - 4, offset, b"\xff" * 4))
+    if count < 0:
+        if not array.nullable:
+            raise ProtocolError("an array must not be null")
+    elif count * array.element.smallest > len(frame) - offset:
+        raise ProtocolError(f"an array claims {count} elements, and only {len(frame) - offset} bytes are left")
+    return count, offset
 
 
 def _nullable_struct(struct: Part) -> Part:
     def walk(frame: bytes, offset: int, edits: Edits) -> int:
-        marker = frame[offset]
-        if marker < 128:
+        if is_there(frame, offset, edits):
             return struct.step(frame, offset + 1, edits)
-        if marker != 0xFF:
-            edits.append((offset, offset + 1, b"\xff"))
         return offset + 1
 
-    return Part(walk, 1)
+    return Part(walk, 1, inside=NullableStruct(struct))
 
 
-def _tagged_section(known: dict[int, Step]) -> Step:
+def is_there(frame: bytes, offset: int, edits: Edits) -> bool:
+    """Whether behind this marker there is a struct."""
+    marker = frame[offset]
+    if 128 <= marker < 0xFF:
+        edits.append((offset, offset + 1, b"\xff"))
+    return marker < 128
+
+
+def _tagged_section(known: dict[int, tuple[str, Part]]) -> Step:
     def walk(frame: bytes, offset: int, edits: Edits) -> int:
         if frame[offset] == 0:
             return offset + 1
         start = offset
-        count, offset = decode_kept_bits(frame, offset)
-        count = max(count, 0)
+        count, offset = section_head(frame, offset)
         count_end = offset
-        unknown = 0
-        for _ in range(count):
-            field_start = offset
-            tag, size_start = decode_kept_bits(frame, offset)
-            size, offset = decode_kept_bits(frame, size_start)
-            step = known.get(tag)
-            if step is not None:
-                if has_lost_bits(frame, field_start, size_start) or has_lost_bits(frame, size_start, offset):
-                    # The size is not believed, so any will do.
-                    edits.append((field_start, offset, encode_unsigned_varint(tag) + b"\0"))
-                offset = step(frame, offset, edits)
-                continue
-            offset += size
-            if size < 0 or offset > len(frame):
-                raise ProtocolError(f"a tagged field claims {size} bytes, {offset - len(frame)} more than there are")
-            if edits and edits[-1][1:] == (field_start, b""):
-                # One cut for all in a row: a frame full of tags must not become a list of millions.
-                field_start = edits.pop()[0]
-            edits.append((field_start, offset, b""))
-            unknown += 1
-        if unknown or has_lost_bits(frame, start, count_end):
-            edits.append((start, count_end, encode_unsigned_varint(count - unknown)))
+        edits.count(count)
+        offset, unknown = tagged_fields(known, frame, offset, edits, count)
+        end_section(frame, start, count_end, edits, count, unknown)
         return offset
 
     return walk
+
+
+def section_head(frame: bytes, offset: int) -> tuple[int, int]:
+    """How many tagged fields there are, and where the first begins."""
+    count, offset = decode_kept_bits(frame, offset)
+    if count * 2 > len(frame) - offset:
+        raise ProtocolError(f"a section claims {count} tagged fields, and only {len(frame) - offset} bytes are left")
+    return max(count, 0), offset
+
+
+def tagged_fields(
+    known: dict[int, tuple[str, Part]], frame: bytes, offset: int, edits: Edits, count: int
+) -> tuple[int, int]:
+    """So many tagged fields: the offset behind them, and how many of them were unknown."""
+    unknown = 0
+    for _ in range(count):
+        field_start = offset
+        tag, offset, size = tagged_field_head(known, frame, offset, edits)
+        found = known.get(tag)
+        if found is not None:
+            offset = found[1].step(frame, offset, edits)
+            continue
+        offset += size
+        if size < 0 or offset > len(frame):
+            raise ProtocolError(f"a tagged field claims {size} bytes, {offset - len(frame)} more than there are")
+        if edits and edits[-1][1:] == (field_start, b""):
+            # One cut for all in a row: a frame full of tags must not become a list of millions.
+            field_start = edits.pop()[0]
+        edits.append((field_start, offset, b""))
+        unknown += 1
+    return offset, unknown
+
+
+def tagged_field_head(
+    known: dict[int, tuple[str, Part]], frame: bytes, offset: int, edits: Edits
+) -> tuple[int, int, int]:
+    """Its tag, where its value begins, and its size, which of a known one is not to be believed."""
+    tag, size_start = decode_kept_bits(frame, offset)
+    size, start = decode_kept_bits(frame, size_start)
+    if tag in known and (has_lost_bits(frame, offset, size_start) or has_lost_bits(frame, size_start, start)):
+        # The size is not believed, so any will do.
+        edits.append((offset, start, encode_unsigned_varint(tag) + b"\0"))
+    return tag, start, size
+
+
+def end_section(frame: bytes, start: int, count_end: int, edits: Edits, count: int, unknown: int) -> None:
+    """All fields of a section are walked over: what is left for kio to read?"""
+    if count - unknown > _MOST_KNOWN:
+        raise ProtocolError(f"a section has {count - unknown} tagged fields that are known, most of them again")
+    if unknown or has_lost_bits(frame, start, count_end):
+        edits.append((start, count_end, encode_unsigned_varint(count - unknown)))

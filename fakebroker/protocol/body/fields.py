@@ -9,16 +9,29 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from struct import Struct
+from sys import maxsize
 from typing import NamedTuple
 
 from fakebroker.protocol.errors import ProtocolError
 from fakebroker.protocol.varint import decode_kept_bits, encode_unsigned_varint
 
 
+class TooMany(Exception):
+    """A walk came upon more elements than it was to look at."""
+
+
 class Edits(list[tuple[int, int, bytes]]):
-    """What is different in the copy: from, to, what stands there instead."""
+    """What is different in the copy: from, to, what stands there instead. And how many elements were walked over: those
+    of arrays and tagged fields. An array that would lead beyond the `limit` raises TooMany before it is walked over."""
 
     repairs_text = False
+    elements = 0
+    limit = maxsize
+
+    def count(self, elements: int) -> None:  # type: ignore[override]  # nobody looks for an edit
+        self.elements += elements
+        if self.elements > self.limit:
+            raise TooMany
 
 
 Step = Callable[[bytes, int, Edits], int]
@@ -47,11 +60,13 @@ FIXED_SIZES = {
 
 
 class Part(NamedTuple):
-    """A step, the fewest bytes its field can take, and whether it always takes that many."""
+    """A step, the fewest bytes its field can take, and whether it always takes that many. `inside`: what it is made of,
+    if it may take long (layout.py)."""
 
     step: Step
     smallest: int
     is_fixed: bool = False
+    inside: object = None
 
 
 def fixed(size: int) -> Part:

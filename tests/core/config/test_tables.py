@@ -63,6 +63,7 @@ def test_brokers_have_the_settings_of_kafka() -> None:
         "log.memory.bytes",
         "log.memory.full",
         "fakebroker.request.handler.time.us",
+        "fakebroker.request.max.elements",
     ]
 
 

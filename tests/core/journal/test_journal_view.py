@@ -193,9 +193,9 @@ def test_a_count_cannot_be_told_of_a_journal_that_dropped_events() -> None:
         asked.produce(wait_ms=500)
 
     assert asked.view().expect("REQUEST_TIMED_OUT")
-    with pytest.raises(AssertionError, match=re.escape(f"{asked.journal.dropped} older events of the journal were")):
+    with pytest.raises(AssertionError, match=re.escape(f"{asked.journal.dropped} events of the journal were")):
         asked.view().expect("REQUEST_TIMED_OUT", count=3)
-    with pytest.raises(AssertionError, match="older events of the journal were dropped"):
+    with pytest.raises(AssertionError, match="events of the journal were dropped"):
         asked.view().expect("NONE")
 
 

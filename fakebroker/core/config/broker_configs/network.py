@@ -40,7 +40,7 @@ class NetworkConfigs:
         _MAX_INT,
         at_least(0),
         mode=CLUSTER_WIDE,
-        by="network/socket_server",
+        by="network/open_connections",
         doc="of one broker; a connection above it waits until another one goes",
     )
     max_connections_per_ip = Setting(
@@ -48,7 +48,7 @@ class NetworkConfigs:
         _MAX_INT,
         at_least(0),
         mode=CLUSTER_WIDE,
-        by="network/socket_server",
+        by="network/open_connections",
         doc="of one broker, from one address; a connection above it is closed at once",
     )
     max_connections_per_ip_overrides = Setting(
@@ -56,7 +56,7 @@ class NetworkConfigs:
         "",
         addresses,
         mode=CLUSTER_WIDE,
-        by="network/socket_server",
+        by="network/open_connections",
         doc="the same for single addresses, as ADDRESS:COUNT",
     )
     max_connection_creation_rate = Setting(

@@ -36,3 +36,11 @@ class OurConfigs:
         doc="what each request counts for request_percentage quotas, in microseconds",
         is_kafkas=False,
     )
+    fakebroker_request_max_elements = Setting(
+        INT,
+        250_000,
+        at_least(1),
+        by="cluster/dispatcher",
+        doc="elements of arrays and tagged fields of one request; whoever sends more is disconnected",
+        is_kafkas=False,
+    )

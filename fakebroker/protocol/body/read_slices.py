@@ -1,0 +1,313 @@
+"""Read the body of a large message in slices.
+
+Theory   The same as in one go: first a check of all of it, then kio reads (check.py). What is not much is still walked
+         over and read as a whole. Where a step comes upon more elements than a slice has, it raises TooMany, and the
+         walk goes into what it was about to walk over: of a struct its fields one by one, of an array runs of elements.
+
+         What comes of the check is a plan: an array is a list of runs, where they begin and how many elements they
+         have; an element too long for a run is a plan of its own. The elements of a planned array are cut out of the
+         bytes that kio reads for the struct around it, and are put into its field afterwards. So nothing is copied but
+         what has to be put right, and that of one run at a time.
+
+         The check counts the elements of the whole request, and no object is made before all are counted.
+Units    offsets and sizes are bytes, from the start of the frame. A slice is a run.
+Differs  If there are two things wrong with the values in a message, another one of them may be told than in one go.
+"""
+
+from __future__ import annotations
+
+from struct import error
+from typing import Any, TypeVar, final
+
+from kio.serial.errors import InvalidUnicode
+from kio.static.protocol import Payload
+
+from fakebroker.protocol.body.check import (
+    ENDS_WITHIN,
+    TextEdits,
+    array_head,
+    edited,
+    end_section,
+    is_there,
+    message_part,
+    section_head,
+    tagged_field_head,
+    tagged_fields,
+)
+from fakebroker.protocol.body.fields import Edits, Part, TooMany
+from fakebroker.protocol.body.shape import Array, NullableStruct, Section, Struct
+from fakebroker.protocol.errors import ProtocolError
+from fakebroker.protocol.slices import Slices
+from fakebroker.protocol.varint import decode_kept_bits
+
+__all__ = ["RUN", "read_in_slices"]
+
+P = TypeVar("P", bound=Payload)
+
+RUN = 128  # elements, and those in them; one alone that has more than twice as many is planned
+_RUN_BYTES = 65_536
+
+
+class _Run:
+    """Elements in a row: where they are, how many, and whether there is something to put right."""
+
+    __slots__ = ("count", "end", "is_edited", "start")
+
+    def __init__(self, start: int, end: int, count: int, is_edited: bool) -> None:
+        self.start = start
+        self.end = end
+        self.count = count
+        self.is_edited = is_edited
+
+
+class _StructPlan:
+    """A struct with much in it. `fields`: what was cut out, by the field that it belongs to."""
+
+    __slots__ = ("edits", "end", "fields", "start", "struct")
+
+    def __init__(self, struct: Struct, start: int, edits: Edits) -> None:
+        self.struct = struct
+        self.start = start
+        self.end = start
+        self.edits = edits
+        self.fields: _Fields = {}
+
+
+class _ArrayPlan:
+    __slots__ = ("array", "runs")
+
+    def __init__(self, array: Array) -> None:
+        self.array = array
+        self.runs: list[_Run | _StructPlan] = []
+
+
+_Fields = dict[str, "_ArrayPlan | _Fields"]
+
+
+def read_in_slices(kind: type[P], frame: bytes, offset: int, max_elements: int) -> Slices[P]:
+    """A message that starts at the offset. Raises what `body_check` and kio do, and ProtocolError for more elements
+    than that."""
+    try:
+        return (yield from _read(kind, frame, offset, max_elements, Edits))
+    except InvalidUnicode:
+        return (yield from _read(kind, frame, offset, max_elements, TextEdits))
+
+
+def _read(kind: type[P], frame: bytes, offset: int, max_elements: int, edits_type: type[Edits]) -> Slices[P]:
+    checking = _Checking(frame, max_elements, edits_type)
+    try:
+        plan = yield from checking.message(message_part(kind), offset)
+    except (IndexError, error):
+        raise ProtocolError(ENDS_WITHIN) from None
+    message: P = yield from _Reading(frame, edits_type).struct(plan)
+    return message
+
+
+@final
+class _Checking:
+    """The check of one message."""
+
+    def __init__(self, frame: bytes, max_elements: int, edits_type: type[Edits]) -> None:
+        self._frame = frame
+        self._elements = 0
+        self._max_elements = max_elements
+        self._edits_type = edits_type
+
+    def message(self, part: Part, offset: int) -> Slices[_StructPlan]:
+        assert isinstance(part.inside, Struct)
+        edits = self._edits()
+        try:
+            end = part.step(self._frame, offset, edits)
+        except TooMany:
+            return (yield from self._struct_plan(part.inside, offset))
+        self._take(edits.elements)
+        plan = _StructPlan(part.inside, offset, edits)
+        plan.end = end
+        return plan
+
+    def _edits(self) -> Edits:
+        edits = self._edits_type()
+        edits.limit = 2 * RUN
+        return edits
+
+    def _take(self, elements: int) -> None:
+        self._elements += elements
+        if self._elements > self._max_elements:
+            raise ProtocolError(
+                f"it has {self._elements} elements or more (of arrays, and tagged fields),"
+                f" and one request may have {self._max_elements}"
+            )
+
+    def _struct_plan(self, struct: Struct, offset: int) -> Slices[_StructPlan]:
+        plan = _StructPlan(struct, offset, self._edits())
+        plan.end = yield from self._struct(struct, offset, plan.edits, plan.fields)
+        return plan
+
+    def _struct(self, struct: Struct, offset: int, edits: Edits, fields: _Fields) -> Slices[int]:
+        for name, part in struct.parts:
+            offset = yield from self._part(name, part, offset, edits, fields)
+        return offset
+
+    def _part(self, name: str, part: Part, offset: int, edits: Edits, fields: _Fields) -> Slices[int]:
+        """Walk over a field of a struct that is planned."""
+        if edits.elements >= RUN:
+            edits.elements = 0
+            yield
+        before, put_right = edits.elements, len(edits)
+        try:
+            offset = part.step(self._frame, offset, edits)
+            self._take(edits.elements - before)
+            return offset
+        except TooMany:
+            del edits[put_right:]
+            edits.elements = before
+        inside = part.inside
+        if isinstance(inside, Array):
+            return (yield from self._array(name, inside, offset, edits, fields))
+        if isinstance(inside, Section):
+            return (yield from self._section(inside, offset, edits, fields))
+        nested = fields[name] = _Fields()
+        if isinstance(inside, NullableStruct):
+            assert is_there(self._frame, offset, edits)
+            inside = inside.struct.inside
+            offset += 1
+        assert isinstance(inside, Struct)
+        return (yield from self._struct(inside, offset, edits, nested))
+
+    def _array(self, name: str, array: Array, start: int, edits: Edits, fields: _Fields) -> Slices[int]:
+        put_right = len(edits)
+        count, offset = array_head(array, self._frame, start, edits)
+        del edits[put_right:]
+        self._take(count)
+        plan = fields[name] = _ArrayPlan(array)
+        if array.element.is_fixed:
+            end = offset + count * array.element.smallest
+            plan.runs.append(_Run(offset, end, count, is_edited=False))
+            offset = end
+        else:
+            offset = yield from self._runs(plan, count, offset)
+        edits.append((start, offset, array.empty))
+        return offset
+
+    def _runs(self, plan: _ArrayPlan, count: int, offset: int) -> Slices[int]:
+        """Walk over the elements of an array."""
+        frame, step = self._frame, plan.array.element.step
+        left = count
+        while left:
+            start, walked = offset, 0
+            edits = self._edits()
+            is_too_long = False
+            while walked < left and walked + edits.elements < RUN and offset - start < _RUN_BYTES:
+                elements, put_right = edits.elements, len(edits)
+                try:
+                    offset = step(frame, offset, edits)
+                except TooMany:
+                    del edits[put_right:]
+                    edits.elements = elements
+                    is_too_long = True
+                    break
+                walked += 1
+            self._take(edits.elements)
+            if walked:
+                plan.runs.append(_Run(start, offset, walked, bool(edits)))
+                left -= walked
+            yield
+            if is_too_long:
+                struct = plan.array.element.inside
+                assert isinstance(struct, Struct)
+                element = yield from self._struct_plan(struct, offset)
+                plan.runs.append(element)
+                offset = element.end
+                left -= 1
+        return offset
+
+    def _section(self, section: Section, start: int, edits: Edits, fields: _Fields) -> Slices[int]:
+        """Walk over a tagged section."""
+        frame, known = self._frame, section.known
+        count, offset = section_head(frame, start)
+        count_end = offset
+        self._take(count)
+        left, unknown = count, 0
+        while left:
+            most = min(left, RUN)
+            elements, put_right, last = edits.elements, len(edits), edits[-1:]
+            try:
+                offset, found = tagged_fields(known, frame, offset, edits, most)
+            except TooMany:
+                del edits[max(put_right - 1, 0) :]  # of cuts in a row the last one may have grown
+                edits += last
+                edits.elements = elements
+                break
+            self._take(edits.elements - elements)
+            edits.elements = 0
+            left -= most
+            unknown += found
+            yield
+        for _ in range(left):
+            tag = decode_kept_bits(frame, offset)[0]
+            if tag in known:
+                _, offset, _ = tagged_field_head(known, frame, offset, edits)
+                name, part = known[tag]
+                fields.pop(name, None)  # it comes again, and the last one counts
+                offset = yield from self._part(name, part, offset, edits, fields)
+            else:
+                offset, found = tagged_fields(known, frame, offset, edits, 1)
+                unknown += found
+            edits.elements += 1
+            if edits.elements >= RUN:
+                edits.elements = 0
+                yield
+        end_section(frame, start, count_end, edits, count, unknown)
+        return offset
+
+
+@final
+class _Reading:
+    """What was planned, read by kio."""
+
+    def __init__(self, frame: bytes, edits_type: type[Edits]) -> None:
+        self._frame = frame
+        self._edits_type = edits_type
+
+    def struct(self, plan: _StructPlan) -> Slices[Any]:
+        frame, offset = self._frame, plan.start
+        if plan.edits:
+            frame, offset = edited(frame, offset, plan.end, plan.edits), 0
+        message = plan.struct.read(frame, offset)[0]
+        yield from self._fill(message, plan.fields)
+        return message
+
+    def _fill(self, struct: Any, fields: _Fields) -> Slices[None]:
+        """Put what was cut out where it belongs."""
+        for name, cut in fields.items():
+            if isinstance(cut, _ArrayPlan):
+                # It is frozen, and nobody has seen it yet.
+                object.__setattr__(struct, name, (yield from self._array(cut)))
+            else:
+                yield from self._fill(getattr(struct, name), cut)
+
+    def _array(self, plan: _ArrayPlan) -> Slices[tuple[Any, ...]]:
+        elements: list[Any] = []
+        read = plan.array.read
+        for run in plan.runs:
+            if isinstance(run, _StructPlan):
+                elements.append((yield from self.struct(run)))
+                continue
+            frame, offset = self._frame, run.start
+            if run.is_edited:
+                frame, offset = self._put_right(plan.array, run), 0
+            for number in range(1, run.count + 1):
+                element, size = read(frame, offset)
+                offset += size
+                elements.append(element)
+                if number % RUN == 0:
+                    yield
+            yield
+        return tuple(elements)
+
+    def _put_right(self, array: Array, run: _Run) -> bytes:
+        edits = self._edits_type()
+        offset = run.start
+        for _ in range(run.count):
+            offset = array.element.step(self._frame, offset, edits)
+        return edited(self._frame, run.start, run.end, edits)

@@ -1,0 +1,196 @@
+"""A thread with an event loop of its own, in which something runs from its start to its stop.
+
+Theory   The one who starts or stops it may be interrupted at any point: by Ctrl-C, or by the time limit of a test. So
+         the thread is told in one step that its end has come, which it looks at before it says that it has started; and
+         it clears up by itself, whether anybody still waits for it or not.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Coroutine, Iterable
+from concurrent.futures import CancelledError, Future
+from contextlib import suppress
+from typing import Any, TypeVar
+
+from fakebroker.server.running.forking import OF_ANOTHER_PROCESS, tell_no_more, tell_of_fork
+from fakebroker.server.running.no_more_files import tell_of_no_more_files
+
+T = TypeVar("T")
+
+_INTERRUPTED_S = 5.0  # for which one who was interrupted waits for the thread's end
+
+
+class _Run:
+    """From one start to its end. `main` is what the loop runs, once it does."""
+
+    def __init__(self, target: Callable[[_Run], None]) -> None:
+        self.started: Future[asyncio.AbstractEventLoop] = Future()
+        self.is_over = False
+        self.main: asyncio.Task[None] | None = None
+        self.thread = threading.Thread(target=target, args=(self,), name="fakebroker", daemon=True)
+
+    def end(self) -> None:
+        """Have the thread end. Either it has a task by now, or it will see that its end has come."""
+        self.is_over = True
+        main = self.main
+        if main is not None:
+            with suppress(RuntimeError):  # the loop is closed
+                main.get_loop().call_soon_threadsafe(main.cancel)
+
+
+class LoopThread:
+    """`start` and `stop` run in the thread. Of `call` and `wait_for` no more than `not_running` is heard otherwise."""
+
+    def __init__(
+        self,
+        new_loop: Callable[[], asyncio.AbstractEventLoop],
+        start: Callable[[], Coroutine[Any, Any, None]],
+        stop: Callable[[], Coroutine[Any, Any, None]],
+        not_running: str,
+    ) -> None:
+        self._new_loop = new_loop
+        self._start = start
+        self._stop = stop
+        self._not_running = not_running
+        self._starting_or_stopping = threading.Lock()
+        self._run: _Run | None = None
+        self._calling = threading.Lock()  # what is handed to the loop comes before its end, or is refused
+        self._loop: asyncio.AbstractEventLoop | None = None  # None: takes no calls
+        self._is_inherited = False
+
+    def start(self) -> None:
+        """Start the thread, and what runs there. Whoever is interrupted here leaves nothing behind."""
+        self._check_process()
+        with self._starting_or_stopping:
+            if self._run is not None and not self._run.is_over:
+                raise RuntimeError("the cluster is running already")
+            try:
+                self._join()  # of a stop() that was interrupted
+                run = self._run = _Run(self._work)
+                tell_of_fork(self)
+                run.thread.start()
+                self._loop = run.started.result()
+            except BaseException:
+                self._end()
+                raise
+
+    def stop(self) -> None:
+        """Stop what runs, and end the thread. In a child process there is neither."""
+        if self._is_inherited:
+            return
+        with self._starting_or_stopping:
+            self._end()
+
+    def _end(self) -> None:
+        with self._calling:
+            self._loop = None
+            if self._run is not None:
+                self._run.end()
+        self._join()
+
+    def _join(self) -> None:
+        if self._run is None:
+            return
+        thread = self._run.thread
+        try:
+            if thread.is_alive():
+                thread.join()
+        except BaseException:
+            thread.join(_INTERRUPTED_S)  # it ends soon; a second interrupt leaves it to that
+            raise
+        self._run = None
+        tell_no_more(self)
+
+    def _work(self, run: _Run) -> None:
+        try:
+            loop = self._new_loop()
+        except BaseException as error:
+            run.started.set_exception(error)
+            return
+        tell_of_no_more_files(loop)
+        try:
+            run.main = loop.create_task(self._main(run))
+            if run.is_over:
+                run.main.cancel()
+            with suppress(asyncio.CancelledError):
+                loop.run_until_complete(run.main)
+            loop.run_until_complete(_cancel(asyncio.all_tasks(loop)))
+        finally:
+            loop.close()
+
+    async def _main(self, run: _Run) -> None:
+        try:
+            await self._start()
+        except BaseException as error:
+            run.started.set_exception(error)
+            return
+        try:
+            run.started.set_result(asyncio.get_running_loop())
+            await asyncio.get_running_loop().create_future()  # until it is cancelled
+        finally:
+            await self._stop()
+
+    def call(self, function: Callable[[], T]) -> T:
+        """Run the function in the thread and wait for its result."""
+        result = self._hand_over(function)
+        if result is None:
+            raise RuntimeError(self._not_running)
+        return result.result()
+
+    def call_or_do(self, function: Callable[[], T]) -> T:
+        """Run the function in the thread; here, while there is none."""
+        result = self._hand_over(function)
+        if result is not None:
+            return result.result()
+        with self._starting_or_stopping:
+            return function()
+
+    def _hand_over(self, function: Callable[[], T]) -> Future[T] | None:
+        """Have the function run in the thread. None if that takes no calls."""
+        self._check_process()
+        result: Future[T] = Future()
+
+        def run() -> None:
+            try:
+                result.set_result(function())
+            except BaseException as error:
+                result.set_exception(error)
+
+        with self._calling:
+            if self._loop is None:
+                return None
+            self._loop.call_soon_threadsafe(run)
+        return result
+
+    def wait_for(self, coroutine: Coroutine[None, None, T]) -> T:
+        """Run the coroutine in the thread and wait for its result."""
+        try:
+            self._check_process()
+        except RuntimeError:
+            coroutine.close()
+            raise
+        with self._calling:
+            if self._loop is None:
+                coroutine.close()
+                raise RuntimeError(self._not_running)
+            result = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
+        try:
+            return result.result()
+        except CancelledError:  # the cluster stops
+            raise RuntimeError(self._not_running) from None
+
+    def _check_process(self) -> None:
+        if self._is_inherited:
+            raise RuntimeError(OF_ANOTHER_PROCESS)
+
+    def after_fork(self) -> None:
+        self._is_inherited = True
+
+
+async def _cancel(tasks: Iterable[asyncio.Task[Any]]) -> None:
+    """End what is left of coroutines, so that nobody waits for them."""
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)

@@ -1,0 +1,79 @@
+"""The log of a process that serves, on a stderr that perhaps nobody reads."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from errno import ENOSPC
+from typing import Final
+
+from fakebroker.server.writing.opening import descriptor_of
+from fakebroker.server.writing.writer import Writer
+
+FORMAT: Final = "%(asctime)s %(levelname)s %(message)s"
+CAPACITY_BYTES: Final = 1024 * 1024  # some ten thousand lines
+_PATIENCE_S: Final = 0.5
+
+
+class LogHandler(logging.Handler):
+    """Lines to a descriptor, in order. What does not fit is dropped, and the next line that fits says how many."""
+
+    def __init__(self, descriptor: int, capacity_bytes: int = CAPACITY_BYTES, encoding: str = "utf-8") -> None:
+        super().__init__()
+        self.setFormatter(logging.Formatter(FORMAT))
+        self._encoding = encoding
+        self._dropped = 0
+        self._writer = Writer(lambda: descriptor, "fakebroker log", capacity_bytes, self._goes_on, owns=False)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        data = self._encoded(record)
+        note = self._note() if self._dropped else b""
+        if self._writer.write(note + data):
+            self._dropped = 0
+        else:
+            self._dropped += 1
+
+    def close(self) -> None:
+        """Have the rest written, if somebody takes it within half a second."""
+        if self._dropped:
+            self._writer.write(self._note(), whatever=True)
+            self._dropped = 0
+        self._writer.end(_PATIENCE_S)
+        super().close()
+
+    def _note(self) -> bytes:
+        text = f"{self._dropped} lines were dropped here: nobody read them"
+        return self._encoded(logging.LogRecord("fakebroker", logging.WARNING, "", 0, text, None, None))
+
+    def _encoded(self, record: logging.LogRecord) -> bytes:
+        try:
+            text = self.format(record)
+        except Exception as error:  # the line of somebody else, whose values do not fit
+            text = f"a line of the log cannot be shown: {record.msg!r}: {error!r}"
+        return f"{text}\n".encode(self._encoding, "backslashreplace")
+
+    def _goes_on(self, error: OSError) -> bool:
+        return error.errno == ENOSPC  # somebody may make room on the disk
+
+
+@contextmanager
+def logging_to_stderr() -> Iterator[None]:
+    """The log of this process is written there, as long as the block lasts. Closed, it is written nowhere."""
+    root = logging.getLogger()
+    descriptor = descriptor_of(sys.stderr)
+    handler: logging.Handler = logging.NullHandler()
+    if descriptor is not None:
+        handler = LogHandler(descriptor, encoding=sys.stderr.encoding or "utf-8")
+    elif sys.stderr is not None:  # something in its place, as in a test
+        handler = logging.StreamHandler(sys.stderr)
+    level = root.level
+    root.addHandler(handler)
+    root.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        root.setLevel(level)
+        root.removeHandler(handler)
+        handler.close()
