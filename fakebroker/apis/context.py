@@ -159,7 +159,7 @@ class RequestContext:
 
     def respond_in_pieces(self, frame: FrameInPieces) -> None:
         """The same with a frame that need not be put together; call `throttle` before."""
-        self.respond_frame(frame.join())
+        self._sockets.answer_in_pieces(self._take_connection(), frame)
 
     def respond_nothing(self) -> None:
         """The request is done and its protocol has no answer (acks=0)."""

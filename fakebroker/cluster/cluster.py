@@ -304,5 +304,5 @@ class Cluster(Members):
     def check_invariants(self) -> None:
         super().check_invariants()
         for broker_id in self.registry.broker_ids:
-            assert self.is_running(broker_id) or not self.sockets.is_connected(broker_id)
+            assert self.is_running(broker_id) or self.sockets.connections.last(broker_id) is None
         self.sockets.check_invariants()

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from fakebroker.network.connection import Connection
+from fakebroker.protocol.answers.pieces import FrameInPieces
 
 
 class Send(NamedTuple):
@@ -17,6 +18,14 @@ class Send(NamedTuple):
     @property
     def data(self) -> bytes:
         return self.frames[0] if len(self.frames) == 1 else b"".join(self.frames)
+
+
+class SendInPieces(NamedTuple):
+    """Write a large frame, as the socket takes it. An `AwaitWrite` follows, and until that is answered nothing else is
+    sent."""
+
+    connection: Connection
+    frame: FrameInPieces
 
 
 class PauseReading(NamedTuple):
@@ -57,4 +66,4 @@ class Warn(NamedTuple):
     text: str
 
 
-Effect = Send | PauseReading | ResumeReading | AwaitWrite | Close | InternalError | Warn
+Effect = Send | SendInPieces | PauseReading | ResumeReading | AwaitWrite | Close | InternalError | Warn

@@ -25,11 +25,12 @@ from fakebroker.core.config.ip_overrides import normalized
 from fakebroker.core.probe import Probe
 from fakebroker.core.security.identity import Listener
 from fakebroker.network.connection import Connection, Event, State
-from fakebroker.network.effects import AwaitWrite, Close, Effect, PauseReading, ResumeReading, Send
+from fakebroker.network.effects import AwaitWrite, Close, Effect, PauseReading, ResumeReading, Send, SendInPieces
 from fakebroker.network.idle_expiry import IdleExpiryManager
 from fakebroker.network.open_connections import OpenConnections
 from fakebroker.network.ready_queue import ReadyQueue
 from fakebroker.network.throttled_channel import ThrottledChannel
+from fakebroker.protocol.answers.pieces import FrameInPieces
 from fakebroker.protocol.errors import ProtocolError
 from fakebroker.protocol.framing import LENGTH_BYTES, FrameDecoder
 from timingwheel import SystemTimer
@@ -153,19 +154,19 @@ class SocketServer:
         return None
 
     def end_turn(self) -> None:
-        """Nothing more is handled for now: who was in turn stands at the end of the queue."""
+        """Nothing more is handled for now."""
         connection, self._in_turn = self._in_turn, None
         if connection is not None and connection.can_handle:
             self._ready.add(connection)
+
+    def goes_on(self, connection: Connection) -> None:
+        """There is more of its work to do."""
+        self._ready.add(connection)
 
     @property
     def has_work(self) -> bool:
         """Whether somebody's turn is to come."""
         return len(self._ready) > 0
-
-    def goes_on(self, connection: Connection) -> None:
-        """There is more of its work to do, when its turn comes again."""
-        self._ready.add(connection)
 
     def _take_request(self, connection: Connection) -> bool:
         try:
@@ -205,7 +206,6 @@ class SocketServer:
 
     @property
     def now_ms(self) -> int:
-        """Of what is happening."""
         return self._clock.now.mono_ms
 
     def answer(self, connection: Connection, frame: bytes | None) -> None:
@@ -231,6 +231,21 @@ class SocketServer:
         if connection is not self._in_turn:
             self._ready.add(connection)
 
+    def answer_in_pieces(self, connection: Connection, frame: FrameInPieces) -> None:
+        """The same with a frame that is put together when it is written."""
+        if frame.size < _SEND_BUFFER_BYTES:
+            self.answer(connection, frame.join())
+            return
+        is_closed = connection.is_closed
+        for listener in self._probe.listeners:
+            listener.answered(connection.number, "dropped" if is_closed else "sent", frame.size - LENGTH_BYTES)
+        if not is_closed:
+            self._idle.update(connection)
+            connection.write_blocked = True
+            self._emit(SendInPieces(connection, frame))
+            self._emit(AwaitWrite(connection))
+            connection.on(_RESPONDED)
+
     def throttle(self, connection: Connection, throttle_time_ms: int) -> None:
         """Mute the connection for so long from now, beyond its answer, which is not held up."""
         if connection.is_closed:
@@ -249,11 +264,8 @@ class SocketServer:
 
     def close_all(self, broker_id: int, reason: str) -> None:
         """Close every connection to a broker: it has stopped."""
-        while (connection := self.connections.last(broker_id)) is not None:  # who waits goes first, and is not let in
-            self.close(connection, reason)
-
-    def is_connected(self, broker_id: int) -> bool:
-        return self.connections.last(broker_id) is not None
+        while (last := self.connections.last(broker_id)) is not None:  # who waits goes first, and is not let in
+            self.close(last, reason)
 
     # Inside.
 

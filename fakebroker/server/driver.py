@@ -24,8 +24,10 @@ from fakebroker.network.effects import (
     PauseReading,
     ResumeReading,
     Send,
+    SendInPieces,
     Warn,
 )
+from fakebroker.protocol.answers.pieces import FrameInPieces, Part
 from fakebroker.server.clocks import AutoClock, Clock
 from fakebroker.server.running.no_more_files import tell_if_full
 from fakebroker.server.skipping import SkippingTimerDriver
@@ -39,6 +41,7 @@ log = logging.getLogger("fakebroker")
 _TURNS_TO_READ = 6  # from a connect that is there to having handled what was sent with it: asyncio takes 4
 _TURNS_TO_WORK = 1000  # a millisecond of work each
 _WARNING_CHARACTERS = 2000  # one may list settings
+_WRITTEN_AT_ONCE = 262_144  # of an answer in pieces
 _STEPS_AT_ONCE = 1000  # of skipped time, before the sockets have their turn
 
 
@@ -57,6 +60,7 @@ class Driver:
         )
         self.transports: dict[Connection, asyncio.Transport] = {}
         self._writing_paused: set[Connection] = set()
+        self._outgoing: dict[Connection, FrameInPieces] = {}  # large answers, as far as they are not written
         self._next_turn: asyncio.Handle | None = None
         self._told = LimitedLog(log, self._loop)
 
@@ -91,12 +95,17 @@ class Driver:
             self._writing_paused.add(connection)
         else:
             self._writing_paused.discard(connection)
+        if connection in self._outgoing:
+            if not blocked:
+                self._write_on(connection)
+            return
         self.cluster.set_write_blocked(connection, blocked, self.clock.stamp())
         self._after_door()
 
     def lost(self, connection: Connection, error: Exception | None) -> None:
         self.transports.pop(connection, None)
         self._writing_paused.discard(connection)
+        self._outgoing.pop(connection, None)
         unfinished = self.cluster.connection_lost(connection, self.clock.stamp())
         if unfinished:
             form = "%s went away in the middle of a request: %d bytes of it had arrived"
@@ -179,7 +188,9 @@ class Driver:
 
     def _skip(self) -> None:
         """All is quiet: let time pass until something happens outside, if somebody waits for it."""
-        if self.cluster.has_work or any(transport.get_write_buffer_size() for transport in self.transports.values()):
+        if self.cluster.has_work or self._outgoing:
+            return
+        if any(transport.get_write_buffer_size() for transport in self.transports.values()):
             return
         for _ in range(_STEPS_AT_ONCE):
             deadline_ms = self.cluster.next_deadline_ms()
@@ -208,6 +219,10 @@ class Driver:
                 frames[effect.connection] += effect.frames
                 continue
             match effect:
+                case SendInPieces(connection, frame):
+                    self._write(connection, frames.pop(connection, []))
+                    self._outgoing[connection] = frame
+                    self._write_on(connection)
                 case PauseReading(connection):
                     if (transport := self._open_transport(connection)) is not None:
                         transport.pause_reading()
@@ -220,7 +235,10 @@ class Driver:
                     self._told.info("closed the connection from %s: %s", connection.peer, reason)
                     self._write(connection, frames.pop(connection, []))
                     if (transport := self._open_transport(connection)) is not None:
-                        transport.close()
+                        if connection in self._outgoing:  # Kafka does not wait for a peer that does not read either
+                            transport.abort()
+                        else:
+                            transport.close()
                 case InternalError(what, error):
                     log.error("bug in fakebroker: %s failed", what, exc_info=error)
                 case Warn(text):
@@ -228,14 +246,44 @@ class Driver:
         for connection, parts in frames.items():
             self._write(connection, parts)
         for connection in awaited:
-            if connection in self.transports and connection not in self._writing_paused:
+            if connection in self.transports and not self.is_writing(connection):
                 self.cluster.set_write_blocked(connection, False, self.clock.stamp())
 
-    def _write(self, connection: Connection, parts: Sequence[bytes]) -> None:
+    def _write(self, connection: Connection, parts: Sequence[Part]) -> None:
         """All answers of one turn in one write, at once: uvloop too does not wait, since its buffer's limit is 0."""
         transport = self.transports.get(connection)
         if transport is not None and parts and not transport.is_closing():
             transport.write(parts[0] if len(parts) == 1 else b"".join(parts))
+
+    def _write_on(self, connection: Connection) -> None:
+        """Write the next part of a large answer: what a socket takes well at once. The next one when that is written,
+        and the loop has gone round."""
+        frame = self._outgoing.get(connection)
+        transport = self._open_transport(connection)
+        if frame is None or transport is None or connection in self._writing_paused:
+            return
+        try:
+            parts = frame.take(_WRITTEN_AT_ONCE)
+        except OSError as error:  # of the store of old records
+            log.error("an answer to %s cannot be read: %s", connection.peer, error)
+            transport.abort()
+            return
+        if not frame.left:
+            del self._outgoing[connection]
+        self._write(connection, parts)
+        if connection not in self._writing_paused:
+            self._loop.call_soon(self._written, connection)
+
+    def _written(self, connection: Connection) -> None:
+        if connection in self._outgoing:
+            self._write_on(connection)
+        elif connection in self.transports and connection not in self._writing_paused:
+            self.cluster.set_write_blocked(connection, False, self.clock.stamp())
+            self._after_door()
+
+    def is_writing(self, connection: Connection) -> bool:
+        """Whether something that it was sent is not written."""
+        return connection in self._writing_paused or connection in self._outgoing
 
     def _open_transport(self, connection: Connection) -> asyncio.Transport | None:
         transport = self.transports.get(connection)

@@ -130,7 +130,7 @@ class Invariants:
                 if purgatory.watched():
                     raise Violation(f"broker {broker_id} watches {purgatory.watched()} operations that are over")
         for broker_id in cluster.registry.broker_ids:
-            if cluster.sockets.is_connected(broker_id):
+            if cluster.sockets.connections.last(broker_id) is not None:
                 raise Violation(f"somebody is still connected to broker {broker_id}")
         if cluster.timer.timer.size != self.periodic_tasks:
             raise Violation(f"{cluster.timer.timer.size - self.periodic_tasks} timers are left")

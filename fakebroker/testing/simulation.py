@@ -24,7 +24,17 @@ from fakebroker.core.replication.behaviour import Behaviour
 from fakebroker.core.replication.followers import Selection
 from fakebroker.core.replication.partition import Partition
 from fakebroker.network.connection import Connection
-from fakebroker.network.effects import AwaitWrite, Close, Effect, InternalError, PauseReading, ResumeReading, Send, Warn
+from fakebroker.network.effects import (
+    AwaitWrite,
+    Close,
+    Effect,
+    InternalError,
+    PauseReading,
+    ResumeReading,
+    Send,
+    SendInPieces,
+    Warn,
+)
 from timingwheel.mypyc import mypyc_attr
 
 # The clocks start far apart, so that code that mixes them fails at once.
@@ -235,13 +245,9 @@ class Simulation:
         for effect in effects:
             match effect:
                 case Send(connection):
-                    client, data = self._clients[connection], effect.data
-                    assert client.closed is None, "an answer after the connection was closed"
-                    self.record("is answered", client.number, data)
-                    frames = split_frames(data)
-                    client.answers += [(self.elapsed_ms, frame) for frame in frames]
-                    if self._with_tape:
-                        self.arrivals += [(self.elapsed_ms, client.number, frame) for frame in frames]
+                    self._answer(self._clients[connection], effect.data)
+                case SendInPieces(connection, frame):
+                    self._answer(self._clients[connection], frame.join())
                 case AwaitWrite(connection):
                     self._clients[connection].written()
                 case Close(connection, reason):
@@ -258,6 +264,14 @@ class Simulation:
                     raise AssertionError(f"{what} failed") from error
                 case Warn(text):
                     self.warnings.append(text)
+
+    def _answer(self, client: SimulatedClient, data: bytes) -> None:
+        assert client.closed is None, "an answer after the connection was closed"
+        self.record("is answered", client.number, data)
+        frames = split_frames(data)
+        client.answers += [(self.elapsed_ms, frame) for frame in frames]
+        if self._with_tape:
+            self.arrivals += [(self.elapsed_ms, client.number, frame) for frame in frames]
 
 
 def split_frames(data: bytes) -> list[bytes]:
