@@ -17,7 +17,7 @@ from fakebroker.core.log.memory import PartitionMemory
 from fakebroker.core.log.segment import Segment, StoredPiece
 from fakebroker.protocol.answers.pieces import Piece
 
-_PART_COST: Final = 160  # bytes of memory for each log that has some of a segment, measured
+_PART_COST: Final = 170  # bytes of memory for each log that has some of a segment, measured
 
 
 @final

@@ -18,7 +18,7 @@ from fakebroker.protocol.answers.pieces import NOTHING, Piece, Pieces
 
 # Takes the place of a batch that is gone until the list is cut.
 _GONE: Final = LoggedBatch(-1, -1, -1, b"")
-_RUN_BATCHES: Final = 2_048  # go out of memory at once, at most
+_RUN_BATCHES: Final = 512  # go out of memory at once, at most: a few hundred microseconds
 
 
 class LogContents:

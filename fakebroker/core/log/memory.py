@@ -27,10 +27,9 @@ DELETE: Final = "delete"
 
 _NO_BOUND: Final = 1 << 62
 _RANKS: Final = 63
-_RUN_BYTES: Final = 1_048_576  # what goes at once, at most, and what is free afterwards
+_RUN_BYTES: Final = 1_048_576  # what goes at once, at most
 _MOST_BYTES: Final = 4_194_304  # for one append, or what it needs if that is more
 _MOST_RUNS: Final = 64
-_ENOUGH_RUNS: Final = 4  # once there is room for what is to be appended
 _LOOKED_AT: Final = 4  # of the highest rank: the largest of these
 
 
@@ -83,7 +82,8 @@ class PartitionMemory:
     def drop(self) -> None:
         """The partition is gone, with what it had. What it may still get does not count."""
         self._total.take_out_of_rank(self)
-        self._total = LogMemory()
+        self._total = _NOBODYS
+        self._next_rank_bytes = _NO_BOUND
 
     def ranked(self, next_rank_bytes: int) -> None:
         self._next_rank_bytes = next_rank_bytes
@@ -153,14 +153,11 @@ class LogMemory:
         store takes it: a batch larger than the bound is there alone."""
         spills = self.policy == SPILL
         before = self.hot_bytes
-        most = before - max(_MOST_BYTES, 2 * size)
+        least = before - max(_MOST_BYTES, 2 * size)
         is_store_full = False
         stuck: list[PartitionMemory] = []
         runs = 0
-        while runs < _MOST_RUNS and self.hot_bytes > most:
-            room = self.hot_limit - self.hot_bytes - size
-            if room >= self._run_bytes or (room >= 0 and runs >= _ENOUGH_RUNS):
-                break
+        while self.hot_bytes + size > self.hot_limit and runs < _MOST_RUNS and self.hot_bytes > least:
             partition = self._large_one()
             if partition is None:
                 break
@@ -261,3 +258,6 @@ class LogMemory:
             for partition in rank:
                 assert partition.rank == number
                 assert partition.hot_bytes.bit_length() <= number
+
+
+_NOBODYS: Final = LogMemory()  # of partitions that are gone

@@ -27,7 +27,7 @@ INDEX_INTERVAL_BYTES: Final = 4_096
 _SMALL_BYTES: Final = 8_192  # batches of that size are copied together before they are written
 _WINDOW_BYTES: Final = 65_536  # what is read at once by who walks over small batches
 # What one takes in memory, measured (docs/memory.md): the objects, and three numbers for each entry of the index.
-_SEGMENT_COST: Final = 900
+_SEGMENT_COST: Final = 800
 _ENTRY_COST: Final = 24
 
 

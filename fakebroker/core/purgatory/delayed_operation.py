@@ -48,6 +48,10 @@ class DelayedOperation(TimerTask):
         """If the condition holds, call `force_complete` and return what it says; else False."""
         raise NotImplementedError
 
+    def try_complete_for(self, key: object) -> bool:
+        """The same after an event on one of its keys: who has very many may look there alone."""
+        return self.try_complete()
+
     def on_complete(self) -> None:
         """Called once, on completion or expiry."""
         raise NotImplementedError

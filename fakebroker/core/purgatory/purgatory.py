@@ -88,7 +88,7 @@ class DelayedOperationPurgatory(DeadlineSource, Generic[Operation]):
         # A completion may watch new operations under this key: they are appended behind this snapshot and were
         # tried by their own try_complete_else_watch.
         for operation in watched[:]:
-            if not operation.is_completed() and operation.try_complete():
+            if not operation.is_completed() and operation.try_complete_for(key):
                 completed += 1
         self._drop_completed(key)
         return completed

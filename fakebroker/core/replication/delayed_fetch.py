@@ -11,13 +11,15 @@ Theory   Completes when, for any partition,
          says nothing about a follower's position.
 Units    max_wait_ms is monotonic milliseconds.
 Source   core/.../server/DelayedFetch.scala @ 4.0.
-Differs  No segments, so the other half of case F, an offset in an older segment, cannot be.
+Differs  No segments, so the other half of case F, an offset in an older segment, cannot be. Of more than 64 partitions
+         not all are looked at after each event, but the one whose event it is, and 64 others in turn.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from typing import Final
 
 from fakebroker.core.probe import Probe
 from fakebroker.core.purgatory.delayed_operation import DelayedOperation
@@ -33,6 +35,8 @@ from fakebroker.core.replication.reads import (
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
 
+_LOOKED_AT: Final = 64  # partitions of a fetch, after each event
+
 
 def is_satisfied(results: Sequence[FetchResult], min_bytes: int) -> bool:
     """Whether a fetch with these results is answered now."""
@@ -45,7 +49,10 @@ def is_satisfied(results: Sequence[FetchResult], min_bytes: int) -> bool:
 class DelayedFetch(DelayedOperation):
     """One fetch waiting in the purgatory of the broker that took it."""
 
-    __slots__ = ("_callback", "_expirations", "_params", "_partitions", "_probe", "_reader")
+    __slots__ = (
+        "_callback", "_expirations", "_looked_at_last", "_params", "_partitions", "_places", "_probe", "_readable",
+        "_readable_bytes", "_reader",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -64,26 +71,66 @@ class DelayedFetch(DelayedOperation):
         self._callback = callback
         self._expirations = expirations
         self._probe = probe
+        # Of a fetch of very many partitions: where each is, what was readable of it when it was looked at last, the
+        # sum of that, and who was looked at in turn.
+        self._places: dict[object, int] = {}
+        self._readable: list[int] = []
+        self._readable_bytes = 0
+        self._looked_at_last = 0
 
     def try_complete(self) -> bool:
+        is_large = len(self._partitions) > _LOOKED_AT
+        self._readable = []
         readable = 0
         for fetch in self._partitions:
-            partition = fetch.partition
-            if hosted_partition_error(partition, self._reader.broker_id) is not None:
-                return self.force_complete()  # cases B to D
-            try:
-                replica = local_replica(
-                    partition, self._reader.broker_id, fetch.current_leader_epoch, self._params.fetch_only_leader
-                )
-                if diverging_epoch(replica, fetch):
-                    return self.force_complete()  # case H
-            except KafkaError:
-                return self.force_complete()  # cases A and E
-            end = end_offset(replica.log, self._params)
-            if fetch.fetch_offset > end:
-                return self.force_complete()  # case F
-            readable += readable_bytes(replica.log, fetch.fetch_offset, end, fetch.max_bytes)
+            size = self._readable_of(fetch)
+            if size < 0:
+                return self.force_complete()
+            readable += size
+            if is_large:
+                self._readable.append(size)
+        self._readable_bytes = readable
         return readable >= self._params.min_bytes and self.force_complete()  # case G
+
+    def try_complete_for(self, key: object) -> bool:
+        """Of very many partitions the one of the event is looked at, and some others in turn."""
+        partitions = self._partitions
+        if len(partitions) <= _LOOKED_AT:
+            return self.try_complete()
+        if not self._places:
+            self._places = {fetch.partition.topic_partition: place for place, fetch in enumerate(partitions)}
+        if self._look_again(self._places[key]):
+            return self.force_complete()
+        for _ in range(_LOOKED_AT):
+            self._looked_at_last = (self._looked_at_last + 1) % len(partitions)
+            if self._look_again(self._looked_at_last):
+                return self.force_complete()
+        return self._readable_bytes >= self._params.min_bytes and self.force_complete()
+
+    def _look_again(self, place: int) -> bool:
+        """Whether what is found there completes the fetch."""
+        size = self._readable_of(self._partitions[place])
+        self._readable_bytes += size - self._readable[place]
+        self._readable[place] = size
+        return size < 0
+
+    def _readable_of(self, fetch: FetchPartition) -> int:
+        """How much can be read of a partition; negative in the cases that complete the fetch whatever that is."""
+        partition = fetch.partition
+        if hosted_partition_error(partition, self._reader.broker_id) is not None:
+            return -1  # cases B to D
+        try:
+            replica = local_replica(
+                partition, self._reader.broker_id, fetch.current_leader_epoch, self._params.fetch_only_leader
+            )
+            if diverging_epoch(replica, fetch):
+                return -1  # case H
+        except KafkaError:
+            return -1  # cases A and E
+        end = end_offset(replica.log, self._params)
+        if fetch.fetch_offset > end:
+            return -1  # case F
+        return readable_bytes(replica.log, fetch.fetch_offset, end, fetch.max_bytes)
 
     def on_complete(self) -> None:
         results = self._reader.read_from_log(self._params, self._partitions)

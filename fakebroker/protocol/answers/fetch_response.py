@@ -2,7 +2,8 @@
 
 kio's writer wants every struct as a dataclass and the records of each partition as one `bytes`. Here each partition is
 written when it is known, by whoever goes through them, and large records are put behind what was written before as
-they are. Instructions for an answer with one batch of 1 KiB, compiled: 5 700, with kio 131 000.
+they are. A fetch of 1 KiB takes 94 000 instructions, compiled, most of them to read the request; with kio's writer it
+took 262 000.
 
 tests/protocol/test_fetch_response_properties.py ties it to kio, byte for byte.
 

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
 
 import pytest
 from support.batches import keyed
+from support.messages import decode_response
 from support.requests import fetch, produce
-from support.simulation import Simulation
+from support.simulation import SimulatedClient, Simulation
 
 from fakebroker.core.log.log import Log, LoggedBatch
+from fakebroker.core.replication import delayed_fetch
+from fakebroker.core.replication.reads import readable_bytes
+from fakebroker.protocol.build import build
+from fakebroker.protocol.messages import encode_request, request_type
 
 APPENDS = 300
 
@@ -41,3 +48,75 @@ def test_an_append_does_not_look_at_all_that_a_parked_fetch_could_read(
     assert [reader.answers for reader in waiting] == [[]] * readers
     # Two followers copy each batch.
     assert looked_at <= 4 * APPENDS
+
+
+MANY = 200
+
+
+def fetch_many(min_bytes: int) -> bytes:
+    partitions = [{"partition": index, "fetch_offset": 0, "partition_max_bytes": 1 << 20} for index in range(MANY)]
+    values = {
+        "replica_id": -1,
+        "max_wait": timedelta(milliseconds=60_000),
+        "min_bytes": min_bytes,
+        "max_bytes": 1 << 20,
+        "isolation_level": 0,
+        "session_id": 0,
+        "session_epoch": -1,
+        "forgotten_topics_data": (),
+        "topics": [{"topic": "t", "partitions": partitions}],
+    }
+    return encode_request(build(request_type(1, 10), values), 1, "reader")
+
+
+def parked(followers: str = "instant") -> tuple[Simulation, SimulatedClient, SimulatedClient]:
+    """A fetch of many partitions that wants two batches, and who writes."""
+    simulation = Simulation(followers=followers)
+    simulation.topic(partitions=MANY)
+    partitions = simulation.cluster.metadata.partitions()
+    for partition in partitions:
+        if partition.leader_id != 1:
+            simulation.cluster.move_leader("t", partition.topic_partition.partition, 1, simulation.now)
+    simulation.settle()
+    reader, writer = simulation.connect(1), simulation.connect(1)
+    reader.send(fetch_many(2 * len(keyed())))
+    assert reader.answers == []
+    return simulation, reader, writer
+
+
+@pytest.mark.parametrize(("first", "second"), [(0, 0), (0, MANY - 1), (150, 3), (MANY - 1, MANY - 1)])
+def test_of_many_partitions_any_two_are_seen(first: int, second: int) -> None:
+    simulation, reader, writer = parked()
+    writer.send(produce("t", first, records=keyed(), acks=1))
+    assert reader.answers == []
+    writer.send(produce("t", second, records=keyed(), acks=1))
+    ((_, frame),) = reader.answers
+    found = decode_response(1, 10, frame)[1].responses[0].partitions
+    assert {p.partition_index for p in found if p.records} == {first, second}
+    assert simulation.warnings == []
+
+
+def test_of_many_partitions_the_one_that_moves_away_is_seen() -> None:
+    simulation, reader, _ = parked()
+    simulation.cluster.move_leader("t", 177, 2, simulation.now)
+    simulation.settle()
+    ((_, frame),) = reader.answers
+    codes = [int(p.error_code) for p in decode_response(1, 10, frame)[1].responses[0].partitions]
+    assert (codes[177], codes.count(0)) == (6, MANY - 1)
+
+
+@pytest.mark.interpreted
+def test_of_many_partitions_not_all_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked_at = 0
+
+    def counted(*arguments: Any) -> int:
+        nonlocal looked_at
+        looked_at += 1
+        return readable_bytes(*arguments)
+
+    _, reader, writer = parked("frozen")
+    monkeypatch.setattr(delayed_fetch, "readable_bytes", counted)
+    for _ in range(10):
+        writer.send(produce("t", 5, records=keyed(), acks=1))
+    assert reader.answers == []
+    assert looked_at <= 10 * 2 * 65
