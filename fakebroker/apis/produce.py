@@ -23,7 +23,6 @@ from fakebroker.apis import registry
 from fakebroker.apis.context import RequestContext
 from fakebroker.apis.produce_answer import ProduceAnswer
 from fakebroker.core.replication.partition import Partition
-from fakebroker.protocol.batch_layout import COMPRESSION_MASK, FLAGS_AT
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
 from fakebroker.protocol.produce_reader import (
@@ -66,42 +65,39 @@ def error_response(ctx: RequestContext, request: ProduceRequest, code: ErrorCode
     decode_in_slices=read_produce_request_in_slices,
 )
 def handle(ctx: RequestContext, request: ProduceRequest) -> Slices[None] | None:
-    if _may_take_long(request):
+    if not _is_usual(request):
         return begin(_handle_in_slices(ctx, request))
     answer = _asked(ctx, request)
-    transactional = False
-    for topic in request.topic_data:
-        for data in topic.partition_data:
-            if not data.is_plain and not transactional:
-                try:
-                    transactional = _is_transactional(data)
-                except KafkaError as error:  # the header of a first batch cannot be one
-                    answer.all_failed(request, error.code, error.message)
-                    return None
-    if transactional and request.transactional_id is None:
-        answer.all_failed(request, ErrorCode.transactional_id_authorization_failed)
-        return None
-    entries: dict[Partition, PartitionProduceData] = {}
-    for topic in request.topic_data:
-        name = answer.topic_name(topic)
-        for data in topic.partition_data:
-            if not _sort(ctx, request, answer, topic, name, data, entries):
-                return None
-    if (transactional and not _without_unverified(request, answer, entries)) or _is_over(answer, entries):
+    topic = request.topic_data[0]
+    data = topic.partition_data[0]
+    name = answer.topic_name(topic)
+    partition = None if name is None else ctx.metadata.find_partition(name, data.index)
+    if partition is None:
+        answer.failed(topic, data.index, _UNKNOWN_TOPIC_ID if name is None else ErrorCode.unknown_topic_or_partition)
+        answer.complete([])
         return None
     ctx.replicas.append_records(
         request.timeout_ms,
         request.acks,
         ctx.client_id == _ADMIN_CLIENT_ID,
-        entries,
+        {partition: data},
         answer.complete,
         ctx.now,
     )
     return None
 
 
+def _is_usual(request: ProduceRequest) -> bool:
+    """One plain batch (protocol/plain_batch.py), and a small one: whatever is wrong with it is seen at once. What is
+    compressed may stand for anything; else it is the bytes and the partitions that take time."""
+    if len(request.topic_data) != 1 or len(request.topic_data[0].partition_data) != 1:
+        return False
+    data = request.topic_data[0].partition_data[0]
+    return data.is_plain and data.records is not None and len(data.records) <= _SMALL_BYTES
+
+
 def _handle_in_slices(ctx: RequestContext, request: ProduceRequest) -> Slices[None]:
-    """The same, with a slice for so many partitions, and as many as a batch takes."""
+    """The same for any request, with a slice for so many partitions, and as many as a batch takes."""
     answer = _asked(ctx, request)
     transactional = False
     seen = 0
@@ -110,7 +106,7 @@ def _handle_in_slices(ctx: RequestContext, request: ProduceRequest) -> Slices[No
             if not data.is_plain and not transactional:
                 try:
                     transactional = _is_transactional(data)
-                except KafkaError as error:
+                except KafkaError as error:  # the header of a first batch cannot be one
                     answer.all_failed(request, error.code, error.message)
                     return
             seen += 1
@@ -128,7 +124,10 @@ def _handle_in_slices(ctx: RequestContext, request: ProduceRequest) -> Slices[No
             seen += 1
             if seen % _PARTITIONS_OF_A_SLICE == 0:
                 yield
-    if (transactional and not _without_unverified(request, answer, entries)) or _is_over(answer, entries):
+    if transactional and not _without_unverified(request, answer, entries):
+        return
+    if not entries:
+        answer.complete([])
         return
     yield from ctx.replicas.append_records_in_slices(
         request.timeout_ms,
@@ -138,20 +137,6 @@ def _handle_in_slices(ctx: RequestContext, request: ProduceRequest) -> Slices[No
         answer.complete,
         lambda: ctx.now,
     )
-
-
-def _may_take_long(request: ProduceRequest) -> bool:
-    """What is compressed may stand for anything; else it is the bytes and the partitions that take time."""
-    size = partitions = 0
-    for topic in request.topic_data:
-        for data in topic.partition_data:
-            records = data.records
-            if records is not None:
-                size += len(records)
-                if not data.is_plain and len(records) > FLAGS_AT and records[FLAGS_AT] & COMPRESSION_MASK:
-                    return True
-            partitions += 1
-    return size > _SMALL_BYTES or partitions > _PARTITIONS_OF_A_SLICE
 
 
 def _asked(ctx: RequestContext, request: ProduceRequest) -> ProduceAnswer:
@@ -201,13 +186,6 @@ def _without_unverified(
         del entries[partition]
         answer.failed_known(partition.topic_partition, ErrorCode.not_enough_replicas, _UNVERIFIED)
     return True
-
-
-def _is_over(answer: ProduceAnswer, entries: dict[Partition, PartitionProduceData]) -> bool:
-    if not entries:
-        answer.complete([])
-        return True
-    return False
 
 
 def _in_transaction(entries: Mapping[Partition, PartitionProduceData]) -> list[Partition]:

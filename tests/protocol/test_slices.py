@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fakebroker.protocol.slices import Slices, finish
+from fakebroker.protocol.slices import Slices, begin, finish
 
 
 def _sum(numbers: list[int]) -> Slices[int]:
@@ -33,3 +33,21 @@ def test_what_goes_wrong_in_a_slice_is_raised() -> None:
 
     with pytest.raises(ValueError, match="bad"):
         finish(fail())
+
+
+def test_what_is_begun_has_done_its_first_slice() -> None:
+    done = []
+
+    def work(slices: int) -> Slices[None]:
+        for number in range(slices):
+            if number:
+                yield
+            done.append(number)
+
+    assert begin(work(1)) is None
+    assert done == [0]
+    left = begin(work(3))
+    assert done == [0, 0]
+    assert left is not None
+    finish(left)
+    assert done == [0, 0, 1, 2]

@@ -52,8 +52,9 @@ def append_in_slices(
             raise refused
     partition.check_min_isr(required_acks)
     now = clock()
-    prepared = place(checked, partition.leader_log, partition.topic_partition, partition.leader_epoch, now.wall_ms)
-    return partition.append_prepared(prepared, records, now)
+    log = partition.leader_log
+    prepared = place(checked, log, partition.topic_partition, partition.leader_epoch, now.wall_ms)
+    return partition.append_prepared(log, prepared, records, now)
 
 
 def check_leads(partition: Partition, broker_id: int) -> None:

@@ -200,7 +200,7 @@ class Partition:
         self.check_min_isr(required_acks)
         log, rules, epoch = self.leader_log, self._plain_rules, self.leader_epoch
         prepared = prepare_append(log, records, is_plain, self.config, rules, self.topic_partition, epoch, now.wall_ms)
-        return self.append_prepared(prepared, records, now)
+        return self.append_prepared(log, prepared, records, now)
 
     def check_min_isr(self, required_acks: int) -> None:
         if required_acks == -1 and self.is_under_min_isr:
@@ -211,14 +211,13 @@ class Partition:
             )
 
     def append_prepared(
-        self, prepared: tuple[LoggedBatch, int] | BatchMetadata, records: bytes, now: Now
+        self, log: Log, prepared: tuple[LoggedBatch, int] | BatchMetadata, records: bytes, now: Now
     ) -> LogAppendInfo:
-        """Append what was made ready for this end of the log, and is `records` as they came."""
+        """Append to the leader's log what was made ready for this end of it, and is `records` as they came."""
         if isinstance(prepared, BatchMetadata):  # sent again: the answer of the first time, and nothing appended
             return self._append_info(
                 prepared.first_offset, prepared.last_offset, prepared.timestamp_ms, now, records, is_duplicate=True
             )
-        log = self.leader_log
         batch, append_time_ms = prepared
         self._memory.make_room(batch.size)
         for follower in self.followers:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from dataclasses import dataclass
 from typing import Any
 
@@ -220,3 +221,24 @@ def test_acks_that_cannot_be() -> None:
     finish(manager.append_records_in_slices(500, 2, False, entries, answers.append, lambda: simulation.now))
     assert [int(each.response.error_code) for each in answers[0]] == [21]
     assert simulation.partition().leader_log.log_end_offset == 500
+
+
+def test_very_many_bombs_in_one_request_are_one_after_the_other() -> None:
+    """319 KiB that name 100 partitions took 9.6 s at once: here each is done in slices, in the memory of one."""
+    records = keyed(bytes(10_000_000), codec=Codec.ZSTD)
+    simulation = Simulation()
+    led_topic(simulation, 10)
+    answers: list[list[ProducePartitionStatus]] = []
+    entries = {simulation.partition("t", index): PartitionProduceData(index, records) for index in range(10)}
+    manager = simulation.cluster.brokers[1].replicas
+    slices = manager.append_records_in_slices(500, 1, False, entries, answers.append, lambda: simulation.now)
+    tracemalloc.start()
+    try:
+        for _ in range(10 * 10_000_000 // 40_000):
+            next(slices)
+        finish(slices)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 2_000_000
+    assert [int(each.response.error_code) for each in answers[0]] == [NONE] * 10

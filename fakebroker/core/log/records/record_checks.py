@@ -44,7 +44,7 @@ class EachRecord(FactsStream):
         super().__init__(header.record_count)
         self.earliest_ms: int = 2**63 - 1
         self.largest_ms: int = NO_TIMESTAMP
-        self._topic_partition = topic_partition
+        self._no_key = f"Compacted topic cannot accept message without key in topic partition {topic_partition}"
         self._base_ms: int = header.base_timestamp_ms
         self._max_ms: int = header.max_timestamp_ms
         self._has_log_append_time = header.has_log_append_time
@@ -69,10 +69,7 @@ class EachRecord(FactsStream):
         if key_size < 0 and self._needs_key:
             self._failed += 1
             if len(self._errors) < self._max_errors:
-                message = (
-                    f"Compacted topic cannot accept message without key in topic partition {self._topic_partition}"
-                )
-                self._errors.append((int(self.index), message))
+                self._errors.append((int(self.index), self._no_key))
         elif self._is_create_time and timestamp_ms != NO_TIMESTAMP:
             age_ms = wrap_int64(self._now_ms - timestamp_ms)
             if age_ms > self._before_ms or wrap_int64(-age_ms) > self._after_ms:
