@@ -20,7 +20,7 @@ PYTEST := -m pytest -n $(WORKERS) --dist loadgroup
 # Images of containers set it. Then each of several processes compiles all tests and modules again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test quick test-compiled properties mutants check format bench guard conformance clean help
+.PHONY: demo test quick test-compiled properties fuzz mutants check format bench guard conformance clean help
 
 help:
 	@sed -n 's/^## //p' $(MAKEFILE_LIST)
@@ -57,12 +57,16 @@ quick: $(STAMP)
 ## make test-compiled  the tests of all that is compiled, against the compiled copy
 test-compiled: $(FAST)/.built
 	$(WITH_FAST) $(BIN)/python $(PYTEST) tests/core tests/apis tests/protocol tests/network tests/cluster tests/timingwheel \
-	  tests/server tests/testing \
+	  tests/server tests/testing tests/fuzz \
 	  tests/properties tests/conformance/test_golden.py tests/test_cli.py tests/test_examples.py
 
 ## make properties MINUTES=10   look for histories that break a rule, for so long
 properties: $(STAMP)
 	FAKEBROKER_MINUTES=$(MINUTES) HYPOTHESIS_PROFILE=properties $(BIN)/python -m pytest tests/properties
+
+## make fuzz MINUTES=10   mutated frames of all APIs and versions, to the source and to the compiled copy, for so long
+fuzz: $(FAST)/.built
+	$(BIN)/python -m tests.fuzz --minutes $(MINUTES) --compiled $(FAST) $(FUZZ)
 
 ## make mutants  do the tests notice slips in the code? (a few minutes)
 mutants: $(STAMP)

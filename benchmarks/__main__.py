@@ -3,7 +3,7 @@
 A benchmark is a module of this package with `main(argv) -> int`, its purpose in the first line of its docstring; the
 packages within it hold their parts. Adding one takes nothing but the file.
 
-Options: --quick (all of them in about three minutes), --json (one line for each).
+Options: --quick (all of them in about five minutes), --json (one line for each).
 """
 
 from __future__ import annotations
