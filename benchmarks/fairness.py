@@ -90,9 +90,11 @@ def rows(name: str, is_attack: bool, judged: bool, seen: dict[str, Seen]) -> Ite
     else:
         figures = (("what they get", "requests/s", lambda one: present(one.rate)),)
     for what, unit, figure in figures:
+        if not any(figure(one) for one in seen.values()):
+            continue  # nobody reads what is answered
         for peer in peers or ["-"]:
             theirs = seen.get(peer, Seen(note="-"))
-            note = theirs.note or "no answer"
+            note = theirs.note or ours.note
             yield compare(f"{name}: {what}", peer, unit, figure(ours), figure(theirs), note=note)
 
 

@@ -97,6 +97,9 @@ class Attackers:
             return None
         return (max(self._ended) - self._began) * 1000
 
+    def waited_ms(self) -> float:
+        return (time.monotonic() - self._began) * 1000
+
     def close(self) -> None:
         for sock in self._sockets:
             with suppress(OSError):  # the broker has gone

@@ -120,15 +120,19 @@ def under(broker: Broker, attack: Attack, run_ms: int, patience_ms: int) -> Seen
         with attack.running(broker.address, data) as attackers, peak:
             seen.probes = prober.result()
             seen.answered_ms = attackers.answered_ms(patience_ms / 1000)
-            if attackers.closed:
-                seen.note = "it closes the connection"
+            if seen.answered_ms is None and attack.reads:  # counts with what it has waited
+                seen.answered_ms = attackers.waited_ms()
+                seen.note = "it closes the connection" if attackers.closed else "not answered by then"
     seen.memory_mb = (peak.bytes - before) / 1e6
     if peak.stopped:
         seen.note = f"stopped at {MEMORY_LIMIT >> 30} GiB"
     elif not is_running(broker):
         seen.note = "it ended"
     else:
-        broker.delete_topics([topic.name for topic in attack.topics], broker.address)
+        try:
+            broker.delete_topics([topic.name for topic in attack.topics], broker.address)
+        except OSError:
+            broker.kill()  # it does not serve on: the next gets another one
     return seen
 
 
