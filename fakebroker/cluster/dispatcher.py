@@ -45,7 +45,10 @@ class _Work(Work):
     def go_on(self) -> bool:
         if self._context.broker.is_stopped:
             return False
-        self._context.now = self._clock.now
+        context = self._context
+        context.now = self._clock.now
+        for listener in context.probe.listeners:
+            listener.request_resumed(context.connection, context.broker.broker_id)
         try:
             next(self._slices)
         except StopIteration:

@@ -51,6 +51,9 @@ class Listener:
     def request_begun(self, connection: int, broker_id: int, header: RequestHeader, size: int) -> None:
         """The header of such a request is read; its body is not yet."""
 
+    def request_resumed(self, connection: int, broker_id: int) -> None:
+        """The work on a request goes on, which is done in slices: what is told from now on comes of it."""
+
     def produce_asked(self, request: ProduceRequest, names: Sequence[str]) -> None:
         """A Produce is about to be handled; `names` are those of its topics, in its order (the id as text for one that
         nobody has)."""

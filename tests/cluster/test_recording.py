@@ -12,7 +12,7 @@ from uuid import UUID
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.batches import keyed, sequenced
+from support.batches import batch_of, keyed, sequenced
 from support.requests import batch, fetch, metadata, produce
 from support.simulation import START_MONO_MS, START_WALL_MS, SimulatedClient, Simulation
 
@@ -42,6 +42,9 @@ from fakebroker.core.journal.events import (
 from fakebroker.core.journal.fingerprints import fingerprints
 from fakebroker.core.journal.journal import Journal, to_lines
 from fakebroker.core.quota.quota import QuotaEntity
+from fakebroker.network.turn import Turn
+from fakebroker.protocol.compression.codec import Codec
+from fakebroker.protocol.record_batch import Record
 
 E = TypeVar("E")
 
@@ -532,3 +535,29 @@ def test_each_request_is_begun_once_and_ends_at_most_once_and_tells_what_was_sen
     for expired in recorded.of(Expired):
         (wait,) = [event for event in recorded.of(Parked) if event.request == expired.request]
         assert expired.mono_ms == wait.deadline_mono_ms
+
+
+class Gate(Turn):
+    """Nothing is handled before it opens."""
+
+    is_open = False
+
+    def is_over(self) -> bool:
+        return not self.is_open
+
+
+def test_what_is_appended_in_slices_belongs_to_its_own_request() -> None:
+    simulation = Recorded()
+    simulation.topic()
+    clients = [simulation.connect() for _ in range(3)]
+    gate = simulation.cluster.turn = Gate()
+    sizes = [30_000, 20_000, 10_000]  # who comes first ends last
+    for size, client in zip(sizes, clients, strict=True):
+        records = batch_of([Record(None, b"v")] * size, Codec.GZIP)
+        simulation.cluster.receive(client.connection, produce("t", acks=1, records=records), simulation.now)
+    gate.is_open = True
+    simulation.settle()
+    connections = {request.request: request.connection for request in simulation.of(Request)}
+    appended = [(connections[e.request], e.last_offset - e.base_offset + 1) for e in simulation.of(Append)]
+    numbers = [client.connection.number for client in clients]
+    assert appended == list(zip(reversed(numbers), reversed(sizes), strict=True))

@@ -114,6 +114,10 @@ class Recorder(Listener):
             size,
         )
 
+    def request_resumed(self, connection: int, broker_id: int) -> None:
+        self._broker_id = broker_id
+        self._request = self._trail(connection, broker_id).request
+
     def produce_asked(self, request: ProduceRequest, names: Sequence[str]) -> None:
         self._record(
             events.Produce,
