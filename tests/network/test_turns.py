@@ -115,8 +115,8 @@ def test_who_comes_afresh_waits_for_one_of_those_who_have_more() -> None:
         cluster.receive(client, ask(1) * 300, now())
     order.connections.clear()
     cluster.receive(fresh, ask(1), now())
-    assert order.connections.index(101) <= 1
-    assert len(set(order.connections)) == len(order.connections) == AT_ONCE
+    assert order.connections.index(101) <= 16
+    assert [order.connections.count(number) for number in set(order.connections)].count(16) >= 3
 
 
 def test_one_door_serves_all_alike() -> None:
