@@ -283,6 +283,8 @@ class Cluster(Members):
             else:
                 self._dispatcher.handle(self.brokers[connection.broker_id], connection, self.now)
                 turn.handled(1, len(request))
+            if connection.work is None:
+                sockets.handled(connection)
             broker = self.brokers.get(connection.broker_id)
             if broker is not None:
                 self._complete_actions(broker.replicas)

@@ -129,6 +129,7 @@ class Connection:
     last_active_ms   when it last read or wrote, once admitted, for connections.max.idle.ms
     throttle         the timer's task that ends the throttling, if one is pending
     request          the frame whose turn has come, until it is taken to be handled
+    memory_bytes     what the request that is being read or handled takes of queued.max.request.bytes
     work             what is left to do of the request in hand, if that is done in slices
     is_queued        its turn is to come: it may have a request, or has work
     answers          those of this turn of the core, which go out together; none if this is None
@@ -145,6 +146,7 @@ class Connection:
         "is_queued",
         "last_active_ms",
         "listener",
+        "memory_bytes",
         "number",
         "peer",
         "principal",
@@ -181,6 +183,7 @@ class Connection:
         self.request: bytes | LargeFrame | None = None
         self.work: Work | None = None
         self.is_queued = False
+        self.memory_bytes = 0
         self.answers: list[bytes] | None = None
         self.unwritten_bytes = 0
         self.attachment: object = None

@@ -25,11 +25,13 @@ from fakebroker.core.config.broker_config import BrokerConfig
 from fakebroker.core.config.ip_overrides import normalized
 from fakebroker.core.probe import Probe
 from fakebroker.core.security.identity import Listener
+from fakebroker.network.answers import Answers
 from fakebroker.network.connection import Connection, Event, State
-from fakebroker.network.effects import AwaitWrite, Close, Effect, PauseReading, ResumeReading, Send, SendInPieces
+from fakebroker.network.effects import AwaitWrite, Close, Effect, PauseReading, ResumeReading, SendInPieces
 from fakebroker.network.idle_expiry import IdleExpiryManager
 from fakebroker.network.open_connections import OpenConnections
 from fakebroker.network.ready_queue import ReadyQueue
+from fakebroker.network.request_memory import RequestMemory
 from fakebroker.network.throttled_channel import ThrottledChannel
 from fakebroker.protocol.answers.pieces import FrameInPieces
 from fakebroker.protocol.errors import ProtocolError
@@ -69,9 +71,11 @@ class SocketServer:
         self._in_turn: Connection | None = None  # whose requests are being handled
         self._requests_left = 0  # of those that it may have handled before the next one's turn
         self._bytes_left = 0
-        self._answered: list[Connection] = []  # in this turn
+        self._answers = Answers()
         self._idle = IdleExpiryManager(config.connections_max_idle_ms, idle_timer, clock, self.close)
         self.connections = OpenConnections(broker_ids)
+        size = config.queued_max_request_bytes
+        self._memory = {id_: RequestMemory(size, self._ready) for id_ in self.connections.quotas} if size > 0 else None
         self.configure(config)
 
     def configure(self, config: BrokerConfig) -> None:
@@ -169,6 +173,9 @@ class SocketServer:
         return len(self._ready) > 0
 
     def _take_request(self, connection: Connection) -> bool:
+        if self._memory is not None and not self._memory[connection.broker_id].take(connection):
+            self._pause_reading(connection)
+            return False
         try:
             frame = connection.decoder.next_in_parts()
         except ProtocolError as error:
@@ -191,16 +198,13 @@ class SocketServer:
         return True
 
     def take_answers(self) -> list[Effect]:
-        """The answers of this turn, those of a connection together; each is handed out once."""
-        sends: list[Effect] = []
-        for connection in self._answered:
-            answers = connection.answers
-            assert answers is not None
-            sends.append(Send(connection, answers))
-            connection.answers = None
-            connection.unwritten_bytes = 0
-        self._answered.clear()
-        return sends
+        """The answers of this turn."""
+        return self._answers.take()
+
+    def handled(self, connection: Connection) -> None:
+        """Its request was, though it may not be answered yet."""
+        if self._memory is not None:
+            self._memory[connection.broker_id].give_back(connection)
 
     # From the handlers.
 
@@ -216,14 +220,8 @@ class SocketServer:
         if connection.is_closed:
             return
         if frame is not None:
-            answers = connection.answers
-            if answers is None:
-                connection.answers = [frame]
-                self._answered.append(connection)
-            else:
-                answers.append(frame)
+            self._answers.add(connection, frame)
             self._idle.update(connection)
-            connection.unwritten_bytes += len(frame)
             if connection.unwritten_bytes >= _SEND_BUFFER_BYTES and not connection.write_blocked:
                 connection.write_blocked = True
                 self._emit(AwaitWrite(connection))
@@ -296,6 +294,8 @@ class SocketServer:
         connection.on(Event.CLOSE)
         connection.decoder = _NO_MORE_BYTES
         connection.request = None
+        if self._memory is not None and connection.work is None:
+            self._memory[connection.broker_id].give_back(connection)
         if connection.throttle is not None:
             connection.throttle.cancel()
             connection.throttle = None

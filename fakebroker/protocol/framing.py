@@ -57,6 +57,14 @@ class FrameDecoder:
         in_large = 0 if self._large is None else self._large.available
         return len(self._data) - self._position + self._later_bytes + length_bytes + in_large
 
+    def next_size(self) -> int:
+        """Of the next frame, without its length; -1 as long as that is not known, or if it cannot be one."""
+        if self._large is not None:
+            return len(self._large)
+        if self._size == _UNKNOWN and not self._read_length():
+            return -1
+        return self._size if self._size <= self._max_request_bytes else -1
+
     def get_buffer(self) -> memoryview | None:
         """Where the next bytes of the stream may be put; None if anywhere."""
         large = self._large

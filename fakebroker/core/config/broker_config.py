@@ -84,6 +84,8 @@ class BrokerConfig(
             raise ConfigError("max.connections.per.ip can be 0 only if max.connections.per.ip.overrides is set")
         if not self.topic_defaults.retention_ms:
             raise ConfigError("log.retention.ms must be unlimited (-1) or, greater than or equal to 1")
+        if 0 < self.queued_max_request_bytes < self.socket_request_max_bytes:
+            raise ConfigError("queued.max.request.bytes must be larger or equal to socket.request.max.bytes")
         self.topic_defaults.check()
 
     @cached_property

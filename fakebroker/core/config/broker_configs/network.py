@@ -74,7 +74,12 @@ class NetworkConfigs:
     queued_max_requests = Setting(
         INT, 500, at_least(1), doc="requests that may wait for a handler before reading stops"
     )
-    queued_max_request_bytes = Setting(LONG, -1, doc="their size, in bytes; -1 is no bound")
+    queued_max_request_bytes = Setting(
+        LONG,
+        -1,
+        by="network/socket_server",
+        doc="bytes of requests that are read or handled before no more are read; -1 is no bound",
+    )
     num_network_threads = Setting(INT, 3, at_least(1), mode=CLUSTER_WIDE, doc="threads that read and write")
     num_io_threads = Setting(INT, 8, at_least(1), mode=CLUSTER_WIDE, doc="threads that handle requests")
     background_threads = Setting(

@@ -1,0 +1,42 @@
+"""The answers of a turn, until it ends: those of a connection go out together.
+
+Units    sizes are bytes.
+"""
+
+from __future__ import annotations
+
+from typing import final
+
+from fakebroker.network.connection import Connection
+from fakebroker.network.effects import Effect, Send
+
+
+@final
+class Answers:
+    """Of all connections, in the order in which they had their first one."""
+
+    __slots__ = ("_answered",)
+
+    def __init__(self) -> None:
+        self._answered: list[Connection] = []
+
+    def add(self, connection: Connection, frame: bytes) -> None:
+        answers = connection.answers
+        if answers is None:
+            connection.answers = [frame]
+            self._answered.append(connection)
+        else:
+            answers.append(frame)
+        connection.unwritten_bytes += len(frame)
+
+    def take(self) -> list[Effect]:
+        """Each is handed out once."""
+        sends: list[Effect] = []
+        for connection in self._answered:
+            answers = connection.answers
+            assert answers is not None
+            sends.append(Send(connection, answers))
+            connection.answers = None
+            connection.unwritten_bytes = 0
+        self._answered.clear()
+        return sends

@@ -1,0 +1,127 @@
+"""queued.max.request.bytes: so much is read ahead of what is handled, and not more than a request beyond it."""
+
+from __future__ import annotations
+
+import pytest
+from support.batches import batch_of
+from support.requests import Produced, api_versions, batch, produce
+from support.simulation import SimulatedClient, Simulation
+
+from fakebroker.core.config.broker_config import BrokerConfig
+from fakebroker.core.errors import ConfigError
+from fakebroker.protocol.compression.codec import Codec
+from fakebroker.protocol.record_batch import Record
+
+MAX_BYTES = 10_000
+LARGE = produce("t", acks=1, records=batch(bytes(6_000)))
+
+
+def simulated(followers: str = "instant") -> Simulation:
+    config = {"queued.max.request.bytes": str(MAX_BYTES), "socket.request.max.bytes": str(MAX_BYTES)}
+    simulation = Simulation(followers=followers, config=config)
+    simulation.topic()
+    return simulation
+
+
+def paused(client: SimulatedClient) -> bool:
+    return client.reading_paused
+
+
+def answered(client: SimulatedClient) -> int:
+    return len(client.answers)
+
+
+def test_nobody_is_read_whose_request_finds_no_memory() -> None:
+    simulation = simulated()
+    first, second, third = (simulation.connect() for _ in range(3))
+    first.send(LARGE[:100])
+    second.send(LARGE[:100])
+    assert not paused(first)
+    assert not paused(second)  # there was some left when it came
+    third.send(api_versions())
+    assert paused(third)
+    assert answered(third) == 0
+    first.send(LARGE[100:])
+    assert answered(first) == 1
+    assert answered(third) == 1  # handled as soon as there was some again
+    assert not paused(third)
+
+
+def test_who_goes_gives_its_memory_back() -> None:
+    simulation = simulated()
+    first, second, third = (simulation.connect() for _ in range(3))
+    for client in (first, second):
+        client.send(LARGE[:100])
+    third.send(LARGE[:100])
+    assert paused(third)
+    first.disconnect()
+    assert not paused(third)
+    third.send(LARGE[100:])
+    assert answered(third) == 1
+
+
+def test_who_waits_for_memory_may_go() -> None:
+    simulation = simulated()
+    first, second, third = (simulation.connect() for _ in range(3))
+    for client in (first, second, third):
+        client.send(LARGE[:100])
+    third.disconnect()
+    first.send(LARGE[100:])
+    second.send(LARGE[100:])
+    assert answered(first) == answered(second) == 1
+
+
+def test_a_request_that_is_parked_takes_none() -> None:
+    simulation = simulated("frozen")
+    parked = [simulation.connect() for _ in range(5)]
+    for client in parked:
+        client.send(produce("t", records=batch(bytes(6_000)), timeout_ms=100))
+    quick = simulation.connect()
+    quick.send(api_versions())
+    assert answered(quick) == 1
+    simulation.advance(100)
+    assert [Produced(client.answers[0][1]).partitions[0][0] for client in parked] == [7] * 5
+
+
+def test_one_that_is_worked_on_in_slices_has_it_to_the_end() -> None:
+    simulation = simulated()
+    slow, other = simulation.connect(), simulation.connect()
+    records = batch_of([Record(None, bytes(10_000))] * 600, Codec.ZSTD)
+    assert len(records) < MAX_BYTES
+    large = produce("t", acks=1, records=records)
+    cluster = simulation.cluster
+    cluster.receive(slow.connection, large, simulation.now)
+    assert slow.connection.work is not None
+    assert slow.connection.memory_bytes == len(large) - 4
+    cluster.connection_lost(slow.connection, simulation.now)
+    assert slow.connection.memory_bytes == len(large) - 4
+    simulation.settle()
+    assert slow.connection.memory_bytes == 0
+    other.send(LARGE)
+    assert answered(other) == 1
+
+
+def test_each_broker_has_its_own() -> None:
+    simulation = simulated()
+    for _ in range(2):
+        simulation.connect(1).send(LARGE[:100])
+    elsewhere = simulation.connect(2)
+    elsewhere.send(api_versions())
+    assert answered(elsewhere) == 1
+
+
+def test_without_a_bound_nobody_waits() -> None:
+    simulation = Simulation()
+    simulation.topic()
+    clients = [simulation.connect() for _ in range(50)]
+    for client in clients:
+        client.send(LARGE[:100])
+    for client in clients:
+        client.send(LARGE[100:])
+    assert [answered(client) for client in clients] == [1] * 50
+
+
+def test_it_has_room_for_the_largest_request() -> None:
+    with pytest.raises(ConfigError, match=r"queued\.max\.request\.bytes must be larger or equal to socket\.request"):
+        BrokerConfig().with_text({"queued.max.request.bytes": "1000"})
+    BrokerConfig().with_text({"queued.max.request.bytes": "0"})
