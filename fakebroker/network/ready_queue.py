@@ -2,7 +2,8 @@
 
 Theory   Who had said nothing and now has a request stands in a line of its own, before all who have more than they can
          have handled at once: whoever asks now and then does not wait for those who send as much as they can, however
-         many they are. Of the two lines each has every second turn, so neither keeps the other waiting.
+         many they are. Of the two lines each has every second turn, so neither keeps the other waiting. As long as
+         anybody stands in the first a turn is one request; else it is a few, so that their answers go out together.
 Source   The selection keys that one poll of Kafka's Selector goes through; core/.../network/SocketServer.scala @ 4.0.
          The two lines are those of FQ-CoDel (RFC 8290, 4.1: new and old flows).
 """
@@ -13,6 +14,7 @@ from typing import Final, final
 
 from fakebroker.network.connection import Connection
 
+_REQUESTS_AT_ONCE: Final = 16
 _MANY_HAD_THEIR_TURN: Final = 1_024  # and are dropped: a list is slow to lose its first element
 
 
@@ -83,6 +85,11 @@ class ReadyQueue:
             return None
         connection.is_queued = False
         return connection
+
+    @property
+    def share(self) -> int:
+        """How many requests of whom `pop` gave are handled before it is the next one's turn."""
+        return 1 if self._fresh_was_last or len(self._fresh) else _REQUESTS_AT_ONCE
 
     def check_invariants(self) -> None:
         queued = self._fresh.all() + self._others.all()

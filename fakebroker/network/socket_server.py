@@ -32,14 +32,13 @@ from fakebroker.network.idle_expiry import IdleExpiryManager
 from fakebroker.network.open_connections import OpenConnections
 from fakebroker.network.ready_queue import ReadyQueue
 from fakebroker.network.request_memory import RequestMemory
-from fakebroker.network.throttled_channel import ThrottledChannel
+from fakebroker.network.throttled_channel import Throttling
 from fakebroker.protocol.answers.pieces import FrameInPieces
 from fakebroker.protocol.errors import ProtocolError
 from fakebroker.protocol.framing import LENGTH_BYTES, FrameDecoder
 from timingwheel import SystemTimer
 
 _SEND_BUFFER_BYTES: Final = 102_400  # socket.send.buffer.bytes: so much is "completely written" though nobody reads it
-_REQUESTS_AT_ONCE: Final = 16  # of one connection
 _BYTES_AT_ONCE: Final = 16_384  # after so many it is the next one's turn
 _NO_MORE_BYTES = FrameDecoder(0)  # of a closed connection: what the peer had sent ahead is not kept
 _REQUEST: Final = Event.REQUEST
@@ -62,12 +61,12 @@ class SocketServer:
         probe: Probe,
     ) -> None:
         self._max_request_bytes = config.socket_request_max_bytes
-        self._timer = timer
         self._emit = emit
         self._clock = clock
         self._probe = probe
         self._opened = 0
         self._ready = ReadyQueue()
+        self._throttling = Throttling(timer, self._ready)
         self._in_turn: Connection | None = None  # whose requests are being handled
         self._requests_left = 0  # of those that it may have handled before the next one's turn
         self._bytes_left = 0
@@ -145,14 +144,14 @@ class SocketServer:
             self._in_turn = None
             if connection.can_handle:
                 if self._requests_left == 0 or self._bytes_left <= 0:
-                    self._ready.add(connection)
+                    self._put_back(connection)
                 elif self._take_request(connection):
                     return connection
         while (connection := self._ready.pop()) is not None:
             if connection.work is not None:
                 return connection
             if connection.can_handle:
-                self._requests_left = _REQUESTS_AT_ONCE
+                self._requests_left = self._ready.share
                 self._bytes_left = _BYTES_AT_ONCE
                 if self._take_request(connection):
                     return connection
@@ -162,7 +161,7 @@ class SocketServer:
         """Nothing more is handled for now."""
         connection, self._in_turn = self._in_turn, None
         if connection is not None and connection.can_handle:
-            self._ready.add(connection)
+            self._put_back(connection)
 
     def goes_on(self, connection: Connection) -> None:
         """There is more of its work to do."""
@@ -182,9 +181,7 @@ class SocketServer:
             self.close(connection, f"bad frame: {error}")
             return False
         if frame is None:
-            if connection.reading_paused:
-                connection.reading_paused = False
-                self._emit(ResumeReading(connection))
+            self._resume_reading(connection)
             return False
         self._idle.update(connection)  # Kafka reads it from the socket only now
         connection.on(_REQUEST)
@@ -250,9 +247,7 @@ class SocketServer:
             return
         for listener in self._probe.listeners:
             listener.throttled(connection.number, connection.broker_id, throttle_time_ms)
-        connection.on(Event.THROTTLE_STARTED)
-        connection.throttle = ThrottledChannel(throttle_time_ms, connection, self._throttle_ended)
-        self._timer.add(connection.throttle, self._clock.now.mono_ms)
+        self._throttling.start(connection, throttle_time_ms, self._clock.now.mono_ms)
 
     def close(self, connection: Connection, reason: str) -> None:
         """Close the connection after what was sent before."""
@@ -266,11 +261,6 @@ class SocketServer:
             self.close(last, reason)
 
     # Inside.
-
-    def _throttle_ended(self, connection: Connection) -> None:
-        connection.throttle = None
-        connection.on(Event.THROTTLE_ENDED)
-        self._ready.add(connection)
 
     def _admit(self, connection: Connection) -> None:
         maximum = self.connections.quotas[connection.broker_id].inc(connection.address)
@@ -296,9 +286,7 @@ class SocketServer:
         connection.request = None
         if self._memory is not None and connection.work is None:
             self._memory[connection.broker_id].give_back(connection)
-        if connection.throttle is not None:
-            connection.throttle.cancel()
-            connection.throttle = None
+        self._throttling.stop(connection)
         self._admit_waiting(connection.broker_id)
 
     def _admit_waiting(self, broker_id: int) -> None:
@@ -317,6 +305,18 @@ class SocketServer:
         if not connection.reading_paused and not connection.is_closed:
             connection.reading_paused = True
             self._emit(PauseReading(connection))
+
+    def _resume_reading(self, connection: Connection) -> None:
+        if connection.reading_paused:
+            connection.reading_paused = False
+            self._emit(ResumeReading(connection))
+
+    def _put_back(self, connection: Connection) -> None:
+        """It has had its turn: it waits behind all others if there is more of it. If not, its next request is fresh."""
+        if connection.decoder.has_next():
+            self._ready.add(connection)
+        else:
+            self._resume_reading(connection)
 
     def check_invariants(self) -> None:
         self._ready.check_invariants()

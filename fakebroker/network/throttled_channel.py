@@ -1,4 +1,4 @@
-"""How long a connection is muted by a quota.
+"""Connections that are muted by a quota, and for how long.
 
 Units    monotonic milliseconds.
 Source   core/.../server/ThrottledChannel.scala @ 4.0.
@@ -6,21 +6,46 @@ Source   core/.../server/ThrottledChannel.scala @ 4.0.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from typing import final
 
-from fakebroker.network.connection import Connection
-from timingwheel import TimerTask
+from fakebroker.network.connection import Connection, Event
+from fakebroker.network.ready_queue import ReadyQueue
+from timingwheel import SystemTimer, TimerTask
 
 
 class ThrottledChannel(TimerTask):
-    """Due when the throttling of a connection is over."""
+    """Due when the throttling of a connection is over: its turn comes again."""
 
-    __slots__ = ("_connection", "_ended")
+    __slots__ = ("_connection", "_ready")
 
-    def __init__(self, throttle_time_ms: int, connection: Connection, ended: Callable[[Connection], None]) -> None:
+    def __init__(self, throttle_time_ms: int, connection: Connection, ready: ReadyQueue) -> None:
         super().__init__(throttle_time_ms)
         self._connection = connection
-        self._ended = ended
+        self._ready = ready
 
     def run(self) -> None:
-        self._ended(self._connection)
+        self._connection.throttle = None
+        self._connection.on(Event.THROTTLE_ENDED)
+        self._ready.add(self._connection)
+
+
+@final
+class Throttling:
+    """Of all connections, on the cluster's timer."""
+
+    __slots__ = ("_ready", "_timer")
+
+    def __init__(self, timer: SystemTimer, ready: ReadyQueue) -> None:
+        self._timer = timer
+        self._ready = ready
+
+    def start(self, connection: Connection, throttle_time_ms: int, now_ms: int) -> None:
+        connection.on(Event.THROTTLE_STARTED)
+        connection.throttle = ThrottledChannel(throttle_time_ms, connection, self._ready)
+        self._timer.add(connection.throttle, now_ms)
+
+    def stop(self, connection: Connection) -> None:
+        """It has gone."""
+        if connection.throttle is not None:
+            connection.throttle.cancel()
+            connection.throttle = None

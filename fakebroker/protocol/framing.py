@@ -65,6 +65,15 @@ class FrameDecoder:
             return -1
         return self._size if self._size <= self._max_request_bytes else -1
 
+    def has_next(self) -> bool:
+        """Whether `next_in_parts` has something to tell: a whole frame, or a bad length."""
+        if self._large is not None:
+            return self._large.missing == 0
+        if self._size == _UNKNOWN and not self._read_length():
+            return False
+        size = self._size
+        return size > self._max_request_bytes or size <= len(self._data) - self._position + self._later_bytes
+
     def get_buffer(self) -> memoryview | None:
         """Where the next bytes of the stream may be put; None if anywhere."""
         large = self._large

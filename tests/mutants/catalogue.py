@@ -71,6 +71,10 @@ TESTS = {
         "tests/core/quota/test_throttling.py",
         "tests/properties/test_connection_machine.py",
     ],
+    "fakebroker/network/throttled_channel.py": [
+        "tests/core/quota/test_throttling.py",
+        "tests/network/test_socket_server.py",
+    ],
     "fakebroker/network/open_connections.py": [
         "tests/network/test_socket_server.py",
         "tests/network/test_connection_quotas.py",

@@ -141,6 +141,36 @@ def test_one_door_serves_all_alike() -> None:
     assert order.connections == [number for turn in rounds for number in turn]
 
 
+def test_who_has_nothing_more_stands_in_no_line() -> None:
+    class Full(Turn):
+        """One request, and the turn is over."""
+
+        left = 1
+
+        def enter(self) -> None:
+            self.left = 1
+
+        def is_over(self) -> bool:
+            return self.left == 0
+
+        def handled(self, requests: int, size: int) -> None:
+            self.left = 0
+
+    cluster, order = new_cluster(new_turn=Full)
+    *busy, quiet = (cluster.open_connection(1, "client", now()) for _ in range(51))
+    for client in busy:
+        cluster.receive(client, ask(1) * 100, now())
+    for _ in range(120):  # until all of them have had their first turn
+        cluster.advance_to(now())
+    for _ in range(5):  # each of its requests is the next or the one after that
+        order.connections.clear()
+        cluster.receive(quiet, ask(1), now())
+        cluster.advance_to(now())
+        assert quiet.number in order.connections
+        assert not quiet.reading_paused
+        assert not quiet.is_queued
+
+
 def test_a_large_request_is_a_share_of_its_own() -> None:
     cluster, order = new_cluster()
     one, other = (cluster.open_connection(1, "client", now()) for _ in range(2))

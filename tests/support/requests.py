@@ -99,12 +99,13 @@ def fetch(
     min_bytes: int = 1,
     version: int = 11,
     correlation_id: int = 1,
+    max_bytes: int = 1 << 20,
 ) -> bytes:
     values = {
         "replica_id": -1,
         "max_wait": timedelta(milliseconds=max_wait_ms),
         "min_bytes": min_bytes,
-        "max_bytes": 1 << 20,
+        "max_bytes": max_bytes,
         "isolation_level": 0,
         "session_id": 0,
         "session_epoch": -1,
@@ -117,7 +118,7 @@ def fetch(
                         "current_leader_epoch": -1,
                         "fetch_offset": offset,
                         "log_start_offset": -1,
-                        "partition_max_bytes": 1 << 20,
+                        "partition_max_bytes": max_bytes,
                     }
                 ],
             }
