@@ -275,7 +275,7 @@ class SocketServer:
             return
         connection.on(Event.ADMITTED)
         self._idle.add(connection)
-        self._ready.add(connection)
+        self._ready.add_fresh(connection)
 
     def _release(self, connection: Connection) -> None:
         """The connection is closed: whatever it held is free, and the next one that waits comes in."""
