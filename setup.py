@@ -87,7 +87,7 @@ COMPILED = [
     "fakebroker/protocol/slices.py",
     "fakebroker/protocol/topic_partition.py",
     "fakebroker/protocol/varint.py",
-    "fakebroker/server/measured_turn.py",
+    "fakebroker/server/turn/measured_turn.py",
     "fakebroker/server/system_clock.py",
     "fakebroker/testing/clients.py",
     "fakebroker/testing/compare.py",

@@ -2,7 +2,7 @@
 
 Theory   Whoever drives the cluster has more to do than to handle requests: sockets to read, timers to look after. So a
          door handles a bounded amount and leaves the rest for the next one (`Cluster.has_work`, `go_on`). Here that is
-         counted, so that the same calls do the same. The server measures instead (server/measured_turn.py).
+         counted, so that the same calls do the same. The server measures instead (server/turn/measured_turn.py).
 Source   Kafka's Processor takes one request of each connection in a poll of its selector; its request handlers are
          threads, which the system interrupts.
 """

@@ -24,11 +24,11 @@ from fakebroker.server.driver import Driver
 from fakebroker.server.followers_in_hand import Followers, Step
 from fakebroker.server.journal_in_hand import JournalInHand, Snapshot
 from fakebroker.server.listeners import Listeners
-from fakebroker.server.measured_turn import MeasuredTurn
 from fakebroker.server.quotas_in_hand import Quotas
 from fakebroker.server.running.home import Home
 from fakebroker.server.settings import texts
 from fakebroker.server.spill.file import SpillFile
+from fakebroker.server.turn.measured_turn import MeasuredTurn
 from fakebroker.server.writing.journal_file import JournalFile
 
 NOT_RUNNING = "the cluster is not running: use it in a `with` block, or call start()"

@@ -31,7 +31,8 @@ from fakebroker.protocol.answers.pieces import FrameInPieces, Part
 from fakebroker.server.clocks import AutoClock, Clock
 from fakebroker.server.skipping import SkippingTimerDriver
 from fakebroker.server.timer_driver import TimerDriver
-from fakebroker.server.turns import turns
+from fakebroker.server.turn.intake import Intake
+from fakebroker.server.turn.turns import turns
 from fakebroker.server.writing.limited_log import LimitedLog
 from fakebroker.server.writing.log_text import printable
 
@@ -61,6 +62,7 @@ class Driver:
         self._writing_paused: set[Connection] = set()
         self._outgoing: dict[Connection, FrameInPieces] = {}  # large answers, as far as they are not written
         self._next_turn: asyncio.Handle | None = None
+        self._intake = Intake(self._loop)
         self.told = LimitedLog(log, self._loop)
 
     def stop(self) -> None:
@@ -69,6 +71,7 @@ class Driver:
         if self._next_turn is not None:
             self._next_turn.cancel()
             self._next_turn = None
+        self._intake.stop()
         self.told.settle()
 
     # Called by the connections.
@@ -80,13 +83,16 @@ class Driver:
         return connection
 
     def receive_buffer(self, connection: Connection) -> memoryview | None:
-        return self.cluster.receive_buffer(connection)
+        buffer = self.cluster.receive_buffer(connection)
+        return None if buffer is None else self._intake.room(buffer)
 
     def received(self, connection: Connection, data: bytes | memoryview) -> None:
         now = self.clock.stamp()
         self._timer.look(now.mono_ms)
         self.cluster.receive(connection, data, now)
         self._after_door()
+        if (transport := self.transports.get(connection)) is not None:
+            self._intake.was_read(connection, transport, len(data))
 
     def write_blocked(self, connection: Connection, blocked: bool) -> None:
         if blocked:
@@ -180,13 +186,13 @@ class Driver:
     async def _work_off(self) -> None:
         """Let no time pass before what was let in is handled, unless there is no end to it."""
         for _ in range(_TURNS_TO_WORK):
-            if not self.cluster.has_work:
+            if not self.cluster.has_work and not self._intake.is_holding:
                 return
             await turns(1)
 
     def _skip(self) -> None:
         """All is quiet: let time pass until something happens outside, if somebody waits for it."""
-        if self.cluster.has_work or self._outgoing:
+        if self.cluster.has_work or self._outgoing or self._intake.is_holding:
             return
         if any(transport.get_write_buffer_size() for transport in self.transports.values()):
             return

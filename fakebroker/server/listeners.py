@@ -14,7 +14,7 @@ from contextlib import asynccontextmanager
 from fakebroker.server.driver import Driver
 from fakebroker.server.kafka_protocol import KafkaProtocol
 from fakebroker.server.running.no_more_files import Files
-from fakebroker.server.turns import turns
+from fakebroker.server.turn.turns import turns
 
 log = logging.getLogger("fakebroker")
 

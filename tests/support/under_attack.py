@@ -31,6 +31,7 @@ END_LIMIT_MS = 2_000.0  # from SIGTERM to the end of the process
 WATCHED_S = 1.0  # for so long an attack is looked at
 PATIENCE_S = 5.0  # a client gives up then: its stall is at least so long
 HANG_S = 30.0  # of what comes before an attack: a test never hangs
+ATTEMPTS = 3
 PAUSE_S = 0.002
 CHUNK = 1 << 20
 MIB = 1 << 20
@@ -250,26 +251,34 @@ def hold(
     arguments: Sequence[str] = (),
 ) -> None:
     """The promise: while the attack runs, a quiet client stands for 100 ms at most, the broker takes no more than so
-    many MiB beyond what it had, serves who comes, and SIGTERM ends it in two seconds, with status 0."""
-    with UnderAttack(*topics, arguments=arguments) as broker:
-        prepare(broker, target, fill, unanswered_fill)
-        broker.watch(0.05)  # what is done for the first time takes longer
-        broker.assert_serves_on()
-        broker.stalls.clear()
-        before = broker.resident_bytes()
-        broker.forget_peak()
-        with attack(broker, data, connections, topic=target, reads=reads, once=once):
-            broker.watch()
+    many MiB beyond what it had, serves who comes, and SIGTERM ends it in two seconds, with status 0.
+
+    A machine that itself stood (its hypervisor had the processor, a page had to be found) shows as a stall; Linux does
+    not tell of it. What the broker does wrong it does each time: so who stood too long is attacked again, and only
+    three times in a row is a failure. Memory, end and status must be right every time."""
+    stalls: list[float] = []
+    while not stalls or stalls[-1] > STALL_LIMIT_MS:
+        with UnderAttack(*topics, arguments=arguments) as broker:
+            prepare(broker, target, fill, unanswered_fill)
+            broker.watch(0.05)  # what is done for the first time takes longer
             broker.assert_serves_on()
-            took = (broker.peak_bytes() - before) / MIB
-            ended_ms = broker.end_ms()
-        status = broker.process.returncode
-        stall = max(broker.stalls)
-        said = broker.process.communicate(timeout=HANG_S)[1]
-    assert "Traceback" not in said, said
-    figures = f"stall {stall:.0f} ms, memory {took:.0f} MiB, end {ended_ms:.0f} ms with status {status}"
-    within = stall <= STALL_LIMIT_MS and took <= memory_mib and ended_ms <= END_LIMIT_MS and status == 0
-    assert within, f"{figures}; {STALL_LIMIT_MS:.0f} ms, {memory_mib:.0f} MiB and {END_LIMIT_MS:.0f} ms are allowed"
+            broker.stalls.clear()
+            before = broker.resident_bytes()
+            broker.forget_peak()
+            with attack(broker, data, connections, topic=target, reads=reads, once=once):
+                broker.watch()
+                broker.assert_serves_on()
+                took = (broker.peak_bytes() - before) / MIB
+                ended_ms = broker.end_ms()
+            status = broker.process.returncode
+            stalls.append(max(broker.stalls))
+            said = broker.process.communicate(timeout=HANG_S)[1]
+        assert "Traceback" not in said, said
+        stood = ", ".join(f"{each:.0f}" for each in stalls)
+        figures = f"stalls {stood} ms, memory {took:.0f} MiB, end {ended_ms:.0f} ms with status {status}"
+        within = len(stalls) < ATTEMPTS or stalls[-1] <= STALL_LIMIT_MS
+        within = within and took <= memory_mib and ended_ms <= END_LIMIT_MS and status == 0
+        assert within, f"{figures}; {STALL_LIMIT_MS:.0f} ms, {memory_mib:.0f} MiB and {END_LIMIT_MS:.0f} ms are allowed"
 
 
 def prepare(broker: UnderAttack, target: str, fill: Sequence[bytes], unanswered: bool) -> None:

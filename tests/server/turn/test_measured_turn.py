@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from fakebroker.server import measured_turn
-from fakebroker.server.measured_turn import MeasuredTurn
+from fakebroker.server.turn import measured_turn
+from fakebroker.server.turn.measured_turn import MeasuredTurn
 
 MS = 1_000_000
 
