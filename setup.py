@@ -10,9 +10,9 @@ from setuptools import setup
 # (docs/speed.md).
 COMPILED = [
     "fakebroker/apis/context.py",
-    "fakebroker/apis/fetch.py",
-    "fakebroker/apis/produce.py",
-    "fakebroker/apis/produce_answer.py",
+    "fakebroker/apis/reading/fetch.py",
+    "fakebroker/apis/produce/produce.py",
+    "fakebroker/apis/produce/produce_answer.py",
     "fakebroker/apis/registry.py",
     "fakebroker/cluster/cluster.py",
     "fakebroker/cluster/dispatcher.py",

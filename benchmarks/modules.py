@@ -54,7 +54,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
         "fakebroker/protocol/produce_request.py",
         "fakebroker/protocol/record_batch.py",
     ),
-    "the Produce API and its answer": ("fakebroker/apis/produce.py", "fakebroker/protocol/produce_response.py"),
+    "the Produce API and its answer": ("fakebroker/apis/produce/produce.py", "fakebroker/protocol/produce_response.py"),
     "log and append": (
         "fakebroker/core/log/leader_epochs.py",
         "fakebroker/core/log/log.py",

@@ -20,7 +20,8 @@ DESCRIBE_CLUSTER = 60
 # What the page tells to make.
 MADE = {*stubs(DESCRIBE_CLUSTER, 0, 2), "tests/golden/describe-cluster.txt"}
 # Files are named from the root, or by their own name in these.
-PLACES = ["", "fakebroker/apis", "conformance/generated", "fakebroker/core/config/broker_configs"]
+ROOMS = [str(path.parent) for path in (ROOT / "fakebroker" / "apis").glob("*/__init__.py")]
+PLACES = ["", "fakebroker/apis", *ROOMS, "conformance/generated", "fakebroker/core/config/broker_configs"]
 
 
 def code(page: Path) -> list[str]:

@@ -68,7 +68,7 @@ _ERROR_NOTE = """\
     # Kafka: {request_class}.getErrorResponse
 """
 
-_TEST = '''"""{name}, every version (apis/{module}.py)."""
+_TEST = '''"""{name}, every version (apis/{room}/{module}.py)."""
 
 from __future__ import annotations
 
@@ -154,6 +154,7 @@ def stubs(key: int, lowest: int, highest: int, room: str = _ROOM) -> dict[str, s
         "module": module,
         "constant": module.upper(),
         "group": module.replace("_", "-"),
+        "room": room,
         "lowest": lowest,
         "highest": highest,
         "range": f"range({highest + 1})" if lowest == 0 else f"range({lowest}, {highest + 1})",
@@ -167,8 +168,10 @@ def stubs(key: int, lowest: int, highest: int, room: str = _ROOM) -> dict[str, s
         "request": request,
     }
     return {
-        f"fakebroker/apis/{module}.py": _HANDLER.format(standard=_imports(defaults, "TYPE_CHECKING, Any"), **words),
-        f"tests/apis/test_{module}.py": _TEST.format(standard=_imports(request, "Any"), **words),
+        f"fakebroker/apis/{room}/{module}.py": _HANDLER.format(
+            standard=_imports(defaults, "TYPE_CHECKING, Any"), **words
+        ),
+        f"tests/apis/{room}/test_{module}.py": _TEST.format(standard=_imports(request, "Any"), **words),
         f"conformance/cases/{room}/{module}.py": _CASES.format(standard=_imports(request, "Any") + "\n", **words),
     }
 
@@ -230,9 +233,13 @@ def choose_versions(key: int, lowest: int | None, highest: int | None) -> tuple[
 
 
 def rooms(root: Path) -> list[str]:
-    """Where the cases of a checkout are. Raises Refusal if it is none."""
-    folder = root / "conformance" / "cases"
-    if not (folder.is_dir() and (root / "tests" / "apis").is_dir() and (root / "pyproject.toml").is_file()):
+    """Where APIs of a checkout are. Raises Refusal if it is none."""
+    folder = root / "fakebroker" / "apis"
+    if not (
+        (root / "conformance" / "cases").is_dir()
+        and (root / "tests" / "apis").is_dir()
+        and (root / "pyproject.toml").is_file()
+    ):
         raise Refusal(f"{root} is no checkout of fakebroker, so there is no place for a test and a case.")
     return sorted(path.parent.name for path in folder.glob("*/__init__.py"))
 
@@ -243,16 +250,17 @@ def write(root: Path, arguments: list[str]) -> Iterator[str]:
     key = find_key(options.api)
     known_rooms = rooms(root)
     if options.room not in known_rooms:
-        raise Refusal(f"There is no room {options.room!r} in conformance/cases: there are {', '.join(known_rooms)}.")
+        raise Refusal(f"There is no room {options.room!r} in fakebroker/apis: there are {', '.join(known_rooms)}.")
     if (served := registry.load().get(key)) is not None:
         raise Refusal(
             f"{served.name} is served already, v{served.min_version} to v{served.max_version}, by"
-            f" fakebroker/apis/{api_key_map[key]}.py."
+            f" {served.handle.__module__.replace('.', '/')}.py."
         )
     files = stubs(key, *choose_versions(key, options.min, options.max), options.room)
     if there := [path for path in files if (root / path).exists()]:
         raise Refusal(f"{' and '.join(there)} {'is' if len(there) == 1 else 'are'} there already.")
     for path, text in files.items():
+        (root / path).parent.mkdir(exist_ok=True)
         (root / path).write_text(text)
         yield f"wrote {path}"
     _, test, _ = files
@@ -266,7 +274,9 @@ def _options(arguments: list[str]) -> Any:
     parser.add_argument("api", metavar="KEY_OR_NAME", help="60, DescribeCluster or describe-cluster")
     parser.add_argument("--min", type=int, metavar="V", help="the lowest version to serve (all that kio reads)")
     parser.add_argument("--max", type=int, metavar="V", help="the highest")
-    parser.add_argument("--room", default=_ROOM, help=f"the folder of conformance/cases ({_ROOM})")
+    parser.add_argument(
+        "--room", default=_ROOM, help=f"its folder in fakebroker/apis, tests/apis and conformance/cases ({_ROOM})"
+    )
     return parser.parse_args(arguments)
 
 

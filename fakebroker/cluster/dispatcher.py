@@ -14,7 +14,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, final
 
-from fakebroker.apis import api_versions, registry
+from fakebroker.apis import registry
+from fakebroker.apis.cluster import api_versions
 from fakebroker.apis.context import RequestContext
 from fakebroker.core.broker.broker import Broker
 from fakebroker.core.clock import HasNow, Now

@@ -41,8 +41,9 @@ def nothing_else_served() -> Iterator[None]:
 @pytest.fixture
 def checkout(tmp_path: Path, nothing_else_served: None) -> Path:
     """The folders of a checkout, without what is in them."""
-    for package in ("fakebroker/apis", "tests/apis", "conformance/cases", *(f"conformance/cases/{r}" for r in ROOMS)):
-        (tmp_path / package).mkdir(parents=True)
+    for package in ("fakebroker/apis", "tests/apis", "conformance/cases"):
+        for room in ROOMS:
+            (tmp_path / package / room).mkdir(parents=True)
     for folder in ("fakebroker", "conformance"):
         for path in ((tmp_path / folder), *(tmp_path / folder).rglob("*/")):
             (path / "__init__.py").touch()
@@ -74,21 +75,21 @@ def test_three_files_are_written_and_what_comes_next_is_told(
     assert main([api, "--room", "reading"], checkout) == 0
 
     files = {
-        "fakebroker/apis/describe_cluster.py",
-        "tests/apis/test_describe_cluster.py",
+        "fakebroker/apis/reading/describe_cluster.py",
+        "tests/apis/reading/test_describe_cluster.py",
         "conformance/cases/reading/describe_cluster.py",
     }
     told = capsys.readouterr().out
     assert written(checkout) == files
     assert all(f"wrote {path}\n" in told for path in files)
-    assert "-m pytest tests/apis/test_describe_cluster.py " in told
+    assert "-m pytest tests/apis/reading/test_describe_cluster.py " in told
     assert "-m conformance cases 'describe-cluster/*' " in told
 
 
 @pytest.mark.parametrize(("limits", "served"), [([], (0, 2)), (["--min", "1"], (1, 2)), (["--max", "0"], (0, 0))])
 def test_versions_are_those_that_kio_reads_or_fewer(checkout: Path, limits: list[str], served: tuple[int, int]) -> None:
     assert main(["DescribeCluster", *limits], checkout) == 0
-    imported(checkout / "fakebroker/apis/describe_cluster.py")
+    imported(checkout / "fakebroker/apis/cluster/describe_cluster.py")
     cases = imported(checkout / "conformance/cases/cluster/describe_cluster.py")
 
     api = registry.load()[DESCRIBE_CLUSTER]
@@ -115,7 +116,7 @@ def test_a_stub_is_served_and_says_loudly_that_it_is_not_written(checkout: Path,
     registry._apis.clear()
     name = api_key_map[key]
     assert main([str(key)], checkout) == 0
-    imported(checkout / f"fakebroker/apis/{name}.py")
+    imported(checkout / f"fakebroker/apis/cluster/{name}.py")
     cases = imported(checkout / f"conformance/cases/cluster/{name}.py").CASES
     simulation = Simulation()
     client = simulation.connect()
@@ -160,12 +161,12 @@ def test_what_is_new_in_a_version_is_noted() -> None:
         (["DescribeClutser"], "There is no API called 'DescribeClutser': did you mean DescribeCluster"),
         (["xyzzy"], "There is no API called 'xyzzy'."),
         (["-1"], "There is no API called '-1'."),
-        (["Produce"], "Produce is served already, v3 to v13, by fakebroker/apis/produce.py."),
+        (["Produce"], "Produce is served already, v3 to v13, by fakebroker/apis/produce/produce.py."),
         (["60", "--max", "99"], "DescribeCluster cannot be served as v0 to v99: kio reads v0 to v2."),
         (["60", "--min", "-1"], "DescribeCluster cannot be served as v-1 to v2: kio reads v0 to v2."),
         (["60", "--min", "2", "--max", "1"], "DescribeCluster cannot be served as v2 to v1: kio reads v0 to v2."),
         (["60", "--min", "x"], "argument --min: invalid int value: 'x'."),
-        (["60", "--room", "attic"], "There is no room 'attic' in conformance/cases: there are cluster, reading."),
+        (["60", "--room", "attic"], "There is no room 'attic' in fakebroker/apis: there are cluster, reading."),
         ([], "the following arguments are required: KEY_OR_NAME."),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",

@@ -25,6 +25,7 @@ from fakebroker.protocol.headers import decode_request_header
 from fakebroker.protocol.messages import encode_request, is_flexible, response_type, versions
 from fakebroker.protocol.slices import finish
 
+ROOT = Path(registry.__file__).parents[2]
 APIS = registry.load()
 SERVED = [pytest.param(api, version, id=f"{api.name} v{version}") for api, version in served()]
 LONGEST_WAIT_MS = 1000
@@ -44,7 +45,7 @@ def test_api_versions_lists_exactly_what_is_served(version: int) -> None:
 
     _, answer = decode_response(API_VERSIONS, version, client.answers[0][1])
     listed = [(entry.api_key, entry.min_version, entry.max_version) for entry in answer.api_keys]
-    # Produce is listed from v0, because old librdkafka decides by it (apis/produce.py).
+    # Produce is listed from v0, because old librdkafka decides by it (apis/produce/produce.py).
     assert listed == [
         (api.key, 0 if api.name == "Produce" else api.min_version, api.max_version) for api in APIS.values()
     ]
@@ -148,7 +149,7 @@ def test_a_slip_in_a_keyword_is_seen() -> None:
 
 @pytest.mark.parametrize("api", APIS.values(), ids=lambda api: api.name)
 def test_every_name_a_handler_builds_with_is_a_field_of_some_version(api: registry.Api) -> None:
-    source = Path(registry.__file__).with_name(api.handle.__module__.rpartition(".")[2] + ".py").read_text()
+    source = (ROOT / f"{api.handle.__module__.replace('.', '/')}.py").read_text()
     known = set().union(*(field_names(response_type(api.key, version)) for version in versions(api.key)))
     tree = ast.parse(source)
     # Every dict that an API's module writes down is handed to `build`, and so is what `_respond` takes by any name.

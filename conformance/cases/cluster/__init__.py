@@ -1,1 +1,1 @@
-"""The cluster itself: Metadata, topics made and deleted, quotas."""
+"""The cluster itself: Metadata, brokers, quotas."""

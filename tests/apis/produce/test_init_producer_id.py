@@ -1,4 +1,4 @@
-"""InitProducerId, every version (apis/init_producer_id.py)."""
+"""InitProducerId, every version (apis/produce/init_producer_id.py)."""
 
 from __future__ import annotations
 

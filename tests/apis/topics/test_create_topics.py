@@ -1,4 +1,4 @@
-"""CreateTopics, every version (apis/create_topics.py)."""
+"""CreateTopics, every version (apis/topics/create_topics.py)."""
 
 from __future__ import annotations
 

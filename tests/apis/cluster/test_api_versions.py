@@ -1,4 +1,4 @@
-"""ApiVersions, every version (apis/api_versions.py)."""
+"""ApiVersions, every version (apis/cluster/api_versions.py)."""
 
 from __future__ import annotations
 

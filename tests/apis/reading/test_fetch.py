@@ -1,4 +1,4 @@
-"""Fetch, every version, as a consumer meets it (apis/fetch.py)."""
+"""Fetch, every version, as a consumer meets it (apis/reading/fetch.py)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Metadata, every version (apis/metadata.py)."""
+"""Metadata, every version (apis/cluster/metadata.py)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DescribeCluster, every version (apis/describe_cluster.py)."""
+"""DescribeCluster, every version (apis/cluster/describe_cluster.py)."""
 
 from __future__ import annotations
 

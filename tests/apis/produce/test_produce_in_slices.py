@@ -9,7 +9,7 @@ from support.batches import TIME_MS, batch_of, keyed
 from support.requests import Produced, produce
 from support.simulation import Simulation
 
-from fakebroker.apis.produce import _is_usual
+from fakebroker.apis.produce.produce import _is_usual
 from fakebroker.protocol.compression import Codec
 from fakebroker.protocol.produce_reader import PartitionProduceData, ProduceRequest, TopicProduceData
 

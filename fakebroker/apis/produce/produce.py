@@ -21,7 +21,7 @@ from typing import Final
 
 from fakebroker.apis import registry
 from fakebroker.apis.context import RequestContext
-from fakebroker.apis.produce_answer import ProduceAnswer
+from fakebroker.apis.produce.produce_answer import ProduceAnswer
 from fakebroker.core.replication.partition import Partition
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError

@@ -1,0 +1,1 @@
+"""Partitions: more of them, their replicas, leaders, records and log directories."""

@@ -1,0 +1,1 @@
+"""What there is: brokers, topics, versions."""

@@ -1,0 +1,1 @@
+"""Settings and quotas, and what there is of security and telemetry."""

@@ -1,0 +1,1 @@
+"""Groups: coordinators, members, committed offsets."""

@@ -1,0 +1,1 @@
+"""Records in: Produce, and what producers ask for before."""

@@ -1,0 +1,1 @@
+"""Records out, and where they are: fetches and offsets."""
