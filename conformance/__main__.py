@@ -22,7 +22,7 @@ from conformance.scenario import Case
 from conformance.suite import Outcome, Sides, run_cases
 from conformance.targets.kafka_box import Unavailable, cache_folder, fetch_kafka, kafka_version
 from conformance.transcripts.compare import side_by_side
-from conformance.transcripts.golden import golden, load_all, refresh
+from conformance.transcripts.golden import Golden, golden, load_all, refresh
 from conformance.transcripts.show import case_lines
 
 app = typer.Typer(add_completion=False, no_args_is_help=True)
@@ -33,16 +33,22 @@ console = Console(soft_wrap=True)
 def cases(
     pattern: Annotated[str, typer.Argument(help="Names of cases, with * and ?")] = "*",
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show both transcripts of what differs.")] = False,
+    keep: Annotated[bool, typer.Option("--keep", help="Write what Kafka answered to tests/golden.")] = False,
 ) -> None:
     """Run the named cases and print what differs."""
     chosen = _chosen(pattern)
     different = 0
+    fresh: dict[str, Golden] = {}
     with Sides() as sides:
         for outcome in run_cases(chosen, sides, lambda box: console.print(f"[dim]starting box {box}[/]")):
             different += outcome.verdict == "different"
+            fresh[outcome.case.name] = golden(outcome.case, outcome.recorded, kafka_version())
             _show(console, outcome)
             if verbose and outcome.findings:
                 console.print(side_by_side(outcome.kafka, outcome.ours), markup=False, highlight=False)
+    if keep:
+        known = {each.case: each for each in load_all()} | fresh
+        refresh(known[case.name] for case in all_cases() if case.name in known)
     console.print(f"{len(chosen)} cases, {different} different")
     raise typer.Exit(1 if different else 0)
 

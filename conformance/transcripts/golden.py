@@ -96,7 +96,8 @@ def load(path: Path) -> list[Golden]:
 
 
 def refresh(fresh: Iterable[Golden], folder: Path = FOLDER) -> list[str]:
-    """Write every group anew and remove files of groups that are gone; the names of cases whose answers changed.
+    """Write every group anew, by name, and remove files of groups that are gone; the names of cases whose answers
+    changed.
 
     An answer that differs from the kept one only where answers may differ is left as it is, so that a refresh shows
     what is new and nothing else.
@@ -105,7 +106,9 @@ def refresh(fresh: Iterable[Golden], folder: Path = FOLDER) -> list[str]:
     changed = []
     written = set()
     folder.mkdir(parents=True, exist_ok=True)
-    for group, members in groupby(sorted(fresh, key=lambda golden: golden.group), lambda golden: golden.group):
+    for group, members in groupby(
+        sorted(fresh, key=lambda golden: (golden.group, golden.case)), lambda golden: golden.group
+    ):
         lines: list[str] = []
         for golden in members:
             old = kept.get(golden.case)
