@@ -71,7 +71,9 @@ CORE_ROOMS: dict[str, set[str]] = {
     "journal": {"log"},
     "replication": {"config", "log", "purgatory"},
     "controller": {"config", "log", "replication", "security"},
-    "broker": {"config", "controller", "quota", "replication"},
+    "coordinator": {"config", "controller", "log", "purgatory", "replication"},
+    "groups": {"config", "controller", "coordinator"},
+    "broker": {"config", "controller", "coordinator", "groups", "quota", "replication"},
 }
 FILES_OF_A_FOLDER = 20
 LINES_OF_A_FILE = 325  # about 300: one sitting

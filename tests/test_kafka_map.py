@@ -27,6 +27,7 @@ AREAS = (
     "Elections",
     "Fetch",
     "Purgatory and timer",
+    "Coordinators and groups",
     "The journal",
 )
 

@@ -1,0 +1,38 @@
+"""What an operation of a coordinator has come to: the records it writes, and what is answered once they are safe.
+
+Theory   An operation reads the state, changes nothing, and says which records it wants written. The runtime appends
+         them to the log, replays them to the state at once, and gives the answer when the high watermark has passed
+         them. If they cannot be appended, nothing has happened. If they are not committed, the state goes back to what
+         it was.
+         What is not in any record (who waits for a JoinGroup, timers) is changed by the operation itself; it is told by
+         `on_complete` what became of the records, so that it can take that back.
+Source   coordinator-common/.../common/runtime/CoordinatorResult.java @ 4.0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Generic, NamedTuple, TypeVar
+
+from fakebroker.core.coordinator.record import CoordinatorRecord
+from fakebroker.protocol.errors import KafkaError
+
+T = TypeVar("T")
+
+OnComplete = Callable[[KafkaError | None], None]
+
+
+class CoordinatorResult(NamedTuple, Generic[T]):
+    """`response` is given to who asked when the records are committed; at once if there are none and nothing before
+    them is uncommitted.
+
+    on_complete     Kafka's appendFuture: called when the records are committed, or with the error for which they are
+                    not. Who has it answers by himself, and `response` is not looked at.
+    replay_records  False if the operation has changed the state already (classic groups), so that the records are only
+                    written
+    """
+
+    records: Sequence[CoordinatorRecord]
+    response: T
+    on_complete: OnComplete | None = None
+    replay_records: bool = True

@@ -1,0 +1,1 @@
+"""Groups: members that share partitions, and the offsets that they commit."""

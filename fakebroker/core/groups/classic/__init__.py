@@ -1,0 +1,1 @@
+"""Groups whose members join, sync and rebalance together: the protocol from before KIP-848."""

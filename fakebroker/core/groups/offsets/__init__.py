@@ -1,0 +1,1 @@
+"""Committed offsets: written, read, deleted, expired."""

@@ -1,0 +1,1 @@
+"""The records of __consumer_offsets: what they are about, and their layouts."""
