@@ -58,10 +58,12 @@ class Cluster(Members):
         journal: Journal | None = None,
         store: Store | None = None,
         new_turn: Callable[[], Turn] = Turn,
+        racks: Mapping[int, str] | None = None,
     ) -> None:
         """`store` is where records go that do not fit into log.memory.bytes; memory again, if none is given.
-        `new_turn` measures how much a door may do: requests have one turn, timers another."""
-        super().__init__(now, brokers, config or BrokerConfig(), followers, seed, store)
+        `new_turn` measures how much a door may do: requests have one turn, timers another.
+        `racks` has where each broker stands, by id; the others stand where `broker.rack` says."""
+        super().__init__(now, brokers, config or BrokerConfig(), followers, seed, store, racks)
         if journal is not None:
             self.probe.listeners.append(Recorder(journal, self))
         self.turn = new_turn()

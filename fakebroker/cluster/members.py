@@ -9,6 +9,7 @@ Source   The roles of BrokerServer and KRaft's ControllerServer, core/.../server
 from __future__ import annotations
 
 from base64 import urlsafe_b64encode
+from collections.abc import Iterable, Mapping
 from random import Random
 
 from fakebroker.core.broker.broker import Broker
@@ -38,8 +39,17 @@ class Members(HasNow):
     """
 
     def __init__(
-        self, now: Now, number: int, config: BrokerConfig, followers: Behaviour, seed: int, store: Store | None
+        self,
+        now: Now,
+        number: int,
+        config: BrokerConfig,
+        followers: Behaviour,
+        seed: int,
+        store: Store | None,
+        racks: Mapping[int, str] | None = None,
     ) -> None:
+        """`racks` has where brokers stand that do not stand in the rack of the `config`. Raises ValueError if it names
+        others."""
         super().__init__(now)
         self.broker_configs = DynamicBrokerConfig(config)
         self.probe = Probe()
@@ -51,7 +61,7 @@ class Members(HasNow):
 
         random = Random(seed)
         cluster_id = urlsafe_b64encode(random.randbytes(16)).decode().rstrip("=")
-        self.registry = BrokerRegistry(range(1, number + 1))
+        self.registry = BrokerRegistry(broker_ids := range(1, number + 1), racks_of(broker_ids, config, racks or {}))
         self.metadata = MetadataCache(cluster_id, self.registry)
         self._wakeups = Wakeups(self.deadlines)
         self.followers = FollowerSet(followers, self.timer, self._wakeups, self._read_now)
@@ -116,3 +126,13 @@ class Members(HasNow):
         self.deadlines.check_invariants()
         for broker_id in self.registry.broker_ids:
             assert self.is_running(broker_id) == self.registry.is_alive(broker_id)
+
+
+def racks_of(broker_ids: Iterable[int], config: BrokerConfig, racks: Mapping[int, str]) -> dict[int, str]:
+    """Where each broker stands that stands anywhere: its own rack, else the one that all have (`broker.rack`)."""
+    known = set(broker_ids)
+    for broker_id in racks:
+        if broker_id not in known:
+            raise ValueError(f"there is no broker {broker_id}: the ids are {sorted(known)}")
+    common = {} if config.broker_rack is None else dict.fromkeys(known, config.broker_rack)
+    return common | dict(racks)

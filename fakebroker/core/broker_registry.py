@@ -9,7 +9,7 @@ Differs  No heartbeats and no session timeout: a broker that stops is fenced at 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Final, final
 
 from fakebroker.core.security.identity import Listener
@@ -21,22 +21,23 @@ _FENCED: Final = -1
 @final
 class RegisteredBroker:
     """What is known of one broker. `epoch` is that of this life; negative while it is fenced. Where it listens is the
-    same in each life."""
+    same in each life, and so is the `rack` that it stands in."""
 
-    __slots__ = ("_endpoints", "broker_id", "epoch")
+    __slots__ = ("_endpoints", "broker_id", "epoch", "rack")
 
-    def __init__(self, broker_id: int, epoch: int = 0) -> None:
+    def __init__(self, broker_id: int, epoch: int = 0, rack: str | None = None) -> None:
         self.broker_id = broker_id
         self.epoch = epoch
+        self.rack = rack
         self._endpoints: dict[Listener, NodeEndpoint] = {}
 
     def set_endpoint(self, listener: Listener, host: str, port: int) -> None:
         """What clients are told to connect to."""
-        self._endpoints[listener] = NodeEndpoint(self.broker_id, host, port)
+        self._endpoints[listener] = NodeEndpoint(self.broker_id, host, port, self.rack)
 
     def endpoint(self, listener: Listener) -> NodeEndpoint:
         """127.0.0.1 and port 0 until it is set."""
-        return self._endpoints.get(listener) or NodeEndpoint(self.broker_id, "127.0.0.1", 0)
+        return self._endpoints.get(listener) or NodeEndpoint(self.broker_id, "127.0.0.1", 0, self.rack)
 
     @property
     def is_alive(self) -> bool:
@@ -44,13 +45,13 @@ class RegisteredBroker:
 
 
 class BrokerRegistry:
-    """The brokers of a cluster; all of `broker_ids` are alive at first."""
+    """The brokers of a cluster; all of `broker_ids` are alive at first. `racks` has where each stands, if anywhere."""
 
-    def __init__(self, broker_ids: Iterable[int]) -> None:
+    def __init__(self, broker_ids: Iterable[int], racks: Mapping[int, str] | None = None) -> None:
         self._brokers: dict[int, RegisteredBroker] = {}
         self._next_epoch = 1
         for broker_id in broker_ids:
-            self._brokers[broker_id] = RegisteredBroker(broker_id)
+            self._brokers[broker_id] = RegisteredBroker(broker_id, rack=(racks or {}).get(broker_id))
             self.unfence(broker_id)
 
     @property

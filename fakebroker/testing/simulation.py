@@ -102,6 +102,7 @@ class Simulation:
     with_tape    keep what goes in and comes out on the `tape`, payloads and all
     journal      where the broker writes what it decides, if anywhere
     check_every  how often the core's own invariants are checked: after every call (1), or after every so many
+    racks        where brokers stand, by id
     """
 
     def __init__(
@@ -113,12 +114,13 @@ class Simulation:
         check_every: int = 1,
         with_tape: bool = False,
         journal: Journal | None = None,
+        racks: dict[int, str] | None = None,
     ) -> None:
         self.elapsed_ms = 0
         self.tape: list[tuple[int, str, int, bytes]] = []
         self.arrivals: list[tuple[int, int, bytes | None]] = []
         settings = BrokerConfig().with_text(config or {})
-        self.cluster = Cluster(self.now, brokers, settings, Behaviour.parse(followers), seed, journal)
+        self.cluster = Cluster(self.now, brokers, settings, Behaviour.parse(followers), seed, journal, racks=racks)
         self._clients: dict[Connection, SimulatedClient] = {}
         self.warnings: list[str] = []
         self._opened = 0

@@ -93,7 +93,7 @@ class NetworkConfigs:
         INT, 1000, at_least(0), doc="fetch sessions that a broker keeps"
     )
     broker_id = Setting(INT, -1, doc="the same as node.id, by its old name")
-    broker_rack = StrOrNone(STRING, None, doc="where the broker stands, for rack-aware placement")
+    broker_rack = StrOrNone(STRING, None, by="cluster/members", doc="where the broker stands, for rack-aware placement")
     config_providers = Strings(
         LIST, (), some_of(may_be_empty=True), mode=CLUSTER_WIDE, doc="names of plugins that fill in values"
     )
