@@ -38,11 +38,11 @@ def start_housekeeping(
     def every(interval_ms: int, action: Callable[[Now], None], delay_ms: int | None = None) -> None:
         PeriodicTask(interval_ms if delay_ms is None else delay_ms, interval_ms, action, timer, read_now)
 
-    config = configs.current
-    every(max(config.replica_lag_time_max_ms // 2, 1), controller.maybe_shrink_isrs)
+    config, leadership = configs.current, controller.leadership
+    every(max(config.replica_lag_time_max_ms // 2, 1), leadership.maybe_shrink_isrs)
     if config.auto_leader_rebalance_enable:
-        every(config.leader_imbalance_check_interval_seconds * 1000, controller.balance_leaders)
-    every(config.unclean_leader_election_interval_ms, controller.maybe_elect_unclean_leaders)
+        every(config.leader_imbalance_check_interval_seconds * 1000, leadership.balance_leaders)
+    every(config.unclean_leader_election_interval_ms, leadership.maybe_elect_unclean_leaders)
     every(config.log_retention_check_interval_ms, delete_old_records, config.log_initial_task_delay_ms)
     every(config.producer_id_expiration_check_interval_ms, remove_expired_producers)
 

@@ -9,7 +9,7 @@ from support.answers import NONE, NOT_ENOUGH, TIMED_OUT, answers
 from support.requests import batch, produce
 from support.simulation import Simulation
 
-from fakebroker.core.controller import controller
+from fakebroker.core.controller import leadership
 from fakebroker.core.replication.behaviour import MAX_BYTES_PER_S, MAX_LAG_MS, Behaviour
 from fakebroker.core.replication.partition import Partition
 from fakebroker.protocol.errors import KafkaError
@@ -387,7 +387,7 @@ def test_a_look_at_the_isr_that_fails_is_not_the_last_one(monkeypatch: pytest.Mo
     simulation.advance(1)
     simulation.connect().send(produce("t", acks=1))
     with monkeypatch.context() as patch:
-        patch.setattr(controller, "maybe_shrink_isr", fails)
+        patch.setattr(leadership, "maybe_shrink_isr", fails)
         with pytest.raises(AssertionError, match="a timer's task failed"):
             simulation.advance(15_000)
     simulation.advance(45_000)

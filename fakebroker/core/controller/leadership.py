@@ -1,0 +1,137 @@
+"""Who leads each partition as brokers come and go: what KRaft's controller decides, and what the brokers then do.
+
+Theory   A broker that stops is fenced: it leaves every ISR (unless it is the last one in it), and what it led goes to
+         another (elections.py). A broker that starts is the leader of what only it may lead, and a follower of the
+         rest. Once it is in the ISR, what it is the preferred leader of comes back to it with the next balancing, every
+         300 s. Whatever changes, the order is Kafka's: the metadata first, then the new leader, then the followers,
+         then those who wait at a broker that does not lead any more (answer 6).
+Units    monotonic milliseconds.
+Source   metadata/.../controller/ReplicationControlManager.java @ 4.0: handleBrokerFenced, handleBrokerUnfenced,
+         maybeBalancePartitionLeaders, maybeElectUncleanLeaders; core/.../server/ReplicaManager.scala applyDelta.
+Differs  In one step, without a metadata log in between: everybody knows at once.
+"""
+
+from __future__ import annotations
+
+from typing import final
+
+from fakebroker.core.broker_registry import BrokerRegistry
+from fakebroker.core.clock import Now
+from fakebroker.core.controller.elections import elect_any_leader
+from fakebroker.core.controller.metadata_cache import MetadataCache
+from fakebroker.core.probe import Probe
+from fakebroker.core.replication.followers import FollowerSet
+from fakebroker.core.replication.isr import maybe_shrink_isr, note_last_fetch
+from fakebroker.core.replication.partition import NO_LEADER, Partition
+from fakebroker.core.replication.wakeups import Wakeups
+from fakebroker.protocol.error_code import ErrorCode
+from fakebroker.protocol.errors import KafkaError
+from fakebroker.protocol.topic_partition import TopicPartition
+
+
+@final
+class Leadership:
+    """Elects leaders, and tells followers and waiters of it. `registry` has all brokers there are."""
+
+    def __init__(
+        self,
+        registry: BrokerRegistry,
+        metadata: MetadataCache,
+        followers: FollowerSet,
+        wakeups: Wakeups,
+        probe: Probe,
+    ) -> None:
+        self.registry = registry
+        self.metadata = metadata
+        self._followers = followers
+        self._wakeups = wakeups
+        self._probe = probe
+
+    def stop_broker(self, broker_id: int, now: Now) -> None:
+        """Fence a broker that has stopped. Nobody waits there any more."""
+        for listener in self._probe.listeners:
+            listener.broker_stopped(broker_id)
+        for partition in self.metadata.partitions():
+            if broker_id in partition.replicas:
+                note_last_fetch(partition, broker_id, now.mono_ms)
+        self.registry.fence(broker_id)
+        for partition in self.metadata.partitions():
+            if broker_id in partition.replicas:
+                if broker_id in partition.isr:
+                    self.elect(partition, partition.isr - {broker_id}, now)
+                self._followers.of_broker(partition, broker_id).on_leader_change(now)
+
+    def start_broker(self, broker_id: int, now: Now) -> None:
+        """Unfence a broker that has started."""
+        for listener in self._probe.listeners:
+            listener.broker_started(broker_id)
+        self.registry.unfence(broker_id)
+        for partition in self.metadata.partitions():
+            if broker_id in partition.replicas:
+                if partition.leader_id == NO_LEADER:
+                    self.elect(partition, partition.isr, now)
+                else:
+                    self._followers.of_broker(partition, broker_id).on_leader_change(now)
+
+    def move_leader(self, topic_partition: TopicPartition, broker_id: int, now: Now) -> None:
+        """Make an in-sync replica the leader; nothing happens if it is. Raises KafkaError in words that say what is
+        wrong."""
+        partition = self.metadata.find_partition(topic_partition.topic, topic_partition.partition)
+        if partition is None:
+            raise KafkaError(ErrorCode.unknown_topic_or_partition, f"There is no partition {topic_partition}.")
+        problem = None
+        if broker_id not in partition.replicas:
+            problem = f"its replicas are on {partition.replica_ids}"
+        elif not self.registry.is_alive(broker_id):
+            problem = "that broker is stopped"
+        elif broker_id not in partition.isr:
+            problem = f"it is not in the ISR {partition.isr_ids}, and acknowledged records could be lost"
+        if problem is not None:
+            raise KafkaError(
+                ErrorCode.eligible_leaders_not_available,
+                f"Broker {broker_id} cannot lead {topic_partition}: {problem}.",
+            )
+        if broker_id != partition.leader_id:
+            self.make_leader(partition, broker_id, partition.isr, now)
+
+    def elect(self, partition: Partition, target_isr: set[int], now: Now) -> None:
+        """Let the controller decide who leads when the ISR is to become this."""
+        election = elect_any_leader(partition, target_isr)
+        if election.leader_id == NO_LEADER:
+            if partition.leader_id != NO_LEADER:
+                partition.lose_leader()
+                self._followers.on_leader_change(partition, now)
+                self._wakeups.complete_when_not_leader(partition, partition.replicas)
+        elif election.leader_id != partition.leader_id:
+            self.make_leader(partition, election.leader_id, set(election.isr), now)
+        elif partition.update_isr(election.isr, now.mono_ms):
+            self._wakeups.try_complete_delayed_requests(partition)
+
+    def make_leader(self, partition: Partition, broker_id: int, isr: set[int], now: Now) -> None:
+        """Begin a new leadership, and tell everybody."""
+        if partition.become_leader(broker_id, isr, now.mono_ms):
+            self._wakeups.try_complete_delayed_requests(partition)
+        self._followers.on_leader_change(partition, now)
+        others = [other for other in partition.replicas if other != broker_id]
+        self._wakeups.complete_when_not_leader(partition, others)
+
+    # Periodically.
+
+    def maybe_shrink_isrs(self, now: Now) -> None:
+        """ReplicaManager.maybeShrinkIsr, for all brokers."""
+        for partition in self.metadata.partitions():
+            if partition.leader_id != NO_LEADER and maybe_shrink_isr(partition, now.mono_ms):
+                self._wakeups.try_complete_delayed_requests(partition)  # the watermark may pass those who left
+
+    def balance_leaders(self, now: Now) -> None:
+        """ReplicationControlManager.maybeBalancePartitionLeaders: let the first replica lead wherever it may."""
+        for partition in self.metadata.partitions():
+            preferred = partition.replica_ids[0]
+            if NO_LEADER != partition.leader_id != preferred and preferred in self.registry.alive(partition.isr):
+                self.make_leader(partition, preferred, partition.isr, now)
+
+    def maybe_elect_unclean_leaders(self, now: Now) -> None:
+        """ReplicationControlManager.maybeElectUncleanLeaders: leaderless partitions whose topic now allows it."""
+        for partition in self.metadata.partitions():
+            if partition.leader_id == NO_LEADER and partition.config.unclean_leader_election_enable:
+                self.elect(partition, partition.isr, now)

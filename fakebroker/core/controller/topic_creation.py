@@ -1,0 +1,144 @@
+"""Topics are made: placed, opened on their brokers, and told to everybody.
+
+Source   metadata/.../controller/ReplicationControlManager.java @ 4.0: createTopics, createTopic.
+Differs  In one step, without a metadata log in between: everybody knows at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from random import Random
+from typing import Final, final
+from uuid import UUID
+
+from fakebroker.core.broker_registry import BrokerRegistry
+from fakebroker.core.clock import Now
+from fakebroker.core.config.broker_config import BrokerConfig
+from fakebroker.core.config.topic_config import TopicConfig, effective_configs
+from fakebroker.core.controller.metadata_cache import MetadataCache
+from fakebroker.core.controller.placement import place_replicas
+from fakebroker.core.controller.topics import (
+    TOPICS_OF_A_SLICE,
+    NewTopic,
+    RecordsOfOperation,
+    Topic,
+    new_name_error,
+    validate_total_number_of_partitions,
+)
+from fakebroker.core.log.memory import LogMemory
+from fakebroker.core.probe import Probe
+from fakebroker.core.replication.followers import FollowerSet
+from fakebroker.core.replication.partition import Partition
+from fakebroker.protocol.error_code import ErrorCode
+from fakebroker.protocol.errors import KafkaError
+from fakebroker.protocol.slices import Slices
+from fakebroker.protocol.topic_partition import TopicPartition
+
+_PARTITIONS_OF_A_SLICE: Final = 8  # some 40 us each
+
+
+@final
+class TopicCreation:
+    """Makes topics. `config` is that of the brokers, as it is now."""
+
+    def __init__(
+        self,
+        config: BrokerConfig,
+        registry: BrokerRegistry,
+        metadata: MetadataCache,
+        followers: FollowerSet,
+        log_memory: LogMemory,
+        probe: Probe,
+        random: Random,
+    ) -> None:
+        self.config = config
+        self.registry = registry
+        self.metadata = metadata
+        self._followers = followers
+        self._log_memory = log_memory
+        self._probe = probe
+        self._random = random
+
+    def create_topics(
+        self, topics: Sequence[NewTopic], now: Callable[[], Now], validate_only: bool = False
+    ) -> Slices[list[Topic | KafkaError]]:
+        """What became of each, in order; see Controller. Each topic is there at once or not at all; one that somebody
+        else makes meanwhile was there before."""
+        yield from validate_total_number_of_partitions(topics, self.config.num_partitions)
+        errors: list[KafkaError | None] = []
+        for new in topics:
+            errors.append(new_name_error(new.name, self.metadata.names, self.metadata.names_by_unified_name))
+            if len(errors) % TOPICS_OF_A_SLICE == 0:
+                yield
+        records = RecordsOfOperation()
+        for index, new in enumerate(topics):
+            if errors[index] is None:
+                try:
+                    _, placement = self._plan(new)
+                except KafkaError as error:
+                    errors[index] = error.with_traceback(None)  # or it would keep all that was at hand
+                else:
+                    records.add_topic(len(new.configs), len(placement))
+                yield
+        results: list[Topic | KafkaError] = []
+        for new, name_error in zip(topics, errors, strict=True):
+            if name_error is not None:
+                results.append(name_error)
+                continue
+            try:
+                topic = yield from self._create_topic(new, now, validate_only)
+                results.append(topic)
+            except KafkaError as failure:
+                results.append(failure.with_traceback(None))
+            yield
+        return results
+
+    def _plan(self, new: NewTopic) -> tuple[TopicConfig, list[tuple[int, ...]]]:
+        """The settings of a new topic, and where its replicas go."""
+        config = TopicConfig.of(new.configs, self.config.topic_defaults)
+        return config, place_replicas(new, self.registry.broker_ids, self.registry, self.config)
+
+    def _create_topic(self, new: NewTopic, now: Callable[[], Now], validate_only: bool) -> Slices[Topic]:
+        partitions: list[Partition] = []
+        placement: list[tuple[int, ...]] = []
+        alive: list[int] | None = None
+        broker_config = self.config
+        while alive is None or len(partitions) < len(placement):
+            if (
+                alive is None
+                or alive != self.registry.alive(self.registry.broker_ids)
+                or broker_config is not self.config
+            ):
+                # For the first time; or the world has changed, and nobody told partitions that are not there yet.
+                alive, broker_config = self.registry.alive(self.registry.broker_ids), self.config
+                config, placement = self._plan(new)
+                partitions.clear()
+            for index in range(len(partitions), min(len(partitions) + _PARTITIONS_OF_A_SLICE, len(placement))):
+                partitions.append(
+                    Partition(
+                        TopicPartition(new.name, index),
+                        placement[index],
+                        config,
+                        self.config.replica_lag_time_max_ms,
+                        now().mono_ms,
+                        self.registry,
+                        self._log_memory,
+                        self._probe,
+                    )
+                )
+            if len(partitions) < len(placement):
+                yield
+        if new.name in self.metadata.names:
+            raise KafkaError(ErrorCode.topic_already_exists, f"Topic '{new.name}' already exists.")
+        topic_id = UUID(int=self._random.getrandbits(128), version=4)
+        own = {name: text for name, text in new.configs.items() if text is not None}
+        topic = Topic(new.name, topic_id, partitions, own, effective_configs(own, self.config.topic_entries))
+        if not validate_only:
+            self.metadata.add(topic)
+            for partition in partitions:
+                self._followers.add(partition)
+            for listener in self._probe.listeners:
+                listener.topic_created(topic.name, topic_id, placement)
+            for partition in partitions:
+                partition.tell_leader()
+        return topic
