@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any
 from uuid import UUID
 
-from conformance import frames
+from conformance import frames, group_frames
+from conformance.random_ids import RandomIds
 from conformance.scenario import (
+    AwaitGroup,
     AwaitIsr,
     Case,
     CatchUp,
@@ -72,6 +74,7 @@ class _Run:
         self._clients: dict[str, _Client] = {}
         self._entries: list[Entry] = []
         self._frozen: set[int] = set()
+        self._random_ids = RandomIds()
         self._ids = {name: (placeholder(name), real) for name, real in self._topic_ids(case).items()}
 
     def _topic_ids(self, case: Case) -> dict[str, UUID]:
@@ -93,7 +96,7 @@ class _Run:
                 data = b"".join(parts)
                 for stand_in, real in self._ids.values():
                     data = data.replace(stand_in.bytes, real.bytes)
-                self._client(conn, broker).send(data, target.now_s())
+                self._client(conn, broker).send(self._random_ids.real(data), target.now_s())
             case Settle(conn, within_ms):
                 self._settle(conn, within_ms)
             case Listen(for_ms, conn):
@@ -124,6 +127,8 @@ class _Run:
                 self._await_isr(topic, partition, set(isr), within_ms)
             case ReadLog(topic, partition, broker):
                 self._entries.append(read_log(target, topic, partition, broker))
+            case AwaitGroup():
+                _await_group(target, step)
 
     def _client(self, name: str, broker: int = 1) -> _Client:
         client = self._clients.get(name)
@@ -167,7 +172,9 @@ class _Run:
             if number == FENCE_ID:
                 break
             after_ms = round((arrival.at_s - client.sent_at.get(number, arrival.at_s)) * 1000, 1)
-            answers.append(Answer(client.sent.get(number), self._with_placeholders(arrival.frame), after_ms))
+            sent = client.sent.get(number)
+            frame = self._random_ids.stand_ins(sent, self._with_placeholders(arrival.frame))
+            answers.append(Answer(sent, frame, after_ms))
         self._entries.append(Heard(kind, name, tuple(answers), end))
 
     def _with_placeholders(self, frame: bytes) -> bytes:
@@ -183,6 +190,25 @@ class _Run:
             self._target.pause(_POLL_MS * 4)
             found = self._target.isr(topic, partition)
         self._entries.append(Isr(f"{topic}-{partition}", tuple(sorted(found))))
+
+
+def _await_group(target: Target, step: AwaitGroup) -> None:
+    connection = target.connect(step.broker)
+    try:
+        limit = target.now_s() + step.within_ms / 1000
+        while True:
+            listed = _ask(connection, target, group_frames.LIST_GROUPS, 4, group_frames.list_groups(version=4)).groups
+            state = next((group.group_state for group in listed if group.group_id == step.group), "Dead")
+            frame = group_frames.describe_groups([step.group], version=5)
+            [described] = _ask(connection, target, group_frames.DESCRIBE_GROUPS, 5, frame).groups
+            members = len(described.members)
+            if state == step.state and step.members in (None, members):
+                return
+            if target.now_s() > limit:
+                raise RuntimeError(f"group {step.group} is not {step.state} but {state}, with {members} members")
+            target.pause(_POLL_MS)
+    finally:
+        connection.close()
 
 
 def read_log(target: Target, topic: str, partition: int, broker: int) -> Log:

@@ -144,6 +144,18 @@ class ReadLog:
     broker: int = 1
 
 
+@dataclass(frozen=True)
+class AwaitGroup:
+    """Wait until a group is in a state, "Stable", as ListGroups tells it, and has so many members, as DescribeGroups
+    tells it; for what another connection's request has come to. RuntimeError if that is not so in time."""
+
+    group: str
+    state: str
+    members: int | None = None
+    broker: int = 1
+    within_ms: int = 10_000
+
+
 Step: TypeAlias = (
     Send
     | Settle
@@ -160,6 +172,7 @@ Step: TypeAlias = (
     | SetQuota
     | AwaitIsr
     | ReadLog
+    | AwaitGroup
 )
 
 
@@ -179,7 +192,8 @@ class Case:
     """name     "group/what", unique; the topics of a case carry names that no other case uses
     why      one line: what is compared, and where Kafka decides it
     box      the cluster it runs on: "one" broker, "alone": one for a case of all topics, "three" brokers, "lag":
-             three that shrink the ISR fast, or "stops": three that cases stop
+             three that shrink the ISR fast, "stops": three that cases stop, "groups": one whose sessions may be short,
+             or "small-groups": the same, with groups of two that wait for others at first
     timed    answers whose time is part of the promise
     """
 

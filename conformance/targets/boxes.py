@@ -11,6 +11,10 @@ _COMMON = {
 }
 
 
+# Sessions may be short, so that a case need not wait long; nobody is waited for before the first generation.
+_GROUPS = _COMMON | {"group.initial.rebalance.delay.ms": "0", "group.min.session.timeout.ms": "300"}
+
+
 @dataclass(frozen=True)
 class Box:
     brokers: int
@@ -23,6 +27,8 @@ BOXES = {
     "alone": Box(1, _COMMON),  # for one case that asks for all topics
     "three": Box(3, _COMMON),
     "lag": Box(3, _COMMON | {"replica.lag.time.max.ms": "1500"}),
+    "groups": Box(1, _GROUPS),
+    "small-groups": Box(1, _GROUPS | {"group.initial.rebalance.delay.ms": "400", "group.max.size": "2"}),
     # For cases that stop brokers: while its session holds, a broker cannot come back (DuplicateBrokerRegistration).
     "stops": Box(3, _COMMON, {"broker.session.timeout.ms": "6000", "broker.heartbeat.interval.ms": "500"}),
 }
