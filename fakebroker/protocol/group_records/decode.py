@@ -1,0 +1,35 @@
+"""From the bytes of a record of __consumer_offsets to what it says.
+
+Source   group-coordinator/.../GroupCoordinatorRecordSerde.java; coordinator-common/.../CoordinatorRecordSerde.java
+         deserialize @ 4.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from struct import Struct
+from typing import Any, Final
+
+from fakebroker.protocol.errors import InvalidRecordError
+from fakebroker.protocol.group_records import offset_commit
+from fakebroker.protocol.group_records.layout import Layout
+
+_KIND: Final = Struct(">h")
+
+# By the kind of a record, the layouts of its key and of its value.
+KINDS: Final[Mapping[int, tuple[Layout[Any], Layout[Any]]]] = {
+    0: (offset_commit.KEY, offset_commit.VALUE),
+    1: (offset_commit.KEY, offset_commit.VALUE),
+}
+
+
+def decode_record(key: bytes | None, value: bytes | None) -> tuple[Any, Any] | None:
+    """The key and the value, None for a tombstone's; nothing if nobody here knows such records. Raises
+    InvalidRecordError where Kafka cannot load it."""
+    if key is None or len(key) < _KIND.size:
+        raise InvalidRecordError("Could not read version from key's buffer.")
+    layouts = KINDS.get(_KIND.unpack_from(key)[0])
+    if layouts is None:
+        return None
+    key_layout, value_layout = layouts
+    return key_layout.decode_key(key), None if value is None else value_layout.decode_value(value)
