@@ -197,10 +197,10 @@ def _await_group(target: Target, step: AwaitGroup) -> None:
     try:
         limit = target.now_s() + step.within_ms / 1000
         while True:
-            listed = _ask(connection, target, group_frames.LIST_GROUPS, 4, group_frames.list_groups(version=4)).groups
+            listed = ask(connection, target, group_frames.LIST_GROUPS, 4, group_frames.list_groups(version=4)).groups
             state = next((group.group_state for group in listed if group.group_id == step.group), "Dead")
             frame = group_frames.describe_groups([step.group], version=5)
-            [described] = _ask(connection, target, group_frames.DESCRIBE_GROUPS, 5, frame).groups
+            [described] = ask(connection, target, group_frames.DESCRIBE_GROUPS, 5, frame).groups
             members = len(described.members)
             if state == step.state and step.members in (None, members):
                 return
@@ -220,13 +220,13 @@ def read_log(target: Target, topic: str, partition: int, broker: int) -> Log:
     try:
         limit = target.now_s() + _LOG_LIMIT_S
         while True:
-            [described] = _ask(connection, target, 3, 12, frames.metadata([topic])).topics
+            [described] = ask(connection, target, 3, 12, frames.metadata([topic])).topics
             epoch = next((p.leader_epoch for p in described.partitions if p.partition_index == partition), -1)
-            [end] = _ask(connection, target, 23, 4, frames.end_offset(topic, partition, epoch)).topics[0].partitions
-            [part] = _ask(connection, target, 1, 11, frames.fetch(topic, 0, partition)).responses[0].partitions
+            [end] = ask(connection, target, 23, 4, frames.end_offset(topic, partition, epoch)).topics[0].partitions
+            [part] = ask(connection, target, 1, 11, frames.fetch(topic, 0, partition)).responses[0].partitions
             if part.error_code == 1 and part.log_start_offset > 0:
                 frame = frames.fetch(topic, part.log_start_offset, partition)
-                [part] = _ask(connection, target, 1, 11, frame).responses[0].partitions
+                [part] = ask(connection, target, 1, 11, frame).responses[0].partitions
             if end.end_offset == part.high_watermark or end.error_code or target.now_s() > limit:
                 break
             target.pause(_POLL_MS)
@@ -234,7 +234,7 @@ def read_log(target: Target, topic: str, partition: int, broker: int) -> Log:
         while batches and (end_of_read := _end(batches)) < part.high_watermark:
             # Kafka ends a read where a segment ends.
             frame = frames.fetch(topic, end_of_read, partition)
-            [more] = _ask(connection, target, 1, 11, frame).responses[0].partitions
+            [more] = ask(connection, target, 1, 11, frame).responses[0].partitions
             found = batches_in(bytes(more.records or b""))
             if not found:
                 break
@@ -256,10 +256,11 @@ def _end(batches: list[bytes]) -> int:
     return last.base_offset + last.last_offset_delta + 1
 
 
-def _ask(connection: Connection, target: Target, api_key: int, version: int, frame: bytes) -> Any:
+def ask(connection: Connection, target: Target, api_key: int, version: int, frame: bytes) -> Any:
+    """One request that the harness itself sends; RuntimeError if it is not answered."""
     seen = len(connection.arrivals)
     connection.send(frame)
     connection.wait(seen, target.now_s() + _LOG_LIMIT_S)
     if len(connection.arrivals) == seen:
-        raise RuntimeError(f"{api_name(api_key)} v{version} was not answered while reading the log")
+        raise RuntimeError(f"{api_name(api_key)} v{version} was not answered")
     return decode_response(api_key, version, connection.arrivals[seen].frame)[1]

@@ -69,6 +69,7 @@ SORTED_BY = {
     # Of ListOffsets, OffsetForLeaderEpoch and Metadata: also in the order of a hash table.
     "topics": ("name", "topic", "topic_id"),
     "partitions": ("partition_index", "partition"),
+    "members": ("member_id",),  # of groups: a hash table by ids that are made up
 }
 
 # Such lists that are compared as maps, because one side may have more: what is the key.
