@@ -16,6 +16,7 @@ from fakebroker.core.clock import Now
 from fakebroker.core.controller.controller import Controller
 from fakebroker.core.controller.metadata_cache import MetadataCache
 from fakebroker.core.controller.producer_ids import ProducerIdManager
+from fakebroker.core.groups.coordinator import GroupCoordinator
 from fakebroker.core.probe import Probe
 from fakebroker.core.replication.replica_manager import ReplicaManager
 from fakebroker.core.security.identity import KafkaPrincipal, Listener
@@ -97,6 +98,10 @@ class RequestContext:
     @property
     def producer_ids(self) -> ProducerIdManager:
         return self.broker.producer_ids
+
+    @property
+    def groups(self) -> GroupCoordinator:
+        return self.broker.groups
 
     # Who asks, while it is not answered.
 
