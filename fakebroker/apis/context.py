@@ -20,6 +20,7 @@ from fakebroker.core.groups.coordinator import GroupCoordinator
 from fakebroker.core.probe import Probe
 from fakebroker.core.replication.replica_manager import ReplicaManager
 from fakebroker.core.security.identity import KafkaPrincipal, Listener
+from fakebroker.core.security.java_address import java_address
 from fakebroker.network.connection import Connection
 from fakebroker.network.socket_server import SocketServer
 from fakebroker.protocol.answers.pieces import FrameInPieces
@@ -108,6 +109,11 @@ class RequestContext:
     @property
     def listener(self) -> Listener:
         return self._asking.listener
+
+    @property
+    def client_host(self) -> str:
+        """The client's IP address as Kafka writes it, behind a slash."""
+        return f"/{java_address(self._asking.address)}"
 
     @property
     def principal(self) -> KafkaPrincipal:

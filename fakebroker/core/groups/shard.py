@@ -11,6 +11,7 @@ from typing import final
 from fakebroker.core.controller.topics import Topic
 from fakebroker.core.coordinator.record import CoordinatorRecord
 from fakebroker.core.coordinator.shard import CoordinatorShard
+from fakebroker.core.groups.classic.classic_groups import ClassicGroups
 from fakebroker.core.groups.manager import GroupManager, Replay
 from fakebroker.core.groups.services import GroupServices
 
@@ -22,7 +23,8 @@ class GroupCoordinatorShard(CoordinatorShard):
     def __init__(self, services: GroupServices) -> None:
         self.services = services
         self.groups = services.groups
-        self._managers: list[GroupManager] = []
+        self.classic = ClassicGroups(services)
+        self._managers: list[GroupManager] = [self.classic]
         self._replayers: dict[type, Replay] = {}
         for manager in self._managers:
             self._replayers.update(manager.replayers())

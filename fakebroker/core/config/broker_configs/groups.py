@@ -63,10 +63,16 @@ class GroupConfigs:
         INT, 10_080, at_least(1), doc="offsets of a group without members go after so long"
     )
     offsets_retention_check_interval_ms = Setting(LONG, 600_000, at_least(1), doc="how often they are looked for")
-    group_min_session_timeout_ms = Setting(INT, 6000, doc="the shortest session of a member of a classic group")
-    group_max_session_timeout_ms = Setting(INT, 1_800_000, doc="the longest")
-    group_initial_rebalance_delay_ms = Setting(INT, 3000, doc="how long an empty group waits for more members")
-    group_max_size = Setting(INT, _MAX_INT, at_least(1), doc="members of a classic group")
+    group_min_session_timeout_ms = Setting(
+        INT, 6000, by="core/groups/classic/service", doc="the shortest session of a member of a classic group"
+    )
+    group_max_session_timeout_ms = Setting(INT, 1_800_000, by="core/groups/classic/service", doc="the longest")
+    group_initial_rebalance_delay_ms = Setting(
+        INT, 3000, by="core/groups/classic/tools", doc="how long an empty group waits for more members"
+    )
+    group_max_size = Setting(
+        INT, _MAX_INT, at_least(1), by="core/groups/classic/tools", doc="members of a classic group"
+    )
     group_consumer_session_timeout_ms = Setting(
         INT, 45_000, at_least(1), doc="a member of a consumer group that was silent for so long is out"
     )

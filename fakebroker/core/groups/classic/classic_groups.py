@@ -8,9 +8,9 @@ Source   group-coordinator/.../GroupMetadataManager.java classicGroupSync, class
 
 from __future__ import annotations
 
-from typing import final
+from collections.abc import Mapping
+from typing import Protocol, final
 
-from fakebroker.core.coordinator.record import CoordinatorRecord
 from fakebroker.core.coordinator.result import CoordinatorResult
 from fakebroker.core.groups.classic.group import ClassicGroup
 from fakebroker.core.groups.classic.join import Joins
@@ -28,40 +28,78 @@ from fakebroker.core.groups.classic.messages import (
 )
 from fakebroker.core.groups.classic.rebalance import Rebalances
 from fakebroker.core.groups.classic.records import loaded_group
-from fakebroker.core.groups.classic.states import COMPLETING_REBALANCE, DEAD, EMPTY, PREPARING_REBALANCE, STABLE
+from fakebroker.core.groups.classic.states import COMPLETING_REBALANCE, DEAD, PREPARING_REBALANCE, STABLE
 from fakebroker.core.groups.classic.sync import Syncs
 from fakebroker.core.groups.classic.tools import NOTHING, ClassicTools, Done
+from fakebroker.core.groups.group import GroupType
+from fakebroker.core.groups.manager import GroupManager, Replay
+from fakebroker.core.groups.services import GroupServices
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
 from fakebroker.protocol.group_records.group_metadata import GroupMetadataKey, GroupMetadataValue
 
 
+class ClassicMembers(Protocol):
+    """Members that speak the classic protocol in a consumer group that has members: whoever keeps those groups serves
+    them (KIP-848, migration)."""
+
+    def join(self, request: JoinRequest, reply: Reply[JoinAnswer]) -> Done: ...
+    def sync(self, request: SyncRequest, reply: Reply[SyncAnswer]) -> Done: ...
+    def heartbeat(self, request: HeartbeatRequest) -> CoordinatorResult[ErrorCode]: ...
+    def leave(self, request: LeaveRequest) -> CoordinatorResult[LeaveAnswer]: ...
+
+
 @final
-class ClassicGroups:
-    """Raises KafkaError for what is answered with that error."""
+class ClassicGroups(GroupManager):
+    """Raises KafkaError for what is answered with that error. `of_consumer_groups` serves those that are in a consumer
+    group; without it they are refused, as in any group of another type."""
 
-    def __init__(self, tools: ClassicTools) -> None:
-        self._tools = tools
-        self.rebalances = Rebalances(tools)
-        self._joins = Joins(tools, self.rebalances)
-        self._syncs = Syncs(tools, self.rebalances)
+    def __init__(self, services: GroupServices) -> None:
+        self._tools = ClassicTools(services)
+        self.rebalances = Rebalances(self._tools)
+        self.of_consumer_groups: ClassicMembers | None = None
+        self._joins = Joins(self._tools, self.rebalances)
+        self._syncs = Syncs(self._tools, self.rebalances)
         self._leaves = Leaves(self.rebalances)
+        services.groups.new_classic_group = self._tools.new_group
 
-    def join(self, request: JoinRequest, reply: Reply[JoinAnswer], before: tuple[CoordinatorRecord, ...] = ()) -> Done:
-        """To a classic group or to none yet; `before` if it takes the place of an empty group of another type, which is
-        no longer there."""
-        return self._joins.join(request, reply, list(before))
+    def join(self, request: JoinRequest, reply: Reply[JoinAnswer]) -> Done:
+        group = self._tools.groups.get(request.group_id)
+        if group is None or group.type is GroupType.CLASSIC or group.is_empty:
+            return self._joins.join(request, reply)
+        if group.type is GroupType.CONSUMER and self.of_consumer_groups is not None:
+            return self.of_consumer_groups.join(request, reply)
+        reply.complete(JoinAnswer(ErrorCode.inconsistent_group_protocol))
+        return NOTHING
 
     def sync(self, request: SyncRequest, reply: Reply[SyncAnswer]) -> Done:
-        group = self._tools.classic_group(request.group_id)
-        if group is None or group.state is EMPTY:
-            reply.complete(SyncAnswer(ErrorCode.unknown_member_id))
-            return NOTHING
-        return self._syncs.sync(group, request, reply)
+        group = self._tools.groups.get(request.group_id)
+        if group is not None and not group.is_empty:
+            if isinstance(group, ClassicGroup):
+                return self._syncs.sync(group, request, reply)
+            if group.type is GroupType.CONSUMER and self.of_consumer_groups is not None:
+                return self.of_consumer_groups.sync(request, reply)
+        reply.complete(SyncAnswer(ErrorCode.unknown_member_id))
+        return NOTHING
 
     def heartbeat(self, request: HeartbeatRequest) -> CoordinatorResult[ErrorCode]:
+        group = self._tools.groups.get(request.group_id)
+        if isinstance(group, ClassicGroup):
+            return self._heartbeat(group, request)
+        if group is not None and group.type is GroupType.CONSUMER and self.of_consumer_groups is not None:
+            return self.of_consumer_groups.heartbeat(request)
+        raise _not_found(request.group_id)
+
+    def leave(self, request: LeaveRequest) -> CoordinatorResult[LeaveAnswer]:
+        group = self._tools.groups.get(request.group_id)
+        if isinstance(group, ClassicGroup):
+            return self._leaves.leave(group, request)
+        if group is not None and group.type is GroupType.CONSUMER and self.of_consumer_groups is not None:
+            return self.of_consumer_groups.leave(request)
+        raise _not_found(request.group_id)
+
+    def _heartbeat(self, group: ClassicGroup, request: HeartbeatRequest) -> CoordinatorResult[ErrorCode]:
         """While a rebalance is prepared, that is what the member is told."""
-        group = self._found(request.group_id)
         if group.state is DEAD:
             return CoordinatorResult((), ErrorCode.coordinator_not_available)
         group.validate_member(request.member_id, request.group_instance_id)
@@ -70,9 +108,6 @@ class ClassicGroups:
         self.rebalances.expect_heartbeat(group, group.members[request.member_id])
         is_preparing = group.state is PREPARING_REBALANCE
         return CoordinatorResult((), ErrorCode.rebalance_in_progress if is_preparing else ErrorCode.none)
-
-    def leave(self, request: LeaveRequest) -> CoordinatorResult[LeaveAnswer]:
-        return self._leaves.leave(self._found(request.group_id), request)
 
     def describe(self, group_id: str, committed_offset: int, is_missing_told: bool) -> DescribedGroup:
         """Of a group that is not there, or of another type, either the error (v6 and later) or that it is dead."""
@@ -85,15 +120,12 @@ class ClassicGroups:
         message = f"Group {group_id} {what}."
         return DescribedGroup(ErrorCode.group_id_not_found, group_id, DEAD.value, error_message=message)
 
-    def _found(self, group_id: str) -> ClassicGroup:
-        group = self._tools.classic_group(group_id)
-        if group is None:
-            raise KafkaError(ErrorCode.unknown_member_id, f"Group {group_id} not found.")
-        return group
-
     # The life of the partition.
 
-    def replay(self, key: GroupMetadataKey, value: GroupMetadataValue | None) -> None:
+    def replayers(self) -> Mapping[type, Replay]:
+        return {GroupMetadataKey: self._replay}
+
+    def _replay(self, key: GroupMetadataKey, value: GroupMetadataValue | None, producer_id: int) -> None:
         if value is None:
             self._tools.groups.pop(key.group)
         else:
@@ -118,3 +150,7 @@ class ClassicGroups:
 
     def _classic_groups(self) -> list[ClassicGroup]:
         return [group for group in self._tools.groups.values() if isinstance(group, ClassicGroup)]
+
+
+def _not_found(group_id: str) -> KafkaError:
+    return KafkaError(ErrorCode.unknown_member_id, f"Group {group_id} not found.")

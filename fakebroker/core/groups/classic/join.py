@@ -37,16 +37,16 @@ class Joins:
         self._rebalances = rebalances
         self._static = StaticJoins(tools, rebalances)
 
-    def join(self, request: JoinRequest, reply: JoinReply, before: list[CoordinatorRecord]) -> Done:
-        """To a classic group, or to none yet. `before` are the tombstones of an empty group of another protocol whose
-        place this one takes."""
+    def join(self, request: JoinRequest, reply: JoinReply) -> Done:
+        """To a classic group, to none yet, or to an empty one of another type, whose place a new one takes."""
         member_id = request.member_id
-        is_new_group = request.group_id not in self._tools.groups
-        if is_new_group and member_id:
-            reply.complete(JoinAnswer(ErrorCode.unknown_member_id, member_id))
-            return NOTHING
-        group = self._tools.new_group(request.group_id) if is_new_group else self._tools.classic_group(request.group_id)
-        assert group is not None, f"{request.group_id} is no classic group"
+        group, before = self._found(request.group_id)
+        is_new_group = group is None
+        if group is None:
+            if member_id:
+                reply.complete(JoinAnswer(ErrorCode.unknown_member_id, member_id))
+                return NOTHING
+            group = self._tools.groups[request.group_id] = self._tools.new_group(request.group_id)
         result = NOTHING
         if not self._accepts(group, member_id):
             group.remove(member_id)
@@ -58,6 +58,16 @@ class Joins:
         if is_new_group and result is NOTHING:
             return self._write_new_group(group, reply, before)
         return result
+
+    def _found(self, group_id: str) -> tuple[ClassicGroup | None, list[CoordinatorRecord]]:
+        """And the tombstones of an empty group of another type, which is gone at once: they are not replayed."""
+        group = self._tools.groups.get(group_id)
+        if group is None or isinstance(group, ClassicGroup):
+            return group, []
+        assert group.is_empty, f"{group_id} is no classic group"
+        self._tools.groups.pop(group_id)
+        group.cancel_timers(self._tools.timer)
+        return None, group.create_group_tombstone_records()
 
     def _write_new_group(self, group: ClassicGroup, reply: JoinReply, before: list[CoordinatorRecord]) -> Done:
         """A group is there once it is in the log; if it cannot be written, the timeline forgets it."""

@@ -13,6 +13,7 @@ from struct import Struct, error
 from typing import Final
 
 from fakebroker.core.groups.classic.member import ClassicGroupMember
+from fakebroker.protocol.java_hash import java_hash
 
 CONSUMER: Final = "consumer"  # the protocol type of consumers
 
@@ -71,17 +72,9 @@ def java_order(names: Iterable[str]) -> Iterator[str]:
     return iter(sorted(listed, key=lambda name: _spread(java_hash(name)) & (size - 1)))
 
 
-def java_hash(text: str) -> int:
-    """String.hashCode, unsigned."""
-    found = 0
-    encoded = text.encode("utf-16-be", "surrogatepass")
-    for at in range(0, len(encoded), 2):
-        found = (31 * found + (encoded[at] << 8 | encoded[at + 1])) & 0xFFFFFFFF
-    return found
-
-
 def _spread(number: int) -> int:
-    return number ^ number >> 16
+    unsigned = number & 0xFFFFFFFF
+    return unsigned ^ unsigned >> 16
 
 
 def subscribed_topics(members: Iterable[ClassicGroupMember], protocol_name: str) -> frozenset[str] | None:

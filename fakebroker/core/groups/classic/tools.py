@@ -8,20 +8,13 @@ Source   group-coordinator/.../GroupMetadataManager.java @ 4.2.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Final, final
-from uuid import UUID
 
-from fakebroker.core.clock import HasNow
-from fakebroker.core.config.dynamic_broker_config import DynamicBrokerConfig
 from fakebroker.core.coordinator.record import CoordinatorRecord
 from fakebroker.core.coordinator.result import CoordinatorResult, OnComplete
-from fakebroker.core.coordinator.timeline import TimelineDict
-from fakebroker.core.coordinator.timer import CoordinatorTimer
 from fakebroker.core.groups.classic.group import ClassicGroup
 from fakebroker.core.groups.classic.states import EMPTY
-from fakebroker.core.groups.group import Group
-from fakebroker.core.probe import Probe
+from fakebroker.core.groups.services import GroupServices
 
 Done = CoordinatorResult[None]
 
@@ -37,35 +30,26 @@ def write(record: CoordinatorRecord, on_complete: OnComplete) -> Done:
 class ClassicTools:
     """`random_uuid` draws one from the cluster's seed."""
 
-    __slots__ = ("_clock", "_config", "groups", "probe", "random_uuid", "timer")
+    __slots__ = ("_services", "groups", "probe", "random_uuid", "timer")
 
-    def __init__(
-        self,
-        groups: TimelineDict[str, Group],
-        timer: CoordinatorTimer,
-        config: DynamicBrokerConfig,
-        clock: HasNow,
-        random_uuid: Callable[[], UUID],
-        probe: Probe,
-    ) -> None:
-        self.groups = groups
-        self.timer = timer
-        self.random_uuid = random_uuid
-        self.probe = probe
-        self._config = config
-        self._clock = clock
+    def __init__(self, services: GroupServices) -> None:
+        self.groups = services.groups
+        self.timer = services.timer
+        self.random_uuid = services.environment.random_uuid
+        self.probe = services.environment.probe
+        self._services = services
 
     @property
     def wall_ms(self) -> int:
-        return self._clock.now.wall_ms
+        return self._services.wall_ms
 
     @property
     def max_size(self) -> int:
-        return self._config.current.group_max_size
+        return self._services.config.group_max_size
 
     @property
     def initial_rebalance_delay_ms(self) -> int:
-        return self._config.current.group_initial_rebalance_delay_ms
+        return self._services.config.group_initial_rebalance_delay_ms
 
     def classic_group(self, group_id: str) -> ClassicGroup | None:
         """None also for a group of another type."""
@@ -73,5 +57,5 @@ class ClassicTools:
         return group if isinstance(group, ClassicGroup) else None
 
     def new_group(self, group_id: str) -> ClassicGroup:
-        group = self.groups[group_id] = ClassicGroup(group_id, EMPTY, self.wall_ms)
-        return group
+        """An empty one, which is not among the groups yet."""
+        return ClassicGroup(group_id, EMPTY, self.wall_ms)
