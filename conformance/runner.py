@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
 from uuid import UUID
 
-from conformance import frames, group_frames
+from conformance import frames
+from conformance.awaited_groups import await_coordinator, await_group
 from conformance.random_ids import RandomIds
 from conformance.scenario import (
+    AwaitCoordinator,
     AwaitGroup,
     AwaitIsr,
     Case,
@@ -28,11 +29,10 @@ from conformance.scenario import (
     Thaw,
     placeholder,
 )
-from conformance.targets.target import Target
+from conformance.targets.target import Target, ask
 from conformance.targets.wire import FENCE, FENCE_ID, Connection, Sent, correlation_id, requests_in
 from conformance.transcripts.recording import Answer, Entry, Heard, Isr, Log, Recording
 from conformance.transcripts.words import batches_in
-from fakebroker.protocol.messages import api_name, decode_response
 from fakebroker.protocol.record_batch import read_batch_header
 
 _POLL_MS = 5
@@ -127,8 +127,10 @@ class _Run:
                 self._await_isr(topic, partition, set(isr), within_ms)
             case ReadLog(topic, partition, broker):
                 self._entries.append(read_log(target, topic, partition, broker))
+            case AwaitCoordinator():
+                await_coordinator(target, step)
             case AwaitGroup():
-                _await_group(target, step)
+                await_group(target, step)
 
     def _client(self, name: str, broker: int = 1) -> _Client:
         client = self._clients.get(name)
@@ -192,25 +194,6 @@ class _Run:
         self._entries.append(Isr(f"{topic}-{partition}", tuple(sorted(found))))
 
 
-def _await_group(target: Target, step: AwaitGroup) -> None:
-    connection = target.connect(step.broker)
-    try:
-        limit = target.now_s() + step.within_ms / 1000
-        while True:
-            listed = ask(connection, target, group_frames.LIST_GROUPS, 4, group_frames.list_groups(version=4)).groups
-            state = next((group.group_state for group in listed if group.group_id == step.group), "Dead")
-            frame = group_frames.describe_groups([step.group], version=5)
-            [described] = ask(connection, target, group_frames.DESCRIBE_GROUPS, 5, frame).groups
-            members = len(described.members)
-            if state == step.state and step.members in (None, members):
-                return
-            if target.now_s() > limit:
-                raise RuntimeError(f"group {step.group} is not {step.state} but {state}, with {members} members")
-            target.pause(_POLL_MS)
-    finally:
-        connection.close()
-
-
 def read_log(target: Target, topic: str, partition: int, broker: int) -> Log:
     """The committed log of a partition: its offsets, and each batch as stored.
 
@@ -254,13 +237,3 @@ def read_log(target: Target, topic: str, partition: int, broker: int) -> Log:
 def _end(batches: list[bytes]) -> int:
     last = read_batch_header(batches[-1])
     return last.base_offset + last.last_offset_delta + 1
-
-
-def ask(connection: Connection, target: Target, api_key: int, version: int, frame: bytes) -> Any:
-    """One request that the harness itself sends; RuntimeError if it is not answered."""
-    seen = len(connection.arrivals)
-    connection.send(frame)
-    connection.wait(seen, target.now_s() + _LOG_LIMIT_S)
-    if len(connection.arrivals) == seen:
-        raise RuntimeError(f"{api_name(api_key)} v{version} was not answered")
-    return decode_response(api_key, version, connection.arrivals[seen].frame)[1]

@@ -145,6 +145,16 @@ class ReadLog:
 
 
 @dataclass(frozen=True)
+class AwaitCoordinator:
+    """Wait until a group has a coordinator that has loaded what it needs; the first time a cluster makes the topic for
+    it. RuntimeError if that takes too long."""
+
+    group: str
+    broker: int = 1
+    within_ms: int = 30_000
+
+
+@dataclass(frozen=True)
 class AwaitGroup:
     """Wait until a group is in a state, "Stable", as ListGroups tells it, and has so many members, as DescribeGroups
     tells it; for what another connection's request has come to. RuntimeError if that is not so in time."""
@@ -172,6 +182,7 @@ Step: TypeAlias = (
     | SetQuota
     | AwaitIsr
     | ReadLog
+    | AwaitCoordinator
     | AwaitGroup
 )
 

@@ -72,8 +72,8 @@ CORE_ROOMS: dict[str, set[str]] = {
     "replication": {"config", "log", "purgatory"},
     "controller": {"config", "log", "replication", "security"},
     "coordinator": {"config", "controller", "log", "purgatory", "replication"},
-    "groups": {"config", "controller", "coordinator"},
-    "broker": {"config", "controller", "coordinator", "groups", "quota", "replication"},
+    "groups": {"config", "controller", "coordinator", "purgatory", "replication"},
+    "broker": {"config", "controller", "coordinator", "groups", "purgatory", "quota", "replication"},
 }
 FILES_OF_A_FOLDER = 20
 LINES_OF_A_FILE = 325  # about 300: one sitting

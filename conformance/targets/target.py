@@ -18,12 +18,13 @@ from conformance.targets.wire import Connection, SocketConnection
 from fakebroker import FakeCluster, __version__
 from fakebroker.protocol.error_code import ErrorCode, kafka_name
 from fakebroker.protocol.errors import KafkaError
-from fakebroker.protocol.messages import decode_response
+from fakebroker.protocol.messages import api_name, decode_response
 
 METADATA, CREATE_TOPICS, DELETE_TOPICS, INIT_PRODUCER_ID, OFFSET_FOR_LEADER_EPOCH = 3, 19, 20, 22, 23
 ELECT_LEADERS, INCREMENTAL_ALTER_CONFIGS, ALTER_PARTITION_REASSIGNMENTS, ALTER_CLIENT_QUOTAS = 43, 44, 45, 49
 API_VERSIONS, DESCRIBE_QUORUM = 18, 55
 _LIMIT_S = 60.0
+_ANSWER_LIMIT_S = 20.0
 
 
 class Target(Protocol):
@@ -45,6 +46,16 @@ class Target(Protocol):
     def delete_topic(self, topic: str) -> None: ...
     def catch_up(self, broker: int) -> None: ...
     def set_quota(self, client_id: str, quotas: Mapping[str, float]) -> None: ...
+
+
+def ask(connection: Connection, target: Target, api_key: int, version: int, frame: bytes) -> Any:
+    """One request on a connection of its own, and its answer. Raises RuntimeError if none comes."""
+    seen = len(connection.arrivals)
+    connection.send(frame)
+    connection.wait(seen, target.now_s() + _ANSWER_LIMIT_S)
+    if len(connection.arrivals) == seen:
+        raise RuntimeError(f"{api_name(api_key)} v{version} was not answered")
+    return decode_response(api_key, version, connection.arrivals[seen].frame)[1]
 
 
 class Admin:

@@ -68,6 +68,10 @@ SORTED_BY = {
     "partition_responses": ("index",),
     # Of ListOffsets, OffsetForLeaderEpoch and Metadata: also in the order of a hash table.
     "topics": ("name", "topic", "topic_id"),
+    # Of groups: by the coordinators' partitions, and by the hash of a random id.
+    "groups": ("group_id",),
+    "results": ("group_id",),
+    "members": ("member_id", "group_instance_id"),
     "partitions": ("partition_index", "partition"),
     "members": ("member_id",),  # of groups: a hash table by ids that are made up
 }

@@ -16,9 +16,11 @@ from fakebroker.core.clock import Now
 from fakebroker.core.controller.controller import Controller
 from fakebroker.core.controller.metadata_cache import MetadataCache
 from fakebroker.core.controller.producer_ids import ProducerIdManager
+from fakebroker.core.groups.coordinator import GroupCoordinator
 from fakebroker.core.probe import Probe
 from fakebroker.core.replication.replica_manager import ReplicaManager
 from fakebroker.core.security.identity import KafkaPrincipal, Listener
+from fakebroker.core.security.java_address import java_address
 from fakebroker.network.connection import Connection
 from fakebroker.network.socket_server import SocketServer
 from fakebroker.protocol.answers.pieces import FrameInPieces
@@ -98,11 +100,20 @@ class RequestContext:
     def producer_ids(self) -> ProducerIdManager:
         return self.broker.producer_ids
 
+    @property
+    def groups(self) -> GroupCoordinator:
+        return self.broker.groups
+
     # Who asks, while it is not answered.
 
     @property
     def listener(self) -> Listener:
         return self._asking.listener
+
+    @property
+    def client_host(self) -> str:
+        """The client's IP address as Kafka writes it, behind a slash."""
+        return f"/{java_address(self._asking.address)}"
 
     @property
     def principal(self) -> KafkaPrincipal:

@@ -302,6 +302,9 @@ class Cluster(Members):
             if not replicas.has_actions:
                 return
 
+    def report_bug(self, where: str, error: Exception) -> None:
+        self._effects.append(InternalError(where, error))
+
     def _warn(self, text: str) -> None:
         self._effects.append(Warn(text))
 

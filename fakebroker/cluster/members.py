@@ -11,8 +11,10 @@ from __future__ import annotations
 from base64 import urlsafe_b64encode
 from collections.abc import Iterable, Mapping
 from random import Random
+from uuid import UUID
 
 from fakebroker.core.broker.broker import Broker
+from fakebroker.core.broker.metadata_publisher import BrokerMetadataPublisher
 from fakebroker.core.broker_registry import BrokerRegistry
 from fakebroker.core.clock import HasNow, Now
 from fakebroker.core.config.broker_config import BrokerConfig
@@ -59,7 +61,7 @@ class Members(HasNow):
         self.deadlines.add(self.timer, (FOLLOWERS, 0, 0))
         self.deadlines.add(self.housekeeping, (HOUSEKEEPING, 0, 0))
 
-        random = Random(seed)
+        random = self._random = Random(seed)
         cluster_id = urlsafe_b64encode(random.randbytes(16)).decode().rstrip("=")
         self.registry = BrokerRegistry(broker_ids := range(1, number + 1), racks_of(broker_ids, config, racks or {}))
         self.metadata = MetadataCache(cluster_id, self.registry)
@@ -70,6 +72,7 @@ class Members(HasNow):
         )
         self.client_quotas = ClientQuotas(lambda: (broker.quotas for broker in self.brokers.values()))
         self.brokers = {broker_id: self._new_broker(broker_id) for broker_id in self.registry.broker_ids}
+        self.metadata.publisher = BrokerMetadataPublisher(self.brokers)
 
     @property
     def config(self) -> BrokerConfig:
@@ -79,14 +82,24 @@ class Members(HasNow):
     def _new_broker(self, broker_id: int) -> Broker:
         return Broker(
             broker_id,
-            self.config,
+            self.broker_configs,
             self.controller,
             self.followers,
             self._wakeups,
+            self.deadlines,
             self.client_quotas,
             self.probe,
-            self.now,
+            self,
+            self._random_uuid,
+            self.report_bug,
         )
+
+    def _random_uuid(self) -> UUID:
+        return UUID(int=self._random.getrandbits(128), version=4)
+
+    def report_bug(self, where: str, error: Exception) -> None:
+        """Somebody found a bug where no request is handled that could tell of it."""
+        raise NotImplementedError
 
     def _read_now(self) -> Now:
         return self.now
@@ -117,7 +130,7 @@ class Members(HasNow):
 
     def _stop(self, broker_id: int) -> None:
         """The broker is gone, with all that waits there; its clients went before. What it led goes to others."""
-        self.brokers.pop(broker_id).is_stopped = True
+        self.brokers.pop(broker_id).stop()
         self._wakeups.stop_broker(broker_id)
         self.controller.stop_broker(broker_id, self.now)
 

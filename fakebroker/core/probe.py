@@ -124,6 +124,25 @@ class Listener:
     def log_start_moved(self, topic_partition: TopicPartition, log_start_offset: int) -> None:
         """What lies below was deleted."""
 
+    # Groups.
+
+    def member_joined(self, group_id: str, member_id: str, group_instance_id: str | None, client_id: str) -> None:
+        """A member is in a group: a new one, or a static one under a new id. It is not in a generation yet."""
+
+    def member_left(self, group_id: str, member_id: str, generation_id: int, reason: str) -> None:
+        """A member is out of a group of that generation, and why: it left, it expired, it was not there in time."""
+
+    def rebalance_began(self, group_id: str, generation_id: int, reason: str) -> None:
+        """The members of a generation have to join again, and why."""
+
+    def generation_began(
+        self, group_id: str, generation_id: int, protocol: str, leader: str, members: Sequence[str]
+    ) -> None:
+        """All have joined who will. Without members the group is empty. Nobody is told yet."""
+
+    def group_stabilized(self, group_id: str, generation_id: int) -> None:
+        """The assignment of a generation is safe, and its members are told."""
+
     # Topics and brokers.
 
     def topic_created(self, name: str, topic_id: UUID, replicas: Sequence[Sequence[int]]) -> None:

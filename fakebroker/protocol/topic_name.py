@@ -12,7 +12,9 @@ from fakebroker.protocol.errors import KafkaError
 
 CLUSTER_METADATA_TOPIC_NAME = "__cluster_metadata"
 
-_INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
+GROUP_METADATA_TOPIC_NAME = "__consumer_offsets"
+
+_INTERNAL_TOPICS = frozenset({GROUP_METADATA_TOPIC_NAME, "__transaction_state", "__share_group_state"})
 _MAX_NAME_LENGTH = 249
 _LEGAL_CHARS = re.compile(r"[a-zA-Z0-9._-]+")
 

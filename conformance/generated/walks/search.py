@@ -20,10 +20,9 @@ from conformance.generated.walks.classic import classic_walk
 from conformance.generated.walks.play import Player
 from conformance.generated.walks.walk import GROUP, PARTITIONS, TOPIC, Walk
 from conformance.group_frames import DESCRIBE_GROUPS, FIND_COORDINATOR, describe_groups, find_coordinator
-from conformance.runner import ask
 from conformance.scenario import Case, Topic
 from conformance.suite import Outcome, Sides
-from conformance.targets.target import Target
+from conformance.targets.target import Target, ask
 from conformance.targets.wire import Connection
 from conformance.transcripts.compare import compare, silent_differences
 from conformance.transcripts.words import words

@@ -7,13 +7,18 @@ Source   core/.../server/BrokerServer.scala @ 4.0.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import final
+from uuid import UUID
 
-from fakebroker.core.clock import Now
-from fakebroker.core.config.broker_config import BrokerConfig
+from fakebroker.core.clock import HasNow
+from fakebroker.core.config.dynamic_broker_config import DynamicBrokerConfig
 from fakebroker.core.controller.controller import Controller
 from fakebroker.core.controller.producer_ids import ProducerIdManager
+from fakebroker.core.groups.coordinator import GroupCoordinator
+from fakebroker.core.groups.services import GroupEnvironment
 from fakebroker.core.probe import Probe
+from fakebroker.core.purgatory.deadlines import Deadlines
 from fakebroker.core.quota.client_quotas import ClientQuotas
 from fakebroker.core.quota.quota import QuotaManagers
 from fakebroker.core.replication.followers import FollowerSet
@@ -26,23 +31,39 @@ class Broker:
     """What the handlers of its requests work with. `controller` and its metadata are those of the cluster. Once
     `is_stopped` nobody works on: whatever was in hand is never answered."""
 
-    __slots__ = ("broker_id", "controller", "is_stopped", "producer_ids", "quotas", "replicas")
+    __slots__ = ("broker_id", "controller", "groups", "is_stopped", "producer_ids", "quotas", "replicas")
 
     def __init__(
         self,
         broker_id: int,
-        config: BrokerConfig,
+        configs: DynamicBrokerConfig,
         controller: Controller,
         followers: FollowerSet,
         wakeups: Wakeups,
+        deadlines: Deadlines,
         client_quotas: ClientQuotas,
         probe: Probe,
-        now: Now,
+        clock: HasNow,
+        random_uuid: Callable[[], UUID],
+        report: Callable[[str, Exception], None],
     ) -> None:
+        """`report` is told of bugs that no request is there to hear of."""
+        config = configs.current
         self.broker_id = broker_id
         self.is_stopped = False
         self.controller = controller
-        self.replicas = ReplicaManager(broker_id, config, now.mono_ms, followers, wakeups, probe)
+        self.replicas = ReplicaManager(broker_id, config, clock.now.mono_ms, followers, wakeups, probe)
+        self.groups = GroupCoordinator(
+            GroupEnvironment(broker_id, clock, configs, controller.metadata, random_uuid, probe),
+            self.replicas,
+            deadlines,
+            report,
+        )
         self.quotas = QuotaManagers(config)
         client_quotas.tell(self.quotas)
         self.producer_ids = ProducerIdManager(controller.producer_ids)
+
+    def stop(self) -> None:
+        """It is gone, with all that is in its hands."""
+        self.is_stopped = True
+        self.groups.close()

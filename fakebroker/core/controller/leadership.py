@@ -102,6 +102,7 @@ class Leadership:
                 partition.lose_leader()
                 self._followers.on_leader_change(partition, now)
                 self._wakeups.complete_when_not_leader(partition, partition.replicas)
+                self.metadata.publisher.leader_changed(partition)
         elif election.leader_id != partition.leader_id:
             self.make_leader(partition, election.leader_id, set(election.isr), now)
         elif partition.update_isr(election.isr, now.mono_ms):
@@ -114,6 +115,7 @@ class Leadership:
         self._followers.on_leader_change(partition, now)
         others = [other for other in partition.replicas if other != broker_id]
         self._wakeups.complete_when_not_leader(partition, others)
+        self.metadata.publisher.leader_changed(partition)
 
     # Periodically.
 

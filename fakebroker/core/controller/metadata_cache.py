@@ -14,6 +14,7 @@ from typing import final
 from uuid import UUID
 
 from fakebroker.core.broker_registry import BrokerRegistry
+from fakebroker.core.controller.metadata_publisher import MetadataPublisher
 from fakebroker.core.controller.topics import Topic
 from fakebroker.core.replication.partition import Partition
 from fakebroker.core.security.identity import Listener
@@ -23,10 +24,11 @@ from fakebroker.protocol.produce_response import NodeEndpoint
 
 @final
 class MetadataCache:
-    """Topics are added and removed by the controller."""
+    """Topics are added and removed by the controller. `publisher` tells those who have to act."""
 
     def __init__(self, cluster_id: str, registry: BrokerRegistry) -> None:
         self.cluster_id = cluster_id
+        self.publisher = MetadataPublisher()
         self._registry = registry
         self._topics: dict[str, Topic] = {}
         self._topics_by_id: dict[UUID, Topic] = {}
@@ -73,6 +75,7 @@ class MetadataCache:
     def add(self, topic: Topic) -> None:
         self._names_by_unified_name[topic_name.unify_collision_chars(topic.name)][topic.name] = None
         self._topics[topic.name] = self._topics_by_id[topic.topic_id] = topic
+        self.publisher.topic_created(topic)
 
     def remove(self, topic: Topic) -> None:
         del self._topics[topic.name]
@@ -81,6 +84,7 @@ class MetadataCache:
         del self._names_by_unified_name[unified_name][topic.name]
         if not self._names_by_unified_name[unified_name]:
             del self._names_by_unified_name[unified_name]
+        self.publisher.topic_deleted(topic)
 
     # Brokers.
 

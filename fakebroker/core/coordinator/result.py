@@ -27,12 +27,14 @@ class CoordinatorResult(NamedTuple, Generic[T]):
     them is uncommitted.
 
     on_complete     Kafka's appendFuture: called when the records are committed, or with the error for which they are
-                    not. Who has it answers by himself, and `response` is not looked at.
+                    not, before who asked is told. If the operation itself raised, there is none.
     replay_records  False if the operation has changed the state already (classic groups), so that the records are only
                     written
+    is_atomic       False if the records may be spread over several batches, where one cannot hold them
     """
 
     records: Sequence[CoordinatorRecord]
     response: T
     on_complete: OnComplete | None = None
     replay_records: bool = True
+    is_atomic: bool = True

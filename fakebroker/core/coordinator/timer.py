@@ -10,8 +10,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from typing import Final
 
 from fakebroker.core.coordinator.result import CoordinatorResult
+
+RETRY_BACKOFF_MS: Final = 500
 
 TimeoutOperation = Callable[[], CoordinatorResult[None]]
 
@@ -20,12 +23,32 @@ class CoordinatorTimer(ABC):
     """The timers of one partition of an internal topic."""
 
     @abstractmethod
-    def schedule(self, key: str, delay_ms: int, operation: TimeoutOperation, *, retry: bool = True) -> None:
+    def schedule(
+        self,
+        key: str,
+        delay_ms: int,
+        operation: TimeoutOperation,
+        *,
+        retry: bool = True,
+        retry_backoff_ms: int = RETRY_BACKOFF_MS,
+        is_awaited: bool = False,
+    ) -> None:
         """Run the operation in so long; one that is scheduled under this key is replaced. If it fails (the
-        records could not be written) and `retry` holds, it runs again after 500 ms."""
+        records could not be written) and `retry` holds, it runs again after the backoff.
+
+        `is_awaited`: somebody would be glad if time were skipped up to there (a member that waits for the end of a
+        rebalance), as nobody is for the end of his session."""
 
     @abstractmethod
-    def schedule_if_absent(self, key: str, delay_ms: int, operation: TimeoutOperation, *, retry: bool = True) -> None:
+    def schedule_if_absent(
+        self,
+        key: str,
+        delay_ms: int,
+        operation: TimeoutOperation,
+        *,
+        retry: bool = True,
+        is_awaited: bool = False,
+    ) -> None:
         """The same unless one is scheduled under this key."""
 
     @abstractmethod

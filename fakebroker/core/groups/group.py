@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from fakebroker.core.coordinator.record import CoordinatorRecord
 from fakebroker.core.coordinator.timeline import LATEST
+from fakebroker.core.coordinator.timer import CoordinatorTimer
 
 
 class GroupType(Enum):
@@ -20,6 +21,16 @@ class GroupType(Enum):
     UNKNOWN = "unknown"
     CLASSIC = "classic"
     CONSUMER = "consumer"
+    SHARE = "share"
+    STREAMS = "streams"
+
+    @staticmethod
+    def parse(name: str) -> GroupType:
+        """In any case of letters; UNKNOWN for what is none."""
+        return _TYPES.get(name.lower(), GroupType.UNKNOWN)
+
+
+_TYPES = {kind.value: kind for kind in GroupType}
 
 
 class ListedGroup(NamedTuple):
@@ -89,6 +100,9 @@ class Group(ABC):
     @abstractmethod
     def offset_expiration_condition(self) -> ExpirationCondition | None:
         """None: no offset of it expires now."""
+
+    def cancel_timers(self, timer: CoordinatorTimer) -> None:  # noqa: B027
+        """It is about to be deleted."""
 
     @property
     @abstractmethod

@@ -140,6 +140,15 @@ class ReplicaManager:
             status.append(entry)
         self._answer_or_park(timeout_ms, required_acks, status, callback, now)
 
+    def append_records_to_leader(
+        self, partition: Partition, records: bytes, is_plain: bool, required_acks: int, now: Now
+    ) -> LogAppendInfo:
+        """Append one batch of a coordinator's, and wake whom that may satisfy at once. Raises KafkaError."""
+        info = partition.append_records_to_leader(records, is_plain, required_acks, now)
+        self._wakeups.after_append(partition, info.leader_hw_change is _INCREASED)
+        self._followers.on_leader_append(partition, now)
+        return info
+
     def append_records_in_slices(
         self,
         timeout_ms: int,

@@ -35,28 +35,44 @@ class GroupConfigs:
     group_coordinator_threads = Setting(INT, 4, at_least(1), doc="threads of the group coordinator")
     group_coordinator_background_threads = Setting(INT, 2, at_least(1), doc="threads that compute its assignments")
     group_coordinator_append_linger_ms = Setting(
-        INT, -1, at_least(-1), doc="how long it gathers records before it writes; -1 lets it decide"
+        INT,
+        -1,
+        at_least(-1),
+        by="core/groups/coordinator",
+        doc="how long it gathers records before it writes; -1 lets it decide",
     )
     group_coordinator_cached_buffer_max_bytes = Setting(
         INT, 1_048_588, at_least(524_288), mode=CLUSTER_WIDE, doc="the largest buffer that it keeps"
     )
-    offsets_commit_timeout_ms = Setting(INT, 5000, at_least(1), doc="how long a commit waits for the replicas")
+    offsets_commit_timeout_ms = Setting(
+        INT, 5000, at_least(1), by="core/groups/coordinator", doc="how long a commit waits for the replicas"
+    )
     offsets_load_buffer_size = Setting(
         INT, 5_242_880, at_least(1), doc="what is read at once when offsets are loaded, in bytes"
     )
     offsets_topic_replication_factor = Setting(SHORT, 3, at_least(1), doc="of __consumer_offsets")
-    offsets_topic_num_partitions = Setting(INT, 50, at_least(1), doc="of __consumer_offsets")
+    offsets_topic_num_partitions = Setting(
+        INT, 50, at_least(1), by="core/groups/coordinator", doc="of __consumer_offsets"
+    )
     offsets_topic_segment_bytes = Setting(INT, 104_857_600, at_least(1), doc="of __consumer_offsets")
-    offsets_topic_compression_codec = Setting(INT, 0, doc="number of the codec of __consumer_offsets")
+    offsets_topic_compression_codec = Setting(
+        INT, 0, by="core/groups/coordinator", doc="number of the codec of __consumer_offsets"
+    )
     offset_metadata_max_bytes = Setting(INT, 4096, doc="what a client may store beside an offset")
     offsets_retention_minutes = Setting(
         INT, 10_080, at_least(1), doc="offsets of a group without members go after so long"
     )
     offsets_retention_check_interval_ms = Setting(LONG, 600_000, at_least(1), doc="how often they are looked for")
-    group_min_session_timeout_ms = Setting(INT, 6000, doc="the shortest session of a member of a classic group")
-    group_max_session_timeout_ms = Setting(INT, 1_800_000, doc="the longest")
-    group_initial_rebalance_delay_ms = Setting(INT, 3000, doc="how long an empty group waits for more members")
-    group_max_size = Setting(INT, _MAX_INT, at_least(1), doc="members of a classic group")
+    group_min_session_timeout_ms = Setting(
+        INT, 6000, by="core/groups/classic/service", doc="the shortest session of a member of a classic group"
+    )
+    group_max_session_timeout_ms = Setting(INT, 1_800_000, by="core/groups/classic/service", doc="the longest")
+    group_initial_rebalance_delay_ms = Setting(
+        INT, 3000, by="core/groups/classic/tools", doc="how long an empty group waits for more members"
+    )
+    group_max_size = Setting(
+        INT, _MAX_INT, at_least(1), by="core/groups/classic/tools", doc="members of a classic group"
+    )
     group_consumer_session_timeout_ms = Setting(
         INT, 45_000, at_least(1), doc="a member of a consumer group that was silent for so long is out"
     )

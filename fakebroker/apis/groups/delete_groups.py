@@ -1,0 +1,70 @@
+"""DeleteGroups (API key 42), versions 0-2.
+
+Behaviour      Groups of any type, each with all its offsets, if it is empty: else NON_EMPTY_GROUP, and
+               GROUP_ID_NOT_FOUND for what nobody has. A group that is named twice is answered once. Those of one
+               partition of __consumer_offsets go together.
+Version notes  v2 flexible.
+Not done       Authorization.
+Source         core/.../server/KafkaApis.scala handleDeleteGroupsRequest; GroupCoordinatorService.java deleteGroups;
+               GroupCoordinatorShard.java deleteGroups @ 4.2
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from fakebroker.apis import registry
+from fakebroker.apis.context import RequestContext
+from fakebroker.core.groups.deletion import DeletedGroup, delete_groups
+from fakebroker.protocol.build import build
+from fakebroker.protocol.error_code import ErrorCode
+from fakebroker.protocol.errors import KafkaError
+from fakebroker.protocol.messages import response_type
+from fakebroker.protocol.slices import Slices
+
+if TYPE_CHECKING:
+    from kio.schema.delete_groups.v2.request import DeleteGroupsRequest
+
+KEY = 42
+_GROUPS_OF_A_SLICE = 256
+
+
+def _respond(ctx: RequestContext, results: list[DeletedGroup]) -> None:
+    values = {"throttle_time": timedelta(0), "results": [_answer(result) for result in results]}
+    ctx.respond(build(response_type(KEY, ctx.api_version), values))
+
+
+def error_response(ctx: RequestContext, request: DeleteGroupsRequest, code: ErrorCode) -> None:
+    _respond(ctx, [DeletedGroup(group_id, code) for group_id in request.groups_names])
+
+
+@registry.api(KEY, 0, 2, error_response=error_response)
+def handle(ctx: RequestContext, request: DeleteGroupsRequest) -> Slices[None]:
+    by_partition: dict[int, list[str]] = {}
+    for number, group_id in enumerate(dict.fromkeys(request.groups_names), 1):
+        by_partition.setdefault(ctx.groups.partition_for(group_id), []).append(group_id)
+        if number % _GROUPS_OF_A_SLICE == 0:
+            yield
+    waiting = len(by_partition)
+    results: list[DeletedGroup] = []
+
+    def then(group_ids: list[str], response: list[DeletedGroup] | KafkaError) -> None:
+        nonlocal waiting, results
+        waiting -= 1
+        if isinstance(response, KafkaError):
+            response = [DeletedGroup(group_id, response.code) for group_id in group_ids]
+        results += response
+        if waiting == 0:
+            _respond(ctx, results)
+
+    if not by_partition:
+        _respond(ctx, results)
+    for group_ids in by_partition.values():
+        ctx.groups.write("delete-groups", group_ids[0], partial(delete_groups, group_ids), partial(then, group_ids))
+        yield
+
+
+def _answer(result: DeletedGroup) -> dict[str, Any]:
+    return {"group_id": result.group_id, "error_code": result.error_code}

@@ -1,0 +1,90 @@
+"""DescribeGroups (API key 15), versions 0-6.
+
+Behaviour      Classic groups, each by itself, as of the committed offset: their state and members, with what those say
+               and are assigned while the group is stable. A group that nobody has, or of another type, is Dead.
+Version notes  v3 authorized operations (KIP-430); v4 instance ids; v5 flexible; v6 a group that nobody has is
+               GROUP_ID_NOT_FOUND, with a text (KIP-1043).
+Not done       Authorization: all operations are allowed.
+Source         core/.../server/KafkaApis.scala handleDescribeGroupsRequest; GroupCoordinatorService.java describeGroups;
+               GroupMetadataManager.java describeGroups @ 4.2
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from fakebroker.apis import registry
+from fakebroker.apis.context import RequestContext
+from fakebroker.core.groups.classic.messages import DescribedGroup, DescribedMember
+from fakebroker.core.groups.shard import GroupCoordinatorShard
+from fakebroker.core.security.authorized_operations import GROUP_OPERATIONS, NOT_REQUESTED
+from fakebroker.protocol.build import Each, build_lazily
+from fakebroker.protocol.error_code import ErrorCode
+from fakebroker.protocol.errors import KafkaError
+from fakebroker.protocol.messages import response_type
+from fakebroker.protocol.slices import Slices
+
+if TYPE_CHECKING:
+    from kio.schema.describe_groups.v6.request import DescribeGroupsRequest
+
+KEY = 15
+
+
+def _respond(ctx: RequestContext, operations: int, groups: list[DescribedGroup]) -> Slices[None]:
+    values = {"throttle_time": timedelta(0), "groups": Each(partial(_answer, operations), groups)}
+    return ctx.respond_in_slices(build_lazily(response_type(KEY, ctx.api_version), values))
+
+
+def error_response(ctx: RequestContext, request: DescribeGroupsRequest, code: ErrorCode) -> Slices[None]:
+    return _respond(ctx, NOT_REQUESTED, [DescribedGroup(code, group_id) for group_id in request.groups])
+
+
+@registry.api(KEY, 0, 6, error_response=error_response)
+def handle(ctx: RequestContext, request: DescribeGroupsRequest) -> Slices[None]:
+    groups: list[DescribedGroup] = []
+    is_missing_told = ctx.api_version >= 6
+    for group_id in request.groups:
+        found: list[DescribedGroup | KafkaError] = []
+        ctx.groups.read(
+            "describe-groups",
+            group_id,
+            partial(_describe, group_id, is_missing_told),
+            found.append,
+        )
+        while not found:
+            yield
+        described = found[0]
+        groups.append(DescribedGroup(described.code, group_id) if isinstance(described, KafkaError) else described)
+        yield
+    wanted = getattr(request, "include_authorized_operations", False)
+    yield from _respond(ctx, GROUP_OPERATIONS if wanted else NOT_REQUESTED, groups)
+
+
+def _describe(group_id: str, is_missing_told: bool, shard: GroupCoordinatorShard, offset: int) -> DescribedGroup:
+    return shard.classic.describe(group_id, offset, is_missing_told)
+
+
+def _answer(operations: int, group: DescribedGroup) -> dict[str, Any]:
+    return {
+        "error_code": group.error_code,
+        "error_message": group.error_message,
+        "group_id": group.group_id,
+        "group_state": group.state,
+        "protocol_type": group.protocol_type,
+        "protocol_data": group.protocol_data,
+        "members": Each(_member, group.members),
+        "authorized_operations": operations if group.error_code is ErrorCode.none else NOT_REQUESTED,
+    }
+
+
+def _member(member: DescribedMember) -> dict[str, Any]:
+    return {
+        "member_id": member.member_id,
+        "group_instance_id": member.group_instance_id,
+        "client_id": member.client_id,
+        "client_host": member.client_host,
+        "member_metadata": member.metadata,
+        "member_assignment": member.assignment,
+    }

@@ -1,0 +1,66 @@
+"""LeaveGroup (API key 13), versions 0-5.
+
+Behaviour      Members leave a classic group: one by its id, or many (v3 and later, KIP-345), static ones also by their
+               instance ids alone. Each has an error of its own; the group rebalances once.
+               An empty group id: INVALID_GROUP_ID.
+Version notes  v0-v2 one member, whose error is that of the answer; v3 many; v4 flexible; v5 reason (KIP-800).
+Not done       Authorization.
+Source         core/.../server/KafkaApis.scala handleLeaveGroupRequest; LeaveGroupRequest.java normalizedData;
+               LeaveGroupResponse.java; GroupCoordinatorService.java leaveGroup @ 4.2
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from fakebroker.apis import registry
+from fakebroker.apis.context import RequestContext
+from fakebroker.core.groups.classic.messages import LeaveAnswer, LeaveRequest, LeavingMember
+from fakebroker.core.groups.classic.service import leave_group
+from fakebroker.protocol.build import build
+from fakebroker.protocol.error_code import ErrorCode
+from fakebroker.protocol.messages import response_type
+from fakebroker.protocol.slices import Slices
+
+if TYPE_CHECKING:
+    from kio.schema.leave_group.v5.request import LeaveGroupRequest
+
+KEY = 13
+_MEMBERS_OF_A_SLICE = 512
+
+
+def _respond(ctx: RequestContext, answer: LeaveAnswer) -> None:
+    code = answer.error_code
+    if ctx.api_version < 3 and code is ErrorCode.none:
+        code = answer.members[0].error_code
+    values = {
+        "throttle_time": timedelta(0),
+        "error_code": code,
+        "members": [
+            {
+                "member_id": member.member_id,
+                "group_instance_id": member.group_instance_id,
+                "error_code": member.error_code,
+            }
+            for member in answer.members
+        ],
+    }
+    ctx.respond(build(response_type(KEY, ctx.api_version), values))
+
+
+def error_response(ctx: RequestContext, request: LeaveGroupRequest, code: ErrorCode) -> None:
+    _respond(ctx, LeaveAnswer(code))
+
+
+@registry.api(KEY, 0, 5, error_response=error_response)
+def handle(ctx: RequestContext, request: LeaveGroupRequest) -> Slices[None]:
+    members: list[LeavingMember] = []
+    if ctx.api_version < 3:
+        members.append(LeavingMember(request.member_id))  # type: ignore[attr-defined]
+    else:
+        for number, each in enumerate(request.members, 1):
+            members.append(LeavingMember(each.member_id, each.group_instance_id, getattr(each, "reason", None)))
+            if number % _MEMBERS_OF_A_SLICE == 0:
+                yield
+    leave_group(ctx.groups, LeaveRequest(request.group_id, tuple(members)), lambda answer: _respond(ctx, answer))

@@ -1,0 +1,231 @@
+"""One partition of an internal topic in the hands of the broker that coordinates it: its state, what of it is
+committed, and who waits for that.
+
+Theory   An operation's records are replayed to the state and put into the open batch; the batch is appended to the log,
+         and a snapshot is made of the state behind it. What is asked of the committed state is asked of the snapshot
+         of the watermark. When the watermark passes a batch, those whose records are in it are told, in order.
+         If the batch cannot be appended, the state goes back to the snapshot before it.
+Units    offsets of the log; milliseconds.
+Source   coordinator-common/.../common/runtime/CoordinatorRuntime.java CoordinatorContext, CoordinatorBatch;
+         SnapshottableCoordinator.java @ 4.4 (read out of the released jars).
+Differs  One thread, so no lock. Whether a batch is full is counted before compression.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import deque
+from collections.abc import Callable
+from enum import Enum
+from typing import Final, Generic, NamedTuple, TypeVar
+
+from fakebroker.core.clock import Now
+from fakebroker.core.coordinator.errors import not_coordinator, unknown_server_error
+from fakebroker.core.coordinator.events import EventQueue
+from fakebroker.core.coordinator.partition_writer import PartitionWriter
+from fakebroker.core.coordinator.record import CoordinatorRecord
+from fakebroker.core.coordinator.shard import CoordinatorShard
+from fakebroker.core.coordinator.timeline import SnapshotRegistry
+from fakebroker.core.coordinator.write_event import WriteEvent
+from fakebroker.protocol.errors import KafkaError
+from fakebroker.protocol.record_batch import RECORD_BATCH_OVERHEAD, Record
+
+S = TypeVar("S", bound=CoordinatorShard)
+
+_RECORD_OVERHEAD: Final = 21  # DefaultRecord.MAX_RECORD_OVERHEAD
+
+
+class CoordinatorState(Enum):
+    """Of a partition at its leader. One that is not here at all has none."""
+
+    LOADING = "loading"
+    ACTIVE = "active"
+    FAILED = "failed"
+    CLOSED = "closed"
+
+
+class _Encoded(NamedTuple):
+    record: CoordinatorRecord
+    encoded: Record
+    size: int
+
+
+class _Batch:
+    """Records that are replayed and not yet in the log, and the operations that they are of. The state before them has
+    a snapshot of `base_offset`."""
+
+    __slots__ = ("base_offset", "begun_ms", "events", "records", "size")
+
+    def __init__(self, base_offset: int, begun_ms: int) -> None:
+        self.base_offset = base_offset
+        self.begun_ms = begun_ms
+        self.size = RECORD_BATCH_OVERHEAD
+        self.records: list[Record] = []
+        self.events: list[WriteEvent] = []
+
+    @property
+    def next_offset(self) -> int:
+        return self.base_offset + len(self.records)
+
+
+class CoordinatorContext(Generic[S]):
+    """`watch` has an operation wait for the watermark of the partition. `on_batch` is told when a batch is begun;
+    somebody has to flush it. `reload` is called when the log holds what somebody else put there."""
+
+    def __init__(
+        self,
+        index: int,
+        writer: PartitionWriter,
+        events: EventQueue,
+        now: Callable[[], Now],
+        watch: Callable[[WriteEvent], None],
+        on_batch: Callable[[], None],
+        reload: Callable[[], None],
+    ) -> None:
+        self.index = index
+        self.epoch = -1
+        self.state = CoordinatorState.LOADING
+        self.registry = SnapshotRegistry()
+        self.shard: S | None = None
+        self.last_written_offset = 0
+        self.last_committed_offset = 0
+        self._writer = writer
+        self._events = events
+        self._now = now
+        self._watch = watch
+        self._on_batch = on_batch
+        self._reload = reload
+        self._batch: _Batch | None = None
+        self._deferred: deque[tuple[int, WriteEvent]] = deque()
+
+    @property
+    def batch_begun_ms(self) -> int | None:
+        """Since when records wait to be appended; None if none do."""
+        return None if self._batch is None else self._batch.begun_ms
+
+    # Offsets.
+
+    def update_last_written_offset(self, offset: int) -> None:
+        self.registry.create_snapshot(offset)
+        self.last_written_offset = offset
+
+    def update_last_committed_offset(self, high_watermark: int) -> None:
+        """The watermark is there: the newest snapshot that it has reached is what is committed."""
+        epochs = self.registry.epochs
+        place = bisect_right(epochs, high_watermark)
+        if place and epochs[place - 1] > self.last_committed_offset:
+            self.last_committed_offset = epochs[place - 1]
+            self.registry.delete_snapshots_up_to(self.last_committed_offset)
+
+    def on_high_watermark_updated(self, high_watermark: int) -> None:
+        """Tell those whose records are committed."""
+        if self.state is CoordinatorState.ACTIVE:
+            self.update_last_committed_offset(high_watermark)
+            deferred = self._deferred
+            while deferred and deferred[0][0] <= self.last_committed_offset:
+                deferred.popleft()[1].complete(None)
+
+    # Writing.
+
+    def append(self, event: WriteEvent) -> None:
+        """Replay and write what an operation has come to. Raises KafkaError if that fails; then nothing has changed."""
+        result = event.result
+        assert result is not None
+        assert self.state is CoordinatorState.ACTIVE
+        assert self.shard is not None
+        if not result.records:
+            self._wait_for_pending_writes(event)
+            return
+        now = self._now()
+        encoded = [_encode(record, now.wall_ms) for record in result.records]
+        batch = self._open_batch(now)
+        if result.is_atomic and self._is_full_for(batch, sum(each.size for each in encoded)):
+            self.flush()
+            batch = self._open_batch(now)
+        for each in encoded:
+            if not result.is_atomic and self._is_full_for(batch, each.size):
+                self.flush()
+                batch = self._open_batch(now)
+            if result.replay_records:
+                try:
+                    self.shard.replay(batch.next_offset, -1, -1, each.record)
+                except Exception as bug:
+                    self._events.report(f"replaying {each.record}", bug)
+                    batch.events.append(event)
+                    self._fail_batch(unknown_server_error())
+                    return
+            batch.records.append(each.encoded)
+            batch.size += each.size
+        batch.events.append(event)
+
+    def flush(self) -> None:
+        """Append the open batch to the log. Raises KafkaError if that fails; its operations were told so."""
+        batch = self._batch
+        if batch is None:
+            return
+        try:
+            offset = self._writer.append(self.index, batch.records, self._now())
+        except KafkaError as error:
+            self._fail_batch(error.with_traceback(None))
+            raise
+        if offset != batch.next_offset:
+            # Somebody else has written into the log, so the state is not what is in it.
+            self._reload()
+            raise not_coordinator()
+        self._batch = None
+        self.update_last_written_offset(offset)
+        self._deferred.extend((offset, event) for event in batch.events)
+        self.on_high_watermark_updated(self._writer.partition(self.index).high_watermark)
+        for event in batch.events:
+            if not event.is_completed():
+                self._watch(event)
+
+    def _open_batch(self, now: Now) -> _Batch:
+        if self._batch is None:
+            self._batch = _Batch(self.last_written_offset, now.mono_ms)
+            self._on_batch()
+        return self._batch
+
+    def _is_full_for(self, batch: _Batch, size: int) -> bool:
+        limit = self._writer.partition(self.index).config.max_message_bytes
+        return bool(batch.records) and batch.size + size > limit
+
+    def _fail_batch(self, error: KafkaError) -> None:
+        batch, self._batch = self._batch, None
+        assert batch is not None
+        self.registry.revert_to_snapshot(batch.base_offset)
+        for event in batch.events:
+            event.complete(error)
+
+    def _wait_for_pending_writes(self, event: WriteEvent) -> None:
+        """It has read what is not committed, so it is answered when that is."""
+        if self._batch is not None and self._batch.records:
+            self._batch.events.append(event)
+        elif self.last_committed_offset < self.last_written_offset:
+            self._deferred.append((self.last_written_offset, event))
+            self._watch(event)
+        else:
+            event.complete(None)
+
+    # The end.
+
+    def unload(self, state: CoordinatorState) -> None:
+        """Whoever waits is told that this is not the coordinator any more."""
+        self.state = state
+        waiting = [event for _, event in self._deferred]
+        self._deferred.clear()
+        if self._batch is not None:
+            waiting += self._batch.events
+            self._batch = None
+        for event in waiting:
+            event.complete(not_coordinator())
+        shard, self.shard = self.shard, None
+        if shard is not None:
+            shard.on_unloaded()
+
+
+def _encode(record: CoordinatorRecord, wall_ms: int) -> _Encoded:
+    key = record.key.encode()
+    value = None if record.value is None else record.value.encode()
+    size = _RECORD_OVERHEAD + len(key) + len(value or b"")
+    return _Encoded(record, Record(key, value, (), wall_ms), size)

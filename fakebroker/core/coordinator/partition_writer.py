@@ -1,0 +1,69 @@
+"""The log of an internal topic's partition, in the hands of the coordinator that leads it.
+
+Theory   A coordinator appends with acks=1: whether enough replicas are in sync is not asked, and what comes of it is
+         waited for by the high watermark alone. Who waits for the append (consumers, followers) is woken at once and
+         not at the end of the request: there may be none.
+Source   core/.../coordinator/group/CoordinatorPartitionWriter.scala append, config @ 4.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from fakebroker.core.clock import Now
+from fakebroker.core.replication.partition import Partition
+from fakebroker.core.replication.replica_manager import ReplicaManager
+from fakebroker.protocol.compression import compress
+from fakebroker.protocol.error_code import ErrorCode
+from fakebroker.protocol.errors import KafkaError
+from fakebroker.protocol.plain_batch import is_plain
+from fakebroker.protocol.record_batch import (
+    RECORD_BATCH_OVERHEAD,
+    Record,
+    encode_batch,
+    pack_batch,
+    read_batch_header,
+)
+
+
+class PartitionWriter:
+    """Appends to the partitions of one topic."""
+
+    def __init__(
+        self,
+        replicas: ReplicaManager,
+        find_partition: Callable[[int], Partition | None],
+        compression: Callable[[], int],
+    ) -> None:
+        """`compression` is the number of the codec of what is written."""
+        self._replicas = replicas
+        self._find = find_partition
+        self._compression = compression
+
+    @property
+    def broker_id(self) -> int:
+        return self._replicas.broker_id
+
+    def partition(self, index: int) -> Partition:
+        """Raises KafkaError if this broker does not lead it."""
+        partition = self._find(index)
+        if partition is None:
+            raise KafkaError(ErrorCode.unknown_topic_or_partition, "This server does not host this topic-partition.")
+        if partition.leader_id != self._replicas.broker_id:
+            raise KafkaError(
+                ErrorCode.not_leader_or_follower,
+                f"Broker {self._replicas.broker_id} does not lead {partition.topic_partition}.",
+            )
+        return partition
+
+    def append(self, index: int, records: Sequence[Record], now: Now) -> int:
+        """Append them as one batch, with the time of now; the offset behind them. Raises KafkaError, and nothing is
+        appended."""
+        partition = self.partition(index)
+        batch = encode_batch(records, base_timestamp_ms=now.wall_ms)
+        codec = self._compression()
+        if codec:
+            header = read_batch_header(batch)
+            batch = pack_batch(header._replace(attributes=codec), compress(codec, batch[RECORD_BATCH_OVERHEAD:]))
+        info = self._replicas.append_records_to_leader(partition, batch, is_plain(batch), 1, now)
+        return info.last_offset + 1

@@ -1,0 +1,118 @@
+"""The coordinators of one broker: one for each partition of an internal topic that the broker leads.
+
+Theory   Operations are run on the state of a partition, one after the other (events.py). A write operation's answer is
+         given when its records are committed; a read operation sees what is committed, and is answered at once.
+         A timeout, a task's result and a watermark are events like any other, so whatever happens has one order.
+Units    milliseconds; partitions by their index.
+Source   coordinator-common/.../common/runtime/CoordinatorRuntime.java @ 4.4 (read out of the released jars):
+         scheduleWriteOperation, scheduleReadOperation, scheduleWriteAllOperation, scheduleReadAllOperation.
+Differs  One thread: an operation that finds the queue empty runs before its call returns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from fakebroker.core.coordinator.errors import unknown_server_error
+from fakebroker.core.coordinator.lifecycle import CoordinatedPartitions, S
+from fakebroker.core.coordinator.result import CoordinatorResult
+from fakebroker.core.coordinator.write_event import WriteEvent
+from fakebroker.protocol.errors import KafkaError
+
+T = TypeVar("T")
+
+
+class CoordinatorRuntime(CoordinatedPartitions[S]):
+    """All of one broker's for one topic."""
+
+    def schedule_write_operation(
+        self,
+        name: str,
+        index: int,
+        operation: Callable[[S], CoordinatorResult[T]],
+        then: Callable[[T | KafkaError], None],
+    ) -> None:
+        """Run the operation on the state of a partition, write its records, and call `then` once: with the response
+        when they are committed, or with the error for which they are not (or not in time)."""
+        event = WriteEvent(name, self._write_timeout_ms(), then, self._events, lambda: self._look(index))
+
+        def execute() -> None:
+            try:
+                context = self._active(index)
+                shard = context.shard
+                assert shard is not None
+                event.result = operation(shard)
+                context.append(event)
+                self._maybe_flush(index, context)
+            except KafkaError as error:
+                event.complete(error.with_traceback(None))
+            except Exception as bug:
+                self._events.report(name, bug)
+                event.complete(unknown_server_error())
+
+        self._events.enqueue_last(execute)
+
+    def schedule_read_operation(
+        self,
+        name: str,
+        index: int,
+        operation: Callable[[S, int], T],
+        then: Callable[[T | KafkaError], None],
+    ) -> None:
+        """Run the operation with the committed offset, as of which it may read, and call `then` with what it gives."""
+
+        def execute() -> None:
+            response: T | KafkaError
+            try:
+                context = self._active(index)
+                assert context.shard is not None
+                response = operation(context.shard, context.last_committed_offset)
+            except KafkaError as error:
+                response = error.with_traceback(None)
+            except Exception as bug:
+                self._events.report(name, bug)
+                response = unknown_server_error()
+            then(response)
+
+        self._events.enqueue_last(execute)
+
+    def schedule_write_all_operation(
+        self,
+        name: str,
+        operation: Callable[[S], CoordinatorResult[T]],
+        then: Callable[[list[T | KafkaError]], None],
+    ) -> None:
+        """The same for all partitions that are here; what became of them is told together."""
+        self._for_all(lambda index, each: self.schedule_write_operation(name, index, operation, each), then)
+
+    def schedule_read_all_operation(
+        self,
+        name: str,
+        operation: Callable[[S, int], T],
+        then: Callable[[list[T | KafkaError]], None],
+    ) -> None:
+        self._for_all(lambda index, each: self.schedule_read_operation(name, index, operation, each), then)
+
+    def _for_all(
+        self,
+        schedule: Callable[[int, Callable[[T | KafkaError], None]], None],
+        then: Callable[[list[T | KafkaError]], None],
+    ) -> None:
+        indexes = list(self._partitions)
+        responses: list[T | KafkaError] = []
+
+        def collect(response: T | KafkaError) -> None:
+            responses.append(response)
+            if len(responses) == len(indexes):
+                then(responses)
+
+        for index in indexes:
+            schedule(index, collect)
+        if not indexes:
+            then(responses)
+
+    def run_write_operation(
+        self, name: str, index: int, operation: Callable[[], CoordinatorResult[None]], then: Callable[[Any], None]
+    ) -> None:
+        self.schedule_write_operation(name, index, lambda _: operation(), then)

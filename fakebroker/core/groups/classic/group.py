@@ -1,0 +1,223 @@
+"""A classic group: its state, its generation, its protocol, and what may be done to it.
+
+Theory   One object for the whole life of the group: it is changed in place, and the record of a generation is written
+         after. A state that may not follow another one is a bug, and raises. Who its members are is in roster.py.
+Units    milliseconds; the timestamp of the state is wall time.
+Source   group-coordinator/.../classic/ClassicGroup.java @ 4.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import final
+from uuid import UUID
+
+from fakebroker.core.coordinator.record import CoordinatorRecord
+from fakebroker.core.coordinator.timeline import LATEST
+from fakebroker.core.groups.classic.messages import DescribedGroup, JoinedMember
+from fakebroker.core.groups.classic.protocols import CONSUMER, subscribed_topics
+from fakebroker.core.groups.classic.roster import Roster
+from fakebroker.core.groups.classic.states import (
+    COMPLETING_REBALANCE,
+    DEAD,
+    EMPTY,
+    PREPARING_REBALANCE,
+    STABLE,
+    VALID_PREVIOUS_STATES,
+    ClassicGroupState,
+)
+from fakebroker.core.groups.group import CommittedAt, ExpirationCondition, Group, GroupType, ListedGroup
+from fakebroker.protocol.error_code import ErrorCode, kafka_name
+from fakebroker.protocol.errors import KafkaError
+from fakebroker.protocol.group_records.group_metadata import GroupMetadataKey
+
+
+@final
+class ClassicGroup(Roster, Group):
+    """`subscribed_topics` is None where it is not known: the members are no consumers, or it could not be read."""
+
+    type = GroupType.CLASSIC
+
+    def __init__(
+        self,
+        group_id: str,
+        state: ClassicGroupState,
+        state_timestamp_ms: int | None,
+        generation_id: int = 0,
+        protocol_type: str | None = None,
+        protocol_name: str | None = None,
+        leader_id: str | None = None,
+    ) -> None:
+        super().__init__()
+        self.group_id = group_id
+        self.state = state
+        self.previous_state = DEAD
+        self.state_timestamp_ms = state_timestamp_ms
+        self.generation_id = generation_id
+        self.protocol_type = protocol_type
+        self.protocol_name = protocol_name
+        self.leader_id = leader_id
+        self.new_member_added = False  # while the first generation is waited for
+        self.subscribed_topics: frozenset[str] | None = None
+
+    # Its state.
+
+    def transition_to(self, state: ClassicGroupState, wall_ms: int) -> None:
+        """Raises ValueError for what the table does not know."""
+        if self.state not in VALID_PREVIOUS_STATES[state]:
+            raise ValueError(f"group {self.group_id} may not become {state.value} while it is {self.state.value}")
+        self.previous_state = self.state
+        self.state = state
+        self.state_timestamp_ms = wall_ms
+
+    @property
+    def can_rebalance(self) -> bool:
+        return self.state in VALID_PREVIOUS_STATES[PREPARING_REBALANCE]
+
+    def init_next_generation(self, wall_ms: int) -> None:
+        """Raises KafkaError if no protocol can be chosen: then the generation has a number and the members still wait,
+        as in Kafka."""
+        self.generation_id += 1
+        self.protocol_name = self.select_protocol() if self.members else None
+        self.subscribed_topics = self.compute_subscribed_topics()
+        self.transition_to(COMPLETING_REBALANCE if self.members else EMPTY, wall_ms)
+        self.clear_pending_sync()
+
+    # Protocols.
+
+    def supports(self, protocol_type: str, names: Iterable[str]) -> bool:
+        """Whether a member with these could be in it."""
+        if self.state is EMPTY:
+            return bool(protocol_type) and any(True for _ in names)
+        return self.protocol_type == protocol_type and self.any_is_known_to_all(names)
+
+    @property
+    def uses_consumer_protocol(self) -> bool:
+        return self.protocol_type == CONSUMER
+
+    def compute_subscribed_topics(self) -> frozenset[str] | None:
+        if self.protocol_type != CONSUMER:
+            return None
+        if not self.members:
+            return frozenset()
+        return None if self.protocol_name is None else subscribed_topics(self.members.values(), self.protocol_name)
+
+    # What is told of it.
+
+    def joined_members(self) -> tuple[JoinedMember, ...]:
+        """What a leader is told."""
+        return tuple(
+            JoinedMember(member.member_id, member.group_instance_id, member.metadata(self.protocol_name))
+            for member in self.members.values()
+        )
+
+    def describe(self) -> DescribedGroup:
+        is_stable = self.state is STABLE
+        shown = self.protocol_name if is_stable else None
+        return DescribedGroup(
+            ErrorCode.none,
+            self.group_id,
+            self.state.value,
+            self.protocol_type or "",
+            shown or "",
+            tuple(member.describe(shown) for member in self.members.values()),
+        )
+
+    def state_name(self, committed_offset: int = LATEST) -> str:
+        return self.state.value
+
+    def as_listed_group(self, committed_offset: int) -> ListedGroup:
+        return ListedGroup(self.group_id, self.protocol_type or "", self.state.value, self.type.value)
+
+    def is_in_states(self, states: set[str], committed_offset: int) -> bool:
+        return self.state.value.lower() in states
+
+    @property
+    def is_empty(self) -> bool:
+        return self.state is EMPTY
+
+    @property
+    def is_dead(self) -> bool:
+        return self.state is DEAD
+
+    def is_subscribed_to_topic(self, topic: str) -> bool:
+        """Of consumers whose topics are not known it is assumed."""
+        return self.uses_consumer_protocol if self.subscribed_topics is None else topic in self.subscribed_topics
+
+    # What may be done to it, and to its offsets.
+
+    def validate_offset_commit(
+        self,
+        member_id: str,
+        group_instance_id: str | None,
+        generation_or_epoch: int,
+        is_transactional: bool,
+        version: int,
+    ) -> Callable[[str, int], None] | None:
+        if self.state is DEAD:
+            raise _error(ErrorCode.coordinator_not_available)
+        if generation_or_epoch < 0 and self.state is EMPTY:
+            return None  # who commits for a group without members, as an admin client does
+        if generation_or_epoch >= 0 or member_id or group_instance_id is not None:
+            self.validate_member(member_id, group_instance_id)
+            if generation_or_epoch != self.generation_id:
+                raise _error(ErrorCode.illegal_generation)
+        elif not is_transactional and self.state is not EMPTY:
+            raise _error(ErrorCode.unknown_member_id)
+        if not is_transactional and self.state is COMPLETING_REBALANCE:
+            raise _error(ErrorCode.rebalance_in_progress)
+        return None
+
+    def validate_offset_fetch(self, member_id: str | None, member_epoch: int, committed_offset: int) -> None:
+        self._refuse_if_dead()
+
+    def validate_offset_delete(self) -> None:
+        self._refuse_if_dead()
+        if self.state is not EMPTY and not self.uses_consumer_protocol:
+            raise _error(ErrorCode.non_empty_group)
+
+    def validate_delete_group(self) -> None:
+        self._refuse_if_dead()
+        if self.state is not EMPTY:
+            raise _error(ErrorCode.non_empty_group)
+
+    def create_group_tombstone_records(self) -> list[CoordinatorRecord]:
+        return [CoordinatorRecord(GroupMetadataKey(self.group_id), None)]
+
+    def offset_expiration_condition(self) -> ExpirationCondition | None:
+        """Since the group became empty, if that is known; else, for groups that only commit and for topics that no
+        consumer is subscribed to any more, since the commit."""
+        if self.protocol_type is None:
+            return _expires_since_commit
+        if self.state is EMPTY:
+            since_ms = self.state_timestamp_ms
+            if since_ms is None:
+                return _expires_since_commit
+            return lambda offset, now_ms, retention_ms: _expires(offset, since_ms, now_ms, retention_ms)
+        if self.uses_consumer_protocol and self.subscribed_topics is not None and self.state is STABLE:
+            return _expires_since_commit
+        return None
+
+    def _refuse_if_dead(self) -> None:
+        if self.state is DEAD:
+            raise KafkaError(ErrorCode.group_id_not_found, f"Group {self.group_id} is in dead state.")
+
+
+def generate_member_id(client_id: str, instance_id: str | None, uuid: UUID) -> str:
+    """Of a new member; `uuid` is random."""
+    return f"{client_id if instance_id is None else instance_id}-{uuid}"
+
+
+def _expires_since_commit(offset: CommittedAt, now_ms: int, retention_ms: int) -> bool:
+    return _expires(offset, offset.commit_timestamp_ms, now_ms, retention_ms)
+
+
+def _expires(offset: CommittedAt, since_ms: int, now_ms: int, retention_ms: int) -> bool:
+    """An offset that was committed with a time of its own goes by that."""
+    if offset.expire_timestamp_ms is not None:
+        return now_ms >= offset.expire_timestamp_ms
+    return now_ms - since_ms >= retention_ms
+
+
+def _error(code: ErrorCode) -> KafkaError:
+    return KafkaError(code, kafka_name(code))

@@ -1,0 +1,156 @@
+"""What members ask of a classic group and what they are answered, as plain values.
+
+Theory   A JoinGroup or SyncGroup may wait for other members. Who asks brings a Reply, which is completed once, now or
+         later; whoever comes second changes nothing, as with Kafka's futures.
+Units    milliseconds.
+Source   clients/src/main/resources/common/message/{JoinGroup,SyncGroup,Heartbeat,LeaveGroup}*.json @ 4.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Generic, NamedTuple, TypeVar, final
+
+from fakebroker.protocol.error_code import ErrorCode
+
+Answer = TypeVar("Answer")
+
+UNKNOWN_MEMBER_ID = ""
+
+
+class MemberProtocol(NamedTuple):
+    """A way to assign that a member knows, and what it says of itself for it."""
+
+    name: str
+    metadata: bytes
+
+
+class JoinRequest(NamedTuple):
+    """A JoinGroup.
+
+    requires_known_member_id      a new member is first told its id, and joins with it (v4, KIP-394)
+    supports_skipping_assignment  a static leader that comes back can be told that nothing is to be assigned (v9)
+    """
+
+    group_id: str
+    member_id: str
+    group_instance_id: str | None
+    client_id: str
+    client_host: str
+    protocol_type: str
+    protocols: tuple[MemberProtocol, ...]
+    session_timeout_ms: int
+    rebalance_timeout_ms: int
+    requires_known_member_id: bool
+    supports_skipping_assignment: bool
+    reason: str | None = None
+
+
+class JoinedMember(NamedTuple):
+    """Of another member, what a leader is told."""
+
+    member_id: str
+    group_instance_id: str | None
+    metadata: bytes
+
+
+class JoinAnswer(NamedTuple):
+    error_code: ErrorCode = ErrorCode.none
+    member_id: str = UNKNOWN_MEMBER_ID
+    generation_id: int = -1
+    protocol_type: str | None = None
+    protocol_name: str | None = None
+    leader: str = UNKNOWN_MEMBER_ID
+    skip_assignment: bool = False
+    members: tuple[JoinedMember, ...] = ()
+
+
+class SyncRequest(NamedTuple):
+    """A SyncGroup; `assignments` by member id, from the leader."""
+
+    group_id: str
+    generation_id: int
+    member_id: str
+    group_instance_id: str | None
+    protocol_type: str | None
+    protocol_name: str | None
+    assignments: dict[str, bytes]
+
+
+class SyncAnswer(NamedTuple):
+    error_code: ErrorCode = ErrorCode.none
+    protocol_type: str | None = None
+    protocol_name: str | None = None
+    assignment: bytes = b""
+
+
+class HeartbeatRequest(NamedTuple):
+    group_id: str
+    generation_id: int
+    member_id: str
+    group_instance_id: str | None
+
+
+class LeavingMember(NamedTuple):
+    """By its id, or an empty id and the instance id of a static member."""
+
+    member_id: str
+    group_instance_id: str | None = None
+    reason: str | None = None
+
+
+class LeaveRequest(NamedTuple):
+    group_id: str
+    members: tuple[LeavingMember, ...]
+
+
+class LeftMember(NamedTuple):
+    """What became of one that was to leave."""
+
+    member_id: str
+    group_instance_id: str | None
+    error_code: ErrorCode = ErrorCode.none
+
+
+class LeaveAnswer(NamedTuple):
+    error_code: ErrorCode = ErrorCode.none
+    members: tuple[LeftMember, ...] = ()
+
+
+class DescribedMember(NamedTuple):
+    member_id: str
+    group_instance_id: str | None
+    client_id: str
+    client_host: str
+    metadata: bytes
+    assignment: bytes
+
+
+class DescribedGroup(NamedTuple):
+    error_code: ErrorCode
+    group_id: str
+    state: str = ""
+    protocol_type: str = ""
+    protocol_data: str = ""
+    members: tuple[DescribedMember, ...] = ()
+    error_message: str | None = None
+
+
+@final
+class Reply(Generic[Answer]):
+    """An answer that somebody waits for."""
+
+    __slots__ = ("_answer",)
+
+    def __init__(self, answer: Callable[[Answer], None]) -> None:
+        self._answer: Callable[[Answer], None] | None = answer
+
+    @property
+    def is_complete(self) -> bool:
+        return self._answer is None
+
+    def complete(self, value: Answer) -> None:
+        """Nothing happens if it has been."""
+        answer, self._answer = self._answer, None
+        if answer is not None:
+            answer(value)

@@ -1,0 +1,108 @@
+"""Which protocol a group uses, and what its members say in it.
+
+Theory   Each member votes for the first of its protocols that all members know; the most votes win. A tie is decided
+         by the order of a Java hash table, which depends on the names alone, and so is the same here.
+Source   group-coordinator/.../classic/ClassicGroup.java selectProtocol, computeSubscribedTopics; ConsumerProtocol.java
+         @ 4.2; java.util.HashMap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from struct import Struct, error
+from typing import Final
+
+from fakebroker.core.groups.classic.member import ClassicGroupMember
+from fakebroker.protocol.java_hash import java_hash
+
+CONSUMER: Final = "consumer"  # the protocol type of consumers
+
+_INT16: Final = Struct(">h")
+_INT32: Final = Struct(">i")
+_JAVA_TABLE: Final = 16  # buckets at first; twice as many whenever three quarters would be exceeded
+
+
+class SupportedProtocols:
+    """How many times the members name each protocol."""
+
+    __slots__ = ("_counts",)
+
+    def __init__(self) -> None:
+        self._counts: dict[str, int] = {}
+
+    def add(self, member: ClassicGroupMember) -> None:
+        for protocol in member.protocols:
+            self._counts[protocol.name] = self._counts.get(protocol.name, 0) + 1
+
+    def remove(self, member: ClassicGroupMember) -> None:
+        for protocol in member.protocols:
+            count = self._counts[protocol.name] - 1
+            if count:
+                self._counts[protocol.name] = count
+            else:
+                del self._counts[protocol.name]
+
+    def any_is_known_to(self, count: int, names: Iterable[str]) -> bool:
+        """Whether one of them is named so many times."""
+        return any(self._counts.get(name, 0) == count for name in names)
+
+    def select(self, members: Iterable[ClassicGroupMember], count: int) -> str:
+        """The one with the most votes of so many members. Raises KafkaError if there is none that all know, as when a
+        member names one twice."""
+        candidates = {name for name, times in self._counts.items() if times == count}
+        votes: dict[str, int] = {}
+        for member in members:
+            name = member.vote(candidates)
+            votes[name] = votes.get(name, 0) + 1
+        return max(java_order(votes), key=lambda name: votes[name])
+
+    def check_invariants(self, members: Iterable[ClassicGroupMember]) -> None:
+        fresh = SupportedProtocols()
+        for member in members:
+            fresh.add(member)
+        assert self._counts == fresh._counts
+
+
+def java_order(names: Iterable[str]) -> Iterator[str]:
+    """The keys of a HashMap as it gives them, if they were put in in this order."""
+    listed = list(names)
+    size = _JAVA_TABLE
+    while len(listed) > size * 3 // 4:
+        size *= 2
+    return iter(sorted(listed, key=lambda name: _spread(java_hash(name)) & (size - 1)))
+
+
+def _spread(number: int) -> int:
+    unsigned = number & 0xFFFFFFFF
+    return unsigned ^ unsigned >> 16
+
+
+def subscribed_topics(members: Iterable[ClassicGroupMember], protocol_name: str) -> frozenset[str] | None:
+    """The topics of all; None if one of them says what cannot be read."""
+    topics: set[str] = set()
+    try:
+        for member in members:
+            topics |= _topics_of_subscription(member.metadata(protocol_name))
+    except (error, ValueError):
+        return None
+    return frozenset(topics)
+
+
+def _topics_of_subscription(data: bytes) -> set[str]:
+    """By the layout of version 0, with which those of all versions begin. Raises struct.error or ValueError."""
+    _INT16.unpack_from(data)  # whatever the version
+    count = _size(data, 6, _INT32.unpack_from(data, 2)[0])
+    at = 6
+    topics = set()
+    for _ in range(count):
+        size = _size(data, at + 2, _INT16.unpack_from(data, at)[0])
+        at += 2 + size
+        topics.add(data[at - size : at].decode(errors="replace"))
+    _size(data, at + 4, max(_INT32.unpack_from(data, at)[0], 0))  # the user data, or none
+    return topics
+
+
+def _size(data: bytes, at: int, size: int) -> int:
+    if not 0 <= size <= len(data) - at:
+        raise ValueError(f"there are no {size} bytes at {at}")
+    return size

@@ -1,0 +1,283 @@
+"""The rebalance of a classic group: who is waited for, for how long, and what comes then.
+
+Theory   A rebalance is prepared (members are told to join again by their heartbeats), completed when all have joined or
+         have had their time, and over when the leader's assignment is written. Timers of a group: one for the join
+         phase, one for the sync phase, and for each member one until it must be heard of. All are on the timing wheel.
+         The first generation of a group waits `group.initial.rebalance.delay.ms`, and as long again whenever somebody
+         came meanwhile, up to the rebalance timeout.
+Units    milliseconds.
+Source   group-coordinator/.../GroupMetadataManager.java prepareRebalance, maybeCompleteJoinElseSchedule,
+         tryCompleteInitialRebalanceElseSchedule, completeClassicGroupJoin, expirePendingSync,
+         expireClassicGroupMemberHeartbeat, propagateAssignment @ 4.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, final
+
+from fakebroker.core.groups.classic.group import ClassicGroup
+from fakebroker.core.groups.classic.member import EMPTY_ASSIGNMENT, ClassicGroupMember
+from fakebroker.core.groups.classic.messages import JoinAnswer, SyncAnswer
+from fakebroker.core.groups.classic.records import group_metadata_record
+from fakebroker.core.groups.classic.states import (
+    COMPLETING_REBALANCE,
+    DEAD,
+    EMPTY,
+    PREPARING_REBALANCE,
+    STABLE,
+)
+from fakebroker.core.groups.classic.tools import NOTHING, ClassicTools, Done, write
+from fakebroker.protocol.error_code import ErrorCode
+from fakebroker.protocol.errors import KafkaError
+
+NEW_MEMBER_JOIN_TIMEOUT_MS: Final = 5 * 60 * 1000  # GroupCoordinatorConfig.CLASSIC_GROUP_NEW_MEMBER_JOIN_TIMEOUT_MS
+
+_UNKNOWN: Final = JoinAnswer(ErrorCode.unknown_member_id)
+
+
+@final
+class Rebalances:
+    """Of the groups of one partition."""
+
+    def __init__(self, tools: ClassicTools) -> None:
+        self._tools = tools
+        self._timer = tools.timer
+
+    # The join phase.
+
+    def prepare_or_complete(self, group: ClassicGroup, reason: str) -> Done:
+        """Something has changed: a rebalance begins, or the one that runs may have been waiting for it."""
+        return self.prepare(group, reason) if group.can_rebalance else self.complete_join_phase_if_all_joined(group)
+
+    def prepare(self, group: ClassicGroup, reason: str) -> Done:
+        if group.state is COMPLETING_REBALANCE:
+            self.reset_assignment(group, ErrorCode.rebalance_in_progress)
+        group.clear_pending_sync()
+        self._timer.cancel(sync_key(group.group_id))
+        is_initial = group.state is EMPTY
+        if is_initial:
+            delay_ms = self._tools.initial_rebalance_delay_ms
+            self._schedule_initial(group, delay_ms, max(group.rebalance_timeout_ms - delay_ms, 0))
+        group.transition_to(PREPARING_REBALANCE, self._tools.wall_ms)
+        for listener in self._tools.probe.listeners:
+            listener.rebalance_began(group.group_id, group.generation_id, reason)
+        if is_initial:
+            return NOTHING
+        if group.have_all_joined:
+            return self._complete_join(group)
+        self._schedule_join(group)
+        return NOTHING
+
+    def complete_join_phase_if_all_joined(self, group: ClassicGroup) -> Done:
+        """The first generation has its time, whoever has joined."""
+        if group.state is not PREPARING_REBALANCE or group.previous_state is EMPTY or not group.have_all_joined:
+            return NOTHING
+        return self._complete_join(group)
+
+    def _schedule_join(self, group: ClassicGroup) -> None:
+        group_id = group.group_id
+        self._timer.schedule(
+            join_key(group_id), group.rebalance_timeout_ms, lambda: self._join_is_due(group_id), retry=False
+        )
+
+    def _join_is_due(self, group_id: str) -> Done:
+        group = self._tools.classic_group(group_id)
+        return NOTHING if group is None else self._complete_join(group)
+
+    def _schedule_initial(self, group: ClassicGroup, delay_ms: int, remaining_ms: int) -> None:
+        group_id = group.group_id
+        self._timer.schedule(
+            join_key(group_id),
+            delay_ms,
+            lambda: self._initial_join_is_due(group_id, delay_ms, remaining_ms),
+            retry=False,
+            is_awaited=True,
+        )
+
+    def _initial_join_is_due(self, group_id: str, delay_ms: int, remaining_ms: int) -> Done:
+        group = self._tools.classic_group(group_id)
+        if group is None:
+            return NOTHING
+        if not group.new_member_added or remaining_ms == 0:
+            return self._complete_join(group)
+        group.new_member_added = False
+        next_ms = min(self._tools.initial_rebalance_delay_ms, remaining_ms)
+        self._schedule_initial(group, next_ms, max(remaining_ms - delay_ms, 0))
+        return NOTHING
+
+    def _complete_join(self, group: ClassicGroup) -> Done:
+        """Who has not joined is gone, unless it is static, and the next generation begins."""
+        self._timer.cancel(join_key(group.group_id))
+        for member in list(group.members.values()):
+            if member.awaiting_join is None and not member.is_static:
+                self._forget(group, member.member_id, "it did not join in time")
+        if group.state is DEAD:
+            return NOTHING
+        if not group.elect_joined_leader() and group.members:
+            self._schedule_join(group)  # static members alone are left: until their sessions end
+            return NOTHING
+        group.init_next_generation(self._tools.wall_ms)
+        for listener in self._tools.probe.listeners:
+            listener.generation_began(
+                group.group_id,
+                group.generation_id,
+                group.protocol_name or "",
+                group.leader_id or "",
+                tuple(group.members),
+            )
+        if group.state is EMPTY:
+            return write(group_metadata_record(group, {}), _whatever_becomes_of_it)
+        self._answer_joins(group)
+        return NOTHING
+
+    def _answer_joins(self, group: ClassicGroup) -> None:
+        """The leader is told of all; from now on everybody has to sync."""
+        generation_id = group.generation_id
+        for member in list(group.members.values()):
+            group.complete_join(member, self.joined(group, member))
+            self.expect_heartbeat(group, member)
+            member.is_new = False
+            group.add_pending_sync(member.member_id)
+        group_id = group.group_id
+        self._timer.schedule(
+            sync_key(group_id),
+            group.rebalance_timeout_ms,
+            lambda: self._sync_is_due(group_id, generation_id),
+            retry=False,
+        )
+
+    def joined(self, group: ClassicGroup, member: ClassicGroupMember) -> JoinAnswer:
+        """What a member of the generation is answered; its leader with all that others said."""
+        is_leader = group.leader_id == member.member_id
+        return JoinAnswer(
+            ErrorCode.none,
+            member.member_id,
+            group.generation_id,
+            group.protocol_type,
+            group.protocol_name,
+            group.leader_id or "",
+            False,
+            group.joined_members() if is_leader else (),
+        )
+
+    # The sync phase.
+
+    def _sync_is_due(self, group_id: str, generation_id: int) -> Done:
+        """Who has not synced is gone, and the rest begins anew."""
+        group = self._tools.classic_group(group_id)
+        if group is None or group.generation_id != generation_id or group.state not in (COMPLETING_REBALANCE, STABLE):
+            return NOTHING
+        late = group.pending_sync
+        if not late:
+            return NOTHING
+        for member_id in sorted(late):
+            self._forget(group, member_id, "it did not sync in time")
+        return self.prepare(group, f"Removing {', '.join(sorted(late))} on pending sync request expiration")
+
+    def synced(self, group: ClassicGroup, member_id: str) -> None:
+        """A member has asked for its assignment."""
+        group.remove_pending_sync(member_id)
+        if not group.pending_sync:
+            self._timer.cancel(sync_key(group.group_id))
+
+    def set_assignment(self, group: ClassicGroup, assignment: Mapping[str, bytes]) -> None:
+        """Give each member its own."""
+        for member in group.members.values():
+            member.assignment = assignment.get(member.member_id, EMPTY_ASSIGNMENT)
+        self._tell_assignment(group, ErrorCode.none)
+
+    def reset_assignment(self, group: ClassicGroup, code: ErrorCode) -> None:
+        for member in group.members.values():
+            member.assignment = EMPTY_ASSIGNMENT
+        self._tell_assignment(group, code)
+
+    def _tell_assignment(self, group: ClassicGroup, code: ErrorCode) -> None:
+        is_good = code is ErrorCode.none
+        for member in list(group.members.values()):
+            answer = SyncAnswer(
+                code,
+                group.protocol_type if is_good else None,
+                group.protocol_name if is_good else None,
+                member.assignment,
+            )
+            if member.complete_sync(answer):
+                self.expect_heartbeat(group, member)  # while it waited its session did not count
+
+    # Sessions.
+
+    def expect_heartbeat(self, group: ClassicGroup, member: ClassicGroupMember, within_ms: int | None = None) -> None:
+        """Within its session timeout, or that time."""
+        group_id, member_id = group.group_id, member.member_id
+        self.expect_of(group_id, member_id, member.session_timeout_ms if within_ms is None else within_ms)
+
+    def expect_of(self, group_id: str, member_id: str, within_ms: int) -> None:
+        self._timer.schedule(
+            heartbeat_key(group_id, member_id),
+            within_ms,
+            lambda: self._heartbeat_is_due(group_id, member_id),
+            retry=False,
+        )
+
+    def forget_heartbeat(self, group: ClassicGroup, member_id: str) -> None:
+        self._timer.cancel(heartbeat_key(group.group_id, member_id))
+
+    def _heartbeat_is_due(self, group_id: str, member_id: str) -> Done:
+        group = self._tools.classic_group(group_id)
+        if group is None or group.state is DEAD:
+            return NOTHING
+        if group.is_pending(member_id):
+            group.remove(member_id)
+            self._tell_removed(group, member_id, "it did not join with its id in time")
+            if group.state is PREPARING_REBALANCE and group.have_all_joined:
+                return self._complete_join(group)
+            return NOTHING
+        member = group.members.get(member_id)
+        if member is None or member.has_satisfied_heartbeat:
+            return NOTHING
+        group.complete_join(member, _UNKNOWN)
+        group.remove(member_id)
+        self._tell_removed(group, member_id, "its session has expired")
+        if group.state in (STABLE, COMPLETING_REBALANCE):
+            return self.prepare_or_complete(group, f"removing member {member_id} on heartbeat expiration.")
+        if group.state is PREPARING_REBALANCE and group.have_all_joined:
+            return self._complete_join(group)
+        return NOTHING
+
+    def remove_member(self, group: ClassicGroup, member: ClassicGroupMember, reason: str) -> None:
+        """It leaves; if it waits to join, it is told that it is unknown."""
+        self.forget_heartbeat(group, member.member_id)
+        group.complete_join(member, _UNKNOWN)
+        group.remove(member.member_id)
+        self._tell_removed(group, member.member_id, reason)
+
+    def remove_pending(self, group: ClassicGroup, member_id: str, reason: str) -> None:
+        self.forget_heartbeat(group, member_id)
+        group.remove(member_id)
+        self._tell_removed(group, member_id, reason)
+
+    def _forget(self, group: ClassicGroup, member_id: str, reason: str) -> None:
+        group.remove(member_id)
+        self.forget_heartbeat(group, member_id)
+        self._tell_removed(group, member_id, reason)
+
+    def _tell_removed(self, group: ClassicGroup, member_id: str, reason: str) -> None:
+        for listener in self._tools.probe.listeners:
+            listener.member_left(group.group_id, member_id, group.generation_id, reason)
+
+
+def _whatever_becomes_of_it(error: KafkaError | None) -> None:
+    """An empty generation that could not be written: the one before comes back if the group is loaded again, and its
+    members time out."""
+
+
+def heartbeat_key(group_id: str, member_id: str) -> str:
+    return f"heartbeat-{group_id}-{member_id}"
+
+
+def join_key(group_id: str) -> str:
+    return f"join-{group_id}"
+
+
+def sync_key(group_id: str) -> str:
+    return f"sync-{group_id}"

@@ -1,0 +1,103 @@
+"""The record of a classic group, made of it and made into it.
+
+Source   group-coordinator/.../GroupCoordinatorRecordHelpers.java newGroupMetadataRecord, newEmptyGroupMetadataRecord;
+         GroupMetadataManager.java replay(GroupMetadataKey, GroupMetadataValue), appendGroupMetadataErrorToResponseError
+         @ 4.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from fakebroker.core.coordinator.record import CoordinatorRecord
+from fakebroker.core.groups.classic.group import ClassicGroup
+from fakebroker.core.groups.classic.member import ClassicGroupMember
+from fakebroker.core.groups.classic.messages import MemberProtocol
+from fakebroker.core.groups.classic.states import EMPTY, STABLE
+from fakebroker.protocol.error_code import ErrorCode
+from fakebroker.protocol.group_records.group_metadata import (
+    NONE,
+    GroupMetadataKey,
+    GroupMetadataValue,
+    MemberMetadata,
+)
+
+_TOLD_AS: Final = {
+    ErrorCode.unknown_topic_or_partition: ErrorCode.coordinator_not_available,
+    ErrorCode.not_enough_replicas: ErrorCode.coordinator_not_available,
+    ErrorCode.request_timed_out: ErrorCode.coordinator_not_available,
+    ErrorCode.not_leader_or_follower: ErrorCode.not_coordinator,
+    ErrorCode.kafka_storage_error: ErrorCode.not_coordinator,
+    ErrorCode.message_too_large: ErrorCode.unknown_server_error,
+    ErrorCode.record_list_too_large: ErrorCode.unknown_server_error,
+    ErrorCode.invalid_fetch_size: ErrorCode.unknown_server_error,
+}
+
+
+def told_as(append_error: ErrorCode) -> ErrorCode:
+    """What a member is told if a group could not be written."""
+    return _TOLD_AS.get(append_error, append_error)
+
+
+def group_metadata_record(group: ClassicGroup, assignment: Mapping[str, bytes]) -> CoordinatorRecord:
+    """Of a generation, with what each member (by id) is assigned."""
+    return CoordinatorRecord(
+        GroupMetadataKey(group.group_id),
+        GroupMetadataValue(
+            group.protocol_type or "",
+            group.generation_id,
+            group.protocol_name,
+            group.leader_id,
+            NONE if group.state_timestamp_ms is None else group.state_timestamp_ms,
+            tuple(
+                MemberMetadata(
+                    member.member_id,
+                    member.group_instance_id,
+                    member.client_id,
+                    member.client_host,
+                    member.rebalance_timeout_ms,
+                    member.session_timeout_ms,
+                    member.metadata(group.protocol_name),
+                    assignment[member.member_id],
+                )
+                for member in group.members.values()
+            ),
+        ),
+    )
+
+
+def empty_group_metadata_record(group: ClassicGroup) -> CoordinatorRecord:
+    """Of a group that is new, whoever is about to join it."""
+    timestamp_ms = NONE if group.state_timestamp_ms is None else group.state_timestamp_ms
+    return CoordinatorRecord(GroupMetadataKey(group.group_id), GroupMetadataValue("", 0, None, None, timestamp_ms, ()))
+
+
+def loaded_group(group_id: str, value: GroupMetadataValue) -> ClassicGroup:
+    """The group that a record tells of: stable, or empty. Of each member the chosen protocol is all that is left."""
+    timestamp_ms = value.current_state_timestamp_ms
+    group = ClassicGroup(
+        group_id,
+        STABLE if value.members else EMPTY,
+        None if timestamp_ms == NONE else timestamp_ms,
+        value.generation,
+        value.protocol_type or None,
+        value.protocol,
+        value.leader,
+    )
+    for each in value.members:
+        group.add(
+            ClassicGroupMember(
+                each.member_id,
+                each.group_instance_id,
+                each.client_id,
+                each.client_host,
+                each.session_timeout_ms if each.rebalance_timeout_ms == NONE else each.rebalance_timeout_ms,
+                each.session_timeout_ms,
+                value.protocol_type,
+                (MemberProtocol(value.protocol or "", each.subscription),),
+                each.assignment,
+            )
+        )
+    group.subscribed_topics = group.compute_subscribed_topics()
+    return group

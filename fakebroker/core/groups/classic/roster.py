@@ -1,0 +1,200 @@
+"""The members of a classic group: who they are, who leads, and whom it waits for.
+
+Theory   Who is waited for is counted, since that is asked with each JoinGroup: members that are in the group and have
+         not joined, members that were told an id and have not come back with it (pending), and, in a new generation,
+         members that have not synced.
+Source   group-coordinator/.../classic/ClassicGroup.java @ 4.2.
+Differs  The next leader is the oldest member that has joined; in Kafka the first one in the order of a hash table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from fakebroker.core.groups.classic.member import ClassicGroupMember
+from fakebroker.core.groups.classic.messages import JoinAnswer, MemberProtocol, Reply, SyncAnswer
+from fakebroker.core.groups.classic.protocols import SupportedProtocols
+from fakebroker.protocol.error_code import ErrorCode, kafka_name
+from fakebroker.protocol.errors import KafkaError
+
+
+class Roster:
+    """`members` by id, the oldest first."""
+
+    def __init__(self) -> None:
+        self.protocol_type: str | None = None
+        self.leader_id: str | None = None
+        self.members: dict[str, ClassicGroupMember] = {}
+        self._static_members: dict[str, str] = {}  # member id by instance id
+        self._supported = SupportedProtocols()
+        self._pending_join: set[str] = set()
+        self._pending_sync: set[str] = set()
+        self._awaiting_join = 0
+
+    def add(self, member: ClassicGroupMember, reply: Reply[JoinAnswer] | None = None) -> None:
+        """The first one leads. Its protocols must be among those that the group can take (`supports`)."""
+        instance_id = member.group_instance_id
+        if instance_id is not None:
+            assert instance_id not in self._static_members, f"{instance_id} is a member already"
+            self._static_members[instance_id] = member.member_id
+        if not self.members:
+            self.protocol_type = member.protocol_type
+        if self.leader_id is None:
+            self.leader_id = member.member_id
+        self.members[member.member_id] = member
+        self._supported.add(member)
+        member.awaiting_join = reply
+        self._awaiting_join += reply is not None
+        self._pending_join.discard(member.member_id)
+
+    def update_member(
+        self,
+        member: ClassicGroupMember,
+        protocols: tuple[MemberProtocol, ...],
+        rebalance_timeout_ms: int,
+        session_timeout_ms: int,
+        reply: Reply[JoinAnswer] | None,
+    ) -> None:
+        """It has joined again; or has not, after all, without a reply."""
+        self._supported.remove(member)
+        member.protocols = protocols
+        self._supported.add(member)
+        member.rebalance_timeout_ms = rebalance_timeout_ms
+        member.session_timeout_ms = session_timeout_ms
+        self._awaiting_join += (reply is not None) - (member.awaiting_join is not None)
+        member.awaiting_join = reply
+
+    def remove(self, member_id: str) -> None:
+        """Also if it is pending, or nobody."""
+        member = self.members.pop(member_id, None)
+        if member is not None:
+            self._supported.remove(member)
+            self._awaiting_join -= member.awaiting_join is not None
+            if member.group_instance_id is not None:
+                self._static_members.pop(member.group_instance_id, None)
+        if self.leader_id == member_id:
+            self.leader_id = next(iter(self.members), None)
+        self._pending_join.discard(member_id)
+        self._pending_sync.discard(member_id)
+
+    def replace_static_member(self, instance_id: str, old_member_id: str, new_member_id: str) -> ClassicGroupMember:
+        """The same member under a new id; whoever waits under the old one is fenced."""
+        old = self.members[old_member_id]
+        self.complete_join(old, JoinAnswer(ErrorCode.fenced_instance_id, old_member_id))
+        old.complete_sync(SyncAnswer(ErrorCode.fenced_instance_id))
+        new = ClassicGroupMember(
+            new_member_id,
+            old.group_instance_id,
+            old.client_id,
+            old.client_host,
+            old.rebalance_timeout_ms,
+            old.session_timeout_ms,
+            old.protocol_type,
+            old.protocols,
+            old.assignment,
+        )
+        del self.members[old_member_id]
+        self.members[new_member_id] = new
+        if self.leader_id == old_member_id:
+            self.leader_id = new_member_id
+        self._static_members[instance_id] = new_member_id
+        return new
+
+    def static_member_id(self, instance_id: str) -> str | None:
+        return self._static_members.get(instance_id)
+
+    def validate_member(self, member_id: str, instance_id: str | None) -> None:
+        """Raises KafkaError if there is no such member, or its instance id belongs to another one by now."""
+        if instance_id is not None:
+            existing = self._static_members.get(instance_id)
+            if existing is None:
+                raise KafkaError(ErrorCode.unknown_member_id, kafka_name(ErrorCode.unknown_member_id))
+            if existing != member_id:
+                raise KafkaError(ErrorCode.fenced_instance_id, kafka_name(ErrorCode.fenced_instance_id))
+        if member_id not in self.members:
+            raise KafkaError(ErrorCode.unknown_member_id, kafka_name(ErrorCode.unknown_member_id))
+
+    def elect_joined_leader(self) -> bool:
+        """A leader that has not joined again is replaced by one that has. False if nobody has, or nobody is there."""
+        if self.leader_id is None:
+            return False
+        if self.members[self.leader_id].awaiting_join is None:
+            joined = (each.member_id for each in self.members.values() if each.awaiting_join is not None)
+            found = next(joined, None)
+            if found is None:
+                return False
+            self.leader_id = found
+        return True
+
+    # Whom it waits for.
+
+    def is_pending(self, member_id: str) -> bool:
+        """It was told this id and has not joined with it."""
+        return member_id in self._pending_join
+
+    def add_pending(self, member_id: str) -> None:
+        assert member_id not in self.members
+        self._pending_join.add(member_id)
+
+    @property
+    def awaiting_join_count(self) -> int:
+        return self._awaiting_join
+
+    @property
+    def have_all_joined(self) -> bool:
+        return len(self.members) == self._awaiting_join and not self._pending_join
+
+    @property
+    def pending_sync(self) -> frozenset[str]:
+        return frozenset(self._pending_sync)
+
+    def add_pending_sync(self, member_id: str) -> None:
+        assert member_id in self.members
+        self._pending_sync.add(member_id)
+
+    def remove_pending_sync(self, member_id: str) -> None:
+        self._pending_sync.discard(member_id)
+
+    def clear_pending_sync(self) -> None:
+        self._pending_sync.clear()
+
+    @property
+    def rebalance_timeout_ms(self) -> int:
+        """The longest of its members'."""
+        return max(0, *(member.rebalance_timeout_ms for member in self.members.values()), 0)
+
+    def complete_join(self, member: ClassicGroupMember, answer: JoinAnswer) -> None:
+        """Nothing happens if it waits for none."""
+        reply, member.awaiting_join = member.awaiting_join, None
+        if reply is not None:
+            self._awaiting_join -= 1
+            reply.complete(answer)
+
+    def complete_all_joins(self, code: ErrorCode) -> None:
+        for member in list(self.members.values()):
+            self.complete_join(member, JoinAnswer(code, member.member_id))
+
+    def complete_all_syncs(self, code: ErrorCode) -> None:
+        for member in list(self.members.values()):
+            member.complete_sync(SyncAnswer(code))
+
+    # Protocols.
+
+    def any_is_known_to_all(self, names: Iterable[str]) -> bool:
+        return self._supported.any_is_known_to(len(self.members), names)
+
+    def select_protocol(self) -> str:
+        """Raises KafkaError if there is none that all know."""
+        return self._supported.select(self.members.values(), len(self.members))
+
+    def check_invariants(self) -> None:
+        """What is counted is what there is."""
+        members = self.members.values()
+        assert self._awaiting_join == sum(member.awaiting_join is not None for member in members)
+        assert self._static_members == {
+            member.group_instance_id: member.member_id for member in members if member.group_instance_id is not None
+        }
+        assert self._pending_sync <= self.members.keys()
+        assert not self._pending_join & self.members.keys()
+        assert self.leader_id in self.members or (self.leader_id is None and not self.members)
+        self._supported.check_invariants(members)

@@ -1,0 +1,85 @@
+"""A static member comes back under a new id (KIP-345): it takes the place of the one that had its instance id.
+
+Theory   In a stable group nothing has to be rebalanced if the protocol stays what it is: the new id is written, and the
+         member is told the generation that there is. A leader of v9 and later is told to assign nothing (KIP-814); an
+         older one is told the id that it had as the leader's, so that it does not know that it leads.
+Source   group-coordinator/.../GroupMetadataManager.java updateStaticMemberThenRebalanceOrCompleteJoin @ 4.2.
+"""
+
+from __future__ import annotations
+
+from typing import final
+
+from fakebroker.core.groups.classic.group import ClassicGroup
+from fakebroker.core.groups.classic.messages import JoinAnswer, JoinRequest, Reply
+from fakebroker.core.groups.classic.rebalance import Rebalances
+from fakebroker.core.groups.classic.records import group_metadata_record, told_as
+from fakebroker.core.groups.classic.states import COMPLETING_REBALANCE, STABLE
+from fakebroker.core.groups.classic.tools import ClassicTools, Done, write
+from fakebroker.protocol.error_code import ErrorCode
+from fakebroker.protocol.errors import KafkaError
+
+
+@final
+class StaticJoins:
+    """Of the groups of one partition."""
+
+    def __init__(self, tools: ClassicTools, rebalances: Rebalances) -> None:
+        self._tools = tools
+        self._rebalances = rebalances
+
+    def replace(
+        self, group: ClassicGroup, request: JoinRequest, old_member_id: str, member_id: str, reply: Reply[JoinAnswer]
+    ) -> Done:
+        """`old_member_id` has the request's instance id; from now on `member_id` has it."""
+        instance_id = request.group_instance_id
+        assert instance_id is not None
+        old_leader = group.leader_id
+        member = group.replace_static_member(instance_id, old_member_id, member_id)
+        self._rebalances.expect_heartbeat(group, member)
+        before = member.protocols, member.rebalance_timeout_ms, member.session_timeout_ms
+        group.update_member(member, request.protocols, request.rebalance_timeout_ms, request.session_timeout_ms, reply)
+        for listener in self._tools.probe.listeners:
+            listener.member_joined(group.group_id, member_id, instance_id, request.client_id)
+        reason = f"static member {member_id} with instance id {instance_id} has come back"
+        if group.state is COMPLETING_REBALANCE:
+            # The leader may have been told of the old id, and would assign to that.
+            return self._rebalances.prepare(group, reason)
+        if group.state is not STABLE:
+            return self._rebalances.complete_join_phase_if_all_joined(group)
+        if group.select_protocol() != group.protocol_name:
+            return self._rebalances.prepare_or_complete(group, f"{reason} with another protocol")
+
+        def on_complete(error: KafkaError | None) -> None:
+            if error is None:
+                group.complete_join(member, self._told(group, member_id, request, old_leader))
+                return
+            group.update_member(member, *before, None)
+            old = group.replace_static_member(instance_id, member_id, old_member_id)
+            self._rebalances.expect_heartbeat(group, old)
+            reply.complete(
+                JoinAnswer(
+                    told_as(error.code),
+                    "",
+                    group.generation_id,
+                    group.protocol_type,
+                    group.protocol_name,
+                    old_leader or "",
+                )
+            )
+
+        assignment = {each.member_id: each.assignment for each in group.members.values()}
+        return write(group_metadata_record(group, assignment), on_complete)
+
+    def _told(self, group: ClassicGroup, member_id: str, request: JoinRequest, old_leader: str | None) -> JoinAnswer:
+        if not request.supports_skipping_assignment:
+            return JoinAnswer(
+                ErrorCode.none,
+                member_id,
+                group.generation_id,
+                group.protocol_type,
+                group.protocol_name,
+                old_leader or "",
+            )
+        answer = self._rebalances.joined(group, group.members[member_id])
+        return answer._replace(skip_assignment=group.leader_id == member_id)

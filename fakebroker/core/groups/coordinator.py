@@ -1,0 +1,177 @@
+"""The group coordinator of one broker: which partition a group belongs to, and operations on it.
+
+Theory   A group belongs to the partition of __consumer_offsets that its id's hash says, and whoever leads that
+         coordinates it. Each request is a write or a read operation on that partition; what only the log knows as an
+         error, a client hears as one of coordinators.
+Source   group-coordinator/.../GroupCoordinatorService.java; coordinator-common/.../CoordinatorOperationExceptionHelper
+         .java handleOperationException @ 4.4 (read out of the released jars).
+Differs  The number of partitions is that of the topic, once there is one; Kafka reads it at the start.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from typing import Final, TypeVar, final
+
+from fakebroker.core.controller.topics import Topic
+from fakebroker.core.coordinator.events import Report
+from fakebroker.core.coordinator.executor import CoordinatorExecutor
+from fakebroker.core.coordinator.partition_writer import PartitionWriter
+from fakebroker.core.coordinator.result import CoordinatorResult
+from fakebroker.core.coordinator.runtime import CoordinatorRuntime
+from fakebroker.core.coordinator.timeline import SnapshotRegistry
+from fakebroker.core.coordinator.timer import CoordinatorTimer
+from fakebroker.core.coordinator.write_event import WriteEvent
+from fakebroker.core.groups.services import GroupEnvironment, GroupServices
+from fakebroker.core.groups.shard import GroupCoordinatorShard
+from fakebroker.core.purgatory.deadlines import TIMEOUTS, Deadlines, TimerDeadlines
+from fakebroker.core.replication.replica_manager import ReplicaManager
+from fakebroker.protocol.error_code import ErrorCode
+from fakebroker.protocol.errors import KafkaError
+from fakebroker.protocol.group_records.decode import decode_record
+from fakebroker.protocol.java_hash import java_hash
+from fakebroker.protocol.topic_name import GROUP_METADATA_TOPIC_NAME
+from fakebroker.protocol.topic_partition import TopicPartition
+
+T = TypeVar("T")
+
+_TIMERS: Final = 2  # of a broker's deadlines, behind the purgatories
+
+# What clients hear of errors of the log.
+_OPERATION_ERRORS: Final = {
+    ErrorCode.network_exception: ErrorCode.coordinator_load_in_progress,
+    ErrorCode.unknown_topic_or_partition: ErrorCode.coordinator_not_available,
+    ErrorCode.not_enough_replicas: ErrorCode.coordinator_not_available,
+    ErrorCode.request_timed_out: ErrorCode.coordinator_not_available,
+    ErrorCode.not_leader_or_follower: ErrorCode.not_coordinator,
+    ErrorCode.kafka_storage_error: ErrorCode.not_coordinator,
+    ErrorCode.message_too_large: ErrorCode.unknown_server_error,
+    ErrorCode.record_list_too_large: ErrorCode.unknown_server_error,
+    ErrorCode.invalid_fetch_size: ErrorCode.unknown_server_error,
+}
+
+
+def operation_error(error: KafkaError) -> KafkaError:
+    """As it is told to clients: without a text where it was another one."""
+    code = _OPERATION_ERRORS.get(error.code)
+    return error if code is None else KafkaError(code, "")
+
+
+@final
+class GroupCoordinator:
+    """Of one broker, from its start to its stop. `then` of each operation is called once, now or later, with the
+    response or with the error that is answered."""
+
+    def __init__(
+        self,
+        environment: GroupEnvironment,
+        replicas: ReplicaManager,
+        deadlines: Deadlines,
+        report: Report,
+    ) -> None:
+        self.environment = environment
+        self._replicas = replicas
+        self._deadlines = deadlines
+        self._timers = TimerDeadlines(environment.clock.now.mono_ms)
+        deadlines.add(self._timers, (TIMEOUTS, environment.broker_id, _TIMERS))
+        metadata, configs = environment.metadata, environment.configs
+        self.runtime: CoordinatorRuntime[GroupCoordinatorShard] = CoordinatorRuntime(
+            self._new_shard,
+            PartitionWriter(
+                replicas,
+                lambda index: metadata.find_partition(GROUP_METADATA_TOPIC_NAME, index),
+                lambda: configs.current.offsets_topic_compression_codec,
+            ),
+            decode_record,
+            self._timers,
+            self._watch,
+            lambda: environment.clock.now,
+            lambda: configs.current.offsets_commit_timeout_ms,
+            lambda: configs.current.group_coordinator_append_linger_ms,
+            report,
+        )
+
+    @property
+    def num_partitions(self) -> int:
+        topic = self.environment.metadata.topic(GROUP_METADATA_TOPIC_NAME)
+        return self.environment.configs.current.offsets_topic_num_partitions if topic is None else len(topic.partitions)
+
+    def partition_for(self, group_id: str) -> int:
+        """Of __consumer_offsets."""
+        return abs(java_hash(group_id)) % self.num_partitions
+
+    # Operations.
+
+    def write(
+        self,
+        name: str,
+        group_id: str,
+        operation: Callable[[GroupCoordinatorShard], CoordinatorResult[T]],
+        then: Callable[[T | KafkaError], None],
+    ) -> None:
+        """Change something of a group."""
+        self.runtime.schedule_write_operation(name, self.partition_for(group_id), operation, _mapped(then))
+
+    def read(
+        self,
+        name: str,
+        group_id: str,
+        operation: Callable[[GroupCoordinatorShard, int], T],
+        then: Callable[[T | KafkaError], None],
+    ) -> None:
+        """Look at a group as of the committed offset, which the operation is given."""
+        self.runtime.schedule_read_operation(name, self.partition_for(group_id), operation, _mapped(then))
+
+    def read_all(
+        self,
+        name: str,
+        operation: Callable[[GroupCoordinatorShard, int], T],
+        then: Callable[[list[T | KafkaError]], None],
+    ) -> None:
+        """Look at all partitions that this broker coordinates."""
+        self.runtime.schedule_read_all_operation(name, operation, then)
+
+    def write_all(
+        self,
+        name: str,
+        operation: Callable[[GroupCoordinatorShard], CoordinatorResult[T]],
+        then: Callable[[list[T | KafkaError]], None],
+    ) -> None:
+        self.runtime.schedule_write_all_operation(name, operation, then)
+
+    # What happens to the cluster.
+
+    def on_election(self, index: int, leader_epoch: int) -> None:
+        """This broker leads a partition of __consumer_offsets."""
+        self.runtime.schedule_load_operation(index, leader_epoch)
+
+    def on_resignation(self, index: int, leader_epoch: int | None) -> None:
+        """It does not, or not any more. None as epoch: the topic is gone."""
+        self.runtime.schedule_unload_operation(index, leader_epoch)
+
+    def on_topics_changed(self, changed: Collection[str], deleted: Collection[Topic]) -> None:
+        self.runtime.on_topics_changed(changed, deleted)
+
+    def close(self) -> None:
+        """The broker stops."""
+        self.runtime.close()
+        self._deadlines.remove(self._timers)
+
+    # Inside.
+
+    def _new_shard(
+        self, index: int, registry: SnapshotRegistry, timer: CoordinatorTimer, executor: CoordinatorExecutor
+    ) -> GroupCoordinatorShard:
+        return GroupCoordinatorShard(GroupServices(self.environment, index, registry, timer, executor))
+
+    def _watch(self, index: int, event: WriteEvent) -> None:
+        self._replicas.produce_purgatory.try_complete_else_watch(
+            event, [TopicPartition(GROUP_METADATA_TOPIC_NAME, index)], self.environment.clock.now.mono_ms
+        )
+
+
+def _mapped(then: Callable[[T | KafkaError], None]) -> Callable[[T | KafkaError], None]:
+    def call(response: T | KafkaError) -> None:
+        then(operation_error(response) if isinstance(response, KafkaError) else response)
+
+    return call

@@ -1,0 +1,40 @@
+"""Groups that are deleted, with all that they have committed.
+
+Source   group-coordinator/.../GroupCoordinatorShard.java deleteGroups; GroupMetadataManager.java validateDeleteGroup,
+         createGroupTombstoneRecords @ 4.2.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from fakebroker.core.coordinator.record import CoordinatorRecord
+from fakebroker.core.coordinator.result import CoordinatorResult
+from fakebroker.core.groups.shard import GroupCoordinatorShard
+from fakebroker.protocol.error_code import ErrorCode
+from fakebroker.protocol.errors import KafkaError
+
+
+class DeletedGroup(NamedTuple):
+    """What became of one that was to be deleted."""
+
+    group_id: str
+    error_code: ErrorCode
+
+
+def delete_groups(group_ids: list[str], shard: GroupCoordinatorShard) -> CoordinatorResult[list[DeletedGroup]]:
+    """Those of one partition, each by itself."""
+    records: list[CoordinatorRecord] = []
+    results = []
+    for group_id in group_ids:
+        code = ErrorCode.none
+        try:
+            group = shard.groups.group(group_id)
+            group.validate_delete_group()
+        except KafkaError as error:
+            code = error.code
+        else:
+            records += group.create_group_tombstone_records()
+            group.cancel_timers(shard.services.timer)
+        results.append(DeletedGroup(group_id, code))
+    return CoordinatorResult(records, results)

@@ -1,0 +1,74 @@
+"""The groups of one partition of __consumer_offsets, by their ids.
+
+Theory   Which groups there are depends on the epoch that is asked for: the committed offset, or now. What a group of a
+         kind is made of, its own room knows.
+Source   group-coordinator/.../GroupMetadataManager.java group, groupIds, removeGroup, listGroups @ 4.4 (read out of the
+         released jars).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from typing import TypeVar, final
+
+from fakebroker.core.coordinator.timeline import LATEST, SnapshotRegistry, TimelineDict
+from fakebroker.core.groups.group import Group, GroupType, ListedGroup
+from fakebroker.protocol.error_code import ErrorCode
+from fakebroker.protocol.errors import KafkaError
+
+G = TypeVar("G", bound=Group)
+
+
+def group_id_not_found(message: str) -> KafkaError:
+    return KafkaError(ErrorCode.group_id_not_found, message)
+
+
+def _no_classic_groups(group_id: str) -> Group:
+    raise NotImplementedError(group_id)
+
+
+@final
+class Groups(TimelineDict[str, Group]):
+    """`new_classic_group` makes an empty one, which is not among them yet: the room of classic groups sets it."""
+
+    def __init__(self, registry: SnapshotRegistry) -> None:
+        super().__init__(registry)
+        self.new_classic_group: Callable[[str], Group] = _no_classic_groups
+
+    def group(self, group_id: str, committed_offset: int = LATEST) -> Group:
+        """Raises GROUP_ID_NOT_FOUND."""
+        group = self.get(group_id, committed_offset)
+        if group is None:
+            raise group_id_not_found(f"Group {group_id} not found.")
+        return group
+
+    def group_of(self, kind: type[G], group_id: str, committed_offset: int = LATEST) -> G:
+        """A group of that class. Raises GROUP_ID_NOT_FOUND, in Kafka's words for a group of another kind too."""
+        group = self.group(group_id, committed_offset)
+        if not isinstance(group, kind):
+            name: GroupType = kind.type
+            raise group_id_not_found(f"Group {group_id} is not a {name.value} group.")
+        return group
+
+    def get_or_create_classic_group(self, group_id: str) -> Group:
+        """What is under this id; a new, empty classic group if nothing is (getOrMaybeCreateClassicGroup, which only
+        offsets ask for without a type). Raises GROUP_ID_NOT_FOUND for a group of another kind."""
+        group = self.get(group_id)
+        if group is None:
+            group = self[group_id] = self.new_classic_group(group_id)
+        elif group.type is not GroupType.CLASSIC:
+            raise group_id_not_found(f"Group {group_id} is not a classic group.")
+        return group
+
+    def list_groups(
+        self, states: Collection[str], types: Collection[str], committed_offset: int = LATEST
+    ) -> list[ListedGroup]:
+        """Those in any of the states and of any of the types, in any case of letters; all if none is named."""
+        wanted_states = {state.strip().lower() for state in states}
+        wanted_types = {GroupType.parse(name) for name in types}
+        return [
+            group.as_listed_group(committed_offset)
+            for group in self.values(committed_offset)
+            if (not states or group.is_in_states(wanted_states, committed_offset))
+            and (not types or group.type in wanted_types)
+        ]

@@ -1,0 +1,82 @@
+"""What the operations on the groups of one partition work with, whatever the protocol.
+
+Source   the fields that group-coordinator/.../GroupMetadataManager.java and OffsetMetadataManager.java share @ 4.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import final
+from uuid import UUID
+
+from fakebroker.core.clock import HasNow
+from fakebroker.core.config.broker_config import BrokerConfig
+from fakebroker.core.config.dynamic_broker_config import DynamicBrokerConfig
+from fakebroker.core.controller.metadata_cache import MetadataCache
+from fakebroker.core.coordinator.executor import CoordinatorExecutor
+from fakebroker.core.coordinator.timeline import SnapshotRegistry
+from fakebroker.core.coordinator.timer import CoordinatorTimer
+from fakebroker.core.groups.groups import Groups
+from fakebroker.core.probe import Probe
+
+
+@final
+class GroupEnvironment:
+    """What a broker's coordinator has for all its partitions. `random_uuid` draws one from the cluster's seed."""
+
+    __slots__ = ("broker_id", "clock", "configs", "metadata", "probe", "random_uuid")
+
+    def __init__(
+        self,
+        broker_id: int,
+        clock: HasNow,
+        configs: DynamicBrokerConfig,
+        metadata: MetadataCache,
+        random_uuid: Callable[[], UUID],
+        probe: Probe,
+    ) -> None:
+        self.broker_id = broker_id
+        self.clock = clock
+        self.configs = configs
+        self.metadata = metadata
+        self.random_uuid = random_uuid
+        self.probe = probe
+
+
+@final
+class GroupServices:
+    """The same and what belongs to one partition of __consumer_offsets."""
+
+    __slots__ = ("environment", "executor", "groups", "partition", "registry", "timer")
+
+    def __init__(
+        self,
+        environment: GroupEnvironment,
+        partition: int,
+        registry: SnapshotRegistry,
+        timer: CoordinatorTimer,
+        executor: CoordinatorExecutor,
+    ) -> None:
+        self.environment = environment
+        self.partition = partition
+        self.registry = registry
+        self.timer = timer
+        self.executor = executor
+        self.groups = Groups(registry)
+
+    @property
+    def config(self) -> BrokerConfig:
+        """As it is now."""
+        return self.environment.configs.current
+
+    @property
+    def metadata(self) -> MetadataCache:
+        return self.environment.metadata
+
+    @property
+    def mono_ms(self) -> int:
+        return self.environment.clock.now.mono_ms
+
+    @property
+    def wall_ms(self) -> int:
+        return self.environment.clock.now.wall_ms

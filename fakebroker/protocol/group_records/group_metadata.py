@@ -1,0 +1,83 @@
+"""A classic group as of its last generation: kind 2.
+
+Source   group-coordinator/src/main/resources/common/message/{GroupMetadataKey,GroupMetadataValue}.json;
+         GroupCoordinatorRecordHelpers.java newGroupMetadataRecord @ 4.2.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from fakebroker.protocol.group_records.layout import BYTES, INT32, INT64, STRING, Field, Layout, array
+
+NONE: Final = -1  # no timestamp, no rebalance timeout: what older versions have not
+_VERSION: Final = 3  # what Kafka writes
+
+
+@dataclass(frozen=True, slots=True)
+class GroupMetadataKey:
+    group: str
+
+    def encode(self) -> bytes:
+        return KEY.encode(self, 2)
+
+
+@dataclass(frozen=True, slots=True)
+class MemberMetadata:
+    """`subscription` is what it says of itself in the group's protocol. Milliseconds."""
+
+    member_id: str
+    group_instance_id: str | None
+    client_id: str
+    client_host: str
+    rebalance_timeout_ms: int
+    session_timeout_ms: int
+    subscription: bytes
+    assignment: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class GroupMetadataValue:
+    """`current_state_timestamp_ms` is wall time. Without members there is neither protocol nor leader."""
+
+    protocol_type: str
+    generation: int
+    protocol: str | None
+    leader: str | None
+    current_state_timestamp_ms: int
+    members: tuple[MemberMetadata, ...]
+
+    def encode(self) -> bytes:
+        return VALUE.encode_value(self, _VERSION)
+
+
+_MEMBER: Final = Layout(
+    MemberMetadata,
+    (
+        Field("member_id", STRING),
+        Field("group_instance_id", STRING, since=3),
+        Field("client_id", STRING),
+        Field("client_host", STRING),
+        Field("rebalance_timeout_ms", INT32, since=1, default=NONE),
+        Field("session_timeout_ms", INT32),
+        Field("subscription", BYTES),
+        Field("assignment", BYTES),
+    ),
+)
+
+KEY: Final = Layout(GroupMetadataKey, (Field("group", STRING),))
+
+VALUE: Final = Layout(
+    GroupMetadataValue,
+    (
+        Field("protocol_type", STRING),
+        Field("generation", INT32),
+        Field("protocol", STRING),
+        Field("leader", STRING),
+        Field("current_state_timestamp_ms", INT64, since=2, default=NONE),
+        Field("members", array(_MEMBER.type)),
+    ),
+    highest_version=4,
+    flexible_since=4,
+)
