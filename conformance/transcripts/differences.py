@@ -73,7 +73,6 @@ SORTED_BY = {
     "results": ("group_id",),
     "members": ("member_id", "group_instance_id"),
     "partitions": ("partition_index", "partition"),
-    "members": ("member_id",),  # of groups: a hash table by ids that are made up
 }
 
 # Such lists that are compared as maps, because one side may have more: what is the key.
