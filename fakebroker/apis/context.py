@@ -98,6 +98,11 @@ class RequestContext:
     def producer_ids(self) -> ProducerIdManager:
         return self.broker.producer_ids
 
+    @property
+    def now_ms(self) -> int:
+        """Monotonic milliseconds, as of now: of a request that has waited, later than `now`."""
+        return self._sockets.now_ms
+
     # Who asks, while it is not answered.
 
     @property

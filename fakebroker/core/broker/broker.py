@@ -7,12 +7,14 @@ Source   core/.../server/BrokerServer.scala @ 4.0.
 
 from __future__ import annotations
 
+from random import Random
 from typing import final
 
 from fakebroker.core.clock import Now
 from fakebroker.core.config.broker_config import BrokerConfig
 from fakebroker.core.controller.controller import Controller
 from fakebroker.core.controller.producer_ids import ProducerIdManager
+from fakebroker.core.fetch_sessions.manager import FetchManager
 from fakebroker.core.probe import Probe
 from fakebroker.core.quota.client_quotas import ClientQuotas
 from fakebroker.core.quota.quota import QuotaManagers
@@ -26,7 +28,7 @@ class Broker:
     """What the handlers of its requests work with. `controller` and its metadata are those of the cluster. Once
     `is_stopped` nobody works on: whatever was in hand is never answered."""
 
-    __slots__ = ("broker_id", "controller", "is_stopped", "producer_ids", "quotas", "replicas")
+    __slots__ = ("broker_id", "controller", "fetch_manager", "is_stopped", "producer_ids", "quotas", "replicas")
 
     def __init__(
         self,
@@ -38,7 +40,9 @@ class Broker:
         client_quotas: ClientQuotas,
         probe: Probe,
         now: Now,
+        session_ids: Random,
     ) -> None:
+        """`session_ids` gives the ids of fetch sessions."""
         self.broker_id = broker_id
         self.is_stopped = False
         self.controller = controller
@@ -46,3 +50,4 @@ class Broker:
         self.quotas = QuotaManagers(config)
         client_quotas.tell(self.quotas)
         self.producer_ids = ProducerIdManager(controller.producer_ids)
+        self.fetch_manager = FetchManager(config.max_incremental_fetch_session_cache_slots, session_ids)
