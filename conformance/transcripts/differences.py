@@ -139,11 +139,6 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule("each cluster gives topic ids of its own", "*.topics[*].topic_id", "create/*", _both_texts),
     Rule(
-        "fetch sessions are not kept: the id 0 says so, as that of a Kafka whose cache is full",
-        "*.session_id",
-        holds=lambda kafka, ours: _both_numbers(kafka, ours) and kafka > 0 and ours == 0,
-    ),
-    Rule(
         "the clocks are two: what is allowed is told relative to the broker's time",
         "*.batch_index_error_message",
         holds=_same_but_for_clocks,

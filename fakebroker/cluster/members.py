@@ -62,6 +62,7 @@ class Members(HasNow):
         self.deadlines.add(self.housekeeping, (HOUSEKEEPING, 0, 0))
 
         random = self._random = Random(seed)
+        self._session_ids = Random(f"fetch sessions of {seed}")
         cluster_id = urlsafe_b64encode(random.randbytes(16)).decode().rstrip("=")
         self.registry = BrokerRegistry(broker_ids := range(1, number + 1), racks_of(broker_ids, config, racks or {}))
         self.metadata = MetadataCache(cluster_id, self.registry)
@@ -91,6 +92,7 @@ class Members(HasNow):
             self.probe,
             self,
             self._random_uuid,
+            self._session_ids,
             self.report_bug,
         )
 

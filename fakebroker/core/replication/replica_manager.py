@@ -34,6 +34,7 @@ from fakebroker.core.replication.fetch import (
 from fakebroker.core.replication.followers import FollowerSet
 from fakebroker.core.replication.offsets import fetch_offset_for_timestamp, last_offset_for_leader_epoch
 from fakebroker.core.replication.partition import Partition
+from fakebroker.core.replication.preferred_replica import is_rack_aware
 from fakebroker.core.replication.reads import LogReader, hosted_partition_error
 from fakebroker.core.replication.wakeups import Wakeups
 from fakebroker.protocol import topic_name
@@ -103,7 +104,7 @@ class ReplicaManager:
         self.produce_expirations: Counter[TopicPartition] = Counter()
         self._on_expired = self._produce_expired  # one for all operations that wait
         self.fetch_expirations: Counter[str] = Counter()
-        self.reader = LogReader(broker_id, wakeups)
+        self.reader = LogReader(broker_id, wakeups, is_rack_aware(config))
         self._config = config
         self._followers = followers
         self._wakeups = wakeups
@@ -255,8 +256,8 @@ class ReplicaManager:
         self, params: FetchParams, partitions: Sequence[FetchPartition], callback: FetchCallback, now: Now
     ) -> Slices[None]:
         """Read what the reader may see; wait up to `max_wait_ms` for `min_bytes`."""
-        max_bytes = min(params.max_bytes, self._config.fetch_max_bytes)
-        params = params._replace(max_bytes=max_bytes, min_bytes=min(params.min_bytes, max_bytes))
+        params.max_bytes = min(params.max_bytes, self._config.fetch_max_bytes)
+        params.min_bytes = min(params.min_bytes, params.max_bytes)
         results = yield from self.reader.read_in_slices(params, partitions, now)
         if params.max_wait_ms <= 0 or not partitions or is_satisfied(results, params.min_bytes):
             callback(results)

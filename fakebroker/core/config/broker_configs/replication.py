@@ -59,7 +59,12 @@ class ReplicationConfigs:
     replica_high_watermark_checkpoint_interval_ms = Setting(
         LONG, 5000, doc="how often high watermarks are written to the disk"
     )
-    replica_selector_class = StrOrNone(STRING, None, doc="a plugin that sends consumers to the replica nearest to them")
+    replica_selector_class = StrOrNone(
+        STRING,
+        None,
+        by="core/replication/preferred_replica",
+        doc="RackAwareReplicaSelector sends consumers to the replica in their rack; others have no effect",
+    )
     follower_fetch_last_tiered_offset_enable = Setting(
         BOOLEAN, False, mode=CLUSTER_WIDE, doc="a new follower begins where tiered storage ends"
     )
