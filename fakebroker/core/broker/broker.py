@@ -11,6 +11,7 @@ from typing import final
 
 from fakebroker.core.clock import Now
 from fakebroker.core.config.broker_config import BrokerConfig
+from fakebroker.core.config.broker_loggers import BrokerLoggers
 from fakebroker.core.controller.controller import Controller
 from fakebroker.core.controller.producer_ids import ProducerIdManager
 from fakebroker.core.probe import Probe
@@ -26,7 +27,9 @@ class Broker:
     """What the handlers of its requests work with. `controller` and its metadata are those of the cluster. Once
     `is_stopped` nobody works on: whatever was in hand is never answered."""
 
-    __slots__ = ("broker_id", "controller", "is_stopped", "producer_ids", "quotas", "replicas")
+    __slots__ = (
+        "broker_id", "client_quotas", "controller", "is_stopped", "loggers", "producer_ids", "quotas", "replicas",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -45,4 +48,6 @@ class Broker:
         self.replicas = ReplicaManager(broker_id, config, now.mono_ms, followers, wakeups, probe)
         self.quotas = QuotaManagers(config)
         client_quotas.tell(self.quotas)
+        self.client_quotas = client_quotas
+        self.loggers = BrokerLoggers()
         self.producer_ids = ProducerIdManager(controller.producer_ids)
