@@ -9,6 +9,7 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from fakebroker.apis import registry
+from fakebroker.apis.features import supported_features
 from fakebroker.core.config.broker_config import BrokerConfig
 
 
@@ -129,14 +130,14 @@ RULES: tuple[Rule, ...] = (
         ),
     ),
     Rule(
-        "no features: transactions, groups and whatever else they stand for are not served",
+        "features whose APIs are not served are not told",
         "*.says.*ed_features.*",
-        holds=_only_kafka,
+        holds=lambda kafka, ours: _only_kafka(kafka, ours) and kafka["name"] not in supported_features(),
     ),
     Rule(
-        "without features there is no epoch of theirs",
+        "the epoch of features is an offset of Kafka's metadata",
         "*.says.finalized_features_epoch",
-        holds=lambda kafka, ours: isinstance(kafka, int) and ours == -1,
+        holds=lambda kafka, ours: _both_numbers(kafka, ours) and min(kafka, ours) > 0,
     ),
     Rule(
         "Kafka in a box is told not to roll segments, so that cases read a log at once; here there are none",

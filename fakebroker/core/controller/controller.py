@@ -21,6 +21,7 @@ from fakebroker.core.config.client_metrics_config import ClientMetricsSubscripti
 from fakebroker.core.config.dynamic_broker_config import DynamicBrokerConfig
 from fakebroker.core.config.group_config_manager import GroupConfigManager
 from fakebroker.core.config.topic_config import TopicConfig, altered, effective_configs
+from fakebroker.core.controller.features import FeatureControl
 from fakebroker.core.controller.leadership import Leadership
 from fakebroker.core.controller.metadata_cache import MetadataCache
 from fakebroker.core.controller.producer_ids import ProducerIdBlocks
@@ -33,6 +34,7 @@ from fakebroker.core.replication.followers import FollowerSet
 from fakebroker.core.replication.isr import check_invariants
 from fakebroker.core.replication.partition import NO_LEADER, Partition
 from fakebroker.core.replication.wakeups import Wakeups
+from fakebroker.core.security.scram_credentials import ScramCredentials
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
 from fakebroker.protocol.slices import Slices, finish
@@ -58,6 +60,8 @@ class Controller:
         self.config = config = broker_configs.current
         self.group_configs = GroupConfigManager(lambda: self.config)
         self.client_metrics = ClientMetricsSubscriptions()
+        self.scram_credentials = ScramCredentials()
+        self.features = FeatureControl()
         self.registry = registry
         self.metadata = metadata
         self.producer_ids = ProducerIdBlocks()
