@@ -109,7 +109,7 @@ def test_configs_shows_what_is_honoured_and_what_is_kept() -> None:
 def test_configs_as_json() -> None:
     every = json.loads(run("configs", "--json").stdout)
     topics = json.loads(run("configs", "--json", "--kind", "topic", "--honoured").stdout)
-    assert {row["kind"] for row in every} == {"broker", "topic"}
+    assert {row["kind"] for row in every} == {"broker", "topic", "group", "client-metrics"}
     assert len(every) > 400
     assert topics == [row for row in every if row["kind"] == "topic" and row["honoured_by"] is not None]
     assert {
@@ -126,7 +126,10 @@ def test_configs_as_json() -> None:
 
 def test_configs_of_no_kind() -> None:
     result = run("configs", "--kind", "client")
-    assert (result.exit_code, result.stderr) == (2, "fakebroker: --kind is broker or topic, not 'client'\n")
+    assert (result.exit_code, result.stderr) == (
+        2,
+        "fakebroker: --kind is broker, topic, group, client-metrics, not 'client'\n",
+    )
 
 
 def test_help_names_every_command_and_what_it_is_for() -> None:

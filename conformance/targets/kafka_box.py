@@ -79,9 +79,11 @@ def remove_leftovers() -> None:
 class KafkaBox:
     """A running cluster of Apache Kafka. `endpoints` are (host, port) by broker id, 1 to N."""
 
-    def __init__(self, brokers: int, config: Mapping[str, str]) -> None:
+    def __init__(self, brokers: int, config: Mapping[str, str], features: Mapping[str, int] | None = None) -> None:
+        """`features` has levels that are other than Kafka's own."""
         self._jars = fetch_kafka()
         self._config = dict(config)
+        self._features = [f"{name}={level}" for name, level in (features or {}).items()]
         remove_leftovers()
         self._folder = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-"))
         self._processes: dict[int, subprocess.Popen[bytes]] = {}
@@ -163,8 +165,9 @@ class KafkaBox:
         }
         path = self._file(broker_id, "properties")
         path.write_text("".join(f"{name}={value}\n" for name, value in properties.items()))
+        features = [option for feature in self._features for option in ("--feature", feature)]
         done = subprocess.run(
-            [*self._java(), "kafka.tools.StorageTool", "format", "-t", CLUSTER_ID, "-c", str(path)],
+            [*self._java(), "kafka.tools.StorageTool", "format", "-t", CLUSTER_ID, "-c", str(path), *features],
             capture_output=True,
             text=True,
             check=False,

@@ -186,7 +186,7 @@ class KafkaTarget(_OverTheWire):
 
     def __init__(self, box: Box) -> None:
         self.version = kafka_version()
-        self._box = KafkaBox(box.brokers, box.config | box.kafka_only)
+        self._box = KafkaBox(box.brokers, box.config | box.kafka_only, box.features)
         self.endpoints = self._box.endpoints
         super().__init__()
 

@@ -13,6 +13,7 @@ from typing import final
 from uuid import UUID
 
 from fakebroker.core.clock import HasNow
+from fakebroker.core.config.broker_loggers import BrokerLoggers
 from fakebroker.core.config.dynamic_broker_config import DynamicBrokerConfig
 from fakebroker.core.controller.controller import Controller
 from fakebroker.core.controller.producer_ids import ProducerIdManager
@@ -34,7 +35,8 @@ class Broker:
     `is_stopped` nobody works on: whatever was in hand is never answered."""
 
     __slots__ = (
-        "broker_id", "controller", "fetch_manager", "groups", "is_stopped", "producer_ids", "quotas", "replicas",
+        "broker_id", "client_quotas", "controller", "fetch_manager", "groups", "is_stopped", "loggers", "producer_ids",
+        "quotas", "replicas",
     )  # fmt: skip
 
     def __init__(
@@ -54,7 +56,7 @@ class Broker:
     ) -> None:
         """`session_ids` gives the ids of fetch sessions; `report` is told of bugs that no request is there to hear
         of."""
-        config = configs.current
+        config = configs.of(broker_id)
         self.broker_id = broker_id
         self.is_stopped = False
         self.controller = controller
@@ -67,6 +69,8 @@ class Broker:
         )
         self.quotas = QuotaManagers(config)
         client_quotas.tell(self.quotas)
+        self.client_quotas = client_quotas
+        self.loggers = BrokerLoggers()
         self.producer_ids = ProducerIdManager(controller.producer_ids)
         self.fetch_manager = FetchManager(config.max_incremental_fetch_session_cache_slots, session_ids)
 

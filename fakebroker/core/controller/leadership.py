@@ -13,6 +13,7 @@ Differs  In one step, without a metadata log in between: everybody knows at once
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import final
 
 from fakebroker.core.broker_registry import BrokerRegistry
@@ -40,12 +41,15 @@ class Leadership:
         followers: FollowerSet,
         wakeups: Wakeups,
         probe: Probe,
+        on_leader: Callable[[Partition], None],
     ) -> None:
+        """`on_leader` is told of each partition that another broker leads from now on."""
         self.registry = registry
         self.metadata = metadata
         self._followers = followers
         self._wakeups = wakeups
         self._probe = probe
+        self._on_leader = on_leader
 
     def stop_broker(self, broker_id: int, now: Now) -> None:
         """Fence a broker that has stopped. Nobody waits there any more."""
@@ -112,6 +116,7 @@ class Leadership:
         """Begin a new leadership, and tell everybody."""
         if partition.become_leader(broker_id, isr, now.mono_ms):
             self._wakeups.try_complete_delayed_requests(partition)
+        self._on_leader(partition)
         self._followers.on_leader_change(partition, now)
         others = [other for other in partition.replicas if other != broker_id]
         self._wakeups.complete_when_not_leader(partition, others)
