@@ -42,7 +42,7 @@ OPTIONS = {
         "--brokers", "--host", "--port", "--advertised-host", "--topic", "--auto-create-topics",
         "--no-auto-create-topics", "--followers", "--config", "--seed", "--ready-file", "--clock", "--journal",
     ],
-    "apis": [],
+    "apis": ["--markdown"],
     "configs": ["--kind", "--honoured", "--json"],
     "demo": ["--out", "--seed"],
     "replay": ["--steps", "--plan", "--journal", "--shrink"],
@@ -313,11 +313,13 @@ def test_what_is_refused_is_one_sentence_and_status_2(line: str, sentence: str) 
     assert run(*shlex.split(line)) == (2, "", f"fakebroker: {sentence}\n")
 
 
+FLAGS = {"--auto-create-topics", "--no-auto-create-topics", "--shrink", "--honoured", "--json", "--markdown"}
 WITH_VALUES = [
     (command, option)
     for command, options in OPTIONS.items()
     for option in options
-    if option not in {"--auto-create-topics", "--no-auto-create-topics", "--shrink", "--honoured", "--json"}
+    if option
+    not in {"--auto-create-topics", "--no-auto-create-topics", "--shrink", "--honoured", "--json", "--markdown"}
 ]
 
 
@@ -496,7 +498,7 @@ DEFAULTS: dict[str, dict[str, Any]] = {
         "auto_create_topics": True, "followers": "instant", "config": [], "seed": 0, "clock": "real", "journal": None,
         "ready_file": None,
     },
-    "apis": {},
+    "apis": {"markdown": False},
     "configs": {"kind": None, "honoured": False, "json": False},
     "demo": {"out": Path("fakebroker-demo"), "seed": 1},
     "replay 5": {"seed": 5, "steps": 200, "plan": None, "journal": None, "shrink": False},
