@@ -54,11 +54,13 @@ class BrokerConfig(
     # Values by attribute. What was given at the start is `given` less these, and what they hide.
     altered: Mapping[str, Value] = {}
     _static: Mapping[str, Value]
+    _other_defaults: Mapping[str, Value] = {}  # by attribute, in place of those of the entries
 
-    @classmethod
-    def _of(cls, static: Mapping[str, Value], altered: Mapping[str, Value]) -> Self:
-        config = cls(**{**static, **altered})
-        vars(config).update(_static=static, altered=altered)
+    def _of(self, static: Mapping[str, Value], altered: Mapping[str, Value]) -> Self:
+        given = {**static, **altered}
+        config = type(self)(**given)
+        defaults = {name: value for name, value in self._other_defaults.items() if name not in given}
+        vars(config).update(defaults, _static=static, altered=altered, _other_defaults=self._other_defaults)
         config.check()
         return config
 
@@ -66,6 +68,12 @@ class BrokerConfig(
     def static(self) -> Mapping[str, Value]:
         """What was given at the start, by attribute."""
         return self._static if self.altered else self.given
+
+    def with_defaults(self, values: Mapping[str, Value]) -> Self:
+        """This configuration with other defaults, by attribute. They count as defaults: nobody has given them."""
+        config = type(self)(**self.given)
+        vars(config)["_other_defaults"] = values
+        return config._of(self.static, self.altered)
 
     def with_text(self, texts: Mapping[str, str | None]) -> Self:
         """This configuration with other settings given at the start; raises ConfigError naming the bad one."""

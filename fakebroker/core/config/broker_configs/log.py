@@ -32,7 +32,9 @@ class LogConfigs:
     num_partitions = Setting(
         INT, 1, at_least(1), by="core/controller/placement", doc="of a topic made without a number"
     )
-    auto_create_topics_enable = Setting(BOOLEAN, True, by="apis/metadata", doc="make a topic when a client asks for it")
+    auto_create_topics_enable = Setting(
+        BOOLEAN, True, by="apis/cluster/metadata", doc="make a topic when a client asks for it"
+    )
     create_topic_policy_class_name = StrOrNone(CLASS, None, doc="a plugin that may refuse new topics")
     alter_config_policy_class_name = StrOrNone(CLASS, None, doc="a plugin that may refuse changed settings")
     delete_topic_enable = Setting(BOOLEAN, True, doc="whether topics may be deleted")

@@ -43,7 +43,7 @@ class ReplicationConfigs:
         LONG,
         30_000,
         at_least(1),
-        by="core/controller/controller",
+        by="core/controller/topic_creation",
         doc="a follower that is behind for longer leaves the ISR",
     )
     replica_socket_timeout_ms = Setting(INT, 30_000, doc="how long a follower waits for an answer")
