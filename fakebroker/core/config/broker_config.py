@@ -62,6 +62,7 @@ class BrokerConfig(
     static: Mapping[str, Value]
     altered: Mapping[str, Value]
     own: Mapping[str, Value]
+    _other_defaults: Mapping[str, Value] = {}  # by attribute, in place of those of the entries
 
     def __init__(self, **given: Value) -> None:
         super().__init__(**given)
@@ -72,11 +73,24 @@ class BrokerConfig(
         static = self.static
         config = type(self)(**{**static, **altered, **own})
         vars(config).update(static=static, altered=altered, own=own)
+        return config._of_defaults(self._other_defaults)
+
+    def with_defaults(self, values: Mapping[str, Value]) -> Self:
+        """This configuration with other defaults, by attribute. They count as defaults: nobody has given them."""
+        config = type(self)(**self.static)._of_defaults(values).layered(self.altered, self.own)
+        config.check()
         return config
+
+    def _of_defaults(self, values: Mapping[str, Value]) -> Self:
+        """Itself, while it is made."""
+        found = {name: value for name, value in values.items() if name not in self.given}
+        vars(self).update(found, _other_defaults=values)
+        return self
 
     def with_text(self, texts: Mapping[str, str | None]) -> Self:
         """This configuration with other settings given at the start; raises ConfigError naming the bad one."""
-        config = type(self)(**{**self.static, **self.parse(_known(texts))}).layered(self.altered, self.own)
+        config = type(self)(**{**self.static, **self.parse(_known(texts))})
+        config = config._of_defaults(self._other_defaults).layered(self.altered, self.own)
         config.check()
         return config
 
