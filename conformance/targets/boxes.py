@@ -21,6 +21,7 @@ class Box:
     config: dict[str, str]
     kafka_only: dict[str, str] = field(default_factory=dict)  # what fakebroker has no use for
     features: dict[str, int] = field(default_factory=dict)  # levels that Kafka is formatted with
+    racks: dict[int, str] = field(default_factory=dict)  # where brokers stand, by id
 
 
 # What Kafka in a box is given anyway (kafka_box.py), so that both tell the same of it.
@@ -40,6 +41,11 @@ BOXES = {
     "configs": Box(1, _TOLD, features={"eligible.leader.replicas.version": 0}),
     "quotas": Box(1, _COMMON),  # for quotas, credentials and features of the whole cluster
     "three": Box(3, _COMMON),
+    "racks": Box(
+        3,
+        _COMMON | {"replica.selector.class": "org.apache.kafka.common.replica.RackAwareReplicaSelector"},
+        racks={1: "a", 2: "b", 3: "c"},
+    ),
     "lag": Box(3, _COMMON | {"replica.lag.time.max.ms": "1500"}),
     "groups": Box(1, _GROUPS),
     "small-groups": Box(1, _GROUPS | {"group.initial.rebalance.delay.ms": "400", "group.max.size": "2"}),

@@ -79,11 +79,18 @@ def remove_leftovers() -> None:
 class KafkaBox:
     """A running cluster of Apache Kafka. `endpoints` are (host, port) by broker id, 1 to N."""
 
-    def __init__(self, brokers: int, config: Mapping[str, str], features: Mapping[str, int] | None = None) -> None:
-        """`features` has levels that are other than Kafka's own."""
+    def __init__(
+        self,
+        brokers: int,
+        config: Mapping[str, str],
+        features: Mapping[str, int] | None = None,
+        racks: Mapping[int, str] | None = None,
+    ) -> None:
+        """`features` has levels that are other than Kafka's own, `racks` where brokers stand, by id."""
         self._jars = fetch_kafka()
         self._config = dict(config)
         self._features = [f"{name}={level}" for name, level in (features or {}).items()]
+        self._racks = dict(racks or {})
         remove_leftovers()
         self._folder = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-"))
         self._processes: dict[int, subprocess.Popen[bytes]] = {}
@@ -161,6 +168,7 @@ class KafkaBox:
             "offsets.topic.replication.factor": "1",
             "log.cleaner.enable": "false",
             "log.roll.ms": str(2**63 - 1),  # one segment, however far timestamps are apart: a Fetch ends with a segment
+            **({"broker.rack": self._racks[broker_id]} if broker_id in self._racks else {}),
             **self._config,
         }
         path = self._file(broker_id, "properties")
