@@ -55,12 +55,11 @@ _SOMETIMES = st.sampled_from([False, False, False, True])
 @st.composite
 def describe_configs(draw: Draw) -> Request:
     version = draw(st.integers(1, 4))
-    resources = []
+    resources: list[tuple[int, str, list[str] | None]] = []
     for _ in range(draw(st.sampled_from([1, 1, 1, 2, 0]))):
         kind = draw(st.sampled_from([TOPIC] * 12 + [GROUP, CLIENT_METRICS, BROKER, 3]))
-        name = {TOPIC: draw(_NAMES), BROKER: draw(st.sampled_from(["7", "x"]))}.get(
-            kind, draw(st.sampled_from(["g", ""]))
-        )
+        names = {TOPIC: _NAMES, BROKER: st.sampled_from(["7", "x"])}.get(kind, st.sampled_from(["g", ""]))
+        name = draw(names)
         keys = draw(st.none() | st.lists(_KEYS, max_size=3))
         resources.append((kind, name, keys))
     with_synonyms = draw(st.booleans())
