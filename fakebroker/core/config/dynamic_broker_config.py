@@ -98,12 +98,13 @@ class DynamicBrokerConfig:
             for name, text in texts.items():
                 if (match := _OF_LISTENER.fullmatch(name)) and match[1] in BrokerConfig.SETTINGS:
                     BrokerConfig.SETTINGS[match[1]].parse(text)
+            BrokerConfig.parse({name: text for name, text in texts.items() if not _is_per_broker(name)})
+            if broker_id is None:
+                refuse_per_broker(texts)
             altered = self._layered({**self._set, broker_id: texts}, broker_id if broker_id is not None else asked)
         except ConfigError as error:
             raise KafkaError(ErrorCode.invalid_request, error.message) from None
-        if broker_id is None:
-            refuse_per_broker(texts)
-        else:
+        if broker_id is not None:
             _refuse("These configs are of all brokers together", [name for name in _OF_ALL_BROKERS if name in texts])
         try:
             altered.check()
