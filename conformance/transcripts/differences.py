@@ -69,6 +69,10 @@ SORTED_BY = {
     # Of ListOffsets, OffsetForLeaderEpoch and Metadata: also in the order of a hash table.
     "topics": ("name", "topic", "topic_id"),
     "partitions": ("partition_index", "partition"),
+    # Of CreatePartitions, AlterReplicaLogDirs, ElectLeaders and DescribeProducers: the same.
+    "results": ("name", "topic_name", "log_dir"),
+    "replica_election_results": ("topic",),
+    "active_producers": ("producer_id",),
 }
 
 # Such lists that are compared as maps, because one side may have more: what is the key.
@@ -80,6 +84,16 @@ KEYED_BY = {
 }
 
 RULES: tuple[Rule, ...] = (
+    Rule("each broker has log directories of its own", "*.says.results[*].log_dir", "describe-log-dirs/*", _both_texts),
+    *(
+        Rule(
+            "Kafka tells of the disk, we of the memory",
+            f"*.says.results[*].{field}",
+            "describe-log-dirs/*",
+            _both_numbers,
+        )
+        for field in ("total_bytes", "usable_bytes")
+    ),
     Rule("each cluster has an id of its own", "*.cluster_id", holds=_both_texts),
     Rule("each cluster has ports of its own", "*.port", holds=_both_numbers),
     Rule(

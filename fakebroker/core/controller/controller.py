@@ -20,7 +20,9 @@ from fakebroker.core.config.broker_config import BrokerConfig
 from fakebroker.core.config.topic_config import TopicConfig, altered, effective_configs
 from fakebroker.core.controller.leadership import Leadership
 from fakebroker.core.controller.metadata_cache import MetadataCache
+from fakebroker.core.controller.partition_creation import NewPartitions, PartitionCreation
 from fakebroker.core.controller.producer_ids import ProducerIdBlocks
+from fakebroker.core.controller.reassignments import Reassignments
 from fakebroker.core.controller.topic_creation import TopicCreation
 from fakebroker.core.controller.topics import NewTopic, Topic
 from fakebroker.core.log.memory import LogMemory
@@ -33,6 +35,7 @@ from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
 from fakebroker.protocol.slices import Slices, finish
 from fakebroker.protocol.topic_partition import TopicPartition
+from timingwheel import SystemTimer
 
 
 @final
@@ -48,15 +51,22 @@ class Controller:
         wakeups: Wakeups,
         probe: Probe,
         random: Random,
+        timer: SystemTimer,
+        read_now: Callable[[], Now],
         store: Store | None = None,
     ) -> None:
+        """`timer` is that of what followers do."""
         self.config = config
         self.registry = registry
         self.metadata = metadata
         self.producer_ids = ProducerIdBlocks()
         self.log_memory = LogMemory(config.log_memory_bytes, config.log_memory_full, store)
         self.leadership = Leadership(registry, metadata, followers, wakeups, probe)
-        self._topic_creation = TopicCreation(config, registry, metadata, followers, self.log_memory, probe, random)
+        self.reassignments = Reassignments(self.leadership, metadata, timer, read_now)
+        self._partition_creation = PartitionCreation(config, registry, metadata, followers, self.log_memory, probe)
+        self._topic_creation = TopicCreation(
+            config, registry, metadata, followers, self._partition_creation, probe, random
+        )
         self._followers = followers
         self._wakeups = wakeups
         self._probe = probe
@@ -77,6 +87,13 @@ class Controller:
     ) -> Slices[list[Topic | KafkaError]]:
         """The same in slices."""
         return self._topic_creation.create_topics(topics, now, validate_only)
+
+    def create_partitions(
+        self, topics: Sequence[NewPartitions], now: Callable[[], Now], validate_only: bool = False
+    ) -> Slices[list[KafkaError | None]]:
+        """Give topics more partitions: what became of each, in order, None where all is well. Raises KafkaError if the
+        request as a whole is refused."""
+        return self._partition_creation.create_partitions(topics, now, validate_only)
 
     def delete_topic(self, name: str) -> None:
         """Delete a topic and all its records; who waits for it is answered UNKNOWN_TOPIC_OR_PARTITION."""
@@ -122,7 +139,7 @@ class Controller:
 
     def configure(self, config: BrokerConfig) -> None:
         """The settings of the brokers have changed, and with them what topics have that set nothing of their own."""
-        self.config = self._topic_creation.config = config
+        self.config = self._topic_creation.config = self._partition_creation.config = config
         self.log_memory.configure(config.log_memory_bytes, config.log_memory_full)
         for topic in self.metadata.topics():
             self._configure_topic(topic, topic.configs, config.topic_defaults.with_own(topic.configs))
