@@ -82,7 +82,7 @@ SORTED_BY = {
     "topics": ("name", "topic", "topic_id"),
     # Of groups: by the coordinators' partitions, and by the hash of a random id.
     "groups": ("group_id",),
-    "results": ("group_id", "user"),
+    "results": ("group_id", "user", "name", "topic_name", "log_dir"),
     "members": ("member_id", "group_instance_id"),
     "partitions": ("partition_index", "partition"),
     # Quotas, their entities and credentials, too; of DescribeConfigs `results` stay in the order of the request.
@@ -90,6 +90,9 @@ SORTED_BY = {
     "entity": ("entity_type",),
     "values": ("key",),
     "config_resources": ("resource_type", "resource_name"),
+    # Of CreatePartitions, AlterReplicaLogDirs, ElectLeaders and DescribeProducers: the same.
+    "replica_election_results": ("topic",),
+    "active_producers": ("producer_id",),
 }
 
 # Such lists that are compared as maps, because one side may have more: what is the key.
@@ -101,6 +104,16 @@ KEYED_BY = {
 }
 
 RULES: tuple[Rule, ...] = (
+    Rule("each broker has log directories of its own", "*.says.results[*].log_dir", "describe-log-dirs/*", _both_texts),
+    *(
+        Rule(
+            "Kafka tells of the disk, we of the memory",
+            f"*.says.results[*].{field}",
+            "describe-log-dirs/*",
+            _both_numbers,
+        )
+        for field in ("total_bytes", "usable_bytes")
+    ),
     Rule("each cluster has an id of its own", "*.cluster_id", holds=_both_texts),
     Rule("each cluster has ports of its own", "*.port", holds=_both_numbers),
     Rule(
@@ -118,6 +131,11 @@ RULES: tuple[Rule, ...] = (
         "fakebroker serves fewer APIs than Kafka, and advertises only what it serves",
         "*.says.api_keys.*",
         holds=lambda kafka, ours: _only_kafka(kafka, ours) and kafka["api_key"] not in _SERVED,
+    ),
+    Rule(
+        "DeleteGroups v3 is not served: kio reads 0 to 2",
+        "*.says.api_keys.42.max_version",
+        holds=lambda kafka, ours: (kafka, ours) == (3, 2),
     ),
     Rule(
         "ApiVersions v5 (KIP-1242) is not served: a client that begins with it is told 0 to 4, and asks again",

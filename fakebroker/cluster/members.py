@@ -69,7 +69,16 @@ class Members(HasNow):
         self._wakeups = Wakeups(self.deadlines)
         self.followers = FollowerSet(followers, self.timer, self._wakeups, self._read_now)
         self.controller = Controller(
-            self.broker_configs, self.registry, self.metadata, self.followers, self._wakeups, self.probe, random, store
+            self.broker_configs,
+            self.registry,
+            self.metadata,
+            self.followers,
+            self._wakeups,
+            self.probe,
+            random,
+            self.timer.timer,
+            self._read_now,
+            store,
         )
         self.client_quotas = ClientQuotas(lambda: (broker.quotas for broker in self.brokers.values()))
         self.brokers = {broker_id: self._new_broker(broker_id) for broker_id in self.registry.broker_ids}

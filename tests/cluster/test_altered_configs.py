@@ -365,10 +365,10 @@ def test_what_conflicts_with_a_topics_own_settings_is_refused_there_only() -> No
 
 
 def test_a_setting_without_effect_is_kept_and_told() -> None:
-    simulation = Simulation(config={"num.io.threads": "3", "log.dirs": "/a,/b", "num.partitions": "2"})
+    simulation = Simulation(config={"num.io.threads": "3", "log.flush.interval.ms": "5", "num.partitions": "2"})
     simulation.settle()
-    assert simulation.warnings == ["kept and shown only, without effect here: log.dirs, num.io.threads"]
-    assert simulation.cluster.config.log_dirs == ("/a", "/b")
+    assert simulation.warnings == ["kept and shown only, without effect here: log.flush.interval.ms, num.io.threads"]
+    assert simulation.cluster.config.log_flush_interval_ms == 5
     alter_brokers(simulation, num_io_threads="4")
     assert simulation.cluster.config.num_io_threads == 4
     assert simulation.cluster.config.static["num_io_threads"] == 3

@@ -24,7 +24,9 @@ from fakebroker.core.config.topic_config import TopicConfig, altered, effective_
 from fakebroker.core.controller.features import FeatureControl
 from fakebroker.core.controller.leadership import Leadership
 from fakebroker.core.controller.metadata_cache import MetadataCache
+from fakebroker.core.controller.partition_creation import NewPartitions, PartitionCreation
 from fakebroker.core.controller.producer_ids import ProducerIdBlocks
+from fakebroker.core.controller.reassignments import Reassignments
 from fakebroker.core.controller.topic_creation import TopicCreation
 from fakebroker.core.controller.topics import NewTopic, Topic
 from fakebroker.core.log.memory import LogMemory
@@ -39,6 +41,7 @@ from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
 from fakebroker.protocol.slices import Slices, finish
 from fakebroker.protocol.topic_partition import TopicPartition
+from timingwheel import SystemTimer
 
 
 @final
@@ -54,8 +57,11 @@ class Controller:
         wakeups: Wakeups,
         probe: Probe,
         random: Random,
+        timer: SystemTimer,
+        read_now: Callable[[], Now],
         store: Store | None = None,
     ) -> None:
+        """`timer` is that of what followers do."""
         self.broker_configs = broker_configs
         self.config = config = broker_configs.current
         self.group_configs = GroupConfigManager(lambda: self.config)
@@ -67,7 +73,11 @@ class Controller:
         self.producer_ids = ProducerIdBlocks()
         self.log_memory = LogMemory(config.log_memory_bytes, config.log_memory_full, store)
         self.leadership = Leadership(registry, metadata, followers, wakeups, probe, self._configure_for_leader)
-        self._topic_creation = TopicCreation(config, registry, metadata, followers, self.log_memory, probe, random)
+        self.reassignments = Reassignments(self.leadership, metadata, timer, read_now)
+        self._partition_creation = PartitionCreation(config, registry, metadata, followers, self.log_memory, probe)
+        self._topic_creation = TopicCreation(
+            config, registry, metadata, followers, self._partition_creation, probe, random
+        )
         self._followers = followers
         self._wakeups = wakeups
         self._probe = probe
@@ -91,6 +101,19 @@ class Controller:
         if self.broker_configs.have_own:
             for topic in results:
                 for partition in () if isinstance(topic, KafkaError) else topic.partitions:
+                    self._configure_for_leader(partition)
+        return results
+
+    def create_partitions(
+        self, topics: Sequence[NewPartitions], now: Callable[[], Now], validate_only: bool = False
+    ) -> Slices[list[KafkaError | None]]:
+        """Give topics more partitions: what became of each, in order, None where all is well. Raises KafkaError if the
+        request as a whole is refused."""
+        results = yield from self._partition_creation.create_partitions(topics, now, validate_only)
+        if self.broker_configs.have_own:
+            for asked in topics:
+                topic = self.metadata.topic(asked.name)
+                for partition in () if topic is None else topic.partitions:
                     self._configure_for_leader(partition)
         return results
 
@@ -148,7 +171,7 @@ class Controller:
 
     def configure(self, config: BrokerConfig) -> None:
         """The settings of the brokers have changed, and with them what topics have that set nothing of their own."""
-        self.config = self._topic_creation.config = config
+        self.config = self._topic_creation.config = self._partition_creation.config = config
         self.log_memory.configure(config.log_memory_bytes, config.log_memory_full)
         for topic in self.metadata.topics():
             self.set_topic_configs(topic, topic.configs)

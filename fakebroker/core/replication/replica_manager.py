@@ -24,6 +24,7 @@ from fakebroker.core.replication.append_in_slices import append_in_slices
 from fakebroker.core.replication.append_info import LeaderHwChange, LogAppendInfo
 from fakebroker.core.replication.delayed_fetch import DelayedFetch, is_satisfied
 from fakebroker.core.replication.delayed_produce import DelayedProduce, ProduceCallback, ProducePartitionStatus
+from fakebroker.core.replication.delete_records import RecordDeletion
 from fakebroker.core.replication.fetch import (
     FetchCallback,
     FetchParams,
@@ -101,6 +102,8 @@ class ReplicaManager:
         waiters = wakeups.start_broker(broker_id, config, start_ms)
         self.produce_purgatory = waiters.produce
         self.fetch_purgatory = waiters.fetch
+        self.deletion = RecordDeletion(broker_id, waiters.delete_records, followers, probe)
+        self._delete_records_purgatory = waiters.delete_records
         self.produce_expirations: Counter[TopicPartition] = Counter()
         self._on_expired = self._produce_expired  # one for all operations that wait
         self.fetch_expirations: Counter[str] = Counter()
@@ -242,6 +245,7 @@ class ReplicaManager:
         """The end of a request: expire what had no time, wake whom its appends may have satisfied, and let the
         followers fetch. If one action fails the others stay queued."""
         self.produce_purgatory.expire_at_once()
+        self._delete_records_purgatory.expire_at_once()
         queue = self._action_queue
         for _ in range(len(queue)):
             action = queue.pop(0)
@@ -287,7 +291,8 @@ class ReplicaManager:
     @property
     def num_delayed(self) -> int:
         """How many requests wait."""
-        return self.produce_purgatory.num_delayed() + self.fetch_purgatory.num_delayed()
+        purgatories = (self.produce_purgatory, self.fetch_purgatory, self._delete_records_purgatory)
+        return sum(purgatory.num_delayed() for purgatory in purgatories)
 
     def _produce_expired(self, topic_partition: TopicPartition) -> None:
         self.produce_expirations[topic_partition] += 1

@@ -98,7 +98,11 @@ class NetworkConfigs:
     )
     request_timeout_ms = Setting(INT, 30_000, doc="how long a broker waits for an answer of another one")
     max_request_partition_size_limit = Setting(
-        INT, 2000, at_least(1), doc="partitions that one DescribeTopicPartitions answers"
+        INT,
+        2000,
+        at_least(1),
+        by="apis/partitions/describe_topic_partitions",
+        doc="partitions that one DescribeTopicPartitions answers",
     )
     max_incremental_fetch_session_cache_slots = Setting(
         INT,

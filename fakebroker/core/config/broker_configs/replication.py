@@ -43,7 +43,7 @@ class ReplicationConfigs:
         LONG,
         30_000,
         at_least(1),
-        by="core/controller/topic_creation",
+        by="core/controller/partition_creation",
         doc="a follower that is behind for longer leaves the ISR",
     )
     replica_socket_timeout_ms = Setting(INT, 30_000, doc="how long a follower waits for an answer")
@@ -86,7 +86,7 @@ class ReplicationConfigs:
         doc="completed produce requests that may be left there",
     )
     delete_records_purgatory_purge_interval_requests = Setting(
-        INT, 1, doc="completed DeleteRecords that may be left there"
+        INT, 1, by="core/replication/wakeups", doc="completed DeleteRecords that may be left there"
     )
     controller_socket_timeout_ms = Setting(INT, 30_000, doc="how long a broker waits for the controller's answer")
     controlled_shutdown_enable = Setting(BOOLEAN, True, doc="a broker that stops hands over what it leads first")
