@@ -15,7 +15,7 @@ Source         core/.../server/KafkaApis.scala handleFetchRequest @ 4.4
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, final
 
 from fakebroker.apis import registry
 from fakebroker.apis.context import RequestContext
@@ -26,6 +26,7 @@ from fakebroker.core.fetch_sessions.manager import FIRST_VERSION_WITH_IDS
 from fakebroker.core.fetch_sessions.session import CachedPartition, Key
 from fakebroker.core.replication.fetch import FetchParams, FetchPartition
 from fakebroker.core.replication.reads import PARTITIONS_OF_A_SLICE
+from fakebroker.protocol.answers.fetch_response import PartitionFetchResponse
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
 from fakebroker.protocol.fetch.by_hand import read_by_hand
@@ -35,7 +36,8 @@ from fakebroker.protocol.slices import Slices, begin
 
 KEY: Final = 1
 _FIRST_VERSION_WITH_RACKS: Final = 11
-_NONE: Final = ErrorCode.none
+_NOBODY: Final[list[Key]] = []  # never changed, as the next
+_NO_RESULTS: Final[list[PartitionFetchResponse]] = []
 _UNKNOWN_ID: Final = ErrorCode.unknown_topic_id
 _UNKNOWN: Final = ErrorCode.unknown_topic_or_partition
 _INCONSISTENT: Final = ErrorCode.inconsistent_topic_id
@@ -55,72 +57,140 @@ def error_response(ctx: RequestContext, request: FetchRequest, code: ErrorCode) 
     decode_by_hand=read_by_hand,
 )
 def handle(ctx: RequestContext, request: FetchRequest) -> Slices[None] | None:
-    return begin(_handle(ctx, request))
+    named = 0
+    for topic in request.topics:
+        named += len(topic.partitions)
+    for gone in request.forgotten:
+        named += len(gone.partitions)
+    if named >= PARTITIONS_OF_A_SLICE:
+        return begin(_handle(ctx, request))
+    wanted: dict[Key, CachedPartition] = {}
+    for topic in request.topics:
+        _add_topic(ctx, topic, wanted)
+    context = ctx.broker.fetch_manager.new_context(
+        ctx.api_version,
+        request.session_id,
+        request.session_epoch,
+        request.replica_id >= 0,
+        wanted,
+        _forgotten(ctx, request) if request.forgotten else _NOBODY,
+        ctx.now.mono_ms,
+    )
+    if len(context.partitions) >= PARTITIONS_OF_A_SLICE:
+        return begin(_read(ctx, request, context))
+    finding = _Finding(ctx, request, context)
+    for cached in context.partitions:
+        finding.find(cached)
+    params = finding.params()
+    if params is None:
+        finding.answer.complete(_NO_RESULTS)
+    else:
+        ctx.replicas.fetch_messages(params, finding.wanted, finding.answer.complete, ctx.now)
+    finding.answer.send_or_wait()
+    return None
 
 
 def _handle(ctx: RequestContext, request: FetchRequest) -> Slices[None]:
-    context = yield from _context_of(ctx, request)
-    answer = FetchAnswer(ctx, request, context)
-    metadata = ctx.metadata
-    by_id = ctx.api_version >= FIRST_VERSION_WITH_IDS
-    wanted: list[FetchPartition] = []
-    is_from_follower = request.replica_id >= 0
-    nameless: list[CachedPartition] = []
-    for looked_at, cached in enumerate(context.partitions, 1):
-        found = _find(metadata, cached) if by_id else _find_by_name(metadata, cached)
-        if found is not None:
-            wanted.append(found)
-            answer.interesting.append(cached)
-        elif cached.name is not None:
-            answer.erroneous.append((cached, _UNKNOWN))
-        elif is_from_follower:
-            answer.erroneous.append((cached, _UNKNOWN_ID))
-        else:
-            nameless.append(cached)
-        if looked_at % PARTITIONS_OF_A_SLICE == 0:
+    """The same in slices."""
+    wanted: dict[Key, CachedPartition] = {}
+    for topic in request.topics:
+        yield from _add_topic_in_slices(ctx, topic, wanted)
+    context = yield from ctx.broker.fetch_manager.new_context_in_slices(
+        ctx.api_version,
+        request.session_id,
+        request.session_epoch,
+        request.replica_id >= 0,
+        wanted,
+        _forgotten(ctx, request),
+        ctx.now.mono_ms,
+    )
+    yield from _read(ctx, request, context)
+
+
+def _read(ctx: RequestContext, request: FetchRequest, context: FetchContext) -> Slices[None]:
+    finding = _Finding(ctx, request, context)
+    for number, cached in enumerate(context.partitions, 1):
+        finding.find(cached)
+        if number % PARTITIONS_OF_A_SLICE == 0:
             yield
-    if nameless:  # come first: who may read a topic is asked behind them, in another pass
-        answer.erroneous = [(cached, _UNKNOWN_ID) for cached in nameless] + answer.erroneous
-    if wanted:
-        if not 0 <= request.isolation_level <= 1:
-            raise KafkaError(ErrorCode.unknown_server_error, f"Unknown isolation level {request.isolation_level}")
-        yield from ctx.replicas.fetch_messages(_params(ctx, request), wanted, answer.complete, ctx.now)
+    params = finding.params()
+    answer = finding.answer
+    if params is None:
+        answer.complete(_NO_RESULTS)
     else:
-        answer.complete([])
+        yield from ctx.replicas.fetch_messages_in_slices(params, finding.wanted, answer.complete, ctx.now)
     if answer.is_complete:
         yield from answer.in_slices()
     else:
         answer.is_awaited = True
 
 
-def _context_of(ctx: RequestContext, request: FetchRequest) -> Slices[FetchContext]:
+def _add_topic(ctx: RequestContext, topic: FetchTopicData, wanted: dict[Key, CachedPartition]) -> None:
+    """Of a partition that is named twice the last counts, at the place of the first."""
     by_id = ctx.api_version >= FIRST_VERSION_WITH_IDS
-    wanted: dict[Key, CachedPartition] = {}  # of one that is named twice the last counts, at the place of the first
-    named = 0
-    for topic in request.topics:
-        name = _name_of(ctx.metadata, topic) if by_id else topic.name
-        for asked in topic.partitions:
-            cached = CachedPartition(name, topic.topic_id, asked)
-            wanted[cached.key(by_id)] = cached
-            named += 1
-            if named % PARTITIONS_OF_A_SLICE == 0:
-                yield
+    name = _name_of(ctx.metadata, topic) if by_id else topic.name
+    for asked in topic.partitions:
+        cached = CachedPartition(name, topic.topic_id, asked)
+        wanted[cached.key(by_id)] = cached
+
+
+def _add_topic_in_slices(
+    ctx: RequestContext, topic: FetchTopicData, wanted: dict[Key, CachedPartition]
+) -> Slices[None]:
+    by_id = ctx.api_version >= FIRST_VERSION_WITH_IDS
+    name = _name_of(ctx.metadata, topic) if by_id else topic.name
+    for asked in topic.partitions:
+        cached = CachedPartition(name, topic.topic_id, asked)
+        wanted[cached.key(by_id)] = cached
+        if len(wanted) % PARTITIONS_OF_A_SLICE == 0:
+            yield
+    yield
+
+
+def _forgotten(ctx: RequestContext, request: FetchRequest) -> list[Key]:
+    by_id = ctx.api_version >= FIRST_VERSION_WITH_IDS
     forgotten: list[Key] = []
     for gone in request.forgotten:
         for index in gone.partitions:
             forgotten.append((gone.topic_id, index) if by_id else (gone.name, index))
-        yield
-    return (
-        yield from ctx.broker.fetch_manager.new_context(
-            ctx.api_version,
-            request.session_id,
-            request.session_epoch,
-            request.replica_id >= 0,
-            wanted,
-            forgotten,
-            ctx.now.mono_ms,
-        )
-    )
+    return forgotten
+
+
+@final
+class _Finding:
+    """The partitions of a context: who is `wanted`, and who is not there, which the `answer` tells."""
+
+    __slots__ = ("_by_id", "_ctx", "_is_from_follower", "_request", "answer", "wanted")
+
+    def __init__(self, ctx: RequestContext, request: FetchRequest, context: FetchContext) -> None:
+        self._ctx = ctx
+        self._request = request
+        self._by_id = ctx.api_version >= FIRST_VERSION_WITH_IDS
+        self._is_from_follower = request.replica_id >= 0
+        self.answer = FetchAnswer(ctx, request, context)
+        self.wanted: list[FetchPartition] = []
+
+    def find(self, cached: CachedPartition) -> None:
+        metadata, answer = self._ctx.metadata, self.answer
+        found = _find(metadata, cached) if self._by_id else _find_by_name(metadata, cached)
+        if found is not None:
+            self.wanted.append(found)
+            answer.interesting.append(cached)
+        elif cached.name is not None:
+            answer.not_found(cached, _UNKNOWN)
+        elif self._is_from_follower:
+            answer.not_found(cached, _UNKNOWN_ID)
+        else:  # they come first: who may read a topic is asked behind them, in another pass
+            answer.nameless(cached, _UNKNOWN_ID)
+
+    def params(self) -> FetchParams | None:
+        """How it is read; None if there is nothing to be read."""
+        if not self.wanted:
+            return None
+        request = self._request
+        if not 0 <= request.isolation_level <= 1:
+            raise KafkaError(ErrorCode.unknown_server_error, f"Unknown isolation level {request.isolation_level}")
+        return _params(self._ctx, request)
 
 
 def _name_of(metadata: MetadataCache, topic: FetchTopicData) -> str | None:

@@ -18,11 +18,14 @@ from fakebroker.protocol.answers.fetch_response import FetchResponseWriter, Part
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.fetch.request import NO_TOPIC_ID, FetchRequest
 from fakebroker.protocol.produce_response import NodeEndpoint
-from fakebroker.protocol.slices import Slices, finish
+from fakebroker.protocol.slices import Slices
 
 _PARTITIONS_OF_A_SLICE: Final = 64
 _NOT_LEADER: Final = ErrorCode.not_leader_or_follower
 _FENCED: Final = ErrorCode.fenced_leader_epoch
+_NONE: Final = ErrorCode.none
+_NO_RESULTS: Final[list[PartitionFetchResponse]] = []  # never changed, as the next
+_NO_ENDPOINTS: Final[list[NodeEndpoint]] = []
 _WITH_ENDPOINTS: Final = 16  # since that version
 _WITH_IDS: Final = 13
 
@@ -54,83 +57,129 @@ class _Topic:
 
 @final
 class FetchAnswer:
-    """What became of the partitions that are `interesting`, and of those that are `erroneous`.
+    """What became of the partitions that are `interesting`, and of those that nobody knows.
 
     is_awaited  nobody comes back to send it: whoever completes it does
     """
 
     __slots__ = (
-        "_context", "_ctx", "_last", "_leaders", "_request", "_results", "_topics", "_trips", "erroneous",
-        "interesting", "is_awaited", "is_complete",
+        "_context", "_ctx", "_erroneous", "_last", "_leaders", "_nameless", "_request", "_results",
+        "_throttle_time_ms", "_topics", "_trips", "interesting", "is_awaited", "is_complete",
     )  # fmt: skip
 
     def __init__(self, ctx: RequestContext, request: FetchRequest, context: FetchContext) -> None:
         self._ctx = ctx
         self._request = request
         self._context = context
-        self._results: list[PartitionFetchResponse] = []
+        self._results: list[PartitionFetchResponse] = _NO_RESULTS
+        self._throttle_time_ms = 0
+        self._erroneous: list[tuple[CachedPartition, ErrorCode]] | None = None
+        self._nameless: list[tuple[CachedPartition, ErrorCode]] | None = None
         self._topics: list[_Topic] = []  # of the answer
         self._last: CachedPartition | None = None  # in the answer
         self._trips = False
-        self._leaders: list[int] = []  # that the answer names
+        self._leaders: list[int] | None = None  # that the answer names
         self.interesting: list[CachedPartition] = []
-        self.erroneous: list[tuple[CachedPartition, ErrorCode]] = []
         self.is_awaited = False
         self.is_complete = False
+
+    def not_found(self, cached: CachedPartition, code: ErrorCode) -> None:
+        """Nobody knows it."""
+        if self._erroneous is None:
+            self._erroneous = []
+        self._erroneous.append((cached, code))
+
+    def nameless(self, cached: CachedPartition, code: ErrorCode) -> None:
+        """Nobody knows its topic: that comes before those that are not found."""
+        if self._nameless is None:
+            self._nameless = []
+        self._nameless.append((cached, code))
 
     def complete(self, results: list[PartitionFetchResponse]) -> None:
         """All that is interesting is read."""
         self._results = results
         self.is_complete = True
         if self.is_awaited:
-            finish(self.in_slices())
+            self._send()
+
+    def send_or_wait(self) -> None:
+        """Send it if it is complete; else whoever completes it does."""
+        if self.is_complete:
+            self._send()
+        else:
+            self.is_awaited = True
+
+    def _send(self) -> None:
+        """Put the answer together, and send it."""
+        self._begin()
+        results, self._results = self._results, _NO_RESULTS
+        for cached, result in zip(self.interesting, results, strict=True):
+            self._take(cached, result)
+        if self._erroneous is not None or self._nameless is not None:
+            for cached, code in self._all_erroneous():
+                self._take(cached, PartitionFetchResponse(cached.index, code))
+        writer = self._written()
+        if writer is not None:
+            for topic in self._topics:
+                writer.topic(topic.name, topic.topic_id, len(topic.partitions))
+                for partition in topic.partitions:
+                    writer.partition(partition)
+            self._ctx.respond_in_pieces(writer.finish(self._endpoints()))
 
     def in_slices(self) -> Slices[None]:
-        """Put the answer together, and send it."""
-        ctx, context = self._ctx, self._context
-        throttle_time_ms = 0 if self._request.replica_id >= 0 else ctx.throttle()
-        results, self._results = self._results, []
-        tells_leaders = ctx.api_version >= _WITH_ENDPOINTS
+        """The same where it may take long."""
+        self._begin()
+        results, self._results = self._results, _NO_RESULTS
         number = 0
         for result in results:
-            if tells_leaders and (result.error_code == _NOT_LEADER or result.error_code == _FENCED):
-                self._tell_leader(self.interesting[number], result)
-            if throttle_time_ms == 0 and context.includes(self.interesting[number], result):
-                self._add(self.interesting[number], result)
+            self._take(self.interesting[number], result)
             number += 1
             if number % _PARTITIONS_OF_A_SLICE == 0:
                 yield
-        if throttle_time_ms == 0:
-            for cached, code in self.erroneous:
-                # Nobody looked for aborted transactions: an empty list all the same, where what was read has null
-                # (FetchResponse.partitionResponse).
-                result = PartitionFetchResponse(cached.index, code)
-                if context.includes(cached, result):
-                    self._add(cached, result)
-                number += 1
-                if number % _PARTITIONS_OF_A_SLICE == 0:
-                    yield
+        for cached, code in self._all_erroneous():
+            self._take(cached, PartitionFetchResponse(cached.index, code))
+            number += 1
+            if number % _PARTITIONS_OF_A_SLICE == 0:
+                yield
+        writer = self._written()
+        if writer is not None:
+            number = 0
+            for topic in self._topics:
+                writer.topic(topic.name, topic.topic_id, len(topic.partitions))
+                for partition in topic.partitions:
+                    writer.partition(partition)
+                    number += 1
+                    if number % _PARTITIONS_OF_A_SLICE == 0:
+                        yield
+            self._ctx.respond_in_pieces(writer.finish(self._endpoints()))
+
+    def _begin(self) -> None:
+        self._throttle_time_ms = 0 if self._request.replica_id >= 0 else self._ctx.throttle()
+
+    def _all_erroneous(self) -> list[tuple[CachedPartition, ErrorCode]]:
+        """Nobody looked for their aborted transactions: an empty list all the same, where what was read has null
+        (FetchResponse.partitionResponse)."""
+        return [*(self._nameless or ()), *(self._erroneous or ())]
+
+    def _take(self, cached: CachedPartition, result: PartitionFetchResponse) -> None:
+        code = result.error_code
+        if code != 0 and self._ctx.api_version >= _WITH_ENDPOINTS and code in (_NOT_LEADER, _FENCED):
+            self._tell_leader(cached, result)
+        if self._throttle_time_ms == 0 and self._context.includes(cached, result):
+            self._add(cached, result)
+
+    def _written(self) -> FetchResponseWriter | None:
+        """The beginning of the answer; None if it is an error."""
+        ctx, context = self._ctx, self._context
         if self._trips:
             respond_error(ctx, self._request, ErrorCode.unknown_server_error)
-            return
-        if throttle_time_ms > 0:
-            error, session_id = context.throttled()
-        else:
-            error, session_id = context.finish(ctx.now_ms)
-        if error is not ErrorCode.none:
+            return None
+        error, session_id = context.finish(ctx.now_ms) if self._throttle_time_ms == 0 else context.throttled()
+        if error is not _NONE:
             self._topics = []  # it was overtaken
-        writer = FetchResponseWriter(
-            ctx.api_version, ctx.correlation_id, len(self._topics), throttle_time_ms, error, session_id
+        return FetchResponseWriter(
+            ctx.api_version, ctx.correlation_id, len(self._topics), self._throttle_time_ms, error, session_id
         )
-        written = 0
-        for topic in self._topics:
-            writer.topic(topic.name, topic.topic_id, len(topic.partitions))
-            for partition in topic.partitions:
-                writer.partition(partition)
-                written += 1
-                if written % _PARTITIONS_OF_A_SLICE == 0:
-                    yield
-        ctx.respond_in_pieces(writer.finish(self._endpoints()))
 
     def _add(self, cached: CachedPartition, result: PartitionFetchResponse) -> None:
         """What comes behind an id of zeros is looked up by name, and such a topic has none: FetchResponse.matchingTopic
@@ -152,11 +201,13 @@ class FetchAnswer:
         partition = None if cached.name is None else self._ctx.metadata.find_partition(cached.name, cached.index)
         if partition is not None:
             result.current_leader = partition.leader_id, partition.leader_epoch
+            if self._leaders is None:
+                self._leaders = []
             self._leaders.append(partition.leader_id)
 
     def _endpoints(self) -> list[NodeEndpoint]:
         """The addresses of the leaders that the answer names."""
         leaders = self._leaders
-        if not leaders:
-            return []
+        if leaders is None:
+            return _NO_ENDPOINTS
         return [broker for broker in self._ctx.metadata.alive_brokers(self._ctx.listener) if broker.node_id in leaders]

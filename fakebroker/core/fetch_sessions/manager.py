@@ -24,13 +24,14 @@ from fakebroker.core.fetch_sessions.context import (
 )
 from fakebroker.core.fetch_sessions.session import CachedPartition, FetchSession, Key, next_epoch
 from fakebroker.protocol.error_code import ErrorCode
-from fakebroker.protocol.slices import Slices
+from fakebroker.protocol.slices import Slices, finish
 
 FIRST_VERSION_WITH_IDS: Final = 13
 
 _INITIAL_EPOCH: Final = 0
 _FINAL_EPOCH: Final = -1
 _PARTITIONS_OF_A_SLICE: Final = 256
+_NONE: Final = ErrorCode.none
 
 
 @final
@@ -49,28 +50,66 @@ class FetchManager:
         wanted: dict[Key, CachedPartition],
         forgotten: Sequence[Key],
         now_ms: int,
-    ) -> Slices[FetchContext]:
+    ) -> FetchContext:
         """What the request reads: `wanted` is what it names. Raises KafkaError for an id that cannot be one."""
-        uses_topic_ids = version >= FIRST_VERSION_WITH_IDS
-        if epoch in (_INITIAL_EPOCH, _FINAL_EPOCH):
-            if session_id != INVALID_SESSION_ID:
-                self.cache.shard_of(session_id).remove(session_id)
-            partitions = list(wanted.values())
-            if epoch == _FINAL_EPOCH:
-                return FetchContext(partitions)
-            return FullFetchContext(partitions, self.cache, uses_topic_ids, is_from_follower)
+        if _is_full(epoch):
+            return self._full(version, session_id, epoch, is_from_follower, wanted)
         shard = self.cache.shard_of(session_id)
         session = shard.get(session_id)
-        if session is None:
-            return SessionErrorContext(ErrorCode.fetch_session_id_not_found)
-        if session.epoch != epoch:
-            return SessionErrorContext(ErrorCode.invalid_fetch_session_epoch)
-        if session.uses_topic_ids != uses_topic_ids:
-            return SessionErrorContext(ErrorCode.fetch_session_topic_id_error)
+        error = _session_error(session, version, epoch)
+        if session is None or error is not _NONE:
+            return SessionErrorContext(error)
         session.epoch = next_epoch(epoch)
         if wanted or forgotten:
-            yield from _update(session, wanted, forgotten)
+            finish(_update(session, wanted, forgotten))
         return _context_of(session, next_epoch(epoch), shard, wanted, now_ms)
+
+    def new_context_in_slices(
+        self,
+        version: int,
+        session_id: int,
+        epoch: int,
+        is_from_follower: bool,
+        wanted: dict[Key, CachedPartition],
+        forgotten: Sequence[Key],
+        now_ms: int,
+    ) -> Slices[FetchContext]:
+        """The same for a request that names very many."""
+        if _is_full(epoch):
+            return self._full(version, session_id, epoch, is_from_follower, wanted)
+        shard = self.cache.shard_of(session_id)
+        session = shard.get(session_id)
+        error = _session_error(session, version, epoch)
+        if session is None or error is not _NONE:
+            return SessionErrorContext(error)
+        session.epoch = next_epoch(epoch)
+        yield from _update(session, wanted, forgotten)
+        return _context_of(session, next_epoch(epoch), shard, wanted, now_ms)
+
+    def _full(
+        self, version: int, session_id: int, epoch: int, is_from_follower: bool, wanted: dict[Key, CachedPartition]
+    ) -> FetchContext:
+        if session_id != INVALID_SESSION_ID:
+            self.cache.shard_of(session_id).remove(session_id)
+        partitions = list(wanted.values())
+        if epoch == _FINAL_EPOCH:
+            return FetchContext(partitions)
+        return FullFetchContext(partitions, self.cache, version >= FIRST_VERSION_WITH_IDS, is_from_follower)
+
+
+def _is_full(epoch: int) -> bool:
+    return epoch in (_INITIAL_EPOCH, _FINAL_EPOCH)
+
+
+def _session_error(session: FetchSession | None, version: int, epoch: int) -> ErrorCode:
+    """Why the request is not of this session."""
+    if session is None:
+        return ErrorCode.fetch_session_id_not_found
+    if session.epoch != epoch:
+        return ErrorCode.invalid_fetch_session_epoch
+    if session.uses_topic_ids != (version >= FIRST_VERSION_WITH_IDS):
+        return ErrorCode.fetch_session_topic_id_error
+    return _NONE
 
 
 def _context_of(

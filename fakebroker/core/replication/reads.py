@@ -14,7 +14,7 @@ Differs  No transactions: the last stable offset is the watermark. A fetch with 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, final
 
 from fakebroker.core.clock import Now
 from fakebroker.core.log.leader_epochs import UNDEFINED_EPOCH
@@ -29,9 +29,21 @@ from fakebroker.protocol.answers.fetch_response import PartitionFetchResponse
 from fakebroker.protocol.answers.pieces import NOTHING
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
-from fakebroker.protocol.slices import Slices, finish
+from fakebroker.protocol.slices import Slices
 
 PARTITIONS_OF_A_SLICE: Final = 64
+
+
+@final
+class _Reading:
+    """How far a fetch has come: its results, and how many bytes are left to it."""
+
+    __slots__ = ("has_any", "left", "results")
+
+    def __init__(self, max_bytes: int) -> None:
+        self.left = max_bytes
+        self.has_any = False
+        self.results: list[PartitionFetchResponse] = []
 
 
 class LogReader:
@@ -47,29 +59,35 @@ class LogReader:
     ) -> list[PartitionFetchResponse]:
         """What the reader can read now, partition by partition, at most `max_bytes` in all but at least one batch. The
         positions of a follower are noted at the time given, if one is."""
-        return finish(self.read_in_slices(params, partitions, update_fetch_state_at))
+        reading = _Reading(params.max_bytes)
+        for fetch in partitions:
+            self._read_next(params, fetch, reading, update_fetch_state_at)
+        return reading.results
 
     def read_in_slices(
         self, params: FetchParams, partitions: Sequence[FetchPartition], update_fetch_state_at: Now | None
     ) -> Slices[list[PartitionFetchResponse]]:
         """The same; between two partitions somebody else may have a turn."""
-        results: list[PartitionFetchResponse] = []
-        left = params.max_bytes
-        has_any = False
+        reading = _Reading(params.max_bytes)
         for fetch in partitions:
-            if len(results) % PARTITIONS_OF_A_SLICE == PARTITIONS_OF_A_SLICE - 1:
+            if len(reading.results) % PARTITIONS_OF_A_SLICE == PARTITIONS_OF_A_SLICE - 1:
                 yield
-            wanted = min(fetch.max_bytes, left)
-            result = self._read(params, fetch, wanted, update_fetch_state_at)
-            size = result.records.size
-            if size > 0:
-                if size > wanted and has_any:
-                    result.records = NOTHING  # only the first non-empty partition may exceed the limit
-                else:
-                    has_any = True
-                    left = max(left - size, 0)
-            results.append(result)
-        return results
+            self._read_next(params, fetch, reading, update_fetch_state_at)
+        return reading.results
+
+    def _read_next(
+        self, params: FetchParams, fetch: FetchPartition, reading: _Reading, update_fetch_state_at: Now | None
+    ) -> None:
+        wanted = min(fetch.max_bytes, reading.left)
+        result = self._read(params, fetch, wanted, update_fetch_state_at)
+        size = result.records.size
+        if size > 0:
+            if size > wanted and reading.has_any:
+                result.records = NOTHING  # only the first non-empty partition may exceed the limit
+            else:
+                reading.has_any = True
+                reading.left = max(reading.left - size, 0)
+        reading.results.append(result)
 
     def _read(
         self, params: FetchParams, fetch: FetchPartition, max_bytes: int, update_fetch_state_at: Now | None

@@ -39,6 +39,7 @@ from fakebroker.core.replication.preferred_replica import is_rack_aware
 from fakebroker.core.replication.reads import LogReader, hosted_partition_error
 from fakebroker.core.replication.wakeups import Wakeups
 from fakebroker.protocol import topic_name
+from fakebroker.protocol.answers.fetch_response import PartitionFetchResponse
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
 from fakebroker.protocol.produce_reader import PartitionProduceData
@@ -258,11 +259,31 @@ class ReplicaManager:
 
     def fetch_messages(
         self, params: FetchParams, partitions: Sequence[FetchPartition], callback: FetchCallback, now: Now
-    ) -> Slices[None]:
+    ) -> None:
         """Read what the reader may see; wait up to `max_wait_ms` for `min_bytes`."""
+        self._limit(params)
+        self._answer_or_wait(params, partitions, self.reader.read_from_log(params, partitions, now), callback, now)
+
+    def fetch_messages_in_slices(
+        self, params: FetchParams, partitions: Sequence[FetchPartition], callback: FetchCallback, now: Now
+    ) -> Slices[None]:
+        """The same for very many partitions."""
+        self._limit(params)
+        results = yield from self.reader.read_in_slices(params, partitions, now)
+        self._answer_or_wait(params, partitions, results, callback, now)
+
+    def _limit(self, params: FetchParams) -> None:
         params.max_bytes = min(params.max_bytes, self._config.fetch_max_bytes)
         params.min_bytes = min(params.min_bytes, params.max_bytes)
-        results = yield from self.reader.read_in_slices(params, partitions, now)
+
+    def _answer_or_wait(
+        self,
+        params: FetchParams,
+        partitions: Sequence[FetchPartition],
+        results: list[PartitionFetchResponse],
+        callback: FetchCallback,
+        now: Now,
+    ) -> None:
         if params.max_wait_ms <= 0 or not partitions or is_satisfied(results, params.min_bytes):
             callback(results)
             return
