@@ -77,6 +77,8 @@ class ClientQuotas:
     def alter(self, entity: QuotaEntity, alterations: Mapping[str, float | None] | None) -> None:
         """Set the named quotas of a user or client id, or remove them (None); None alone removes all that it has. All
         or nothing: raises KafkaError if one is bad."""
+        if entity == (None, None):
+            raise _bad("Invalid empty client quota entity: name a user or a client id")
         named = {USER: entity.user, CLIENT_ID: entity.client_id}
         of = ClientQuotaEntity.of(
             (kind, None if name == DEFAULT else name) for kind, name in named.items() if name is not None
