@@ -35,7 +35,8 @@ def test_it_tells_what_is_not_done_of_each() -> None:
     assert "v13 topic ids" in sections(produce)["Version notes"]
     assert "Not done" not in sections(offsets)
     for api in load().values():
-        assert "Version notes" in sections(api), f"the docstring of {api.handle.__module__}"
+        if api.max_version:
+            assert "Version notes" in sections(api), f"the docstring of {api.handle.__module__}"
 
 
 def test_what_kafka_serves_is_what_kafka_said() -> None:
