@@ -27,6 +27,8 @@ _RULES = [
     )
 ]
 
+_ISR = re.compile(r"(Isr: )([\d,]+)")  # a set: Kafka shows it in the order in which its parts came together
+
 
 def normal(text: str, mask: Mapping[str, str], *, unordered: bool) -> list[str]:
     """The lines of an output, as they are compared."""
@@ -35,5 +37,6 @@ def normal(text: str, mask: Mapping[str, str], *, unordered: bool) -> list[str]:
         text = re.sub(pattern, word, text, flags=re.MULTILINE)
     for rule, word in _RULES:
         text = rule.sub(word, text)
+    text = _ISR.sub(lambda found: found[1] + ",".join(sorted(found[2].split(","))), text)
     lines = text.strip("\n").split("\n") if text.strip() else []
     return sorted(lines) if unordered else lines

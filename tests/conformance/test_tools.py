@@ -90,6 +90,7 @@ def test_the_brokers_are_named_where_the_tool_wants_them(line: str, arguments: l
         ('"logDir":"/tmp/kafka-1/data"', '"logDir":"/tmp/fakebroker"'),
         ("1@127.0.0.1:43803", "1@127.0.0.1:9092"),
         ("A      B  C ", "A B C"),
+        ("Replicas: 3,1,2 Isr: 1,3", "Replicas: 3,1,2 Isr: 3,1"),
         (
             "java.lang.Error: x\n\tat a.B.c(B.java:7)\n\tat a.C.d(C.java:8)\ny",
             "java.lang.Error: x\n\tat a.B.e(B.java:1)\ny",
@@ -102,7 +103,14 @@ def test_ids_times_addresses_folders_and_widths_do_not_count(kafka: str, ours: s
 
 @pytest.mark.parametrize(
     ("kafka", "ours"),
-    [("offset 12", "offset 13"), ("min.insync.replicas=1", "min.insync.replicas=2"), ("a\nb", "b\na"), ("a", "")],
+    [
+        ("offset 12", "offset 13"),
+        ("Isr: 1,3", "Isr: 1,2"),
+        ("Replicas: 1,3", "Replicas: 3,1"),
+        ("min.insync.replicas=1", "min.insync.replicas=2"),
+        ("a\nb", "b\na"),
+        ("a", ""),
+    ],
 )
 def test_everything_else_does(kafka: str, ours: str) -> None:
     assert normal(kafka, {}, unordered=False) != normal(ours, {}, unordered=False)
