@@ -24,6 +24,7 @@ from conformance.report import results, write
 from conformance.scenario import Case
 from conformance.suite import Outcome, Sides, run_cases
 from conformance.targets.kafka_box import Unavailable, cache_folder, fetch_kafka, kafka_version
+from conformance.tools.console import NoChapter, run_tools
 from conformance.transcripts.compare import side_by_side
 from conformance.transcripts.golden import Golden, golden, load_all, refresh
 from conformance.transcripts.show import case_lines
@@ -170,6 +171,21 @@ def _walks(sides: Sides, number: int, seed: int) -> WalksResult:
     with Progress(*Progress.get_default_columns(), MofNCompleteColumn(), console=console) as progress:
         task = progress.add_task("walks of groups", total=number)
         return run_walks(sides, number, seed, lambda so_far: progress.update(task, completed=so_far.walks))
+
+
+@app.command()
+def tools(
+    pattern: Annotated[str, typer.Argument(help="Names of chapters, with * and ?")] = "*",
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show all lines that differ.")] = False,
+    fresh: Annotated[
+        bool, typer.Option("--fresh", help="Ask Kafka again, whatever was kept of the last time.")
+    ] = False,
+) -> None:
+    """Kafka's own command line tools and kcat, against both sides. All of them write docs/tools.md."""
+    try:
+        raise typer.Exit(0 if run_tools(console, pattern, verbose=verbose, fresh=fresh) else 1)
+    except NoChapter as error:
+        raise _refuse(str(error)) from None
 
 
 @app.command("list")
