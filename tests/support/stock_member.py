@@ -1,4 +1,4 @@
-"""A member of a classic group that behaves as stock clients do: joins, syncs, sends heartbeats, joins again when told to.
+"""A member of a classic group that behaves as stock clients do: joins, syncs, sends heartbeats, joins again if told to.
 
 Whatever it asks is answered once, or nobody listens any more. What it owns it tells a witness.
 """
