@@ -55,12 +55,14 @@ def alone(group: str, *, sync: bool = True, **values: Any) -> tuple[Step, ...]:
 def second_joins(group: str, generation: int = 2, **values: Any) -> tuple[Step, ...]:
     """To a stable group of one comes a second, on b; the first joins again, and both are in the next generation.
     The first one leads."""
-    first = {name: values[name] for name in ("protocols",) if name in values}
+    first: dict[str, Any] = {
+        name: values[name] for name in ("protocols", "rebalance_ms", "session_ms") if name in values
+    }
     return (
         *join_anew(group, 2, conn="b", **values),
         AwaitGroup(group, "PreparingRebalance", 2),
         *ask(heartbeat(group, nth(1), generation - 1)),
-        *ask(join_group(group, nth(1), **({"protocols": RANGE} | first))),
+        *ask(join_group(group, nth(1), **{"protocols": RANGE, **first})),
         Settle("b"),
     )
 

@@ -81,6 +81,7 @@ KEYED_BY = {
     "supported_features": "name",
     "finalized_features": "name",
     "configs": "name",
+    "groups": "group_id",
 }
 
 RULES: tuple[Rule, ...] = (
@@ -205,6 +206,15 @@ RULES: tuple[Rule, ...] = (
             _near(300),
         )
         for case in ("two-in-a-row", "second-connection", "refused")
+    ),
+    *(
+        Rule(
+            "a box has the groups of other cases as well, a replay has not",
+            "[*].answers[*].says.groups.listed-v*",
+            f"list-groups/filters-v{version}",
+            lambda kafka, ours, own=f"listed-v{version}": _only_kafka(kafka, ours) and own not in kafka["group_id"],  # type: ignore[misc]
+        )
+        for version in range(6)
     ),
     Rule(
         "a broker that stops is as one that is killed, not shut down in order: who waits there is cut off, without 6 "

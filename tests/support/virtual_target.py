@@ -59,7 +59,7 @@ class VirtualTarget:
         return self.simulation.elapsed_ms / 1000
 
     def connect(self, broker: int) -> VirtualConnection:
-        return VirtualConnection(self.simulation, self.simulation.connect(broker))
+        return VirtualConnection(self.simulation, self.simulation.connect(broker, "127.0.0.1"))
 
     def pause(self, ms: int) -> None:
         self.simulation.advance(ms)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from conformance.group_frames import describe_groups, heartbeat, join_group, leave_group
+from conformance.group_frames import describe_groups, heartbeat, join_group, leave_group, sync_group
 from conformance.group_steps import RANGE, alone, ask, join_anew, nth, nth_static, two
-from conformance.scenario import AwaitCoordinator, AwaitGroup, Case, Pause, Send, Settle, Step
+from conformance.scenario import AwaitCoordinator, AwaitGroup, Case, Listen, Pause, Send, Settle, Step
 
 _BOX = "groups"
 
@@ -107,6 +107,18 @@ CASES = [
         Pause(100),
         *ask(leave_group("leave-waiting", nth(2)), conn="d"),
         Settle(),
+    ),
+    _case(
+        "waiting-for-assignment",
+        "who waits for his assignment is never told anything, when somebody says that he leaves",
+        *two("leave-syncs", sync=False),
+        Send((sync_group("leave-syncs", nth(2), 2),), "b"),
+        Pause(100),
+        *ask(leave_group("leave-syncs", nth(2)), conn="d"),
+        *ask(heartbeat("leave-syncs", nth(1), 2)),
+        *ask(join_group("leave-syncs", nth(1), protocols=RANGE)),
+        *ask(sync_group("leave-syncs", nth(1), 3, {nth(1): b"all"})),
+        Listen(200, "b"),
     ),
     _case(
         "all",

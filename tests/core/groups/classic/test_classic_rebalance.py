@@ -1,0 +1,135 @@
+"""Rebalances of classic groups in virtual time: who is waited for, and for how long, to the millisecond."""
+
+from __future__ import annotations
+
+import pytest
+from support.classic_members import REBALANCE_MS, SESSION_MS, ClassicMembers
+from support.group_harness import GroupHarness
+
+from fakebroker.core.groups.classic.rebalance import NEW_MEMBER_JOIN_TIMEOUT_MS
+from fakebroker.protocol.error_code import ErrorCode
+
+DELAY_MS = 3_000
+
+
+@pytest.fixture
+def harness() -> GroupHarness:
+    return GroupHarness()
+
+
+@pytest.fixture
+def members(harness: GroupHarness) -> ClassicMembers:
+    return ClassicMembers(harness)
+
+
+def test_the_first_generation_waits_for_others(harness: GroupHarness, members: ClassicMembers) -> None:
+    first = members.join()
+    harness.advance(DELAY_MS - 1)
+    second = members.join()  # so it takes as long again
+    harness.advance(DELAY_MS)
+    assert (first.answer, second.answer) == (None, None)
+    harness.advance(1)
+    assert first.told.generation_id == second.told.generation_id == 1
+    assert first.told.leader == second.told.leader == first.told.member_id
+    assert [each.member_id for each in first.told.members] == [first.told.member_id, second.told.member_id]
+    assert second.told.members == ()
+
+
+def test_but_not_longer_than_a_rebalance_may_take(harness: GroupHarness, members: ClassicMembers) -> None:
+    asked = [members.join(rebalance_ms=7_000)]
+    for _ in range(6):
+        harness.advance(1_000)
+        asked.append(members.join(rebalance_ms=7_000))
+    harness.advance(999)
+    assert all(each.answer is None for each in asked)
+    harness.advance(1)
+    assert {each.told.generation_id for each in asked} == {1}
+
+
+def test_a_session_ends_to_the_millisecond(harness: GroupHarness, members: ClassicMembers) -> None:
+    leader, other = members.stable(2)
+    harness.advance(SESSION_MS - 1)
+    assert members.heartbeat(leader, 1) is ErrorCode.none
+    assert members.group.members.keys() == {leader, other}
+    harness.advance(1)
+    assert members.group.members.keys() == {leader}
+    assert members.group.state_name() == "PreparingRebalance"
+    assert members.heartbeat(other, 1) is ErrorCode.unknown_member_id
+    assert members.heartbeat(leader, 1) is ErrorCode.rebalance_in_progress
+    assert members.join(leader).told.generation_id == 2
+
+
+def test_who_does_not_join_again_in_time_is_out(harness: GroupHarness, members: ClassicMembers) -> None:
+    leader, other = members.stable(2, session_ms=REBALANCE_MS * 2)
+    again = members.join(other, session_ms=REBALANCE_MS * 2)
+    assert again.told.generation_id == 1, "it has nothing new to say"
+    again = members.join(leader, session_ms=REBALANCE_MS * 2)
+    harness.advance(REBALANCE_MS - 1)
+    assert again.answer is None
+    harness.advance(1)
+    assert again.told.generation_id == 2
+    assert members.group.members.keys() == {leader}
+
+
+def test_a_leader_that_does_not_join_again_is_replaced(harness: GroupHarness, members: ClassicMembers) -> None:
+    leader, second, third = members.stable(3, session_ms=REBALANCE_MS * 2)
+    members.leave(third)
+    again = members.join(second)
+    harness.advance(REBALANCE_MS)
+    assert again.told.leader == second
+    assert leader not in members.group.members
+
+
+def test_who_does_not_sync_in_time_is_out(harness: GroupHarness, members: ClassicMembers) -> None:
+    first, second = members.join(), members.join()
+    harness.advance(DELAY_MS * 2)
+    waits = members.sync(second.told.member_id, 1)
+    for _ in range(6):
+        harness.advance(SESSION_MS - 1)
+        members.heartbeat(first.told.member_id, 1)
+    harness.advance(REBALANCE_MS - 6 * (SESSION_MS - 1) - 1)
+    assert waits.answer is None, "who waits needs no heartbeats"
+    harness.advance(1)
+    assert waits.told.error_code is ErrorCode.rebalance_in_progress
+    assert members.group.members.keys() == {second.told.member_id}
+
+
+def test_who_was_told_an_id_has_a_session_to_use_it(harness: GroupHarness, members: ClassicMembers) -> None:
+    [leader] = members.stable()
+    pending = members.join(knows_ids=True, session_ms=10_000).told
+    assert pending.error_code is ErrorCode.member_id_required
+    again = members.join(leader)
+    harness.advance(9_999)
+    assert again.answer is None, "the pending member is waited for"
+    harness.advance(1)
+    assert again.told.generation_id == 2
+    assert members.join(pending.member_id).told.error_code is ErrorCode.unknown_member_id
+
+
+def test_a_new_member_that_waits_has_to_ask_again(harness: GroupHarness, members: ClassicMembers) -> None:
+    [leader] = members.stable(session_ms=1_800_000, rebalance_ms=2_000_000)
+    new = members.join()
+    harness.advance(NEW_MEMBER_JOIN_TIMEOUT_MS - 1)
+    assert new.answer is None
+    harness.advance(1)
+    assert new.told.error_code is ErrorCode.unknown_member_id
+    assert members.group.members.keys() == {leader}
+
+
+def test_an_empty_group_keeps_its_generation(harness: GroupHarness, members: ClassicMembers) -> None:
+    [only] = members.stable()
+    members.leave(only)
+    assert (members.group.state_name(), members.group.generation_id) == ("Empty", 2)
+    assert members.stable() != [only]
+    assert members.group.generation_id == 3
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_what_is_counted_is_what_there_is(harness: GroupHarness, members: ClassicMembers, count: int) -> None:
+    ids = members.stable(count)
+    members.group.check_invariants()
+    members.join(ids[0])
+    members.join(knows_ids=True)
+    members.group.check_invariants()
+    members.leave(*ids)
+    members.group.check_invariants()
