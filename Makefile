@@ -20,7 +20,7 @@ PYTEST := -m pytest -n $(WORKERS) --dist loadgroup
 # Images of containers set it. Then each of several processes compiles all tests and modules again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test quick test-compiled properties fuzz mutants check format bench guard conformance clean help
+.PHONY: demo test quick test-compiled properties fuzz mutants check format bench guard conformance suites clean help
 
 help:
 	@sed -n 's/^## //p' $(MAKEFILE_LIST)
@@ -96,6 +96,10 @@ guard: $(FAST)/.built
 ## make conformance  the same traffic to Apache Kafka (from Maven Central, needs Java 17 and Maven) and to us
 conformance: $(STAMP)
 	$(BIN)/python -m conformance run $(CONFORMANCE)
+
+## make suites  the clients' own test suites, unmodified, against Apache Kafka and us; SUITES="kgo --side ours" chooses
+suites: $(STAMP)
+	$(BIN)/python -m conformance.suites $(SUITES)
 
 ## make clean   remove what the other targets made
 clean:

@@ -16,11 +16,15 @@ from conformance.clients.reports import rows as client_rows
 from conformance.clients.runs import run_clients
 from conformance.generated.found import keep as keep_find
 from conformance.generated.search import SEED, STREAMS, GeneratedResult, run_generated
+from conformance.generated.walks.search import SEED as WALKS_SEED
+from conformance.generated.walks.search import WALKS, WalksResult, run_walks
+from conformance.generated.walks.walk import step_words
 from conformance.lateness import measure_kafka, measure_ours
 from conformance.report import results, write
 from conformance.scenario import Case
 from conformance.suite import Outcome, Sides, run_cases
 from conformance.targets.kafka_box import Unavailable, cache_folder, fetch_kafka, kafka_version
+from conformance.tools.console import NoChapter, run_tools
 from conformance.transcripts.compare import side_by_side
 from conformance.transcripts.golden import Golden, golden, load_all, refresh
 from conformance.transcripts.show import case_lines
@@ -138,6 +142,50 @@ def generated(
         console.print(f"{times:6} {api} {code}", markup=False, highlight=False)
     console.print(result.summary(), markup=False, highlight=False)
     raise typer.Exit(1 if result.differences else 0)
+
+
+@app.command()
+def walks(
+    number: Annotated[int, typer.Option("--walks", min=1, help="How many walks.")] = WALKS,
+    seed: Annotated[int, typer.Option(help="The same seed makes the same walks.")] = WALKS_SEED,
+) -> None:
+    """Let members of groups do random things on several connections, on both sides, and show what differs."""
+    console.print(f"seed {seed}")
+    with Sides() as sides:
+        result = _walks(sides, number, seed)
+    for difference in result.differences:
+        times = result.seen[difference.signature]
+        console.print(
+            f"\n{times} walks: {difference.signature} (walk {difference.seed})", markup=False, highlight=False
+        )
+        for step in difference.walk.steps:
+            console.print(f"    {step_words(step)}", markup=False, highlight=False)
+        _show(console, difference.outcome)
+    for (api, code), times in sorted(result.codes.items()):
+        console.print(f"{times:6} {api} {code}", markup=False, highlight=False)
+    console.print(result.summary(), markup=False, highlight=False)
+    raise typer.Exit(1 if result.differences else 0)
+
+
+def _walks(sides: Sides, number: int, seed: int) -> WalksResult:
+    with Progress(*Progress.get_default_columns(), MofNCompleteColumn(), console=console) as progress:
+        task = progress.add_task("walks of groups", total=number)
+        return run_walks(sides, number, seed, lambda so_far: progress.update(task, completed=so_far.walks))
+
+
+@app.command()
+def tools(
+    pattern: Annotated[str, typer.Argument(help="Names of chapters, with * and ?")] = "*",
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show all lines that differ.")] = False,
+    fresh: Annotated[
+        bool, typer.Option("--fresh", help="Ask Kafka again, whatever was kept of the last time.")
+    ] = False,
+) -> None:
+    """Kafka's own command line tools and kcat, against both sides. All of them write docs/tools.md."""
+    try:
+        raise typer.Exit(0 if run_tools(console, pattern, verbose=verbose, fresh=fresh) else 1)
+    except NoChapter as error:
+        raise _refuse(str(error)) from None
 
 
 @app.command("list")

@@ -29,6 +29,7 @@ from conformance.scenario import (
     Thaw,
     placeholder,
 )
+from conformance.session_ids import SessionIds
 from conformance.targets.target import Target, ask
 from conformance.targets.wire import FENCE, FENCE_ID, Connection, Sent, correlation_id, requests_in
 from conformance.transcripts.recording import Answer, Entry, Heard, Isr, Log, Recording
@@ -75,6 +76,7 @@ class _Run:
         self._entries: list[Entry] = []
         self._frozen: set[int] = set()
         self._random_ids = RandomIds()
+        self._session_ids = SessionIds()
         self._ids = {name: (placeholder(name), real) for name, real in self._topic_ids(case).items()}
 
     def _topic_ids(self, case: Case) -> dict[str, UUID]:
@@ -96,7 +98,8 @@ class _Run:
                 data = b"".join(parts)
                 for stand_in, real in self._ids.values():
                     data = data.replace(stand_in.bytes, real.bytes)
-                self._client(conn, broker).send(self._random_ids.real(data), target.now_s())
+                data = self._session_ids.real(self._random_ids.real(data))
+                self._client(conn, broker).send(data, target.now_s())
             case Settle(conn, within_ms):
                 self._settle(conn, within_ms)
             case Listen(for_ms, conn):
@@ -176,6 +179,7 @@ class _Run:
             after_ms = round((arrival.at_s - client.sent_at.get(number, arrival.at_s)) * 1000, 1)
             sent = client.sent.get(number)
             frame = self._random_ids.stand_ins(sent, self._with_placeholders(arrival.frame))
+            frame = self._session_ids.stand_ins(sent, frame)
             answers.append(Answer(sent, frame, after_ms))
         self._entries.append(Heard(kind, name, tuple(answers), end))
 

@@ -203,7 +203,8 @@ class Case:
     """name     "group/what", unique; the topics of a case carry names that no other case uses
     why      one line: what is compared, and where Kafka decides it
     box      the cluster it runs on: "one" broker, "alone": one for a case of all topics, "three" brokers, "lag":
-             three that shrink the ISR fast, "stops": three that cases stop, "groups": one whose sessions may be short,
+             three that shrink the ISR fast, "racks": three in racks a, b and c that send consumers to
+             the nearest, "stops": three that cases stop, "groups": one whose sessions may be short,
              or "small-groups": the same, with groups of two that wait for others at first
     timed    answers whose time is part of the promise
     """

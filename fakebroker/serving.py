@@ -6,13 +6,15 @@ import asyncio
 import errno
 import gc
 import json
+import logging
 import os
 import signal
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from fakebroker.core.errors import KafkaError
+from fakebroker.core.quota.quota import QuotaEntity
 from fakebroker.server.async_cluster import AsyncFakeCluster
 from fakebroker.server.loops import new_event_loop
 from fakebroker.server.running.no_more_files import tell_of_no_more_files
@@ -22,11 +24,22 @@ _OTHER_PORT_HELPS = {errno.EADDRINUSE, errno.EACCES}
 _FULL_COLLECTION_AFTER = 100  # collections of the middle generation, each after 7,000 objects more; Python's 10
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
-TopicSpec = tuple[str, int, int, Mapping[str, str]]  # the arguments of create_topic()
+# The arguments of create_topic(); and of whom a quota is (user, client id), with what it allows.
+TopicSpec = tuple[str, int, int, Mapping[str, str], Sequence[Sequence[int]] | None]
+QuotaSpec = tuple[str | None, str | None, Mapping[str, float]]
+
+log = logging.getLogger("fakebroker")
 
 
-def serve_until_signal(topics: Iterable[TopicSpec], ready_file: Path | None, **arguments: Any) -> str | None:
+def serve_until_signal(
+    topics: Sequence[TopicSpec],
+    quotas: Sequence[QuotaSpec],
+    ready_file: Path | None,
+    unknown: Sequence[str] = (),
+    **arguments: Any,
+) -> str | None:
     """Run an AsyncFakeCluster of these arguments until SIGINT or SIGTERM; a second one ends the process at once.
+    `unknown` are names of settings that were given and mean nothing.
     Returns what is wrong with an option or went wrong at the start, as a sentence; None if nothing did."""
     try:
         cluster = AsyncFakeCluster(**arguments, journal=0)
@@ -36,17 +49,23 @@ def serve_until_signal(topics: Iterable[TopicSpec], ready_file: Path | None, **a
         announcement = Announcement(ready_file)
     except OSError as error:
         return f"--ready-file {ready_file}: {error.strerror}"
+    if unknown:
+        log.warning("not settings of Kafka 4.4, without effect here: %s", ", ".join(sorted(unknown)))
     loop = new_event_loop()
     tell_of_no_more_files(loop)
     try:
-        return loop.run_until_complete(_serve(cluster, topics, announcement, ready_file))
+        return loop.run_until_complete(_serve(cluster, topics, quotas, announcement, ready_file))
     finally:
         announcement.close()
         loop.close()
 
 
 async def _serve(
-    cluster: AsyncFakeCluster, topics: Iterable[TopicSpec], announcement: Announcement, ready_file: Path | None
+    cluster: AsyncFakeCluster,
+    topics: Sequence[TopicSpec],
+    quotas: Sequence[QuotaSpec],
+    announcement: Announcement,
+    ready_file: Path | None,
 ) -> str | None:
     loop = asyncio.get_running_loop()
     stopped = asyncio.Event()
@@ -64,6 +83,11 @@ async def _serve(
                 cluster.create_topic(*topic)
             except KafkaError as error:
                 return f"--topic {topic[0]}: {error}"
+        for user, client_id, alterations in quotas:
+            try:
+                cluster._alter_quotas(QuotaEntity(user, client_id), alterations)
+            except KafkaError as error:
+                return f"--quota: {error}"
         _collect_seldom()
         facts = _facts(cluster)
         line = f"fakebroker ready: bootstrap_servers={facts['bootstrap_servers']} pid={facts['pid']}"

@@ -70,10 +70,20 @@ CORE_ROOMS: dict[str, set[str]] = {
     "log": {"config"},
     "journal": {"log"},
     "replication": {"config", "log", "purgatory"},
+    "fetch_sessions": set(),
     "controller": {"config", "log", "replication", "security"},
     "coordinator": {"config", "controller", "log", "purgatory", "replication"},
     "groups": {"config", "controller", "coordinator", "purgatory", "replication"},
-    "broker": {"config", "controller", "coordinator", "groups", "purgatory", "quota", "replication"},
+    "broker": {
+        "config",
+        "controller",
+        "coordinator",
+        "fetch_sessions",
+        "groups",
+        "purgatory",
+        "quota",
+        "replication",
+    },
 }
 FILES_OF_A_FOLDER = 20
 LINES_OF_A_FILE = 325  # about 300: one sitting

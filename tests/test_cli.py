@@ -32,17 +32,17 @@ from fakebroker.apis import registry
 from fakebroker.cli import COMMANDS, main
 from fakebroker.commands.command_line import Parser, Slip
 from fakebroker.commands.extra_command import NotInstalled
-from fakebroker.commands.serve import TopicSpec, parse_settings, parse_topic
 from fakebroker.core.journal.events import ConnectionClosed, TopicCreated
 from fakebroker.core.journal.journal import from_lines
 from fakebroker.core.journal.view import view_produce
 
 OPTIONS = {
     "serve": [
-        "--brokers", "--host", "--port", "--advertised-host", "--topic", "--auto-create-topics",
-        "--no-auto-create-topics", "--followers", "--config", "--seed", "--ready-file", "--clock", "--journal",
+        "--brokers", "--broker-ids", "--rack", "--host", "--port", "--advertised-host", "--advertised-port", "--topic",
+        "--auto-create-topics", "--no-auto-create-topics", "--followers", "--config", "--properties", "--defaults",
+        "--quota", "--seed", "--ready-file", "--clock", "--journal",
     ],
-    "apis": [],
+    "apis": ["--markdown"],
     "configs": ["--kind", "--honoured", "--json"],
     "demo": ["--out", "--seed"],
     "replay": ["--steps", "--plan", "--journal", "--shrink"],
@@ -109,7 +109,7 @@ def test_configs_shows_what_is_honoured_and_what_is_kept() -> None:
 def test_configs_as_json() -> None:
     every = json.loads(run("configs", "--json").stdout)
     topics = json.loads(run("configs", "--json", "--kind", "topic", "--honoured").stdout)
-    assert {row["kind"] for row in every} == {"broker", "topic"}
+    assert {row["kind"] for row in every} == {"broker", "topic", "group", "client-metrics"}
     assert len(every) > 400
     assert topics == [row for row in every if row["kind"] == "topic" and row["honoured_by"] is not None]
     assert {
@@ -126,7 +126,10 @@ def test_configs_as_json() -> None:
 
 def test_configs_of_no_kind() -> None:
     result = run("configs", "--kind", "client")
-    assert (result.exit_code, result.stderr) == (2, "fakebroker: --kind is broker or topic, not 'client'\n")
+    assert (result.exit_code, result.stderr) == (
+        2,
+        "fakebroker: --kind is broker, topic, group, client-metrics, not 'client'\n",
+    )
 
 
 def test_help_names_every_command_and_what_it_is_for() -> None:
@@ -261,9 +264,10 @@ REFUSED: dict[str, tuple[str, str]] = {
         "replay", "the following arguments are required: SEED; fakebroker replay --help shows what there is",
     ),
     "an option misspelt": ("serve --topc t", "there is no option --topc; did you mean --topic?"),
-    "an option cut short": ("serve --adv=h", "there is no option --adv; did you mean --advertised-host?"),
+    "an option cut short": ("serve --fol=h", "there is no option --fol; did you mean --followers?"),
     "an option cut too short": (
-        "serve --a", "there is no option --a; did you mean --advertised-host or --auto-create-topics?",
+        "serve --a",
+        "there is no option --a; did you mean --advertised-host or --advertised-port or --auto-create-topics?",
     ),
     "an option without a name": ("serve --=1", "there is no option --; fakebroker serve --help shows what there is"),
     "an option with underscores": (
@@ -313,11 +317,13 @@ def test_what_is_refused_is_one_sentence_and_status_2(line: str, sentence: str) 
     assert run(*shlex.split(line)) == (2, "", f"fakebroker: {sentence}\n")
 
 
+FLAGS = {"--auto-create-topics", "--no-auto-create-topics", "--shrink", "--honoured", "--json", "--markdown"}
 WITH_VALUES = [
     (command, option)
     for command, options in OPTIONS.items()
     for option in options
-    if option not in {"--auto-create-topics", "--no-auto-create-topics", "--shrink", "--honoured", "--json"}
+    if option
+    not in {"--auto-create-topics", "--no-auto-create-topics", "--shrink", "--honoured", "--json", "--markdown"}
 ]
 
 
@@ -492,11 +498,12 @@ def read(line: str) -> dict[str, Any]:
 
 DEFAULTS: dict[str, dict[str, Any]] = {
     "serve": {
-        "brokers": 3, "host": "127.0.0.1", "port": 9092, "advertised_host": None, "topic": [],
-        "auto_create_topics": True, "followers": "instant", "config": [], "seed": 0, "clock": "real", "journal": None,
+        "brokers": None, "broker_ids": None, "rack": [], "host": None, "port": None, "advertised_host": None,
+        "advertised_port": None, "topic": [], "auto_create_topics": None, "followers": "instant", "config": [],
+        "properties": None, "defaults": "fakebroker", "quota": [], "seed": 0, "clock": "real", "journal": None,
         "ready_file": None,
     },
-    "apis": {},
+    "apis": {"markdown": False},
     "configs": {"kind": None, "honoured": False, "json": False},
     "demo": {"out": Path("fakebroker-demo"), "seed": 1},
     "replay 5": {"seed": 5, "steps": 200, "plan": None, "journal": None, "shrink": False},
@@ -606,24 +613,6 @@ def test_an_option_may_stand_in_a_group_of_its_own() -> None:
 
 
 # What is right.
-
-
-@pytest.mark.parametrize(
-    ("text", "spec"),
-    [
-        ("t", TopicSpec("t", -1, -1, {})),
-        ("t:2", TopicSpec("t", 2, -1, {})),
-        ("t:2:3", TopicSpec("t", 2, 3, {})),
-        ("t:2:3,a.b=1,c= d ", TopicSpec("t", 2, 3, {"a.b": "1", "c": "d"})),
-        ("t,a=b=c", TopicSpec("t", -1, -1, {"a": "b=c"})),
-    ],
-)
-def test_a_topic_is_read(text: str, spec: TopicSpec) -> None:
-    assert parse_topic(text) == spec
-
-
-def test_the_last_of_two_values_counts() -> None:
-    assert parse_settings("--config", ["a=1", "a=2"]) == {"a": "2"}
 
 
 def test_advertised_host_is_what_clients_are_told() -> None:

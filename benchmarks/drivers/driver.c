@@ -48,6 +48,7 @@ struct connection {
     long allowed, answered; /* requests */
     size_t sent;            /* bytes, since ever */
     size_t kept;            /* bytes of an answer that is not whole */
+    size_t skip;            /* bytes of a large answer that are still to come, and not looked at */
     char rest[512];
     long sent_at; /* ns, of the last send */
 };
@@ -146,7 +147,15 @@ static long pull(struct connection *c, long error_at, int error) {
     if (got < 0) fail("receive");
     size_t have = c->kept + got, at = 0;
     long answers = 0;
-    while (have - at >= 4 && have - at >= 4 + (size_t)length_at(buffer + at)) {
+    if (c->skip) {
+        at = have < c->skip ? have : c->skip;
+        c->skip -= at;
+        if (!c->skip) answers++;
+    }
+    while (have - at >= 4) {
+        size_t whole = 4 + (size_t)length_at(buffer + at);
+        int is_large = have - at < whole && have - at > sizeof c->rest;
+        if (have - at < whole && !is_large) break;
         if (error_at) {
             int code = (unsigned char)buffer[at + error_at] << 8 | (unsigned char)buffer[at + error_at + 1];
             if (code != error) {
@@ -154,11 +163,15 @@ static long pull(struct connection *c, long error_at, int error) {
                 exit(1);
             }
         }
-        at += 4 + length_at(buffer + at);
-        answers++;
+        if (is_large) {
+            c->skip = whole - (have - at);
+            at = have;
+        } else {
+            at += whole;
+            answers++;
+        }
     }
     c->kept = have - at;
-    if (c->kept > sizeof c->rest) fail("an answer is larger than expected");
     memcpy(c->rest, buffer + at, c->kept);
     return answers;
 }

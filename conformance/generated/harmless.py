@@ -17,7 +17,8 @@ from fakebroker.protocol.errors import ProtocolError
 from fakebroker.protocol.headers import decode_request_header
 from fakebroker.protocol.messages import decode_request, is_flexible
 
-ALLOWED = (0, 1, 2, 3, 18, 22, 23)
+ALLOWED = (0, 1, 2, 3, 18, 22, 23, 32, 33, 44)
+_TOPIC, _OF_BROKERS = 2, (4, 8)  # kinds of resources
 _NO_SUCH_KEY = 300  # Kafka is far from having so many APIs
 _NO_SUCH_VERSION = 64
 _MAX_FRAME = 104_857_600  # socket.request.max.bytes
@@ -83,6 +84,15 @@ def _request_refusal(key: int, request: Any) -> str | None:
         return "the Fetch would wait long"
     if key == 3 and not request.topics:
         return "Metadata of all topics has no order"
+    if key == 32 and any(
+        each.resource_type in _OF_BROKERS and each.resource_name.lstrip("+0") in ("", "1") for each in request.resources
+    ):
+        return "each broker has settings of its own"
+    if key in (33, 44):
+        if any(each.resource_type != _TOPIC for each in request.resources):
+            return "settings of others than topics would stay"
+        if key == 33 and len(request.resources) > len({each.resource_name for each in request.resources}):
+            return "Kafka never answers AlterConfigs of one resource twice"
     if key == 22 and request.transactional_id is not None:
         return "transactions are not served"
     return None

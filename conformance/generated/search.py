@@ -81,7 +81,7 @@ class GeneratedResult:
             for answer in entry.get("answers", ()):
                 api = answer["to"].split(" ")[0]
                 self.requests[answer["to"]] += 1
-                self.codes.update({(api, code) for code in _codes(answer["says"])})
+                self.codes.update({(api, code) for code in error_codes(answer["says"])})
 
 
 def run_generated(
@@ -183,16 +183,17 @@ def _word(value: Any) -> str:
     return type(value).__name__
 
 
-def _codes(says: Any) -> Iterator[str]:
+def error_codes(says: Any) -> Iterator[str]:
+    """All that an answer tells, in words."""
     if isinstance(says, dict):
         for name, value in says.items():
             if name == "error_code":
                 yield value
             else:
-                yield from _codes(value)
+                yield from error_codes(value)
     elif isinstance(says, list):
         for item in says:
-            yield from _codes(item)
+            yield from error_codes(item)
 
 
 def _topic_name(number: int) -> str:

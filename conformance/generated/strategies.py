@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from conformance import frames
 from conformance.frames import TIMESTAMP_MS, batch_of, with_crc
+from conformance.generated.config_strategies import alter_configs, describe_configs, incremental_alter_configs
 from conformance.generated.harmless import missing_bytes, refusal
 from conformance.generated.streams import KINDS, STAND_IN, Group, Stream
 from conformance.scenario import placeholder
@@ -46,6 +47,9 @@ def streams(draw: Callable[[st.SearchStrategy[Any]], Any]) -> Stream:
             again = made and draw(_RARELY)  # a client that tries again
             made.append(draw(st.sampled_from(made) if again else _REQUESTS))
             parts.append(made[-1](number))
+        if draw(_RARELY):  # what comes after it waits until it holds
+            number += 1
+            groups.append(Group(f"{letter}{lives[letter]}", (draw(_ALTERATIONS)(number),)))
         if draw(_RARELY):
             place = draw(st.integers(0, len(parts) - 1))
             parts[place] = draw(_DAMAGE)(parts[place])
@@ -308,4 +312,8 @@ _REQUESTS: st.SearchStrategy[Request] = st.sampled_from(
     [_produce()] * 12
     + [_fetch()] * 2
     + [_list_offsets(), _metadata(), _api_versions(), _init_producer_id(), _offset_for_leader_epoch()]
+    + [describe_configs()] * 2
+).flatmap(lambda chosen: chosen)
+_ALTERATIONS: st.SearchStrategy[Request] = st.sampled_from(
+    [incremental_alter_configs(), incremental_alter_configs(), alter_configs()]
 ).flatmap(lambda chosen: chosen)

@@ -9,10 +9,12 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 
-from conformance.scenario import Case, ReadLog, Send, Settle, Step, Topic, placeholder
+from conformance.scenario import Case, CatchUp, Pause, ReadLog, Send, Settle, Step, Topic, placeholder
 
 BOX = "one"
 STAND_IN = "gen-00000000"
+_ALTERING = (b"\0\x21", b"\0\x2c")  # AlterConfigs, IncrementalAlterConfigs
+_APPLIED_MS = 30  # until a broker acts on what it knows
 _SETTLE_MS = 2_000  # nothing in a stream waits longer than 50 ms
 
 # What a topic of a stream may be like, by the word in the case's name.
@@ -53,6 +55,8 @@ def as_case(stream: Stream, name: str, topic: str, why: str = "") -> Case:
     for group in stream.groups:
         parts = tuple(part.replace(old_name, new_name).replace(old_id, new_id) for part in group.frames)
         steps += [Send(parts, group.conn), Settle(group.conn, _SETTLE_MS)]
+        if any(part[4:6] in _ALTERING for part in parts):
+            steps += [CatchUp(), Pause(_APPLIED_MS)]
     steps += [ReadLog(topic, 0), ReadLog(topic, 1)]
     return Case(name, why, tuple(steps), (Topic(topic, 2, configs=KINDS[stream.kind]),), BOX)
 

@@ -20,12 +20,32 @@ class Box:
     brokers: int
     config: dict[str, str]
     kafka_only: dict[str, str] = field(default_factory=dict)  # what fakebroker has no use for
+    features: dict[str, int] = field(default_factory=dict)  # levels that Kafka is formatted with
+    racks: dict[int, str] = field(default_factory=dict)  # where brokers stand, by id
 
+
+# What Kafka in a box is given anyway (kafka_box.py), so that both tell the same of it.
+_TOLD = _COMMON | {
+    "broker.session.timeout.ms": "3600000",
+    "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT",
+    "log.cleaner.enable": "false",
+    "log.roll.ms": str(2**63 - 1),
+    "offsets.topic.replication.factor": "1",
+}
 
 BOXES = {
     "one": Box(1, _COMMON),
     "alone": Box(1, _COMMON),  # for one case that asks for all topics
+    # For cases that alter what all cases of a box would feel. Without eligible leader replicas (KIP-966), which we do
+    # not have: with them min.insync.replicas is set for all brokers from the start, and altered by other rules.
+    "configs": Box(1, _TOLD, features={"eligible.leader.replicas.version": 0}),
+    "quotas": Box(1, _COMMON),  # for quotas, credentials and features of the whole cluster
     "three": Box(3, _COMMON),
+    "racks": Box(
+        3,
+        _COMMON | {"replica.selector.class": "org.apache.kafka.common.replica.RackAwareReplicaSelector"},
+        racks={1: "a", 2: "b", 3: "c"},
+    ),
     "lag": Box(3, _COMMON | {"replica.lag.time.max.ms": "1500"}),
     "groups": Box(1, _GROUPS),
     "small-groups": Box(1, _GROUPS | {"group.initial.rebalance.delay.ms": "400", "group.max.size": "2"}),

@@ -42,28 +42,38 @@ def cache_folder() -> Path:
 
 def kafka_version() -> str:
     """The version that `pom.xml` asks for."""
-    found = re.search(r"<kafka.version>(.+)</kafka.version>", POM.read_text())
-    assert found is not None, f"{POM} names no kafka.version"
+    return version_of(POM)
+
+
+def version_of(pom: Path) -> str:
+    found = re.search(r"<kafka.version>(.+)</kafka.version>", pom.read_text())
+    assert found is not None, f"{pom} names no kafka.version"
     return found[1]
 
 
 def fetch_kafka() -> Path:
     """The folder with Kafka's jars, fetched from Maven Central if it is not there yet. Raises Unavailable."""
+    return fetch_jars(POM, f"kafka-{kafka_version()}", f"Apache Kafka {kafka_version()}")
+
+
+def fetch_jars(pom: Path, name: str, what: str, versions: Mapping[str, str] | None = None) -> Path:
+    """The folder of that name in the cache with what `pom` asks for, given its `versions`. Raises Unavailable."""
     for tool in ("java", "mvn"):
         if shutil.which(tool) is None:
-            raise Unavailable(f"`{tool}` is not installed: Apache Kafka is fetched by Maven and needs Java 17")
-    folder = cache_folder() / f"kafka-{kafka_version()}"
+            raise Unavailable(f"`{tool}` is not installed: {what} is fetched by Maven and needs Java 17")
+    folder = cache_folder() / name
     if folder.is_dir():
         return folder
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder.parent) as scratch:
         jars = Path(scratch) / "jars"
-        command = ["mvn", "-q", "-B", "-f", str(POM), COPY_GOAL, f"-DoutputDirectory={jars}", "-DincludeScope=runtime"]
+        command = ["mvn", "-q", "-B", "-f", str(pom), COPY_GOAL, f"-DoutputDirectory={jars}", "-DincludeScope=runtime"]
+        command += [f"-D{key}={version}" for key, version in (versions or {}).items()]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
             lines = [line for line in done.stdout.splitlines() if "ERROR" in line]
             reason = lines[0].removeprefix("[ERROR] ") if lines else done.stderr.strip()
-            raise Unavailable(f"Maven could not fetch Apache Kafka {kafka_version()}: {reason}")
+            raise Unavailable(f"Maven could not fetch {what}: {reason}")
         jars.rename(folder)
     return folder
 
@@ -77,11 +87,23 @@ def remove_leftovers() -> None:
 
 
 class KafkaBox:
-    """A running cluster of Apache Kafka. `endpoints` are (host, port) by broker id, 1 to N."""
+    """A running cluster of Apache Kafka. `endpoints` are (host, port) by broker id, 1 to N.
 
-    def __init__(self, brokers: int, config: Mapping[str, str]) -> None:
+    An empty value in `config` takes back what a box sets by itself.
+    """
+
+    def __init__(
+        self,
+        brokers: int,
+        config: Mapping[str, str],
+        features: Mapping[str, int] | None = None,
+        racks: Mapping[int, str] | None = None,
+    ) -> None:
+        """`features` has levels that are other than Kafka's own, `racks` where brokers stand, by id."""
         self._jars = fetch_kafka()
         self._config = dict(config)
+        self._features = [f"{name}={level}" for name, level in (features or {}).items()]
+        self._racks = dict(racks or {})
         remove_leftovers()
         self._folder = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-"))
         self._processes: dict[int, subprocess.Popen[bytes]] = {}
@@ -125,7 +147,7 @@ class KafkaBox:
         log = self._file(broker_id, "log").open("ab")
         with log:
             self._processes[broker_id] = subprocess.Popen(
-                [*_dying_with_us(), *self._java(), "kafka.Kafka", str(self._file(broker_id, "properties"))],
+                [*dying_with_us(), *self._java(), "kafka.Kafka", str(self._file(broker_id, "properties"))],
                 stdout=log,
                 stderr=log,
                 stdin=subprocess.DEVNULL,
@@ -159,12 +181,14 @@ class KafkaBox:
             "offsets.topic.replication.factor": "1",
             "log.cleaner.enable": "false",
             "log.roll.ms": str(2**63 - 1),  # one segment, however far timestamps are apart: a Fetch ends with a segment
+            **({"broker.rack": self._racks[broker_id]} if broker_id in self._racks else {}),
             **self._config,
         }
         path = self._file(broker_id, "properties")
-        path.write_text("".join(f"{name}={value}\n" for name, value in properties.items()))
+        path.write_text("".join(f"{name}={value}\n" for name, value in properties.items() if value))
+        features = [option for feature in self._features for option in ("--feature", feature)]
         done = subprocess.run(
-            [*self._java(), "kafka.tools.StorageTool", "format", "-t", CLUSTER_ID, "-c", str(path)],
+            [*self._java(), "kafka.tools.StorageTool", "format", "-t", CLUSTER_ID, "-c", str(path), *features],
             capture_output=True,
             text=True,
             check=False,
@@ -195,6 +219,6 @@ def _free_ports(count: int) -> list[int]:
         return [each.getsockname()[1] for each in sockets]
 
 
-def _dying_with_us() -> list[str]:
+def dying_with_us() -> list[str]:
     """What stands before a command so that the process ends when this one is killed, where Linux can do that."""
     return ["setpriv", "--pdeathsig", "KILL"] if shutil.which("setpriv") else []

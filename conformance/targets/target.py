@@ -186,7 +186,7 @@ class KafkaTarget(_OverTheWire):
 
     def __init__(self, box: Box) -> None:
         self.version = kafka_version()
-        self._box = KafkaBox(box.brokers, box.config | box.kafka_only)
+        self._box = KafkaBox(box.brokers, box.config | box.kafka_only, box.features, box.racks)
         self.endpoints = self._box.endpoints
         super().__init__()
 
@@ -241,7 +241,7 @@ class FakeTarget(_OverTheWire):
 
     def __init__(self, box: Box) -> None:
         self.version = __version__
-        self._cluster = FakeCluster(box.brokers, config=box.config)
+        self._cluster = FakeCluster(box.brokers, config=box.config, racks=box.racks)
         super().__init__()
 
     def start(self) -> None:

@@ -9,6 +9,8 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from fakebroker.apis import registry
+from fakebroker.apis.features import supported_features
+from fakebroker.core.config.broker_config import BrokerConfig
 
 
 @dataclass(frozen=True)
@@ -53,10 +55,20 @@ def _same_but_for_clocks(kafka: Any, ours: Any) -> bool:
     return _both_texts(kafka, ours) and _BOUNDS.sub("[]", kafka) == _BOUNDS.sub("[]", ours)
 
 
+def _both_or_none(kafka: Any, ours: Any) -> bool:
+    return True
+
+
 def _only_kafka(kafka: Any, ours: Any) -> bool:
     return isinstance(kafka, dict) and ours == "(absent)"
 
 
+# What Kafka in a box is given that says where it is, and that a broker here does not have or has otherwise.
+_OF_A_BOX = (
+    "listeners", "advertised.listeners", "log.dirs", "process.roles", "controller.quorum.voters",
+    "controller.listener.names",
+)  # fmt: skip
+_OUR_OWN = [name for name, key in BrokerConfig.SETTINGS.items() if not key.is_kafkas]
 _SERVED = registry.load().keys()
 _ANSWERED_IN_V0 = ((4, 0), ("NONE(0)", "UNSUPPORTED_VERSION(35)"))  # how it is read, and its error
 _BOUNDS = re.compile(r"\[-?\d+, -?\d+\]")
@@ -70,9 +82,17 @@ SORTED_BY = {
     "topics": ("name", "topic", "topic_id"),
     # Of groups: by the coordinators' partitions, and by the hash of a random id.
     "groups": ("group_id",),
-    "results": ("group_id",),
+    "results": ("group_id", "user", "name", "topic_name", "log_dir"),
     "members": ("member_id", "group_instance_id"),
     "partitions": ("partition_index", "partition"),
+    # Quotas, their entities and credentials, too; of DescribeConfigs `results` stay in the order of the request.
+    "entries": ("entity",),
+    "entity": ("entity_type",),
+    "values": ("key",),
+    "config_resources": ("resource_type", "resource_name"),
+    # Of CreatePartitions, AlterReplicaLogDirs, ElectLeaders and DescribeProducers: the same.
+    "replica_election_results": ("topic",),
+    "active_producers": ("producer_id",),
 }
 
 # Such lists that are compared as maps, because one side may have more: what is the key.
@@ -85,6 +105,16 @@ KEYED_BY = {
 }
 
 RULES: tuple[Rule, ...] = (
+    Rule("each broker has log directories of its own", "*.says.results[*].log_dir", "describe-log-dirs/*", _both_texts),
+    *(
+        Rule(
+            "Kafka tells of the disk, we of the memory",
+            f"*.says.results[*].{field}",
+            "describe-log-dirs/*",
+            _both_numbers,
+        )
+        for field in ("total_bytes", "usable_bytes")
+    ),
     Rule("each cluster has an id of its own", "*.cluster_id", holds=_both_texts),
     Rule("each cluster has ports of its own", "*.port", holds=_both_numbers),
     Rule(
@@ -104,6 +134,11 @@ RULES: tuple[Rule, ...] = (
         holds=lambda kafka, ours: _only_kafka(kafka, ours) and kafka["api_key"] not in _SERVED,
     ),
     Rule(
+        "DeleteGroups v3 is not served: kio reads 0 to 2",
+        "*.says.api_keys.42.max_version",
+        holds=lambda kafka, ours: (kafka, ours) == (3, 2),
+    ),
+    Rule(
         "ApiVersions v5 (KIP-1242) is not served: a client that begins with it is told 0 to 4, and asks again",
         "*.says.api_keys.18.max_version",
         holds=lambda kafka, ours: (kafka, ours) == (5, 4),
@@ -117,20 +152,14 @@ RULES: tuple[Rule, ...] = (
         ),
     ),
     Rule(
-        "no features: transactions, groups and whatever else they stand for are not served",
+        "features whose APIs are not served are not told",
         "*.says.*ed_features.*",
-        holds=_only_kafka,
+        holds=lambda kafka, ours: _only_kafka(kafka, ours) and kafka["name"] not in supported_features(),
     ),
     Rule(
-        "without features there is no epoch of theirs",
+        "the epoch of features is an offset of Kafka's metadata",
         "*.says.finalized_features_epoch",
-        holds=lambda kafka, ours: isinstance(kafka, int) and ours == -1,
-    ),
-    Rule(
-        "a new cluster of Kafka sets min.insync.replicas for all its brokers, for eligible leader replicas (KIP-966)",
-        "*.topics[*].configs.min.insync.replicas.config_source",
-        "create/*",
-        holds=lambda kafka, ours: (kafka, ours) == (3, 5),
+        holds=lambda kafka, ours: _both_numbers(kafka, ours) and min(kafka, ours) > 0,
     ),
     Rule(
         "Kafka in a box is told not to roll segments, so that cases read a log at once; here there are none",
@@ -138,12 +167,44 @@ RULES: tuple[Rule, ...] = (
         "create/*",
         holds=lambda kafka, ours: (kafka, ours) in ((str((1 << 63) - 1), str(7 * 86_400_000)), (4, 5)),
     ),
-    Rule("each cluster gives topic ids of its own", "*.topics[*].topic_id", "create/*", _both_texts),
     Rule(
-        "fetch sessions are not kept: the id 0 says so, as that of a Kafka whose cache is full",
-        "*.session_id",
-        holds=lambda kafka, ours: _both_numbers(kafka, ours) and kafka > 0 and ours == 0,
+        "documentation of settings is told in our own words",
+        "*.configs.*.documentation",
+        "*",
+        lambda kafka, ours: _both_texts(kafka, ours) and bool(kafka) and bool(ours),
     ),
+    *(
+        Rule(
+            "each cluster has ports, files and controllers of its own", f"*.configs.{name}.{field}", case, _both_or_none
+        )
+        for name in _OF_A_BOX
+        for field in ("value", "synonyms*", "config_source", "read_only", "documentation")
+        for case in ("describe-configs/broker-v?", "alter-broker/*")
+    ),
+    Rule(
+        "settings that Kafka does not have",
+        "*.configs.*",
+        "describe-configs/broker-v?",
+        lambda kafka, ours: kafka == "(absent)" and isinstance(ours, dict) and ours["name"] in _OUR_OWN,
+    ),
+    Rule(
+        "no replication factor is set: it is as many brokers as there are, at most three (docs/decisions.md)",
+        "*.configs.default.replication.factor.*",
+        "describe-configs/broker-v?",
+        lambda kafka, ours: (kafka, ours) == ("1", "0"),
+    ),
+    Rule(
+        "Kafka in a box is told to log warnings only",
+        "*.configs.root.value",
+        holds=lambda kafka, ours: (kafka, ours) == ("WARN", "INFO"),
+    ),
+    Rule(
+        "Java's words for a text that it cannot cut up; ours say what is wrong",
+        "*.error_message",
+        "alter-broker/connections-*",
+        lambda kafka, ours: str(kafka).startswith("Error parsing configuration property") and bool(ours),
+    ),
+    Rule("each cluster gives topic ids of its own", "*.topics[*].topic_id", "create/*", _both_texts),
     Rule(
         "the clocks are two: what is allowed is told relative to the broker's time",
         "*.batch_index_error_message",

@@ -104,6 +104,11 @@ class RequestContext:
     def groups(self) -> GroupCoordinator:
         return self.broker.groups
 
+    @property
+    def now_ms(self) -> int:
+        """Monotonic milliseconds, as of now: of a request that has waited, later than `now`."""
+        return self._sockets.now_ms
+
     # Who asks, while it is not answered.
 
     @property

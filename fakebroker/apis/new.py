@@ -125,7 +125,7 @@ Next (docs/adding-an-api.md):
   .venv/bin/python -m pytest {test}    fails until the handler and the test are written
   .venv/bin/python -m conformance cases '{group}/*'    the same bytes to Apache Kafka and to us
   make quick, make check, make conformance
-  a row in the table of README.md, a line in CHANGELOG.md
+  fakebroker apis --markdown > docs/apis.md, and a line in CHANGELOG.md
 """
 
 

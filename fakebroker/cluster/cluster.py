@@ -45,13 +45,13 @@ _SLICE_IS_WORTH: Final = 8  # requests, for the turn
 
 @final
 class Cluster(Members):
-    """A Kafka cluster without a network. Brokers have the ids 1 to `brokers`. What happens is told to the journal, and
-    to whoever else listens at the `probe`."""
+    """A Kafka cluster without a network. What happens is told to the journal, and to whoever else listens at the
+    `probe`."""
 
     def __init__(
         self,
         now: Now,
-        brokers: int = 3,
+        brokers: int | Sequence[int] = 3,
         config: BrokerConfig | None = None,
         followers: Behaviour = INSTANT,
         seed: int = 0,
@@ -60,10 +60,12 @@ class Cluster(Members):
         new_turn: Callable[[], Turn] = Turn,
         racks: Mapping[int, str] | None = None,
     ) -> None:
-        """`store` is where records go that do not fit into log.memory.bytes; memory again, if none is given.
+        """`brokers` are their ids, or how many there are: 1 to so many.
+        `store` is where records go that do not fit into log.memory.bytes; memory again, if none is given.
         `new_turn` measures how much a door may do: requests have one turn, timers another.
         `racks` has where each broker stands, by id; the others stand where `broker.rack` says."""
-        super().__init__(now, brokers, config or BrokerConfig(), followers, seed, store, racks)
+        broker_ids = range(1, brokers + 1) if isinstance(brokers, int) else brokers
+        super().__init__(now, broker_ids, config or BrokerConfig(), followers, seed, store, racks)
         if journal is not None:
             self.probe.listeners.append(Recorder(journal, self))
         self.turn = new_turn()

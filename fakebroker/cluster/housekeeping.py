@@ -30,10 +30,10 @@ def start_housekeeping(
             delete_old_records_of(partition, now.wall_ms)
 
     def remove_expired_producers(now: Now) -> None:
-        expiration_ms = configs.current.producer_id_expiration_ms
         for partition in controller.metadata.partitions():
-            for replica in partition.replicas.values():
-                replica.log.producer_state.remove_expired_producers(now.wall_ms, expiration_ms)
+            for broker_id, replica in partition.replicas.items():
+                config = configs.of(broker_id)
+                replica.log.producer_state.remove_expired_producers(now.wall_ms, config.producer_id_expiration_ms)
 
     def every(interval_ms: int, action: Callable[[Now], None], delay_ms: int | None = None) -> None:
         PeriodicTask(interval_ms if delay_ms is None else delay_ms, interval_ms, action, timer, read_now)

@@ -9,13 +9,13 @@ Source   The roles of BrokerServer and KRaft's ControllerServer, core/.../server
 from __future__ import annotations
 
 from base64 import urlsafe_b64encode
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from random import Random
 from uuid import UUID
 
 from fakebroker.core.broker.broker import Broker
 from fakebroker.core.broker.metadata_publisher import BrokerMetadataPublisher
-from fakebroker.core.broker_registry import BrokerRegistry
+from fakebroker.core.broker_registry import BrokerRegistry, ids_in_words
 from fakebroker.core.clock import HasNow, Now
 from fakebroker.core.config.broker_config import BrokerConfig
 from fakebroker.core.config.dynamic_broker_config import DynamicBrokerConfig
@@ -33,7 +33,7 @@ from fakebroker.protocol.produce_response import NodeEndpoint
 
 
 class Members(HasNow):
-    """`brokers` are those that run, by id; the ids are 1 to `number`. `now` is the time of the event at hand.
+    """`brokers` are those that run, by id. `now` is the time of the event at hand.
 
     timer         of what followers do, and of throttled connections
     housekeeping  the timer of what nobody waits for
@@ -43,7 +43,7 @@ class Members(HasNow):
     def __init__(
         self,
         now: Now,
-        number: int,
+        broker_ids: Sequence[int],
         config: BrokerConfig,
         followers: Behaviour,
         seed: int,
@@ -62,13 +62,23 @@ class Members(HasNow):
         self.deadlines.add(self.housekeeping, (HOUSEKEEPING, 0, 0))
 
         random = self._random = Random(seed)
+        self._session_ids = Random(f"fetch sessions of {seed}")
         cluster_id = urlsafe_b64encode(random.randbytes(16)).decode().rstrip("=")
-        self.registry = BrokerRegistry(broker_ids := range(1, number + 1), racks_of(broker_ids, config, racks or {}))
+        self.registry = BrokerRegistry(broker_ids, racks_of(broker_ids, config, racks or {}))
         self.metadata = MetadataCache(cluster_id, self.registry)
         self._wakeups = Wakeups(self.deadlines)
         self.followers = FollowerSet(followers, self.timer, self._wakeups, self._read_now)
         self.controller = Controller(
-            config, self.registry, self.metadata, self.followers, self._wakeups, self.probe, random, store
+            self.broker_configs,
+            self.registry,
+            self.metadata,
+            self.followers,
+            self._wakeups,
+            self.probe,
+            random,
+            self.timer.timer,
+            self._read_now,
+            store,
         )
         self.client_quotas = ClientQuotas(lambda: (broker.quotas for broker in self.brokers.values()))
         self.brokers = {broker_id: self._new_broker(broker_id) for broker_id in self.registry.broker_ids}
@@ -91,6 +101,7 @@ class Members(HasNow):
             self.probe,
             self,
             self._random_uuid,
+            self._session_ids,
             self.report_bug,
         )
 
@@ -121,7 +132,7 @@ class Members(HasNow):
 
     def _check_known(self, broker_id: int) -> None:
         if broker_id not in self.registry.broker_ids:
-            raise ValueError(f"there is no broker {broker_id}: the ids are 1 to {len(self.registry.broker_ids)}")
+            raise ValueError(f"there is no broker {broker_id}: the ids are {ids_in_words(self.registry.broker_ids)}")
 
     def _start(self, broker_id: int) -> None:
         """The broker leads and follows again; it has no clients yet."""
@@ -141,11 +152,11 @@ class Members(HasNow):
             assert self.is_running(broker_id) == self.registry.is_alive(broker_id)
 
 
-def racks_of(broker_ids: Iterable[int], config: BrokerConfig, racks: Mapping[int, str]) -> dict[int, str]:
+def racks_of(broker_ids: Sequence[int], config: BrokerConfig, racks: Mapping[int, str]) -> dict[int, str]:
     """Where each broker stands that stands anywhere: its own rack, else the one that all have (`broker.rack`)."""
     known = set(broker_ids)
     for broker_id in racks:
         if broker_id not in known:
-            raise ValueError(f"there is no broker {broker_id}: the ids are {sorted(known)}")
+            raise ValueError(f"there is no broker {broker_id}: the ids are {ids_in_words(broker_ids)}")
     common = {} if config.broker_rack is None else dict.fromkeys(known, config.broker_rack)
     return common | dict(racks)

@@ -1,6 +1,7 @@
 """Who keeps what follows from a setting, and so has to be told when it is altered.
 
-Everybody else asks for the settings each time. `core/config/dynamic_broker_config.py` tells.
+Everybody else asks for the settings each time. A broker's own hold for what it does, and for the partitions that it
+leads. `core/config/dynamic_broker_config.py` tells.
 """
 
 from __future__ import annotations
@@ -33,10 +34,10 @@ def register_reconfigurables(
 ) -> None:
     """DynamicBrokerConfig.addReconfigurables."""
 
-    def configure_quotas(config: BrokerConfig) -> None:
-        for broker in brokers.values():
-            broker.quotas.configure(config)
+    def configure_quotas(_: BrokerConfig) -> None:
+        for broker_id, broker in brokers.items():
+            broker.quotas.configure(configs.of(broker_id))
 
     configs.on_change(_OF_CONTROLLER, controller.configure)
-    configs.on_change(_OF_SOCKET_SERVER, sockets.configure)
+    configs.on_change(_OF_SOCKET_SERVER, lambda _: sockets.configure(configs.of))
     configs.on_change(_OF_QUOTAS, configure_quotas)

@@ -8,14 +8,19 @@ from fakebroker.commands.command_line import Parser
 
 
 def declare(parser: Parser) -> None:
-    """It has no options."""
+    parser.add_argument("--markdown", action="store_true", help="The page docs/apis.md: known differences as well.")
 
 
 def run(options: Namespace) -> int:
+    from fakebroker.apis.registry import load
+    from fakebroker.commands import apis_page
+
+    if options.markdown:
+        print(apis_page.to_markdown(), end="")
+        return 0
+
     from rich.console import Console
     from rich.table import Table
-
-    from fakebroker.apis.registry import load
 
     table = Table(title="APIs served")
     table.add_column("key", justify="right")

@@ -8,7 +8,9 @@ from fakebroker.commands.command_line import Parser, Slip
 
 
 def declare(parser: Parser) -> None:
-    parser.add_argument("--kind", metavar="KIND", help="Only the settings of one kind: broker or topic.")
+    parser.add_argument(
+        "--kind", metavar="KIND", help="Only the settings of one kind: broker, topic, group or client-metrics."
+    )
     parser.add_argument("--honoured", action="store_true", help="Only what has an effect here.")
     parser.add_argument("--json", action="store_true", help="As JSON, a line for each.")
 
@@ -17,7 +19,7 @@ def run(options: Namespace) -> int:
     from fakebroker.commands import configs_page
 
     if options.kind is not None and options.kind not in configs_page.KINDS:
-        raise Slip(f"--kind is {' or '.join(configs_page.KINDS)}, not {options.kind!r}")
+        raise Slip(f"--kind is {', '.join(configs_page.KINDS)}, not {options.kind!r}")
     if options.json:
         print(configs_page.to_json(options.kind, options.honoured))
     else:

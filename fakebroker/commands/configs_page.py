@@ -7,11 +7,18 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from fakebroker.core.config.broker_config import BrokerConfig
+from fakebroker.core.config.client_metrics_config import ClientMetricsConfig
 from fakebroker.core.config.config_def import to_text
+from fakebroker.core.config.group_config import GroupConfig
 from fakebroker.core.config.setting import Config
 from fakebroker.core.config.topic_config import TopicConfig
 
-KINDS: dict[str, type[Config]] = {"broker": BrokerConfig, "topic": TopicConfig}
+KINDS: dict[str, type[Config]] = {
+    "broker": BrokerConfig,
+    "topic": TopicConfig,
+    "group": GroupConfig,
+    "client-metrics": ClientMetricsConfig,
+}
 KEPT = "kept and shown only"
 
 _COLUMNS = ("kind", "name", "type", "default", "dynamic", "honoured by", "what it is")
@@ -23,7 +30,7 @@ class Row(NamedTuple):
     """One setting.
 
     default       as text; None if Kafka has none
-    dynamic       when it may be altered: read-only, per-broker, cluster-wide; of a topic always: dynamic
+    dynamic       when it may be altered: read-only, per-broker, cluster-wide; of the others always: dynamic
     honoured_by   the module that acts on it; None: it is checked, kept and shown, without effect
     is_kafkas     whether Kafka has it
     """

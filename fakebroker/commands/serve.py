@@ -3,50 +3,24 @@
 from __future__ import annotations
 
 import gc
-import re
 import sys
 from argparse import BooleanOptionalAction, Namespace
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import NamedTuple
 
 from fakebroker.commands.command_line import Parser, Slip, file_name, whole_number
+from fakebroker.commands.specs import (
+    QUOTA_FORM,
+    RACK_FORM,
+    TOPIC_FORM,
+    parse_broker_ids,
+    parse_quota,
+    parse_racks,
+    parse_settings,
+    parse_topic,
+)
 
-_TOPIC_FORM = "NAME[:PARTITIONS[:REPLICATION]][,config=value...]"
-
-
-class TopicSpec(NamedTuple):
-    """What `--topic` says; -1 is the broker's default."""
-
-    name: str
-    partitions: int
-    replication_factor: int
-    configs: dict[str, str]
-
-
-def parse_topic(text: str) -> TopicSpec:
-    """Read NAME[:PARTITIONS[:REPLICATION]][,config=value...]; raises Slip."""
-    head, *settings = text.split(",")
-    match = re.fullmatch(r"(?P<name>[^:]+)(?::(?P<partitions>\d+)(?::(?P<replication>\d+))?)?", head)
-    if match is None:
-        raise Slip(f"--topic {text!r} is not {_TOPIC_FORM}, as in kafkatest:2:3,min.insync.replicas=2")
-    return TopicSpec(
-        match["name"],
-        int(match["partitions"] or -1),
-        int(match["replication"] or -1),
-        parse_settings("--topic", settings),
-    )
-
-
-def parse_settings(option: str, settings: list[str]) -> dict[str, str]:
-    """Read `name=value` items; raises Slip."""
-    values = {}
-    for setting in settings:
-        name, equals, value = setting.partition("=")
-        if not equals or not name:
-            raise Slip(f"{option} has {setting!r} where a setting name=value belongs, as in min.insync.replicas=2")
-        values[name.strip()] = value.strip()
-    return values
+_PORT = 9092
 
 
 def declare(parser: Parser) -> None:
@@ -54,33 +28,43 @@ def declare(parser: Parser) -> None:
         "--brokers",
         metavar="N",
         type=whole_number(1, 100),
-        default=3,
-        help="Number of brokers, 1 to 100; their ids are 1 to N (default: %(default)s).",
+        help="Number of brokers, 1 to 100; their ids are 1 to N (default: 3).",
     )
+    parser.add_argument("--broker-ids", metavar="IDS", help="Ids of the brokers in place of 1 to N, as in 0,1,2.")
     parser.add_argument(
-        "--host", metavar="HOST", default="127.0.0.1", help="Address to listen on (default: %(default)s)."
+        "--rack",
+        metavar=RACK_FORM,
+        action="append",
+        default=[],
+        help="Where a broker stands, as in 1=a; may be repeated. Of the others the setting broker.rack says it.",
     )
+    parser.add_argument("--host", metavar="HOST", help="Address to listen on (default: 127.0.0.1).")
     parser.add_argument(
         "--port",
         metavar="P",
         type=whole_number(0, 65535),
-        default=9092,
-        help="Broker i listens on P + i - 1; 0 takes free ports (default: %(default)s).",
+        help=f"The n-th broker listens on P + n - 1; 0 takes free ports (default: {_PORT}).",
     )
     parser.add_argument(
         "--advertised-host", metavar="HOST", help="What clients are told to connect to (default: --host)."
     )
     parser.add_argument(
+        "--advertised-port",
+        metavar="P",
+        type=whole_number(0, 65535),
+        help="The same of the port: of the n-th broker P + n - 1 (default: where it listens).",
+    )
+    parser.add_argument(
         "--topic",
-        metavar=_TOPIC_FORM,
+        metavar=TOPIC_FORM,
         action="append",
         default=[],
-        help="A topic that is there from the start, as in kafkatest:2:3,min.insync.replicas=2; may be repeated.",
+        help="A topic that is there from the start, as in kafkatest:2:3,min.insync.replicas=2, or with the brokers of "
+        "each partition, as in 'kafkatest=[[3,1],[1,2]],min.insync.replicas=2'; may be repeated.",
     )
     parser.add_argument(
         "--auto-create-topics", action=BooleanOptionalAction, help="Make a topic when a client asks for it (default)."
     )
-    parser.set_defaults(auto_create_topics=True)  # given above, Python 3.11 and 3.12 would add it to the help
     parser.add_argument(
         "--followers",
         metavar="BEHAVIOUR",
@@ -94,6 +78,26 @@ def declare(parser: Parser) -> None:
         action="append",
         default=[],
         help="A broker setting by Kafka's name, as in replica.lag.time.max.ms=60000; may be repeated.",
+    )
+    parser.add_argument(
+        "--properties",
+        metavar="FILE",
+        type=file_name,
+        help="Settings as Kafka's server.properties has them; what other options say counts before.",
+    )
+    parser.add_argument(
+        "--defaults",
+        metavar="WHOSE",
+        default="fakebroker",
+        help="kafka takes Kafka's defaults where ours differ: replication factor 1, no bound of memory "
+        "(default: %(default)s).",
+    )
+    parser.add_argument(
+        "--quota",
+        metavar=QUOTA_FORM,
+        action="append",
+        default=[],
+        help="What clients may use, as in client-id=loader,producer_byte_rate=1000000; may be repeated.",
     )
     parser.add_argument(
         "--seed",
@@ -126,21 +130,30 @@ def run(options: Namespace) -> int:
             "--clock manual needs somebody who moves it: take FakeCluster(clock='manual') in Python, or --clock auto"
         )
     topics = [parse_topic(text) for text in options.topic]
-    settings = parse_settings("--config", options.config)
-    settings.setdefault("auto.create.topics.enable", str(options.auto_create_topics).lower())
+    quotas = [parse_quota(text) for text in options.quota]
+    broker_ids = None if options.broker_ids is None else parse_broker_ids(options.broker_ids)
+    racks = parse_racks(options.rack)
+    settings, unknown = _settings(options)
+    port = options.port if options.port is not None or "listeners" in settings else _PORT
     with _lean_imports():
         from fakebroker.server.writing.log_handler import logging_to_stderr
         from fakebroker.serving import serve_until_signal
     with logging_to_stderr():
         problem = serve_until_signal(
             topics,
+            quotas,
             options.ready_file,
+            unknown,
             brokers=options.brokers,
+            broker_ids=broker_ids,
+            racks=racks,
             host=options.host,
-            port=options.port,
+            port=port,
             advertised_host=options.advertised_host,
+            advertised_port=options.advertised_port,
             followers=options.followers,
             config=settings,
+            defaults=options.defaults,
             seed=options.seed,
             clock=options.clock,
             journal_file=options.journal,
@@ -148,6 +161,20 @@ def run(options: Namespace) -> int:
     if problem is not None:
         raise Slip(problem)
     return 0
+
+
+def _settings(options: Namespace) -> tuple[dict[str, str], list[str]]:
+    """Those of the file, of --auto-create-topics, of --config, each before the ones before it; and the names in the
+    file that Kafka does not know."""
+    settings: dict[str, str] = {}
+    unknown: list[str] = []
+    if options.properties is not None:
+        with _lean_imports():
+            from fakebroker.commands.properties import server_settings
+        settings, unknown = server_settings(options.properties)
+    if options.auto_create_topics is not None:
+        settings["auto.create.topics.enable"] = str(options.auto_create_topics).lower()
+    return settings | parse_settings("--config", options.config), unknown
 
 
 @contextmanager

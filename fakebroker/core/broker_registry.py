@@ -9,7 +9,7 @@ Differs  No heartbeats and no session timeout: a broker that stops is fenced at 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, final
 
 from fakebroker.core.security.identity import Listener
@@ -42,6 +42,14 @@ class RegisteredBroker:
     @property
     def is_alive(self) -> bool:
         return self.epoch >= 0
+
+
+def ids_in_words(broker_ids: Sequence[int]) -> str:
+    """For sentences: "1 to 3", or "0, 7, 100"."""
+    first, last = broker_ids[0], broker_ids[-1]
+    if len(broker_ids) > 1 and list(broker_ids) == list(range(first, last + 1)):
+        return f"{first} to {last}"
+    return ", ".join(map(str, broker_ids))
 
 
 class BrokerRegistry:

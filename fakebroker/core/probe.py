@@ -148,6 +148,15 @@ class Listener:
     def topic_created(self, name: str, topic_id: UUID, replicas: Sequence[Sequence[int]]) -> None:
         """A topic is there, with the broker ids of each partition; who leads is told next."""
 
+    def partitions_created(self, topic: str, first: int, replicas: Sequence[Sequence[int]]) -> None:
+        """A topic has more partitions, from this number on, with the broker ids of each; who leads is told next."""
+
+    def replicas_changed(
+        self, topic_partition: TopicPartition, replicas: Sequence[int], adding: Sequence[int], removing: Sequence[int]
+    ) -> None:
+        """A partition has other replicas; while it is reassigned, `adding` and `removing` are among them. Who leads is
+        told next, if that changes."""
+
     def topic_deleted(self, name: str) -> None:
         """A topic is about to be deleted; who waits for it is answered then."""
 

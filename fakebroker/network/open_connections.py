@@ -7,7 +7,7 @@ Source   core/.../network/SocketServer.scala Acceptor.accept, where the thread t
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import final
 
 from fakebroker.core.config.broker_config import BrokerConfig
@@ -27,10 +27,11 @@ class OpenConnections:
         self._waiting: dict[int, OrderedDict[Connection, None]] = {id_: OrderedDict() for id_ in self.quotas}
         self._open: dict[int, dict[Connection, None]] = {id_: {} for id_ in self.quotas}
 
-    def configure(self, config: BrokerConfig) -> None:
-        """How many each broker takes."""
-        overrides = parse_overrides(config.max_connections_per_ip_overrides)
-        for quotas in self.quotas.values():
+    def configure(self, of: Callable[[int], BrokerConfig]) -> None:
+        """How many each broker takes, by the settings that `of` gives for it."""
+        for broker_id, quotas in self.quotas.items():
+            config = of(broker_id)
+            overrides = parse_overrides(config.max_connections_per_ip_overrides)
             quotas.configure(config.max_connections, config.max_connections_per_ip, overrides)
 
     def add(self, connection: Connection) -> bool:

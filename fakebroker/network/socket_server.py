@@ -75,11 +75,11 @@ class SocketServer:
         self.connections = OpenConnections(broker_ids)
         size = config.queued_max_request_bytes
         self._memory = {id_: RequestMemory(size, self._ready) for id_ in self.connections.quotas} if size > 0 else None
-        self.configure(config)
+        self.configure(lambda _: config)
 
-    def configure(self, config: BrokerConfig) -> None:
+    def configure(self, of: Callable[[int], BrokerConfig]) -> None:
         """How many connections each broker takes. Who waits and may come in by now does; nobody is closed for it."""
-        self.connections.configure(config)
+        self.connections.configure(of)
         for broker_id in self.connections.quotas:
             self._admit_waiting(broker_id)
 

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Mapping, Sequence
 from os import PathLike
 from typing import Self
 
 from fakebroker.cluster.cluster import Cluster
-from fakebroker.core.arguments import MAPPING, PATH_OR_NONE, STRING, STRING_OR_NONE, WHOLE_NUMBER, require
-from fakebroker.core.config.broker_config import BrokerConfig
-from fakebroker.core.controller.topics import NewTopic
+from fakebroker.core.arguments import PATH_OR_NONE, WHOLE_NUMBER, require
 from fakebroker.core.journal.journal import DEFAULT_SIZE, Journal
 from fakebroker.core.quota.quota import QuotaEntity
-from fakebroker.core.replication.behaviour import Behaviour
 from fakebroker.core.replication.followers import Selection
 from fakebroker.core.security.identity import PLAINTEXT
 from fakebroker.protocol.produce_response import NodeEndpoint
+from fakebroker.server.administration import Administration
 from fakebroker.server.brokers_in_hand import AsyncBroker, Brokers
 from fakebroker.server.clock_in_hand import AsyncClock
 from fakebroker.server.clocks import check_name, new_clock
@@ -24,25 +23,30 @@ from fakebroker.server.driver import Driver
 from fakebroker.server.followers_in_hand import Followers, Step
 from fakebroker.server.journal_in_hand import JournalInHand, Snapshot
 from fakebroker.server.listeners import Listeners
+from fakebroker.server.made.arguments import Arguments
 from fakebroker.server.quotas_in_hand import Quotas
 from fakebroker.server.running.home import Home
-from fakebroker.server.settings import texts
 from fakebroker.server.spill.file import SpillFile
 from fakebroker.server.turn.measured_turn import MeasuredTurn
 from fakebroker.server.writing.journal_file import JournalFile
 
+log = logging.getLogger("fakebroker")
+
 NOT_RUNNING = "the cluster is not running: use it in a `with` block, or call start()"
-_WILDCARDS = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}
 
 
-class AsyncFakeCluster:
-    """A Kafka cluster of `brokers` brokers (ids 1 to N), listening while the `async with` block runs.
+class AsyncFakeCluster(Administration):
+    """A Kafka cluster of `brokers` brokers (3, with the ids 1 to N), listening while the `async with` block runs.
 
-    host, port        where to listen: broker i on port + i - 1; port 0 (default) takes free ports
+    broker_ids        their ids, in place of 1 to N
+    racks             where brokers stand, by id, e.g. {1: "a", 2: "b"}; the others stand where broker.rack says
+    host, port        where to listen (127.0.0.1): the n-th broker on port + n - 1; port 0 (default) takes free ports
     advertised_host   what clients are told to connect to; the host if not given
+    advertised_port   the same of the first broker's port, for the n-th + n - 1; 0 (default): where it listens
     followers         what followers do from the start: "instant", "lagging:MS", "throttled:BYTES_PER_S", "frozen" or
                       "external"
     config            broker settings by Kafka's names, e.g. {"min.insync.replicas": 2}
+    defaults          "kafka" takes Kafka's defaults where ours differ (docs/settings.md)
     seed              of topic ids and cluster id: the same seed gives the same ids
     clock             "real", "manual" (it goes when `clock.advance` tells it) or "auto" (the real one, but what nobody
                       needs is skipped: while a request waits for time alone, and the clients are quiet)
@@ -56,36 +60,40 @@ class AsyncFakeCluster:
 
     def __init__(
         self,
-        brokers: int = 3,
+        brokers: int | None = None,
         *,
-        host: str = "127.0.0.1",
-        port: int = 0,
+        broker_ids: Sequence[int] | None = None,
+        racks: Mapping[int, str] | None = None,
+        host: str | None = None,
+        port: int | None = None,
         advertised_host: str | None = None,
+        advertised_port: int | None = None,
         followers: str = "instant",
         config: Mapping[str, str | int | bool] | None = None,
+        defaults: str = "fakebroker",
         seed: int = 0,
         clock: str = "real",
         journal: int = DEFAULT_SIZE,
         journal_file: str | PathLike[str] | None = None,
     ) -> None:
-        require(WHOLE_NUMBER, brokers=brokers, port=port, seed=seed, journal=journal)
-        require(STRING, host=host)
-        require(STRING_OR_NONE, advertised_host=advertised_host)
-        if not 1 <= brokers <= 100:
-            raise ValueError(f"a cluster has 1 to 100 brokers, not {brokers}")
-        if not 0 <= port <= 65_536 - brokers:
-            raise ValueError(f"port {port} leaves no room for {brokers} brokers: take 0, or 1 to {65_536 - brokers}")
+        self._arguments = Arguments.read(
+            brokers,
+            broker_ids,
+            racks,
+            host,
+            port,
+            advertised_host,
+            advertised_port,
+            followers,
+            config,
+            defaults,
+            seed,
+        )
+        require(WHOLE_NUMBER, journal=journal)
         require(PATH_OR_NONE, journal_file=journal_file)
         check_name(clock)
         if journal < 0:
             raise ValueError(f"a journal keeps 0 events or more, not {journal}")
-        self._brokers = brokers
-        self._host = host
-        self._port = port
-        self._advertised_host = advertised_host or _WILDCARDS.get(host, host)
-        self._behaviour = Behaviour.parse(followers)
-        self._config = BrokerConfig().with_text(texts(config))
-        self._seed = seed
         self._journal_size = journal
         self._journal_path = journal_file
         self._journal = Journal(journal)
@@ -100,7 +108,7 @@ class AsyncFakeCluster:
         self.journal = JournalInHand(self._snapshot_journal, self._clear_journal)
         self.followers = Followers(self._run_followers)
         self.quotas = Quotas(self._alter_quotas)
-        self.brokers = Brokers({broker_id: self._new_broker(broker_id) for broker_id in range(1, brokers + 1)})
+        self.brokers = Brokers({broker_id: self._new_broker(broker_id) for broker_id in self._arguments.broker_ids})
 
     def _new_broker(self, broker_id: int) -> AsyncBroker:
         return AsyncBroker(broker_id, lambda: self._seen, lambda: self._listeners_at_home)
@@ -134,12 +142,15 @@ class AsyncFakeCluster:
         try:
             journal = self._open_journal()
             self._store = SpillFile()
-            settings = self._brokers, self._config, self._behaviour, self._seed
-            cluster = Cluster(clock.stamp(), *settings, journal, self._store, MeasuredTurn)
+            made = self._arguments
+            settings = made.broker_ids, made.config, made.behaviour, made.seed
+            cluster = Cluster(clock.stamp(), *settings, journal, self._store, MeasuredTurn, made.racks)
             driver = Driver(cluster, clock)
             self._listeners = Listeners(driver)
-            await self._listeners.start(self._host, self._port, self._advertised_host)
+            await self._listeners.start(made.place)
             self._driver = driver
+            for note in made.notes:
+                log.warning("%s", note)
         except BaseException:
             self._listeners = None
             await self._close_journal()
@@ -223,60 +234,6 @@ class AsyncFakeCluster:
         """For a client's configuration: "host:port,host:port,...", of all brokers, whether they run or not."""
         endpoints = [broker.endpoint for broker in self.brokers.values()]
         return ",".join(f"{_bracketed(broker.host)}:{broker.port}" for broker in endpoints)
-
-    def create_topic(
-        self,
-        name: str,
-        partitions: int = -1,
-        replication_factor: int = -1,
-        configs: Mapping[str, str | int | bool] | None = None,
-    ) -> None:
-        """Make a topic. -1 takes the broker's default (1 partition; as many replicas as brokers, at most 3).
-
-        Raises KafkaError with the code that CreateTopics would answer.
-        """
-        require(STRING, name=name)
-        require(WHOLE_NUMBER, partitions=partitions, replication_factor=replication_factor)
-        new = NewTopic(name, partitions, replication_factor, {}, texts(configs))
-        driver = self._at_home
-        driver.cluster.create_topic(new, driver.clock.stamp())
-
-    def alter_topic_configs(self, name: str, configs: Mapping[str, str | int | bool | None]) -> None:
-        """Set some settings of a topic, or take them back with None; the others stay. They count from the next request
-        on; who waits is not woken, as in Kafka. Raises KafkaError, and nothing is changed."""
-        require(STRING, name=name)
-        require(MAPPING, configs=configs)
-        driver = self._at_home
-        driver.cluster.alter_topic_configs(name, texts(configs), driver.clock.stamp())
-        driver.settle()
-
-    def alter_broker_configs(self, configs: Mapping[str, str | int | bool | None]) -> None:
-        """Set some settings of all brokers, or have them as they were at the start with None; the others stay. Topics
-        that set nothing of their own have the new ones at once. Raises KafkaError for what Kafka does not alter while
-        brokers run (`fakebroker configs` tells which), and nothing is changed."""
-        require(MAPPING, configs=configs)
-        driver = self._at_home
-        driver.cluster.alter_broker_configs(texts(configs), driver.clock.stamp())
-        driver.settle()
-
-    def delete_topic(self, name: str) -> None:
-        """Delete a topic; who waits for it is answered UNKNOWN_TOPIC_OR_PARTITION. Raises KafkaError for no topic."""
-        require(STRING, name=name)
-        driver = self._at_home
-        driver.cluster.delete_topic(name, driver.clock.stamp())
-        driver.settle()
-
-    def move_leader(self, topic: str, partition: int, broker: int) -> None:
-        """Let an in-sync replica lead; nothing happens if it does. Who waits at the old leader is answered
-        NOT_LEADER_OR_FOLLOWER. Raises KafkaError for a broker that is stopped, not in sync, or has no replica.
-
-        As in Kafka the first replica leads again 300 s later at most, unless `auto.leader.rebalance.enable` is false.
-        """
-        require(STRING, topic=topic)
-        require(WHOLE_NUMBER, partition=partition, broker=broker)
-        driver = self._at_home
-        driver.cluster.move_leader(topic, partition, broker, driver.clock.stamp())
-        driver.settle()
 
     def _run_followers(self, steps: Sequence[Step], selection: Selection) -> None:
         driver = self._at_home

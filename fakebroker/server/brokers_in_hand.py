@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine
 from typing import Protocol, TypeVar
 
+from fakebroker.core.broker_registry import ids_in_words
 from fakebroker.protocol.produce_response import NodeEndpoint
 from fakebroker.server.driver import Driver
 from fakebroker.server.listeners import Listeners
@@ -17,11 +18,11 @@ class Brokers(dict[int, B]):
     """Brokers by id; an id that no broker has is a KeyError that says which there are."""
 
     def __missing__(self, broker_id: int) -> B:
-        raise KeyError(f"there is no broker {broker_id!r}: the ids are 1 to {len(self)}")
+        raise KeyError(f"there is no broker {broker_id!r}: the ids are {ids_in_words(list(self))}")
 
 
 class AsyncBroker:
-    """A broker of an `AsyncFakeCluster`; the keys of `brokers` are its ids, 1 to N."""
+    """A broker of an `AsyncFakeCluster`; the keys of `brokers` are its ids."""
 
     def __init__(self, broker_id: int, driver: Callable[[], Driver], listeners: Callable[[], Listeners]) -> None:
         self.broker_id = broker_id

@@ -236,7 +236,7 @@ class Driver:
                 case AwaitWrite(connection):
                     awaited.append(connection)
                 case Close(connection, reason):
-                    self.told.info("closed the connection from %s: %s", connection.peer, reason)
+                    self.told.info("closed the connection from %s: %s", connection.peer, reason, about=reason)
                     self._write(connection, frames.pop(connection, []))
                     if (transport := self._open_transport(connection)) is not None:
                         if connection in self._outgoing:  # Kafka does not wait for a peer that does not read either

@@ -27,13 +27,17 @@ class FakeCluster:
 
     def __init__(
         self,
-        brokers: int = 3,
+        brokers: int | None = None,
         *,
-        host: str = "127.0.0.1",
-        port: int = 0,
+        broker_ids: Sequence[int] | None = None,
+        racks: Mapping[int, str] | None = None,
+        host: str | None = None,
+        port: int | None = None,
         advertised_host: str | None = None,
+        advertised_port: int | None = None,
         followers: str = "instant",
         config: Mapping[str, str | int | bool] | None = None,
+        defaults: str = "fakebroker",
         seed: int = 0,
         clock: str = "real",
         journal: int = DEFAULT_SIZE,
@@ -41,11 +45,15 @@ class FakeCluster:
     ) -> None:
         self._cluster = AsyncFakeCluster(
             brokers,
+            broker_ids=broker_ids,
+            racks=racks,
             host=host,
             port=port,
             advertised_host=advertised_host,
+            advertised_port=advertised_port,
             followers=followers,
             config=config,
+            defaults=defaults,
             seed=seed,
             clock=clock,
             journal=journal,
@@ -100,9 +108,10 @@ class FakeCluster:
         partitions: int = -1,
         replication_factor: int = -1,
         configs: Mapping[str, str | int | bool] | None = None,
+        assignments: Sequence[Sequence[int]] | None = None,
     ) -> None:
         """Make a topic: `AsyncFakeCluster.create_topic`."""
-        self._call(lambda: self._cluster.create_topic(name, partitions, replication_factor, configs))
+        self._call(lambda: self._cluster.create_topic(name, partitions, replication_factor, configs, assignments))
 
     def alter_topic_configs(self, name: str, configs: Mapping[str, str | int | bool | None]) -> None:
         """Change settings of a topic: `AsyncFakeCluster.alter_topic_configs`."""

@@ -13,6 +13,7 @@ from contextlib import asynccontextmanager
 
 from fakebroker.server.driver import Driver
 from fakebroker.server.kafka_protocol import KafkaProtocol
+from fakebroker.server.made.arguments import Place
 from fakebroker.server.running.no_more_files import Files
 from fakebroker.server.turn.turns import turns
 
@@ -36,20 +37,22 @@ class Listeners:
         self._receive_buffer = memoryview(bytearray(_RECEIVE_BYTES))
         self._listeners: dict[int, asyncio.Server] = {}
         self._host = ""
+        self._ports: dict[int, int] = {}
         self._reserved: dict[int, socket.socket] = {}  # ports of stopped brokers
         # Taken by who stops or starts a broker.
         self._turns = {broker_id: asyncio.Lock() for broker_id in self._cluster.registry.broker_ids}
         self._stopped = False
         self._files = Files(driver.told)
 
-    async def start(self, host: str, port: int, advertised_host: str) -> None:
-        """Listen for broker i on `port + i - 1`, or on free ports if `port` is 0. Raises OSError if a port is taken;
-        nothing is left open then, nor if it is cancelled."""
-        self._host = host
+    async def start(self, place: Place) -> None:
+        """Listen for all brokers. Raises OSError if a port is taken; nothing is left open then, nor if it is
+        cancelled."""
+        self._host = place.host
         try:
-            for broker_id in self._cluster.registry.broker_ids:
-                listener = await self._listen(broker_id, port + broker_id - 1 if port else 0)
-                self._cluster.set_endpoint(broker_id, advertised_host, listener.sockets[0].getsockname()[1])
+            for index, broker_id in enumerate(self._cluster.registry.broker_ids):
+                listener = await self._listen(broker_id, place.port_of(index))
+                port = self._ports[broker_id] = listener.sockets[0].getsockname()[1]
+                self._cluster.set_endpoint(broker_id, place.advertised_host, place.advertised_port_of(index, port))
             for listener in self._listeners.values():
                 await listener.start_serving()
         except BaseException:
@@ -117,7 +120,7 @@ class Listeners:
         await listener.wait_closed()
         while self._of_broker(broker_id):
             await asyncio.sleep(0)
-        self._reserved[broker_id] = _reserve(self._host, self._cluster.endpoint(broker_id).port)
+        self._reserved[broker_id] = _reserve(self._host, self._ports[broker_id])
 
     def descriptors(self) -> list[int]:
         """Of all that is open: ports, those that are kept, connections."""
@@ -151,7 +154,7 @@ class Listeners:
         reserved = self._reserved.pop(broker_id, None)
         if reserved is not None:
             reserved.close()
-        listener = await self._listen(broker_id, self._cluster.endpoint(broker_id).port)
+        listener = await self._listen(broker_id, self._ports[broker_id])
         self._cluster.start_broker(broker_id, self._driver.clock.stamp())
         self._driver.settle()
         await listener.start_serving()

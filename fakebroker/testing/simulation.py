@@ -11,7 +11,7 @@ Errors   A bug that the broker reports of itself is raised as AssertionError, an
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from fakebroker.cluster.cluster import Cluster
@@ -107,7 +107,7 @@ class Simulation:
 
     def __init__(
         self,
-        brokers: int = 3,
+        brokers: int | Sequence[int] = 3,
         followers: str = "instant",
         config: dict[str, str] | None = None,
         seed: int = 0,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any, get_args, get_type_hints
@@ -29,7 +28,6 @@ ROOT = Path(registry.__file__).parents[2]
 APIS = registry.load()
 SERVED = [pytest.param(api, version, id=f"{api.name} v{version}") for api, version in served()]
 LONGEST_WAIT_MS = 1000
-README = Path(__file__).parents[2] / "README.md"
 
 
 def simulation() -> tuple[Simulation, SimulatedClient]:
@@ -49,13 +47,6 @@ def test_api_versions_lists_exactly_what_is_served(version: int) -> None:
     assert listed == [
         (api.key, 0 if api.name == "Produce" else api.min_version, api.max_version) for api in APIS.values()
     ]
-
-
-def test_the_readme_has_what_is_served() -> None:
-    table = re.search(r"^\| API \| versions \|.*?\n\n", README.read_text(), re.MULTILINE | re.DOTALL)
-    assert table is not None
-    rows = re.findall(r"\| (\w+) \| (\d+)-(\d+) \|", table[0])
-    assert sorted(rows) == sorted((api.name, str(api.min_version), str(api.max_version)) for api in APIS.values())
 
 
 def test_nothing_is_served_that_cannot_be_read() -> None:

@@ -320,12 +320,25 @@ def test_what_a_request_counts() -> None:
         ({"message.max.byte": "5"}, "Unknown configuration 'message.max.byte'. Near to it: message.max.bytes"),
         (
             {"max.connections.per.ip": "0"},
-            "max.connections.per.ip can be 0 only if max.connections.per.ip.overrides is set",
+            "requirement failed: max.connections.per.ip can be 0 only if max.connections.per.ip.overrides is set",
         ),
-        ({"log.retention.ms": "0"}, "log.retention.ms must be unlimited (-1) or, greater than or equal to 1"),
         (
-            {"log.cleaner.max.compaction.lag.ms": "1", "log.cleaner.min.compaction.lag.ms": "2"},
-            "conflict topic config setting min.compaction.lag.ms (2) > max.compaction.lag.ms (1)",
+            {"log.retention.ms": "0"},
+            "requirement failed: log.retention.ms must be unlimited (-1) or, greater than or equal to 1",
+        ),
+        (
+            {"num.io.threads": "17"},
+            "Invalid value org.apache.kafka.common.config.ConfigException: Dynamic thread count update validation "
+            "failed for num.io.threads=17, value should not be greater than double the current value 8",
+        ),
+        (
+            {"num.io.threads": "3"},
+            "Invalid value org.apache.kafka.common.config.ConfigException: Dynamic thread count update validation "
+            "failed for num.io.threads=3, value should be at least half the current value 8",
+        ),
+        (
+            {"log.cleaner.threads": "3"},
+            "Invalid value org.apache.kafka.common.config.ConfigException: Log cleaner threads cannot be increased to",
         ),
     ],
 )
@@ -352,10 +365,10 @@ def test_what_conflicts_with_a_topics_own_settings_is_refused_there_only() -> No
 
 
 def test_a_setting_without_effect_is_kept_and_told() -> None:
-    simulation = Simulation(config={"num.io.threads": "3", "log.dirs": "/a,/b", "num.partitions": "2"})
+    simulation = Simulation(config={"num.io.threads": "3", "log.flush.interval.ms": "5", "num.partitions": "2"})
     simulation.settle()
-    assert simulation.warnings == ["kept and shown only, without effect here: log.dirs, num.io.threads"]
-    assert simulation.cluster.config.log_dirs == ("/a", "/b")
+    assert simulation.warnings == ["kept and shown only, without effect here: log.flush.interval.ms, num.io.threads"]
+    assert simulation.cluster.config.log_flush_interval_ms == 5
     alter_brokers(simulation, num_io_threads="4")
     assert simulation.cluster.config.num_io_threads == 4
     assert simulation.cluster.config.static["num_io_threads"] == 3
@@ -369,3 +382,25 @@ def test_a_consumer_reads_on_whatever_is_altered() -> None:
     alter(simulation, {"max.message.bytes": "500", "message.timestamp.type": "LogAppendTime"})
     send(simulation)
     assert len(reader.answers) == 1
+
+
+def test_a_brokers_own_setting_counts_where_it_leads() -> None:
+    simulation = Simulation(brokers=3)
+    simulation.topic(partitions=2)
+    simulation.cluster.broker_configs.alter({"message.max.bytes": "500"}, broker_id=2)
+    assert send(simulation, LARGE) == NONE
+    simulation.move_leader(2)
+    client = simulation.connect(2)
+    client.send(produce("t", records=LARGE))
+    assert [error for _, error, _ in answers(client)] == [TOO_LARGE]
+    simulation.topic("made-later")
+    simulation.cluster.broker_configs.alter({"message.max.bytes": None}, broker_id=2)
+    client.send(produce("t", records=LARGE))
+    assert [error for _, error, _ in answers(client)][1:] == [NONE]
+
+
+def test_a_brokers_own_setting_counts_for_topics_made_later() -> None:
+    simulation = Simulation(brokers=1)
+    simulation.cluster.broker_configs.alter({"message.max.bytes": "500"}, broker_id=1)
+    simulation.topic(replicas=1)
+    assert send(simulation, LARGE) == TOO_LARGE

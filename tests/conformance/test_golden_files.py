@@ -160,16 +160,23 @@ def test_bytes_that_our_decoder_passes_over_are_a_change(tmp_path: Path) -> None
 
 
 def test_what_is_random_in_kafka_is_no_change(tmp_path: Path) -> None:
-    def fetched(session_id: int) -> Golden:
+    def told(epoch: int) -> Golden:
         return answered(
             response(
-                Sent(1, 7), throttle_time=timedelta(0), error_code=ErrorCode.none, session_id=session_id, responses=()
+                Sent(18, 3),
+                error_code=ErrorCode.none,
+                api_keys=(),
+                throttle_time=timedelta(0),
+                supported_features=(),
+                finalized_features_epoch=epoch,
+                finalized_features=(),
+                zk_migration_ready=False,
             )
         )
 
-    refresh([fetched(1)], tmp_path)
-    assert refresh([fetched(2)], tmp_path) == []
-    assert words(load_all(tmp_path)[0].kafka)[0]["answers"][0]["says"]["session_id"] == 1
+    refresh([told(1)], tmp_path)
+    assert refresh([told(2)], tmp_path) == []
+    assert words(load_all(tmp_path)[0].kafka)[0]["answers"][0]["says"]["finalized_features_epoch"] == 1
 
 
 def test_a_group_that_is_gone_is_removed(tmp_path: Path) -> None:

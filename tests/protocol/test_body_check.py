@@ -143,6 +143,17 @@ def test_true_is_anything_but_zero() -> None:
         assert read(3, 4, "00000000" + byte).allow_auto_topic_creation is True
 
 
+@pytest.mark.parametrize(("size", "is_read"), [(0x7FFF, True), (0x8000, False)])
+def test_a_text_is_below_32_kib_in_any_layout(size: int, is_read: bool) -> None:
+    """DescribeGroups v5: one group id, whose length is a varint."""
+    body = bytes([2]) + encode_unsigned_varint(size + 1) + b"g" * size + b"\0\0"
+    if is_read:
+        assert decode_request(15, 5, body, 0).groups == ("g" * size,)
+    else:
+        with pytest.raises(ProtocolError, match="a text has 32768 bytes, and may have 32767"):
+            decode_request(15, 5, body, 0)
+
+
 def test_a_boolean_is_repaired_alone() -> None:
     request = read(3, 8, "00000000 02 00 ff")
     assert request.allow_auto_topic_creation is True

@@ -37,7 +37,7 @@ class Kept(Piece):
 
 class Topic(NamedTuple):
     name: str
-    topic_id: UUID | None
+    topic_id: bytes
     partitions: list[PartitionFetchResponse]
 
 
@@ -53,12 +53,19 @@ partitions = st.builds(
     i64s,
     i64s,
     pieces,
-    st.booleans(),
+    st.none() | st.lists(st.tuples(i64s, i64s), max_size=2).map(tuple),
     pairs | st.tuples(i32s, i64s),
     pairs | st.tuples(i32s, i32s),
+    st.just(-1) | i32s,
 )
 topics = st.lists(
-    st.builds(Topic, st.text(max_size=130), st.none() | st.uuids(), st.lists(partitions, max_size=3)), max_size=3
+    st.builds(
+        Topic,
+        st.text(max_size=130),
+        st.just(bytes(16)) | st.binary(min_size=16, max_size=16),
+        st.lists(partitions, max_size=3),
+    ),
+    max_size=3,
 )
 endpoints = st.lists(
     st.builds(NodeEndpoint, i32s, st.text(max_size=140), i32s, st.none() | st.text(max_size=20)), max_size=3
@@ -72,8 +79,9 @@ def by_hand(
     throttle_time_ms: int,
     error_code: int,
     endpoints: Sequence[NodeEndpoint],
+    session_id: int = 0,
 ) -> FrameInPieces:
-    writer = FetchResponseWriter(version, correlation_id, len(topics), throttle_time_ms, error_code)
+    writer = FetchResponseWriter(version, correlation_id, len(topics), throttle_time_ms, error_code, session_id)
     for topic in topics:
         writer.topic(topic.name, topic.topic_id, len(topic.partitions))
         for partition in topic.partitions:
@@ -88,8 +96,9 @@ def values(partition: PartitionFetchResponse) -> dict[str, Any]:
         "high_watermark": partition.high_watermark,
         "last_stable_offset": partition.last_stable_offset,
         "log_start_offset": partition.log_start_offset,
-        "aborted_transactions": () if partition.has_looked else None,
-        "preferred_read_replica": -1,
+        "aborted_transactions": partition.aborted_transactions
+        and [{"producer_id": producer, "first_offset": first} for producer, first in partition.aborted_transactions],
+        "preferred_read_replica": partition.preferred_read_replica,
         "records": partition.records.join(),
     }
     if partition.diverging_epoch is not None:
@@ -108,6 +117,7 @@ def values(partition: PartitionFetchResponse) -> dict[str, Any]:
     throttle_time_ms=i32s,
     error_code=st.sampled_from([code.value for code in ErrorCode]),
     endpoints=endpoints,
+    session_id=i32s,
     bite=st.integers(1, 10_000),
 )
 def test_by_hand_as_by_kio(
@@ -117,20 +127,25 @@ def test_by_hand_as_by_kio(
     throttle_time_ms: int,
     error_code: int,
     endpoints: list[NodeEndpoint],
+    session_id: int,
     bite: int,
 ) -> None:
     told = {
         "throttle_time": timedelta(milliseconds=throttle_time_ms),
         "error_code": ErrorCode(error_code),
-        "session_id": 0,
+        "session_id": session_id,
         "responses": [
-            {"topic": topic.name, "topic_id": topic.topic_id, "partitions": [values(p) for p in topic.partitions]}
+            {
+                "topic": topic.name,
+                "topic_id": UUID(bytes=topic.topic_id),
+                "partitions": [values(p) for p in topic.partitions],
+            }
             for topic in topics
         ],
         "node_endpoints": [endpoint._asdict() for endpoint in endpoints],
     }
     expected = encode_response(build(response_type(1, version), told), correlation_id)
-    frame = by_hand(version, correlation_id, topics, throttle_time_ms, error_code, endpoints)
+    frame = by_hand(version, correlation_id, topics, throttle_time_ms, error_code, endpoints, session_id)
     assert (len(frame), frame.left) == (len(expected), len(expected))
     found = []
     while frame.left:
@@ -143,7 +158,7 @@ def test_by_hand_as_by_kio(
 
 def test_what_is_large_is_not_copied() -> None:
     records = Pieces([Kept(bytes(100_000))])
-    frame = by_hand(12, 1, [Topic("t", None, [PartitionFetchResponse(0, 0, records=records)])], 0, 0, ())
+    frame = by_hand(12, 1, [Topic("t", bytes(16), [PartitionFetchResponse(0, 0, records=records)])], 0, 0, ())
     parts = frame.take(frame.left)
     assert sum(len(part) for part in parts if isinstance(part, bytes)) < 51_000
     assert any(isinstance(part, memoryview) and len(part) == 50_000 for part in parts)

@@ -13,12 +13,12 @@ from fakebroker import AsyncFakeCluster, FakeCluster, KafkaError
 from fakebroker.server import fake_cluster, loops
 
 OF_A_CLUSTER: list[tuple[dict[str, Any], type[Exception], str]] = [
-    ({"brokers": "3"}, TypeError, "brokers must be a whole number, not '3'"),
-    ({"brokers": 2.0}, TypeError, r"brokers must be a whole number, not 2\.0"),
-    ({"brokers": True}, TypeError, "brokers must be a whole number, not True"),
-    ({"port": "9092"}, TypeError, "port must be a whole number, not '9092'"),
+    ({"brokers": "3"}, TypeError, "brokers must be a whole number or None, not '3'"),
+    ({"brokers": 2.0}, TypeError, r"brokers must be a whole number or None, not 2\.0"),
+    ({"brokers": True}, TypeError, "brokers must be a whole number or None, not True"),
+    ({"port": "9092"}, TypeError, "port must be a whole number or None, not '9092'"),
     ({"seed": "x"}, TypeError, "seed must be a whole number, not 'x'"),
-    ({"host": None}, TypeError, "host must be a string, not None"),
+    ({"host": 5}, TypeError, "host must be a string or None, not 5"),
     ({"advertised_host": 5}, TypeError, "advertised_host must be a string or None, not 5"),
     ({"clock": None}, ValueError, "a clock is real, manual or auto, not None"),
     ({"journal": "x"}, TypeError, "journal must be a whole number, not 'x'"),

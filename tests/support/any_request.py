@@ -44,7 +44,15 @@ def signed(bits: int) -> st.SearchStrategy[int]:
     return st.sampled_from([0, 1, -1]) | st.integers(-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
 
 
+NO_ZERO = st.sampled_from([1, 2, 4, 8, 16, 32, 99, -1])  # of ACLs, 0 ends the connection
+
 BY_NAME: dict[str, st.SearchStrategy] = {
+    "resource_type": NO_ZERO,
+    "resource_type_filter": NO_ZERO,
+    "pattern_type_filter": NO_ZERO,
+    "resource_pattern_type": NO_ZERO,
+    "operation": NO_ZERO,
+    "permission_type": NO_ZERO,
     "topic": NAMES,
     "topic_id": st.sampled_from([FIRST_TOPIC_ID, UUID(int=7)]),
     "transactional_id": st.sampled_from(["", "tx"]),

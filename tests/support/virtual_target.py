@@ -53,7 +53,7 @@ class VirtualTarget:
     version = "virtual"
 
     def __init__(self, box: Box) -> None:
-        self.simulation = Simulation(box.brokers, config=box.config)
+        self.simulation = Simulation(box.brokers, config=box.config, racks=box.racks)
 
     def now_s(self) -> float:
         return self.simulation.elapsed_ms / 1000

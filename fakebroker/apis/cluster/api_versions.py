@@ -5,18 +5,21 @@ Behaviour      Lists the registry. A version that is not served is answered in t
                `respond_unsupported_version`. A software name or version that is not of Kafka's form: INVALID_REQUEST.
 Version notes  v1 throttle time; v3 flexible, client software name and version (KIP-511), features (KIP-584);
                v4 features whose minimum is 0 may be listed (KAFKA-17492).
-Not done       Features: none is finalized, so clients use the protocols that need none.
-Source         core/.../server/KafkaApis.scala handleApiVersionsRequest; clients/.../requests/ApiVersionsRequest.java
+               The epoch of features grows with each change of theirs; in Kafka it is an offset of its metadata.
+Not done       Features whose APIs are not served are not told (apis/features.py).
+Source         core/.../server/KafkaApis.scala handleApiVersionsRequest; clients/.../requests/ApiVersionsRequest.java,
+               ApiVersionsResponse.java
 """
 
 from __future__ import annotations
 
 import re
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from fakebroker.apis import registry
 from fakebroker.apis.context import RequestContext
+from fakebroker.apis.features import supported_features
 from fakebroker.protocol.build import build
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.messages import response_type
@@ -28,9 +31,9 @@ KEY = 18
 _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 
 
-def _respond(ctx: RequestContext, version: int, code: ErrorCode, keys: list[dict[str, int]]) -> None:
+def _respond(ctx: RequestContext, version: int, code: ErrorCode, keys: list[dict[str, int]], **features: Any) -> None:
     values = {"error_code": code, "api_keys": keys, "throttle_time": timedelta(0)}
-    ctx.respond(build(response_type(KEY, version), values))
+    ctx.respond(build(response_type(KEY, version), values | features))
 
 
 def error_response(ctx: RequestContext, request: ApiVersionsRequest, code: ErrorCode) -> None:
@@ -45,7 +48,23 @@ def handle(ctx: RequestContext, request: ApiVersionsRequest) -> None:
         error_response(ctx, request, ErrorCode.invalid_request)
         return
     keys = [_range(api) for api in registry.load().values()]
-    _respond(ctx, ctx.api_version, ErrorCode.none, keys)
+    _respond(ctx, ctx.api_version, ErrorCode.none, keys, **(_features(ctx) if ctx.api_version >= 3 else {}))
+
+
+def _features(ctx: RequestContext) -> dict[str, Any]:
+    control, supported = ctx.controller.features, supported_features()
+    return {
+        "supported_features": [
+            {"name": name, "min_version": lowest, "max_version": highest}
+            for name, (lowest, highest) in supported.items()
+            if lowest > 0 or ctx.api_version >= 4
+        ],
+        "finalized_features_epoch": control.epoch,
+        "finalized_features": [
+            {"name": name, "max_version_level": level, "min_version_level": level}
+            for name, level in control.finalized(supported).items()
+        ],
+    }
 
 
 def respond_unsupported_version(ctx: RequestContext) -> None:

@@ -8,13 +8,16 @@ Source   core/.../server/BrokerServer.scala @ 4.0.
 from __future__ import annotations
 
 from collections.abc import Callable
+from random import Random
 from typing import final
 from uuid import UUID
 
 from fakebroker.core.clock import HasNow
+from fakebroker.core.config.broker_loggers import BrokerLoggers
 from fakebroker.core.config.dynamic_broker_config import DynamicBrokerConfig
 from fakebroker.core.controller.controller import Controller
 from fakebroker.core.controller.producer_ids import ProducerIdManager
+from fakebroker.core.fetch_sessions.manager import FetchManager
 from fakebroker.core.groups.coordinator import GroupCoordinator
 from fakebroker.core.groups.services import GroupEnvironment
 from fakebroker.core.probe import Probe
@@ -31,7 +34,10 @@ class Broker:
     """What the handlers of its requests work with. `controller` and its metadata are those of the cluster. Once
     `is_stopped` nobody works on: whatever was in hand is never answered."""
 
-    __slots__ = ("broker_id", "controller", "groups", "is_stopped", "producer_ids", "quotas", "replicas")
+    __slots__ = (
+        "broker_id", "client_quotas", "controller", "fetch_manager", "groups", "is_stopped", "loggers", "producer_ids",
+        "quotas", "replicas",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -45,10 +51,12 @@ class Broker:
         probe: Probe,
         clock: HasNow,
         random_uuid: Callable[[], UUID],
+        session_ids: Random,
         report: Callable[[str, Exception], None],
     ) -> None:
-        """`report` is told of bugs that no request is there to hear of."""
-        config = configs.current
+        """`session_ids` gives the ids of fetch sessions; `report` is told of bugs that no request is there to hear
+        of."""
+        config = configs.of(broker_id)
         self.broker_id = broker_id
         self.is_stopped = False
         self.controller = controller
@@ -61,7 +69,10 @@ class Broker:
         )
         self.quotas = QuotaManagers(config)
         client_quotas.tell(self.quotas)
+        self.client_quotas = client_quotas
+        self.loggers = BrokerLoggers()
         self.producer_ids = ProducerIdManager(controller.producer_ids)
+        self.fetch_manager = FetchManager(config.max_incremental_fetch_session_cache_slots, session_ids)
 
     def stop(self) -> None:
         """It is gone, with all that is in its hands."""

@@ -1,12 +1,13 @@
-"""The settings of all brokers: those of server.properties, and what was altered since.
+"""The settings of the brokers: those of server.properties, and what was altered since.
 
 What has no `by` is checked, kept and shown, without effect here.
 
 Source   server/.../config/{AbstractKafkaConfig,ServerTopicConfigSynonyms}.java @ 4.4 (the tables were read out of the
          released jars); core/.../server/KafkaConfig.scala validateValues; metadata/.../KafkaConfigSchema.java
          resolveEffectiveTopicConfig @ 4.0.
-Differs  All brokers have the same settings. A name that Kafka does not know is refused; Kafka keeps it for plugins.
-         Of the settings that contradict each other only those are refused that have an effect here.
+Differs  What is given at the start is the same for all brokers. A name that Kafka does not know is refused there; Kafka
+         keeps it for plugins. Of the settings that contradict each other only those are refused that have an effect
+         here.
 """
 
 from __future__ import annotations
@@ -30,7 +31,12 @@ from fakebroker.core.config.broker_configs.transactions import TransactionConfig
 from fakebroker.core.config.config_def import Value, to_text
 from fakebroker.core.config.ip_overrides import parse_overrides
 from fakebroker.core.config.setting import Config, ConfigEntry
-from fakebroker.core.config.topic_config import DYNAMIC_DEFAULT_BROKER_CONFIG, STATIC_BROKER_CONFIG, TopicConfig
+from fakebroker.core.config.topic_config import (
+    DYNAMIC_BROKER_CONFIG,
+    DYNAMIC_DEFAULT_BROKER_CONFIG,
+    STATIC_BROKER_CONFIG,
+    TopicConfig,
+)
 from fakebroker.core.errors import ConfigError
 
 
@@ -49,35 +55,44 @@ class BrokerConfig(
     RemoteStorageConfigs,
     Config,
 ):
-    """What was given at the start, and what was altered while the brokers ran, which hides it."""
+    """What was given at the start; what all brokers were set while they ran, which hides it; and what one of them was,
+    which hides both."""
 
-    # Values by attribute. What was given at the start is `given` less these, and what they hide.
-    altered: Mapping[str, Value] = {}
-    _static: Mapping[str, Value]
+    # Values by attribute. `given` is all three together.
+    static: Mapping[str, Value]
+    altered: Mapping[str, Value]
+    own: Mapping[str, Value]
+    _other_defaults: Mapping[str, Value] = {}  # by attribute, in place of those of the entries
 
-    @classmethod
-    def _of(cls, static: Mapping[str, Value], altered: Mapping[str, Value]) -> Self:
-        config = cls(**{**static, **altered})
-        vars(config).update(_static=static, altered=altered)
+    def __init__(self, **given: Value) -> None:
+        super().__init__(**given)
+        vars(self).update(static=given, altered={}, own={})
+
+    def layered(self, altered: Mapping[str, Value], own: Mapping[str, Value]) -> Self:
+        """What was given at the start of this configuration under other things that were set since. Unchecked."""
+        static = self.static
+        config = type(self)(**{**static, **altered, **own})
+        vars(config).update(static=static, altered=altered, own=own)
+        return config._of_defaults(self._other_defaults)
+
+    def with_defaults(self, values: Mapping[str, Value]) -> Self:
+        """This configuration with other defaults, by attribute. They count as defaults: nobody has given them."""
+        config = type(self)(**self.static)._of_defaults(values).layered(self.altered, self.own)
         config.check()
         return config
 
-    @property
-    def static(self) -> Mapping[str, Value]:
-        """What was given at the start, by attribute."""
-        return self._static if self.altered else self.given
+    def _of_defaults(self, values: Mapping[str, Value]) -> Self:
+        """Itself, while it is made."""
+        found = {name: value for name, value in values.items() if name not in self.given}
+        vars(self).update(found, _other_defaults=values)
+        return self
 
     def with_text(self, texts: Mapping[str, str | None]) -> Self:
         """This configuration with other settings given at the start; raises ConfigError naming the bad one."""
-        return self._of({**self.static, **self.parse(_known(texts))}, self.altered)
-
-    def with_altered(self, texts: Mapping[str, str | None]) -> Self:
-        """This configuration with settings altered while it runs; None is as it was at the start again. Whether they
-        may be altered is for others to ask. Raises ConfigError naming the bad one."""
-        values = self.parse(_known({name: text for name, text in texts.items() if text is not None}))
-        gone = {name.replace(".", "_") for name, text in texts.items() if text is None}
-        kept = {name: value for name, value in self.altered.items() if name not in gone}
-        return self._of(self.static, {**kept, **values})
+        config = type(self)(**{**self.static, **self.parse(_known(texts))})
+        config = config._of_defaults(self._other_defaults).layered(self.altered, self.own)
+        config.check()
+        return config
 
     def check(self) -> None:
         if not parse_overrides(self.max_connections_per_ip_overrides) and not self.max_connections_per_ip:
@@ -86,7 +101,6 @@ class BrokerConfig(
             raise ConfigError("log.retention.ms must be unlimited (-1) or, greater than or equal to 1")
         if 0 < self.queued_max_request_bytes < self.socket_request_max_bytes:
             raise ConfigError("queued.max.request.bytes must be larger or equal to socket.request.max.bytes")
-        self.topic_defaults.check()
 
     @cached_property
     def topic_defaults(self) -> TopicConfig:
@@ -108,7 +122,11 @@ class BrokerConfig(
         """What was given for topics, and from where. Of several names for one setting the first that is given counts;
         what was altered counts before what was given at the start."""
         found: dict[str, tuple[Value, int]] = {}
-        for given, source in ((self.altered, DYNAMIC_DEFAULT_BROKER_CONFIG), (self.static, STATIC_BROKER_CONFIG)):
+        for given, source in (
+            (self.own, DYNAMIC_BROKER_CONFIG),
+            (self.altered, DYNAMIC_DEFAULT_BROKER_CONFIG),
+            (self.static, STATIC_BROKER_CONFIG),
+        ):
             here: dict[str, tuple[Value, int]] = {}
             for key in _TOPIC_DEFAULTS:
                 value = given.get(key.attribute)

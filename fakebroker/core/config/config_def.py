@@ -1,7 +1,8 @@
 """Typed settings: how a text becomes a value, what is checked of it, and in which words it is refused.
 
 Theory   A text is read as Java reads it, not as Python does: no underscores between digits, 32 or 64 bits and no more,
-         "1e3" and "0x1p3" for doubles. Blanks around a value do not count (String.trim: all up to U+0020).
+         "1e3" and "0x1p3" for doubles. Blanks around a value do not count (String.trim: all up to U+0020). What stands
+         twice in a list is in it once.
 Source   clients/.../common/config/ConfigDef.java parseType, Range, ValidString, ValidList; ConfigException.java @ 4.0,
          ValidList as it is in 4.4.
 Differs  A CLASS is the name of one: it is not loaded, and so never missing.
@@ -69,7 +70,7 @@ def parse_type(name: str, text: str, config_type: Type) -> Value:
         case Type.STRING | Type.CLASS | Type.PASSWORD:
             return trimmed
         case Type.LIST:
-            return tuple(_COMMA_WITH_WHITESPACE.split(trimmed)) if trimmed else ()
+            return tuple(dict.fromkeys(_COMMA_WITH_WHITESPACE.split(trimmed))) if trimmed else ()
     number = _parse_double(trimmed) if config_type is Type.DOUBLE else _parse_integer(trimmed, _BITS[config_type])
     if number is None:
         raise invalid(name, text, f"Not a number of type {config_type.value}")

@@ -37,9 +37,13 @@ from fakebroker.core.errors import ConfigError
 
 # Where a setting comes from (DescribeConfigsResponse.ConfigSource).
 DYNAMIC_TOPIC_CONFIG = 1
+DYNAMIC_BROKER_CONFIG = 2
 DYNAMIC_DEFAULT_BROKER_CONFIG = 3
 STATIC_BROKER_CONFIG = 4
 DEFAULT_CONFIG = 5
+DYNAMIC_BROKER_LOGGER_CONFIG = 6
+CLIENT_METRICS_CONFIG = 7
+GROUP_CONFIG = 8
 
 _MAX_LONG = 2**63 - 1
 _DAY_MS = 86_400_000

@@ -17,10 +17,16 @@ from typing import final
 from fakebroker.core.broker_registry import BrokerRegistry
 from fakebroker.core.clock import Now
 from fakebroker.core.config.broker_config import BrokerConfig
+from fakebroker.core.config.client_metrics_config import ClientMetricsSubscriptions
+from fakebroker.core.config.dynamic_broker_config import DynamicBrokerConfig
+from fakebroker.core.config.group_config_manager import GroupConfigManager
 from fakebroker.core.config.topic_config import TopicConfig, altered, effective_configs
+from fakebroker.core.controller.features import FeatureControl
 from fakebroker.core.controller.leadership import Leadership
 from fakebroker.core.controller.metadata_cache import MetadataCache
+from fakebroker.core.controller.partition_creation import NewPartitions, PartitionCreation
 from fakebroker.core.controller.producer_ids import ProducerIdBlocks
+from fakebroker.core.controller.reassignments import Reassignments
 from fakebroker.core.controller.topic_creation import TopicCreation
 from fakebroker.core.controller.topics import NewTopic, Topic
 from fakebroker.core.log.memory import LogMemory
@@ -28,11 +34,14 @@ from fakebroker.core.log.store import Store
 from fakebroker.core.probe import Probe
 from fakebroker.core.replication.followers import FollowerSet
 from fakebroker.core.replication.isr import check_invariants
+from fakebroker.core.replication.partition import NO_LEADER, Partition
 from fakebroker.core.replication.wakeups import Wakeups
+from fakebroker.core.security.scram_credentials import ScramCredentials
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
 from fakebroker.protocol.slices import Slices, finish
 from fakebroker.protocol.topic_partition import TopicPartition
+from timingwheel import SystemTimer
 
 
 @final
@@ -41,22 +50,34 @@ class Controller:
 
     def __init__(
         self,
-        config: BrokerConfig,
+        broker_configs: DynamicBrokerConfig,
         registry: BrokerRegistry,
         metadata: MetadataCache,
         followers: FollowerSet,
         wakeups: Wakeups,
         probe: Probe,
         random: Random,
+        timer: SystemTimer,
+        read_now: Callable[[], Now],
         store: Store | None = None,
     ) -> None:
-        self.config = config
+        """`timer` is that of what followers do."""
+        self.broker_configs = broker_configs
+        self.config = config = broker_configs.current
+        self.group_configs = GroupConfigManager(lambda: self.config)
+        self.client_metrics = ClientMetricsSubscriptions()
+        self.scram_credentials = ScramCredentials()
+        self.features = FeatureControl()
         self.registry = registry
         self.metadata = metadata
         self.producer_ids = ProducerIdBlocks()
         self.log_memory = LogMemory(config.log_memory_bytes, config.log_memory_full, store)
-        self.leadership = Leadership(registry, metadata, followers, wakeups, probe)
-        self._topic_creation = TopicCreation(config, registry, metadata, followers, self.log_memory, probe, random)
+        self.leadership = Leadership(registry, metadata, followers, wakeups, probe, self._configure_for_leader)
+        self.reassignments = Reassignments(self.leadership, metadata, timer, read_now)
+        self._partition_creation = PartitionCreation(config, registry, metadata, followers, self.log_memory, probe)
+        self._topic_creation = TopicCreation(
+            config, registry, metadata, followers, self._partition_creation, probe, random
+        )
         self._followers = followers
         self._wakeups = wakeups
         self._probe = probe
@@ -76,7 +97,25 @@ class Controller:
         self, topics: Sequence[NewTopic], now: Callable[[], Now], validate_only: bool = False
     ) -> Slices[list[Topic | KafkaError]]:
         """The same in slices."""
-        return self._topic_creation.create_topics(topics, now, validate_only)
+        results = yield from self._topic_creation.create_topics(topics, now, validate_only)
+        if self.broker_configs.have_own:
+            for topic in results:
+                for partition in () if isinstance(topic, KafkaError) else topic.partitions:
+                    self._configure_for_leader(partition)
+        return results
+
+    def create_partitions(
+        self, topics: Sequence[NewPartitions], now: Callable[[], Now], validate_only: bool = False
+    ) -> Slices[list[KafkaError | None]]:
+        """Give topics more partitions: what became of each, in order, None where all is well. Raises KafkaError if the
+        request as a whole is refused."""
+        results = yield from self._partition_creation.create_partitions(topics, now, validate_only)
+        if self.broker_configs.have_own:
+            for asked in topics:
+                topic = self.metadata.topic(asked.name)
+                for partition in () if topic is None else topic.partitions:
+                    self._configure_for_leader(partition)
+        return results
 
     def delete_topic(self, name: str) -> None:
         """Delete a topic and all its records; who waits for it is answered UNKNOWN_TOPIC_OR_PARTITION."""
@@ -112,26 +151,37 @@ class Controller:
     # Settings.
 
     def alter_topic_configs(self, name: str, changes: Mapping[str, str | None]) -> None:
-        """Set some of a topic's settings, or take them back with None; raises KafkaError, and nothing is changed. Who
-        waits is not woken, as in Kafka: what was altered counts from the next time that it is asked for."""
+        """Set some of a topic's settings, or take them back with None; raises KafkaError, and nothing is changed."""
         topic = self.metadata.topic(name)
         if topic is None:
             raise KafkaError(ErrorCode.unknown_topic_or_partition, f"The topic '{name}' does not exist.")
         own = altered(topic.configs, changes)
-        self._configure_topic(topic, own, TopicConfig.of(own, self.config.topic_defaults))
+        TopicConfig.of(own, self.config.topic_defaults)
+        self.set_topic_configs(topic, own)
+
+    def set_topic_configs(self, topic: Topic, own: Mapping[str, str]) -> None:
+        """From now on the topic sets these, which are valid, and nothing else. Who waits is not woken, as in Kafka:
+        what was altered counts from the next time that it is asked for."""
+        topic.configs = own
+        topic.effective_configs = effective_configs(own, self.config.topic_entries)
+        config = self.config.topic_defaults.with_own(own)
+        for partition in topic.partitions:
+            partition.configure(config)
+            self._configure_for_leader(partition)
 
     def configure(self, config: BrokerConfig) -> None:
         """The settings of the brokers have changed, and with them what topics have that set nothing of their own."""
-        self.config = self._topic_creation.config = config
+        self.config = self._topic_creation.config = self._partition_creation.config = config
         self.log_memory.configure(config.log_memory_bytes, config.log_memory_full)
         for topic in self.metadata.topics():
-            self._configure_topic(topic, topic.configs, config.topic_defaults.with_own(topic.configs))
+            self.set_topic_configs(topic, topic.configs)
 
-    def _configure_topic(self, topic: Topic, own: Mapping[str, str], config: TopicConfig) -> None:
-        topic.configs = own
-        topic.effective_configs = effective_configs(own, self.config.topic_entries)
-        for partition in topic.partitions:
-            partition.configure(config)
+    def _configure_for_leader(self, partition: Partition) -> None:
+        """What a broker sets of its own holds for the partitions that it leads."""
+        topic = self.metadata.topic(partition.topic_partition.topic)
+        if self.broker_configs.have_own and topic is not None and partition.leader_id != NO_LEADER:
+            defaults = self.broker_configs.of(partition.leader_id).topic_defaults
+            partition.configure(defaults.with_own(topic.configs))
 
     def check_invariants(self) -> None:
         for partition in self.metadata.partitions():

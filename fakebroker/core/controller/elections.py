@@ -24,16 +24,23 @@ class Election(NamedTuple):
     isr: tuple[int, ...]
 
 
-def elect_any_leader(partition: Partition, target_isr: Iterable[int]) -> Election:
-    """The election that Kafka holds when the ISR is to become `target_isr`; those in it that are dead do not count."""
+def elect_any_leader(
+    partition: Partition,
+    target_isr: Iterable[int],
+    target_replicas: Iterable[int] | None = None,
+    is_unclean: bool | None = None,
+) -> Election:
+    """The election that Kafka holds when the ISR is to become `target_isr`; those in it that are dead do not count. The
+    replicas are to be `target_replicas`; whether the election may be unclean is asked of the topic, if not said."""
     wanted = set(target_isr)
-    isr = tuple(broker_id for broker_id in partition.replicas if broker_id in wanted)
-    alive = partition.brokers.alive(partition.replicas)
+    replicas = list(partition.replicas if target_replicas is None else target_replicas)
+    isr = tuple(broker_id for broker_id in replicas if broker_id in wanted)
+    alive = partition.brokers.alive(replicas)
     candidates = [broker_id for broker_id in alive if broker_id in wanted]
     if partition.leader_id in candidates:
         return Election(partition.leader_id, isr)
     if candidates:
         return Election(candidates[0], isr)
-    if alive and partition.config.unclean_leader_election_enable:
+    if alive and (partition.config.unclean_leader_election_enable if is_unclean is None else is_unclean):
         return Election(alive[0], (alive[0],))
     return Election(NO_LEADER, isr or tuple(partition.isr_ids))

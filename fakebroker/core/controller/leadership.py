@@ -13,12 +13,13 @@ Differs  In one step, without a metadata log in between: everybody knows at once
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import final
 
 from fakebroker.core.broker_registry import BrokerRegistry
 from fakebroker.core.clock import Now
-from fakebroker.core.controller.elections import elect_any_leader
 from fakebroker.core.controller.metadata_cache import MetadataCache
+from fakebroker.core.controller.partition_change import Election, PartitionChange, Target, change, current_target
 from fakebroker.core.probe import Probe
 from fakebroker.core.replication.followers import FollowerSet
 from fakebroker.core.replication.isr import maybe_shrink_isr, note_last_fetch
@@ -40,12 +41,15 @@ class Leadership:
         followers: FollowerSet,
         wakeups: Wakeups,
         probe: Probe,
+        on_leader: Callable[[Partition], None],
     ) -> None:
+        """`on_leader` is told of each partition that another broker leads from now on."""
         self.registry = registry
         self.metadata = metadata
         self._followers = followers
         self._wakeups = wakeups
         self._probe = probe
+        self._on_leader = on_leader
 
     def stop_broker(self, broker_id: int, now: Now) -> None:
         """Fence a broker that has stopped. Nobody waits there any more."""
@@ -59,7 +63,8 @@ class Leadership:
             if broker_id in partition.replicas:
                 if broker_id in partition.isr:
                     self.elect(partition, partition.isr - {broker_id}, now)
-                self._followers.of_broker(partition, broker_id).on_leader_change(now)
+                if broker_id in partition.replicas:
+                    self._followers.of_broker(partition, broker_id).on_leader_change(now)
 
     def start_broker(self, broker_id: int, now: Now) -> None:
         """Unfence a broker that has started."""
@@ -96,22 +101,47 @@ class Leadership:
 
     def elect(self, partition: Partition, target_isr: set[int], now: Now) -> None:
         """Let the controller decide who leads when the ISR is to become this."""
-        election = elect_any_leader(partition, target_isr)
-        if election.leader_id == NO_LEADER:
+        election = Election.UNCLEAN if partition.config.unclean_leader_election_enable else Election.ONLINE
+        self.apply(partition, change(partition, target_isr, election), now)
+
+    def apply(self, partition: Partition, decided: PartitionChange, now: Now) -> None:
+        """Let it be so: the metadata, the leader, the followers, and those who wait in vain."""
+        leader_id, target = decided.leader_id, decided.target
+        gone: list[int] = []
+        came: list[int] = []
+        if target != current_target(partition):
+            came = [broker_id for broker_id in target.replicas if broker_id not in partition.replicas]
+            gone = self._set_replicas(partition, target, now)
+        if leader_id == NO_LEADER:
             if partition.leader_id != NO_LEADER:
                 partition.lose_leader()
                 self._followers.on_leader_change(partition, now)
-                self._wakeups.complete_when_not_leader(partition, partition.replicas)
+                self._wakeups.complete_when_not_leader(partition, [*partition.replicas, *gone])
                 self.metadata.publisher.leader_changed(partition)
-        elif election.leader_id != partition.leader_id:
-            self.make_leader(partition, election.leader_id, set(election.isr), now)
-        elif partition.update_isr(election.isr, now.mono_ms):
-            self._wakeups.try_complete_delayed_requests(partition)
+        elif leader_id != partition.leader_id or gone:
+            self.make_leader(partition, leader_id, set(decided.isr), now)
+        else:
+            if partition.update_isr(decided.isr, now.mono_ms):
+                self._wakeups.try_complete_delayed_requests(partition)
+            for broker_id in came:
+                self._followers.of_broker(partition, broker_id).on_leader_change(now)
+        self._wakeups.complete_when_not_leader(partition, gone)
+
+    def _set_replicas(self, partition: Partition, target: Target, now: Now) -> list[int]:
+        """The brokers that have no replica any more."""
+        removed = partition.set_replicas(target.replicas, target.adding, target.removing, now.mono_ms)
+        self._followers.on_replicas_change(partition)
+        for replica in removed:
+            replica.log.truncate_fully_and_start_at(replica.log.log_end_offset)
+        if not partition.is_reassigning:
+            partition.on_isr_change = None
+        return [replica.broker_id for replica in removed]
 
     def make_leader(self, partition: Partition, broker_id: int, isr: set[int], now: Now) -> None:
         """Begin a new leadership, and tell everybody."""
         if partition.become_leader(broker_id, isr, now.mono_ms):
             self._wakeups.try_complete_delayed_requests(partition)
+        self._on_leader(partition)
         self._followers.on_leader_change(partition, now)
         others = [other for other in partition.replicas if other != broker_id]
         self._wakeups.complete_when_not_leader(partition, others)

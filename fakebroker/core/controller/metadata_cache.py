@@ -32,6 +32,7 @@ class MetadataCache:
         self._registry = registry
         self._topics: dict[str, Topic] = {}
         self._topics_by_id: dict[UUID, Topic] = {}
+        self._topics_by_raw_id: dict[bytes, Topic] = {}
         self._names_by_unified_name: defaultdict[str, dict[str, None]] = defaultdict(dict)  # the oldest first
 
     # Topics.
@@ -41,6 +42,10 @@ class MetadataCache:
 
     def topic_by_id(self, topic_id: UUID) -> Topic | None:
         return self._topics_by_id.get(topic_id)
+
+    def topic_by_raw_id(self, topic_id: bytes) -> Topic | None:
+        """The same by the sixteen bytes of the id."""
+        return self._topics_by_raw_id.get(topic_id)
 
     def topic_names(self) -> list[str]:
         """In the order in which they were made."""
@@ -75,11 +80,13 @@ class MetadataCache:
     def add(self, topic: Topic) -> None:
         self._names_by_unified_name[topic_name.unify_collision_chars(topic.name)][topic.name] = None
         self._topics[topic.name] = self._topics_by_id[topic.topic_id] = topic
+        self._topics_by_raw_id[topic.topic_id.bytes] = topic
         self.publisher.topic_created(topic)
 
     def remove(self, topic: Topic) -> None:
         del self._topics[topic.name]
         del self._topics_by_id[topic.topic_id]
+        del self._topics_by_raw_id[topic.topic_id.bytes]
         unified_name = topic_name.unify_collision_chars(topic.name)
         del self._names_by_unified_name[unified_name][topic.name]
         if not self._names_by_unified_name[unified_name]:

@@ -74,7 +74,7 @@ def _checked_assignments(topic: NewTopic, broker_ids: Sequence[int], brokers: Br
     for index, replicas in topic.assignments:
         if index in placed:
             raise _invalid_assignment(f"Found multiple manual partition assignments for partition {index}")
-        _validate_manual_partition_assignment(replicas, broker_ids, factor)
+        validate_manual_partition_assignment(replicas, broker_ids, factor)
         factor = len(replicas)
         if not brokers.alive(replicas):
             raise _invalid_assignment(
@@ -87,9 +87,11 @@ def _checked_assignments(topic: NewTopic, broker_ids: Sequence[int], brokers: Br
     return [placed[index] for index in range(len(placed))]
 
 
-def _validate_manual_partition_assignment(
+def validate_manual_partition_assignment(
     replicas: Sequence[int], broker_ids: Sequence[int], factor: int | None
 ) -> None:
+    """Raise INVALID_REPLICA_ASSIGNMENT unless these may be the replicas of a partition; `factor` is how many it has to
+    have, if that is known."""
     if not replicas:
         raise _invalid_assignment("The manual partition assignment includes an empty replica list.")
     previous = None

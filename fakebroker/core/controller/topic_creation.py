@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from random import Random
-from typing import Final, final
+from typing import final
 from uuid import UUID
 
 from fakebroker.core.broker_registry import BrokerRegistry
@@ -16,6 +16,7 @@ from fakebroker.core.clock import Now
 from fakebroker.core.config.broker_config import BrokerConfig
 from fakebroker.core.config.topic_config import TopicConfig, effective_configs
 from fakebroker.core.controller.metadata_cache import MetadataCache
+from fakebroker.core.controller.partition_creation import PartitionCreation
 from fakebroker.core.controller.placement import place_replicas
 from fakebroker.core.controller.topics import (
     TOPICS_OF_A_SLICE,
@@ -25,16 +26,11 @@ from fakebroker.core.controller.topics import (
     new_name_error,
     validate_total_number_of_partitions,
 )
-from fakebroker.core.log.memory import LogMemory
 from fakebroker.core.probe import Probe
 from fakebroker.core.replication.followers import FollowerSet
-from fakebroker.core.replication.partition import Partition
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
 from fakebroker.protocol.slices import Slices
-from fakebroker.protocol.topic_partition import TopicPartition
-
-_PARTITIONS_OF_A_SLICE: Final = 8  # some 40 us each
 
 
 @final
@@ -47,7 +43,7 @@ class TopicCreation:
         registry: BrokerRegistry,
         metadata: MetadataCache,
         followers: FollowerSet,
-        log_memory: LogMemory,
+        partitions: PartitionCreation,
         probe: Probe,
         random: Random,
     ) -> None:
@@ -55,7 +51,7 @@ class TopicCreation:
         self.registry = registry
         self.metadata = metadata
         self._followers = followers
-        self._log_memory = log_memory
+        self._partitions = partitions
         self._probe = probe
         self._random = random
 
@@ -99,35 +95,7 @@ class TopicCreation:
         return config, place_replicas(new, self.registry.broker_ids, self.registry, self.config)
 
     def _create_topic(self, new: NewTopic, now: Callable[[], Now], validate_only: bool) -> Slices[Topic]:
-        partitions: list[Partition] = []
-        placement: list[tuple[int, ...]] = []
-        alive: list[int] | None = None
-        broker_config = self.config
-        while alive is None or len(partitions) < len(placement):
-            if (
-                alive is None
-                or alive != self.registry.alive(self.registry.broker_ids)
-                or broker_config is not self.config
-            ):
-                # For the first time; or the world has changed, and nobody told partitions that are not there yet.
-                alive, broker_config = self.registry.alive(self.registry.broker_ids), self.config
-                config, placement = self._plan(new)
-                partitions.clear()
-            for index in range(len(partitions), min(len(partitions) + _PARTITIONS_OF_A_SLICE, len(placement))):
-                partitions.append(
-                    Partition(
-                        TopicPartition(new.name, index),
-                        placement[index],
-                        config,
-                        self.config.replica_lag_time_max_ms,
-                        now().mono_ms,
-                        self.registry,
-                        self._log_memory,
-                        self._probe,
-                    )
-                )
-            if len(partitions) < len(placement):
-                yield
+        (_, placement), partitions = yield from self._partitions.open(new.name, 0, lambda: self._plan(new), now)
         if new.name in self.metadata.names:
             raise KafkaError(ErrorCode.topic_already_exists, f"Topic '{new.name}' already exists.")
         topic_id = UUID(int=self._random.getrandbits(128), version=4)

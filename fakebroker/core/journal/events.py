@@ -9,15 +9,12 @@ Theory   Every event has both clocks of the moment at which it happened (`Now`).
          What is written to somebody who does not read it has gaps, and a `Dropped` for each; what is kept has none.
 Units    milliseconds of `mono_ms` (origin arbitrary) and `wall_ms` (since 1970); sizes are bytes. `error` is Kafka's
          name, "NONE" for none. Offsets, epochs, sequences and producer ids are -1 where there is none.
-JSON     {"event": "append", "mono_ms": ..., ...}: the fields of the class in their order. `from_json(to_json(event)) ==
-         event`.
+JSON     json_lines.py.
 """
 
 from __future__ import annotations
 
-import json
-import re
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 NO_ERROR = "NONE"
 
@@ -169,6 +166,28 @@ class TopicCreated(NamedTuple):
     replicas: tuple[tuple[int, ...], ...]
 
 
+class PartitionsCreated(NamedTuple):
+    """A topic has more partitions: `first` and those behind it, with their broker ids; who leads is told next."""
+
+    mono_ms: int
+    wall_ms: int
+    topic: str
+    first: int
+    replicas: tuple[tuple[int, ...], ...]
+
+
+class ReplicasChanged(NamedTuple):
+    """A partition has other replicas. While it is reassigned `adding` and `removing` are among them."""
+
+    mono_ms: int
+    wall_ms: int
+    topic: str
+    partition: int
+    replicas: tuple[int, ...]
+    adding: tuple[int, ...]
+    removing: tuple[int, ...]
+
+
 class TopicDeleted(NamedTuple):
     """A topic is gone with all its records. One of the same name made later starts anew."""
 
@@ -268,6 +287,8 @@ Event = (
     | Expired
     | Answer
     | TopicCreated
+    | PartitionsCreated
+    | ReplicasChanged
     | TopicDeleted
     | LeaderChanged
     | IsrChanged
@@ -278,32 +299,3 @@ Event = (
     | TimerFired
     | Dropped
 )
-
-_KINDS: dict[str, type[Event]] = {
-    re.sub("(?<=.)([A-Z])", r"_\1", kind.__name__).lower(): kind for kind in Event.__args__
-}
-_NAMES = {kind: name for name, kind in _KINDS.items()}
-
-
-def to_json(event: Event) -> str:
-    """One line, without its end."""
-    values: dict[str, Any] = {"event": _NAMES[type(event)], **event._asdict()}
-    if isinstance(event, Answer):
-        values["partitions"] = [partition._asdict() for partition in event.partitions]
-    return json.dumps(values, separators=(",", ":"))
-
-
-def from_json(line: str) -> Event:
-    """The event of a line. Raises ValueError for a line that is none."""
-    try:
-        values = json.loads(line)
-        kind = _KINDS[values.pop("event")]
-        if kind is Answer:
-            values["partitions"] = [PartitionAnswer(**partition) for partition in values["partitions"]]
-        return kind(**{name: _frozen(value) for name, value in values.items()})
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
-        raise ValueError(f"this is no event of a journal: {line.strip()!r}") from error
-
-
-def _frozen(value: Any) -> Any:
-    return tuple(map(_frozen, value)) if type(value) is list else value

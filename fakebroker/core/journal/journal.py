@@ -10,7 +10,15 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 
-from fakebroker.core.journal.events import Answer, Append, Event, Produce, TopicCreated, from_json, to_json
+from fakebroker.core.journal.events import (
+    Answer,
+    Append,
+    Event,
+    PartitionsCreated,
+    Produce,
+    TopicCreated,
+)
+from fakebroker.core.journal.json_lines import from_json, to_json
 
 DEFAULT_SIZE = 100_000
 
@@ -71,6 +79,7 @@ _LONG: dict[type[Event], int] = {
     Produce: Produce._fields.index("partitions"),
     Answer: Answer._fields.index("partitions"),
     TopicCreated: TopicCreated._fields.index("replicas"),
+    PartitionsCreated: PartitionsCreated._fields.index("replicas"),
 }
 
 

@@ -245,6 +245,14 @@ class Recorder(Listener):
     def topic_created(self, name: str, topic_id: UUID, replicas: Sequence[Sequence[int]]) -> None:
         self._record(events.TopicCreated, name, str(topic_id), tuple(map(tuple, replicas)))
 
+    def partitions_created(self, topic: str, first: int, replicas: Sequence[Sequence[int]]) -> None:
+        self._record(events.PartitionsCreated, topic, first, tuple(map(tuple, replicas)))
+
+    def replicas_changed(
+        self, topic_partition: TopicPartition, replicas: Sequence[int], adding: Sequence[int], removing: Sequence[int]
+    ) -> None:
+        self._record(events.ReplicasChanged, *topic_partition, tuple(replicas), tuple(adding), tuple(removing))
+
     def topic_deleted(self, name: str) -> None:
         self._record(events.TopicDeleted, name)
 

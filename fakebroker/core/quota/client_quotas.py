@@ -1,20 +1,70 @@
 """The quotas that are set, for all brokers: what Kafka's controller keeps and hands to each of them.
 
+Theory   A quota is set for an entity: a user, a client id, a user with a client id, or an address; a name of None is
+         the default of all who have none of their own.
 Source   metadata/.../controller/ClientQuotaControlManager.java alterClientQuotas, validateEntity,
-         validateQuotaKeyValue; server-common/.../config/QuotaConfigs.java @ 4.0.
-Differs  Not served: consumer_byte_rate, controller_mutation_rate, and connection_creation_rate for addresses.
+         validateQuotaKeyValue; metadata/.../image/ClientQuotasImage.java describe; server-common/.../config/
+         QuotaConfigs.java @ 4.0, and as a running 4.4 answers.
+Differs  Enforced are producer_byte_rate and request_percentage. consumer_byte_rate, controller_mutation_rate, and
+         connection_creation_rate of addresses are checked, kept and told, without effect. Names of hosts are not looked
+         up: an address is one, or it is `localhost`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from ipaddress import ip_address
+from typing import Final, NamedTuple
 
 from fakebroker.core.errors import KafkaError
-from fakebroker.core.quota.quota import PRODUCER_BYTE_RATE, REQUEST_PERCENTAGE, QuotaEntity, QuotaManagers
+from fakebroker.core.quota.quota import DEFAULT, PRODUCER_BYTE_RATE, REQUEST_PERCENTAGE, QuotaEntity, QuotaManagers
 from fakebroker.protocol.error_code import ErrorCode
+from fakebroker.protocol.slices import Slices
 
-_KEYS = (PRODUCER_BYTE_RATE, REQUEST_PERCENTAGE)
-_INTEGRAL = (PRODUCER_BYTE_RATE,)
+USER: Final = "user"
+CLIENT_ID: Final = "client-id"
+IP: Final = "ip"
+
+_ENTITIES_OF_A_SLICE: Final = 32
+_ENFORCED: Final = (PRODUCER_BYTE_RATE, REQUEST_PERCENTAGE)
+# The largest value of those that are whole numbers.
+_OF_CLIENTS: Final[Mapping[str, int | None]] = {
+    PRODUCER_BYTE_RATE: 2**63 - 1,
+    "consumer_byte_rate": 2**63 - 1,
+    REQUEST_PERCENTAGE: None,
+    "controller_mutation_rate": None,
+}
+_OF_ADDRESSES: Final[Mapping[str, int | None]] = {"connection_creation_rate": 2**31 - 1}
+
+EXACT: Final = 0
+OF_DEFAULT: Final = 1
+ANY: Final = 2
+
+
+class ClientQuotaEntity(NamedTuple):
+    """Whom a quota is for: (kind, name), each kind once, in one order whatever order they were asked in."""
+
+    entries: tuple[tuple[str, str | None], ...]
+
+    @classmethod
+    def of(cls, entries: Iterable[tuple[str, str | None]]) -> ClientQuotaEntity:
+        """Of a kind that comes twice the last name counts."""
+        named = dict(entries)
+        known = [kind for kind in (CLIENT_ID, USER, IP) if kind in named]
+        return cls(tuple((kind, named[kind]) for kind in (*known, *sorted(named.keys() - set(known)))))
+
+    def __str__(self) -> str:
+        entries = ", ".join(f"{kind}={'null' if name is None else name}" for kind, name in self.entries)
+        return f"ClientQuotaEntity(entries={{{entries}}})"
+
+
+class Filter(NamedTuple):
+    """Entities that have this kind: with this name, as a default, or any. `how` is any number that a request has."""
+
+    kind: str
+    how: int
+    name: str | None
 
 
 class ClientQuotas:
@@ -22,17 +72,50 @@ class ClientQuotas:
 
     def __init__(self, brokers: Callable[[], Iterable[QuotaManagers]]) -> None:
         self._brokers = brokers
-        self.entities: dict[QuotaEntity, dict[str, float]] = {}
+        self.entities: dict[ClientQuotaEntity, dict[str, float]] = {}
 
     def alter(self, entity: QuotaEntity, alterations: Mapping[str, float | None] | None) -> None:
-        """Set the named quotas of an entity, or remove them (None); None alone removes all that the entity has. All or
-        nothing: raises KafkaError if one is bad."""
+        """Set the named quotas of a user or client id, or remove them (None); None alone removes all that it has. All
+        or nothing: raises KafkaError if one is bad."""
         if entity == (None, None):
-            raise KafkaError(ErrorCode.invalid_request, "Invalid empty client quota entity: name a user or a client id")
+            raise _bad("Invalid empty client quota entity: name a user or a client id")
+        named = {USER: entity.user, CLIENT_ID: entity.client_id}
+        of = ClientQuotaEntity.of(
+            (kind, None if name == DEFAULT else name) for kind, name in named.items() if name is not None
+        )
         if alterations is None:
-            alterations = dict.fromkeys(self.entities.get(entity, ()))
+            alterations = dict.fromkeys(self.entities.get(of, ()))
+        self._alter(of, alterations, False)
+
+    def alter_all(
+        self,
+        alterations: Sequence[tuple[ClientQuotaEntity, Sequence[tuple[str, float | None]]]],
+        validate_only: bool,
+    ) -> Slices[dict[ClientQuotaEntity, KafkaError | None]]:
+        """Those of several entities, each on its own: what became of each. Of an entity that comes twice the first
+        counts, and that is told as an error."""
+        results: dict[ClientQuotaEntity, KafkaError | None] = {}
+        for number, (entity, changes) in enumerate(alterations, 1):
+            if number % _ENTITIES_OF_A_SLICE == 0:
+                yield
+            values = dict(changes)
+            if entity in results or len(values) < len(changes):
+                results[entity] = _bad(f"Ignoring duplicate entity {entity}")
+                continue
+            try:
+                results[entity] = None
+                self._alter(entity, values, validate_only)
+            except KafkaError as error:
+                results[entity] = error.with_traceback(None)
+        return results
+
+    def _alter(self, entity: ClientQuotaEntity, alterations: Mapping[str, float | None], validate_only: bool) -> None:
+        known = _validate_entity(entity)
         for key, value in alterations.items():
-            _validate(key, value)
+            if value is not None:
+                _validate(known, key, value)
+        if validate_only:
+            return
         quotas = self.entities.setdefault(entity, {})
         for key, value in alterations.items():
             if value is None:
@@ -41,7 +124,7 @@ class ClientQuotas:
             else:
                 quotas[key] = value
             for broker in self._brokers():
-                broker.update_quota(key, entity, None if value is None else float(value))
+                _tell(broker, entity, key, value)
         if not quotas:
             del self.entities[entity]
 
@@ -49,17 +132,94 @@ class ClientQuotas:
         """Set all quotas that hold on a broker that starts."""
         for entity, quotas in self.entities.items():
             for key, value in quotas.items():
-                broker.update_quota(key, entity, float(value))
+                _tell(broker, entity, key, value)
+
+    def describe(
+        self, filters: Sequence[Filter], strict: bool
+    ) -> Iterator[tuple[ClientQuotaEntity, Mapping[str, float]]]:
+        """The entities that have all these kinds, and no others if it is `strict`; raises KafkaError."""
+        wanted: dict[str, Filter] = {}
+        for each in filters:
+            _check_filter(each, wanted)
+            wanted[each.kind] = each
+        if IP in wanted and len(wanted) > 1:
+            raise _bad(
+                "Invalid entity filter component combination. IP filter component should not be used with user or "
+                "clientId filter component."
+            )
+        return (
+            (entity, quotas)
+            for entity, quotas in list(self.entities.items())
+            if _matches(dict(entity.entries), wanted.values()) and not (strict and len(entity.entries) != len(wanted))
+        )
 
 
-def _validate(key: str, value: float | None) -> None:
-    if key not in _KEYS:
-        raise KafkaError(ErrorCode.invalid_request, f"Invalid configuration key {key}; known: {', '.join(_KEYS)}")
-    if value is None:
-        return
+def _matches(named: Mapping[str, str | None], filters: Iterable[Filter]) -> bool:
+    return all(each.kind in named and (each.how == ANY or named[each.kind] == each.name) for each in filters)
+
+
+def _check_filter(each: Filter, before: Mapping[str, Filter]) -> None:
+    if not each.kind:
+        raise _bad("Invalid empty entity type.")
+    if each.kind in before:
+        raise _bad(f"Entity type {each.kind} cannot appear more than once in the filter.")
+    if each.kind not in (USER, CLIENT_ID, IP):
+        raise KafkaError(ErrorCode.unsupported_version, f"Unsupported entity type {each.kind}")
+    if each.how == EXACT:
+        if each.name is None:
+            raise _bad("Request specified MATCH_TYPE_EXACT, but set match string to null.")
+    elif each.how not in (OF_DEFAULT, ANY):
+        raise _bad(f"Unknown match type {each.how}")
+    elif each.name is not None:
+        how = "MATCH_TYPE_DEFAULT" if each.how == OF_DEFAULT else "MATCH_TYPE_SPECIFIED"
+        raise _bad(f"Request specified {how}, but also specified a match string.")
+
+
+def _tell(broker: QuotaManagers, entity: ClientQuotaEntity, key: str, value: float | None) -> None:
+    if key in _ENFORCED:
+        named = {kind: DEFAULT if name is None else name for kind, name in entity.entries}
+        bound = None if value is None else float(value)
+        broker.update_quota(key, QuotaEntity(named.get(USER), named.get(CLIENT_ID)), bound)
+
+
+def _validate_entity(entity: ClientQuotaEntity) -> Mapping[str, int | None]:
+    """Raise KafkaError if nobody is such an entity; else the quotas that it can have."""
+    if not entity.entries:
+        raise _bad("Invalid empty client quota entity")
+    for kind, name in entity.entries:
+        if kind not in (USER, CLIENT_ID, IP):
+            raise _bad(f"Unhandled client quota entity type: {kind}")
+        if name == "":
+            raise _bad(f"Empty {kind} not supported")
+    named = dict(entity.entries)
+    if IP not in named:
+        return _OF_CLIENTS
+    if len(named) > 1:
+        raise _bad("Invalid quota entity combination, IP entity shouldnot be combined with User or ClientId")
+    address = named[IP]
+    try:
+        if address not in (None, "localhost"):
+            ip_address(address or "")
+    except ValueError:
+        raise _bad(f"{address} is not a valid IP or resolvable host.") from None
+    return _OF_ADDRESSES
+
+
+def _validate(known: Mapping[str, int | None], key: str, value: float) -> None:
+    if key not in known:
+        raise _bad(f"Invalid configuration key {key}")
+    if not math.isfinite(value):
+        raise _bad(f"Quota {key} must be a finite number")
     if not value > 0:
-        raise KafkaError(ErrorCode.invalid_request, f"Quota {key} must be greater than 0")
-    if key in _INTEGRAL and value > 2**63 - 1:
-        raise KafkaError(ErrorCode.invalid_request, f"Proposed value for {key} is too large for a LONG.")
-    if key in _INTEGRAL and abs(value % 1.0) > 1e-6:
-        raise KafkaError(ErrorCode.invalid_request, f"{key} cannot be a fractional value.")
+        raise _bad(f"Quota {key} must be greater than 0")
+    largest = known[key]
+    if largest is not None:
+        if value > float(largest):  # of a LONG that is 2^63
+            kind = "a LONG" if largest > 2**31 else "an INT"
+            raise _bad(f"Proposed value for {key} is too large for {kind}.")
+        if abs(value % 1.0) > 1e-6:
+            raise _bad(f"{key} cannot be a fractional value.")
+
+
+def _bad(message: str) -> KafkaError:
+    return KafkaError(ErrorCode.invalid_request, message)

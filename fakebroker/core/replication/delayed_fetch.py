@@ -23,7 +23,7 @@ from typing import Final
 
 from fakebroker.core.probe import Probe
 from fakebroker.core.purgatory.delayed_operation import DelayedOperation
-from fakebroker.core.replication.fetch import FetchCallback, FetchParams, FetchPartition, FetchResult
+from fakebroker.core.replication.fetch import FetchCallback, FetchParams, FetchPartition
 from fakebroker.core.replication.reads import (
     LogReader,
     diverging_epoch,
@@ -32,18 +32,25 @@ from fakebroker.core.replication.reads import (
     local_replica,
     readable_bytes,
 )
+from fakebroker.protocol.answers.fetch_response import PartitionFetchResponse
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
 
 _LOOKED_AT: Final = 64  # partitions of a fetch, after each event
 
 
-def is_satisfied(results: Sequence[FetchResult], min_bytes: int) -> bool:
+def is_satisfied(results: list[PartitionFetchResponse], min_bytes: int) -> bool:
     """Whether a fetch with these results is answered now."""
-    return (
-        any(result.error_code != ErrorCode.none or result.diverging_epoch for result in results)
-        or sum(result.records.size for result in results) >= min_bytes
-    )
+    readable = 0
+    for result in results:
+        if (
+            result.error_code != ErrorCode.none
+            or result.diverging_epoch is not None
+            or result.preferred_read_replica >= 0
+        ):
+            return True
+        readable += result.records.size
+    return readable >= min_bytes
 
 
 class DelayedFetch(DelayedOperation):

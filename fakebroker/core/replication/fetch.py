@@ -6,64 +6,84 @@ Source   storage/.../log/{FetchParams,FetchPartitionData}.java; LogReadResult of
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Final, NamedTuple, final
+
+from mypy_extensions import mypyc_attr
 
 from fakebroker.core.replication.partition import Partition
-from fakebroker.protocol.answers.pieces import NOTHING, Pieces
+from fakebroker.protocol.answers.fetch_response import PartitionFetchResponse
 from fakebroker.protocol.error_code import ErrorCode
-from fakebroker.protocol.topic_partition import TopicPartition
 
-CONSUMER_REPLICA_ID = -1
-DEBUGGING_REPLICA_ID = -2
-
-
-class FetchParams(NamedTuple):
-    """What a Fetch says of all its partitions. `replica_id` is -1 for a consumer, else the broker id of a follower;
-    `replica_epoch` is -1 if the follower does not tell. Times are milliseconds, sizes bytes."""
-
-    max_wait_ms: int
-    min_bytes: int
-    max_bytes: int
-    replica_id: int = CONSUMER_REPLICA_ID
-    replica_epoch: int = -1
-    read_committed: bool = False
-    has_client_metadata: bool = False
-
-    @property
-    def is_from_follower(self) -> bool:
-        return self.replica_id >= 0
-
-    @property
-    def fetch_only_leader(self) -> bool:
-        """Consumers may read from any replica since they tell where they are (v11, KIP-392)."""
-        return self.is_from_follower or (self.replica_id == CONSUMER_REPLICA_ID and not self.has_client_metadata)
+CONSUMER_REPLICA_ID: Final = -1
+DEBUGGING_REPLICA_ID: Final = -2
 
 
-class FetchPartition(NamedTuple):
-    """Where to read one partition, and how much at most. An epoch of -1 is not told."""
+@final
+class FetchParams:
+    """What a Fetch says of all its partitions.
 
-    partition: Partition
-    fetch_offset: int
-    max_bytes: int
-    current_leader_epoch: int = -1
-    last_fetched_epoch: int = -1
+    replica_id           -1 for a consumer, else the broker id of a follower; `replica_epoch` is -1 if that does not
+                         tell it
+    has_client_metadata  the reader has told where it is, in `rack_id` (v11, KIP-392)
+    fetch_only_leader    consumers may read from any replica since they tell where they are
+    """
+
+    __slots__ = (
+        "fetch_only_leader", "has_client_metadata", "is_from_follower", "max_bytes", "max_wait_ms", "min_bytes",
+        "rack_id", "read_committed", "replica_epoch", "replica_id",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        max_wait_ms: int,
+        min_bytes: int,
+        max_bytes: int,
+        replica_id: int = CONSUMER_REPLICA_ID,
+        replica_epoch: int = -1,
+        read_committed: bool = False,
+        has_client_metadata: bool = False,
+        rack_id: str = "",
+    ) -> None:
+        self.max_wait_ms = max_wait_ms
+        self.min_bytes = min_bytes
+        self.max_bytes = max_bytes
+        self.replica_id = replica_id
+        self.replica_epoch = replica_epoch
+        self.read_committed = read_committed
+        self.has_client_metadata = has_client_metadata
+        self.rack_id = rack_id
+        self.is_from_follower = replica_id >= 0
+        self.fetch_only_leader = replica_id >= 0 or (replica_id == CONSUMER_REPLICA_ID and not has_client_metadata)
 
 
-class FetchResult(NamedTuple):
-    """What a read gave. On an error the offsets are -1 and the records empty. `diverging_epoch` is (epoch, its end
-    offset) for a reader whose log is not the leader's."""
+@mypyc_attr(free_list_len=1)
+@final
+class FetchPartition:
+    """Where to read one partition, and how much at most. An epoch of -1 is not told. `error` is what the reader is told
+    instead, if it is not NONE."""
 
-    topic_partition: TopicPartition
-    error_code: ErrorCode
-    high_watermark: int = -1
-    last_stable_offset: int = -1
-    log_start_offset: int = -1
-    records: Pieces = NOTHING
-    diverging_epoch: tuple[int, int] | None = None
+    __slots__ = ("current_leader_epoch", "error", "fetch_offset", "last_fetched_epoch", "max_bytes", "partition")
+
+    def __init__(
+        self,
+        partition: Partition,
+        fetch_offset: int,
+        max_bytes: int,
+        current_leader_epoch: int = -1,
+        last_fetched_epoch: int = -1,
+        error: ErrorCode = ErrorCode.none,
+    ) -> None:
+        self.partition = partition
+        self.fetch_offset = fetch_offset
+        self.max_bytes = max_bytes
+        self.current_leader_epoch = current_leader_epoch
+        self.last_fetched_epoch = last_fetched_epoch
+        self.error = error
 
 
-FetchCallback = Callable[[Sequence[FetchResult]], None]
+FetchCallback = Callable[[list[PartitionFetchResponse]], None]
+"""Is given what became of each partition, in the order in which they were asked for."""
 
 
 class OffsetQuery(NamedTuple):

@@ -26,7 +26,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from fakebroker.core.clock import Now
-from fakebroker.core.replication.behaviour import FROZEN, INSTANT, Behaviour
+from fakebroker.core.replication.behaviour import EXTERNAL, FROZEN, INSTANT, Behaviour
 from fakebroker.core.replication.isr import update_follower_fetch_state
 from fakebroker.core.replication.partition import NO_LEADER, Partition
 from fakebroker.core.replication.replica import NEVER_MS
@@ -69,11 +69,9 @@ class Follower:
     ) -> None:
         self.partition = partition
         self.broker_id = broker_id
-        self.behaviour = behaviour
-        self._is_instant = behaviour.name == "instant"
-        self.before_freeze = INSTANT if behaviour == FROZEN else behaviour
         self._replica = partition.replicas[broker_id]
-        self._replica.set_external(behaviour.name == "external")
+        self.start_with(behaviour)
+        self._is_stopped = False
         self._timer = timer
         self._wakeups = wakeups
         self._now = now
@@ -90,12 +88,24 @@ class Follower:
     def is_following(self) -> bool:
         """Somebody leads, somebody else than this replica, and its broker is alive."""
         leader_id = self.partition.leader_id
-        return leader_id not in (NO_LEADER, self.broker_id) and self._replica.broker.is_alive
+        return leader_id not in (NO_LEADER, self.broker_id) and self._replica.broker.is_alive and not self._is_stopped
 
     def on_leader_append(self, now: Now) -> None:
         """The leader has something new."""
         if self.is_following:
             self._take(now, now.mono_ms)
+
+    def on_log_start_moved(self, now: Now) -> None:
+        """The leader's log starts elsewhere. The next fetch tells that this replica's does as well."""
+        if not self.is_following or self.behaviour in (FROZEN, EXTERNAL):
+            return
+        if self.behaviour.name == "lagging":
+            end_offset = self.partition.leader_log.log_end_offset
+            self._under_way.append(_UnderWay(now.mono_ms + self.behaviour.lag_ms, end_offset, now.mono_ms))
+            if self._arrival is None:
+                self._await_next(now)
+        elif not self._under_way:
+            self._fetch(self._replica.log.log_end_offset, NEVER_MS, now)
 
     def on_leader_change(self, now: Now) -> None:
         """Somebody new leads, or nobody; or the broker of this replica has started or stopped."""
@@ -118,9 +128,19 @@ class Follower:
             self._start_over(now)
         elif self._replica.log_end_offset < self.partition.leader_log.log_end_offset:
             self._take(now, NEVER_MS)
+        elif self._replica.log_start_offset < self.partition.leader_log.log_start_offset:
+            self.on_log_start_moved(now)
+
+    def start_with(self, behaviour: Behaviour) -> None:
+        """What a new replica does, before it is told of a leader."""
+        self.behaviour = behaviour
+        self._is_instant = behaviour.name == "instant"
+        self.before_freeze = INSTANT if behaviour == FROZEN else behaviour
+        self._replica.set_external(behaviour.name == "external")
 
     def stop(self) -> None:
-        """The partition is gone."""
+        """The partition is gone, or has no such replica any more."""
+        self._is_stopped = True
         self._drop_under_way()
 
     def on_arrival(self) -> None:
@@ -190,3 +210,6 @@ class Follower:
         end_offset = replica.log.log_end_offset
         if update_follower_fetch_state(partition, replica, end_offset, caught_up_time_ms, now.mono_ms):
             self._wakeups.try_complete_delayed_requests(partition)
+        if replica.log_start_offset != replica.log.log_start_offset:
+            replica.log_start_offset = replica.log.log_start_offset
+            self._wakeups.on_low_watermark(partition)

@@ -71,6 +71,8 @@ class FollowerSet:
         self._followers: dict[TopicPartition, list[Follower]] = {}
         self._newest_for_all = _Command(EVERYBODY)
         self._obeyed: dict[Follower, _Command] = {}
+        # What was said last of each selection, the newest last: for replicas that come later.
+        self._standing: dict[Selection, tuple[_Command, Behaviour]] = {}
 
     def of_broker(self, partition: Partition, broker_id: int) -> Follower:
         """What the replica on that broker does."""
@@ -87,14 +89,47 @@ class FollowerSet:
         for follower in self._followers[partition.topic_partition]:
             self._obeyed[follower] = self._newest_for_all
 
+    def on_replicas_change(self, partition: Partition) -> None:
+        """The partition has other replicas: those that are gone stop, new ones do what was said last of such as they
+        are. Whoever calls tells them of the leader then."""
+        before = {follower.broker_id: follower for follower in self._followers[partition.topic_partition]}
+        followers: list[Follower] = []
+        for broker_id in partition.replicas:
+            follower = before.pop(broker_id, None)
+            if follower is None:
+                follower = Follower(partition, broker_id, self.behaviour, self._timer, self._wakeups, self._now)
+                command, behaviour = self._standing_of(follower)
+                self._obeyed[follower] = command
+                follower.start_with(behaviour)
+            followers.append(follower)
+        self._followers[partition.topic_partition] = followers
+        for follower in before.values():
+            follower.stop()
+            del self._obeyed[follower]
+
+    def _standing_of(self, follower: Follower) -> tuple[_Command, Behaviour]:
+        """The newest command that concerns a follower, and what it said last."""
+        for command, behaviour in reversed(self._standing.values()):
+            if command.selection.has(follower):
+                return command, behaviour
+        return self._newest_for_all, self.behaviour
+
     def remove(self, partition: Partition) -> None:
         for follower in self._followers.pop(partition.topic_partition):
             follower.stop()
             del self._obeyed[follower]
+        topic = partition.topic_partition.topic
+        if partition.topic_partition.partition == 0:  # the topic is gone, all of it
+            for selection in [selection for selection in self._standing if selection.topic == topic]:
+                del self._standing[selection]
 
     def on_leader_append(self, partition: Partition, now: Now) -> None:
         for follower in self._followers.get(partition.topic_partition, ()):
             follower.on_leader_append(now)
+
+    def on_log_start_moved(self, partition: Partition, now: Now) -> None:
+        for follower in self._followers.get(partition.topic_partition, ()):
+            follower.on_log_start_moved(now)
 
     def on_leader_change(self, partition: Partition, now: Now) -> None:
         for follower in self._followers[partition.topic_partition]:
@@ -164,10 +199,21 @@ class FollowerSet:
             self.behaviour = behaviour or self._before_freeze
             if self.behaviour != FROZEN:
                 self._before_freeze = self.behaviour
+        self._stands(command, behaviour)
         for followers in list(self._followers.values()):
             for follower in followers:
-                if self._obeyed[follower] is command:
+                if self._obeyed.get(follower) is command:
                     follower.set_behaviour(behaviour or follower.before_freeze, now)
+
+    def _stands(self, command: _Command, behaviour: Behaviour | None) -> None:
+        selection = command.selection
+        if selection == EVERYBODY:
+            self._standing.clear()
+            return
+        before = self._standing.get(selection)
+        if before is not None and before[0] is not command and behaviour is not None:
+            del self._standing[selection]
+        self._standing[selection] = (command, behaviour or self._before_freeze)
 
 
 class _ScriptStep(TimerTask):

@@ -43,6 +43,7 @@ def update_follower_fetch_state_over_wire(
     replica.truncate_to_leader(leader)
     replica.truncate_to(fetch_offset)
     replica.copy_from(leader, fetch_offset)
+    replica.log_start_offset = replica.log.log_start_offset
     return _follower_fetched(partition, replica, previous_offset, now_ms)
 
 

@@ -32,6 +32,7 @@ from fakebroker.core.log.retention import start_by_memory, start_by_size
 from fakebroker.core.log.store import Store
 from fakebroker.core.probe import Probe
 from fakebroker.core.replication.append_info import LeaderHwChange, LogAppendInfo
+from fakebroker.core.replication.assignment import Assignment
 from fakebroker.core.replication.replica import Replica
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
@@ -44,8 +45,8 @@ NO_LEADER: Final = -1
 
 
 @final
-class Partition:
-    """State of one partition. `replicas` are in assignment order; the first is the preferred leader.
+class Partition(Assignment):
+    """State of one partition.
 
     While `leader_id` is NO_LEADER nobody may be asked for the leader's log or watermark.
     """
@@ -63,14 +64,13 @@ class Partition:
     ) -> None:
         """Raises ValueError if none of the brokers is alive; `brokers` are all alive if not given. Nothing is told of
         the first leadership: whoever makes the partition known does (`tell_leader`)."""
+        self._memory = PartitionMemory(memory or LogMemory(), self)
+        super().__init__(broker_ids, brokers or BrokerRegistry(broker_ids), self._memory)
         self.topic_partition = topic_partition
         self._probe = probe or Probe()
-        self._memory = PartitionMemory(memory or LogMemory(), self)
         self.is_deleted = False  # with its topic
         self._derive(config)
         self.replica_lag_time_max_ms = lag_max_ms
-        self.brokers = brokers or BrokerRegistry(broker_ids)
-        self.replicas = {broker_id: Replica(self.brokers[broker_id], self._memory) for broker_id in broker_ids}
         self.leader_id = NO_LEADER
         self._leader = self.replicas[broker_ids[0]]  # the one that leads, or led last
         self.followers = list(self.replicas.values())  # all but the leader
@@ -83,6 +83,7 @@ class Partition:
         self._begin_leadership(alive[0], alive, now_ms)
         for broker_id in alive:
             self.replicas[broker_id].update_fetch_state(0, now_ms)
+            self.replicas[broker_id].log_start_offset = 0
 
     @property
     def leader(self) -> Replica:
@@ -96,25 +97,6 @@ class Partition:
     @property
     def high_watermark(self) -> int:
         return self.leader_log.high_watermark
-
-    @property
-    def replica_ids(self) -> list[int]:
-        return list(self.replicas)
-
-    @property
-    def isr_ids(self) -> list[int]:
-        """In assignment order."""
-        return [broker_id for broker_id, replica in self.replicas.items() if replica.is_in_sync]
-
-    @property
-    def isr(self) -> set[int]:
-        """Broker ids of the in-sync replicas. A copy."""
-        return set(self.isr_ids)
-
-    @property
-    def offline_ids(self) -> list[int]:
-        """Replicas on brokers that are not alive, in assignment order."""
-        return [broker_id for broker_id in self.replicas if not self.brokers.is_alive(broker_id)]
 
     @property
     def effective_min_isr(self) -> int:
@@ -140,6 +122,8 @@ class Partition:
         for listener in self._probe.listeners:
             if (after := self.isr_ids) != before:
                 listener.isr_changed(self.topic_partition, self.leader_epoch, after)
+        if self.on_isr_change is not None:
+            self.on_isr_change()
 
     def _set_isr(self, isr: Iterable[int]) -> None:
         members = set(isr)
@@ -149,6 +133,25 @@ class Partition:
         self.is_under_min_isr = size < len(self.replicas) and size < self._min_insync_replicas
 
     # What the controller decides.
+
+    def set_replicas(
+        self, broker_ids: Sequence[int], adding: Sequence[int], removing: Sequence[int], now_ms: int
+    ) -> list[Replica]:
+        """Have these replicas from now on, and no others: those that are gone. The leader's log stays for whoever
+        reads it until the next leadership begins."""
+        before = self.replicas
+        self.replicas = {
+            broker_id: before.get(broker_id) or Replica(self.brokers[broker_id], self._memory)
+            for broker_id in broker_ids
+        }
+        self.adding, self.removing = tuple(adding), tuple(removing)
+        for broker_id in self.replicas.keys() - before.keys():
+            self.replicas[broker_id].reset(now_ms)
+        self.followers = [replica for replica in self.replicas.values() if replica.broker_id != self.leader_id]
+        self._set_isr(self.isr_ids)
+        for listener in self._probe.listeners:
+            listener.replicas_changed(self.topic_partition, self.replica_ids, self.adding, self.removing)
+        return [before[broker_id] for broker_id in before.keys() - self.replicas.keys()]
 
     def become_leader(self, broker_id: int, isr: Iterable[int], now_ms: int) -> bool:
         """Begin a new leader epoch. True if the high watermark moved because of it."""

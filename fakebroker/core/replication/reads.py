@@ -14,67 +14,97 @@ Differs  No transactions: the last stable offset is the watermark. A fetch with 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, final
 
 from fakebroker.core.clock import Now
 from fakebroker.core.log.leader_epochs import UNDEFINED_EPOCH
 from fakebroker.core.log.log import Log
-from fakebroker.core.replication.fetch import FetchParams, FetchPartition, FetchResult
+from fakebroker.core.replication.fetch import FetchParams, FetchPartition
 from fakebroker.core.replication.isr import update_follower_fetch_state_over_wire
 from fakebroker.core.replication.partition import Partition
+from fakebroker.core.replication.preferred_replica import find_preferred_read_replica
 from fakebroker.core.replication.replica import Replica
 from fakebroker.core.replication.wakeups import Wakeups
+from fakebroker.protocol.answers.fetch_response import PartitionFetchResponse
 from fakebroker.protocol.answers.pieces import NOTHING
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
-from fakebroker.protocol.slices import Slices, finish
+from fakebroker.protocol.slices import Slices
 
 PARTITIONS_OF_A_SLICE: Final = 64
 
 
-class LogReader:
-    """Reads from the replicas of one broker."""
+@final
+class _Reading:
+    """How far a fetch has come: its results, and how many bytes are left to it."""
 
-    def __init__(self, broker_id: int, wakeups: Wakeups) -> None:
+    __slots__ = ("has_any", "left", "results")
+
+    def __init__(self, max_bytes: int) -> None:
+        self.left = max_bytes
+        self.has_any = False
+        self.results: list[PartitionFetchResponse] = []
+
+
+class LogReader:
+    """Reads from the replicas of one broker. With `has_selector` it sends consumers to the replica in their rack."""
+
+    def __init__(self, broker_id: int, wakeups: Wakeups, has_selector: bool = False) -> None:
         self.broker_id = broker_id
         self._wakeups = wakeups
+        self._has_selector = has_selector
 
     def read_from_log(
         self, params: FetchParams, partitions: Sequence[FetchPartition], update_fetch_state_at: Now | None = None
-    ) -> list[FetchResult]:
+    ) -> list[PartitionFetchResponse]:
         """What the reader can read now, partition by partition, at most `max_bytes` in all but at least one batch. The
         positions of a follower are noted at the time given, if one is."""
-        return finish(self.read_in_slices(params, partitions, update_fetch_state_at))
+        reading = _Reading(params.max_bytes)
+        for fetch in partitions:
+            self._read_next(params, fetch, reading, update_fetch_state_at)
+        return reading.results
 
     def read_in_slices(
         self, params: FetchParams, partitions: Sequence[FetchPartition], update_fetch_state_at: Now | None
-    ) -> Slices[list[FetchResult]]:
+    ) -> Slices[list[PartitionFetchResponse]]:
         """The same; between two partitions somebody else may have a turn."""
-        results: list[FetchResult] = []
-        left = params.max_bytes
-        has_any = False
+        reading = _Reading(params.max_bytes)
         for fetch in partitions:
-            if len(results) % PARTITIONS_OF_A_SLICE == PARTITIONS_OF_A_SLICE - 1:
+            if len(reading.results) % PARTITIONS_OF_A_SLICE == PARTITIONS_OF_A_SLICE - 1:
                 yield
-            wanted = min(fetch.max_bytes, left)
-            result = self._read(params, fetch, wanted, update_fetch_state_at)
-            if result.records.size > wanted and has_any:
-                result = result._replace(records=NOTHING)  # only the first non-empty partition may exceed the limit
-            has_any |= result.records.size > 0
-            left = max(left - result.records.size, 0)
-            results.append(result)
-        return results
+            self._read_next(params, fetch, reading, update_fetch_state_at)
+        return reading.results
+
+    def _read_next(
+        self, params: FetchParams, fetch: FetchPartition, reading: _Reading, update_fetch_state_at: Now | None
+    ) -> None:
+        wanted = min(fetch.max_bytes, reading.left)
+        result = self._read(params, fetch, wanted, update_fetch_state_at)
+        size = result.records.size
+        if size > 0:
+            if size > wanted and reading.has_any:
+                result.records = NOTHING  # only the first non-empty partition may exceed the limit
+            else:
+                reading.has_any = True
+                reading.left = max(reading.left - size, 0)
+        reading.results.append(result)
 
     def _read(
         self, params: FetchParams, fetch: FetchPartition, max_bytes: int, update_fetch_state_at: Now | None
-    ) -> FetchResult:
+    ) -> PartitionFetchResponse:
         partition = fetch.partition
         code = hosted_partition_error(partition, self.broker_id)
+        if code is None and fetch.error is not ErrorCode.none:
+            code = fetch.error
         if code is not None:
-            return FetchResult(partition.topic_partition, code)
+            return _failed(partition, code)
         moved = False
         leader_end_offset = partition.replicas[self.broker_id].log.log_end_offset  # before the read
         try:
+            if self._has_selector:
+                preferred = find_preferred_read_replica(partition, self.broker_id, params, fetch.fetch_offset)
+                if preferred >= 0:
+                    return _elsewhere(self.broker_id, fetch, preferred)
             result = fetch_records(self.broker_id, params, fetch, max_bytes)
             if params.is_from_follower and update_fetch_state_at is not None and result.diverging_epoch is None:
                 moved = update_follower_fetch_state_over_wire(
@@ -86,10 +116,28 @@ class LogReader:
                     params.replica_epoch,
                 )
         except KafkaError as error:
-            return FetchResult(partition.topic_partition, error.code)
+            return _failed(partition, error.code)
         if moved:
             self._wakeups.try_complete_delayed_requests(partition)
         return result
+
+
+def _failed(partition: Partition, code: ErrorCode) -> PartitionFetchResponse:
+    return PartitionFetchResponse(partition.topic_partition.partition, code, aborted_transactions=None)
+
+
+def _elsewhere(broker_id: int, fetch: FetchPartition, preferred_read_replica: int) -> PartitionFetchResponse:
+    """Nothing is read for who had better ask another broker."""
+    log = local_replica(fetch.partition, broker_id, fetch.current_leader_epoch, require_leader=False).log
+    return PartitionFetchResponse(
+        fetch.partition.topic_partition.partition,
+        ErrorCode.none,
+        log.high_watermark,
+        log.high_watermark,
+        log.log_start_offset,
+        aborted_transactions=None,
+        preferred_read_replica=preferred_read_replica,
+    )
 
 
 def hosted_partition_error(partition: Partition, broker_id: int) -> ErrorCode | None:
@@ -139,7 +187,7 @@ def diverging_epoch(replica: Replica, fetch: FetchPartition) -> tuple[int, int] 
     return (epoch, end) if epoch < fetch.last_fetched_epoch or end < fetch.fetch_offset else None
 
 
-def fetch_records(broker_id: int, params: FetchParams, fetch: FetchPartition, max_bytes: int) -> FetchResult:
+def fetch_records(broker_id: int, params: FetchParams, fetch: FetchPartition, max_bytes: int) -> PartitionFetchResponse:
     """Read one partition for a Fetch; raises KafkaError."""
     partition = fetch.partition
     replica = local_replica(partition, broker_id, fetch.current_leader_epoch, params.fetch_only_leader)
@@ -157,13 +205,14 @@ def fetch_records(broker_id: int, params: FetchParams, fetch: FetchPartition, ma
     if max_bytes < 0 and not diverging and fetch.fetch_offset < end:
         # IllegalArgumentException of LogSegment.read.
         raise KafkaError(ErrorCode.unknown_server_error, f"Invalid max size {max_bytes} for log read")
-    return FetchResult(
-        partition.topic_partition,
+    return PartitionFetchResponse(
+        partition.topic_partition.partition,
         ErrorCode.none,
         log.high_watermark,
         log.high_watermark,
         log.log_start_offset,
         NOTHING if diverging else log.read(fetch.fetch_offset, end, max_bytes),
+        () if params.read_committed and diverging is None else None,  # nothing is ever aborted
         diverging,
     )
 

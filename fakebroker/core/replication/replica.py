@@ -25,7 +25,8 @@ NEVER_MS: Final = -(1 << 80)  # Kafka says 0; our monotonic clock may start anyw
 
 
 class Replica:
-    """One replica. `log_end_offset` is what its last fetch proved (UNKNOWN_OFFSET before the first to this leader)."""
+    """One replica. `log_end_offset` is what its last fetch proved (UNKNOWN_OFFSET before the first to this leader), and
+    `log_start_offset` what it told of itself."""
 
     __slots__ = (
         "broker",
@@ -38,7 +39,9 @@ class Replica:
         "last_fetch_time_ms",
         "leader_epochs",
         "log",
+        "log_dir",
         "log_end_offset",
+        "log_start_offset",
         "was_external",
     )
 
@@ -49,8 +52,10 @@ class Replica:
         self.is_external = False  # played by somebody else, over the wire
         self.was_external = False  # at any time
         self.log = Log(memory)
+        self.log_dir = ""  # where it is said to lie, if it was told to (core/broker/log_dirs.py)
         self.leader_epochs = LeaderEpochCache()
         self.log_end_offset = UNKNOWN_OFFSET
+        self.log_start_offset = UNKNOWN_OFFSET
         self.last_caught_up_time_ms = NEVER_MS
         self.last_fetch_leader_log_end_offset = 0
         self.last_fetch_time_ms = NEVER_MS
@@ -95,7 +100,7 @@ class Replica:
 
     def reset(self, now_ms: int) -> None:
         """Somebody new leads, and knows nothing of this replica but whether it is in the ISR."""
-        self.log_end_offset = UNKNOWN_OFFSET
+        self.log_end_offset = self.log_start_offset = UNKNOWN_OFFSET
         self.last_caught_up_time_ms = now_ms if self.is_in_sync else NEVER_MS
         self.last_fetch_leader_log_end_offset = UNKNOWN_OFFSET
         self.last_fetch_time_ms = NEVER_MS

@@ -24,6 +24,7 @@ from fakebroker.core.replication.append_in_slices import append_in_slices
 from fakebroker.core.replication.append_info import LeaderHwChange, LogAppendInfo
 from fakebroker.core.replication.delayed_fetch import DelayedFetch, is_satisfied
 from fakebroker.core.replication.delayed_produce import DelayedProduce, ProduceCallback, ProducePartitionStatus
+from fakebroker.core.replication.delete_records import RecordDeletion
 from fakebroker.core.replication.fetch import (
     FetchCallback,
     FetchParams,
@@ -34,9 +35,11 @@ from fakebroker.core.replication.fetch import (
 from fakebroker.core.replication.followers import FollowerSet
 from fakebroker.core.replication.offsets import fetch_offset_for_timestamp, last_offset_for_leader_epoch
 from fakebroker.core.replication.partition import Partition
+from fakebroker.core.replication.preferred_replica import is_rack_aware
 from fakebroker.core.replication.reads import LogReader, hosted_partition_error
 from fakebroker.core.replication.wakeups import Wakeups
 from fakebroker.protocol import topic_name
+from fakebroker.protocol.answers.fetch_response import PartitionFetchResponse
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
 from fakebroker.protocol.produce_reader import PartitionProduceData
@@ -100,10 +103,12 @@ class ReplicaManager:
         waiters = wakeups.start_broker(broker_id, config, start_ms)
         self.produce_purgatory = waiters.produce
         self.fetch_purgatory = waiters.fetch
+        self.deletion = RecordDeletion(broker_id, waiters.delete_records, followers, probe)
+        self._delete_records_purgatory = waiters.delete_records
         self.produce_expirations: Counter[TopicPartition] = Counter()
         self._on_expired = self._produce_expired  # one for all operations that wait
         self.fetch_expirations: Counter[str] = Counter()
-        self.reader = LogReader(broker_id, wakeups)
+        self.reader = LogReader(broker_id, wakeups, is_rack_aware(config))
         self._config = config
         self._followers = followers
         self._wakeups = wakeups
@@ -241,6 +246,7 @@ class ReplicaManager:
         """The end of a request: expire what had no time, wake whom its appends may have satisfied, and let the
         followers fetch. If one action fails the others stay queued."""
         self.produce_purgatory.expire_at_once()
+        self._delete_records_purgatory.expire_at_once()
         queue = self._action_queue
         for _ in range(len(queue)):
             action = queue.pop(0)
@@ -253,11 +259,31 @@ class ReplicaManager:
 
     def fetch_messages(
         self, params: FetchParams, partitions: Sequence[FetchPartition], callback: FetchCallback, now: Now
-    ) -> Slices[None]:
+    ) -> None:
         """Read what the reader may see; wait up to `max_wait_ms` for `min_bytes`."""
-        max_bytes = min(params.max_bytes, self._config.fetch_max_bytes)
-        params = params._replace(max_bytes=max_bytes, min_bytes=min(params.min_bytes, max_bytes))
+        self._limit(params)
+        self._answer_or_wait(params, partitions, self.reader.read_from_log(params, partitions, now), callback, now)
+
+    def fetch_messages_in_slices(
+        self, params: FetchParams, partitions: Sequence[FetchPartition], callback: FetchCallback, now: Now
+    ) -> Slices[None]:
+        """The same for very many partitions."""
+        self._limit(params)
         results = yield from self.reader.read_in_slices(params, partitions, now)
+        self._answer_or_wait(params, partitions, results, callback, now)
+
+    def _limit(self, params: FetchParams) -> None:
+        params.max_bytes = min(params.max_bytes, self._config.fetch_max_bytes)
+        params.min_bytes = min(params.min_bytes, params.max_bytes)
+
+    def _answer_or_wait(
+        self,
+        params: FetchParams,
+        partitions: Sequence[FetchPartition],
+        results: list[PartitionFetchResponse],
+        callback: FetchCallback,
+        now: Now,
+    ) -> None:
         if params.max_wait_ms <= 0 or not partitions or is_satisfied(results, params.min_bytes):
             callback(results)
             return
@@ -286,7 +312,8 @@ class ReplicaManager:
     @property
     def num_delayed(self) -> int:
         """How many requests wait."""
-        return self.produce_purgatory.num_delayed() + self.fetch_purgatory.num_delayed()
+        purgatories = (self.produce_purgatory, self.fetch_purgatory, self._delete_records_purgatory)
+        return sum(purgatory.num_delayed() for purgatory in purgatories)
 
     def _produce_expired(self, topic_partition: TopicPartition) -> None:
         self.produce_expirations[topic_partition] += 1

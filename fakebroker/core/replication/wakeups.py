@@ -1,6 +1,7 @@
 """Who waits at which broker for which partition, and who is woken when something happens to it.
 
-Theory   Each broker that runs has two purgatories: requests that wait for replication, and fetches that wait for data.
+Theory   Each broker that runs has three purgatories: appends that wait for replication, fetches that wait for data, and
+         deletions of records that wait for the followers' log starts.
          Whatever moves a watermark or a leader, says so here, and nobody else looks into a purgatory. A broker that
          stops takes its purgatories with it: what is parked there is never answered.
          In an append nobody is woken: that is noted, and done at the end of the request (replica_manager.py).
@@ -23,22 +24,24 @@ from fakebroker.core.purgatory.purgatory import DelayedOperationPurgatory
 from fakebroker.core.replication.partition import Partition
 from fakebroker.protocol.topic_partition import TopicPartition
 
-_PRODUCE, _FETCH = 0, 1
+_PRODUCE, _FETCH, _DELETE_RECORDS = 0, 1, 2
 
 
 @final
 class PartitionWaiters:
     """Who waits at one broker for something to happen to a partition."""
 
-    __slots__ = ("fetch", "produce")
+    __slots__ = ("delete_records", "fetch", "produce")
 
     def __init__(
         self,
         produce: DelayedOperationPurgatory[DelayedOperation],
         fetch: DelayedOperationPurgatory[DelayedOperation],
+        delete_records: DelayedOperationPurgatory[DelayedOperation],
     ) -> None:
         self.produce = produce
         self.fetch = fetch
+        self.delete_records = delete_records
 
 
 class Wakeups:
@@ -53,10 +56,12 @@ class Wakeups:
         waiters = PartitionWaiters(
             DelayedOperationPurgatory("Produce", now_ms, config.producer_purgatory_purge_interval_requests),
             DelayedOperationPurgatory("Fetch", now_ms, config.fetch_purgatory_purge_interval_requests, False),
+            DelayedOperationPurgatory("DeleteRecords", now_ms, config.delete_records_purgatory_purge_interval_requests),
         )
         self._waiters[broker_id] = waiters
         self._deadlines.add(waiters.produce, (TIMEOUTS, broker_id, _PRODUCE))
         self._deadlines.add(waiters.fetch, (TIMEOUTS, broker_id, _FETCH))
+        self._deadlines.add(waiters.delete_records, (TIMEOUTS, broker_id, _DELETE_RECORDS))
         return waiters
 
     def stop_broker(self, broker_id: int) -> None:
@@ -64,6 +69,7 @@ class Wakeups:
         waiters = self._waiters.pop(broker_id)
         self._deadlines.remove(waiters.produce)
         self._deadlines.remove(waiters.fetch)
+        self._deadlines.remove(waiters.delete_records)
 
     def after_append(self, partition: Partition, has_moved_watermark: bool) -> None:
         """The leader has appended something. Where the watermark did not move, only followers over the wire read it."""
@@ -95,6 +101,13 @@ class Wakeups:
             if waiters is not None:
                 waiters.produce.check_and_complete(key)
                 waiters.fetch.check_and_complete(key)
+                waiters.delete_records.check_and_complete(key)
+
+    def on_low_watermark(self, partition: Partition) -> None:
+        """A follower has told the leader where its log starts."""
+        waiters = self._waiters.get(partition.leader_id)
+        if waiters is not None:
+            waiters.delete_records.check_and_complete(partition.topic_partition)
 
     def _complete_fetches_of_followers(self, partition: Partition, key: TopicPartition) -> None:
         for follower in partition.followers:

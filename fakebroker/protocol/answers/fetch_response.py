@@ -2,14 +2,13 @@
 
 kio's writer wants every struct as a dataclass and the records of each partition as one `bytes`. Here each partition is
 written when it is known, by whoever goes through them, and large records are put behind what was written before as
-they are. A fetch of 1 KiB takes 94 000 instructions, compiled, most of them to read the request; with kio's writer it
-took 262 000.
+they are. docs/speed.md has what a Fetch takes.
 
 tests/protocol/test_fetch_response_properties.py ties it to kio, byte for byte.
 
 Units    offsets count records, sizes are bytes, `_ms` is milliseconds.
-Source   clients/src/main/resources/common/message/FetchResponse.json @ 4.1
-Differs  There are no aborted transactions, preferred replicas and snapshots: those fields have what stands for none.
+Source   clients/src/main/resources/common/message/FetchResponse.json @ 4.4
+Differs  There are no snapshots: that field is for the metadata log.
 """
 
 from __future__ import annotations
@@ -17,7 +16,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from struct import Struct
 from typing import Final, final
-from uuid import UUID
 
 from librt.strings import BytesWriter, write_i16_be, write_i32_be, write_i64_be
 from mypy_extensions import mypyc_attr
@@ -29,7 +27,6 @@ from fakebroker.protocol.varint import encode_unsigned_varint
 VERSIONS: Final = range(4, 19)
 
 _COPIED_BYTES: Final = 4_096  # records of that size are cheaper to copy than to keep apart
-_NO_ID: Final = bytes(16)
 _NO_EPOCH: Final = (-1, -1)
 _EPOCH: Final = Struct(">iq")
 _LEADER: Final = Struct(">ii")
@@ -40,13 +37,14 @@ _LEADER: Final = Struct(">ii")
 class PartitionFetchResponse:
     """What became of one partition. What its version has no field for is left out.
 
-    has_looked       for aborted transactions: there are none, else it is not known
-    diverging_epoch  (epoch, end offset), v12 and later; current_leader is (leader id, leader epoch), the same
+    aborted_transactions    (producer id, first offset) of each; None if nobody looked for them
+    diverging_epoch         (epoch, end offset), v12 and later; current_leader is (leader id, leader epoch), the same
+    preferred_read_replica  a broker id, v11 and later; -1 for none
     """
 
     __slots__ = (
-        "current_leader", "diverging_epoch", "error_code", "has_looked", "high_watermark", "index",
-        "last_stable_offset", "log_start_offset", "records",
+        "aborted_transactions", "current_leader", "diverging_epoch", "error_code", "high_watermark", "index",
+        "last_stable_offset", "log_start_offset", "preferred_read_replica", "records",
     )  # fmt: skip
 
     def __init__(
@@ -57,9 +55,10 @@ class PartitionFetchResponse:
         last_stable_offset: int = -1,
         log_start_offset: int = -1,
         records: Pieces = NOTHING,
-        has_looked: bool = True,
+        aborted_transactions: tuple[tuple[int, int], ...] | None = (),
         diverging_epoch: tuple[int, int] | None = None,
         current_leader: tuple[int, int] | None = None,
+        preferred_read_replica: int = -1,
     ) -> None:
         self.index = index
         self.error_code = error_code
@@ -67,9 +66,10 @@ class PartitionFetchResponse:
         self.last_stable_offset = last_stable_offset
         self.log_start_offset = log_start_offset
         self.records = records
-        self.has_looked = has_looked
+        self.aborted_transactions = aborted_transactions
         self.diverging_epoch = diverging_epoch
         self.current_leader = current_leader
+        self.preferred_read_replica = preferred_read_replica
 
 
 @final
@@ -85,6 +85,7 @@ class FetchResponseWriter:
         number_of_topics: int,
         throttle_time_ms: int = 0,
         error_code: int = 0,
+        session_id: int = 0,
     ) -> None:
         """Raises ValueError for a version other than 4 to 18."""
         if version not in VERSIONS:
@@ -101,15 +102,15 @@ class FetchResponseWriter:
         write_i32_be(out, throttle_time_ms)
         if version >= 7:
             write_i16_be(out, error_code)
-            write_i32_be(out, 0)  # no session
+            write_i32_be(out, session_id)
         self._count(number_of_topics)
 
-    def topic(self, name: str, topic_id: UUID | None, number_of_partitions: int) -> None:
-        """The name is written up to v12, the id from v13; no id is sixteen zero bytes."""
+    def topic(self, name: str, topic_id: bytes, number_of_partitions: int) -> None:
+        """The name is written up to v12, the id from v13, which has sixteen bytes."""
         self._end_topic()
         self._open = True
         if self._version >= 13:
-            self._out.write(_NO_ID if topic_id is None else topic_id.bytes)
+            self._out.write(topic_id)
         else:
             self._string(name)
         self._count(number_of_partitions)
@@ -122,12 +123,21 @@ class FetchResponseWriter:
         write_i64_be(out, response.last_stable_offset)
         if version >= 5:
             write_i64_be(out, response.log_start_offset)
-        if self._flexible:
-            out.append(1 if response.has_looked else 0)
+        aborted = response.aborted_transactions
+        if aborted is None:
+            if self._flexible:
+                out.append(0)
+            else:
+                write_i32_be(out, -1)
         else:
-            write_i32_be(out, 0 if response.has_looked else -1)
+            self._count(len(aborted))
+            for producer_id, first_offset in aborted:
+                write_i64_be(out, producer_id)
+                write_i64_be(out, first_offset)
+                if self._flexible:
+                    out.append(0)
         if version >= 11:
-            write_i32_be(out, -1)  # no preferred read replica
+            write_i32_be(out, response.preferred_read_replica)
         records = response.records
         if self._flexible:
             self._varint(records.size + 1)

@@ -9,6 +9,7 @@ Theory   kio 0.6.5 is fast and trusting. What it gets wrong with bytes from stra
            a struct marked null, but not by -1 kio reads on; Kafka looks at the sign     -> made -1 in a copy
            a length of -2 or less              kio raises; Kafka takes it for null       -> made -1 in a copy
            a varint with bits above the 32nd   kio raises; Kafka lets them fall off      -> written again in a copy
+           text above 32 KiB, length as varint kio reads it                              -> ProtocolError, as in Kafka
            text that is no UTF-8               kio raises; Kafka puts U+FFFD for it      -> `text_repair`, the same in
                                                                                             a copy, when kio has raised
          Everything else, such as null strings where none may be, kio reports by itself.

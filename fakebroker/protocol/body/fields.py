@@ -95,13 +95,21 @@ def nullable_bytes(frame: bytes, offset: int, edits: Edits) -> int:
 
 def compact_string(frame: bytes, offset: int, edits: Edits) -> int:
     if not edits.repairs_text:
-        return compact_bytes(frame, offset, edits)
+        end = compact_bytes(frame, offset, edits)
+        if end - offset > _LARGEST_TEXT:
+            _refuse_long(compact_length(frame, offset, Edits())[0])
+        return end
     size, start = compact_length(frame, offset, Edits())
     end = start + max(size, 0)
     if text := _repaired(frame[start:end]):
         edits.append((offset, end, encode_unsigned_varint(len(text) + 1) + text))
         return end
     return compact_bytes(frame, offset, edits)
+
+
+def _refuse_long(size: int) -> None:
+    if size > _LARGEST_TEXT:
+        raise ProtocolError(f"a text has {size} bytes, and may have {_LARGEST_TEXT}")
 
 
 def compact_bytes(frame: bytes, offset: int, edits: Edits) -> int:

@@ -29,8 +29,8 @@ _MANY: Final = 512  # partitions of all topics: of more too, since that can do i
 
 
 def read_by_hand(version: int, frame: bytes | LargeFrame, offset: int) -> FetchRequest | None:
-    """The body that starts at the offset, of a request without nulls, tags and large counts; None for any other, and for
-    what is malformed."""
+    """The body that starts at the offset, of a request without nulls, tags and large counts; None for any other, and
+    for what is malformed."""
     if not isinstance(frame, bytes):
         return None
     try:

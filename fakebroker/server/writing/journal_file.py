@@ -13,7 +13,8 @@ import atexit
 import logging
 from os import PathLike
 
-from fakebroker.core.journal.events import Dropped, Event, to_json
+from fakebroker.core.journal.events import Dropped, Event
+from fakebroker.core.journal.json_lines import to_json
 from fakebroker.server.writing.opening import is_file, open_to_write
 from fakebroker.server.writing.writer import Writer
 

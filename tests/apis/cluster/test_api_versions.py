@@ -54,10 +54,17 @@ def test_nothing_is_throttled(client: SimulatedClient, version: int) -> None:
 
 
 @pytest.mark.parametrize("version", served_versions(API_VERSIONS, 3))
-def test_no_feature_is_finalized(client: SimulatedClient, version: int) -> None:
+def test_features_are_those_of_what_is_served(client: SimulatedClient, version: int) -> None:
     answer = asked(client, version)
+    supported = {each.name: (each.min_version, each.max_version) for each in answer.supported_features}
+    finalized = {each.name: each.max_version_level for each in answer.finalized_features}
 
-    assert (answer.supported_features, answer.finalized_features, answer.finalized_features_epoch) == ((), (), -1)
+    assert answer.finalized_features_epoch == 1
+    assert (supported["metadata.version"], finalized["metadata.version"]) == ((7, 33), 33)
+    assert ("group.version" in finalized) == (68 in registry.load())
+    assert ("transaction.version" in finalized) == (26 in registry.load() and registry.load()[26].serves(5))
+    # Those whose lowest level is 0 are told from v4 on.
+    assert supported.keys() == (finalized.keys() if version >= 4 else {"metadata.version"})
 
 
 @pytest.mark.parametrize("version", served_versions(API_VERSIONS, 3))

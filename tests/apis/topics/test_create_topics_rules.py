@@ -278,7 +278,7 @@ def test_all_effective_configs_are_told_sorted_and_with_their_source(version: in
     assert len(told) == 37
     assert told["retention.ms"] == (" +7 ", 1)
     assert told["cleanup.policy"] == ("compact, delete", 1)
-    assert told["min.insync.replicas"] == ("2", 4)
+    assert told["min.insync.replicas"] == ("2", 3)  # a new cluster sets it for all brokers
     assert told["max.message.bytes"] == ("1048588", 5)
     assert told["flush.messages"] == ("9223372036854775807", 5)
     assert told["min.cleanable.dirty.ratio"] == ("0.5", 5)

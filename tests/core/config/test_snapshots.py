@@ -36,16 +36,47 @@ def test_a_topic_that_sets_nothing_shares_the_defaults() -> None:
     assert TopicConfig.of({"retention.ms": "1"}, defaults).max_message_bytes == 5
 
 
-def test_what_was_altered_hides_what_was_given_until_it_is_taken_back() -> None:
+def test_what_is_nearer_hides_what_is_farther() -> None:
     start = BrokerConfig().with_text({"message.max.bytes": "5", "num.partitions": "3"})
-    altered = start.with_altered({"message.max.bytes": "6", "log.retention.bytes": "7"})
-    assert (altered.message_max_bytes, altered.log_retention_bytes, altered.num_partitions) == (6, 7, 3)
+    altered = start.layered({"message_max_bytes": 6, "log_retention_bytes": 7}, {"message_max_bytes": 8})
+    assert (altered.message_max_bytes, altered.log_retention_bytes, altered.num_partitions) == (8, 7, 3)
     assert altered.static == start.static == {"message_max_bytes": 5, "num_partitions": 3}
-    assert altered.altered == {"message_max_bytes": 6, "log_retention_bytes": 7}
-    back = altered.with_altered({"message.max.bytes": None})
-    assert (back.message_max_bytes, back.log_retention_bytes) == (5, 7)
-    assert back.with_altered({"log.retention.bytes": None, "min.insync.replicas": None}) == start
+    assert altered.topic_entries["max.message.bytes"] == ("max.message.bytes", "8", 2)
+    assert altered.topic_entries["retention.bytes"] == ("retention.bytes", "7", 3)
+    back = altered.layered({}, {})
+    assert back == start
+    assert back.topic_entries["max.message.bytes"] == ("max.message.bytes", "5", 4)
+    assert altered.with_text({"message.max.bytes": "9"}).message_max_bytes == 8
     assert start.message_max_bytes == 5
+
+
+def test_what_a_broker_sets_holds_for_it_alone() -> None:
+    configs = DynamicBrokerConfig(BrokerConfig(message_max_bytes=5))
+    configs.alter({"message.max.bytes": "6"})
+    configs.alter({"message.max.bytes": "7"}, broker_id=2)
+    assert (configs.of(1).message_max_bytes, configs.of(2).message_max_bytes) == (6, 7)
+    assert configs.current.message_max_bytes == 6
+    configs.alter({"message.max.bytes": None, "log.retention.bytes": "9"})
+    assert (configs.of(1).message_max_bytes, configs.of(2).message_max_bytes) == (5, 7)
+    assert configs.of(2).log_retention_bytes == 9
+    configs.alter({"message.max.bytes": None}, broker_id=2)
+    assert configs.of(2) is configs.current
+    assert not configs.have_own
+
+
+def test_a_new_cluster_sets_one_thing_for_all_brokers() -> None:
+    configs = DynamicBrokerConfig(BrokerConfig(min_insync_replicas=2))
+    assert configs.texts(None) == {"min.insync.replicas": "2"}
+    assert configs.current.topic_entries["min.insync.replicas"] == ("min.insync.replicas", "2", 3)
+
+
+@pytest.mark.parametrize("name", ["log.memory.bytes", "log.memory.full"])
+def test_memory_is_of_all_brokers_together(name: str) -> None:
+    configs = DynamicBrokerConfig(BrokerConfig())
+    text = "5" if name.endswith("bytes") else "delete"
+    configs.alter({name: text})
+    with pytest.raises(KafkaError, match="all brokers together"):
+        configs.alter({name: text}, broker_id=1)
 
 
 def test_the_first_name_that_is_given_counts() -> None:
@@ -61,14 +92,17 @@ def test_only_who_asked_for_what_changed_is_told() -> None:
     configs.on_change(["message.max.bytes", "min.insync.replicas"], lambda config: told.append(("topics", config)))
     configs.on_change(["max.connections"], lambda config: told.append(("sockets", config)))
     configs.alter({"max.connections": "7"})
-    configs.alter({"message.max.bytes": "5", "num.io.threads": "3"})  # the value that it has
-    assert told == [("sockets", configs.current.with_altered({"num.io.threads": None}))]
+    before = configs.current
+    configs.alter({"message.max.bytes": "5", "num.io.threads": "5"})  # the value that it has
+    assert told == [("sockets", before)]
     configs.alter({"message.max.bytes": "6", "max.connections": None})
     assert [name for name, _ in told[1:]] == ["topics", "sockets"]
     assert all(config is configs.current for _, config in told[1:])
     with pytest.raises(KafkaError):
         configs.alter({"message.max.bytes": "7", "num.partitions": "1"})
     assert len(told) == 3
+    configs.alter({"message.max.bytes": "8"}, broker_id=3)
+    assert [name for name, _ in told[3:]] == ["topics"]
 
 
 @pytest.mark.parametrize("name", ["num.partitions", "listeners"])

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
+from collections.abc import Callable
+from typing import cast
+from unittest.mock import MagicMock
 
 import pytest
 from hypothesis import given
@@ -64,6 +68,90 @@ def test_some_are_shown_and_the_rest_is_counted(caplog: pytest.LogCaptureFixture
         r"and 290 more like it in the last second, the last one: closed a\nb: 299",
         "closed again: 1",
     ]
+
+
+class Seconds:
+    """A loop whose seconds go by when one says so."""
+
+    def __init__(self) -> None:
+        self._due: list[Callable[[], None]] = []
+
+    def call_later(self, delay_s: float, callback: Callable[[], None]) -> MagicMock:
+        assert delay_s == 1
+        self._due.append(callback)
+        return MagicMock()
+
+    def is_closed(self) -> bool:
+        return False
+
+    def go_by(self) -> None:
+        due, self._due = self._due, []
+        for callback in due:
+            callback()
+
+    @property
+    def is_quiet(self) -> bool:
+        return not self._due
+
+
+def told(seconds: Seconds) -> LimitedLog:
+    return LimitedLog(LOG, cast("asyncio.AbstractEventLoop", seconds))
+
+
+def test_an_hour_of_it_is_some_hundred_lines(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "fakebroker")
+    seconds = Seconds()
+    log = told(seconds)
+    for _ in range(3600):
+        for _ in range(20):
+            log.info("closed")
+        seconds.go_by()
+    log.settle()
+    shown = caplog.messages.count("closed")
+    counts = [re.fullmatch(r"and (\d+) more like it in the last (\w+).*", line) for line in caplog.messages]
+    told_of = [(int(found[1]), found[2]) for found in counts if found is not None]
+    assert told_of[:8] == [
+        (10, "second"), (39, "2"), (79, "4"), (159, "8"), (319, "16"), (639, "32"), (1199, "60"), (1199, "60"),
+    ]  # fmt: skip
+    assert shown + sum(count for count, _ in told_of) == 20 * 3600  # none is lost
+    assert len(caplog.messages) < 160
+
+
+def test_it_begins_anew_when_it_was_quiet(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "fakebroker")
+    seconds = Seconds()
+    log = told(seconds)
+    for _ in range(20):
+        log.info("closed")
+    for _ in range(4):
+        seconds.go_by()
+    assert seconds.is_quiet
+    caplog.clear()
+    for _ in range(10):
+        log.info("closed")
+    assert caplog.messages == ["closed"] * 10
+
+
+def test_what_it_is_about_is_counted_by_itself(caplog: pytest.LogCaptureFixture) -> None:
+    """A flood of one reason hides no other, and numbers in a reason make it no other."""
+    caplog.set_level(logging.INFO, "fakebroker")
+    log = told(Seconds())
+    for number in range(100):
+        log.info("closed: %s", f"no API {number}", about=f"no API {number}")
+    log.info("closed: %s", "bad frame", about="bad frame")
+    log.settle()
+    assert len(caplog.messages) == 12
+    assert "closed: bad frame" in caplog.messages
+
+
+def test_strangers_cannot_make_many_kinds(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "fakebroker")
+    log = told(Seconds())
+    for number in range(5000):
+        reason = "x" * number
+        log.info("closed: %s", reason, about=reason)
+    log.settle()
+    assert len(caplog.messages) < 130
 
 
 def test_nothing_is_counted_where_nothing_is_shown(caplog: pytest.LogCaptureFixture) -> None:

@@ -17,9 +17,23 @@ class ControllerConfigs:
     """KRaft: the quorum that decides, and the log of its decisions."""
 
     # In Kafka these three have to be given.
-    process_roles = StringsOrNone(LIST, None, some_of("broker", "controller"), doc="broker, controller or both")
-    node_id = IntOrNone(INT, None, at_least(0), doc="of this process")
-    controller_listener_names = StringsOrNone(LIST, None, some_of(), doc="the listeners of controllers")
+    process_roles = StringsOrNone(
+        LIST,
+        None,
+        some_of("broker", "controller"),
+        by="server/made/addresses",
+        doc="broker, controller or both; where there is no broker, nothing can be served",
+    )
+    node_id = IntOrNone(
+        INT,
+        None,
+        at_least(0),
+        by="server/made/addresses",
+        doc="of the only broker, where nothing else says how many there are",
+    )
+    controller_listener_names = StringsOrNone(
+        LIST, None, some_of(), by="server/made/addresses", doc="the listeners of controllers: they are not opened"
+    )
     initial_broker_registration_timeout_ms = Setting(
         INT, 60_000, doc="a broker ends when it could not register for so long"
     )

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from typing import TypeVar
 
-from fakebroker.core.config.config_def import Value
+from fakebroker.core.config.config_def import Value, some_of
 from fakebroker.core.config.ip_overrides import parse_overrides
+from fakebroker.core.config.listener_endpoints import parse_endpoint, parse_protocols
 from fakebroker.core.config.setting import CLUSTER_WIDE, Setting
 from fakebroker.core.errors import ConfigError
 
@@ -32,6 +33,18 @@ def default_of(topics: Setting[T]) -> Setting[T]:
 def addresses(name: str, value: Value) -> None:
     """`max.connections.per.ip.overrides`."""
     parse_overrides(str(value))
+
+
+def endpoints(name: str, value: Value) -> None:
+    """Of `listeners`, and what is advertised."""
+    some_of()(name, value)
+    for item in _items(value):
+        parse_endpoint(item)
+
+
+def protocols(name: str, value: Value) -> None:
+    """`listener.security.protocol.map`."""
+    parse_protocols(str(value))
 
 
 def voters(name: str, value: Value) -> None:

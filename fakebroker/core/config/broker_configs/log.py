@@ -32,14 +32,23 @@ class LogConfigs:
     num_partitions = Setting(
         INT, 1, at_least(1), by="core/controller/placement", doc="of a topic made without a number"
     )
-    auto_create_topics_enable = Setting(BOOLEAN, True, by="apis/metadata", doc="make a topic when a client asks for it")
+    auto_create_topics_enable = Setting(
+        BOOLEAN, True, by="apis/cluster/metadata", doc="make a topic when a client asks for it"
+    )
     create_topic_policy_class_name = StrOrNone(CLASS, None, doc="a plugin that may refuse new topics")
     alter_config_policy_class_name = StrOrNone(CLASS, None, doc="a plugin that may refuse changed settings")
     delete_topic_enable = Setting(BOOLEAN, True, doc="whether topics may be deleted")
-    log_dir = Strings(LIST, ("/tmp/kafka-logs",), some_of(), doc="where logs lie, if log.dirs is not set")
-    log_dirs = StringsOrNone(LIST, None, some_of(), doc="where logs lie")
+    log_dir = Strings(
+        LIST, ("/tmp/kafka-logs",), some_of(), by="core/broker/log_dirs", doc="where logs lie, if log.dirs is not set"
+    )
+    log_dirs = StringsOrNone(LIST, None, some_of(), by="core/broker/log_dirs", doc="where logs lie")
     cordoned_log_dirs = Strings(
-        LIST, (), some_of(may_be_empty=True), mode=PER_BROKER, doc="folders that get no new logs"
+        LIST,
+        (),
+        some_of(may_be_empty=True),
+        mode=PER_BROKER,
+        by="apis/partitions/describe_log_dirs",
+        doc="folders that get no new logs: told, not kept to",
     )
     log_dir_failure_timeout_ms = Setting(
         LONG, 30_000, at_least(1), doc="a broker ends when it could not tell of a failed folder for so long"

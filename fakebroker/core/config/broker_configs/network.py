@@ -6,7 +6,7 @@ Units    as the names say; sizes are bytes.
 
 from __future__ import annotations
 
-from fakebroker.core.config.broker_configs.helpers import addresses
+from fakebroker.core.config.broker_configs.helpers import addresses, endpoints, protocols
 from fakebroker.core.config.config_def import INT, LIST, LONG, STRING, at_least, some_of
 from fakebroker.core.config.setting import CLUSTER_WIDE, PER_BROKER, Setting, Strings, StringsOrNone, StrOrNone
 
@@ -16,12 +16,23 @@ _MAX_INT = 2**31 - 1
 class NetworkConfigs:
     """Who may connect, and how requests come in."""
 
-    listeners = Strings(LIST, ("PLAINTEXT://:9092",), some_of(), mode=PER_BROKER, doc="where a broker listens")
-    advertised_listeners = StringsOrNone(LIST, None, some_of(), doc="what clients are told to connect to")
+    listeners = Strings(
+        LIST,
+        ("PLAINTEXT://:9092",),
+        endpoints,
+        mode=PER_BROKER,
+        by="server/made/addresses",
+        doc="where brokers listen; if it is not given, host and port say it",
+    )
+    advertised_listeners = StringsOrNone(
+        LIST, None, endpoints, by="server/made/addresses", doc="what clients are told to connect to"
+    )
     listener_security_protocol_map = Setting(
         STRING,
         "SASL_SSL:SASL_SSL,PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_PLAINTEXT:SASL_PLAINTEXT",
+        protocols,
         mode=PER_BROKER,
+        by="server/made/addresses",
         doc="the security protocol of each listener",
     )
     early_start_listeners = StringsOrNone(
@@ -87,12 +98,20 @@ class NetworkConfigs:
     )
     request_timeout_ms = Setting(INT, 30_000, doc="how long a broker waits for an answer of another one")
     max_request_partition_size_limit = Setting(
-        INT, 2000, at_least(1), doc="partitions that one DescribeTopicPartitions answers"
+        INT,
+        2000,
+        at_least(1),
+        by="apis/partitions/describe_topic_partitions",
+        doc="partitions that one DescribeTopicPartitions answers",
     )
     max_incremental_fetch_session_cache_slots = Setting(
-        INT, 1000, at_least(0), doc="fetch sessions that a broker keeps"
+        INT,
+        1000,
+        at_least(0),
+        by="core/broker/broker",
+        doc="fetch sessions that a broker keeps, an eighth in each of 8 shards",
     )
-    broker_id = Setting(INT, -1, doc="the same as node.id, by its old name")
+    broker_id = Setting(INT, -1, by="server/made/addresses", doc="the same as node.id, by its old name")
     broker_rack = StrOrNone(STRING, None, by="cluster/members", doc="where the broker stands, for rack-aware placement")
     config_providers = Strings(
         LIST, (), some_of(may_be_empty=True), mode=CLUSTER_WIDE, doc="names of plugins that fill in values"

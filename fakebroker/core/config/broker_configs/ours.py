@@ -5,6 +5,13 @@ from __future__ import annotations
 from fakebroker.core.config.config_def import INT, LONG, STRING, at_least, one_of
 from fakebroker.core.config.setting import CLUSTER_WIDE, Setting
 
+# What differs from Kafka where nothing is given: by attribute, as Kafka has it. What Kafka has no bound for has none.
+KAFKA_DEFAULTS = {
+    "default_replication_factor": 1,
+    "log_memory_bytes": -1,
+    "fakebroker_request_max_elements": 2**31 - 1,
+}
+
 
 class OurConfigs:
     """Not Kafka's."""

@@ -43,7 +43,7 @@ class ReplicationConfigs:
         LONG,
         30_000,
         at_least(1),
-        by="core/controller/controller",
+        by="core/controller/partition_creation",
         doc="a follower that is behind for longer leaves the ISR",
     )
     replica_socket_timeout_ms = Setting(INT, 30_000, doc="how long a follower waits for an answer")
@@ -59,7 +59,12 @@ class ReplicationConfigs:
     replica_high_watermark_checkpoint_interval_ms = Setting(
         LONG, 5000, doc="how often high watermarks are written to the disk"
     )
-    replica_selector_class = StrOrNone(STRING, None, doc="a plugin that sends consumers to the replica nearest to them")
+    replica_selector_class = StrOrNone(
+        STRING,
+        None,
+        by="core/replication/preferred_replica",
+        doc="RackAwareReplicaSelector sends consumers to the replica in their rack; others have no effect",
+    )
     follower_fetch_last_tiered_offset_enable = Setting(
         BOOLEAN, False, mode=CLUSTER_WIDE, doc="a new follower begins where tiered storage ends"
     )
@@ -81,7 +86,7 @@ class ReplicationConfigs:
         doc="completed produce requests that may be left there",
     )
     delete_records_purgatory_purge_interval_requests = Setting(
-        INT, 1, doc="completed DeleteRecords that may be left there"
+        INT, 1, by="core/replication/wakeups", doc="completed DeleteRecords that may be left there"
     )
     controller_socket_timeout_ms = Setting(INT, 30_000, doc="how long a broker waits for the controller's answer")
     controlled_shutdown_enable = Setting(BOOLEAN, True, doc="a broker that stops hands over what it leads first")

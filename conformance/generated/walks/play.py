@@ -1,0 +1,120 @@
+"""Plays a walk to a cluster: what each connection was answered, in order.
+
+Theory   After each request its answer is awaited; for one that waits for others not for long, only so that the cluster
+         has it before the next request goes out on another connection. In what is noted, ids that the cluster made up
+         are stand-ins again, so that two clusters say the same. Answers are noted per connection, whenever they came.
+Units    seconds.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import Any
+
+from conformance.generated.walks.walk import GROUP, STAND_IN, Walk, made_up
+from conformance.targets.target import Target
+from conformance.targets.wire import Connection, Sent, correlation_id, decoded, requests_in
+from conformance.transcripts.recording import Answer, Heard, Recording
+
+_MADE_UP = re.compile(r"(?:^|-)([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$")
+_UNTOLD = re.compile(rb"(?<=static-)([a-d])-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_ANSWERED_S = 0.4  # an answer that does not wait for anybody is there by then
+_PARKED_S = 0.015  # by then a request that waits has been read and handled
+_END_S = 0.06  # by then whatever follows from the last request has been answered
+
+
+class _Client:
+    def __init__(self, name: str, connection: Connection) -> None:
+        self.name = name
+        self.connection = connection
+        self.sent: dict[int, Sent] = {}
+        self.read = 0  # arrivals that were looked at
+
+
+class Player:
+    """One walk on one cluster; `group` is as long as GROUP. `patience` stretches what is waited for."""
+
+    def __init__(self, target: Target, group: str, patience: float = 1.0) -> None:
+        assert len(group) == len(GROUP)
+        self._target = target
+        self._group = group.encode()
+        self._patience = patience
+        self._clients: dict[str, _Client] = {}
+        self._real: dict[bytes, bytes] = {}  # by stand-in
+        self._told: Counter[str] = Counter()  # ids, by client
+        self._said = b""
+
+    def play(self, walk: Walk) -> Recording:
+        try:
+            for step in walk.steps:
+                client = self._client(step.conn)
+                if step.frame is None:
+                    client.connection.close()
+                    continue
+                data = self._with_real_ids(step.frame.replace(GROUP.encode(), self._group))
+                self._said += data
+                client.sent |= requests_in(data)[0]
+                client.connection.send(data)
+                self._await(client, _PARKED_S if step.parks else _ANSWERED_S)
+            self._target.pause(round(_END_S * 1000 * self._patience))
+            self._learn()
+            return tuple(self._heard(client) for _, client in sorted(self._clients.items()))
+        finally:
+            for client in self._clients.values():
+                client.connection.close()
+
+    def _with_real_ids(self, data: bytes) -> bytes:
+        """A client that waited may be told its id only now."""
+        limit = self._target.now_s() + _ANSWERED_S * self._patience
+        while True:
+            self._learn()
+            for stand_in, real in self._real.items():
+                data = data.replace(stand_in, real)
+            if STAND_IN not in data or self._target.now_s() > limit:
+                return data
+            self._target.pause(2)
+
+    def _client(self, name: str) -> _Client:
+        if name not in self._clients:
+            self._clients[name] = _Client(name, self._target.connect(1))
+        return self._clients[name]
+
+    def _await(self, client: _Client, within_s: float) -> None:
+        limit = self._target.now_s() + within_s * self._patience
+        connection = client.connection
+        while len(connection.arrivals) < len(client.sent) and self._target.now_s() < limit and not connection.closed:
+            connection.wait(len(connection.arrivals), limit)
+        self._learn()
+
+    def _learn(self) -> None:
+        """The ids that each connection was told as its own."""
+        for client in self._clients.values():
+            while client.read < len(client.connection.arrivals):
+                frame = client.connection.arrivals[client.read].frame
+                client.read += 1
+                says: Any = decoded(client.sent.get(correlation_id(frame)), frame)
+                member_id = says.get("member_id") if isinstance(says, dict) else None
+                found = _MADE_UP.search(member_id or "")
+                if found is None or found[1].encode() in self._said or found[1].encode() in self._real.values():
+                    continue
+                who = client.name[0]
+                self._told[who] += 1
+                self._real[made_up(who, self._told[who]).encode()] = found[1].encode()
+
+    def _heard(self, client: _Client) -> Heard:
+        answers = []
+        for arrival in list(client.connection.arrivals):
+            frame = arrival.frame.replace(self._group, GROUP.encode())
+            for stand_in, real in self._real.items():
+                frame = frame.replace(real, stand_in)
+            frame = _UNTOLD.sub(_nobody_was_told, frame)
+            answers.append(Answer(client.sent.get(correlation_id(frame)), frame))
+        return Heard("listen", client.name, tuple(answers), "closed" if client.connection.closed else "open")
+
+
+def _nobody_was_told(found: re.Match[bytes]) -> bytes:
+    """The id of a static member that still waits to hear of it; others see it."""
+    if STAND_IN in found[0]:
+        return found[0]
+    return b"%b-%b" % (found[1], made_up(found[1].decode(), 999_999).encode())

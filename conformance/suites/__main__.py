@@ -1,0 +1,93 @@
+"""`python -m conformance.suites`: the clients' own suites against fakebroker and Apache Kafka, and what differs."""
+
+from __future__ import annotations
+
+import fnmatch
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import MofNCompleteColumn, Progress, TimeElapsedColumn
+
+from conformance.suites.page import write_page
+from conformance.suites.results import Results, only_there
+from conformance.suites.sides import SIDES
+from conformance.suites.suite import FAILED, LATE, PASSED, NotRun, Suite
+from conformance.suites.table import SUITES
+from conformance.targets.kafka_box import Unavailable, cache_folder
+
+console = Console(highlight=False, markup=False, soft_wrap=True)
+
+
+def run(
+    names: Annotated[list[str] | None, typer.Argument(help="Suites; all if none is named.")] = None,
+    side: Annotated[str, typer.Option(help="ours, kafka or both.")] = "both",
+    tests: Annotated[str, typer.Option(help="Only tests whose names are like this, as in '*Group*'.")] = "*",
+    minutes: Annotated[float, typer.Option(help="End after so long; the next run goes on where this one ended.")] = 60,
+    again: Annotated[bool, typer.Option(help="Run Apache Kafka's side again as well; ours always is.")] = False,
+    resume: Annotated[bool, typer.Option(help="Keep what is known of ours.")] = False,
+    page: Annotated[bool, typer.Option(help="Write docs/suites.md of all that is known.")] = False,
+) -> None:
+    """Run the suites, and print each test that passes on Kafka and not here. Exit status 1 if there is one."""
+    known = [suite.name for suite in SUITES]
+    for name in names or ():
+        if name not in known:
+            Console(stderr=True).print(f"suites: no suite is called {name!r}: there are {', '.join(known)}")
+            raise typer.Exit(2)
+    chosen = [suite for suite in SUITES if not names or suite.name in names]
+    end = time.monotonic() + minutes * 60
+    folder = cache_folder() / "suites"
+    sides = list(SIDES) if side == "both" else [side]
+    short = 0
+    for suite in chosen:
+        try:
+            short += _suite(suite, folder, sides, tests, end, again, resume)
+        except (NotRun, Unavailable) as reason:
+            console.print(f"{suite.name}: not run: {reason}")
+    if page:
+        write_page(folder)
+    raise typer.Exit(1 if short else 0)
+
+
+def _suite(suite: Suite, folder: Path, sides: list[str], pattern: str, end: float, again: bool, resume: bool) -> int:
+    home = folder / f"{suite.name}-{suite.version}"
+    console.print(f"{suite.name}: {suite.package}")
+    suite.prepare(home)
+    tests = [test for test in suite.tests(home) if fnmatch.fnmatch(test, pattern)]
+    for side in sides:
+        results = Results(folder, suite, side)
+        if (again if side == "kafka" else not resume) and pattern == "*":
+            results.forget()
+        left = tests if pattern != "*" else [test for test in tests if test not in results.by_test]
+        if left:
+            _run(suite, home, side, left, results, end)
+    ours, kafka = (Results(folder, suite, each).by_test for each in SIDES)
+    short = [test for test in only_there(ours, kafka, PASSED) if test in tests]
+    for test in short:
+        asked = f" (asked for {', '.join(ours[test].refused)})" if ours[test].refused else ""
+        console.print(f"  {ours[test].what} here, passed on Kafka: {test}{asked}")
+    passed = [sum(each[test].what == PASSED for test in tests if test in each) for each in (ours, kafka)]
+    console.print(f"  {len(tests)} tests; passed here {passed[0]}, on Kafka {passed[1]}, on Kafka only {len(short)}")
+    return len(short)
+
+
+def _run(suite: Suite, home: Path, side: str, tests: list[str], results: Results, end: float) -> None:
+    columns = (*Progress.get_default_columns(), MofNCompleteColumn(), TimeElapsedColumn())
+    with SIDES[side]() as running, Progress(*columns, console=console) as progress:
+        brokers = running.side
+        task = progress.add_task(f"{suite.name} on {brokers.name}", total=len(tests))
+        for test in tests:
+            if time.monotonic() > end:
+                console.print(f"  the time is over: {suite.name} on {brokers.name} has tests left")
+                return
+            outcome = suite.run(home, test, brokers)
+            result = results.keep(test, outcome, running.refused())
+            if result.what in (FAILED, LATE):
+                progress.console.print(f"  {brokers.name}: {result.what} {test} ({result.took_s} s)")
+            progress.advance(task)
+
+
+if __name__ == "__main__":
+    typer.run(run)

@@ -1,0 +1,77 @@
+"""Suites that are sdists of PyPI: their tests run by pytest, in a virtual environment with the same version."""
+
+from __future__ import annotations
+
+import sys
+import tarfile
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from conformance.suites.suite import FAILED, PASSED, SKIPPED, NotRun, Side, Suite, tool
+
+
+class PythonSuite(Suite):
+    """The tests under the folder `tests` of the sdist. `missing` are files that it has left out, by name: what they say
+    is ours, tests are never among them."""
+
+    def __init__(
+        self,
+        name: str,
+        version: str,
+        tests: str,
+        settings_of: Callable[[Side], Mapping[str, str]],
+        needs: Sequence[str] = (),
+        missing: Mapping[str, str] | None = None,
+        limit_s: float = 120.0,
+    ) -> None:
+        super().__init__(name, version, f"{name}=={version}")
+        self._tests = tests
+        self._settings_of = settings_of
+        self._needs = needs
+        self._missing = missing or {}
+        self.limit_s = limit_s
+
+    def prepare(self, folder: Path) -> None:
+        stamp, wanted = folder / "ready", repr((self.package, self._needs, self._missing))
+        if stamp.exists() and stamp.read_text() == wanted:
+            return
+        folder.mkdir(parents=True, exist_ok=True)
+        tool([sys.executable, "-m", "venv", ".venv"], folder)
+        pip = [self._python(folder), "-m", "pip", "-q", "--disable-pip-version-check"]
+        tool([*pip, "install", "setuptools>=77", "wheel", "pytest", self.package, *self._needs], folder)
+        options = ["--no-deps", "--no-build-isolation", "--no-binary", ":all:", "-d", "sdist"]
+        tool([*pip, "download", *options, self.package], folder)
+        for archive in (folder / "sdist").glob("*.tar.gz"):
+            with tarfile.open(archive) as files:
+                files.extractall(folder / "source", filter="data")
+        if not (self.where(folder) / self._tests).is_dir():
+            raise NotRun(f"the sdist of {self.package} has no {self._tests}")
+        for name, text in self._missing.items():
+            (self.where(folder) / name).write_text(text)
+        stamp.write_text(wanted)
+
+    def where(self, folder: Path) -> Path:
+        return next((folder / "source").iterdir())
+
+    def tests(self, folder: Path) -> list[str]:
+        told = tool(
+            [self._python(folder), "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider", self._tests],
+            self.where(folder),
+            variables=self.settings(Side("", "", [("127.0.0.1", 1)])),
+        )
+        return [line for line in told.splitlines() if "::" in line]
+
+    def command(self, folder: Path, test: str) -> Sequence[str]:
+        return [self._python(folder), "-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider", test]
+
+    def settings(self, side: Side) -> Mapping[str, str]:
+        return {"PYTHONPATH": ""} | dict(self._settings_of(side))
+
+    def judge(self, status: int, output: str) -> str:
+        if status != 0:
+            return FAILED
+        return SKIPPED if " skipped" in output.splitlines()[-1] else PASSED
+
+    @staticmethod
+    def _python(folder: Path) -> str:
+        return str(folder / ".venv" / "bin" / "python")

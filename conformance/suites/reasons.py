@@ -1,0 +1,28 @@
+"""Why a test did not pass, in a few words: an API that is not served, a sentence that is known, or what it said."""
+
+from __future__ import annotations
+
+import re
+
+from conformance.suites.results import Result
+from conformance.suites.suite import LATE
+
+_SHOWN = 160
+# By what a test printed.
+_REASONS = (
+    (re.compile(r"docker|toxiproxy", re.IGNORECASE), "needs Docker"),
+    (re.compile(r"SASL|SCRAM", re.IGNORECASE), "needs SASL"),
+)
+_TELLING = re.compile(r"^E  .*|.*(?:Error|error|panic|fail|FAIL|timed out|assert).*", re.MULTILINE)
+
+
+def reason(result: Result, output: str) -> str:
+    if result.refused:
+        return f"asks for {', '.join(result.refused)}"
+    for pattern, words in _REASONS:
+        if pattern.search(output):
+            return words
+    telling = [line.strip() for line in _TELLING.findall(output) if line.strip()]
+    said = telling[0][:_SHOWN] if telling else ""
+    late = "takes longer than it may" if result.what == LATE else ""
+    return ": ".join(filter(None, (late, said))).replace("|", "\\|") or result.what

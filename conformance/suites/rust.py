@@ -1,0 +1,90 @@
+"""Suites that are crates: Cargo fetches them, and what it fetched is built in a copy, with its own Cargo.lock."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from conformance.suites.suite import FAILED, PASSED, SKIPPED, NotRun, Side, Suite, tool
+
+_MANIFEST = '[package]\nname = "suites"\nversion = "0.0.0"\nedition = "2021"\n\n[dependencies]\n'
+
+
+class RustSuite(Suite):
+    """The integration tests (`tests/*.rs`) of a crate."""
+
+    def __init__(
+        self,
+        name: str,
+        version: str,
+        settings_of: Callable[[Side], Mapping[str, str]],
+        targets: Sequence[str],
+        features: str = "",
+        limit_s: float = 120.0,
+    ) -> None:
+        super().__init__(name, version, f"{name} {version}")
+        self._settings_of = settings_of
+        self._targets = targets
+        self._features = features
+        self.limit_s = limit_s
+
+    def prepare(self, folder: Path) -> None:
+        if (folder / "binaries.json").exists():
+            return
+        fetched = folder / "fetched"
+        (fetched / "src").mkdir(parents=True, exist_ok=True)
+        (fetched / "src" / "lib.rs").write_text("")
+        (fetched / "Cargo.toml").write_text(f'{_MANIFEST}{self.name} = "={self.version}"\n')
+        tool(["cargo", "fetch", "--quiet"], fetched)
+        home = Path(os.environ.get("CARGO_HOME") or Path.home() / ".cargo")
+        found = list((home / "registry" / "src").glob(f"*/{self.name}-{self.version}"))
+        if not found:
+            raise NotRun(f"Cargo fetched no {self.package}")
+        # Which Rust its authors use is not fetched: the one that is here has to do.
+        others = shutil.ignore_patterns("rust-toolchain*")
+        shutil.copytree(found[0], self.where(folder), dirs_exist_ok=True, ignore=others)
+        options = ["--features", self._features] if self._features else []
+        for target in self._targets:
+            options += ["--test", target]
+        built = tool(
+            ["cargo", "test", "--no-run", "--message-format=json", *options],
+            self.where(folder),
+            variables={"RUSTFLAGS": "--cap-lints allow"},
+        )
+        (folder / "binaries.json").write_text(json.dumps(_binaries(built)))
+
+    def where(self, folder: Path) -> Path:
+        return folder / "source"
+
+    def tests(self, folder: Path) -> list[str]:
+        found = []
+        for target, binary in json.loads((folder / "binaries.json").read_text()).items():
+            listed = tool([binary, "--list", "--format", "terse"], self.where(folder))
+            found += [f"{target}::{line.removesuffix(': test')}" for line in listed.splitlines() if ": test" in line]
+        return found
+
+    def command(self, folder: Path, test: str) -> Sequence[str]:
+        target, _, name = test.partition("::")
+        binary = json.loads((folder / "binaries.json").read_text())[target]
+        return [binary, "--exact", name, "--nocapture"]
+
+    def settings(self, side: Side) -> Mapping[str, str]:
+        return self._settings_of(side)
+
+    def judge(self, status: int, output: str) -> str:
+        if status != 0:
+            return FAILED
+        return SKIPPED if "... ignored" in output or "skipped" in output.lower() else PASSED
+
+
+def _binaries(messages: str) -> dict[str, str]:
+    found = {}
+    for line in messages.splitlines():
+        if line.startswith("{"):
+            message = json.loads(line)
+            if message.get("executable") and "test" in message["target"]["kind"]:
+                found[message["target"]["name"]] = message["executable"]
+    return found

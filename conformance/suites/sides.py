@@ -1,0 +1,112 @@
+"""The brokers that suites run against: three of fakebroker in a process of their own, three of Apache Kafka."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+from conformance.suites.suite import NotRun, Side
+from conformance.targets.kafka_box import KafkaBox, kafka_version
+from fakebroker import __version__
+
+OURS, KAFKA = "fakebroker", "Apache Kafka"
+BROKERS = 3
+# For both. Suites make many small groups and topics; the rest is as Kafka has it where nothing is given.
+SETTINGS = {
+    "group.initial.rebalance.delay.ms": "0",
+    "offsets.topic.num.partitions": "5",
+    "offsets.topic.replication.factor": "3",
+    "transaction.state.log.num.partitions": "5",
+    "transaction.state.log.replication.factor": "3",
+    "transaction.state.log.min.isr": "2",
+    "share.coordinator.state.topic.replication.factor": "3",
+    "share.coordinator.state.topic.num.partitions": "5",
+    "share.coordinator.state.topic.min.isr": "2",
+}
+_START_LIMIT_S = 20.0
+_WRITTEN_S = 0.3  # so long it takes until an event is in the file of the journal, and a bit
+_SERVE = "from fakebroker.cli import main; main()"
+_NOT_SERVED = re.compile(r"API key \d+ \((\w+)|(\w+ v\d+) is not served")
+
+
+class Running:
+    """Brokers that run, where they are, and what they say of themselves if they keep a journal."""
+
+    def __init__(self, side: Side, journal: IO[str] | None = None) -> None:
+        self.side = side
+        self._journal = journal
+
+    def refused(self) -> list[str]:
+        """The APIs and versions that were asked for since the last question, and are not served; most asked first."""
+        if self._journal is None:
+            return []
+        time.sleep(_WRITTEN_S)
+        found: Counter[str] = Counter()
+        for line in self._journal:
+            if "is not served" in line and (named := _NOT_SERVED.search(line)):
+                found[named[1] or named[2]] += 1
+        return [name for name, _ in found.most_common()]
+
+
+@contextmanager
+def fakebroker() -> Iterator[Running]:
+    """`fakebroker serve`, as a user starts it. Raises NotRun."""
+    with tempfile.TemporaryDirectory(prefix="fakebroker-suites-") as folder:
+        ready, journal = Path(folder) / "ready.json", Path(folder) / "journal"
+        command = [
+            sys.executable,
+            "-c",
+            _SERVE,
+            "serve",
+            "--brokers",
+            str(BROKERS),
+            "--port",
+            "0",
+            "--defaults",
+            "kafka",
+        ]
+        for name, value in SETTINGS.items():
+            command += ["--config", f"{name}={value}"]
+        command += ["--ready-file", str(ready), "--journal", str(journal)]
+        with (Path(folder) / "log").open("w+") as log:
+            process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=log, stdin=subprocess.DEVNULL)
+            try:
+                _await_file(ready, process, log.name)
+                brokers = json.loads(ready.read_text())["brokers"]
+                where = [(each["host"], each["port"]) for each in brokers]
+                with journal.open() as events:
+                    yield Running(Side(OURS, __version__, where), events)
+            finally:
+                process.kill()
+                process.wait()
+
+
+def _await_file(path: Path, process: subprocess.Popen[bytes], log: str) -> None:
+    end = time.monotonic() + _START_LIMIT_S
+    while not path.exists():
+        if process.poll() is not None or time.monotonic() > end:
+            raise NotRun(f"fakebroker did not start: {Path(log).read_text()[-400:]}")
+        time.sleep(0.05)
+
+
+@contextmanager
+def apache_kafka() -> Iterator[Running]:
+    """Raises Unavailable."""
+    box = KafkaBox(BROKERS, SETTINGS | {"log.cleaner.enable": "true", "log.roll.ms": "604800000"})
+    box.start()
+    try:
+        yield Running(Side(KAFKA, kafka_version(), list(box.endpoints.values())))
+    finally:
+        box.stop()
+
+
+SIDES = {"ours": fakebroker, "kafka": apache_kafka}

@@ -1,0 +1,95 @@
+"""The suites that are run: packages that bring their tests, and how each is told where the brokers are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from conformance.suites.go import GoSuite
+from conformance.suites.python import PythonSuite
+from conformance.suites.rust import RustSuite
+from conformance.suites.suite import Side, Suite
+
+
+def _kgo(side: Side) -> Mapping[str, str]:
+    return {
+        "KGO_SEEDS": side.servers,
+        "KGO_TEST_RF": "3",
+        "KGO_TEST_RECORDS": "10000",  # its own default is 500,000
+        "KGO_TEST_MAX_TOPIC_PARTS": "7",
+    }
+
+
+def _nothing(side: Side) -> Mapping[str, str]:
+    return {}
+
+
+def _kafka_python(side: Side) -> Mapping[str, str]:
+    host, port = side.bootstrap[0]
+    # It wants a folder of a Kafka that it would start if there was no address.
+    return {"KAFKA_URI": f"kafka://{host}:{port}", "KAFKA_VERSION": "4.2.0", "KAFKA_ROOT": "/"}
+
+
+def _rskafka(side: Side) -> Mapping[str, str]:
+    return {"TEST_INTEGRATION": "1", "KAFKA_CONNECT": side.servers, "TEST_BROKER_IMPL": "kafka"}
+
+
+def _rdkafka(side: Side) -> Mapping[str, str]:
+    return {"KAFKA_HOST": side.servers, "KAFKA_VERSION": "4.0.0"}
+
+
+def _watermill(side: Side) -> Mapping[str, str]:
+    return {"WATERMILL_TEST_KAFKA_BROKERS": side.servers}
+
+
+# What its tests import of test/service.py, which starts brokers in its repository; here they run already.
+_SERVICE = """\
+class ExternalService:
+    def __init__(self, host, port):
+        self.host, self.port = host, port
+
+    def open(self):
+        pass
+
+    start = stop = close = open
+
+
+SpawnedService = ExternalService
+"""
+_FRANZ = "github.com/twmb/franz-go"
+_WATERMILL = "github.com/ThreeDotsLabs/watermill-kafka/v3"
+
+SUITES: tuple[Suite, ...] = (
+    GoSuite("kgo", "v1.22.2", _FRANZ, f"{_FRANZ}/pkg/kgo", _kgo, limit_s=240),
+    GoSuite("kadm", "v1.19.0", f"{_FRANZ}/pkg/kadm", f"{_FRANZ}/pkg/kadm", _nothing),
+    PythonSuite(
+        "kafka-python",
+        "3.0.12",
+        "test/integration",
+        _kafka_python,
+        ("mock", "pytest-mock", "pytest-timeout", "pytest-asyncio", "lz4", "zstandard", "python-snappy", "crc32c"),
+        {"test/__init__.py": "", "test/service.py": _SERVICE},
+    ),
+    RustSuite("rskafka", "0.6.0", _rskafka, ("client", "consumer", "produce_consume", "producer")),
+    RustSuite(
+        "rdkafka",
+        "0.39.0",
+        _rdkafka,
+        (
+            "test_admin",
+            "test_high_consumers",
+            "test_high_producers",
+            "test_low_consumers",
+            "test_low_producers",
+            "test_metadata",
+            "test_topic_partition_list",
+            "test_transactions",
+        ),
+    ),
+    GoSuite("watermill-kafka", "v3.0.6", _WATERMILL, f"{_WATERMILL}/pkg/kafka", _watermill, limit_s=240),
+)
+
+NOT_THERE = {
+    "aiokafka": "no sdist of it has its tests (0.7.2 to 0.14.0 were looked at).",
+    "KafkaJS": "its package on npm has one test file, of a table of defaults; the suite is in its repository alone.",
+    "krafka": "its integration tests start Kafka in Docker themselves and take no address.",
+}

@@ -1,0 +1,113 @@
+"""A command of the table as data."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+LIMIT_S = 40.0
+
+# The script in Kafka's bin folder: the class that it starts.
+MAINS = {
+    "kafka-acls": "org.apache.kafka.tools.AclCommand",
+    "kafka-broker-api-versions": "org.apache.kafka.tools.BrokerApiVersionsCommand",
+    "kafka-client-metrics": "org.apache.kafka.tools.ClientMetricsCommand",
+    "kafka-cluster": "org.apache.kafka.tools.ClusterTool",
+    "kafka-configs": "kafka.admin.ConfigCommand",
+    "kafka-console-consumer": "org.apache.kafka.tools.consumer.ConsoleConsumer",
+    "kafka-console-producer": "org.apache.kafka.tools.ConsoleProducer",
+    "kafka-consumer-groups": "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand",
+    "kafka-consumer-perf-test": "org.apache.kafka.tools.ConsumerPerformance",
+    "kafka-delegation-tokens": "org.apache.kafka.tools.DelegationTokenCommand",
+    "kafka-delete-records": "org.apache.kafka.tools.DeleteRecordsCommand",
+    "kafka-e2e-latency": "org.apache.kafka.tools.EndToEndLatency",
+    "kafka-features": "org.apache.kafka.tools.FeatureCommand",
+    "kafka-get-offsets": "org.apache.kafka.tools.GetOffsetShell",
+    "kafka-groups": "org.apache.kafka.tools.GroupsCommand",
+    "kafka-leader-election": "org.apache.kafka.tools.LeaderElectionCommand",
+    "kafka-log-dirs": "org.apache.kafka.tools.LogDirsCommand",
+    "kafka-metadata-quorum": "org.apache.kafka.tools.MetadataQuorumCommand",
+    "kafka-producer-perf-test": "org.apache.kafka.tools.ProducerPerformance",
+    "kafka-reassign-partitions": "org.apache.kafka.tools.reassign.ReassignPartitionsCommand",
+    "kafka-replica-verification": "org.apache.kafka.tools.ReplicaVerificationTool",
+    "kafka-share-groups": "org.apache.kafka.tools.consumer.group.ShareGroupCommand",
+    "kafka-streams-application-reset": "org.apache.kafka.tools.StreamsResetter",
+    "kafka-streams-groups": "org.apache.kafka.tools.streams.StreamsGroupCommand",
+    "kafka-topics": "org.apache.kafka.tools.TopicCommand",
+    "kafka-transactions": "org.apache.kafka.tools.TransactionsCommand",
+    "kafka-verifiable-consumer": "org.apache.kafka.tools.VerifiableConsumer",
+    "kafka-verifiable-producer": "org.apache.kafka.tools.VerifiableProducer",
+    "transactional-message-copier": "org.apache.kafka.tools.TransactionalMessageCopier",
+    "client-compatibility-test": "org.apache.kafka.tools.ClientCompatibilityTest",
+}
+KCAT = "kcat"
+
+# Where a tool is told the brokers by another word than --bootstrap-server.
+_BOOTSTRAP_OPTION = {KCAT: "-b", "kafka-replica-verification": "--broker-list"}
+_NO_OPTION = {"kafka-e2e-latency"}  # it stands in the table
+
+
+@dataclass(frozen=True)
+class Command:
+    """A line as it is typed, without the option that names the brokers.
+
+    `{folder}` stands for a folder with the files of the chapter, `{bootstrap}` for the brokers. `stdin` is given to it.
+    `until` is a regular expression: the command runs again until its output matches, as what it asks for takes time.
+    `background` is a name: it runs until a Stop of that name ends it, with its stdin held open; then `until` is what it
+    has printed before the next command is run.
+    `unordered`: lines come in any order. `mask` is what else differs each time: expressions, and what stands for them.
+    """
+
+    line: str
+    stdin: str = ""
+    until: str = ""
+    background: str = ""
+    unordered: bool = False
+    mask: Mapping[str, str] = field(default_factory=dict)
+    limit_s: float = LIMIT_S
+
+    @property
+    def tool(self) -> str:
+        return self.line.split()[0]
+
+    def arguments(self, bootstrap: str, folder: str) -> list[str]:
+        """What `main` is given, or the process after its name."""
+        words = [
+            word.replace("{bootstrap}", bootstrap).replace("{folder}", folder) for word in shlex.split(self.line)[1:]
+        ]
+        if self.tool in _NO_OPTION or "{bootstrap}" in self.line:
+            return words
+        where = 1 if self.tool in _SUBCOMMANDS else 0
+        return [*words[:where], _BOOTSTRAP_OPTION.get(self.tool, "--bootstrap-server"), bootstrap, *words[where:]]
+
+
+_SUBCOMMANDS = {"kafka-cluster"}
+
+
+@dataclass(frozen=True)
+class Stop:
+    """SIGTERM to a command that runs in the background. Its output is compared now."""
+
+    background: str
+
+
+@dataclass(frozen=True)
+class Chapter:
+    """Commands that belong together. Names of topics and groups begin with the chapter's, so that none meets another's.
+    `files` are text by name.
+    """
+
+    name: str
+    title: str
+    steps: Sequence[Command | Stop]
+    files: Mapping[str, str] = field(default_factory=dict)
+
+    def commands(self) -> list[Command]:
+        """In the order in which they end."""
+        background = {step.background: step for step in self.steps if isinstance(step, Command)}
+        return [
+            background[step.background] if isinstance(step, Stop) else step
+            for step in self.steps
+            if isinstance(step, Stop) or not step.background
+        ]

@@ -1,0 +1,126 @@
+"""Every command on one side."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from conformance.tools.command import KCAT, MAINS, Chapter, Command, Stop
+from conformance.tools.jvm import Jvm, Result
+
+_AGAIN_S = 0.2
+_UNTIL_LIMIT_S = 20.0
+_UNSUPPORTED = "UnsupportedVersionException"  # the next time it will be no other
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What a command did on a side. In its output the brokers are BROKER1 to BROKER3, and the folder is {folder}."""
+
+    chapter: str
+    line: str
+    status: int
+    out: str
+    err: str
+    took_s: float
+
+
+def run_chapter(
+    bootstrap: str, chapter: Chapter, jvm: Jvm, done: Callable[[Ran], None] = lambda ran: None
+) -> list[Ran]:
+    """All commands of a chapter in their order."""
+    found = []
+    with tempfile.TemporaryDirectory(prefix="fakebroker-tools-") as folder:
+        for name, text in chapter.files.items():
+            (Path(folder) / name).write_text(text)
+        on = _Chapter(chapter.name, bootstrap, folder, jvm)
+        try:
+            for step in chapter.steps:
+                if (ran := on.run(step)) is not None:
+                    found.append(ran)
+                    done(ran)
+        finally:
+            on.stop_all()
+    return found
+
+
+class _Chapter:
+    def __init__(self, name: str, bootstrap: str, folder: str, jvm: Jvm) -> None:
+        self._name = name
+        self._bootstrap = bootstrap
+        self._folder = folder
+        self._jvm = jvm
+        self._background: dict[str, tuple[Command, float]] = {}  # with when it began
+
+    def run(self, step: Command | Stop) -> Ran | None:
+        if isinstance(step, Stop):
+            command, began = self._background.pop(step.background)
+            result = self._jvm.stop(step.background)
+            if result.status is None:
+                result = self._jvm.wait(step.background, command.limit_s)
+            return self._ran(command, result, time.monotonic() - began)
+        began = time.monotonic()
+        if step.background:
+            self._begin(step, step.background, more=True)
+            self._background[step.background] = step, began
+            while time.monotonic() < began + _UNTIL_LIMIT_S:
+                so_far = self._jvm.peek(step.background)
+                if re.search(step.until, so_far.out) or so_far.status is not None:
+                    break
+                time.sleep(_AGAIN_S)
+            return None
+        while True:
+            result = self._once(step)
+            if (
+                not step.until
+                or re.search(step.until, result.out + result.err)
+                or _UNSUPPORTED in result.out + result.err
+            ):
+                break
+            if time.monotonic() > began + _UNTIL_LIMIT_S:
+                break
+            time.sleep(_AGAIN_S)
+        return self._ran(step, result, time.monotonic() - began)
+
+    def stop_all(self) -> None:
+        for name in self._background:
+            self._jvm.stop(name)
+
+    def _begin(self, command: Command, name: str, *, more: bool = False) -> None:
+        arguments = command.arguments(self._bootstrap, self._folder)
+        self._jvm.begin(name, MAINS[command.tool], arguments, command.stdin, more=more)
+
+    def _once(self, command: Command) -> Result:
+        if command.tool != KCAT:
+            self._begin(command, "")
+            return self._jvm.wait("", command.limit_s)
+        program = shutil.which(KCAT)
+        assert program is not None, "chapters of kcat are left out where there is none"
+        try:
+            done = subprocess.run(
+                [program, *command.arguments(self._bootstrap, self._folder)],
+                input=command.stdin.encode(),
+                capture_output=True,
+                timeout=command.limit_s,
+                check=False,
+            )
+        except subprocess.TimeoutExpired as late:
+            return Result(-1, (late.stdout or b"").decode(), (late.stderr or b"").decode())
+        return Result(done.returncode, done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace"))
+
+    def _ran(self, command: Command, result: Result, took_s: float) -> Ran:
+        assert result.status is not None
+        out, err = (self._neutral(text) for text in (result.out, result.err))
+        return Ran(self._name, command.line, result.status, out, err, round(took_s, 2))
+
+    def _neutral(self, text: str) -> str:
+        text = text.replace(self._folder, "{folder}")
+        for number, address in enumerate(self._bootstrap.split(","), 1):
+            text = text.replace(address, f"BROKER{number}")
+        return text

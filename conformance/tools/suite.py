@@ -1,0 +1,74 @@
+"""Both sides, with what Kafka did kept for the next time."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import asdict
+from fnmatch import fnmatchcase
+from functools import partial
+from pathlib import Path
+
+from conformance.targets.kafka_box import cache_folder, kafka_version
+from conformance.tools.command import KCAT, Chapter, Command
+from conformance.tools.jvm import FOLDER, Jvm, tools_version
+from conformance.tools.run import Ran, run_chapter
+from conformance.tools.sides import KAFKA_CONFIG, KafkaSide, ServeSide
+from conformance.tools.table import CHAPTERS
+
+Progress = Callable[[str, Ran | None], None]  # the side, and what is done there; None when it starts
+
+
+def chosen(pattern: str) -> tuple[list[Chapter], list[str]]:
+    """The chapters of that name, and why others of them are left out."""
+    named = [chapter for chapter in CHAPTERS if fnmatchcase(chapter.name, pattern)]
+    without = [chapter for chapter in named if not _needs(chapter, KCAT) or shutil.which(KCAT)]
+    return without, [f"`{chapter.name}`: {KCAT} is not installed" for chapter in named if chapter not in without]
+
+
+def run_kafka(chapters: Sequence[Chapter], jvm: Jvm, progress: Progress, *, fresh: bool = False) -> list[Ran]:
+    """What Kafka did, from the cache where it has run the very chapter. Raises Unavailable."""
+    progress("Apache Kafka", None)
+    results: list[Ran] = []
+    with ExitStack() as stack:
+        side: KafkaSide | None = None
+        for chapter in chapters:
+            kept = _kept(chapter)
+            if kept.is_file() and not fresh:
+                found = [Ran(**each) for each in json.loads(kept.read_text())]
+                for ran in found:
+                    progress("Apache Kafka", ran)
+            else:
+                side = side or stack.enter_context(KafkaSide())
+                found = run_chapter(side.bootstrap_servers, chapter, jvm, partial(progress, "Apache Kafka"))
+                kept.parent.mkdir(parents=True, exist_ok=True)
+                kept.write_text(json.dumps([asdict(ran) for ran in found], indent=1))
+            results += found
+    return results
+
+
+def run_ours(chapters: Sequence[Chapter], jvm: Jvm, progress: Progress) -> list[Ran]:
+    """What `fakebroker serve` does."""
+    progress("fakebroker", None)
+    with ServeSide() as serve:
+        found = [run_chapter(serve.bootstrap_servers, each, jvm, partial(progress, "fakebroker")) for each in chapters]
+    return [ran for chapter in found for ran in chapter]
+
+
+def _needs(chapter: Chapter, tool: str) -> bool:
+    return any(isinstance(step, Command) and step.tool == tool for step in chapter.steps)
+
+
+def _kept(chapter: Chapter) -> Path:
+    """The file in the cache with what Kafka did, named after all that it depends on. What is compared may change."""
+    steps = [
+        (step.line, step.stdin, step.until, step.background) if isinstance(step, Command) else step
+        for step in chapter.steps
+    ]
+    versions = (kafka_version(), tools_version(), KAFKA_CONFIG)
+    digest = hashlib.sha256(repr((versions, steps, sorted(chapter.files.items()))).encode())
+    digest.update((FOLDER / "Driver.java").read_bytes())
+    return cache_folder() / "tools" / f"{chapter.name}-{digest.hexdigest()[:16]}.json"

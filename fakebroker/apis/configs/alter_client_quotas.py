@@ -1,0 +1,64 @@
+"""AlterClientQuotas (API key 49), versions 0-1.
+
+Behaviour      The quotas of each entity are set or removed, each entity on its own; who is asked for twice is altered
+               as asked first, and answered an error. `validate_only` changes nothing. They hold from the next request
+               on.
+Version notes  v1 flexible.
+Not done       Authorization. Which quotas are enforced: core/quota/client_quotas.py.
+Source         metadata/.../controller/ClientQuotaControlManager.java; ControllerApis.scala handleAlterClientQuotas
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from fakebroker.apis import registry
+from fakebroker.apis.context import RequestContext
+from fakebroker.core.quota.client_quotas import ClientQuotaEntity
+from fakebroker.protocol.build import Each, build_lazily
+from fakebroker.protocol.error_code import ErrorCode
+from fakebroker.protocol.errors import KafkaError
+from fakebroker.protocol.messages import response_type
+from fakebroker.protocol.slices import Slices
+
+if TYPE_CHECKING:
+    from kio.schema.alter_client_quotas.v1.request import AlterClientQuotasRequest, EntryData
+
+KEY = 49
+_ENTRIES_OF_A_SLICE = 32
+
+
+def _respond(ctx: RequestContext, entries: Each[dict[str, Any]]) -> Slices[None]:
+    values = {"throttle_time": timedelta(0), "entries": entries}
+    return ctx.respond_in_slices(build_lazily(response_type(KEY, ctx.api_version), values))
+
+
+def error_response(ctx: RequestContext, request: AlterClientQuotasRequest, code: ErrorCode) -> Slices[None]:
+    error = KafkaError(code, "")
+    return _respond(ctx, Each(_entry, [(_entity(entry), error) for entry in request.entries]))
+
+
+@registry.api(KEY, 0, 1, error_response=error_response)
+def handle(ctx: RequestContext, request: AlterClientQuotasRequest) -> Slices[None]:
+    alterations = []
+    for number, entry in enumerate(request.entries, 1):
+        ops = [(op.key, None if op.remove else float(op.value)) for op in entry.ops]
+        alterations.append((_entity(entry), ops))
+        if number % _ENTRIES_OF_A_SLICE == 0:
+            yield
+    results = yield from ctx.broker.client_quotas.alter_all(alterations, request.validate_only)
+    yield from _respond(ctx, Each(_entry, list(results.items())))
+
+
+def _entity(entry: EntryData) -> ClientQuotaEntity:
+    return ClientQuotaEntity.of((each.entity_type, each.entity_name) for each in entry.entity)
+
+
+def _entry(named: tuple[ClientQuotaEntity, KafkaError | None]) -> dict[str, Any]:
+    entity, error = named
+    return {
+        "error_code": ErrorCode.none if error is None else error.code,
+        "error_message": None if error is None else error.message or None,
+        "entity": [{"entity_type": kind, "entity_name": name} for kind, name in entity.entries],
+    }

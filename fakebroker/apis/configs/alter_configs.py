@@ -1,0 +1,64 @@
+"""AlterConfigs (API key 33), versions 0-2.
+
+Behaviour      As IncrementalAlterConfigs, but of each resource all settings are told: what is not among them is taken
+               back.
+Version notes  v2 flexible.
+Not done       Authorization. Policies. A request in which a resource stands twice Kafka 4.4 never answers: here both
+               are refused, as IncrementalAlterConfigs refuses them.
+Source         core/.../server/KafkaApis.scala handleAlterConfigsRequest; the rest in
+               core/controller/configuration_control.py
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from fakebroker.apis import registry
+from fakebroker.apis.context import RequestContext
+from fakebroker.core.config.config_resource import Alteration, ConfigResource, OpType
+from fakebroker.core.controller.configuration_control import ConfigurationControl
+from fakebroker.protocol.build import Each, build_lazily
+from fakebroker.protocol.error_code import ErrorCode
+from fakebroker.protocol.errors import KafkaError
+from fakebroker.protocol.messages import response_type
+from fakebroker.protocol.slices import Slices
+
+if TYPE_CHECKING:
+    from kio.schema.alter_configs.v2.request import AlterConfigsRequest, AlterConfigsResource
+
+KEY = 33
+_RESOURCES_OF_A_SLICE = 64
+
+
+def _respond(ctx: RequestContext, responses: Each[dict[str, Any]]) -> Slices[None]:
+    values = {"throttle_time": timedelta(0), "responses": responses}
+    return ctx.respond_in_slices(build_lazily(response_type(KEY, ctx.api_version), values))
+
+
+def error_response(ctx: RequestContext, request: AlterConfigsRequest, code: ErrorCode) -> Slices[None]:
+    error = KafkaError(code, "")
+    return _respond(ctx, Each(_answer, [(resource, error) for resource in request.resources]))
+
+
+@registry.api(KEY, 0, 2, error_response=error_response)
+def handle(ctx: RequestContext, request: AlterConfigsRequest) -> Slices[None]:
+    control = ConfigurationControl(ctx.controller, ctx.broker.broker_id, ctx.broker.loggers, request.validate_only)
+    changes: list[tuple[ConfigResource, list[Alteration]]] = []
+    for resource in request.resources:
+        alterations = [Alteration(each.name, OpType.SET, each.value) for each in resource.configs]
+        changes.append((ConfigResource(resource.resource_type, resource.resource_name), alterations))
+        if len(changes) % _RESOURCES_OF_A_SLICE == 0:
+            yield
+    results = yield from control.alter_configs(changes)
+    yield from _respond(ctx, Each(_answer, list(zip(request.resources, results, strict=True))))
+
+
+def _answer(named: tuple[AlterConfigsResource, KafkaError | None]) -> dict[str, Any]:
+    resource, error = named
+    return {
+        "error_code": ErrorCode.none if error is None else error.code,
+        "error_message": None if error is None else error.message or None,
+        "resource_type": resource.resource_type,
+        "resource_name": resource.resource_name,
+    }

@@ -1,0 +1,62 @@
+"""DescribeClientQuotas (API key 48), versions 0-1.
+
+Behaviour      The entities that have all the kinds that are asked for, with the quotas that each has; `strict` leaves
+               out those that have others as well. Filters that cannot be are refused as a whole.
+Version notes  v1 flexible.
+Not done       Authorization.
+Source         core/.../server/KafkaApis.scala handleDescribeClientQuotasRequest; metadata/.../image/
+               ClientQuotasImage.java describe
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from fakebroker.apis import registry
+from fakebroker.apis.context import RequestContext
+from fakebroker.core.quota.client_quotas import ClientQuotaEntity, Filter
+from fakebroker.protocol.build import Each, build_lazily
+from fakebroker.protocol.error_code import ErrorCode
+from fakebroker.protocol.errors import KafkaError
+from fakebroker.protocol.messages import response_type
+from fakebroker.protocol.slices import Slices
+
+if TYPE_CHECKING:
+    from kio.schema.describe_client_quotas.v1.request import DescribeClientQuotasRequest
+
+KEY = 48
+_ENTITIES_OF_A_SLICE = 500
+
+
+def _respond(ctx: RequestContext, **values: Any) -> Slices[None]:
+    defaults = {"throttle_time": timedelta(0), "error_code": ErrorCode.none, "error_message": "", "entries": None}
+    return ctx.respond_in_slices(build_lazily(response_type(KEY, ctx.api_version), defaults | values))
+
+
+def error_response(ctx: RequestContext, request: DescribeClientQuotasRequest, code: ErrorCode) -> Slices[None]:
+    return _respond(ctx, error_code=code, error_message=None)
+
+
+@registry.api(KEY, 0, 1, error_response=error_response)
+def handle(ctx: RequestContext, request: DescribeClientQuotasRequest) -> Slices[None]:
+    filters = [Filter(each.entity_type, each.match_type, each.match) for each in request.components]
+    entries: list[tuple[ClientQuotaEntity, Mapping[str, float]]] = []
+    try:
+        for number, entry in enumerate(ctx.broker.client_quotas.describe(filters, request.strict), 1):
+            entries.append(entry)
+            if number % _ENTITIES_OF_A_SLICE == 0:
+                yield
+    except KafkaError as error:
+        yield from _respond(ctx, error_code=error.code, error_message=error.message)
+        return
+    yield from _respond(ctx, entries=Each(_entry, entries))
+
+
+def _entry(named: tuple[ClientQuotaEntity, Mapping[str, float]]) -> dict[str, Any]:
+    entity, quotas = named
+    return {
+        "entity": [{"entity_type": kind, "entity_name": name} for kind, name in entity.entries],
+        "values": [{"key": key, "value": float(value)} for key, value in quotas.items()],
+    }

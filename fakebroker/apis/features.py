@@ -1,0 +1,30 @@
+"""Which features are supported, as it follows from the APIs that are served: a client that finds one uses what it
+stands for.
+
+What a feature stands for that no client sees (`metadata.version`) is told as Kafka 4.4 has it: tools show it.
+Source   server-common/.../common/{Feature,MetadataVersion,GroupVersion,TransactionVersion,ShareVersion,StreamsVersion}
+         .java @ 4.4
+"""
+
+from __future__ import annotations
+
+from fakebroker.apis import registry
+from fakebroker.core.controller.features import METADATA_VERSION
+
+_METADATA_LEVELS = (7, 33)
+_END_TXN, _CONSUMER_GROUP_HEARTBEAT, _SHARE_GROUP_HEARTBEAT, _SHARE_FETCH, _STREAMS_GROUP_HEARTBEAT = 26, 68, 76, 78, 88
+
+
+def supported_features() -> dict[str, tuple[int, int]]:
+    """The lowest and the highest level of each."""
+    served = registry.load()
+    features = {METADATA_VERSION: _METADATA_LEVELS}
+    if _CONSUMER_GROUP_HEARTBEAT in served:
+        features["group.version"] = (0, 1)
+    if _SHARE_GROUP_HEARTBEAT in served and _SHARE_FETCH in served:
+        features["share.version"] = (0, 2 if served[_SHARE_FETCH].serves(2) else 1)
+    if _STREAMS_GROUP_HEARTBEAT in served:
+        features["streams.version"] = (0, 1)
+    if _END_TXN in served:  # from v5 on it tells of another epoch (KIP-890)
+        features["transaction.version"] = (0, 2 if served[_END_TXN].serves(5) else 0)
+    return features

@@ -1,0 +1,90 @@
+"""AlterPartitionReassignments (API key 45), versions 0-1: partitions get other replicas (KIP-455).
+
+Behaviour      Each partition on its own; Kafka's checks of replicas by hand, in its order. New replicas copy the log,
+               and the others go when all that stay are in the ISR, at once where nothing has to be copied. Null
+               replicas take back what is under way: NO_REASSIGNMENT_IN_PROGRESS if nothing is. Any broker may be asked.
+Version notes  v0 flexible; v1 the number of replicas may be forbidden to change: INVALID_REPLICATION_FACTOR (KIP-860).
+Not done       The timeout (what is decided holds at once).
+Source         core/.../server/ControllerApis.scala handleAlterPartitionReassignments;
+               metadata/.../ReplicationControlManager.java alterPartitionReassignments;
+               clients/.../AlterPartitionReassignmentsRequest.java getErrorResponse @ 4.4
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, Final
+
+from fakebroker.apis import registry
+from fakebroker.apis.context import RequestContext
+from fakebroker.protocol.build import Each, build_lazily
+from fakebroker.protocol.error_code import ErrorCode
+from fakebroker.protocol.errors import KafkaError
+from fakebroker.protocol.messages import response_type
+from fakebroker.protocol.slices import Slices
+
+if TYPE_CHECKING:
+    from kio.schema.alter_partition_reassignments.v1.request import AlterPartitionReassignmentsRequest
+
+KEY = 45
+_PARTITIONS_OF_A_SLICE: Final = 8
+
+_Results = list[tuple[str, list[tuple[int, KafkaError | None]]]]
+
+
+def _respond(
+    ctx: RequestContext, request: AlterPartitionReassignmentsRequest, error: KafkaError | None, results: _Results
+) -> Slices[None]:
+    values = {
+        "throttle_time": timedelta(0),
+        "allow_replication_factor_change": getattr(request, "allow_replication_factor_change", True),
+        "error_code": ErrorCode.none if error is None else error.code,
+        "error_message": None if error is None else error.message or None,
+        "responses": Each(_topic, results),
+    }
+    return ctx.respond_in_slices(build_lazily(response_type(KEY, ctx.api_version), values))
+
+
+def error_response(ctx: RequestContext, request: AlterPartitionReassignmentsRequest, code: ErrorCode) -> Slices[None]:
+    error = KafkaError(code, "")
+    results: _Results = [
+        (topic.name, [(partition.partition_index, error) for partition in topic.partitions]) for topic in request.topics
+    ]
+    return _respond(ctx, request, error, results)
+
+
+@registry.api(KEY, 0, 1, error_response=error_response)
+def handle(ctx: RequestContext, request: AlterPartitionReassignmentsRequest) -> Slices[None]:
+    may_change_factor = getattr(request, "allow_replication_factor_change", True)
+    done = 0
+    results: _Results = []
+    for topic in request.topics:
+        found: list[tuple[int, KafkaError | None]] = []
+        for partition in topic.partitions:
+            error: KafkaError | None = None
+            try:
+                ctx.controller.reassignments.alter(
+                    topic.name, partition.partition_index, partition.replicas, ctx.now, may_change_factor
+                )
+            except KafkaError as failure:
+                error = failure.with_traceback(None)
+            found.append((partition.partition_index, error))
+            done += 1
+            if done % _PARTITIONS_OF_A_SLICE == 0:
+                yield
+        results.append((topic.name, found))
+    yield from _respond(ctx, request, None, results)
+
+
+def _topic(item: tuple[str, list[tuple[int, KafkaError | None]]]) -> dict[str, Any]:
+    name, partitions = item
+    return {"name": name, "partitions": Each(_partition, partitions)}
+
+
+def _partition(item: tuple[int, KafkaError | None]) -> dict[str, Any]:
+    index, error = item
+    return {
+        "partition_index": index,
+        "error_code": ErrorCode.none if error is None else error.code,
+        "error_message": None if error is None else error.message or None,
+    }

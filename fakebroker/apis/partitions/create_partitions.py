@@ -1,0 +1,80 @@
+"""CreatePartitions (API key 37), versions 0-3: a topic gets more partitions.
+
+Behaviour      Each topic on its own: more partitions, or Kafka's error and message. `count` is how many there are to be
+               then. Replicas go by rule, as with CreateTopics, or as `assignments` say, one for each new partition. The
+               same name twice in one request: INVALID_REQUEST for it. More partitions than one request may ask for:
+               POLICY_VIOLATION for all. Any broker may be asked. Metadata tell the new partitions at once.
+Version notes  v2 flexible; v3 THROTTLING_QUOTA_EXCEEDED may be answered (KIP-599).
+Not done       The timeout (they are there at once); quotas of the controller (KIP-599).
+Source         core/.../server/ControllerApis.scala createPartitions; metadata/.../ReplicationControlManager.java
+               createPartitions, validateTotalNumberOfPartitions; clients/.../CreatePartitionsRequest.java @ 4.4
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, Final
+
+from fakebroker.apis import registry
+from fakebroker.apis.context import RequestContext
+from fakebroker.core.controller.partition_creation import NewPartitions
+from fakebroker.protocol.build import Each, build_lazily
+from fakebroker.protocol.error_code import ErrorCode
+from fakebroker.protocol.errors import KafkaError
+from fakebroker.protocol.messages import response_type
+from fakebroker.protocol.slices import Slices
+
+if TYPE_CHECKING:
+    from kio.schema.create_partitions.v3.request import CreatePartitionsRequest
+
+KEY = 37
+_TOPICS_OF_A_SLICE: Final = 256  # looked at
+
+
+def _respond(ctx: RequestContext, results: Each[dict[str, Any]]) -> Slices[None]:
+    values = {"throttle_time": timedelta(0), "results": results}
+    return ctx.respond_in_slices(build_lazily(response_type(KEY, ctx.api_version), values))
+
+
+def error_response(ctx: RequestContext, request: CreatePartitionsRequest, code: ErrorCode) -> Slices[None]:
+    return _failed(ctx, request, KafkaError(code, ""))
+
+
+def _failed(ctx: RequestContext, request: CreatePartitionsRequest, error: KafkaError) -> Slices[None]:
+    return _respond(ctx, Each(lambda topic: _result((topic.name, error)), request.topics))
+
+
+@registry.api(KEY, 0, 3, error_response=error_response)
+def handle(ctx: RequestContext, request: CreatePartitionsRequest) -> Slices[None]:
+    asked: dict[str, NewPartitions] = {}
+    repeated: dict[str, None] = {}
+    for number, topic in enumerate(request.topics, 1):
+        if topic.name in asked:
+            repeated[topic.name] = None
+        assignments = topic.assignments
+        asked[topic.name] = NewPartitions(
+            topic.name, topic.count, None if assignments is None else [entry.broker_ids for entry in assignments]
+        )
+        if number % _TOPICS_OF_A_SLICE == 0:
+            yield
+    results: list[tuple[str, KafkaError | None]] = []
+    for name in repeated:
+        results.append((name, KafkaError(ErrorCode.invalid_request, "Duplicate topic name.")))
+        del asked[name]
+    try:
+        created = yield from ctx.controller.create_partitions(
+            list(asked.values()), lambda: ctx.now, request.validate_only
+        )
+    except KafkaError as error:
+        yield from _failed(ctx, request, error)
+        return
+    yield from _respond(ctx, Each(_result, [*results, *zip(asked, created, strict=True)]))
+
+
+def _result(item: tuple[str, KafkaError | None]) -> dict[str, Any]:
+    name, error = item
+    return {
+        "name": name,
+        "error_code": ErrorCode.none if error is None else error.code,
+        "error_message": None if error is None else error.message or None,
+    }

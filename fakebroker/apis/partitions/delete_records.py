@@ -1,0 +1,78 @@
+"""DeleteRecords (API key 21), versions 0-2: logs start later, and what lies before is gone (KIP-107).
+
+Behaviour      Each partition on its own, of one that is named twice the last counts. -1 means the high watermark; what
+               lies beyond that, or is negative: OFFSET_OUT_OF_RANGE. A topic that is only compacted: POLICY_VIOLATION,
+               an internal one: INVALID_TOPIC_EXCEPTION. The answer waits until the followers have moved their log
+               starts, too (core/replication/delete_records.py), REQUEST_TIMED_OUT if that takes too long.
+Version notes  v1 the quota is kept after the answer (KIP-219); v2 flexible.
+Not done       Log starts move in whole batches as far as memory is concerned; who reads sees the offset that was asked.
+Source         core/.../server/KafkaApis.scala handleDeleteRecordsRequest; clients/.../DeleteRecordsRequest.java
+               getErrorResponse @ 4.0
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+from fakebroker.apis import registry
+from fakebroker.apis.context import RequestContext
+from fakebroker.core.replication.delete_records import INVALID_LOW_WATERMARK, DeletedRecords
+from fakebroker.core.replication.partition import Partition
+from fakebroker.protocol.build import Each, build, build_lazily
+from fakebroker.protocol.error_code import ErrorCode
+from fakebroker.protocol.messages import response_type
+from fakebroker.protocol.slices import Slices
+from fakebroker.protocol.topic_partition import TopicPartition
+
+if TYPE_CHECKING:
+    from kio.schema.delete_records.v2.request import DeleteRecordsRequest, DeleteRecordsTopic
+
+KEY = 21
+_PARTITIONS_OF_A_SLICE: Final = 256
+
+
+def error_response(ctx: RequestContext, request: DeleteRecordsRequest, code: ErrorCode) -> Slices[None]:
+    def failed(topic: DeleteRecordsTopic) -> dict[str, Any]:
+        return {
+            "name": topic.name,
+            "partitions": Each(lambda asked: _partition(asked.partition_index, code), topic.partitions),
+        }
+
+    values = {"throttle_time": timedelta(0), "topics": Each(failed, request.topics)}
+    return ctx.respond_in_slices(build_lazily(response_type(KEY, ctx.api_version), values))
+
+
+@registry.api(KEY, 0, 2, error_response=error_response)
+def handle(ctx: RequestContext, request: DeleteRecordsRequest) -> Slices[None]:
+    asked: dict[TopicPartition, int] = {}
+    for topic in request.topics:
+        for partition in topic.partitions:
+            asked[TopicPartition(topic.name, partition.partition_index)] = partition.offset
+            if len(asked) % _PARTITIONS_OF_A_SLICE == 0:
+                yield
+    offsets: list[tuple[TopicPartition, Partition | None, int]] = []
+    for topic_partition, offset in asked.items():
+        offsets.append((topic_partition, ctx.metadata.find_partition(*topic_partition), offset))
+        if len(offsets) % _PARTITIONS_OF_A_SLICE == 0:
+            yield
+    timeout_ms = request.timeout // timedelta(milliseconds=1)
+    yield from ctx.replicas.deletion.delete_records(timeout_ms, offsets, partial(_answer, ctx), lambda: ctx.now)
+
+
+def _answer(ctx: RequestContext, results: Sequence[DeletedRecords]) -> None:
+    topics: dict[str, list[dict[str, Any]]] = {}
+    for result in results:
+        name, index = result.topic_partition
+        topics.setdefault(name, []).append(_partition(index, result.error_code, result.low_watermark))
+    values = {
+        "throttle_time": timedelta(0),
+        "topics": [{"name": name, "partitions": partitions} for name, partitions in topics.items()],
+    }
+    ctx.respond(build(response_type(KEY, ctx.api_version), values))
+
+
+def _partition(index: int, code: ErrorCode, low_watermark: int = INVALID_LOW_WATERMARK) -> dict[str, Any]:
+    return {"partition_index": index, "low_watermark": low_watermark, "error_code": code}

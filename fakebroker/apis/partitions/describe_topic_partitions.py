@@ -1,0 +1,121 @@
+"""DescribeTopicPartitions (API key 75), version 0: topics with their partitions, page by page (KIP-966).
+
+Behaviour      The topics that were asked for, or all (an empty list), in the order of their names, with as many
+               partitions in all as request and max.request.partition.size.limit allow, but at least one. Where there
+               are more, the cursor says which comes next; the next request brings it along, and topics before it are
+               left out. A cursor whose topic is not asked for, or whose partition is negative: INVALID_REQUEST. An
+               unknown name: UNKNOWN_TOPIC_OR_PARTITION, an impossible one: INVALID_TOPIC_EXCEPTION; they are no
+               partitions and never fill a page.
+Not done       Eligible leader replicas: none are kept, both lists are empty (docs/kafka-map.md, Elections).
+Source         core/.../server/handlers/DescribeTopicPartitionsRequestHandler.java; KRaftMetadataCache.scala
+               describeTopicResponse; clients/.../DescribeTopicPartitionsRequest.java getErrorResponse @ 4.0
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from fakebroker.apis import registry
+from fakebroker.apis.context import RequestContext
+from fakebroker.core.controller.topics import Topic
+from fakebroker.core.replication.partition import Partition
+from fakebroker.core.security.authorized_operations import NOT_REQUESTED, TOPIC_OPERATIONS
+from fakebroker.protocol import topic_name
+from fakebroker.protocol.build import Each, build_lazily
+from fakebroker.protocol.error_code import ErrorCode
+from fakebroker.protocol.errors import KafkaError
+from fakebroker.protocol.messages import response_type
+from fakebroker.protocol.slices import Slices
+
+if TYPE_CHECKING:
+    from kio.schema.describe_topic_partitions.v0.request import DescribeTopicPartitionsRequest
+
+KEY = 75
+_NAMES_OF_A_SLICE = 512
+
+
+def _respond(ctx: RequestContext, topics: list[dict[str, Any]], next_cursor: dict[str, Any] | None) -> Slices[None]:
+    values = {"throttle_time": timedelta(0), "topics": topics, "next_cursor": next_cursor}
+    return ctx.respond_in_slices(build_lazily(response_type(KEY, ctx.api_version), values))
+
+
+def error_response(ctx: RequestContext, request: DescribeTopicPartitionsRequest, code: ErrorCode) -> Slices[None]:
+    return _respond(ctx, [_without_partitions(topic.name, code, NOT_REQUESTED) for topic in request.topics], None)
+
+
+@registry.api(KEY, 0, 0, error_response=error_response)
+def handle(ctx: RequestContext, request: DescribeTopicPartitionsRequest) -> Slices[None]:
+    cursor = request.cursor
+    first_name = "" if cursor is None else cursor.topic_name
+    names: set[str] = set()
+    wants_all = not request.topics
+    asked = ctx.metadata.topic_names() if wants_all else [topic.name for topic in request.topics]
+    for number, name in enumerate(asked, 1):
+        if name >= first_name:
+            names.add(name)
+        if number % _NAMES_OF_A_SLICE == 0:
+            yield
+    if cursor is not None and not wants_all and first_name not in names:
+        raise KafkaError(ErrorCode.invalid_request, f"The list of topics lacks that of the cursor, {first_name}.")
+    if cursor is not None and cursor.partition_index < 0:
+        raise KafkaError(ErrorCode.invalid_request, f"No partition is {cursor.partition_index}, as the cursor says.")
+    remaining = max(min(ctx.controller.config.max_request_partition_size_limit, request.response_partition_limit), 1)
+    answers: list[dict[str, Any]] = []
+    next_cursor: dict[str, Any] | None = None
+    for number, name in enumerate(sorted(names), 1):
+        if remaining == 0:
+            next_cursor = {"topic_name": name, "partition_index": 0}
+            break
+        topic = ctx.metadata.topic(name)
+        if topic is not None:
+            start = cursor.partition_index if cursor is not None and name == first_name else 0
+            end = min(len(topic.partitions), start + remaining)
+            answers.append(_known(topic, topic.partitions[start:end]))
+            if end < len(topic.partitions):
+                next_cursor = {"topic_name": name, "partition_index": end}
+                break
+            remaining -= max(end - start, 0)
+        elif not wants_all:
+            is_valid = topic_name.is_valid(name)
+            code = ErrorCode.unknown_topic_or_partition if is_valid else ErrorCode.invalid_topic_exception
+            answers.append(_without_partitions(name, code, TOPIC_OPERATIONS))
+        if number % _NAMES_OF_A_SLICE == 0:
+            yield
+    yield from _respond(ctx, answers, next_cursor)
+
+
+def _known(topic: Topic, partitions: list[Partition]) -> dict[str, Any]:
+    return {
+        "error_code": ErrorCode.none,
+        "name": topic.name,
+        "topic_id": topic.topic_id,
+        "is_internal": topic_name.is_internal(topic.name),
+        "partitions": Each(_partition, partitions),
+        "topic_authorized_operations": TOPIC_OPERATIONS,
+    }
+
+
+def _partition(partition: Partition) -> dict[str, Any]:
+    return {
+        "error_code": ErrorCode.none,
+        "partition_index": partition.topic_partition.partition,
+        "leader_id": partition.leader_id,
+        "leader_epoch": partition.leader_epoch,
+        "replica_nodes": tuple(partition.replica_ids),
+        "isr_nodes": tuple(partition.isr_ids),
+        "eligible_leader_replicas": (),
+        "last_known_elr": (),
+        "offline_replicas": tuple(partition.offline_ids),
+    }
+
+
+def _without_partitions(name: str, code: ErrorCode, operations: int) -> dict[str, Any]:
+    return {
+        "error_code": code,
+        "name": name,
+        "topic_id": None,
+        "is_internal": topic_name.is_internal(name) and code != ErrorCode.invalid_request,
+        "partitions": (),
+        "topic_authorized_operations": operations,
+    }

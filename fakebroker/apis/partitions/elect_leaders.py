@@ -1,0 +1,97 @@
+"""ElectLeaders (API key 43), versions 0-2: the preferred replica leads, or, uncleanly, any (KIP-183, KIP-460).
+
+Behaviour      Each partition on its own: ELECTION_NOT_NEEDED if the preferred replica leads, or, for an unclean
+               election, if anybody does; PREFERRED_LEADER_NOT_AVAILABLE or ELIGIBLE_LEADERS_NOT_AVAILABLE if nothing
+               comes of it. Null asks for all partitions; those that need no election are left out of the answer then,
+               their topics are not. An unknown type of election: INVALID_REQUEST. Any broker may be asked.
+Version notes  v1 the type of election (before, preferred), error of its own; v2 flexible.
+Not done       The timeout (a leader leads at once).
+Source         core/.../server/ControllerApis.scala handleElectLeaders; metadata/.../ReplicationControlManager.java
+               electLeaders; clients/.../ElectLeadersRequest.java getErrorResponse @ 4.0
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, Final
+
+from fakebroker.apis import registry
+from fakebroker.apis.context import RequestContext
+from fakebroker.protocol.build import Each, build_lazily
+from fakebroker.protocol.error_code import ErrorCode
+from fakebroker.protocol.errors import KafkaError
+from fakebroker.protocol.messages import response_type
+from fakebroker.protocol.slices import Slices
+
+if TYPE_CHECKING:
+    from kio.schema.elect_leaders.v2.request import ElectLeadersRequest
+
+KEY = 43
+_PREFERRED: Final = 0
+_UNCLEAN: Final = 1
+_PARTITIONS_OF_A_SLICE: Final = 16
+
+_Results = list[tuple[str, list[tuple[int, KafkaError | None]]]]
+
+
+def _respond(ctx: RequestContext, code: ErrorCode, results: _Results) -> Slices[None]:
+    values = {"throttle_time": timedelta(0), "error_code": code, "replica_election_results": Each(_topic, results)}
+    return ctx.respond_in_slices(build_lazily(response_type(KEY, ctx.api_version), values))
+
+
+def error_response(ctx: RequestContext, request: ElectLeadersRequest, code: ErrorCode) -> Slices[None]:
+    return _failed(ctx, request, KafkaError(code, ""))
+
+
+def _failed(ctx: RequestContext, request: ElectLeadersRequest, error: KafkaError) -> Slices[None]:
+    results: _Results = [
+        (topic.topic, [(index, error) for index in topic.partitions]) for topic in request.topic_partitions or ()
+    ]
+    return _respond(ctx, error.code, results)
+
+
+@registry.api(KEY, 0, 2, error_response=error_response)
+def handle(ctx: RequestContext, request: ElectLeadersRequest) -> Slices[None]:
+    kind = request.election_type if ctx.api_version >= 1 else _PREFERRED
+    if kind not in (_PREFERRED, _UNCLEAN):
+        unknown = KafkaError(ErrorCode.invalid_request, f"Unknown election type {kind}")
+        yield from _failed(ctx, request, unknown)
+        return
+    done = 0
+    results: _Results = []
+    wants_all = request.topic_partitions is None
+    asked: list[tuple[str, Sequence[int]]]
+    if request.topic_partitions is None:
+        asked = [(topic.name, range(len(topic.partitions))) for topic in ctx.metadata.topics()]
+    else:
+        asked = [(topic.topic, topic.partitions) for topic in request.topic_partitions]
+    for name, indexes in asked:
+        found: list[tuple[int, KafkaError | None]] = []
+        for index in indexes:
+            error: KafkaError | None = None
+            try:
+                ctx.controller.reassignments.elect_leader(name, index, kind == _PREFERRED, ctx.now)
+            except KafkaError as failure:
+                error = failure.with_traceback(None)
+            if not wants_all or error is None or error.code != ErrorCode.election_not_needed:
+                found.append((index, error))
+            done += 1
+            if done % _PARTITIONS_OF_A_SLICE == 0:
+                yield
+        results.append((name, found))
+    yield from _respond(ctx, ErrorCode.none, results)
+
+
+def _topic(item: tuple[str, list[tuple[int, KafkaError | None]]]) -> dict[str, Any]:
+    name, partitions = item
+    return {"topic": name, "partition_result": Each(_partition, partitions)}
+
+
+def _partition(item: tuple[int, KafkaError | None]) -> dict[str, Any]:
+    index, error = item
+    return {
+        "partition_id": index,
+        "error_code": ErrorCode.none if error is None else error.code,
+        "error_message": None if error is None else error.message or None,
+    }

@@ -1,0 +1,73 @@
+"""ListPartitionReassignments (API key 46), version 0: which partitions get other replicas, and which (KIP-455).
+
+Behaviour      Of the partitions that were asked for, or of all (null), those whose reassignment is under way: their
+               replicas, and which of them are added and removed. What is unknown, or at rest, is left out.
+Not done       The timeout.
+Source         core/.../server/ControllerApis.scala handleListPartitionReassignments;
+               metadata/.../ReplicationControlManager.java listPartitionReassignments;
+               clients/.../ListPartitionReassignmentsRequest.java getErrorResponse @ 4.0
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, Final
+
+from fakebroker.apis import registry
+from fakebroker.apis.context import RequestContext
+from fakebroker.core.replication.partition import Partition
+from fakebroker.protocol.build import Each, build_lazily
+from fakebroker.protocol.error_code import ErrorCode
+from fakebroker.protocol.messages import response_type
+from fakebroker.protocol.slices import Slices
+
+if TYPE_CHECKING:
+    from kio.schema.list_partition_reassignments.v0.request import ListPartitionReassignmentsRequest
+
+KEY = 46
+_PARTITIONS_OF_A_SLICE: Final = 512
+
+
+def _respond(ctx: RequestContext, code: ErrorCode, message: str | None, topics: list[dict[str, Any]]) -> Slices[None]:
+    values = {"throttle_time": timedelta(0), "error_code": code, "error_message": message, "topics": topics}
+    return ctx.respond_in_slices(build_lazily(response_type(KEY, ctx.api_version), values))
+
+
+def error_response(ctx: RequestContext, request: ListPartitionReassignmentsRequest, code: ErrorCode) -> Slices[None]:
+    topics = [
+        {"name": topic.name, "partitions": [{"partition_index": index} for index in topic.partition_indexes]}
+        for topic in request.topics or ()
+    ]
+    return _respond(ctx, code, "", topics)
+
+
+@registry.api(KEY, 0, 0, error_response=error_response)
+def handle(ctx: RequestContext, request: ListPartitionReassignmentsRequest) -> Slices[None]:
+    topics: list[dict[str, Any]] = []
+    seen = 0
+    if request.topics is None:
+        asked: list[tuple[str, Any]] = [(name, None) for name in ctx.metadata.topic_names()]
+    else:
+        asked = [(topic.name, topic.partition_indexes) for topic in request.topics]
+    for name, indexes in asked:
+        topic = ctx.metadata.topic(name)
+        found: list[Partition] = []
+        if topic is not None:
+            for index in range(len(topic.partitions)) if indexes is None else indexes:
+                if 0 <= index < len(topic.partitions) and topic.partitions[index].is_reassigning:
+                    found.append(topic.partitions[index])
+                seen += 1
+                if seen % _PARTITIONS_OF_A_SLICE == 0:
+                    yield
+        if found:
+            topics.append({"name": name, "partitions": Each(_partition, found)})
+    yield from _respond(ctx, ErrorCode.none, None, topics)
+
+
+def _partition(partition: Partition) -> dict[str, Any]:
+    return {
+        "partition_index": partition.topic_partition.partition,
+        "replicas": tuple(partition.replica_ids),
+        "adding_replicas": partition.adding,
+        "removing_replicas": partition.removing,
+    }

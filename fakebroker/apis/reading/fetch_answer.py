@@ -1,0 +1,213 @@
+"""The answer to a Fetch: what became of each partition, and which of them the client is told of.
+
+Theory   First what was read, in the order in which it was asked for, then what nobody knows. One entry for each row of
+         neighbours of one topic. In a session (core/fetch_sessions/) only what is news is told. A client that is
+         throttled gets nothing, and its session stays as it is.
+Source   core/.../server/KafkaApis.scala handleFetchRequest processResponseCallback; clients/.../requests/FetchResponse
+         toMessage @ 4.4.
+"""
+
+from __future__ import annotations
+
+from typing import Final, final
+
+from fakebroker.apis.context import RequestContext
+from fakebroker.core.fetch_sessions.context import FetchContext
+from fakebroker.core.fetch_sessions.session import CachedPartition
+from fakebroker.protocol.answers.fetch_response import FetchResponseWriter, PartitionFetchResponse
+from fakebroker.protocol.error_code import ErrorCode
+from fakebroker.protocol.fetch.request import NO_TOPIC_ID, FetchRequest
+from fakebroker.protocol.produce_response import NodeEndpoint
+from fakebroker.protocol.slices import Slices
+
+_PARTITIONS_OF_A_SLICE: Final = 64
+_NOT_LEADER: Final = ErrorCode.not_leader_or_follower
+_FENCED: Final = ErrorCode.fenced_leader_epoch
+_NONE: Final = ErrorCode.none
+_NO_RESULTS: Final[list[PartitionFetchResponse]] = []  # never changed, as the next
+_NO_ENDPOINTS: Final[list[NodeEndpoint]] = []
+_WITH_ENDPOINTS: Final = 16  # since that version
+_WITH_IDS: Final = 13
+
+
+def respond_error(ctx: RequestContext, request: FetchRequest, code: ErrorCode) -> None:
+    """FetchRequest.getErrorResponse: up to v12 each partition tells it, and from v7 on the code of the whole."""
+    topics = [] if ctx.api_version >= _WITH_IDS else request.topics
+    writer = FetchResponseWriter(
+        ctx.api_version, ctx.correlation_id, len(topics), ctx.throttle(), code, request.session_id
+    )
+    for topic in topics:
+        writer.topic(topic.name, topic.topic_id, len(topic.partitions))
+        for asked in topic.partitions:
+            writer.partition(PartitionFetchResponse(asked.index, code))
+    ctx.respond_in_pieces(writer.finish())
+
+
+@final
+class _Topic:
+    """Neighbours in the answer that are of one topic."""
+
+    __slots__ = ("name", "partitions", "topic_id")
+
+    def __init__(self, name: str, topic_id: bytes) -> None:
+        self.name = name
+        self.topic_id = topic_id
+        self.partitions: list[PartitionFetchResponse] = []
+
+
+@final
+class FetchAnswer:
+    """What became of the partitions that are `interesting`, and of those that nobody knows.
+
+    is_awaited  nobody comes back to send it: whoever completes it does
+    """
+
+    __slots__ = (
+        "_context", "_ctx", "_erroneous", "_last", "_leaders", "_nameless", "_request", "_results",
+        "_throttle_time_ms", "_topics", "_trips", "interesting", "is_awaited", "is_complete",
+    )  # fmt: skip
+
+    def __init__(self, ctx: RequestContext, request: FetchRequest, context: FetchContext) -> None:
+        self._ctx = ctx
+        self._request = request
+        self._context = context
+        self._results: list[PartitionFetchResponse] = _NO_RESULTS
+        self._throttle_time_ms = 0
+        self._erroneous: list[tuple[CachedPartition, ErrorCode]] | None = None
+        self._nameless: list[tuple[CachedPartition, ErrorCode]] | None = None
+        self._topics: list[_Topic] = []  # of the answer
+        self._last: CachedPartition | None = None  # in the answer
+        self._trips = False
+        self._leaders: list[int] | None = None  # that the answer names
+        self.interesting: list[CachedPartition] = []
+        self.is_awaited = False
+        self.is_complete = False
+
+    def not_found(self, cached: CachedPartition, code: ErrorCode) -> None:
+        """Nobody knows it."""
+        if self._erroneous is None:
+            self._erroneous = []
+        self._erroneous.append((cached, code))
+
+    def nameless(self, cached: CachedPartition, code: ErrorCode) -> None:
+        """Nobody knows its topic: that comes before those that are not found."""
+        if self._nameless is None:
+            self._nameless = []
+        self._nameless.append((cached, code))
+
+    def complete(self, results: list[PartitionFetchResponse]) -> None:
+        """All that is interesting is read."""
+        self._results = results
+        self.is_complete = True
+        if self.is_awaited:
+            self._send()
+
+    def send_or_wait(self) -> None:
+        """Send it if it is complete; else whoever completes it does."""
+        if self.is_complete:
+            self._send()
+        else:
+            self.is_awaited = True
+
+    def _send(self) -> None:
+        """Put the answer together, and send it."""
+        self._begin()
+        results, self._results = self._results, _NO_RESULTS
+        for cached, result in zip(self.interesting, results, strict=True):
+            self._take(cached, result)
+        if self._erroneous is not None or self._nameless is not None:
+            for cached, code in self._all_erroneous():
+                self._take(cached, PartitionFetchResponse(cached.index, code))
+        writer = self._written()
+        if writer is not None:
+            for topic in self._topics:
+                writer.topic(topic.name, topic.topic_id, len(topic.partitions))
+                for partition in topic.partitions:
+                    writer.partition(partition)
+            self._ctx.respond_in_pieces(writer.finish(self._endpoints()))
+
+    def in_slices(self) -> Slices[None]:
+        """The same where it may take long."""
+        self._begin()
+        results, self._results = self._results, _NO_RESULTS
+        number = 0
+        for result in results:
+            self._take(self.interesting[number], result)
+            number += 1
+            if number % _PARTITIONS_OF_A_SLICE == 0:
+                yield
+        for cached, code in self._all_erroneous():
+            self._take(cached, PartitionFetchResponse(cached.index, code))
+            number += 1
+            if number % _PARTITIONS_OF_A_SLICE == 0:
+                yield
+        writer = self._written()
+        if writer is not None:
+            number = 0
+            for topic in self._topics:
+                writer.topic(topic.name, topic.topic_id, len(topic.partitions))
+                for partition in topic.partitions:
+                    writer.partition(partition)
+                    number += 1
+                    if number % _PARTITIONS_OF_A_SLICE == 0:
+                        yield
+            self._ctx.respond_in_pieces(writer.finish(self._endpoints()))
+
+    def _begin(self) -> None:
+        self._throttle_time_ms = 0 if self._request.replica_id >= 0 else self._ctx.throttle()
+
+    def _all_erroneous(self) -> list[tuple[CachedPartition, ErrorCode]]:
+        """Nobody looked for their aborted transactions: an empty list all the same, where what was read has null
+        (FetchResponse.partitionResponse)."""
+        return [*(self._nameless or ()), *(self._erroneous or ())]
+
+    def _take(self, cached: CachedPartition, result: PartitionFetchResponse) -> None:
+        code = result.error_code
+        if code != 0 and self._ctx.api_version >= _WITH_ENDPOINTS and code in (_NOT_LEADER, _FENCED):
+            self._tell_leader(cached, result)
+        if self._throttle_time_ms == 0 and self._context.includes(cached, result):
+            self._add(cached, result)
+
+    def _written(self) -> FetchResponseWriter | None:
+        """The beginning of the answer; None if it is an error."""
+        ctx, context = self._ctx, self._context
+        if self._trips:
+            respond_error(ctx, self._request, ErrorCode.unknown_server_error)
+            return None
+        error, session_id = context.finish(ctx.now_ms) if self._throttle_time_ms == 0 else context.throttled()
+        if error is not _NONE:
+            self._topics = []  # it was overtaken
+        return FetchResponseWriter(
+            ctx.api_version, ctx.correlation_id, len(self._topics), self._throttle_time_ms, error, session_id
+        )
+
+    def _add(self, cached: CachedPartition, result: PartitionFetchResponse) -> None:
+        """What comes behind an id of zeros is looked up by name, and such a topic has none: FetchResponse.matchingTopic
+        trips over it, NullPointerException."""
+        last, self._last = self._last, cached
+        if last is not None and (
+            last.topic_id == cached.topic_id
+            if last.topic_id != NO_TOPIC_ID
+            else last.name is not None and last.name == cached.name
+        ):
+            self._topics[-1].partitions.append(result)
+            return
+        self._trips = self._trips or (last is not None and last.name is None and last.topic_id == NO_TOPIC_ID)
+        topic = _Topic(cached.name or "", cached.topic_id)
+        topic.partitions.append(result)
+        self._topics.append(topic)
+
+    def _tell_leader(self, cached: CachedPartition, result: PartitionFetchResponse) -> None:
+        partition = None if cached.name is None else self._ctx.metadata.find_partition(cached.name, cached.index)
+        if partition is not None:
+            result.current_leader = partition.leader_id, partition.leader_epoch
+            if self._leaders is None:
+                self._leaders = []
+            self._leaders.append(partition.leader_id)
+
+    def _endpoints(self) -> list[NodeEndpoint]:
+        """The addresses of the leaders that the answer names."""
+        leaders = self._leaders
+        if leaders is None:
+            return _NO_ENDPOINTS
+        return [broker for broker in self._ctx.metadata.alive_brokers(self._ctx.listener) if broker.node_id in leaders]

@@ -1,0 +1,69 @@
+"""DescribeUserScramCredentials (API key 50), version 0.
+
+Behaviour      The mechanisms of each user that is asked for, of all users if none is, with their iterations; nothing
+               that is secret. Who has none: RESOURCE_NOT_FOUND; who is asked for twice: DUPLICATE_RESOURCE.
+Not done       Authorization.
+Source         metadata/.../image/ScramImage.java describe; core/.../server/KafkaApis.scala
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from fakebroker.apis import registry
+from fakebroker.apis.context import RequestContext
+from fakebroker.core.security.scram_credentials import ScramCredentials
+from fakebroker.protocol.build import Each, build_lazily
+from fakebroker.protocol.error_code import ErrorCode
+from fakebroker.protocol.messages import response_type
+from fakebroker.protocol.slices import Slices
+
+if TYPE_CHECKING:
+    from kio.schema.describe_user_scram_credentials.v0.request import DescribeUserScramCredentialsRequest
+
+KEY = 50
+
+
+def _respond(ctx: RequestContext, **values: Any) -> Slices[None]:
+    defaults: dict[str, Any] = {
+        "throttle_time": timedelta(0),
+        "error_code": ErrorCode.none,
+        "error_message": "",
+        "results": (),
+    }
+    return ctx.respond_in_slices(build_lazily(response_type(KEY, ctx.api_version), defaults | values))
+
+
+def error_response(ctx: RequestContext, request: DescribeUserScramCredentialsRequest, code: ErrorCode) -> Slices[None]:
+    return _respond(ctx, error_code=code, error_message=None)
+
+
+@registry.api(KEY, 0, 0, error_response=error_response)
+def handle(ctx: RequestContext, request: DescribeUserScramCredentialsRequest) -> Slices[None]:
+    credentials = ctx.controller.scram_credentials
+    times: dict[str, int] = {}
+    for user in request.users or ():
+        times[user.name] = times.get(user.name, 0) + 1
+    times = times or dict.fromkeys(credentials.users(), 1)
+    return _respond(ctx, results=Each(partial(_result, credentials), list(times.items())))
+
+
+def _result(credentials: ScramCredentials, asked: tuple[str, int]) -> dict[str, Any]:
+    user, times = asked
+    found = credentials.of(user)
+    code, message = ErrorCode.none, ""
+    if times > 1:
+        code = ErrorCode.duplicate_resource
+        message = f"Cannot describe SCRAM credentials for the same user twice in a single request: {user}"
+    elif not found:
+        code = ErrorCode.resource_not_found
+        message = f"Attempt to describe a user credential that does not exist: {user}"
+    infos = [{"mechanism": mechanism, "iterations": each.iterations} for mechanism, each in found.items()]
+    return {
+        "user": user,
+        "error_code": code,
+        "error_message": message,
+        "credential_infos": infos if code is ErrorCode.none else (),
+    }

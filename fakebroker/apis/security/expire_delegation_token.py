@@ -1,0 +1,38 @@
+"""ExpireDelegationToken (API key 40), versions 1-2.
+
+Behaviour      Over PLAINTEXT nobody can have a token: DELEGATION_TOKEN_REQUEST_NOT_ALLOWED.
+Version notes  v2 flexible.
+Not done       Tokens.
+Source         core/.../server/KafkaApis.scala handleExpireTokenRequest, allowTokenRequests
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+from fakebroker.apis import registry
+from fakebroker.apis.context import RequestContext
+from fakebroker.protocol.build import build
+from fakebroker.protocol.error_code import ErrorCode
+from fakebroker.protocol.messages import response_type
+
+if TYPE_CHECKING:
+    from kio.schema.expire_delegation_token.v2.request import ExpireDelegationTokenRequest
+
+KEY = 40
+_NO_TIME = datetime.fromtimestamp(-0.001, UTC)  # -1 on the wire
+
+
+def _respond(ctx: RequestContext, code: ErrorCode) -> None:
+    values = {"error_code": code, "expiry_timestamp": _NO_TIME, "throttle_time": timedelta(0)}
+    ctx.respond(build(response_type(KEY, ctx.api_version), values))
+
+
+def error_response(ctx: RequestContext, request: ExpireDelegationTokenRequest, code: ErrorCode) -> None:
+    _respond(ctx, code)
+
+
+@registry.api(KEY, 1, 2, error_response=error_response)
+def handle(ctx: RequestContext, request: ExpireDelegationTokenRequest) -> None:
+    _respond(ctx, ErrorCode.delegation_token_request_not_allowed)

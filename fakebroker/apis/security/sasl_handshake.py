@@ -1,0 +1,36 @@
+"""SaslHandshake (API key 17), versions 0-1.
+
+Behaviour      The listener does not speak SASL: ILLEGAL_SASL_STATE, whatever mechanism is asked for. The connection
+               goes on.
+Version notes  v1: what follows is SaslAuthenticate, not bare tokens (KIP-152).
+Not done       SASL.
+Source         core/.../server/KafkaApis.scala handleSaslHandshakeRequest
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fakebroker.apis import registry
+from fakebroker.apis.context import RequestContext
+from fakebroker.protocol.build import build
+from fakebroker.protocol.error_code import ErrorCode
+from fakebroker.protocol.messages import response_type
+
+if TYPE_CHECKING:
+    from kio.schema.sasl_handshake.v1.request import SaslHandshakeRequest
+
+KEY = 17
+
+
+def _respond(ctx: RequestContext, code: ErrorCode) -> None:
+    ctx.respond(build(response_type(KEY, ctx.api_version), {"error_code": code, "mechanisms": ()}))
+
+
+def error_response(ctx: RequestContext, request: SaslHandshakeRequest, code: ErrorCode) -> None:
+    _respond(ctx, code)
+
+
+@registry.api(KEY, 0, 1, error_response=error_response)
+def handle(ctx: RequestContext, request: SaslHandshakeRequest) -> None:
+    _respond(ctx, ErrorCode.illegal_sasl_state)

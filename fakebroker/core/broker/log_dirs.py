@@ -1,0 +1,33 @@
+"""Where the logs of a broker lie, as far as anybody asks: directories by name, in which there is nothing.
+
+Theory   Kafka has a replica in one of the directories of log.dirs. Here logs are in memory; which directory a replica
+         is said to lie in is told, and may be changed, as in Kafka. One whose directory is not configured (any more)
+         lies in the first.
+Source   server-common/.../config/ServerLogConfigs (log.dirs, log.dir); core/.../server/ReplicaManager.scala
+         alterReplicaLogDirs; core/.../log/LogManager.scala isLogDirOnline @ 4.0.
+Differs  A replica moves at once. New ones go to the first directory, Kafka's to the one with the fewest.
+"""
+
+from __future__ import annotations
+
+from fakebroker.core.config.broker_config import BrokerConfig
+from fakebroker.core.replication.partition import Partition
+from fakebroker.protocol.error_code import ErrorCode
+from fakebroker.protocol.errors import KafkaError
+
+
+def all_log_dirs(config: BrokerConfig) -> tuple[str, ...]:
+    """In the order in which they are configured; at least one."""
+    return config.log_dirs or config.log_dir
+
+
+def alter_replica_log_dir(config: BrokerConfig, partition: Partition | None, broker_id: int, destination: str) -> None:
+    """Let a broker's replica lie in another directory. Raises KafkaError."""
+    if destination not in all_log_dirs(config):
+        raise KafkaError(ErrorCode.log_dir_not_found, f"Log dir {destination} is not found in the config.")
+    if partition is None:
+        raise KafkaError(ErrorCode.unknown_topic_or_partition, "Unknown topic or partition.")
+    replica = partition.replicas.get(broker_id)
+    if replica is None:
+        raise KafkaError(ErrorCode.replica_not_available, "No replica of it is here.")
+    replica.log_dir = destination

@@ -1,0 +1,255 @@
+"""Settings as they are told: the value that holds, where it comes from, and what it hides.
+
+Theory   A setting may be set in several places, and under several names (log.retention.ms, .minutes, .hours). All that
+         is set, and the defaults, are its synonyms: nearest place first, in each the names in the order in which they
+         count. Those before the first one of its own name are left out. The first one says where it comes from, also
+         where its value is that of another name: Kafka does so.
+Source   core/.../server/ConfigHelper.scala; server/.../config/DynamicBrokerConfig.java brokerConfigSynonyms @ 4.4;
+         DescribeConfigsResponse.java ConfigSource, ConfigType.
+Differs  Sorted by name; Kafka tells them in the order of a hash table. The documentation is ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, NamedTuple
+
+from fakebroker.core.config.broker_config import BrokerConfig
+from fakebroker.core.config.client_metrics_config import ClientMetricsConfig
+from fakebroker.core.config.config_def import PASSWORD, Value, to_text
+from fakebroker.core.config.group_config import GroupConfig, settings
+from fakebroker.core.config.setting import Setting, UpdateMode
+from fakebroker.core.config.topic_config import (
+    CLIENT_METRICS_CONFIG,
+    DEFAULT_CONFIG,
+    DYNAMIC_BROKER_CONFIG,
+    DYNAMIC_BROKER_LOGGER_CONFIG,
+    DYNAMIC_DEFAULT_BROKER_CONFIG,
+    DYNAMIC_TOPIC_CONFIG,
+    GROUP_CONFIG,
+    STATIC_BROKER_CONFIG,
+    TopicConfig,
+)
+
+# ConfigType of DescribeConfigsResponse.
+_UNKNOWN: Final = 0
+_TYPES: Final = {
+    kind: number
+    for number, kind in enumerate(
+        ("BOOLEAN", "STRING", "INT", "SHORT", "LONG", "DOUBLE", "LIST", "CLASS", "PASSWORD"), 1
+    )
+}
+
+_ALTERNATIVES: Final = (
+    ("log.roll.ms", "log.roll.hours"),
+    ("log.roll.jitter.ms", "log.roll.jitter.hours"),
+    ("log.retention.ms", "log.retention.minutes", "log.retention.hours"),
+)
+_FLUSH: Final = ("log.flush.interval.ms", "log.flush.scheduler.interval.ms")  # the second is the default of the first
+
+
+# Of brokers: told only where they are set (ConfigDef.defineInternal; read out of the released jars).
+_INTERNAL: Final = frozenset(
+    [
+        "controller.performance.always.log.threshold.ms",
+        "controller.performance.sample.period.ms",
+        "group.consumer.assignor.offload.enable",
+        "group.consumer.regex.refresh.interval.ms",
+        "group.share.assignor.offload.enable",
+        "group.share.dlq.manager.class.name",
+        "group.share.initialize.retry.interval.ms",
+        "group.share.persister.class.name",
+        "group.streams.acceptable.recovery.lag",
+        "group.streams.assignor.offload.enable",
+        "group.streams.max.warmup.replicas",
+        "group.streams.min.task.offset.interval.ms",
+        "group.streams.num.warmup.replicas",
+        "group.streams.task.offset.interval.ms",
+        "internal.metadata.delete.delay.millis",
+        "internal.metadata.log.segment.bytes",
+        "internal.metadata.max.batch.size.in.bytes",
+        "log.initial.task.delay.ms",
+        "producer.id.expiration.check.interval.ms",
+        "remote.log.index.file.cache.ttl.ms",
+        "remote.log.manager.task.retry.backoff.max.ms",
+        "remote.log.manager.task.retry.backoff.ms",
+        "remote.log.manager.task.retry.jitter",
+        "server.max.startup.time.ms",
+        "share.coordinator.cold.partition.snapshot.interval.ms",
+        "share.coordinator.state.topic.prune.interval.ms",
+        "unclean.leader.election.interval.ms",
+        "unstable.api.versions.enable",
+        "unstable.feature.versions.enable",
+    ]
+)
+
+
+class Synonym(NamedTuple):
+    """What a setting would be without those before it."""
+
+    name: str
+    value: str | None
+    source: int
+
+
+class DescribedConfig(NamedTuple):
+    """One setting as a client is told of it."""
+
+    name: str
+    value: str | None
+    read_only: bool
+    source: int
+    is_sensitive: bool
+    synonyms: tuple[Synonym, ...]
+    type: int
+    documentation: str
+
+
+class BrokerConfigs:
+    """All that one broker has, layer by layer."""
+
+    def __init__(
+        self,
+        config: BrokerConfig,
+        own: Mapping[str, str],
+        altered: Mapping[str, str],
+        identity: Mapping[str, str],
+    ) -> None:
+        """`own` and `altered` are what was set of the broker and of all brokers, as it was given; `identity` is what
+        makes it another broker than the others."""
+        self.config = config
+        names = {key.attribute: name for name, key in BrokerConfig.SETTINGS.items()}
+        static = {names[attribute]: _text(value) for attribute, value in config.static.items()}
+        self._identity = identity
+        self._layers: tuple[tuple[Mapping[str, str | None], int], ...] = (
+            (own, DYNAMIC_BROKER_CONFIG),
+            (altered, DYNAMIC_DEFAULT_BROKER_CONFIG),
+            ({**static, **identity}, STATIC_BROKER_CONFIG),
+            (_DEFAULTS, DEFAULT_CONFIG),
+        )
+
+    def describe(self) -> Iterator[DescribedConfig]:
+        """All of them."""
+        set_ = {name for layer, _ in self._layers[:3] for name in layer}
+        for name in sorted(BrokerConfig.SETTINGS.keys() - _INTERNAL | set_):
+            key = BrokerConfig.SETTINGS.get(name)
+            if key is None:
+                yield self._described(name, None, self.synonyms(name))
+            else:
+                value = self._identity.get(name) or _text(vars(self.config)[key.attribute])
+                yield self._described(name, value, self.synonyms(name))
+
+    def describe_default(self) -> Iterator[DescribedConfig]:
+        """What was set of all brokers."""
+        for name, text in sorted(self._layers[1][0].items()):
+            of_all = [each for each in self.synonyms(name) if each.source == DYNAMIC_DEFAULT_BROKER_CONFIG]
+            yield self._described(name, text, of_all)
+
+    def synonyms(self, name: str) -> list[Synonym]:
+        """Of a broker's setting."""
+        is_sensitive = _is_sensitive(BrokerConfig.SETTINGS.get(name))
+        found = [
+            Synonym(each, None if is_sensitive else layer[each], source)
+            for layer, source in self._layers
+            for each in _names_of(name)
+            if each in layer
+        ]
+        while found and found[0].name != name:
+            found.pop(0)
+        return found
+
+    def _described(self, name: str, value: str | None, synonyms: list[Synonym]) -> DescribedConfig:
+        key = BrokerConfig.SETTINGS.get(name)
+        read_only = key is None or key.mode is UpdateMode.READ_ONLY
+        return _described(name, key, value, synonyms, read_only=read_only)
+
+
+def identity_of(broker_id: int, listener: str) -> dict[str, str]:
+    """What makes a broker another one than the others: its id, and where it listens."""
+    return {
+        "node.id": str(broker_id),
+        "broker.id": str(broker_id),
+        "listeners": listener,
+        "advertised.listeners": listener,
+    }
+
+
+def describe_topic(own: Mapping[str, str], brokers: BrokerConfigs) -> Iterator[DescribedConfig]:
+    """What a topic has that sets these, at one broker."""
+    config = brokers.config.topic_defaults.with_own(own)
+    for name, key in sorted(TopicConfig.SETTINGS.items()):
+        value = _text(vars(config)[key.attribute])
+        synonyms = brokers.synonyms(_OF_BROKERS[name]) if name in _OF_BROKERS else []
+        if name in own:
+            synonyms.insert(0, Synonym(name, value, DYNAMIC_TOPIC_CONFIG))
+        yield _described(name, key, value, synonyms)
+
+
+def describe_group(own: Mapping[str, str], brokers: BrokerConfigs) -> Iterator[DescribedConfig]:
+    """What a group has that sets these."""
+    config = GroupConfig.of(own, brokers.config)
+    for name, key in sorted(settings().items()):
+        if key.is_internal and name not in own:
+            continue
+        value = _text(vars(config)[key.attribute])
+        synonyms = brokers.synonyms(key.broker.name) if key.broker is not None else []
+        if name in own:
+            synonyms.insert(0, Synonym(name, value, GROUP_CONFIG))
+        if key.broker is None:
+            synonyms.append(Synonym(name, _text(key.default), DEFAULT_CONFIG))
+        yield _described(name, key, value, synonyms)
+
+
+def describe_client_metrics(own: Mapping[str, str]) -> Iterator[DescribedConfig]:
+    """What a subscription to metrics has that sets these."""
+    config = ClientMetricsConfig(**ClientMetricsConfig.parse(own))
+    for name, key in sorted(ClientMetricsConfig.SETTINGS.items()):
+        value = _text(vars(config)[key.attribute])
+        yield _described(name, key, value, [Synonym(name, value, CLIENT_METRICS_CONFIG)] if name in own else [])
+
+
+def describe_loggers(levels: Mapping[str, str]) -> Iterator[DescribedConfig]:
+    """The levels of a broker's loggers."""
+    for name, level in sorted(levels.items()):
+        yield DescribedConfig(name, level, False, DYNAMIC_BROKER_LOGGER_CONFIG, False, (), _UNKNOWN, "")
+
+
+def _described(
+    name: str, key: Setting[Any] | None, value: str | None, synonyms: list[Synonym], read_only: bool = False
+) -> DescribedConfig:
+    is_sensitive = _is_sensitive(key)
+    return DescribedConfig(
+        name,
+        None if is_sensitive else value,
+        read_only,
+        synonyms[0].source if synonyms else DEFAULT_CONFIG,
+        is_sensitive,
+        tuple(synonyms),
+        _UNKNOWN if key is None else _TYPES[key.type.value],
+        "" if key is None else key.doc,
+    )
+
+
+def _is_sensitive(key: Setting[Any] | None) -> bool:
+    """A password is not told; nor is what nobody knows, which might be one."""
+    return key is None or key.type is PASSWORD
+
+
+def _names_of(name: str) -> tuple[str, ...]:
+    if name == _FLUSH[0]:
+        return _FLUSH
+    return next((names for names in _ALTERNATIVES if name in names), (name,))
+
+
+def _text(value: Value) -> str | None:
+    return None if value is None else to_text(value)
+
+
+_DEFAULTS: Final = {
+    name: to_text(key.default) for name, key in BrokerConfig.SETTINGS.items() if key.default is not None
+}
+# What a topic's setting is called by the brokers, by the name that counts first.
+_OF_BROKERS: Final[dict[str, str]] = {}
+for _key in BrokerConfig.SETTINGS.values():
+    if _key.topic is not None:
+        _OF_BROKERS.setdefault(_key.topic, _key.name)

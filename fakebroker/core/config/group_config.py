@@ -1,0 +1,320 @@
+"""The settings of a group: all that Kafka knows, with its types, bounds and defaults.
+
+Theory   What a group sets of its own is kept as text; what it does not set it has of the brokers, by the name that
+         `broker` says. A value must lie within what the brokers allow when it is set. Where they allow less later, by a
+         new start with other settings, the nearest value that they allow counts (`effective`).
+         What has no `by` is checked, kept and told, without effect here.
+Source   group-coordinator/.../group/GroupConfig.java @ 4.4 (read out of the released jar), its evaluate;
+         group/modern/share/ShareGroupAutoOffsetResetStrategy.java.
+Units    milliseconds, as the names say.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, TypeVar, cast
+
+from fakebroker.core.config.broker_config import BrokerConfig
+from fakebroker.core.config.config_def import (
+    BOOLEAN,
+    INT,
+    LIST,
+    LONG,
+    STRING,
+    Type,
+    Validator,
+    Value,
+    at_least,
+    invalid,
+    one_of,
+    some_of,
+)
+from fakebroker.core.config.setting import Config, Setting, UpdateMode
+
+T = TypeVar("T")
+
+_DURATION = re.compile(r"\+?P(?=.)(?:\d+D)?(?:T(?=.)(?:\d+H)?(?:\d+M)?(?:\d+(?:[.,]\d{0,9})?S)?)?", re.IGNORECASE)
+_BY_DURATION = "by_duration:"
+
+
+def offset_reset(name: str, value: Value) -> None:
+    """ShareGroupAutoOffsetResetStrategy.Validator."""
+    text = str(value)
+    duration = text.removeprefix(_BY_DURATION)
+    if text not in ("earliest", "latest") and (duration == text or not _DURATION.fullmatch(duration)):
+        raise invalid(
+            name,
+            value,
+            f"Invalid value `{value}` for configuration {name}. The value must be either 'earliest', 'latest' or of "
+            "the format 'by_duration:<PnDTnHnMn.nS>'.",
+        )
+
+
+class GroupSetting(Setting[T]):
+    """A setting of a group.
+
+    broker       the setting of the brokers that is its default
+    lowest, highest
+                 the settings of the brokers between which it must lie, if they bound it
+    is_internal  it is told only of a group that sets it
+    """
+
+    __slots__ = ("broker", "highest", "is_internal", "lowest")
+    usual_mode = UpdateMode.DYNAMIC
+
+    def __init__(
+        self,
+        type_: Type,
+        default: T,
+        validator: Validator | None = None,
+        *,
+        doc: str,
+        by: str | None = None,
+        broker: Setting[Any] | None = None,
+        lowest: Setting[Any] | None = None,
+        highest: Setting[Any] | None = None,
+        is_internal: bool = False,
+    ) -> None:
+        super().__init__(type_, default, validator, doc=doc, by=by)
+        self.broker = broker
+        self.lowest = lowest
+        self.highest = highest
+        self.is_internal = is_internal
+
+
+_B = BrokerConfig
+
+
+class GroupConfig(Config):
+    """In Kafka's order of definition."""
+
+    consumer_session_timeout_ms = GroupSetting(
+        INT,
+        45_000,
+        at_least(1),
+        broker=_B.group_consumer_session_timeout_ms,
+        lowest=_B.group_consumer_min_session_timeout_ms,
+        highest=_B.group_consumer_max_session_timeout_ms,
+        doc="a member that was silent for so long is out",
+    )
+    consumer_heartbeat_interval_ms = GroupSetting(
+        INT,
+        5000,
+        at_least(1),
+        broker=_B.group_consumer_heartbeat_interval_ms,
+        lowest=_B.group_consumer_min_heartbeat_interval_ms,
+        highest=_B.group_consumer_max_heartbeat_interval_ms,
+        doc="how often members are told to call",
+    )
+    consumer_assignment_interval_ms = GroupSetting(
+        INT,
+        1000,
+        at_least(0),
+        broker=_B.group_consumer_assignment_interval_ms,
+        lowest=_B.group_consumer_min_assignment_interval_ms,
+        highest=_B.group_consumer_max_assignment_interval_ms,
+        doc="the shortest time between two assignments",
+    )
+    consumer_assignor_offload_enable = GroupSetting(
+        BOOLEAN,
+        True,
+        broker=_B.group_consumer_assignor_offload_enable,
+        is_internal=True,
+        doc="assignments are computed in threads of their own",
+    )
+    share_session_timeout_ms = GroupSetting(
+        INT,
+        45_000,
+        at_least(1),
+        broker=_B.group_share_session_timeout_ms,
+        lowest=_B.group_share_min_session_timeout_ms,
+        highest=_B.group_share_max_session_timeout_ms,
+        doc="a member of a share group that was silent for so long is out",
+    )
+    share_heartbeat_interval_ms = GroupSetting(
+        INT,
+        5000,
+        at_least(1),
+        broker=_B.group_share_heartbeat_interval_ms,
+        lowest=_B.group_share_min_heartbeat_interval_ms,
+        highest=_B.group_share_max_heartbeat_interval_ms,
+        doc="how often its members are told to call",
+    )
+    share_record_lock_duration_ms = GroupSetting(
+        INT,
+        30_000,
+        at_least(1000),
+        broker=_B.group_share_record_lock_duration_ms,
+        lowest=_B.group_share_min_record_lock_duration_ms,
+        highest=_B.group_share_max_record_lock_duration_ms,
+        doc="how long a record is locked for who fetched it",
+    )
+    share_delivery_count_limit = GroupSetting(
+        INT,
+        5,
+        at_least(2),
+        broker=_B.group_share_delivery_count_limit,
+        lowest=_B.group_share_min_delivery_count_limit,
+        highest=_B.group_share_max_delivery_count_limit,
+        doc="how often a record is delivered",
+    )
+    share_partition_max_record_locks = GroupSetting(
+        INT,
+        2000,
+        at_least(100),
+        broker=_B.group_share_partition_max_record_locks,
+        lowest=_B.group_share_min_partition_max_record_locks,
+        highest=_B.group_share_max_partition_max_record_locks,
+        doc="records of a partition that may be locked at once",
+    )
+    share_auto_offset_reset = GroupSetting(
+        STRING, "latest", offset_reset, doc="where a share group begins: earliest, latest or by_duration:PT1H"
+    )
+    share_isolation_level = GroupSetting(
+        STRING,
+        "read_uncommitted",
+        one_of("read_committed", "read_uncommitted"),
+        doc="whether a share group reads what is not committed",
+    )
+    share_renew_acknowledge_enable = GroupSetting(BOOLEAN, True, doc="whether the lock of a record can be renewed")
+    share_assignment_interval_ms = GroupSetting(
+        INT,
+        1000,
+        at_least(0),
+        broker=_B.group_share_assignment_interval_ms,
+        lowest=_B.group_share_min_assignment_interval_ms,
+        highest=_B.group_share_max_assignment_interval_ms,
+        doc="the shortest time between two assignments",
+    )
+    share_assignor_offload_enable = GroupSetting(
+        BOOLEAN,
+        True,
+        broker=_B.group_share_assignor_offload_enable,
+        is_internal=True,
+        doc="assignments are computed in threads of their own",
+    )
+    streams_session_timeout_ms = GroupSetting(
+        INT,
+        45_000,
+        at_least(1),
+        broker=_B.group_streams_session_timeout_ms,
+        lowest=_B.group_streams_min_session_timeout_ms,
+        highest=_B.group_streams_max_session_timeout_ms,
+        doc="a member of a streams group that was silent for so long is out",
+    )
+    streams_heartbeat_interval_ms = GroupSetting(
+        INT,
+        5000,
+        at_least(1),
+        broker=_B.group_streams_heartbeat_interval_ms,
+        lowest=_B.group_streams_min_heartbeat_interval_ms,
+        highest=_B.group_streams_max_heartbeat_interval_ms,
+        doc="how often its members are told to call",
+    )
+    streams_num_standby_replicas = GroupSetting(
+        INT,
+        0,
+        at_least(0),
+        broker=_B.group_streams_num_standby_replicas,
+        highest=_B.group_streams_max_standby_replicas,
+        doc="standby copies of each task",
+    )
+    streams_initial_rebalance_delay_ms = GroupSetting(
+        INT,
+        3000,
+        at_least(0),
+        broker=_B.group_streams_initial_rebalance_delay_ms,
+        doc="how long an empty group waits for more members",
+    )
+    streams_assignment_interval_ms = GroupSetting(
+        INT,
+        1000,
+        at_least(0),
+        broker=_B.group_streams_assignment_interval_ms,
+        lowest=_B.group_streams_min_assignment_interval_ms,
+        highest=_B.group_streams_max_assignment_interval_ms,
+        doc="the shortest time between two assignments",
+    )
+    streams_assignor_offload_enable = GroupSetting(
+        BOOLEAN,
+        True,
+        broker=_B.group_streams_assignor_offload_enable,
+        is_internal=True,
+        doc="assignments are computed in threads of their own",
+    )
+    streams_task_offset_interval_ms = GroupSetting(
+        INT,
+        60_000,
+        at_least(1),
+        broker=_B.group_streams_task_offset_interval_ms,
+        lowest=_B.group_streams_min_task_offset_interval_ms,
+        is_internal=True,
+        doc="how often members tell how far their tasks are",
+    )
+    streams_num_warmup_replicas = GroupSetting(
+        INT,
+        2,
+        at_least(0),
+        broker=_B.group_streams_num_warmup_replicas,
+        highest=_B.group_streams_max_warmup_replicas,
+        is_internal=True,
+        doc="copies that are warmed up before a task moves",
+    )
+    streams_rack_aware_assignment_tags = GroupSetting[tuple[str, ...]](
+        LIST,
+        (),
+        some_of(may_be_empty=True),
+        broker=_B.group_streams_rack_aware_assignment_tags,
+        doc="tags of clients by which standby copies are spread",
+    )
+    streams_acceptable_recovery_lag = GroupSetting(
+        LONG,
+        10_000,
+        at_least(0),
+        broker=_B.group_streams_acceptable_recovery_lag,
+        is_internal=True,
+        doc="a copy that lacks no more records counts as caught up",
+    )
+    streams_assignor_name = GroupSetting[str | None](
+        STRING, None, broker=_B.group_streams_assignors, doc="who assigns tasks; if not set, the brokers' first"
+    )
+    errors_deadletterqueue_topic_name = GroupSetting(STRING, "", doc="where a share group writes what it gave up")
+    errors_deadletterqueue_copy_record_enable = GroupSetting(
+        BOOLEAN, False, doc="whether it writes the record there as well"
+    )
+
+    @classmethod
+    def of(cls, texts: Mapping[str, str], brokers: BrokerConfig) -> GroupConfig:
+        """What a group has that sets these texts, all of them checked before."""
+        inherited = {key.attribute: _of_brokers(key, brokers) for key in settings().values() if key.broker is not None}
+        return GroupConfig(**{**inherited, **cls.parse(texts)})
+
+    def effective(self, brokers: BrokerConfig) -> GroupConfig:
+        """The same within what the brokers allow now."""
+        values = dict(self.given)
+        for key in settings().values():
+            value = values.get(key.attribute)
+            if isinstance(value, int):
+                lowest, highest = bounds(key, brokers)
+                if lowest is not None and value < lowest:
+                    values[key.attribute] = lowest
+                elif highest is not None and value > highest:
+                    values[key.attribute] = highest
+        return GroupConfig(**values)
+
+
+def _of_brokers(key: GroupSetting[Any], brokers: BrokerConfig) -> Value:
+    assert key.broker is not None
+    value: Value = vars(brokers)[key.broker.attribute]
+    # Of the brokers' assignors the first one is the default.
+    return value[0] if key.broker.type is LIST and key.type is STRING and isinstance(value, tuple) else value
+
+
+def bounds(key: GroupSetting[Any], brokers: BrokerConfig) -> tuple[int | None, int | None]:
+    lowest, highest = (None if each is None else vars(brokers)[each.attribute] for each in (key.lowest, key.highest))
+    return lowest, highest
+
+
+def settings() -> dict[str, GroupSetting[Any]]:
+    return cast(dict[str, GroupSetting[Any]], GroupConfig.SETTINGS)

@@ -1,0 +1,85 @@
+"""What becomes of a partition when its ISR, its replicas or its leader are to change: one rule for all occasions.
+
+Theory   First a reassignment is completed if the ISR now allows it: all that are to stay are in it. Then a leader is
+         elected among what is left. The leader epoch goes up if the leader changes, or if a replica goes.
+           ONLINE     the leader stays if it may, else the first in assignment order that is alive and in sync
+           PREFERRED  the first replica if it may lead, else as ONLINE
+           UNCLEAN    as ONLINE, and as the last resort the first that is alive, as the whole ISR
+Source   metadata/.../controller/PartitionChangeBuilder.java @ 4.0: build, completeReassignmentIfNeeded, electLeader,
+         triggerLeaderEpochBumpForReplicaReassignmentIfNeeded; PartitionReassignmentReplicas.java
+         maybeCompleteReassignment; PartitionReassignmentRevert.java.
+Differs  No eligible leader replicas (elections.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from enum import Enum
+from typing import NamedTuple
+
+from fakebroker.core.controller.elections import elect_any_leader
+from fakebroker.core.replication.partition import Partition
+
+
+class Election(Enum):
+    PREFERRED = "preferred"
+    ONLINE = "online"
+    UNCLEAN = "unclean"
+
+
+class Target(NamedTuple):
+    """Replicas in assignment order, with those that a reassignment adds and removes."""
+
+    replicas: tuple[int, ...]
+    adding: tuple[int, ...] = ()
+    removing: tuple[int, ...] = ()
+
+
+class PartitionChange(NamedTuple):
+    """What the controller decides. `isr` is in assignment order."""
+
+    leader_id: int
+    isr: tuple[int, ...]
+    target: Target
+
+
+def current_target(partition: Partition) -> Target:
+    return Target(tuple(partition.replica_ids), partition.adding, partition.removing)
+
+
+def reassigned(partition: Partition, wanted: Sequence[int]) -> Target:
+    """What a partition has while it goes over to the replicas `wanted`. Kafka leaves what was being added, or removed,
+    where this reassignment adds or removes nobody."""
+    current = partition.replica_ids
+    removing = tuple(sorted(set(current) - set(wanted)))
+    adding = tuple(sorted(set(wanted) - set(current)))
+    return Target((*wanted, *removing), adding or partition.adding, removing or partition.removing)
+
+
+def reverted(partition: Partition) -> tuple[Target, tuple[int, ...], bool]:
+    """Without the reassignment that is under way: replicas, ISR, and whether that ISR may lack something."""
+    replicas = tuple(broker_id for broker_id in partition.replicas if broker_id not in partition.adding)
+    isr = tuple(broker_id for broker_id in partition.isr_ids if broker_id not in partition.adding)
+    return Target(replicas), isr or replicas[:1], not isr
+
+
+def change(
+    partition: Partition, isr: Collection[int], election: Election = Election.ONLINE, target: Target | None = None
+) -> PartitionChange:
+    """What comes of a partition whose ISR is to become `isr`, and whose replicas `target`."""
+    isr, target = _completed(set(isr), target or current_target(partition))
+    preferred = target.replicas[0]
+    elected = elect_any_leader(partition, isr, target.replicas, election is Election.UNCLEAN)
+    if election is Election.PREFERRED and preferred in isr and partition.brokers.is_alive(preferred):
+        elected = elected._replace(leader_id=preferred)
+    return PartitionChange(elected.leader_id, elected.isr, target)
+
+
+def _completed(isr: set[int], target: Target) -> tuple[set[int], Target]:
+    """The same, with the reassignment over if it may be."""
+    if target.adding or target.removing:
+        replicas = tuple(broker_id for broker_id in target.replicas if broker_id not in target.removing)
+        left = isr - set(target.removing)
+        if replicas and left and left.issuperset(replicas):
+            return left, Target(replicas)
+    return isr, target

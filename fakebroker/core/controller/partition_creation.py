@@ -1,0 +1,187 @@
+"""Partitions are made: those of a new topic, and more of one that is there.
+
+Source   metadata/.../controller/ReplicationControlManager.java @ 4.4: createPartitions,
+         validateTotalNumberOfPartitions.
+Differs  In one step, without a metadata log in between: everybody knows at once. Replicas are laid out by rule, as if
+         the topic had been made with as many (placement.py). A request that would make too many records of the
+         metadata log is not refused for that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Final, NamedTuple, final
+
+from fakebroker.core.broker_registry import BrokerRegistry
+from fakebroker.core.clock import Now
+from fakebroker.core.config.broker_config import BrokerConfig
+from fakebroker.core.config.topic_config import TopicConfig
+from fakebroker.core.controller.metadata_cache import MetadataCache
+from fakebroker.core.controller.placement import place_replicas, validate_manual_partition_assignment
+from fakebroker.core.controller.topics import MAX_PARTITIONS_PER_BATCH, TOPICS_OF_A_SLICE, NewTopic, Topic
+from fakebroker.core.log.memory import LogMemory
+from fakebroker.core.probe import Probe
+from fakebroker.core.replication.followers import FollowerSet
+from fakebroker.core.replication.partition import Partition
+from fakebroker.protocol.error_code import ErrorCode
+from fakebroker.protocol.errors import KafkaError
+from fakebroker.protocol.slices import Slices
+from fakebroker.protocol.topic_partition import TopicPartition
+
+_PARTITIONS_OF_A_SLICE: Final = 8  # some 40 us each
+
+Plan = tuple[TopicConfig, Sequence[Sequence[int]]]  # settings, and the broker ids of each partition
+
+
+class NewPartitions(NamedTuple):
+    """`total` is how many partitions the topic is to have then; `assignments` the broker ids of each new one."""
+
+    name: str
+    total: int
+    assignments: Sequence[Sequence[int]] | None = None
+
+
+@final
+class PartitionCreation:
+    """Makes partitions. `config` is that of the brokers, as it is now."""
+
+    def __init__(
+        self,
+        config: BrokerConfig,
+        registry: BrokerRegistry,
+        metadata: MetadataCache,
+        followers: FollowerSet,
+        log_memory: LogMemory,
+        probe: Probe,
+    ) -> None:
+        self.config = config
+        self.registry = registry
+        self.metadata = metadata
+        self._followers = followers
+        self._log_memory = log_memory
+        self._probe = probe
+
+    def open(
+        self, name: str, first: int, plan: Callable[[], Plan], now: Callable[[], Now]
+    ) -> Slices[tuple[Plan, list[Partition]]]:
+        """Partitions from number `first` on that nobody knows yet. `plan` is asked again when the world has changed,
+        since nobody tells partitions that are not there; it raises KafkaError."""
+        registry = self.registry
+        alive, config = registry.alive(registry.broker_ids), self.config
+        planned = plan()
+        partitions: list[Partition] = []
+        while len(partitions) < len(planned[1]):
+            if alive != registry.alive(registry.broker_ids) or config is not self.config:
+                alive, config = registry.alive(registry.broker_ids), self.config
+                planned = plan()
+                partitions.clear()
+            for replicas in planned[1][len(partitions) : len(partitions) + _PARTITIONS_OF_A_SLICE]:
+                partitions.append(
+                    Partition(
+                        TopicPartition(name, first + len(partitions)),
+                        replicas,
+                        planned[0],
+                        config.replica_lag_time_max_ms,
+                        now().mono_ms,
+                        registry,
+                        self._log_memory,
+                        self._probe,
+                    )
+                )
+            if len(partitions) < len(planned[1]):
+                yield
+        return planned, partitions
+
+    def create_partitions(
+        self, topics: Sequence[NewPartitions], now: Callable[[], Now], validate_only: bool
+    ) -> Slices[list[KafkaError | None]]:
+        """What became of each, in order: None where all is well. Raises KafkaError if all are refused."""
+        yield from self._validate_total_number_of_partitions(topics)
+        results: list[KafkaError | None] = []
+        for asked in topics:
+            try:
+                yield from self._add_to(asked, now, validate_only)
+                results.append(None)
+            except KafkaError as error:
+                results.append(error.with_traceback(None))
+            yield
+        return results
+
+    def _validate_total_number_of_partitions(self, topics: Sequence[NewPartitions]) -> Slices[None]:
+        total = 0
+        for number, asked in enumerate(topics, 1):
+            topic = self.metadata.topic(asked.name)
+            if topic is not None and asked.total >= 0:
+                total += max(asked.total - len(topic.partitions), 0)
+                if total > MAX_PARTITIONS_PER_BATCH:
+                    raise KafkaError(
+                        ErrorCode.policy_violation, "Excessively large number of additional partitions per request."
+                    )
+            if number % TOPICS_OF_A_SLICE == 0:
+                yield
+
+    def _add_to(self, asked: NewPartitions, now: Callable[[], Now], validate_only: bool) -> Slices[None]:
+        while True:
+            topic = self._topic_of(asked)
+            first = len(topic.partitions)
+            (config, placement), added = yield from self.open(asked.name, first, partial(self._plan, asked, topic), now)
+            # Others may have had their turn in between.
+            if (
+                self.metadata.topic(asked.name) is topic
+                and len(topic.partitions) == first
+                and topic.partitions[0].config is config
+            ):
+                break
+        if validate_only:
+            return
+        topic.partitions.extend(added)
+        for partition in added:
+            self._followers.add(partition)
+        for listener in self._probe.listeners:
+            listener.partitions_created(topic.name, first, placement)
+        for partition in added:
+            partition.tell_leader()
+        self.metadata.publisher.partitions_created(topic)
+
+    def _topic_of(self, asked: NewPartitions) -> Topic:
+        topic = self.metadata.topic(asked.name)
+        if topic is None:
+            raise KafkaError(ErrorCode.unknown_topic_or_partition, "")  # without a word, as Kafka
+        there = len(topic.partitions)
+        if asked.total == there:
+            raise KafkaError(ErrorCode.invalid_partitions, f"Topic already has {there} partition(s).")
+        if asked.total < there:
+            raise KafkaError(
+                ErrorCode.invalid_partitions,
+                f"The topic {asked.name} currently has {there} partition(s); {asked.total} would not be an increase.",
+            )
+        additional = asked.total - there
+        if asked.assignments is not None and len(asked.assignments) != additional:
+            raise KafkaError(
+                ErrorCode.invalid_replica_assignment,
+                f"Attempted to add {additional} additional partition(s), but only {len(asked.assignments)} "
+                "assignment(s) were specified.",
+            )
+        return topic
+
+    def _plan(self, asked: NewPartitions, topic: Topic) -> Plan:
+        return topic.partitions[0].config, self._place(asked, topic)
+
+    def _place(self, asked: NewPartitions, topic: Topic) -> list[tuple[int, ...]]:
+        """Where the new partitions go. The first one of a topic says how many replicas each has."""
+        first, factor = len(topic.partitions), len(topic.partitions[0].replicas)
+        broker_ids = self.registry.broker_ids
+        if asked.assignments is None:
+            return place_replicas(NewTopic(asked.name, asked.total, factor), broker_ids, self.registry, self.config)[
+                first:
+            ]
+        for number, replicas in enumerate(asked.assignments, first):
+            validate_manual_partition_assignment(replicas, broker_ids, factor)
+            if not self.registry.alive(replicas):
+                raise KafkaError(
+                    ErrorCode.invalid_replica_assignment,
+                    f"All brokers specified in the manual partition assignment for partition {number} are fenced or "
+                    "in controlled shutdown.",
+                )
+        return [tuple(replicas) for replicas in asked.assignments]

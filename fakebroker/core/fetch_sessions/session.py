@@ -1,0 +1,111 @@
+"""One fetch session: the partitions that a client reads, and what it was told of each.
+
+Theory   The partitions are in the order in which they are read. One that was answered with records goes to the end, so
+         that all have their turn where max_bytes is for the first of them only. Topics have names up to v12 and ids
+         from v13 on, and a session keeps to one of both.
+Units    offsets count records; times are monotonic milliseconds.
+Source   server/.../FetchSession.java @ 4.4: CachedPartition, maybeUpdateResponseData, update.
+"""
+
+from __future__ import annotations
+
+from typing import Final, final
+
+from mypy_extensions import mypyc_attr
+
+from fakebroker.protocol.answers.fetch_response import PartitionFetchResponse
+from fakebroker.protocol.fetch.request import FetchPartitionData
+
+Key = tuple[str | bytes, int]
+"""By which a session knows a partition: the topic's name, or its id from v13 on, and the index."""
+
+_MAX_EPOCH: Final = (1 << 31) - 1
+
+
+def next_epoch(epoch: int) -> int:
+    """Of a session whose last epoch was this, which is not negative."""
+    return 1 if epoch == _MAX_EPOCH else epoch + 1
+
+
+@mypyc_attr(acyclic=True)
+@final
+class CachedPartition:
+    """A partition that a client reads: `asked` is how it said so last. `name` is None as long as nobody knows a topic
+    of the id; then `high_watermark` and `log_start_offset` are what the client was told last."""
+
+    __slots__ = ("asked", "high_watermark", "index", "log_start_offset", "name", "topic_id")
+
+    def __init__(self, name: str | None, topic_id: bytes, asked: FetchPartitionData) -> None:
+        self.name = name
+        self.topic_id = topic_id
+        self.index = asked.index
+        self.asked = asked
+        self.high_watermark = -1
+        self.log_start_offset = -1
+
+    def key(self, by_id: bool) -> Key:
+        if by_id or self.name is None:
+            return self.topic_id, self.index
+        return self.name, self.index
+
+    def note(self, response: PartitionFetchResponse) -> None:
+        """The client is told this, for the first time."""
+        self.high_watermark = response.high_watermark
+        self.log_start_offset = response.log_start_offset
+
+    def must_respond(self, response: PartitionFetchResponse) -> bool:
+        """Whether there is anything in it that the client does not know; it is told now."""
+        is_news = (
+            response.records.size > 0 or response.preferred_read_replica >= 0 or response.diverging_epoch is not None
+        )
+        if self.high_watermark != response.high_watermark:
+            self.high_watermark = response.high_watermark
+            is_news = True
+        if self.log_start_offset != response.log_start_offset:
+            self.log_start_offset = response.log_start_offset
+            is_news = True
+        if response.error_code != 0:
+            self.high_watermark = -1  # so that it is told again when the error is gone
+            is_news = True
+        return is_news
+
+
+@final
+class FetchSession:
+    """A session of a follower is `privileged`. `epoch` is that of the request which is to come next.
+
+    cached_size        how many partitions it had when it was used last
+    is_evictable_by_all, is_evictable_by_privileged
+                       who may take its place in a full cache, as of when it was used last
+    """
+
+    __slots__ = (
+        "cached_size", "creation_ms", "epoch", "is_evictable_by_all", "is_evictable_by_privileged", "last_used_ms",
+        "partitions", "privileged", "session_id", "uses_topic_ids",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        session_id: int,
+        privileged: bool,
+        partitions: dict[Key, CachedPartition],
+        uses_topic_ids: bool,
+        now_ms: int,
+    ) -> None:
+        self.session_id = session_id
+        self.privileged = privileged
+        self.partitions = partitions
+        self.uses_topic_ids = uses_topic_ids
+        self.creation_ms = now_ms
+        self.last_used_ms = now_ms
+        self.epoch = 1
+        self.cached_size = 0
+        self.is_evictable_by_all = False
+        self.is_evictable_by_privileged = False
+
+    def move_to_end(self, partition: CachedPartition) -> None:
+        """It was answered with records: others come first next time."""
+        key = partition.key(self.uses_topic_ids)
+        found = self.partitions.pop(key, None)
+        if found is not None:
+            self.partitions[key] = found

@@ -1,0 +1,114 @@
+"""What users prove their passwords with (SCRAM, RFC 5802), of the whole cluster: kept, and told without what is secret.
+
+Source   metadata/.../controller/ScramControlManager.java @ 4.0; clients/.../security/scram/internals/
+         {ScramMechanism,ScramFormatter}.java
+Differs  What is kept is the salted password as it came, not the keys that follow from it: no listener asks for them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final, NamedTuple, final
+
+from fakebroker.protocol.error_code import ErrorCode
+from fakebroker.protocol.errors import KafkaError
+from fakebroker.protocol.slices import Slices
+
+_MECHANISMS: Final = (1, 2)  # SCRAM-SHA-256, SCRAM-SHA-512
+_MIN_ITERATIONS: Final = 4096  # of both
+_MAX_ITERATIONS: Final = 16_384
+_USERS_OF_A_SLICE: Final = 200
+
+
+class ScramCredential(NamedTuple):
+    """Of a user, for one mechanism."""
+
+    iterations: int
+    salt: bytes
+    salted_password: bytes
+
+
+@final
+class ScramCredentials:
+    """By user and number of the mechanism."""
+
+    def __init__(self) -> None:
+        self._users: dict[str, dict[int, ScramCredential]] = {}
+
+    def users(self) -> list[str]:
+        """Who has any, sorted."""
+        return sorted(self._users)
+
+    def of(self, user: str) -> Mapping[int, ScramCredential]:
+        """By mechanism, in their order."""
+        return dict(sorted(self._users.get(user, {}).items()))
+
+    def alter(
+        self, deletions: Sequence[tuple[str, int]], upsertions: Sequence[tuple[str, int, ScramCredential]]
+    ) -> Slices[dict[str, KafkaError | None]]:
+        """Delete and set credentials: what became of each user. Who is named twice, without an error before, loses
+        both."""
+        errors: dict[str, KafkaError] = {}
+        deleted: dict[str, int] = {}
+        set_: dict[str, tuple[int, ScramCredential]] = {}
+        for number, (user, mechanism) in enumerate(deletions, 1):
+            if user not in errors:
+                if deleted.pop(user, None) is not None:
+                    errors[user] = _twice()
+                elif error := self._deletion_error(user, mechanism):
+                    errors[user] = error
+                else:
+                    deleted[user] = mechanism
+            if number % _USERS_OF_A_SLICE == 0:
+                yield
+        for number, (user, mechanism, credential) in enumerate(upsertions, 1):
+            if user not in errors:
+                if deleted.pop(user, None) is not None or set_.pop(user, None) is not None:
+                    errors[user] = _twice()
+                elif error := _upsertion_error(user, mechanism, credential):
+                    errors[user] = error
+                else:
+                    set_[user] = (mechanism, credential)
+            if number % _USERS_OF_A_SLICE == 0:
+                yield
+        for user, mechanism in deleted.items():
+            left = self._users.get(user, {})
+            left.pop(mechanism, None)
+            if not left:
+                self._users.pop(user, None)
+        for user, (mechanism, credential) in set_.items():
+            if credential.salted_password:
+                self._users.setdefault(user, {})[mechanism] = credential
+            else:  # Java makes no key of nothing
+                errors[user] = KafkaError(ErrorCode.unknown_server_error, "")
+        done: dict[str, KafkaError | None] = dict.fromkeys((*deleted, *set_))
+        return done | errors
+
+    def _deletion_error(self, user: str, mechanism: int) -> KafkaError | None:
+        if error := _name_error(user, mechanism):
+            return error
+        if mechanism not in self._users.get(user, {}):
+            return KafkaError(ErrorCode.resource_not_found, "Attempt to delete a user credential that does not exist")
+        return None
+
+
+def _upsertion_error(user: str, mechanism: int, credential: ScramCredential) -> KafkaError | None:
+    if error := _name_error(user, mechanism):
+        return error
+    if credential.iterations < _MIN_ITERATIONS:
+        return KafkaError(ErrorCode.unacceptable_credential, "Too few iterations")
+    if credential.iterations > _MAX_ITERATIONS:
+        return KafkaError(ErrorCode.unacceptable_credential, "Too many iterations")
+    return None
+
+
+def _name_error(user: str, mechanism: int) -> KafkaError | None:
+    if not user:
+        return KafkaError(ErrorCode.unacceptable_credential, "Username must not be empty")
+    if mechanism not in _MECHANISMS:
+        return KafkaError(ErrorCode.unsupported_sasl_mechanism, "Unknown SCRAM mechanism")
+    return None
+
+
+def _twice() -> KafkaError:
+    return KafkaError(ErrorCode.duplicate_resource, "A user credential cannot be altered twice in the same request")

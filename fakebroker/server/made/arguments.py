@@ -1,0 +1,173 @@
+"""What a cluster is made of, as Python programs and the command line say it: read and checked once.
+
+Raises KafkaError for a bad setting, ValueError or TypeError for a bad argument, in a sentence that says what is right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+from fakebroker.cluster.members import racks_of
+from fakebroker.core.arguments import (
+    MAPPING_OR_NONE,
+    STRING,
+    STRING_OR_NONE,
+    WHOLE_NUMBER,
+    WHOLE_NUMBER_OR_NONE,
+    require,
+)
+from fakebroker.core.config.broker_config import BrokerConfig
+from fakebroker.core.config.broker_configs.ours import KAFKA_DEFAULTS
+from fakebroker.core.replication.behaviour import Behaviour
+from fakebroker.server.made.addresses import Address, address_of, node_id
+from fakebroker.server.settings import texts
+
+_MOST_BROKERS = 100
+_LARGEST_ID = 2**31 - 1
+_DEFAULTS: Mapping[str, Mapping[str, int]] = {"fakebroker": {}, "kafka": KAFKA_DEFAULTS}
+_LOCALHOST = "127.0.0.1"
+_USUAL_BROKERS = 3
+_WILDCARDS = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where brokers listen, and what clients are told of that: the n-th broker on the n-th port, from `port` on, or on
+    a free one if that is 0."""
+
+    host: str
+    port: int
+    advertised_host: str
+    advertised_port: int
+
+    def port_of(self, index: int) -> int:
+        return self.port + index if self.port else 0
+
+    def advertised_port_of(self, index: int, port: int) -> int:
+        """Of the broker that listens on `port`."""
+        return self.advertised_port + index if self.advertised_port else port
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """What a cluster is made of. `notes` are sentences about what is given and has no effect."""
+
+    broker_ids: tuple[int, ...]
+    racks: Mapping[int, str]
+    place: Place
+    config: BrokerConfig
+    behaviour: Behaviour
+    seed: int
+    notes: tuple[str, ...]
+
+    @classmethod
+    def read(
+        cls,
+        brokers: int | None,
+        broker_ids: Sequence[int] | None,
+        racks: Mapping[int, str] | None,
+        host: str | None,
+        port: int | None,
+        advertised_host: str | None,
+        advertised_port: int | None,
+        followers: str,
+        config: Mapping[str, str | int | bool] | None,
+        defaults: str,
+        seed: int,
+    ) -> Self:
+        require(WHOLE_NUMBER_OR_NONE, brokers=brokers, port=port, advertised_port=advertised_port)
+        require(WHOLE_NUMBER, seed=seed)
+        require(STRING, defaults=defaults)
+        require(STRING_OR_NONE, host=host, advertised_host=advertised_host)
+        if defaults not in _DEFAULTS:
+            raise ValueError(f"defaults are those of {' or '.join(_DEFAULTS)}, not of {defaults!r}")
+        settings = BrokerConfig()
+        if _DEFAULTS[defaults]:
+            settings = settings.with_defaults(_DEFAULTS[defaults])
+        settings = settings.with_text(texts(config))
+        ids, address = _ids(brokers, broker_ids, node_id(settings)), address_of(settings)
+        return cls(
+            broker_ids=ids,
+            racks=_racks(ids, racks, settings),
+            place=_place(len(ids), address, host, port, advertised_host, advertised_port),
+            config=settings,
+            behaviour=Behaviour.parse(followers),
+            seed=seed,
+            notes=address.notes,
+        )
+
+
+def _place(
+    brokers: int,
+    address: Address,
+    host: str | None,
+    port: int | None,
+    advertised_host: str | None,
+    advertised_port: int | None,
+) -> Place:
+    """What the arguments say, else the settings, else any free ports. Whoever says where to listen says by that what
+    clients are told, if he does not say that as well."""
+    told = address if host is None and port is None else Address()
+    host = next(each for each in (host, address.host, _LOCALHOST) if each is not None)
+    port = port if port is not None else address.port or 0
+    advertised_host = advertised_host or told.advertised_host or _WILDCARDS.get(host, host)
+    advertised_port = advertised_port if advertised_port is not None else told.advertised_port or 0
+    for name, first in (("port", port), ("advertised_port", advertised_port)):
+        most = 65_536 - brokers
+        if not 0 <= first <= most:
+            raise ValueError(f"{name} {first} leaves no room for {brokers} brokers: take 0, or 1 to {most}")
+    return Place(host, port, advertised_host, advertised_port)
+
+
+def _ids(brokers: int | None, broker_ids: Sequence[int] | None, node_id: int | None) -> tuple[int, ...]:
+    if broker_ids is None:
+        if brokers is None and node_id is not None:
+            return (node_id,)
+        brokers = _USUAL_BROKERS if brokers is None else brokers
+        if not 1 <= brokers <= _MOST_BROKERS:
+            raise ValueError(f"a cluster has 1 to {_MOST_BROKERS} brokers, not {brokers}")
+        return tuple(range(1, brokers + 1))
+    _require_ids("broker_ids", broker_ids)
+    if not 1 <= len(broker_ids) <= _MOST_BROKERS:
+        raise ValueError(f"a cluster has 1 to {_MOST_BROKERS} brokers, not {len(broker_ids)}")
+    for broker_id in broker_ids:
+        if not 0 <= broker_id <= _LARGEST_ID:
+            raise ValueError(f"a broker has an id from 0 to {_LARGEST_ID}, not {broker_id}")
+    if len(set(broker_ids)) != len(broker_ids):
+        raise ValueError(f"each broker has an id of its own: {', '.join(map(str, broker_ids))}")
+    return tuple(broker_ids)
+
+
+def _racks(broker_ids: Sequence[int], racks: Mapping[int, str] | None, config: BrokerConfig) -> Mapping[int, str]:
+    require(MAPPING_OR_NONE, racks=racks)
+    for broker_id, rack in (racks or {}).items():
+        require(WHOLE_NUMBER, **{"a broker of racks": broker_id})
+        require(STRING, **{f"the rack of broker {broker_id}": rack})
+    racks_of(broker_ids, config, racks or {})
+    return dict(racks or {})
+
+
+def read_assignments(assignments: Sequence[Sequence[int]] | None) -> list[tuple[int, tuple[int, ...]]]:
+    """The replicas of each partition, with its number. Whether there are such brokers is for others to tell."""
+    if assignments is None:
+        return []
+    if _is_list(assignments) and assignments and all(map(_is_list, assignments)):
+        for replicas in assignments:
+            _require_ids("assignments", replicas)
+        return [(index, tuple(replicas)) for index, replicas in enumerate(assignments)]
+    raise TypeError(
+        f"assignments must be a list of broker ids for each partition, as in [[3, 1], [1, 2]], not {assignments!r}"
+    )
+
+
+def _require_ids(name: str, broker_ids: Any) -> None:
+    if not _is_list(broker_ids):
+        raise TypeError(f"{name} must be a list of whole numbers, not {broker_ids!r}")
+    for broker_id in broker_ids:
+        require(WHOLE_NUMBER, **{f"each of {name}": broker_id})
+
+
+def _is_list(value: object) -> bool:
+    return isinstance(value, Sequence) and not isinstance(value, str | bytes)

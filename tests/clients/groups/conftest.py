@@ -1,0 +1,48 @@
+"""Brokers for the groups of stock clients: fakebroker, or those that FAKEBROKER_AGAINST names ("host:port,..."), so
+that a test can be asked of Apache Kafka too. What needs an API that is not served yet is skipped."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Iterator
+
+import pytest
+from support.groups import Brokers
+
+from fakebroker import FakeCluster
+from fakebroker.apis import registry
+
+AGAINST = os.environ.get("FAKEBROKER_AGAINST")
+SETTINGS = {
+    "group.initial.rebalance.delay.ms": 0,
+    "group.min.session.timeout.ms": 500,
+    "group.consumer.min.session.timeout.ms": 500,
+    "group.consumer.session.timeout.ms": 1500,
+    "group.consumer.min.heartbeat.interval.ms": 100,
+    "group.consumer.heartbeat.interval.ms": 200,
+    "offsets.topic.num.partitions": 5,
+}
+
+
+@pytest.fixture
+def brokers() -> Iterator[Brokers]:
+    if AGAINST:
+        yield Brokers(AGAINST)
+        return
+    with FakeCluster(brokers=3, config=SETTINGS) as kafka:
+        yield Brokers(kafka.bootstrap_servers)
+
+
+@pytest.fixture
+def group() -> str:
+    """A group that nobody has."""
+    return f"group-{uuid.uuid4()}"
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    served = registry.load()
+    for mark in item.iter_markers("needs_apis"):
+        missing = [key for key in mark.args if key not in served]
+        if missing and not AGAINST:
+            pytest.skip(f"not served yet: {missing}")

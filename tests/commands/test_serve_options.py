@@ -1,0 +1,103 @@
+"""`fakebroker serve` with a server.properties, and all that says which brokers there are and what is in them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from signal import SIGTERM
+
+import pytest
+from confluent_kafka.admin import AdminClient
+from support.messages import decode_response
+from support.ports import free_ports
+from support.raw_client import RawClient
+from support.requests import METADATA, metadata
+from support.serving import LIMIT_S, Serving, fakebroker
+
+KRAFT = """\
+# The settings of Apache Kafka's own config/server.properties, by and large.
+process.roles=broker,controller
+node.id=7
+controller.quorum.bootstrap.servers=localhost:9093
+listeners=PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:9093
+inter.broker.listener.name=PLAINTEXT
+controller.listener.names=CONTROLLER
+listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_PLAINTEXT:SASL_PLAINTEXT
+num.network.threads=3
+log.dirs=/tmp/kraft-combined-logs
+num.partitions=5
+log.message.format.version=3.0
+replica.selector.class=org.apache.kafka.common.replica.RackAwareReplicaSelector
+broker.rack=eu-1
+group.initial.rebalance.delay.ms=0
+transaction.state.log.min.isr=1
+"""
+
+
+def topics(serving: Serving) -> dict[str, dict[int, list[int]]]:
+    """Of each topic the replicas of each partition, the leader first."""
+    found = AdminClient({"bootstrap.servers": serving.facts["bootstrap_servers"]}).list_topics(timeout=LIMIT_S).topics
+    return {
+        name: {index: list(partition.replicas) for index, partition in topic.partitions.items()}
+        for name, topic in found.items()
+    }
+
+
+def test_the_server_properties_of_a_kafka_can_be_used_again(tmp_path: Path) -> None:
+    port = free_ports(1)
+    file = tmp_path / "server.properties"
+    file.write_text(KRAFT.format(port=port))
+    with Serving("--properties", str(file), "--topic", "t") as serving:
+        assert serving.facts["brokers"] == [{"id": 7, "host": "127.0.0.1", "port": port}]
+        assert topics(serving)["t"] == {index: [7] for index in range(5)}
+        _, _, log = serving.stop(SIGTERM)
+    assert "not settings of Kafka 4.4, without effect here: log.message.format.version" in log
+    assert "kept and shown only, without effect here: " in log
+    assert "log.dirs" in log
+    assert "num.partitions" not in log
+
+
+def test_an_option_counts_before_the_file(tmp_path: Path) -> None:
+    file = tmp_path / "server.properties"
+    file.write_text(KRAFT.format(port=1) + "auto.create.topics.enable=false\n")
+    line = ["--properties", str(file), "--port", "0", "--brokers", "2", "--config", "num.partitions=2", "--topic", "t"]
+    with Serving(*line) as serving:
+        assert [broker["id"] for broker in serving.facts["brokers"]] == [1, 2]
+        assert len(topics(serving)["t"]) == 2
+
+
+def test_brokers_racks_topics_and_quotas() -> None:
+    line = ["--port", "0", "--broker-ids", "0,4", "--rack", "4=b", "--topic", "t=[[4,0],[0]]"]
+    refused = fakebroker("serve", *line)
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert "--topic t: The manual partition assignment includes a partition with 1 replica(s)" in refused.stderr
+
+    line[-1] = "t=[[4,0],[0,4]],min.insync.replicas=2"
+    with Serving(*line, "--quota", "client-id=loader,producer_byte_rate=1000") as serving:
+        assert [broker["id"] for broker in serving.facts["brokers"]] == [0, 4]
+        assert topics(serving)["t"] == {0: [4, 0], 1: [0, 4]}
+        with RawClient(serving.endpoint(0)) as client:
+            _, answer = decode_response(METADATA, 12, client.ask(metadata([], 12)))
+            assert [(broker.node_id, broker.rack) for broker in answer.brokers] == [(0, None), (4, "b")]
+
+
+def test_kafkas_defaults() -> None:
+    with Serving("--port", "0", "--defaults", "kafka", "--topic", "t") as serving:
+        assert topics(serving)["t"] == {0: [1]}
+
+
+@pytest.mark.parametrize(
+    ("line", "sentence"),
+    [
+        (["--quota", "client-id=a,no_such=1"], "--quota: Invalid configuration key no_such"),
+        (["--quota", "client-id=a,producer_byte_rate=0"], "--quota: Quota producer_byte_rate must be greater than 0"),
+        (["--defaults", "ours"], "defaults are those of fakebroker or kafka, not of 'ours'"),
+        (["--rack", "9=a"], "there is no broker 9: the ids are 1 to 3"),
+        (["--broker-ids", "1,1"], "each broker has an id of its own: 1, 1"),
+        (["--properties", "none"], "--properties none: No such file or directory"),
+        (["--config", "process.roles=controller"], "process.roles=controller: without a broker"),
+    ],
+)
+def test_a_slip_is_one_sentence_and_status_2(line: list[str], sentence: str) -> None:
+    done = fakebroker("serve", "--port", "0", *line)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.splitlines()[-1].startswith(f"fakebroker: {sentence}")

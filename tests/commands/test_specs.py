@@ -1,0 +1,95 @@
+"""The values of `serve`'s options: topics, settings, brokers, racks, quotas."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from fakebroker.commands.command_line import Slip
+from fakebroker.commands.specs import (
+    QuotaSpec,
+    TopicSpec,
+    parse_broker_ids,
+    parse_quota,
+    parse_racks,
+    parse_settings,
+    parse_topic,
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "spec"),
+    [
+        ("t", TopicSpec("t", -1, -1, {})),
+        ("t:2", TopicSpec("t", 2, -1, {})),
+        ("t:2:3", TopicSpec("t", 2, 3, {})),
+        ("t:2:3,a.b=1,c= d ", TopicSpec("t", 2, 3, {"a.b": "1", "c": "d"})),
+        ("t,a=b=c", TopicSpec("t", -1, -1, {"a": "b=c"})),
+        ("t=[[3,1],[1,2]]", TopicSpec("t", -1, -1, {}, [[3, 1], [1, 2]])),
+        ("t=[[1]],a=b,c=d", TopicSpec("t", -1, -1, {"a": "b", "c": "d"}, [[1]])),
+        ("t=[ [0, 7] ]", TopicSpec("t", -1, -1, {}, [[0, 7]])),
+        ("t=[[]]", TopicSpec("t", -1, -1, {}, [[]])),  # for Kafka's error
+        ("t,cleanup.policy=[compact]", TopicSpec("t", -1, -1, {"cleanup.policy": "[compact]"})),
+    ],
+)
+def test_a_topic_is_read(text: str, spec: TopicSpec) -> None:
+    assert parse_topic(text) == spec
+
+
+def test_the_last_of_two_values_counts() -> None:
+    assert parse_settings("--config", ["a=1", "a=2"]) == {"a": "2"}
+
+
+def test_broker_ids_are_read() -> None:
+    assert parse_broker_ids("0, 7,100") == [0, 7, 100]
+
+
+def test_racks_are_read() -> None:
+    assert parse_racks(["1=a", "2=b=c"]) == {1: "a", 2: "b=c"}
+
+
+@pytest.mark.parametrize(
+    ("text", "spec"),
+    [
+        ("client-id=a,producer_byte_rate=1000", QuotaSpec(None, "a", {"producer_byte_rate": 1000.0})),
+        (
+            "user=u, client-id=<default>,request_percentage=1.5",
+            QuotaSpec("u", "<default>", {"request_percentage": 1.5}),
+        ),
+        ("user=u,a=1,b=2", QuotaSpec("u", None, {"a": 1.0, "b": 2.0})),
+    ],
+)
+def test_a_quota_is_read(text: str, spec: QuotaSpec) -> None:
+    assert parse_quota(text) == spec
+
+
+ASSIGNED = r"is not NAME=\[\[BROKER,...\],...\]\[,config=value...\], as in kafkatest=\[\[3,1\],\[1,2\]\]"
+QUOTA = "is not ENTITY=NAME.*, as in client-id=loader,producer_byte_rate=1000"
+
+
+@pytest.mark.parametrize(
+    ("read", "text", "sentence"),
+    [
+        (parse_topic, "t=[[1,2]", ASSIGNED),
+        (parse_topic, "t=[1,2]", ASSIGNED),
+        (parse_topic, "t=[]", ASSIGNED),
+        (parse_topic, "t=[[1.5]]", ASSIGNED),
+        (parse_topic, "t=[[true]]", ASSIGNED),
+        (parse_topic, "t=5", ASSIGNED),
+        (parse_topic, "t:2=[[1]]", "is not NAME"),
+        (parse_broker_ids, "1,", "--broker-ids '1,' are not whole numbers with commas between them, as in 0,1,2"),
+        (parse_broker_ids, "1-3", "--broker-ids '1-3' are not whole numbers"),
+        (lambda text: parse_racks([text]), "a", "--rack 'a' is not BROKER=RACK, as in 1=a"),
+        (lambda text: parse_racks([text]), "1=", "--rack '1=' is not BROKER=RACK, as in 1=a"),
+        (lambda text: parse_racks([text]), "x=a", "--rack 'x=a' is not BROKER=RACK, as in 1=a"),
+        (parse_quota, "loader", QUOTA),
+        (parse_quota, "client-id=a", "has no quota"),
+        (parse_quota, "producer_byte_rate=1", "has no user or client-id"),
+        (parse_quota, "client-id=a,producer_byte_rate=x", "'x' is not a number"),
+    ],
+)
+def test_what_says_nothing_is_refused(read: Callable[[str], Any], text: str, sentence: str) -> None:
+    with pytest.raises(Slip, match=sentence):
+        read(text)

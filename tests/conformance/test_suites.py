@@ -1,0 +1,149 @@
+"""The runner of the clients' own suites (conformance/suites/): what it makes of what a test did."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pytest
+
+from conformance.suites import __main__ as program
+from conformance.suites import page
+from conformance.suites.reasons import reason
+from conformance.suites.results import Result, Results, only_there
+from conformance.suites.sides import fakebroker
+from conformance.suites.suite import FAILED, LATE, PASSED, SKIPPED, NotRun, Outcome, Side, Suite, run_bounded, tool
+from conformance.suites.table import SUITES
+
+SIDE = Side("nobody", "1", [("a", 1), ("b", 2)])
+TESTS = {"good": "pass", "bad": "raise SystemExit(1)", "slow": "import time; time.sleep(60)"}
+
+
+class TinySuite(Suite):
+    """Tests that are programs of one line. Those that `asks` names exist for it alone."""
+
+    limit_s = 2.0
+
+    def __init__(self) -> None:
+        super().__init__("tiny", "1", "tiny 1")
+
+    def prepare(self, folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+
+    def tests(self, folder: Path) -> list[str]:
+        return list(TESTS)
+
+    def command(self, folder: Path, test: str) -> Sequence[str]:
+        return [sys.executable, "-c", TESTS[test]]
+
+    def settings(self, side: Side) -> Mapping[str, str]:
+        return {"SERVERS": side.servers}
+
+    def judge(self, status: int, output: str) -> str:
+        return FAILED if status else PASSED
+
+
+def test_a_test_passes_fails_or_takes_too_long(tmp_path: Path) -> None:
+    suite = TinySuite()
+    assert [suite.run(tmp_path, test, SIDE).what for test in TESTS] == [PASSED, FAILED, LATE]
+
+
+def test_whatever_a_test_starts_ends_with_it(tmp_path: Path) -> None:
+    sleeping = [sys.executable, "-c", TESTS["slow"]]
+    child = f"import subprocess; print(subprocess.Popen({sleeping!r}).pid)"
+    status, output = run_bounded([sys.executable, "-c", child], tmp_path, os.environ, 20)
+    assert status == 0
+    end = time.monotonic() + 10
+    while Path(f"/proc/{int(output)}").exists() and "Z" not in Path(f"/proc/{int(output)}/stat").read_text().split()[2]:
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def test_a_tool_that_fails_or_is_not_there_is_told(tmp_path: Path) -> None:
+    with pytest.raises(NotRun, match="`no-such-tool`: No such file or directory"):
+        tool(["no-such-tool"], tmp_path)
+    with pytest.raises(NotRun, match="what is wrong"):
+        tool([sys.executable, "-c", "raise SystemExit('what is wrong')"], tmp_path)
+    with pytest.raises(NotRun, match="took more than 0 s"):
+        tool([sys.executable, "-c", TESTS["slow"]], tmp_path, limit_s=0.2)
+    assert tool([sys.executable, "-c", "import os; print(os.environ['A'])"], tmp_path, variables={"A": "5"}) == "5\n"
+
+
+def test_results_are_there_again(tmp_path: Path) -> None:
+    suite = TinySuite()
+    results = Results(tmp_path, suite, "ours")
+    results.keep("a/b c", Outcome(FAILED, 1.26, "said"), ["JoinGroup"])
+    again = Results(tmp_path, suite, "ours")
+    assert again.by_test == {"a/b c": Result(FAILED, 1.3, ("JoinGroup",))}
+    assert again.log("a/b c").read_text() == "said"
+    again.forget()
+    assert Results(tmp_path, suite, "ours").by_test == {}
+
+
+def test_what_passes_there_alone() -> None:
+    ours = {"a": Result(PASSED, 0), "b": Result(FAILED, 0), "c": Result(SKIPPED, 0), "d": Result(FAILED, 0)}
+    kafka = {name: Result(PASSED, 0) for name in "abce"} | {"d": Result(FAILED, 0)}
+    assert only_there(ours, kafka, PASSED) == ["b", "c"]
+
+
+@pytest.mark.parametrize(
+    ("result", "output", "words"),
+    [
+        (Result(FAILED, 1, ("JoinGroup", "SyncGroup")), "error", "asks for JoinGroup, SyncGroup"),
+        (Result(FAILED, 1), "cannot connect to the Docker daemon", "needs Docker"),
+        (Result(LATE, 1), "E   assert 1 == 2\n", "takes longer than it may: E   assert 1 == 2"),
+        (Result(FAILED, 1), "", "failed"),
+    ],
+)
+def test_why_it_did_not_pass(result: Result, output: str, words: str) -> None:
+    assert reason(result, output) == words
+
+
+@pytest.mark.parametrize("suite", SUITES, ids=lambda suite: suite.name)
+def test_a_suite_is_told_where_the_brokers_are(suite: Suite) -> None:
+    told = " ".join(suite.settings(SIDE).values())
+    assert suite.name == "kadm" or "a:1" in told
+    assert suite.judge(1, "x\n") == FAILED
+    assert suite.judge(0, "1 passed\n") == PASSED
+
+
+def test_skipped_tests_are_told_apart() -> None:
+    outputs = {"kgo": "=== RUN\n--- SKIP: TestX (0.00s)\nPASS\n", "kafka-python": "SKIPPED x\n1 skipped in 0.1s\n"}
+    for suite in SUITES:
+        if suite.name in outputs:
+            assert suite.judge(0, outputs[suite.name]) == SKIPPED
+
+
+def test_what_runs_tells_what_it_does_not_serve() -> None:
+    """A client that asks for an API that nobody serves: the side says which."""
+    import socket
+
+    with fakebroker() as running:
+        assert len(running.side.bootstrap) == 3
+        with socket.create_connection(running.side.bootstrap[0], timeout=20) as client:
+            client.sendall(bytes.fromhex("0000000a03e7000000000001ffff"))
+            assert client.recv(1) == b""
+        assert running.refused() == ["UNKNOWN"]
+        assert running.refused() == []
+
+
+def test_both_sides_are_run_and_the_page_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    suite = TinySuite()
+    for side, what in (("ours", FAILED), ("kafka", PASSED)):
+        Results(tmp_path, suite, side).keep("good", Outcome(what, 1.0, "an error of the test"), [])
+    monkeypatch.setattr(page, "SUITES", (suite,))
+    monkeypatch.setattr(page, "PAGE", tmp_path / "suites.md")
+    page.write_page(tmp_path)
+    text = (tmp_path / "suites.md").read_text()
+    assert "| tiny | `tiny 1` | 1 | 1 | 0 | 1 | 0 | 0 | 0 |" in text
+    assert "- tiny `good`: an error of the test" in text
+
+    monkeypatch.setattr(program, "SIDES", {"ours": fakebroker, "kafka": fakebroker})
+    short = program._suite(suite, tmp_path, ["ours"], "*", time.monotonic() + 60, again=False, resume=False)
+    assert short == 0
+    assert "3 tests; passed here 1" in capsys.readouterr().out

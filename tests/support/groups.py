@@ -1,0 +1,162 @@
+"""Groups of stock clients: brokers, topics with records, and members that are processes."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import uuid
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Self
+
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from support.serving import wait_until
+
+LIMIT_S = 30.0
+FIND_COORDINATOR, OFFSET_COMMIT, OFFSET_FETCH = 10, 8, 9
+JOIN_GROUP, HEARTBEAT, LEAVE_GROUP, SYNC_GROUP = 11, 12, 13, 14
+DESCRIBE_GROUPS, LIST_GROUPS, DELETE_GROUPS, OFFSET_DELETE = 15, 16, 42, 47
+CONSUMER_GROUP_HEARTBEAT, CONSUMER_GROUP_DESCRIBE = 68, 69
+CLASSIC = (
+    FIND_COORDINATOR, JOIN_GROUP, SYNC_GROUP, HEARTBEAT, LEAVE_GROUP, OFFSET_COMMIT, OFFSET_FETCH
+)  # fmt: skip
+_TESTS = Path(__file__).parents[1]
+
+
+class Brokers:
+    """Brokers that run, by their address."""
+
+    def __init__(self, bootstrap: str) -> None:
+        self.bootstrap = bootstrap
+        self.admin = AdminClient({"bootstrap.servers": bootstrap})
+
+    def topic(self, partitions: int) -> str:
+        """A new topic."""
+        name = f"topic-{uuid.uuid4()}"
+        for future in self.admin.create_topics([NewTopic(name, partitions, 3)]).values():
+            future.result(LIMIT_S)
+        return name
+
+    def produce(self, topic: str, partitions: int, each: int, what: str = "value") -> set[str]:
+        """Records for each partition; gives their values."""
+        producer = Producer({"bootstrap.servers": self.bootstrap, "linger.ms": 0})
+        values = set()
+        for partition in range(partitions):
+            for number in range(each):
+                value = f"{what}-{partition}-{number}"
+                values.add(value)
+                producer.produce(topic, value, partition=partition)
+        assert producer.flush(LIMIT_S) == 0
+        return values
+
+
+class Member:
+    """A member in a process of its own, while the block lasts."""
+
+    def __init__(
+        self,
+        client: str,
+        brokers: Brokers,
+        group: str,
+        topic: str,
+        settings: Mapping[str, Any],
+        stop_after: int | None = None,
+    ) -> None:
+        plan = {
+            "client": client,
+            "bootstrap": brokers.bootstrap,
+            "group": group,
+            "topic": topic,
+            "settings": dict(settings),
+            "stop_after": stop_after,
+        }
+        self._command = [sys.executable, "-W", "ignore", "-m", "support.group_member", json.dumps(plan)]
+        self.told: list[dict[str, Any]] = []
+
+    def __enter__(self) -> Self:
+        path = os.pathsep.join(filter(None, (str(_TESTS), os.environ.get("PYTHONPATH"))))
+        self._process = subprocess.Popen(
+            self._command, stdout=subprocess.PIPE, text=True, env=os.environ | {"PYTHONPATH": path}
+        )
+        self._reader = threading.Thread(target=self._read)
+        self._reader.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.kill()
+
+    def _read(self) -> None:
+        assert self._process.stdout is not None
+        with self._process.stdout as lines:
+            for line in lines:
+                self.told.append(json.loads(line))
+
+    def kill(self) -> None:
+        """It dies, without leaving its group."""
+        self._process.kill()
+        self._process.wait()
+        self._reader.join()
+
+    def close(self) -> None:
+        """It leaves its group in order."""
+        self._process.send_signal(signal.SIGTERM)
+        self.await_end()
+
+    def await_end(self) -> None:
+        """It ends by itself."""
+        assert self._process.wait(LIMIT_S) == 0
+        self._reader.join()
+        assert self.told[-1] == {"closed": True}
+
+    @property
+    def assignments(self) -> list[list[int]]:
+        """One after the other."""
+        return [each["assigned"] for each in self.told if "assigned" in each]
+
+    @property
+    def assigned(self) -> list[int]:
+        return (self.assignments or [[]])[-1]
+
+    @property
+    def revoked(self) -> set[int]:
+        return {partition for each in self.told for partition in each.get("revoked", ())}
+
+    @property
+    def values(self) -> list[str]:
+        return [value for each in self.told for value in each.get("read", ())]
+
+
+@contextmanager
+def members(
+    count: int, client: str, brokers: Brokers, group: str, topic: str, settings: Mapping[str, Any]
+) -> Iterator[list[Member]]:
+    """Several at once."""
+    made = [Member(client, brokers, group, topic, settings) for _ in range(count)]
+    try:
+        yield [member.__enter__() for member in made]
+    finally:
+        for member in made:
+            member.kill()
+
+
+def await_shares(parties: list[Member], sizes: list[int]) -> None:
+    """Until each partition has one owner, and members have so many of them."""
+
+    def is_so() -> bool:
+        owned = [partition for member in parties for partition in member.assigned]
+        shares = sorted(len(member.assigned) for member in parties)
+        return sorted(owned) == list(range(sum(sizes))) and shares == sorted(sizes)
+
+    wait_until(is_so, f"shares of {sizes}", LIMIT_S)
+
+
+def await_values(parties: list[Member], values: set[str]) -> None:
+    """Until these are read."""
+    wait_until(lambda: values <= {value for each in parties for value in each.values}, "the last record", LIMIT_S)
