@@ -64,7 +64,8 @@ class StockMember:
     def leave(self) -> None:
         """In order, unless it waits: then its connection is not read, and it can only go."""
         self.is_alive = False
-        if self.member_id and self._joining is self._syncing is self._beating is None:
+        waits = (self._joining, self._syncing, self._beating) != (None, None, None)
+        if self.member_id and not waits:
             self.asked.append(self._members.leave(self.member_id))
 
     def act(self, now_ms: int) -> bool:
