@@ -7,11 +7,11 @@ from time import monotonic, sleep
 
 import confluent_kafka
 import pytest
+from support.messages import decode_response
 from support.raw_client import RawClient
 
 from conformance.group_frames import DESCRIBE_GROUPS, JOIN_GROUP, describe_groups, join_group, subscription, sync_group
 from fakebroker import FakeCluster
-from fakebroker.protocol.messages import decode_response
 
 pytestmark = [pytest.mark.clients, pytest.mark.needs_apis(8, 9, 10, 11, 12, 13, 14, 15)]
 
@@ -54,6 +54,11 @@ def until(what: Callable[[], bool], then: Callable[[], object] = lambda: sleep(0
         then()
 
 
+def step(kafka: FakeCluster, client: confluent_kafka.Consumer) -> None:
+    client.poll(0.05)
+    kafka.clock.advance(1)
+
+
 def state(raw: RawClient) -> tuple[str, int]:
     """Of the group, and how many are in it."""
     _, answer = decode_response(DESCRIBE_GROUPS, 5, raw.ask(describe_groups(["g"], version=5)))
@@ -64,7 +69,7 @@ def state(raw: RawClient) -> tuple[str, int]:
 def test_a_session_ends_when_the_clock_says_so(kafka: FakeCluster, raw: RawClient) -> None:
     static = consumer(kafka, group_instance_id="one")
     static.subscribe(["t"])
-    until(lambda: len(static.assignment()) == 2, lambda: (static.poll(0.05), kafka.clock.advance(1)))
+    until(lambda: len(static.assignment()) == 2, lambda: step(kafka, static))
     static.close()  # who is static does not leave
 
     kafka.clock.advance(SESSION_MS - 1_000)  # its last heartbeat was a moment ago
@@ -79,7 +84,7 @@ def test_a_rebalance_ends_when_the_clock_says_so(kafka: FakeCluster, raw: RawCli
     """A member of its own kind joins, and is not heard of again; the stock one waits for it for five minutes."""
     stock = consumer(kafka, partition_assignment_strategy="range")
     stock.subscribe(["t"])
-    until(lambda: len(stock.assignment()) == 2, lambda: (stock.poll(0.05), kafka.clock.advance(1)))
+    until(lambda: len(stock.assignment()) == 2, lambda: step(kafka, stock))
     said = subscription("t")
     both_joined = [("CompletingRebalance", 2), ("Stable", 2)]
     with RawClient(kafka.brokers[1].endpoint) as other:
