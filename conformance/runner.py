@@ -163,7 +163,7 @@ class _Run:
 
     def _listen(self, name: str, for_ms: int) -> None:
         client = self._client(name)
-        limit = self._target.now_s() + for_ms / 1000
+        limit = round(self._target.now_s() + for_ms / 1000, 6)  # virtual time is whole milliseconds
         while self._target.now_s() < limit and not client.connection.closed:
             client.connection.wait(len(client.connection.arrivals), limit)
         self._note(client, "listen", name, "closed" if client.connection.closed else "silent")

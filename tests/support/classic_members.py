@@ -101,11 +101,15 @@ class ClassicMembers:
         return asked
 
     def heartbeat(self, member_id: str, generation: int, instance_id: str | None = None) -> ErrorCode:
+        return self.send_heartbeat(member_id, generation, instance_id).told
+
+    def send_heartbeat(self, member_id: str, generation: int, instance_id: str | None = None) -> Asked[ErrorCode]:
+        """It waits while something is written that is not committed."""
         asked: Asked[ErrorCode] = Asked()
         request = HeartbeatRequest(self.group_id, generation, member_id, instance_id)
         heartbeat(self.harness.coordinator(self.group_id), request, asked.answers.append)
         self.harness.simulation.settle()
-        return asked.told
+        return asked
 
     def leave(self, *member_ids: str) -> Asked[LeaveAnswer]:
         asked: Asked[LeaveAnswer] = Asked()

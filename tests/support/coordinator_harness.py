@@ -23,7 +23,7 @@ from fakebroker.core.purgatory.deadlines import TIMEOUTS, TimerDeadlines
 from fakebroker.core.replication.partition import Partition
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import InvalidRecordError, KafkaError
-from fakebroker.protocol.record_batch import Record
+from fakebroker.protocol.record_batch import Record, decode_records
 from fakebroker.protocol.topic_partition import TopicPartition
 from fakebroker.testing.simulation import Simulation
 
@@ -181,6 +181,16 @@ class CoordinatorHarness:
     @property
     def latest(self) -> dict[str, str]:
         return dict(self.shard.texts.items(LATEST))
+
+    def log_entries(self) -> list[tuple[int, str, str | None]]:
+        """Offset, name and text of all that the leader has."""
+        found = []
+        for batch in self.partition.leader_log.batches:
+            for number, record in enumerate(decode_records(batch.records)):
+                assert record.key is not None
+                text = None if record.value is None else record.value[2:].decode()
+                found.append((batch.base_offset + number, record.key[2:].decode(), text))
+        return found
 
     def refuse_append(self, code: ErrorCode | None) -> None:
         """The leader's log refuses what it gets from now on; None: no more."""

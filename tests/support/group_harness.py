@@ -60,8 +60,11 @@ class GroupHarness:
         config: dict[str, str] | None = None,
         partitions: int = 1,
         seed: int = 0,
+        check_every: int = 1,
     ) -> None:
-        self.simulation = Simulation(brokers=brokers, followers=followers, config=config, seed=seed)
+        self.simulation = Simulation(
+            brokers=brokers, followers=followers, config=config, seed=seed, check_every=check_every
+        )
         self.simulation.topic(TOPIC, partitions, brokers)
         self.simulation.settle()
 

@@ -48,6 +48,7 @@ class StockMember:
         self.owned: bytes | None = None  # while it is in a generation
         self._joining: Asked[JoinAnswer] | None = None
         self._syncing: Asked[SyncAnswer] | None = None
+        self._beating: Asked[ErrorCode] | None = None
         self._next_heartbeat_ms = 0
         self.is_fenced = False
         self._join()
@@ -63,7 +64,8 @@ class StockMember:
     def leave(self) -> None:
         """In order, unless it waits: then its connection is not read, and it can only go."""
         self.is_alive = False
-        if self.member_id and self._joining is None and self._syncing is None:
+        waits = (self._joining, self._syncing, self._beating) != (None, None, None)
+        if self.member_id and not waits:
             self.asked.append(self._members.leave(self.member_id))
 
     def act(self, now_ms: int) -> bool:
@@ -84,10 +86,19 @@ class StockMember:
             self._syncing = None
             self._on_synced(synced)
             return True
+        if self._beating is not None:
+            code = self._beating.answer
+            if code is None:
+                return False
+            self._beating = None
+            if code is not ErrorCode.none:
+                self._on_error(code)
+            return True
         if now_ms < self._next_heartbeat_ms:
             return False
         self._next_heartbeat_ms = now_ms + HEARTBEAT_MS
-        self._heartbeat()
+        self._beating = self._members.send_heartbeat(self.member_id, self.generation, self.instance_id)
+        self.asked.append(self._beating)
         return True
 
     def _join(self) -> None:
@@ -128,11 +139,6 @@ class StockMember:
             self._witness.told(self.generation, self.instance_id or self.member_id, self.owned)
         else:
             self._on_error(synced.error_code)
-
-    def _heartbeat(self) -> None:
-        code = self._members.heartbeat(self.member_id, self.generation, self.instance_id)
-        if code is not ErrorCode.none:
-            self._on_error(code)
 
     def _on_error(self, code: ErrorCode) -> None:
         if code is ErrorCode.fenced_instance_id:

@@ -29,6 +29,7 @@ from uuid import UUID
 
 from fakebroker.apis import registry
 from fakebroker.apis.context import RequestContext
+from fakebroker.core.controller.auto_creation import creatable_topic
 from fakebroker.core.controller.topics import MAX_PARTITIONS_PER_BATCH, NewTopic, Topic
 from fakebroker.core.replication.partition import Partition
 from fakebroker.core.security.authorized_operations import CLUSTER_OPERATIONS, NOT_REQUESTED, TOPIC_OPERATIONS
@@ -132,7 +133,7 @@ def _create(ctx: RequestContext, names: Sequence[str]) -> Slices[None]:
     new: list[NewTopic] = []
     for number, name in enumerate(names, 1):
         if topic_name.is_valid(name):
-            new.append(NewTopic(name))
+            new.append(creatable_topic(name, ctx.controller.config, len(ctx.controller.registry.broker_ids)))
             if len(new) > MAX_PARTITIONS_PER_BATCH:
                 return  # it would be refused as a whole
         if number % _LOOKUPS_OF_A_SLICE == 0:

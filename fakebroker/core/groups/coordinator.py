@@ -151,6 +151,8 @@ class GroupCoordinator:
 
     def on_topics_changed(self, changed: Collection[str], deleted: Collection[Topic]) -> None:
         self.runtime.on_topics_changed(changed, deleted)
+        if deleted:
+            self.write_all("on-topics-deleted", lambda shard: shard.offsets.on_topics_deleted(deleted), _ignored)
 
     def close(self) -> None:
         """The broker stops."""
@@ -168,6 +170,10 @@ class GroupCoordinator:
         self._replicas.produce_purgatory.try_complete_else_watch(
             event, [TopicPartition(GROUP_METADATA_TOPIC_NAME, index)], self.environment.clock.now.mono_ms
         )
+
+
+def _ignored(responses: object) -> None:
+    """If it could not be written, it stays as it is."""
 
 
 def _mapped(then: Callable[[T | KafkaError], None]) -> Callable[[T | KafkaError], None]:

@@ -34,6 +34,7 @@ def delete_groups(group_ids: list[str], shard: GroupCoordinatorShard) -> Coordin
         except KafkaError as error:
             code = error.code
         else:
+            records += shard.offsets.delete_all_offsets(group_id)
             records += group.create_group_tombstone_records()
             group.cancel_timers(shard.services.timer)
         results.append(DeletedGroup(group_id, code))

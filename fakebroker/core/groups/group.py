@@ -111,6 +111,3 @@ class Group(ABC):
     @property
     @abstractmethod
     def is_dead(self) -> bool: ...
-
-    def request_offset_commit(self) -> None:  # noqa: B027
-        """A commit was accepted: a classic member has shown that it lives."""

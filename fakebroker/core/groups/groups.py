@@ -29,11 +29,18 @@ def _no_classic_groups(group_id: str) -> Group:
 
 @final
 class Groups(TimelineDict[str, Group]):
-    """`new_classic_group` makes an empty one, which is not among them yet: the room of classic groups sets it."""
+    """`new_classic_group` makes an empty one, which is not among them yet: the room of classic groups sets it.
+    `on_added` is called when there is one more, or another one."""
 
     def __init__(self, registry: SnapshotRegistry) -> None:
         super().__init__(registry)
         self.new_classic_group: Callable[[str], Group] = _no_classic_groups
+        self.on_added: Callable[[], None] | None = None
+
+    def __setitem__(self, key: str, value: Group) -> None:
+        super().__setitem__(key, value)
+        if self.on_added is not None:
+            self.on_added()
 
     def group(self, group_id: str, committed_offset: int = LATEST) -> Group:
         """Raises GROUP_ID_NOT_FOUND."""

@@ -21,7 +21,10 @@ KINDS: tuple[type[Config], ...] = (BrokerConfig, TopicConfig)
 KAFKA = json.loads(Path(__file__).with_name("kafka_configs.json").read_text())
 
 # Where we differ from Kafka, and why.
-OWN_DEFAULTS = {"default.replication.factor": "0"}  # min(3, brokers): docs/decisions.md
+OWN_DEFAULTS = {  # min(3, brokers): docs/decisions.md
+    "default.replication.factor": "0",
+    "offsets.topic.replication.factor": "0",
+}
 NOT_KNOWN_HERE = {"internal.segment.bytes"}  # for Kafka's own tests
 
 PYTHON_TYPES: dict[Type, type] = {

@@ -50,19 +50,37 @@ class GroupConfigs:
     offsets_load_buffer_size = Setting(
         INT, 5_242_880, at_least(1), doc="what is read at once when offsets are loaded, in bytes"
     )
-    offsets_topic_replication_factor = Setting(SHORT, 3, at_least(1), doc="of __consumer_offsets")
+    # Kafka has 3, so with fewer brokers the topic is never made. Here 0 means: as many as there are brokers, at most 3
+    # (docs/decisions.md).
+    offsets_topic_replication_factor = Setting(
+        SHORT,
+        0,
+        at_least(0),
+        by="core/controller/auto_creation",
+        doc="of __consumer_offsets; 0 is min(3, brokers), Kafka's default is 3",
+    )
     offsets_topic_num_partitions = Setting(
         INT, 50, at_least(1), by="core/groups/coordinator", doc="of __consumer_offsets"
     )
-    offsets_topic_segment_bytes = Setting(INT, 104_857_600, at_least(1), doc="of __consumer_offsets")
+    offsets_topic_segment_bytes = Setting(
+        INT, 104_857_600, at_least(1), by="core/controller/auto_creation", doc="of __consumer_offsets"
+    )
     offsets_topic_compression_codec = Setting(
         INT, 0, by="core/groups/coordinator", doc="number of the codec of __consumer_offsets"
     )
-    offset_metadata_max_bytes = Setting(INT, 4096, doc="what a client may store beside an offset")
-    offsets_retention_minutes = Setting(
-        INT, 10_080, at_least(1), doc="offsets of a group without members go after so long"
+    offset_metadata_max_bytes = Setting(
+        INT, 4096, by="core/groups/offsets/offsets", doc="what a client may store beside an offset"
     )
-    offsets_retention_check_interval_ms = Setting(LONG, 600_000, at_least(1), doc="how often they are looked for")
+    offsets_retention_minutes = Setting(
+        INT,
+        10_080,
+        at_least(1),
+        by="core/groups/offsets/offsets",
+        doc="offsets of a group without members go after so long",
+    )
+    offsets_retention_check_interval_ms = Setting(
+        LONG, 600_000, at_least(1), by="core/groups/offsets/offsets", doc="how often they are looked for"
+    )
     group_min_session_timeout_ms = Setting(
         INT, 6000, by="core/groups/classic/service", doc="the shortest session of a member of a classic group"
     )

@@ -31,7 +31,7 @@ from fakebroker.core.groups.classic.records import loaded_group
 from fakebroker.core.groups.classic.states import COMPLETING_REBALANCE, DEAD, PREPARING_REBALANCE, STABLE
 from fakebroker.core.groups.classic.sync import Syncs
 from fakebroker.core.groups.classic.tools import NOTHING, ClassicTools, Done
-from fakebroker.core.groups.group import GroupType
+from fakebroker.core.groups.group import Group, GroupType
 from fakebroker.core.groups.manager import GroupManager, Replay
 from fakebroker.core.groups.services import GroupServices
 from fakebroker.protocol.error_code import ErrorCode
@@ -121,6 +121,11 @@ class ClassicGroups(GroupManager):
         return DescribedGroup(ErrorCode.group_id_not_found, group_id, DEAD.value, error_message=message)
 
     # The life of the partition.
+
+    def on_offset_commit(self, group: Group, member_id: str) -> None:
+        """Who commits, lives."""
+        if isinstance(group, ClassicGroup) and group.state in (STABLE, PREPARING_REBALANCE):
+            self.rebalances.expect_heartbeat(group, group.members[member_id])
 
     def replayers(self) -> Mapping[type, Replay]:
         return {GroupMetadataKey: self._replay}

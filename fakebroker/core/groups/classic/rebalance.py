@@ -9,6 +9,8 @@ Units    milliseconds.
 Source   group-coordinator/.../GroupMetadataManager.java prepareRebalance, maybeCompleteJoinElseSchedule,
          tryCompleteInitialRebalanceElseSchedule, completeClassicGroupJoin, expirePendingSync,
          expireClassicGroupMemberHeartbeat, propagateAssignment @ 4.2.
+Differs  The timer of a group that could not be written outlives it. If a new one of that name is there when it is due,
+         Kafka bumps its generation, and fails; here nothing happens.
 """
 
 from __future__ import annotations
@@ -82,8 +84,13 @@ class Rebalances:
         )
 
     def _join_is_due(self, group_id: str) -> Done:
-        group = self._tools.classic_group(group_id)
+        group = self._preparing(group_id)
         return NOTHING if group is None else self._complete_join(group)
+
+    def _preparing(self, group_id: str) -> ClassicGroup | None:
+        """The group, if what was to end there has not ended."""
+        group = self._tools.classic_group(group_id)
+        return None if group is None or group.state is not PREPARING_REBALANCE else group
 
     def _schedule_initial(self, group: ClassicGroup, delay_ms: int, remaining_ms: int) -> None:
         group_id = group.group_id
@@ -96,7 +103,7 @@ class Rebalances:
         )
 
     def _initial_join_is_due(self, group_id: str, delay_ms: int, remaining_ms: int) -> Done:
-        group = self._tools.classic_group(group_id)
+        group = self._preparing(group_id)
         if group is None:
             return NOTHING
         if not group.new_member_added or remaining_ms == 0:

@@ -4,6 +4,7 @@ Theory   In a stable group nothing has to be rebalanced if the protocol stays wh
          member is told the generation that there is. A leader of v9 and later is told to assign nothing (KIP-814); an
          older one is told the id that it had as the leader's, so that it does not know that it leads.
 Source   group-coordinator/.../GroupMetadataManager.java updateStaticMemberThenRebalanceOrCompleteJoin @ 4.2.
+Differs  Who could not be written, and has been replaced or has gone meanwhile, is not put back: there Kafka fails.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 from typing import final
 
 from fakebroker.core.groups.classic.group import ClassicGroup
+from fakebroker.core.groups.classic.member import ClassicGroupMember
 from fakebroker.core.groups.classic.messages import JoinAnswer, JoinRequest, Reply
 from fakebroker.core.groups.classic.rebalance import Rebalances
 from fakebroker.core.groups.classic.records import group_metadata_record, told_as
@@ -52,11 +54,12 @@ class StaticJoins:
 
         def on_complete(error: KafkaError | None) -> None:
             if error is None:
-                group.complete_join(member, self._told(group, member_id, request, old_leader))
+                group.complete_join(member, self._told(group, member, request, old_leader))
                 return
-            group.update_member(member, *before, None)
-            old = group.replace_static_member(instance_id, member_id, old_member_id)
-            self._rebalances.expect_heartbeat(group, old)
+            if group.static_member_id(instance_id) == member_id:
+                group.update_member(member, *before, None)
+                old = group.replace_static_member(instance_id, member_id, old_member_id)
+                self._rebalances.expect_heartbeat(group, old)
             reply.complete(
                 JoinAnswer(
                     told_as(error.code),
@@ -71,15 +74,17 @@ class StaticJoins:
         assignment = {each.member_id: each.assignment for each in group.members.values()}
         return write(group_metadata_record(group, assignment), on_complete)
 
-    def _told(self, group: ClassicGroup, member_id: str, request: JoinRequest, old_leader: str | None) -> JoinAnswer:
+    def _told(
+        self, group: ClassicGroup, member: ClassicGroupMember, request: JoinRequest, old_leader: str | None
+    ) -> JoinAnswer:
         if not request.supports_skipping_assignment:
             return JoinAnswer(
                 ErrorCode.none,
-                member_id,
+                member.member_id,
                 group.generation_id,
                 group.protocol_type,
                 group.protocol_name,
                 old_leader or "",
             )
-        answer = self._rebalances.joined(group, group.members[member_id])
-        return answer._replace(skip_assignment=group.leader_id == member_id)
+        answer = self._rebalances.joined(group, member)
+        return answer._replace(skip_assignment=group.leader_id == member.member_id)

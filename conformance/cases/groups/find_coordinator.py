@@ -1,0 +1,73 @@
+"""FindCoordinator: who coordinates a group, and what is no coordinator."""
+
+from __future__ import annotations
+
+from conformance.group_steps import ask
+from conformance.offset_frames import find_coordinators
+from conformance.scenario import AwaitCoordinator, Case, MoveLeader, Step
+
+_SHARE_KEY = "group:AAAAAAAAAAAAAAAAAAAAAQ:0"
+_OFFSETS = "__consumer_offsets"
+
+
+def _case(name: str, why: str, *steps: Step, box: str = "groups") -> Case:
+    return Case(f"find-coordinator/{name}", why, (AwaitCoordinator("warm"), *steps), box=box)
+
+
+def _group(version: int) -> Case:
+    keys = ["g", "", "nobody", "g"] if version >= 4 else ["g"]
+    return _case(
+        f"group-v{version}",
+        "of a group that nobody knows, of none, and of the same one twice (KafkaApis.getCoordinator)",
+        *ask(find_coordinators(keys, version=version)),
+        *ask(find_coordinators([""], version=version)),
+        *(ask(find_coordinators([], version=version)) if version >= 4 else ()),
+    )
+
+
+def _types(version: int) -> Case:
+    return _case(
+        f"types-v{version}",
+        "key types that nobody has, and share groups where there are none (CoordinatorType.forId, SharePartitionKey)",
+        *ask(find_coordinators(["g"], key_type=3, version=version)),
+        *ask(find_coordinators(["g", "h"], key_type=-1, version=version)),
+        *ask(find_coordinators([_SHARE_KEY if version < 6 else "group"], key_type=2, version=version)),
+    )
+
+
+def _share_keys() -> Case:
+    keys = [
+        "",
+        "g",
+        ":AAAAAAAAAAAAAAAAAAAAAQ:0",
+        " :AAAAAAAAAAAAAAAAAAAAAQ:0",
+        "g:AAAAAAAAAAAAAAAAAAAAAQ",
+        "g:AAAA:0",
+        "g:AAAAAAAAAAAAAAAAAAAAAQAAAAAAAAAA:0",
+        "g:AAAAAAAAAAAAAAAAAAAAA!:0",
+        "g:AAAAAAAAAAAAAAAAAAAAAQ:x",
+        "g:AAAAAAAAAAAAAAAAAAAAAQ:99999999999",
+        "g:AAAAAAAAAAAAAAAAAAAAAQ:0:1",
+    ]
+    why = "what is no partition of a share group (SharePartitionKey.validate)"
+    return _case("share-keys", why, *ask(find_coordinators(keys, key_type=2)))
+
+
+def _moves() -> Case:
+    return _case(
+        "moves",
+        "the coordinator is whoever leads the partition, and every broker knows it",
+        MoveLeader(_OFFSETS, 2),
+        *ask(find_coordinators(["g"])),
+        MoveLeader(_OFFSETS, 1),
+        *ask(find_coordinators(["g"])),
+        box="coordinator",
+    )
+
+
+CASES: list[Case] = [
+    *(_group(version) for version in range(7)),
+    *(_types(version) for version in range(1, 7)),
+    _share_keys(),
+    _moves(),
+]

@@ -1,0 +1,123 @@
+"""FindCoordinator (API key 10), versions 0-6.
+
+Behaviour      The leader of the partition of __consumer_offsets that a group's id belongs to. The first who asks makes
+               the topic, and is told COORDINATOR_NOT_AVAILABLE, like everybody while nobody leads the partition. Every
+               key is answered on its own, whether there is such a group or not.
+               An unknown key type: INVALID_REQUEST for all; share groups (2) before v6 and a key that is not
+               group:topic id:partition: INVALID_REQUEST.
+Version notes  v1 key_type and error_message; v3 flexible; v4 many keys at once (KIP-699), each with its error and,
+               in Kafka, never a message; v6 share groups (KIP-932).
+Not done       Transactions (key type 1) and share groups (2): COORDINATOR_NOT_AVAILABLE.
+Source         core/.../server/KafkaApis.scala handleFindCoordinatorRequest, getCoordinator; SharePartitionKey.java
+               validate @ 4.2
+"""
+
+from __future__ import annotations
+
+from base64 import urlsafe_b64decode
+from contextlib import suppress
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, Final
+
+from fakebroker.apis import registry
+from fakebroker.apis.context import RequestContext
+from fakebroker.core.controller.auto_creation import creatable_topic
+from fakebroker.protocol.build import Each, build_lazily
+from fakebroker.protocol.error_code import ErrorCode, kafka_name
+from fakebroker.protocol.errors import KafkaError
+from fakebroker.protocol.messages import response_type
+from fakebroker.protocol.produce_response import NodeEndpoint
+from fakebroker.protocol.slices import Slices
+from fakebroker.protocol.topic_name import GROUP_METADATA_TOPIC_NAME
+
+if TYPE_CHECKING:
+    from kio.schema.find_coordinator.v6.request import FindCoordinatorRequest
+
+KEY = 10
+_GROUP, _TRANSACTION, _SHARE = 0, 1, 2
+_BATCHED_SINCE: Final = 4
+_SHARE_SINCE: Final = 6
+_KEYS_OF_A_SLICE: Final = 128
+_NO_NODE: Final[dict[str, Any]] = {"node_id": -1, "host": "", "port": -1}
+_MESSAGES: Final = {
+    ErrorCode.coordinator_not_available: "The coordinator is not available.",
+    ErrorCode.invalid_request: (
+        "This most likely occurs because of a request being malformed by the client library or the message was sent to "
+        "an incompatible broker. See the broker logs for more details."
+    ),
+    ErrorCode.unknown_server_error: "The server experienced an unexpected error when processing the request.",
+}
+
+
+def _respond(ctx: RequestContext, found: list[dict[str, Any]]) -> Slices[None]:
+    """Each is a key's; before v4 there is one."""
+    values: dict[str, Any] = {"throttle_time": timedelta(0)}
+    if ctx.api_version < _BATCHED_SINCE:
+        values |= found[0]
+    else:
+        values["coordinators"] = Each(dict, found)
+    return ctx.respond_in_slices(build_lazily(response_type(KEY, ctx.api_version), values))
+
+
+def _keys(ctx: RequestContext, request: FindCoordinatorRequest) -> tuple[str, ...]:
+    return request.coordinator_keys if ctx.api_version >= _BATCHED_SINCE else (getattr(request, "key"),)  # noqa: B009
+
+
+def error_response(ctx: RequestContext, request: FindCoordinatorRequest, code: ErrorCode) -> Slices[None]:
+    return _respond(ctx, [_found(key, code) | {"error_message": _text(code)} for key in _keys(ctx, request)])
+
+
+@registry.api(KEY, 0, 6, error_response=error_response)
+def handle(ctx: RequestContext, request: FindCoordinatorRequest) -> Slices[None]:
+    key_type = request.key_type if ctx.api_version >= 1 else _GROUP
+    found: list[dict[str, Any]] = []
+    for number, key in enumerate(_keys(ctx, request), 1):
+        if key_type == _GROUP:
+            found.append((yield from _group_coordinator(ctx, key)))
+        elif key_type == _SHARE and (ctx.api_version < _SHARE_SINCE or not _is_share_partition_key(key)):
+            found.append(_found(key, ErrorCode.invalid_request))
+        elif key_type in (_TRANSACTION, _SHARE):
+            found.append(_found(key, ErrorCode.coordinator_not_available))
+        else:
+            raise KafkaError(ErrorCode.invalid_request, f"Unknown coordinator type received: {key_type}")
+        if number % _KEYS_OF_A_SLICE == 0:
+            yield
+    if ctx.api_version < _BATCHED_SINCE:
+        found[0]["error_message"] = _text(found[0]["error_code"])
+    yield from _respond(ctx, found)
+
+
+def _group_coordinator(ctx: RequestContext, group_id: str) -> Slices[dict[str, Any]]:
+    partition = ctx.metadata.find_partition(GROUP_METADATA_TOPIC_NAME, ctx.groups.partition_for(group_id))
+    if partition is None:
+        registry_ = ctx.controller.registry
+        new = creatable_topic(GROUP_METADATA_TOPIC_NAME, ctx.controller.config, len(registry_.broker_ids))
+        with suppress(KafkaError):  # nobody waits for what comes of it
+            yield from ctx.controller.create_topics_in_slices([new], lambda: ctx.now)
+        return _found(group_id, ErrorCode.coordinator_not_available)
+    if partition.leader_id < 0:
+        return _found(group_id, ErrorCode.coordinator_not_available)
+    return _found(group_id, ErrorCode.none, ctx.controller.registry[partition.leader_id].endpoint(ctx.listener))
+
+
+def _found(key: str, code: ErrorCode, node: NodeEndpoint | None = None) -> dict[str, Any]:
+    where = _NO_NODE if node is None else {"node_id": node.node_id, "host": node.host, "port": node.port}
+    return {"key": key, "error_code": code, "error_message": "", **where}
+
+
+def _text(code: ErrorCode) -> str | None:
+    """Errors.message of Kafka."""
+    return _MESSAGES.get(code, kafka_name(code))
+
+
+def _is_share_partition_key(key: str) -> bool:
+    """group:topic id:partition, the id in the base 64 of Kafka's Uuid."""
+    tokens = key.rstrip(":").split(":")  # as Java's split, which drops what is empty at the end
+    if len(tokens) != 3 or not tokens[0].strip():
+        return False
+    try:
+        topic_id = urlsafe_b64decode(tokens[1] + "=" * (-len(tokens[1]) % 4))
+        partition = int(tokens[2])
+    except ValueError:
+        return False
+    return len(tokens[1]) <= 24 and len(topic_id) == 16 and -(1 << 31) <= partition < 1 << 31

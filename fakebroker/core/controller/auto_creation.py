@@ -1,0 +1,29 @@
+"""What a topic is like that is made because somebody needs it.
+
+Source   core/.../server/AutoTopicCreationManager.scala creatableTopic; GroupCoordinatorService.java
+         groupMetadataTopicConfigs @ 4.4 (read out of the released jars).
+Differs  __consumer_offsets has as many replicas as there are brokers, at most 3, unless the setting says otherwise;
+         with fewer than 3 brokers Kafka's default never makes it.
+"""
+
+from __future__ import annotations
+
+from fakebroker.core.config.broker_config import BrokerConfig
+from fakebroker.core.controller.topics import NewTopic
+from fakebroker.protocol.topic_name import GROUP_METADATA_TOPIC_NAME
+
+
+def creatable_topic(name: str, config: BrokerConfig, number_of_brokers: int) -> NewTopic:
+    """For everybody's topics the defaults of CreateTopics."""
+    if name != GROUP_METADATA_TOPIC_NAME:
+        return NewTopic(name)
+    return NewTopic(
+        name,
+        config.offsets_topic_num_partitions,
+        config.offsets_topic_replication_factor or min(3, number_of_brokers),
+        configs={
+            "cleanup.policy": "compact",
+            "compression.type": "producer",
+            "segment.bytes": str(config.offsets_topic_segment_bytes),
+        },
+    )
