@@ -2,7 +2,8 @@
 
 Behaviour      The committed offsets of some partitions, or of all that a group has (topics null). What is not
                committed, and the partitions of a group or topic that is not there, have offset -1 and no error. An
-               error is the group's: NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS, UNKNOWN_MEMBER_ID, STALE_MEMBER_EPOCH.
+               error is the group's: NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS, UNKNOWN_MEMBER_ID,
+               STALE_MEMBER_EPOCH.
                With require_stable what is not committed to the replicas is waited for, instead of being told as of
                before: as long as a commit waits, then NOT_COORDINATOR.
 Version notes  v1 the error stands in each partition; v2 all topics, an error of the group; v3 throttle_time; v5 leader
