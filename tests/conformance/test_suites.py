@@ -94,6 +94,7 @@ def test_what_passes_there_alone() -> None:
     [
         (Result(FAILED, 1, ("JoinGroup", "SyncGroup")), "error", "asks for JoinGroup, SyncGroup"),
         (Result(FAILED, 1), "cannot connect to the Docker daemon", "needs Docker"),
+        (Result(FAILED, 1), "E  Kafka broker does not support the 'EndTxnRequest' Kafka protocol.", "asks for EndTxn"),
         (Result(LATE, 1), "E   assert 1 == 2\n", "takes longer than it may: E   assert 1 == 2"),
         (Result(FAILED, 1), "", "failed"),
     ],
