@@ -14,4 +14,23 @@ class Reason:
     why: str
 
 
-REASONS: tuple[Reason, ...] = ()
+REASONS = (
+    Reason(
+        r"^kafka-configs --describe --broker 1 --all",
+        r"^[-+] (controller\.(listener\.names|quorum\.voters)|listener(s|\.security\.protocol\.map)|process\.roles|log\.dirs"
+        r"|default\.replication\.factor|fakebroker\..+|log\.memory\.(bytes|full))=",
+        "there are no controllers of their own and no folders here; there are settings that Kafka does not have; and the"
+        " default that `--defaults kafka` replaces is shown as the default",
+    ),
+    Reason(
+        r"--broker-logger 1 --(add|delete)-config kafka\.server\.ReplicaManager",
+        r"^[-+](status|Completed updating|Invalid broker logger)",
+        "loggers are named after the classes of the broker, and ours has no kafka.server.ReplicaManager",
+    ),
+    Reason(
+        r"^kafka-features .*(kraft|share)\.version",
+        r"^[-+](status|(kraft|share)\.version can|Can not|1 out of 1)",
+        "a feature stands for what is served: there is no quorum of controllers to be reconfigured here, and there are"
+        " no share groups yet",
+    ),
+)
