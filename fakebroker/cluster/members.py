@@ -54,7 +54,7 @@ class Members(HasNow):
         self.registry = BrokerRegistry(range(1, number + 1))
         self.metadata = MetadataCache(cluster_id, self.registry)
         self._wakeups = Wakeups(self.deadlines)
-        self.followers = FollowerSet(followers, self.timer, self._wakeups, self._read_now)
+        self.followers = FollowerSet(followers, self.timer, self._wakeups, self._read_now, self.registry)
         self.controller = Controller(
             config,
             self.registry,
