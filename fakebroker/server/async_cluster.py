@@ -24,6 +24,7 @@ from fakebroker.server.driver import Driver
 from fakebroker.server.followers_in_hand import Followers, Step
 from fakebroker.server.journal_in_hand import JournalInHand, Snapshot
 from fakebroker.server.listeners import Listeners
+from fakebroker.server.partitions_in_hand import PartitionsInHand
 from fakebroker.server.quotas_in_hand import Quotas
 from fakebroker.server.running.home import Home
 from fakebroker.server.settings import texts
@@ -35,7 +36,7 @@ NOT_RUNNING = "the cluster is not running: use it in a `with` block, or call sta
 _WILDCARDS = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}
 
 
-class AsyncFakeCluster:
+class AsyncFakeCluster(PartitionsInHand):
     """A Kafka cluster of `brokers` brokers (ids 1 to N), listening while the `async with` block runs.
 
     host, port        where to listen: broker i on port + i - 1; port 0 (default) takes free ports
@@ -264,18 +265,6 @@ class AsyncFakeCluster:
         require(STRING, name=name)
         driver = self._at_home
         driver.cluster.delete_topic(name, driver.clock.stamp())
-        driver.settle()
-
-    def move_leader(self, topic: str, partition: int, broker: int) -> None:
-        """Let an in-sync replica lead; nothing happens if it does. Who waits at the old leader is answered
-        NOT_LEADER_OR_FOLLOWER. Raises KafkaError for a broker that is stopped, not in sync, or has no replica.
-
-        As in Kafka the first replica leads again 300 s later at most, unless `auto.leader.rebalance.enable` is false.
-        """
-        require(STRING, topic=topic)
-        require(WHOLE_NUMBER, partition=partition, broker=broker)
-        driver = self._at_home
-        driver.cluster.move_leader(topic, partition, broker, driver.clock.stamp())
         driver.settle()
 
     def _run_followers(self, steps: Sequence[Step], selection: Selection) -> None:
