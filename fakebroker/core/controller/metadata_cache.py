@@ -29,6 +29,7 @@ class MetadataCache:
     def __init__(self, cluster_id: str, registry: BrokerRegistry) -> None:
         self.cluster_id = cluster_id
         self.publisher = MetadataPublisher()
+        self.decisions = 0  # how many the controller has made so far, of topics and of partitions
         self._registry = registry
         self._topics: dict[str, Topic] = {}
         self._topics_by_id: dict[UUID, Topic] = {}
@@ -81,9 +82,11 @@ class MetadataCache:
         self._names_by_unified_name[topic_name.unify_collision_chars(topic.name)][topic.name] = None
         self._topics[topic.name] = self._topics_by_id[topic.topic_id] = topic
         self._topics_by_raw_id[topic.topic_id.bytes] = topic
+        self.decisions += 1 + len(topic.partitions)
         self.publisher.topic_created(topic)
 
     def remove(self, topic: Topic) -> None:
+        self.decisions += 1
         del self._topics[topic.name]
         del self._topics_by_id[topic.topic_id]
         del self._topics_by_raw_id[topic.topic_id.bytes]
