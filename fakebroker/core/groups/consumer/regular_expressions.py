@@ -4,11 +4,12 @@ Theory   Kafka uses RE2J; this is RE2 itself. Both know the same language, and t
          whatever the pattern. What is wrong with a pattern they say in other words, so RE2J's are put in their place.
 Source   group-coordinator/.../Utils.java throwIfRegularExpressionIsInvalid; .../modern/consumer/TopicRegexResolver.java
          @ 4.4; com/google/re2j/Parser.java @ 1.8.
-Differs  Of two things that are wrong RE2 may name the other one.
+Differs  Of two things that are wrong RE2 may name the other one. A letter outside ASCII may not be escaped.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Any, Final
 
@@ -44,20 +45,48 @@ def _quiet() -> Any:
 
 _OPTIONS: Final = _quiet()
 
+# What RE2 takes and RE2J does not: a byte (\C), a brace that stands for itself and is repeated, two groups of one name.
+# What stands between \Q and \E, or in brackets, is passed over.
+_DOUBTFUL: Final = re.compile(
+    r"\\Q.*?(?:\\E|$)|\\(?P<escaped>.)|\[\^?\]?(?:\\.|\[:\^?\w+:\]|[^\]\\])*\]"
+    r"|(?P<brace>\{(?!\d+(?:,\d*)?\})(?:[*+?]|\{\d+(?:,\d*)?\}))|\(\?P?<(?P<name>\w+)>",
+    re.DOTALL,
+)
+
 
 def check_regular_expression(regex: str) -> None:
     """Raises INVALID_REGULAR_EXPRESSION."""
     try:
         re2.compile(regex, _OPTIONS)
     except re2.error as error:
+        description: str | None = _description(error)
+    else:
+        description = _refused_by_re2j(regex)
+    if description is not None:
         raise KafkaError(
             ErrorCode.invalid_regular_expression,
-            f"SubscribedTopicRegex `{regex}` is not a valid regular expression: {_description(error)}.",
-        ) from None
+            f"SubscribedTopicRegex `{regex}` is not a valid regular expression: {description}.",
+        )
+
+
+def _refused_by_re2j(regex: str) -> str | None:
+    names = set()
+    for found in _DOUBTFUL.finditer(regex):
+        if found["escaped"] == "C":
+            return "invalid escape sequence"
+        if found["brace"]:
+            return "invalid nested repetition operator"
+        if found["name"] in names:
+            return "duplicate capture group name"
+        if found["name"]:
+            names.add(found["name"])
+    return None
 
 
 def _description(error: Exception) -> str:
     said = error.args[0].decode(errors="replace") if isinstance(error.args[0], bytes) else str(error.args[0])
+    if said.startswith("invalid perl operator: (?<"):
+        return "invalid named capture"
     found = [text for text in _DESCRIPTIONS if said == text or said.startswith(f"{text}:")]
     return _DESCRIPTIONS[max(found, key=len)] if found else said
 

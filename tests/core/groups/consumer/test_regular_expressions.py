@@ -23,6 +23,10 @@ from fakebroker.protocol.errors import KafkaError
         ("[z-a]", "invalid character class range"),
         ("\\8", "invalid escape sequence"),
         ("(?=a)", "invalid or unsupported Perl syntax"),
+        ("(?<=a)", "invalid named capture"),
+        ("\\C", "invalid escape sequence"),
+        ("{*", "invalid nested repetition operator"),
+        ("(?P<n>a)(?<n>b)", "duplicate capture group name"),
     ],
 )
 def test_what_cannot_be_read(regex: str, why: str) -> None:
@@ -30,6 +34,11 @@ def test_what_cannot_be_read(regex: str, why: str) -> None:
         check_regular_expression(regex)
     assert refused.value.code is ErrorCode.invalid_regular_expression
     assert refused.value.message == f"SubscribedTopicRegex `{regex}` is not a valid regular expression: {why}."
+
+
+@pytest.mark.parametrize("regex", ["\\QC{*\\E", "[{*\\]]", "a{2}", "{", "\\{*", "(?P<n>a)(?P<m>b)", "[[:alpha:]{]*"])
+def test_what_only_looks_wrong(regex: str) -> None:
+    check_regular_expression(regex)
 
 
 def test_nothing_is_written_to_the_terminal(capfd: pytest.CaptureFixture[str]) -> None:
