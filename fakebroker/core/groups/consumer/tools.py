@@ -82,18 +82,18 @@ class ConsumerTools:
 
     def config_of(self, group_id: str) -> ConsumerGroupConfig:
         groups = self._services.environment.group_configs
-        if groups.own(group_id):
-            own = groups.of(group_id)
+        if not groups.own(group_id):
+            current = self._services.config
             return ConsumerGroupConfig(
-                own.consumer_session_timeout_ms,
-                own.consumer_heartbeat_interval_ms,
-                own.consumer_assignment_interval_ms,
+                current.group_consumer_session_timeout_ms,
+                current.group_consumer_heartbeat_interval_ms,
+                current.group_consumer_assignment_interval_ms,
             )
-        config = self._services.config
+        config = groups.of(group_id)
         return ConsumerGroupConfig(
-            config.group_consumer_session_timeout_ms,
-            config.group_consumer_heartbeat_interval_ms,
-            config.group_consumer_assignment_interval_ms,
+            config.consumer_session_timeout_ms,
+            config.consumer_heartbeat_interval_ms,
+            config.consumer_assignment_interval_ms,
         )
 
     @property
