@@ -105,7 +105,8 @@ def test_a_topic_to_which_one_is_not_subscribed_is_not_given() -> None:
 
 def test_a_state_that_nobody_knows_is_fenced_until_nothing_is_held() -> None:
     before = member(MemberState.from_value(99), 5, {})
-    for owned in (None, {A: [0]}):
+    holding: dict[UUID, Iterable[int]] = {A: [0]}
+    for owned in (None, holding):
         with pytest.raises(KafkaError, match="unknown state") as refused:
             step(before, Target(6, {A: frozenset({0})}), owned=owned)
         assert refused.value.code is ErrorCode.fenced_member_epoch

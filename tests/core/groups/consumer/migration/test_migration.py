@@ -11,7 +11,6 @@ from support.consumer_member import ConsumerHarness, error_of, held
 from fakebroker.core.groups.classic.group import ClassicGroup
 from fakebroker.core.groups.classic.messages import (
     HeartbeatRequest,
-    JoinAnswer,
     JoinRequest,
     LeaveRequest,
     LeavingMember,
@@ -48,7 +47,8 @@ class Migrating(ConsumerHarness):
 
     def classic_join(
         self, member_id: str = "", instance_id: str | None = None, owned: tuple[int, ...] = (), user_data: bytes = b""
-    ) -> list[JoinAnswer]:
+    ) -> list[Any]:
+        """The answer, or the error that is answered."""
         subscription = Subscription(("t",), user_data or None, [NamedTopicPartitions("t", owned)] if owned else [])
         request = JoinRequest(
             "g",
