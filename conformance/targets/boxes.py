@@ -51,6 +51,17 @@ BOXES = {
     "small-groups": Box(1, _GROUPS | {"group.initial.rebalance.delay.ms": "400", "group.max.size": "2"}),
     # One coordinator for all groups; who waits for replicas does not wait long.
     "coordinator": Box(3, _COMMON | {"offsets.topic.num.partitions": "1", "offsets.commit.timeout.ms": "1000"}),
+    # Every change has its assignment at once, and a group may have short sessions of its own.
+    "consumer-groups": Box(
+        1,
+        _GROUPS
+        | {
+            "group.consumer.assignment.interval.ms": "0",
+            "group.consumer.min.session.timeout.ms": "500",
+            "group.consumer.min.heartbeat.interval.ms": "100",
+            "group.consumer.max.size": "10",
+        },
+    ),
     # For cases that stop brokers: while its session holds, a broker cannot come back (DuplicateBrokerRegistration).
     "stops": Box(3, _COMMON, {"broker.session.timeout.ms": "6000", "broker.heartbeat.interval.ms": "500"}),
 }
