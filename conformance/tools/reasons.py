@@ -28,9 +28,15 @@ REASONS = (
         "loggers are named after the classes of the broker, and ours has no kafka.server.ReplicaManager",
     ),
     Reason(
-        r"^kafka-features .*(kraft|share)\.version",
-        r"^[-+](status|(kraft|share)\.version can|Can not|1 out of 1)",
+        r"^kafka-features",
+        r"^[-+](status|\d out of \d|Can not|(Feature: )?(kraft|share|streams|eligible\.leader\.replicas)\.version)",
         "a feature stands for what is served: there is no quorum of controllers to be reconfigured here, and there are"
-        " no share groups yet",
+        " no share groups, no groups of Streams and no eligible leader replicas",
+    ),
+    Reason(
+        r"^kafka-broker-api-versions",
+        r"^- \w+\(\d+\): |^\+ \w+\(\d+\): UNSUPPORTED|^\+ (ApiVersions|DeleteGroups|TxnOffsetCommit)\(",
+        "fakebroker serves fewer APIs than Kafka, and advertises only what it serves; the newest versions of three, of"
+        " 4.4, are not served",
     ),
 )
