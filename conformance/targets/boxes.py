@@ -50,7 +50,15 @@ BOXES = {
     "groups": Box(1, _GROUPS),
     "small-groups": Box(1, _GROUPS | {"group.initial.rebalance.delay.ms": "400", "group.max.size": "2"}),
     # One coordinator for all groups; who waits for replicas does not wait long.
-    "coordinator": Box(3, _COMMON | {"offsets.topic.num.partitions": "1", "offsets.commit.timeout.ms": "1000"}),
+    "coordinator": Box(
+        3,
+        _COMMON
+        | {
+            "offsets.topic.num.partitions": "1",
+            "offsets.topic.replication.factor": "3",
+            "offsets.commit.timeout.ms": "1000",
+        },
+    ),
     # Every change has its assignment at once, and a group may have short sessions of its own.
     "consumer-groups": Box(
         1,

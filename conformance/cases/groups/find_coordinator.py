@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from conformance.group_steps import ask
 from conformance.offset_frames import find_coordinators
-from conformance.scenario import AwaitCoordinator, Case, MoveLeader, Step
+from conformance.scenario import AwaitCoordinator, AwaitIsr, Case, MoveLeader, Step
 
 _SHARE_KEY = "group:AAAAAAAAAAAAAAAAAAAAAQ:0"
 _OFFSETS = "__consumer_offsets"
@@ -57,8 +57,10 @@ def _moves() -> Case:
     return _case(
         "moves",
         "the coordinator is whoever leads the partition, and every broker knows it",
+        AwaitIsr(_OFFSETS, (1, 2, 3)),
         MoveLeader(_OFFSETS, 2),
         *ask(find_coordinators(["g"])),
+        AwaitIsr(_OFFSETS, (1, 2, 3)),
         MoveLeader(_OFFSETS, 1),
         *ask(find_coordinators(["g"])),
         box="coordinator",

@@ -9,10 +9,12 @@ from conformance.scenario import (
     At,
     AwaitCoordinator,
     AwaitGroup,
+    AwaitIsr,
     Case,
     Freeze,
     Listen,
     MoveLeader,
+    Pause,
     Send,
     Settle,
     Step,
@@ -21,6 +23,7 @@ from conformance.scenario import (
 )
 
 _OFFSETS = "__consumer_offsets"
+_WATERMARK_MS = 1_200  # followers learn of the watermark by the answer to their next fetch, 500 ms later at most
 
 
 def _case(what: str, why: str, *steps: Step, topics: tuple[Topic, ...], timed: tuple[At, ...] = ()) -> Case:
@@ -69,7 +72,7 @@ def _refused(version: int) -> Case:
         *ask(offset_commit(f"{group}-new", one, version=version, generation=1)),
         *ask(offset_commit(f"{group}-new", one, version=version, generation=1, member_id="nobody")),
         *ask(offset_commit(f"{group}-new", one, version=version, generation=-1, member_id="nobody")),
-        *ask(offset_fetch({group: None, "": None, f"{group}-new": None})),
+        *ask(offset_fetch({group: None, "": [(name, [0])], f"{group}-new": None})),
         topics=(topic,),
     )
 
@@ -153,6 +156,7 @@ def _frozen() -> Case:
         "a commit waits for all replicas in sync; meanwhile it is not read, and who wants what is stable waits too",
         (
             AwaitCoordinator("warm"),
+            AwaitIsr(_OFFSETS, (1, 2, 3)),
             MoveLeader(_OFFSETS, 1),
             AwaitCoordinator("warm"),
             *ask(offset_commit("frozen", [(topic.name, 0, 4)])),
@@ -181,6 +185,7 @@ def _late() -> Case:
         "offsets.commit.timeout.ms: COORDINATOR_NOT_AVAILABLE, NOT_COORDINATOR for who reads; it was written though",
         (
             AwaitCoordinator("warm"),
+            AwaitIsr(_OFFSETS, (1, 2, 3)),
             MoveLeader(_OFFSETS, 1),
             AwaitCoordinator("warm"),
             Freeze(3),
@@ -205,9 +210,12 @@ def _moves() -> Case:
         "what is committed is there at the next coordinator, and the last one says that it is none",
         (
             AwaitCoordinator("warm"),
+            AwaitIsr(_OFFSETS, (1, 2, 3)),
             MoveLeader(_OFFSETS, 1),
             AwaitCoordinator("warm"),
             *ask(offset_commit("moves", [(topic.name, 0, 5)])),
+            Pause(_WATERMARK_MS),
+            AwaitIsr(_OFFSETS, (1, 2, 3)),
             MoveLeader(_OFFSETS, 2),
             AwaitCoordinator("warm"),
             *ask(offset_commit("moves", [(topic.name, 0, 6)]), offset_fetch({"moves": None}, correlation_id=2)),
@@ -215,6 +223,8 @@ def _moves() -> Case:
             Settle("b"),
             Send((offset_commit("moves", [(topic.name, 0, 7)], correlation_id=2),), "b", 2),
             Settle("b"),
+            AwaitIsr(_OFFSETS, (1, 2, 3)),
+            Pause(_WATERMARK_MS),
             MoveLeader(_OFFSETS, 1),
             AwaitCoordinator("warm"),
             *ask(offset_fetch({"moves": None})),

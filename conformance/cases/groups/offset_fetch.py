@@ -48,7 +48,6 @@ def _all(version: int) -> Case:
         *ask(offset_commit(group, committed)),
         *ask(offset_fetch({group: None}, version=version)),
         *ask(offset_fetch({group: None}, version=version, require_stable=version >= 7)),
-        *ask(offset_fetch({"": None}, version=version)),
         topics=topics,
     )
 

@@ -107,6 +107,22 @@ class TestReplication:
         simulation.move_leader(2, "__consumer_offsets")
         assert self._answer(simulation, client) == (0, {("t", 0): NOT_COORDINATOR})
 
+    def test_its_broker_stops(self, simulation: Simulation, client: SimulatedClient) -> None:
+        """Nobody is there to be answered; what the replicas have is there when somebody leads again."""
+        commit(simulation, client, "g", {("t", 0): 4})
+        simulation.followers("frozen", "__consumer_offsets", broker=3)
+        self._send(simulation, client)
+        simulation.stop(1)
+        assert client.closed is not None
+        assert len(client.answers) == 1
+        assert fetch(simulation, simulation.connect(2), {"g": [("t", 0)]}) == {"g": {("t", 0): (4, -1, "")}}
+        simulation.followers(None, "__consumer_offsets", broker=3)
+        assert fetch(simulation, simulation.connect(2), {"g": [("t", 0)]}) == {"g": {("t", 0): (5, -1, "")}}
+        simulation.start(1)
+        simulation.move_leader(1, "__consumer_offsets")
+        assert commit(simulation, simulation.connect(1), "g", {("t", 0): 6}) == {("t", 0): 0}
+        assert fetch(simulation, simulation.connect(1), {"g": [("t", 0)]}) == {"g": {("t", 0): (6, -1, "")}}
+
     def test_too_few_in_sync_replicas_are_waited_for(self, simulation: Simulation) -> None:
         """Coordinators append with acks=1, so it is not refused at once."""
         simulation.cluster.alter_topic_configs("__consumer_offsets", {"min.insync.replicas": "3"}, simulation.now)
