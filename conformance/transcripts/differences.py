@@ -92,6 +92,25 @@ RULES: tuple[Rule, ...] = (
         holds=lambda kafka, ours: _both_numbers(kafka, ours) and min(kafka, ours) >= 1,
     ),
     Rule(
+        "the clocks are two: when marks of deleted keys go is counted from when they were compacted (KIP-534)",
+        "*.batches[*].base_timestamp_ms",
+        "compaction/*",
+        _both_wall_times,
+    ),
+    Rule("with another time the batch has another CRC", "*.batches[*].crc", "compaction/*", _both_numbers),
+    Rule(
+        "and the times of its records are told as distances from that",
+        "*.batches[*].records",
+        "compaction/*",
+        lambda kafka, ours: _both_texts(kafka, ours) and len(kafka) == len(ours),
+    ),
+    Rule(
+        "in Kafka a Fetch ends with a segment; here there are none",
+        "*.records.batches[*]",
+        "compaction/*",
+        lambda kafka, ours: kafka == "(absent)" and isinstance(ours, dict),
+    ),
+    Rule(
         "each cluster gives producer ids of its own",
         "*.producer_id",
         "producer-id/*",
