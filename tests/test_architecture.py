@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parent.parent
 ALLOWED: dict[str, set[str]] = {
     "timingwheel": {"mypy_extensions"},  # for mypyc, while it compiles; never imported
     "fakebroker.protocol": {"construct", "cramjam", "crc32c", "kio", "librt", "mypy_extensions", "zstandard"},
-    "fakebroker.core": {"fakebroker.protocol", "timingwheel", "librt", "mypy_extensions"},
+    "fakebroker.core": {"fakebroker.protocol", "timingwheel", "librt", "mypy_extensions", "re2"},
     "fakebroker.network": {"fakebroker.core", "fakebroker.protocol", "timingwheel"},
     "fakebroker.apis": {"fakebroker.network", "fakebroker.core", "fakebroker.protocol", "kio"},
     "fakebroker.cluster": {

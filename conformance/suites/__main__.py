@@ -75,7 +75,8 @@ def _suite(suite: Suite, folder: Path, sides: list[str], pattern: str, end: floa
 
 def _run(suite: Suite, home: Path, side: str, tests: list[str], results: Results, end: float) -> None:
     columns = (*Progress.get_default_columns(), MofNCompleteColumn(), TimeElapsedColumn())
-    with SIDES[side]() as running, Progress(*columns, console=console) as progress:
+    wanted = suite.broker_ids, suite.broker_settings
+    with SIDES[side](*wanted) as running, Progress(*columns, console=console) as progress:
         brokers = running.side
         task = progress.add_task(f"{suite.name} on {brokers.name}", total=len(tests))
         for test in tests:

@@ -29,7 +29,7 @@ def _lines(folder: Path) -> Iterator[str]:
         "# The clients' own suites",
         "",
         "`make suites` runs the tests that clients bring themselves, unmodified, against `fakebroker serve` and",
-        f"against Apache Kafka {kafka_version()}: three brokers each, with the same settings. Packages are fetched by",
+        f"against Apache Kafka {kafka_version()}: brokers with the same ids and settings. Packages are fetched by",
         "the clients of their registries (Go modules, sdists, crates) into the cache; each test is a process of its",
         "own. This page is written by `python -m conformance.suites --page`.",
         "",

@@ -22,6 +22,8 @@ class PythonSuite(Suite):
         settings_of: Callable[[Side], Mapping[str, str]],
         needs: Sequence[str] = (),
         missing: Mapping[str, str] | None = None,
+        broker_ids: Sequence[int] = (1, 2, 3),
+        broker_settings: Mapping[str, str] | None = None,
         limit_s: float = 120.0,
     ) -> None:
         super().__init__(name, version, f"{name}=={version}")
@@ -29,6 +31,8 @@ class PythonSuite(Suite):
         self._settings_of = settings_of
         self._needs = needs
         self._missing = missing or {}
+        self.broker_ids = broker_ids
+        self.broker_settings = broker_settings or {}
         self.limit_s = limit_s
 
     def prepare(self, folder: Path) -> None:

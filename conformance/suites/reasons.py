@@ -8,6 +8,8 @@ from conformance.suites.results import Result
 from conformance.suites.suite import LATE
 
 _SHOWN = 160
+# What a client says that has looked into ApiVersions, and does not even ask.
+_NOT_OFFERED = re.compile(r"does not support the '(\w+)Request'|API does not support this version: (\w+)")
 # By what a test printed.
 _REASONS = (
     (re.compile(r"docker|toxiproxy", re.IGNORECASE), "needs Docker"),
@@ -19,6 +21,8 @@ _TELLING = re.compile(r"^E  .*|.*(?:Error|error|panic|fail|FAIL|timed out|assert
 def reason(result: Result, output: str) -> str:
     if result.refused:
         return f"asks for {', '.join(result.refused)}"
+    if named := _NOT_OFFERED.search(output):
+        return f"asks for {named[1] or named[2]}"
     for pattern, words in _REASONS:
         if pattern.search(output):
             return words

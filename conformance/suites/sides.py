@@ -1,4 +1,4 @@
-"""The brokers that suites run against: three of fakebroker in a process of their own, three of Apache Kafka."""
+"""The brokers that suites run against: those of fakebroker in a process of their own, those of Apache Kafka."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
@@ -19,7 +19,6 @@ from conformance.targets.kafka_box import KafkaBox, kafka_version
 from fakebroker import __version__
 
 OURS, KAFKA = "fakebroker", "Apache Kafka"
-BROKERS = 3
 # For both. Suites make many small groups and topics; the rest is as Kafka has it where nothing is given.
 SETTINGS = {
     "group.initial.rebalance.delay.ms": "0",
@@ -58,7 +57,7 @@ class Running:
 
 
 @contextmanager
-def fakebroker() -> Iterator[Running]:
+def fakebroker(broker_ids: Sequence[int], settings: Mapping[str, str]) -> Iterator[Running]:
     """`fakebroker serve`, as a user starts it. Raises NotRun."""
     with tempfile.TemporaryDirectory(prefix="fakebroker-suites-") as folder:
         ready, journal = Path(folder) / "ready.json", Path(folder) / "journal"
@@ -67,14 +66,14 @@ def fakebroker() -> Iterator[Running]:
             "-c",
             _SERVE,
             "serve",
-            "--brokers",
-            str(BROKERS),
+            "--broker-ids",
+            ",".join(map(str, broker_ids)),
             "--port",
             "0",
             "--defaults",
             "kafka",
         ]
-        for name, value in SETTINGS.items():
+        for name, value in (SETTINGS | dict(settings)).items():
             command += ["--config", f"{name}={value}"]
         command += ["--ready-file", str(ready), "--journal", str(journal)]
         with (Path(folder) / "log").open("w+") as log:
@@ -99,9 +98,10 @@ def _await_file(path: Path, process: subprocess.Popen[bytes], log: str) -> None:
 
 
 @contextmanager
-def apache_kafka() -> Iterator[Running]:
+def apache_kafka(broker_ids: Sequence[int], settings: Mapping[str, str]) -> Iterator[Running]:
     """Raises Unavailable."""
-    box = KafkaBox(BROKERS, SETTINGS | {"log.cleaner.enable": "true", "log.roll.ms": "604800000"})
+    as_usual = {"log.cleaner.enable": "true", "log.roll.ms": "604800000"}
+    box = KafkaBox(broker_ids, SETTINGS | as_usual | dict(settings))
     box.start()
     try:
         yield Running(Side(KAFKA, kafka_version(), list(box.endpoints.values())))

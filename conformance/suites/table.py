@@ -26,7 +26,7 @@ def _nothing(side: Side) -> Mapping[str, str]:
 def _kafka_python(side: Side) -> Mapping[str, str]:
     host, port = side.bootstrap[0]
     # It wants a folder of a Kafka that it would start if there was no address.
-    return {"KAFKA_URI": f"kafka://{host}:{port}", "KAFKA_VERSION": "4.2.0", "KAFKA_ROOT": "/"}
+    return {"KAFKA_URI": f"kafka://{host}:{port}", "KAFKA_VERSION": "4.3.0", "KAFKA_ROOT": "/"}
 
 
 def _rskafka(side: Side) -> Mapping[str, str]:
@@ -55,6 +55,13 @@ class ExternalService:
 
 SpawnedService = ExternalService
 """
+_ONE_REPLICA = {
+    "offsets.topic.replication.factor": "1",
+    "transaction.state.log.replication.factor": "1",
+    "transaction.state.log.min.isr": "1",
+    "share.coordinator.state.topic.replication.factor": "1",
+    "share.coordinator.state.topic.min.isr": "1",
+}
 _FRANZ = "github.com/twmb/franz-go"
 _WATERMILL = "github.com/ThreeDotsLabs/watermill-kafka/v3"
 
@@ -68,6 +75,8 @@ SUITES: tuple[Suite, ...] = (
         _kafka_python,
         ("mock", "pytest-mock", "pytest-timeout", "pytest-asyncio", "lz4", "zstandard", "python-snappy", "crc32c"),
         {"test/__init__.py": "", "test/service.py": _SERVICE},
+        broker_ids=(0,),
+        broker_settings={"num.partitions": "4"} | _ONE_REPLICA,
     ),
     RustSuite("rskafka", "0.6.0", _rskafka, ("client", "consumer", "produce_consume", "producer")),
     RustSuite(

@@ -59,6 +59,17 @@ BOXES = {
             "offsets.commit.timeout.ms": "1000",
         },
     ),
+    # Every change has its assignment at once, and a group may have short sessions of its own.
+    "consumer-groups": Box(
+        1,
+        _GROUPS
+        | {
+            "group.consumer.assignment.interval.ms": "0",
+            "group.consumer.min.session.timeout.ms": "500",
+            "group.consumer.min.heartbeat.interval.ms": "100",
+            "group.consumer.max.size": "10",
+        },
+    ),
     # For cases that stop brokers: while its session holds, a broker cannot come back (DuplicateBrokerRegistration).
     "stops": Box(3, _COMMON, {"broker.session.timeout.ms": "6000", "broker.heartbeat.interval.ms": "500"}),
 }

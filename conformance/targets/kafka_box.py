@@ -16,7 +16,7 @@ import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -94,12 +94,13 @@ class KafkaBox:
 
     def __init__(
         self,
-        brokers: int,
+        brokers: int | Sequence[int],
         config: Mapping[str, str],
         features: Mapping[str, int] | None = None,
         racks: Mapping[int, str] | None = None,
     ) -> None:
-        """`features` has levels that are other than Kafka's own, `racks` where brokers stand, by id."""
+        """`brokers` are their ids, or how many there are: 1 to so many. The first is the controller too.
+        `features` has levels that are other than Kafka's own, `racks` where brokers stand, by id."""
         self._jars = fetch_kafka()
         self._config = dict(config)
         self._features = [f"{name}={level}" for name, level in (features or {}).items()]
@@ -107,9 +108,11 @@ class KafkaBox:
         remove_leftovers()
         self._folder = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-"))
         self._processes: dict[int, subprocess.Popen[bytes]] = {}
-        ports = _free_ports(brokers + 1)
+        ids = range(1, brokers + 1) if isinstance(brokers, int) else brokers
+        self._controller = ids[0]
+        ports = _free_ports(len(ids) + 1)
         self._controller_port = ports.pop()
-        self.endpoints = {broker_id: ("127.0.0.1", port) for broker_id, port in enumerate(ports, 1)}
+        self.endpoints = {broker_id: ("127.0.0.1", port) for broker_id, port in zip(ids, ports, strict=True)}
 
     def start(self) -> None:
         """Format and start all brokers; return when they accept connections. Raises Unavailable."""
@@ -135,7 +138,7 @@ class KafkaBox:
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def freeze(self, broker_id: int) -> None:
-        assert broker_id != 1, "broker 1 is the controller: without it nothing else works"
+        assert broker_id != self._controller, "it is the controller: without it nothing else works"
         process = self._processes[broker_id]
         process.send_signal(signal.SIGSTOP)
         os.waitid(os.P_PID, process.pid, os.WSTOPPED)  # on a busy machine its threads run on for a while
@@ -168,13 +171,14 @@ class KafkaBox:
     def _format(self, broker_id: int) -> None:
         _, port = self.endpoints[broker_id]
         controller = f"127.0.0.1:{self._controller_port}"
+        controls = broker_id == self._controller
         properties = {
             "node.id": str(broker_id),
-            "process.roles": "broker,controller" if broker_id == 1 else "broker",
-            "controller.quorum.voters": f"1@{controller}",
+            "process.roles": "broker,controller" if controls else "broker",
+            "controller.quorum.voters": f"{self._controller}@{controller}",
             "controller.listener.names": "CONTROLLER",
             "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT",
-            "listeners": f"PLAINTEXT://127.0.0.1:{port}" + (f",CONTROLLER://{controller}" if broker_id == 1 else ""),
+            "listeners": f"PLAINTEXT://127.0.0.1:{port}" + (f",CONTROLLER://{controller}" if controls else ""),
             "advertised.listeners": f"PLAINTEXT://127.0.0.1:{port}",
             "log.dirs": str(self._folder / f"data-{broker_id}"),
             "broker.session.timeout.ms": "3600000",  # a frozen broker stays unfenced, and so in the ISR

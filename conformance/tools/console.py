@@ -38,7 +38,7 @@ def run_tools(console: Console, pattern: str, *, verbose: bool, fresh: bool) -> 
 
         with Jvm() as jvm:
             kafka = run_kafka(chapters, jvm, told, fresh=fresh)
-            rows = compare(chapters, kafka, run_ours(chapters, jvm, told))
+            rows = compare(chapters, kafka, run_ours(chapters, kafka, jvm, told))
     for row in rows:
         _show(console, row, verbose=verbose)
     for reason in skipped:

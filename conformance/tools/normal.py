@@ -12,6 +12,8 @@ _RULES = [
     (re.compile(pattern, re.MULTILINE), word)
     for pattern, word in (
         (r"^\s+at \S+\(.*\)\n", ""),  # where in the tool it was thrown
+        # A consumer that is closed or moves on while an answer is on its way; each side has it now and then.
+        (r"^.*WARN \[Consumer .*Not updating high watermark for partition.*\n?", ""),
         (r"^\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}\] ", ""),  # when a warning was printed
         (r"\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d[.:,]\d{1,9}(?:Z|[+-]\d\d:?\d\d)?", "TIME"),
         (r"\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:Z|[+-]\d\d:?\d\d)?", "TIME"),

@@ -14,4 +14,29 @@ class Reason:
     why: str
 
 
-REASONS: tuple[Reason, ...] = ()
+REASONS = (
+    Reason(
+        r"^kafka-configs --describe --broker 1 --all",
+        r"^[-+] (controller\.(listener\.names|quorum\.voters)|listener(s|\.security\.protocol\.map)|process\.roles"
+        r"|log\.dirs|default\.replication\.factor|fakebroker\..+|log\.memory\.(bytes|full))=",
+        "there are no controllers of their own and no folders here; there are settings that Kafka does not have; and"
+        " the default that `--defaults kafka` replaces is shown as the default",
+    ),
+    Reason(
+        r"--broker-logger 1 --(add|delete)-config kafka\.server\.ReplicaManager",
+        r"^[-+](status|Completed updating|Invalid broker logger)",
+        "loggers are named after the classes of the broker, and ours has no kafka.server.ReplicaManager",
+    ),
+    Reason(
+        r"^kafka-features",
+        r"^[-+](status|\d out of \d|Can not|(Feature: )?(kraft|share|streams|eligible\.leader\.replicas)\.version)",
+        "a feature stands for what is served: there is no quorum of controllers to be reconfigured here, and there are"
+        " no share groups, no groups of Streams and no eligible leader replicas",
+    ),
+    Reason(
+        r"^kafka-broker-api-versions",
+        r"^- \w+\(\d+\): |^\+ \w+\(\d+\): UNSUPPORTED|^\+ (ApiVersions|DeleteGroups|TxnOffsetCommit)\(",
+        "fakebroker serves fewer APIs than Kafka, and advertises only what it serves; the newest versions of three, of"
+        " 4.4, are not served",
+    ),
+)

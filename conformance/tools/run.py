@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,6 +16,7 @@ from conformance.tools.jvm import Jvm, Result
 
 _AGAIN_S = 0.2
 _UNTIL_LIMIT_S = 20.0
+_GRACE_S, _PATIENCE = 5.0, 5  # so much, and so many times as long as on the other side
 _UNSUPPORTED = "UnsupportedVersionException"  # the next time it will be no other
 
 
@@ -32,14 +33,20 @@ class Ran:
 
 
 def run_chapter(
-    bootstrap: str, chapter: Chapter, jvm: Jvm, done: Callable[[Ran], None] = lambda ran: None
+    bootstrap: str,
+    chapter: Chapter,
+    jvm: Jvm,
+    done: Callable[[Ran], None] = lambda ran: None,
+    before: Sequence[Ran] = (),
 ) -> list[Ran]:
-    """All commands of a chapter in their order."""
+    """All commands of a chapter in their order. With `before`, what the other side did, none is given much more time
+    than it took there: what fails here should not take minutes."""
     found = []
+    took_s = {ran.line: ran.took_s for ran in before}
     with tempfile.TemporaryDirectory(prefix="fakebroker-tools-") as folder:
         for name, text in chapter.files.items():
             (Path(folder) / name).write_text(text)
-        on = _Chapter(chapter.name, bootstrap, folder, jvm)
+        on = _Chapter(chapter.name, bootstrap, folder, jvm, took_s)
         try:
             for step in chapter.steps:
                 if (ran := on.run(step)) is not None:
@@ -51,11 +58,12 @@ def run_chapter(
 
 
 class _Chapter:
-    def __init__(self, name: str, bootstrap: str, folder: str, jvm: Jvm) -> None:
+    def __init__(self, name: str, bootstrap: str, folder: str, jvm: Jvm, took_s: Mapping[str, float]) -> None:
         self._name = name
         self._bootstrap = bootstrap
         self._folder = folder
         self._jvm = jvm
+        self._took_s = took_s
         self._background: dict[str, tuple[Command, float]] = {}  # with when it began
 
     def run(self, step: Command | Stop) -> Ran | None:
@@ -63,13 +71,13 @@ class _Chapter:
             command, began = self._background.pop(step.background)
             result = self._jvm.stop(step.background)
             if result.status is None:
-                result = self._jvm.wait(step.background, command.limit_s)
+                result = self._jvm.wait(step.background, self._limit_s(command))
             return self._ran(command, result, time.monotonic() - began)
         began = time.monotonic()
         if step.background:
             self._begin(step, step.background, more=True)
             self._background[step.background] = step, began
-            while time.monotonic() < began + _UNTIL_LIMIT_S:
+            while time.monotonic() < began + self._limit_s(step, _UNTIL_LIMIT_S):
                 so_far = self._jvm.peek(step.background)
                 if re.search(step.until, so_far.out) or so_far.status is not None:
                     break
@@ -83,10 +91,16 @@ class _Chapter:
                 or _UNSUPPORTED in result.out + result.err
             ):
                 break
-            if time.monotonic() > began + _UNTIL_LIMIT_S:
+            if time.monotonic() > began + self._limit_s(step, _UNTIL_LIMIT_S):
                 break
             time.sleep(_AGAIN_S)
         return self._ran(step, result, time.monotonic() - began)
+
+    def _limit_s(self, command: Command, most_s: float | None = None) -> float:
+        """How long a command may take; the other side took so and so long with all its tries."""
+        most_s = command.limit_s if most_s is None else most_s
+        took_s = self._took_s.get(command.line)
+        return most_s if took_s is None else min(most_s, _GRACE_S + _PATIENCE * took_s)
 
     def stop_all(self) -> None:
         for name in self._background:
@@ -99,7 +113,7 @@ class _Chapter:
     def _once(self, command: Command) -> Result:
         if command.tool != KCAT:
             self._begin(command, "")
-            return self._jvm.wait("", command.limit_s)
+            return self._jvm.wait("", self._limit_s(command))
         program = shutil.which(KCAT)
         assert program is not None, "chapters of kcat are left out where there is none"
         try:
@@ -107,7 +121,7 @@ class _Chapter:
                 [program, *command.arguments(self._bootstrap, self._folder)],
                 input=command.stdin.encode(),
                 capture_output=True,
-                timeout=command.limit_s,
+                timeout=self._limit_s(command),
                 check=False,
             )
         except subprocess.TimeoutExpired as late:

@@ -50,12 +50,15 @@ def run_kafka(chapters: Sequence[Chapter], jvm: Jvm, progress: Progress, *, fres
     return results
 
 
-def run_ours(chapters: Sequence[Chapter], jvm: Jvm, progress: Progress) -> list[Ran]:
-    """What `fakebroker serve` does."""
+def run_ours(chapters: Sequence[Chapter], kafka: Sequence[Ran], jvm: Jvm, progress: Progress) -> list[Ran]:
+    """What `fakebroker serve` does, where Kafka did that."""
     progress("fakebroker", None)
+    results: list[Ran] = []
     with ServeSide() as serve:
-        found = [run_chapter(serve.bootstrap_servers, each, jvm, partial(progress, "fakebroker")) for each in chapters]
-    return [ran for chapter in found for ran in chapter]
+        for chapter in chapters:
+            before = [ran for ran in kafka if ran.chapter == chapter.name]
+            results += run_chapter(serve.bootstrap_servers, chapter, jvm, partial(progress, "fakebroker"), before)
+    return results
 
 
 def _needs(chapter: Chapter, tool: str) -> bool:

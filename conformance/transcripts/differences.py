@@ -93,6 +93,7 @@ SORTED_BY = {
     # Of CreatePartitions, AlterReplicaLogDirs, ElectLeaders and DescribeProducers: the same.
     "replica_election_results": ("topic",),
     "active_producers": ("producer_id",),
+    "observers": ("replica_id",),
 }
 
 # Such lists that are compared as maps, because one side may have more: what is the key.
@@ -161,11 +162,18 @@ RULES: tuple[Rule, ...] = (
         "*.says.finalized_features_epoch",
         holds=lambda kafka, ours: _both_numbers(kafka, ours) and min(kafka, ours) > 0,
     ),
-    Rule(
-        "Kafka in a box is told not to roll segments, so that cases read a log at once; here there are none",
-        "*.topics[*].configs.segment.ms.*",
-        "create/*",
-        holds=lambda kafka, ours: (kafka, ours) in ((str((1 << 63) - 1), str(7 * 86_400_000)), (4, 5)),
+    *(
+        Rule(
+            "Kafka in a box is told not to roll segments, so that cases read a log at once; here there are none",
+            f"*.configs.segment.ms.{field}",
+            case,
+            lambda kafka, ours: (
+                (kafka, ours) in ((str((1 << 63) - 1), str(7 * 86_400_000)), (4, 5))
+                or (isinstance(kafka, dict) and kafka["name"] == "log.roll.ms" and ours == "(absent)")
+            ),
+        )
+        for field in ("value", "config_source", "synonyms*")
+        for case in ("create/*", "generated/*", "found/*")
     ),
     Rule(
         "documentation of settings is told in our own words",
@@ -205,6 +213,31 @@ RULES: tuple[Rule, ...] = (
         lambda kafka, ours: str(kafka).startswith("Error parsing configuration property") and bool(ours),
     ),
     Rule("each cluster gives topic ids of its own", "*.topics[*].topic_id", "create/*", _both_texts),
+    Rule("each cluster gives topic ids of its own", "*.topics[*].topic_id", "describe-topic-partitions/*", _both_texts),
+    *(
+        Rule("the ISR is a set: ours is in assignment order", "*.partitions[*].isr_nodes[*]", case, _both_numbers)
+        for case in ("reassign/*", "elect-leaders/*")
+    ),
+    *(
+        Rule(
+            "the log of metadata is another one: ours counts decisions",
+            f"*.topics[*].partitions[*].{field}",
+            "describe-quorum/*",
+            _both_numbers,
+        )
+        for field in ("high_watermark", "current_voters[*].log_end_offset", "observers[*].log_end_offset")
+    ),
+    *(
+        Rule("the clocks are two", f"*.partitions[*].{replicas}[*].{field}", "describe-quorum/*", _both_wall_times)
+        for replicas in ("current_voters", "observers")
+        for field in ("last_fetch_timestamp", "last_caught_up_timestamp")
+    ),
+    Rule(
+        "directories have no ids here",
+        "*.observers[*].replica_directory_id",
+        "describe-quorum/*",
+        lambda kafka, ours: ours is None,
+    ),
     Rule(
         "the clocks are two: what is allowed is told relative to the broker's time",
         "*.batch_index_error_message",

@@ -36,6 +36,7 @@ from fakebroker.network.connection import Connection
 from fakebroker.network.effects import Effect, InternalError, Warn
 from fakebroker.network.socket_server import SocketServer
 from fakebroker.network.turn import Turn
+from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
 from fakebroker.protocol.topic_partition import TopicPartition
 
@@ -78,7 +79,7 @@ class Cluster(Members):
         self.sockets = SocketServer(self.registry.broker_ids, self.config, timer, housekeeping, emit, self, self.probe)
         self._dispatcher = Dispatcher(self.sockets, emit, self, self.probe)
         self.controller.log_memory.on_full = self._warn
-        start_housekeeping(housekeeping, self.broker_configs, self.controller, self._read_now)
+        start_housekeeping(housekeeping, self.broker_configs, self.controller, self.log_cleaner, self._read_now)
         register_reconfigurables(self.broker_configs, self.controller, self.sockets, self.brokers)
         if names := self.config.without_effect:
             self._warn(f"kept and shown only, without effect here: {', '.join(names)}")
@@ -214,6 +215,20 @@ class Cluster(Members):
         self.now = now
         self.controller.move_leader(TopicPartition(topic, partition), broker_id, now)
         self._handle_requests()
+
+    def reassign(self, topic: str, partition: int, broker_ids: Sequence[int] | None, now: Now) -> None:
+        """Give a partition other replicas, or take that back with None; raises KafkaError."""
+        self.now = now
+        self.controller.reassignments.alter(topic, partition, broker_ids, now)
+        self._handle_requests()
+
+    def compact(self, topic: str, now: Now) -> int:
+        """Compact a topic at once; raises KafkaError. How many partitions were cleaned."""
+        self.now = now
+        found = self.metadata.topic(topic)
+        if found is None:
+            raise KafkaError(ErrorCode.unknown_topic_or_partition, f"The topic '{topic}' does not exist.")
+        return self.log_cleaner.compact(found.partitions, now)
 
     def stop_broker(self, broker_id: int, now: Now) -> None:
         """Stop a broker: its connections are closed, what is parked there is never answered; its log stays, what it has

@@ -3,7 +3,8 @@
 Units    intervals are monotonic milliseconds; what is old is decided by wall time.
 Source   "isr-expiration" of core/.../server/ReplicaManager.scala; "kafka-log-retention" of LogManager and
          "PeriodicProducerExpirationCheck" of UnifiedLog, storage/.../log/; maybeBalancePartitionLeaders and
-         maybeElectUncleanLeaders of metadata/.../controller/ReplicationControlManager.java @ 4.0.
+         maybeElectUncleanLeaders of metadata/.../controller/ReplicationControlManager.java; CleanerThread of
+         core/.../log/LogCleaner.scala @ 4.0.
 Differs  One task for all brokers and logs; in Kafka each log checks its producers on its own.
 """
 
@@ -16,12 +17,17 @@ from fakebroker.core.config.dynamic_broker_config import DynamicBrokerConfig
 from fakebroker.core.controller.controller import Controller
 from fakebroker.core.log.retention import start_by_size, start_by_time
 from fakebroker.core.purgatory.periodic_task import PeriodicTask
+from fakebroker.core.replication.compaction import LogCleaner
 from fakebroker.core.replication.partition import NO_LEADER, Partition
 from timingwheel import SystemTimer
 
 
 def start_housekeeping(
-    timer: SystemTimer, configs: DynamicBrokerConfig, controller: Controller, read_now: Callable[[], Now]
+    timer: SystemTimer,
+    configs: DynamicBrokerConfig,
+    controller: Controller,
+    cleaner: LogCleaner,
+    read_now: Callable[[], Now],
 ) -> None:
     """Schedule the tasks; they go on as long as the timer does."""
 
@@ -45,6 +51,9 @@ def start_housekeeping(
     every(config.unclean_leader_election_interval_ms, leadership.maybe_elect_unclean_leaders)
     every(config.log_retention_check_interval_ms, delete_old_records, config.log_initial_task_delay_ms)
     every(config.producer_id_expiration_check_interval_ms, remove_expired_producers)
+    if config.log_cleaner_enable:
+        # A thread that finds nothing to do sleeps so long; with 0 it would never do anything else.
+        every(max(config.log_cleaner_backoff_ms, 1), lambda now: cleaner.look(controller.metadata.partitions(), now))
 
 
 def delete_old_records_of(partition: Partition, now_wall_ms: int) -> None:

@@ -26,6 +26,7 @@ from fakebroker.core.probe import Probe
 from fakebroker.core.purgatory.deadlines import FOLLOWERS, HOUSEKEEPING, Deadlines, TimerDeadlines
 from fakebroker.core.quota.client_quotas import ClientQuotas
 from fakebroker.core.replication.behaviour import Behaviour
+from fakebroker.core.replication.compaction import LogCleaner
 from fakebroker.core.replication.followers import FollowerSet
 from fakebroker.core.replication.wakeups import Wakeups
 from fakebroker.core.security.identity import PLAINTEXT, Listener
@@ -67,7 +68,7 @@ class Members(HasNow):
         self.registry = BrokerRegistry(broker_ids, racks_of(broker_ids, config, racks or {}))
         self.metadata = MetadataCache(cluster_id, self.registry)
         self._wakeups = Wakeups(self.deadlines)
-        self.followers = FollowerSet(followers, self.timer, self._wakeups, self._read_now)
+        self.followers = FollowerSet(followers, self.timer, self._wakeups, self._read_now, self.registry)
         self.controller = Controller(
             self.broker_configs,
             self.registry,
@@ -80,6 +81,7 @@ class Members(HasNow):
             self._read_now,
             store,
         )
+        self.log_cleaner = LogCleaner(self.controller.log_memory, self.housekeeping.timer, self._read_now)
         self.client_quotas = ClientQuotas(lambda: (broker.quotas for broker in self.brokers.values()))
         self.brokers = {broker_id: self._new_broker(broker_id) for broker_id in self.registry.broker_ids}
         self.metadata.publisher = BrokerMetadataPublisher(self.brokers)

@@ -78,3 +78,25 @@ class Administration:
         driver = self._at_home
         driver.cluster.move_leader(topic, partition, broker, driver.clock.stamp())
         driver.settle()
+
+    def reassign(self, topic: str, partition: int, brokers: Sequence[int] | None) -> None:
+        """Give a partition replicas on these brokers, the preferred leader first, as AlterPartitionReassignments does:
+        new ones copy the log in their followers' behaviour, and the others go once they are in sync. None takes back
+        what is under way."""
+        require(STRING, topic=topic)
+        require(WHOLE_NUMBER, partition=partition)
+        for broker in brokers or ():
+            require(WHOLE_NUMBER, broker=broker)
+        driver = self._at_home
+        driver.cluster.reassign(topic, partition, brokers, driver.clock.stamp())
+        driver.settle()
+
+    def compact(self, topic: str) -> int:
+        """Compact a topic with `cleanup.policy=compact` now, as if its active segments had just been closed and were
+        dirty enough. What is not committed, or younger than `min.compaction.lag.ms`, stays, and so do marks of deleted
+        keys for `delete.retention.ms`. Returns how many partitions were cleaned."""
+        require(STRING, topic=topic)
+        driver = self._at_home
+        cleaned = driver.cluster.compact(topic, driver.clock.stamp())
+        driver.settle()
+        return cleaned

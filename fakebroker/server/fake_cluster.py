@@ -129,6 +129,14 @@ class FakeCluster:
         """Let an in-sync replica lead: `AsyncFakeCluster.move_leader`."""
         self._call(lambda: self._cluster.move_leader(topic, partition, broker))
 
+    def reassign(self, topic: str, partition: int, brokers: Sequence[int] | None) -> None:
+        """Give a partition other replicas: `AsyncFakeCluster.reassign`."""
+        self._call(lambda: self._cluster.reassign(topic, partition, brokers))
+
+    def compact(self, topic: str) -> int:
+        """Compact a topic now: `AsyncFakeCluster.compact`."""
+        return self._call(lambda: self._cluster.compact(topic))
+
     def _run_followers(self, steps: Sequence[Step], selection: Selection) -> None:
         self._call(lambda: self._cluster._run_followers(steps, selection))
 

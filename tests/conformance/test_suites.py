@@ -94,6 +94,7 @@ def test_what_passes_there_alone() -> None:
     [
         (Result(FAILED, 1, ("JoinGroup", "SyncGroup")), "error", "asks for JoinGroup, SyncGroup"),
         (Result(FAILED, 1), "cannot connect to the Docker daemon", "needs Docker"),
+        (Result(FAILED, 1), "E  Kafka broker does not support the 'EndTxnRequest' Kafka protocol.", "asks for EndTxn"),
         (Result(LATE, 1), "E   assert 1 == 2\n", "takes longer than it may: E   assert 1 == 2"),
         (Result(FAILED, 1), "", "failed"),
     ],
@@ -121,7 +122,7 @@ def test_what_runs_tells_what_it_does_not_serve() -> None:
     """A client that asks for an API that nobody serves: the side says which."""
     import socket
 
-    with fakebroker() as running:
+    with fakebroker((0, 5, 7), {"num.partitions": "4"}) as running:
         assert len(running.side.bootstrap) == 3
         with socket.create_connection(running.side.bootstrap[0], timeout=20) as client:
             client.sendall(bytes.fromhex("0000000a03e7000000000001ffff"))

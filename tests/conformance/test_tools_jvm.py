@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
@@ -70,6 +71,17 @@ def test_one_in_the_background_reads_while_others_run(ran: list[Ran]) -> None:
 
 def test_what_is_asked_for_is_waited_for_and_not_for_ever(ran: list[Ran]) -> None:
     assert 1.0 < ran[6].took_s < 20.0
+
+
+def test_a_side_is_not_given_much_more_time_than_the_other_took(jvm: Jvm, ran: list[Ran]) -> None:
+    """The reader waits for more records than there are: of the 40 s that it has it gets little more than 5."""
+    line = f"{CONSUME} --max-messages 9"
+    before = [replace(ran[0], line=line, took_s=0.1)]
+    chapter = Chapter("d", "D", (Command("kafka-topics --create --topic t --partitions 1"), Command(line)))
+    with FakeCluster(brokers=1) as kafka:
+        late = run_chapter(kafka.bootstrap_servers, chapter, jvm, before=before)[-1]
+    assert late.status == -1
+    assert 5 < late.took_s < 30
 
 
 def test_the_brokers_are_not_named(ran: list[Ran]) -> None:

@@ -64,8 +64,8 @@ class StockMember:
     def leave(self) -> None:
         """In order, unless it waits: then its connection is not read, and it can only go."""
         self.is_alive = False
-        is_waiting = self._joining is not None or self._syncing is not None or self._beating is not None
-        if self.member_id and not is_waiting:
+        waits = (self._joining, self._syncing, self._beating) != (None, None, None)
+        if self.member_id and not waits:
             self.asked.append(self._members.leave(self.member_id))
 
     def act(self, now_ms: int) -> bool:

@@ -83,8 +83,11 @@ class Player:
     def _await(self, client: _Client, within_s: float) -> None:
         limit = self._target.now_s() + within_s * self._patience
         connection = client.connection
-        while len(connection.arrivals) < len(client.sent) and self._target.now_s() < limit and not connection.closed:
-            connection.wait(len(connection.arrivals), limit)
+        while len(connection.arrivals) < len(client.sent) and not connection.closed:
+            seen = len(connection.arrivals)
+            connection.wait(seen, limit)
+            if len(connection.arrivals) == seen:
+                break
         self._learn()
 
     def _learn(self) -> None:

@@ -14,6 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import count
 from threading import Lock
+from typing import Protocol
 
 from conformance.generated.search import error_codes, signature
 from conformance.generated.walks.classic import classic_walk
@@ -21,20 +22,35 @@ from conformance.generated.walks.play import Player
 from conformance.generated.walks.walk import GROUP, PARTITIONS, TOPIC, Walk
 from conformance.group_frames import DESCRIBE_GROUPS, FIND_COORDINATOR, describe_groups, find_coordinator
 from conformance.scenario import Case, Topic
-from conformance.suite import Outcome, Sides
+from conformance.suite import Outcome
 from conformance.targets.target import Target, ask
 from conformance.targets.wire import Connection
 from conformance.transcripts.compare import compare, silent_differences
 from conformance.transcripts.words import words
 
-WALKS = 1_000
+WALKS = 600
 SEED = 1
-_BOX = "groups"
-_AT_ONCE = 12
+BOX = "groups"
+AT_ONCE = 12
 _PATIENT = 10.0
 _START_LIMIT_S = 60.0
 _MAX_DIFFERENCES = 10
 _groups = count()
+
+
+class Boxes(Protocol):
+    """The clusters of one side, by the name of the box."""
+
+    def __getitem__(self, box: str, /) -> Target: ...
+
+
+class HasBoxes(Protocol):
+    """Both sides."""
+
+    @property
+    def kafka(self) -> Boxes: ...
+    @property
+    def ours(self) -> Boxes: ...
 
 
 @dataclass(frozen=True)
@@ -69,11 +85,11 @@ class WalksResult:
 
 
 class _Run:
-    def __init__(self, sides: Sides, seed: int, progress: Callable[[WalksResult], None]) -> None:
+    def __init__(self, sides: HasBoxes, seed: int, progress: Callable[[WalksResult], None]) -> None:
         self.result = WalksResult(seed)
         self._progress = progress
         self._lock = Lock()
-        self._targets: tuple[Target, Target] = (sides.kafka[_BOX], sides.ours[_BOX])
+        self._targets: tuple[Target, Target] = (sides.kafka[BOX], sides.ours[BOX])
         for target in self._targets:
             _prepare(target)
 
@@ -125,11 +141,15 @@ class _Run:
 
 
 def run_walks(
-    sides: Sides, walks: int, seed: int = SEED, progress: Callable[[WalksResult], None] = lambda result: None
+    sides: HasBoxes,
+    walks: int,
+    seed: int = SEED,
+    progress: Callable[[WalksResult], None] = lambda result: None,
+    at_once: int = AT_ONCE,
 ) -> WalksResult:
     """So many walks on both sides; the same seed makes the same walks."""
     run = _Run(sides, seed, progress)
-    with ThreadPoolExecutor(_AT_ONCE) as pool:
+    with ThreadPoolExecutor(at_once) as pool:
         for _ in pool.map(run.play, range(seed * 1_000_000, seed * 1_000_000 + walks)):
             pass
     return run.result

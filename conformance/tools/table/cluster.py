@@ -6,7 +6,7 @@ from conformance.tools.command import Chapter, Command
 
 _QUORUM = {
     r"(HighWatermark:|LeaderEpoch:|MaxFollowerLag:|MaxFollowerLagTimeMs:|Epoch:)\s+\d+": r"\1 N",
-    r"^(\d\t\S+\t)\d+\s*\t\d+\s*\t": r"\1N\tN\t",
+    r"^(\d\s+\S{22}\s+)\d+\s+\d+": r"\1N N",
     r"\d+ ms ago": "N ms ago",
 }
 _PORTS = {r"(127\.0\.0\.1 +)\d+": r"\1PORT"}

@@ -10,5 +10,7 @@ COORDINATOR = {r"BROKER\d \(\d\)": "BROKER"}
 OUR_GROUPS = {r"^(?!GROUP |groups-|Consumer group 'groups-).*\n?": ""}
 # Where a sticky partitioner puts what has no key.
 PLACES = {r'"avg_throughput":[\d.]+': '"avg_throughput":N', r'"(partition|offset)":\d+': r'"\1":N'}
+# The record with the latest time: records are sent in one millisecond, or in several.
+LATEST = {r":\d+$": ":N"}
 # Lines of other chapters.
 NOT_OURS = {r"^(Dynamic configs for topic (?!configs).*\n)(  .*\n)*": ""}

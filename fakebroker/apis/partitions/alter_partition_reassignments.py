@@ -37,9 +37,10 @@ def _respond(
 ) -> Slices[None]:
     values = {
         "throttle_time": timedelta(0),
-        "allow_replication_factor_change": getattr(request, "allow_replication_factor_change", True),
+        "allow_replication_factor_change": not results or getattr(request, "allow_replication_factor_change", True),
         "error_code": ErrorCode.none if error is None else error.code,
-        "error_message": None if error is None else error.message or None,
+        # To who asks for nothing Kafka's controller says what a message says that nobody has written.
+        "error_message": (error.message or None) if error is not None else None if results else "",
         "responses": Each(_topic, results),
     }
     return ctx.respond_in_slices(build_lazily(response_type(KEY, ctx.api_version), values))

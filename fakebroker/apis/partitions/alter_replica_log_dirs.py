@@ -1,7 +1,8 @@
 """AlterReplicaLogDirs (API key 34), versions 1-2: let replicas of one broker lie in another log directory (KIP-113).
 
 Behaviour      Each partition on its own; of one that is named for two directories the last counts. A directory that is
-               not configured: LOG_DIR_NOT_FOUND, before anything else is looked at; then an unknown partition:
+               not configured: LOG_DIR_NOT_FOUND; before that, a name too long
+               for the files of one that moves: INVALID_TOPIC_EXCEPTION; then an unknown partition:
                UNKNOWN_TOPIC_OR_PARTITION, one without a replica here: REPLICA_NOT_AVAILABLE.
 Version notes  v2 flexible.
 Not done       The copying, and so the future replica that DescribeLogDirs tells of meanwhile: nothing lies on a disk.
@@ -22,6 +23,7 @@ from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
 from fakebroker.protocol.messages import response_type
 from fakebroker.protocol.slices import Slices
+from fakebroker.protocol.topic_partition import TopicPartition
 
 if TYPE_CHECKING:
     from kio.schema.alter_replica_log_dirs.v2.request import AlterReplicaLogDirsRequest, AlterReplicaLogDirTopic
@@ -62,8 +64,9 @@ def handle(ctx: RequestContext, request: AlterReplicaLogDirsRequest) -> Slices[N
         for number, path in partitions.items():
             code = ErrorCode.none
             partition = ctx.metadata.find_partition(name, number)
+            named = TopicPartition(name, number)
             try:
-                alter_replica_log_dir(ctx.controller.config, partition, ctx.broker.broker_id, path)
+                alter_replica_log_dir(ctx.controller.config, named, partition, ctx.broker.broker_id, path)
             except KafkaError as error:
                 code = error.code
             results[name].append((number, code))

@@ -62,7 +62,9 @@ class Broker:
         self.controller = controller
         self.replicas = ReplicaManager(broker_id, config, clock.now.mono_ms, followers, wakeups, probe)
         self.groups = GroupCoordinator(
-            GroupEnvironment(broker_id, clock, configs, controller.metadata, random_uuid, probe),
+            GroupEnvironment(
+                broker_id, clock, configs, controller.group_configs, controller.metadata, random_uuid, probe
+            ),
             self.replicas,
             deadlines,
             report,

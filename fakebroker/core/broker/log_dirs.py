@@ -10,10 +10,20 @@ Differs  A replica moves at once. New ones go to the first directory, Kafka's to
 
 from __future__ import annotations
 
+from typing import Final
+
 from fakebroker.core.config.broker_config import BrokerConfig
 from fakebroker.core.replication.partition import Partition
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
+from fakebroker.protocol.topic_partition import TopicPartition
+
+_MAX_NAME: Final = 255  # of a file
+
+
+def _future_dir_length(topic_partition: TopicPartition) -> int:
+    """Of the name under which Kafka writes a replica that moves: topic, partition, an id of 32 digits."""
+    return len(f"{topic_partition}.{'0' * 32}-future")
 
 
 def all_log_dirs(config: BrokerConfig) -> tuple[str, ...]:
@@ -21,8 +31,16 @@ def all_log_dirs(config: BrokerConfig) -> tuple[str, ...]:
     return config.log_dirs or config.log_dir
 
 
-def alter_replica_log_dir(config: BrokerConfig, partition: Partition | None, broker_id: int, destination: str) -> None:
+def alter_replica_log_dir(
+    config: BrokerConfig,
+    topic_partition: TopicPartition,
+    partition: Partition | None,
+    broker_id: int,
+    destination: str,
+) -> None:
     """Let a broker's replica lie in another directory. Raises KafkaError."""
+    if _future_dir_length(topic_partition) > _MAX_NAME:
+        raise KafkaError(ErrorCode.invalid_topic_exception, "The topic name is too long.")
     if destination not in all_log_dirs(config):
         raise KafkaError(ErrorCode.log_dir_not_found, f"Log dir {destination} is not found in the config.")
     if partition is None:

@@ -96,6 +96,7 @@ class GroupConfig(Config):
         broker=_B.group_consumer_session_timeout_ms,
         lowest=_B.group_consumer_min_session_timeout_ms,
         highest=_B.group_consumer_max_session_timeout_ms,
+        by="core/groups/consumer/tools",
         doc="a member that was silent for so long is out",
     )
     consumer_heartbeat_interval_ms = GroupSetting(
@@ -105,6 +106,7 @@ class GroupConfig(Config):
         broker=_B.group_consumer_heartbeat_interval_ms,
         lowest=_B.group_consumer_min_heartbeat_interval_ms,
         highest=_B.group_consumer_max_heartbeat_interval_ms,
+        by="core/groups/consumer/tools",
         doc="how often members are told to call",
     )
     consumer_assignment_interval_ms = GroupSetting(
@@ -114,6 +116,7 @@ class GroupConfig(Config):
         broker=_B.group_consumer_assignment_interval_ms,
         lowest=_B.group_consumer_min_assignment_interval_ms,
         highest=_B.group_consumer_max_assignment_interval_ms,
+        by="core/groups/consumer/tools",
         doc="the shortest time between two assignments",
     )
     consumer_assignor_offload_enable = GroupSetting(

@@ -88,7 +88,9 @@ class TopicConfig(Config):
     segment_bytes = TopicSetting(
         INT, 1_073_741_824, at_least(1_048_576), by="core/log/append", doc="size of a segment, and so of a batch"
     )
-    segment_ms = TopicSetting(LONG, 7 * _DAY_MS, at_least(1), doc="a segment is closed after so long")
+    segment_ms = TopicSetting(
+        LONG, 7 * _DAY_MS, at_least(1), by="core/log/compaction/cleaning", doc="a segment is closed after so long"
+    )
     segment_jitter_ms = TopicSetting(LONG, 0, at_least(0), doc="at most so much sooner")
     segment_index_bytes = TopicSetting(INT, 10_485_760, at_least(4), doc="size of the index of a segment")
     flush_messages = TopicSetting(LONG, _MAX_LONG, at_least(1), doc="to the disk after so many records")
@@ -113,13 +115,25 @@ class TopicConfig(Config):
     )
     index_interval_bytes = TopicSetting(INT, 4096, at_least(0), doc="how often the index of a segment gets an entry")
     delete_retention_ms = TopicSetting(
-        LONG, _DAY_MS, at_least(0), doc="how long a compacted topic keeps the mark of a deleted key"
+        LONG,
+        _DAY_MS,
+        at_least(0),
+        by="core/log/compaction/cleaning",
+        doc="how long a compacted topic keeps the mark of a deleted key",
     )
-    min_compaction_lag_ms = TopicSetting(LONG, 0, at_least(0), doc="how long a record is not compacted")
-    max_compaction_lag_ms = TopicSetting(LONG, _MAX_LONG, at_least(1), doc="how long a record may stay uncompacted")
+    min_compaction_lag_ms = TopicSetting(
+        LONG, 0, at_least(0), by="core/log/compaction/cleaning", doc="how long a record is not compacted"
+    )
+    max_compaction_lag_ms = TopicSetting(
+        LONG, _MAX_LONG, at_least(1), by="core/log/compaction/cleaning", doc="how long a record may stay uncompacted"
+    )
     file_delete_delay_ms = TopicSetting(LONG, 60_000, at_least(0), doc="how long deleted files stay")
     min_cleanable_dirty_ratio = TopicSetting(
-        DOUBLE, 0.5, between(0, 1), doc="how much of a log is dirty before it is compacted"
+        DOUBLE,
+        0.5,
+        between(0, 1),
+        by="core/replication/compaction",
+        doc="how much of a log is dirty before it is compacted",
     )
     cleanup_policy = _Strings(
         LIST,

@@ -107,6 +107,7 @@ class Leadership:
     def apply(self, partition: Partition, decided: PartitionChange, now: Now) -> None:
         """Let it be so: the metadata, the leader, the followers, and those who wait in vain."""
         leader_id, target = decided.leader_id, decided.target
+        self.metadata.decisions += 1
         gone: list[int] = []
         came: list[int] = []
         if target != current_target(partition):

@@ -24,11 +24,13 @@ from fakebroker.protocol.produce_response import NodeEndpoint
 
 @final
 class MetadataCache:
-    """Topics are added and removed by the controller. `publisher` tells those who have to act."""
+    """Topics are added and removed by the controller. `publisher` tells those who have to act. `decisions` is how
+    many the controller has made so far, of topics and of partitions."""
 
     def __init__(self, cluster_id: str, registry: BrokerRegistry) -> None:
         self.cluster_id = cluster_id
         self.publisher = MetadataPublisher()
+        self.decisions = 0
         self._registry = registry
         self._topics: dict[str, Topic] = {}
         self._topics_by_id: dict[UUID, Topic] = {}
@@ -81,9 +83,11 @@ class MetadataCache:
         self._names_by_unified_name[topic_name.unify_collision_chars(topic.name)][topic.name] = None
         self._topics[topic.name] = self._topics_by_id[topic.topic_id] = topic
         self._topics_by_raw_id[topic.topic_id.bytes] = topic
+        self.decisions += 1 + len(topic.partitions)
         self.publisher.topic_created(topic)
 
     def remove(self, topic: Topic) -> None:
+        self.decisions += 1
         del self._topics[topic.name]
         del self._topics_by_id[topic.topic_id]
         del self._topics_by_raw_id[topic.topic_id.bytes]
@@ -94,6 +98,12 @@ class MetadataCache:
         self.publisher.topic_deleted(topic)
 
     # Brokers.
+
+    @property
+    def racks(self) -> Mapping[int, str]:
+        """Of the brokers that have one."""
+        brokers = ((broker_id, self._registry[broker_id].rack) for broker_id in self._registry.broker_ids)
+        return {broker_id: rack for broker_id, rack in brokers if rack is not None}
 
     @property
     def controller_id(self) -> int:

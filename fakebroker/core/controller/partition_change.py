@@ -1,13 +1,14 @@
 """What becomes of a partition when its ISR, its replicas or its leader are to change: one rule for all occasions.
 
-Theory   First a reassignment is completed if the ISR now allows it: all that are to stay are in it. Then a leader is
-         elected among what is left. The leader epoch goes up if the leader changes, or if a replica goes.
+Theory   First a reassignment is completed if the ISR now allows it: all that are added are in it, and somebody who
+         stays. Then a leader is elected among what is left. The leader epoch goes up if the leader changes, or if a
+         replica goes.
            ONLINE     the leader stays if it may, else the first in assignment order that is alive and in sync
            PREFERRED  the first replica if it may lead, else as ONLINE
            UNCLEAN    as ONLINE, and as the last resort the first that is alive, as the whole ISR
 Source   metadata/.../controller/PartitionChangeBuilder.java @ 4.0: build, completeReassignmentIfNeeded, electLeader,
          triggerLeaderEpochBumpForReplicaReassignmentIfNeeded; PartitionReassignmentReplicas.java
-         maybeCompleteReassignment; PartitionReassignmentRevert.java.
+         maybeCompleteReassignment @ 4.4; PartitionReassignmentRevert.java.
 Differs  No eligible leader replicas (elections.py).
 """
 
@@ -80,6 +81,6 @@ def _completed(isr: set[int], target: Target) -> tuple[set[int], Target]:
     if target.adding or target.removing:
         replicas = tuple(broker_id for broker_id in target.replicas if broker_id not in target.removing)
         left = isr - set(target.removing)
-        if replicas and left and left.issuperset(replicas):
+        if replicas and left and left.issuperset(target.adding):
             return left, Target(replicas)
     return isr, target

@@ -136,6 +136,7 @@ class PartitionCreation:
         if validate_only:
             return
         topic.partitions.extend(added)
+        self.metadata.decisions += len(added)
         for partition in added:
             self._followers.add(partition)
         for listener in self._probe.listeners:

@@ -3,12 +3,15 @@
 Source   metadata/.../controller/ReplicationControlManager.java createTopic, validateManualPartitionAssignment;
          metadata/.../placement/StripedReplicaPlacer.java place @ 4.0.
 Differs  Replicas are laid out by rule instead of at random, so that a test can say who leads: of the N brokers that
-         run, number p mod N leads partition p and the next ones follow; stopped ones follow only when those run out.
+         run, number p mod N leads partition p and the next ones follow, of each rack one before any has two; stopped
+         ones follow only when those run out.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import zip_longest
+from math import lcm
 
 from fakebroker.core.broker_registry import BrokerRegistry
 from fakebroker.core.config.broker_config import BrokerConfig
@@ -44,12 +47,32 @@ def place_replicas(
             "registered or some brokers have all their log directories cordoned.",
         )
     stopped = [broker_id for broker_id in broker_ids if broker_id not in alive]
-    return [(_rotated(alive, index) + _rotated(stopped, index))[:factor] for index in range(partitions)]
+    orders = [
+        _over_racks(_rotated(alive, start), brokers) + _over_racks(_rotated(stopped, start), brokers)
+        for start in range(min(partitions, _period(len(alive), len(stopped))))
+    ]
+    return [orders[index % len(orders)][:factor] for index in range(partitions)]
 
 
 def _rotated(broker_ids: Sequence[int], start: int) -> tuple[int, ...]:
     count = len(broker_ids)
     return tuple(broker_ids[(start + step) % count] for step in range(count))
+
+
+def _period(alive: int, stopped: int) -> int:
+    """After so many partitions their orders are those of the first ones again."""
+    return lcm(alive, stopped) if stopped else alive
+
+
+def _over_racks(broker_ids: tuple[int, ...], brokers: BrokerRegistry) -> tuple[int, ...]:
+    """The same brokers: the first of each rack, then the second of each, and so on. Those in no rack are in one."""
+    by_rack: dict[str | None, list[int]] = {}
+    for broker_id in broker_ids:
+        by_rack.setdefault(brokers[broker_id].rack, []).append(broker_id)
+    if len(by_rack) < 2:
+        return broker_ids
+    rounds = zip_longest(*by_rack.values())
+    return tuple(broker_id for each in rounds for broker_id in each if broker_id is not None)
 
 
 def _cannot_replicate(factor: int, why: str) -> KafkaError:

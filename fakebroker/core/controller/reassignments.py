@@ -31,7 +31,6 @@ from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
 from timingwheel import SystemTimer, TimerTask
 
-_NO_REASSIGNMENT: Final = "No partition reassignment is in progress."
 _NOT_NEEDED: Final = "Leader election not needed for topic partition."
 _NO_PREFERRED: Final = "The preferred leader was not available."
 _NO_ELIGIBLE: Final = "Eligible topic partition leaders are not available."
@@ -89,7 +88,7 @@ class Reassignments:
 
     def _cancelled(self, partition: Partition) -> PartitionChange:
         if not partition.is_reassigning:
-            raise KafkaError(ErrorCode.no_reassignment_in_progress, _NO_REASSIGNMENT)
+            raise KafkaError(ErrorCode.no_reassignment_in_progress, "")  # Kafka leaves out what the code says
         target, isr, is_unclean = reverted(partition)
         may_be_unclean = partition.config.unclean_leader_election_enable
         if is_unclean and not may_be_unclean:

@@ -12,6 +12,7 @@ from uuid import UUID
 from fakebroker.core.clock import HasNow
 from fakebroker.core.config.broker_config import BrokerConfig
 from fakebroker.core.config.dynamic_broker_config import DynamicBrokerConfig
+from fakebroker.core.config.group_config_manager import GroupConfigManager
 from fakebroker.core.controller.metadata_cache import MetadataCache
 from fakebroker.core.coordinator.executor import CoordinatorExecutor
 from fakebroker.core.coordinator.timeline import SnapshotRegistry
@@ -24,13 +25,14 @@ from fakebroker.core.probe import Probe
 class GroupEnvironment:
     """What a broker's coordinator has for all its partitions. `random_uuid` draws one from the cluster's seed."""
 
-    __slots__ = ("broker_id", "clock", "configs", "metadata", "probe", "random_uuid")
+    __slots__ = ("broker_id", "clock", "configs", "group_configs", "metadata", "probe", "random_uuid")
 
     def __init__(
         self,
         broker_id: int,
         clock: HasNow,
         configs: DynamicBrokerConfig,
+        group_configs: GroupConfigManager,
         metadata: MetadataCache,
         random_uuid: Callable[[], UUID],
         probe: Probe,
@@ -38,6 +40,7 @@ class GroupEnvironment:
         self.broker_id = broker_id
         self.clock = clock
         self.configs = configs
+        self.group_configs = group_configs
         self.metadata = metadata
         self.random_uuid = random_uuid
         self.probe = probe

@@ -12,6 +12,7 @@ from fakebroker.core.controller.topics import Topic
 from fakebroker.core.coordinator.record import CoordinatorRecord
 from fakebroker.core.coordinator.shard import CoordinatorShard
 from fakebroker.core.groups.classic.classic_groups import ClassicGroups
+from fakebroker.core.groups.consumer.consumer_groups import ConsumerGroups
 from fakebroker.core.groups.manager import GroupManager, Replay
 from fakebroker.core.groups.offsets.offsets import Offsets
 from fakebroker.core.groups.services import GroupServices
@@ -25,8 +26,9 @@ class GroupCoordinatorShard(CoordinatorShard):
         self.services = services
         self.groups = services.groups
         self.classic = ClassicGroups(services)
+        self.consumer_groups = ConsumerGroups(services, self.classic)
         self.offsets = Offsets(services, self.classic.on_offset_commit)
-        self._managers: list[GroupManager] = [self.classic, self.offsets]
+        self._managers: list[GroupManager] = [self.classic, self.consumer_groups, self.offsets]
         self._replayers: dict[type, Replay] = {}
         for manager in self._managers:
             self._replayers.update(manager.replayers())

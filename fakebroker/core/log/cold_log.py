@@ -69,13 +69,24 @@ class ColdLog:
         """These batches of a segment come next. It may be the one that is the last anyway."""
         if not self.is_empty:
             last = self._parts[-1]
-            assert (last.end_offset, last.end) == (base_offset, start)
+            assert last.end_offset <= base_offset
+            assert last.end == start
             if last.segment is segment:
                 last.end_offset, last.end = end_offset, end
                 return
         self._parts.append(ColdPart(segment, base_offset, end_offset, start, end))
         segment.holders += 1
         self._memory.add_cold(_PART_COST + (segment.cost if segment.holders == 1 else 0))
+
+    def prepend(self, segment: Segment, base_offset: int, end_offset: int, start: int, end: int) -> None:
+        """These batches of a segment come before all others."""
+        self._parts.insert(0, ColdPart(segment, base_offset, end_offset, start, end))
+        segment.holders += 1
+        self._memory.add_cold(_PART_COST + (segment.cost if segment.holders == 1 else 0))
+
+    def holds(self, offset: int) -> bool:
+        """Whether the batch that holds an offset, or the next one, is here."""
+        return bool(self._parts) and offset < self._parts[-1].end_offset
 
     def find(self, offset: int) -> LoggedBatch:
         """The batch that holds an offset; below the first one, the first one."""
@@ -176,7 +187,8 @@ class ColdLog:
     def check_invariants(self) -> None:
         parts = self.parts
         for before, after in pairwise(parts):
-            assert (before.end_offset, before.end) == (after.base_offset, after.start)
+            assert before.end_offset <= after.base_offset
+            assert before.end == after.start
             assert before.segment is not after.segment
         for part in parts:
             assert part.segment.holders > 0

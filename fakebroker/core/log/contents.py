@@ -103,9 +103,22 @@ class LogContents:
     def batch_at(self, offset: int) -> LoggedBatch:
         """The batch that holds an offset of the log; below the first one, the first one."""
         cold = self._cold
-        if cold is not None and offset < self.hot_offset:
+        if cold is not None and cold.holds(offset):
             return cold.find(offset)
         return self._batches[self._index_of(offset)]
+
+    def is_cold(self, offset: int) -> bool:
+        """Whether the batch that holds an offset, or the next one, is out of memory."""
+        return self._cold is not None and self._cold.holds(offset)
+
+    @property
+    def has_cold(self) -> bool:
+        """Whether anything is out of memory."""
+        return self._cold is not None and not self._cold.is_empty
+
+    def position_of(self, offset: int) -> int:
+        """Where the batch that holds an offset begins; at the log end offset, the end."""
+        return self._end_position if offset >= self.log_end_offset else self.batch_at(offset).position
 
     def batch_at_position(self, position: int) -> LoggedBatch:
         """The batch that holds a byte of the log."""
@@ -165,7 +178,7 @@ class LogContents:
         """Let go of the batch that holds `offset`, and of all behind it: there the log ends."""
         first = self.batch_at(offset)
         kept = self._head
-        if self._cold is not None and offset < self.hot_offset:
+        if self._cold is not None and self._cold.holds(offset):
             self._cold.truncate_to(offset)
         else:
             kept = self._index_of(offset)
@@ -173,7 +186,7 @@ class LogContents:
         for index in range(kept, len(batches)):
             self._let_go(batches[index])
         del batches[kept:]
-        self.log_end_offset = first.base_offset
+        self.log_end_offset = min(first.base_offset, offset)
         self._end_position = first.position
 
     def drop_all(self, offset: int) -> None:
@@ -255,7 +268,8 @@ class LogContents:
         return self._batches[self._head].position if self._head < len(self._batches) else self._end_position
 
     def _index_of(self, offset: int) -> int:
-        """Where the batch that holds `offset` is; below the first one, where the first one is."""
+        """Where the batch that holds `offset` is, or the one behind it if compaction left a gap there; below the first
+        one, where the first one is."""
         batches = self._batches
         low, high = self._head, len(batches)
         while low < high:
@@ -264,6 +278,8 @@ class LogContents:
                 low = middle + 1
             else:
                 high = middle
+        if self._head < low < len(batches) and batches[low - 1].last_offset < offset:
+            return low
         return max(low - 1, self._head)
 
     def _index_at(self, position: int) -> int:
@@ -278,15 +294,15 @@ class LogContents:
                 high = middle
         return low - 1
 
-    def check_contents(self) -> None:
+    def check_contents(self, has_gaps: bool) -> None:
         expected, position = -1, self.start_position
         for batch in self._batches_from(-1, False):
-            assert batch.base_offset == expected or expected == -1
+            assert batch.base_offset == expected or expected == -1 or (has_gaps and batch.base_offset > expected)
             assert batch.last_offset >= batch.base_offset
             assert batch.position == position
             expected = batch.last_offset + 1
             position += batch.size
-        assert expected in (self.log_end_offset, -1)
+        assert expected in (self.log_end_offset, -1) or (has_gaps and expected < self.log_end_offset)
         assert position == self._end_position
         if self._cold is not None:
             self._cold.check_invariants()

@@ -15,10 +15,13 @@ from __future__ import annotations
 
 from typing import final
 
-from fakebroker.core.log.batch import LoggedBatch
+from fakebroker.core.log.batch import ENTRY_COST, LoggedBatch
+from fakebroker.core.log.cold_log import ColdLog
+from fakebroker.core.log.compaction.rolls import Rolls
 from fakebroker.core.log.contents import LogContents
 from fakebroker.core.log.memory import PartitionMemory
 from fakebroker.core.log.producer_state import ProducerStateManager
+from fakebroker.core.log.segment import Segment
 from fakebroker.core.log.time_index import TimeIndex
 
 __all__ = ["Log", "LoggedBatch"]
@@ -28,7 +31,10 @@ __all__ = ["Log", "LoggedBatch"]
 class Log(LogContents):
     """The log of one replica of one partition."""
 
-    __slots__ = ("_producer_state", "high_watermark", "log_start_offset", "time_index")
+    __slots__ = (
+        "_producer_state", "first_dirty_offset", "high_watermark", "log_start_offset", "rewriting", "rolls",
+        "time_index", "truncations",
+    )  # fmt: skip
 
     def __init__(self, memory: PartitionMemory | None = None) -> None:
         super().__init__(memory)
@@ -36,6 +42,11 @@ class Log(LogContents):
         self.high_watermark = 0
         self._producer_state = ProducerStateManager()
         self.time_index: TimeIndex | None = None  # of those who look for times, time_index.py
+        # Of compacted logs (compaction/). Logs that came of the same rewriting have batches at the same positions.
+        self.first_dirty_offset = 0
+        self.rewriting = 0
+        self.rolls: Rolls | None = None
+        self.truncations = 0  # how often what stood in it changed
 
     @property
     def batches(self) -> list[LoggedBatch]:
@@ -86,23 +97,69 @@ class Log(LogContents):
         self.log_end_offset = max(self.log_end_offset, self.log_start_offset)
         self.update_high_watermark(self.high_watermark)
         self._producer_state.reload_from(self.log_start_offset)
-        self.time_index = None
+        self._forget(offset)
         return True
+
+    def _forget(self, dirty_from: int) -> None:
+        """What is known of the contents is not true any more."""
+        self.time_index = None
+        self.rolls = None
+        self.truncations += 1
+        self.first_dirty_offset = min(self.first_dirty_offset, dirty_from)
+
+    def rewrite_before(self, offset: int, batches: list[LoggedBatch], segment: Segment | None, rewriting: int) -> None:
+        """Let other batches stand for all before `offset`, which now is clean."""
+        _ = self.producer_state  # batches that go count no less for their producers
+        self._replace_before(offset, batches, segment)
+        self._forget(offset)
+        self.first_dirty_offset = offset
+        self.rewriting = rewriting
+
+    def _replace_before(self, offset: int, batches: list[LoggedBatch], segment: Segment | None) -> None:
+        """Let these batches stand for all before `offset`, where a batch begins. They are in `segment`, if there is
+        one, else nothing is out of memory. Their positions end where the first one that is left begins."""
+        self.drop_before(offset)
+        if not batches:
+            return
+        if segment is not None:
+            if self._cold is None:
+                self._cold = ColdLog(self._memory)
+            last = batches[-1]
+            self._cold.prepend(
+                segment, batches[0].base_offset, last.last_offset + 1, batches[0].position, last.position + last.size
+            )
+            return
+        assert self._cold is None or self._cold.is_empty
+        for batch in batches:
+            self._memory.add(ENTRY_COST if batch.holders else batch.cost)
+            batch.holders += 1
+        self._batches[: self._head] = batches
+        self._head = 0
+
+    def begin_anew(self, log_start_offset: int, rewriting: int) -> None:
+        """Forget all batches, to copy those of a log that was rewritten."""
+        _ = self.producer_state
+        self.drop_all(log_start_offset)
+        self.log_start_offset = log_start_offset
+        self.rewriting = rewriting
+        self._forget(log_start_offset)
 
     def truncate_fully_and_start_at(self, offset: int) -> None:
         """Forget everything, the producers too; the next batch goes to `offset`."""
         self.drop_all(offset)
         self.log_start_offset = self.high_watermark = offset
         self._producer_state = ProducerStateManager(offset)
-        self.time_index = None
+        self._forget(offset)
 
     def check_invariants(self) -> None:
         assert self.log_start_offset <= self.high_watermark <= self.log_end_offset
         batches = self.batches
+        has_gaps = self.rewriting != 0
         if batches:
-            assert batches[0].base_offset <= self.log_start_offset <= batches[0].last_offset
+            assert self.log_start_offset <= batches[0].last_offset
+            assert has_gaps or batches[0].base_offset <= self.log_start_offset
         else:
-            assert self.log_start_offset == self.log_end_offset
-        self.check_contents()
+            assert has_gaps or self.log_start_offset == self.log_end_offset
+        self.check_contents(has_gaps)
         assert self._producer_state.map_end_offset <= self.log_end_offset
         self._producer_state.check_invariants()

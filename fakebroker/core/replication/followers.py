@@ -1,9 +1,10 @@
 """All followers of a cluster: made with the partitions, told what happens to them, and in the user's hand.
 
 Theory   Every replica has an actor (follower.py), the leader's too: it rests while its replica leads. A user names whom
-         he means by topic, partition and broker; what is left out means all. Without any of the three a behaviour also
-         holds for topics made later. A script is a list of (milliseconds from now, behaviour) for one such selection.
-         A follower obeys the newest command that concerned it, and the steps to come of older ones pass it by.
+         he means by topic, partition and broker; what is left out means all. Without topic and partition a behaviour
+         also holds for topics made later, and in any case for replicas that a partition gets later. A script is a list
+         of (milliseconds from now, behaviour) for one such selection. A follower obeys the newest command that
+         concerned it, and the steps to come of older ones pass it by.
 Units    monotonic milliseconds.
 """
 
@@ -13,6 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from fakebroker.core.arguments import WHOLE_NUMBER, require
+from fakebroker.core.broker_registry import BrokerRegistry
 from fakebroker.core.clock import Now
 from fakebroker.core.purgatory.deadlines import TimerDeadlines
 from fakebroker.core.replication.behaviour import FROZEN, INSTANT, MAX_LAG_MS, Behaviour
@@ -60,6 +62,7 @@ class FollowerSet:
         deadlines: TimerDeadlines,
         wakeups: Wakeups,
         now: Callable[[], Now],
+        brokers: BrokerRegistry,
     ) -> None:
         """`deadlines` is the timer of what followers do; a step of a script is one that nobody waits for."""
         self.behaviour = behaviour  # of topics made later
@@ -68,6 +71,7 @@ class FollowerSet:
         self._timer = deadlines.timer
         self._wakeups = wakeups
         self._now = now
+        self._brokers = brokers
         self._followers: dict[TopicPartition, list[Follower]] = {}
         self._newest_for_all = _Command(EVERYBODY)
         self._obeyed: dict[Follower, _Command] = {}
@@ -88,6 +92,10 @@ class FollowerSet:
         ]
         for follower in self._followers[partition.topic_partition]:
             self._obeyed[follower] = self._newest_for_all
+            if self._standing:
+                command, behaviour = self._standing_of(follower, is_new=True)
+                self._obeyed[follower] = command
+                follower.start_with(behaviour)
 
     def on_replicas_change(self, partition: Partition) -> None:
         """The partition has other replicas: those that are gone stop, new ones do what was said last of such as they
@@ -107,10 +115,12 @@ class FollowerSet:
             follower.stop()
             del self._obeyed[follower]
 
-    def _standing_of(self, follower: Follower) -> tuple[_Command, Behaviour]:
-        """The newest command that concerns a follower, and what it said last."""
+    def _standing_of(self, follower: Follower, is_new: bool = False) -> tuple[_Command, Behaviour]:
+        """The newest command that concerns a follower, and what it said last. Of a new topic it is one for a whole
+        broker."""
         for command, behaviour in reversed(self._standing.values()):
-            if command.selection.has(follower):
+            selection = command.selection
+            if selection.has(follower) and not (is_new and (selection.topic, selection.partition) != (None, None)):
                 return command, behaviour
         return self._newest_for_all, self.behaviour
 
@@ -178,11 +188,15 @@ class FollowerSet:
         return command
 
     def _check(self, selection: Selection) -> None:
-        if selection != EVERYBODY and not any(
-            selection.has(follower) and not follower.leads
-            for followers in self._followers.values()
-            for follower in followers
-        ):
+        if (selection.topic, selection.partition) == (None, None):
+            is_somebody = selection.broker_id is None or selection.broker_id in self._brokers.broker_ids
+        else:
+            is_somebody = any(
+                selection.has(follower) and not follower.leads
+                for followers in self._followers.values()
+                for follower in followers
+            )
+        if not is_somebody:
             raise KafkaError(
                 ErrorCode.unknown_topic_or_partition,
                 f"No follower has topic={selection.topic!r}, partition={selection.partition!r}, "

@@ -129,6 +129,8 @@ class Replica:
         """Append the leader's batches that end below `up_to`. Where the leader has deleted what comes next, start anew
         at its first offset."""
         log = self.log
+        if log.rewriting != leader.log.rewriting:
+            self._take_over(leader)
         if log.log_end_offset < leader.log.log_start_offset:
             log.truncate_fully_and_start_at(leader.log.log_start_offset)
             self.leader_epochs.truncate_from_end(0)
@@ -138,18 +140,33 @@ class Replica:
         if only is not None and has_latest_epoch and only.last_offset < up_to:
             log.append(only)
             return
-        if log.log_end_offset < leader.log.hot_offset:
-            self._copy_cold(leader.log, up_to)
-            if log.log_end_offset < leader.log.hot_offset:
+        self._copy(leader.log, up_to, has_latest_epoch)
+
+    def _copy(self, leader_log: Log, up_to: int, has_epochs: bool) -> None:
+        log = self.log
+        if leader_log.is_cold(log.log_end_offset):
+            self._copy_cold(leader_log, up_to, has_epochs)
+            if leader_log.is_cold(log.log_end_offset):
                 return
-        for batch in leader.log.batches_from(log.log_end_offset):
+        for batch in leader_log.batches_from(log.log_end_offset):
             if batch.last_offset >= up_to:
                 break
+            log.log_end_offset = batch.base_offset  # behind a gap, if the leader's log was compacted
             log.append(batch)
-            if not has_latest_epoch:
+            if not has_epochs:
                 self.leader_epochs.assign(batch.leader_epoch, batch.base_offset)
 
-    def _copy_cold(self, leader_log: Log, up_to: int) -> None:
+    def _take_over(self, leader: Replica) -> None:
+        """The leader's log was compacted, or this one was: have what the leader has, as far as this one goes."""
+        log = self.log
+        end_offset = log.log_end_offset
+        log.begin_anew(leader.log.log_start_offset, leader.log.rewriting)
+        if end_offset > log.log_end_offset:
+            self._copy(leader.log, end_offset, has_epochs=True)
+            log.log_end_offset = max(log.log_end_offset, end_offset)
+        log.update_high_watermark(log.high_watermark)
+
+    def _copy_cold(self, leader_log: Log, up_to: int, has_epochs: bool) -> None:
         """The same for what the leader has out of memory."""
         log = self.log
         for part in leader_log.cold_parts_from(log.log_end_offset):
@@ -162,6 +179,8 @@ class Replica:
                 if end_offset <= part.base_offset:
                     return
             log.copy_cold(part.segment, part.base_offset, end_offset, part.start, end)
+            if has_epochs:
+                continue
             for epoch, offset in part.segment.epochs_between(part.base_offset, end_offset):
                 self.leader_epochs.assign(epoch, offset)
 

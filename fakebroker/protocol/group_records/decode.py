@@ -11,7 +11,7 @@ from struct import Struct
 from typing import Any, Final
 
 from fakebroker.protocol.errors import InvalidRecordError
-from fakebroker.protocol.group_records import group_metadata, offset_commit
+from fakebroker.protocol.group_records import consumer_group, group_metadata, offset_commit
 from fakebroker.protocol.group_records.layout import Layout
 
 _KIND: Final = Struct(">h")
@@ -21,6 +21,7 @@ KINDS: Final[Mapping[int, tuple[Layout[Any], Layout[Any]]]] = {
     0: (offset_commit.KEY, offset_commit.VALUE),
     1: (offset_commit.KEY, offset_commit.VALUE),
     2: (group_metadata.KEY, group_metadata.VALUE),
+    **consumer_group.LAYOUTS,
 }
 
 

@@ -30,6 +30,7 @@ class GroupConfigs:
         LIST,
         ("classic", "consumer", "streams"),
         some_of("consumer", "classic", "share", "streams"),
+        by="apis/groups/consumer_group_heartbeat",
         doc="the kinds of groups that are served",
     )
     group_coordinator_threads = Setting(INT, 4, at_least(1), doc="threads of the group coordinator")
@@ -92,25 +93,43 @@ class GroupConfigs:
         INT, _MAX_INT, at_least(1), by="core/groups/classic/tools", doc="members of a classic group"
     )
     group_consumer_session_timeout_ms = Setting(
-        INT, 45_000, at_least(1), doc="a member of a consumer group that was silent for so long is out"
+        INT,
+        45_000,
+        at_least(1),
+        by="core/groups/consumer/tools",
+        doc="a member of a consumer group that was silent for so long is out",
     )
     group_consumer_min_session_timeout_ms = Setting(INT, 45_000, at_least(1), doc="what a group may set at least")
     group_consumer_max_session_timeout_ms = Setting(INT, 60_000, at_least(1), doc="and at most")
-    group_consumer_heartbeat_interval_ms = Setting(INT, 5000, at_least(1), doc="how often its members are told to call")
+    group_consumer_heartbeat_interval_ms = Setting(
+        INT, 5000, at_least(1), by="core/groups/consumer/tools", doc="how often its members are told to call"
+    )
     group_consumer_min_heartbeat_interval_ms = Setting(INT, 5000, at_least(1), doc="what a group may set at least")
     group_consumer_max_heartbeat_interval_ms = Setting(INT, 15_000, at_least(1), doc="and at most")
-    group_consumer_max_size = Setting(INT, _MAX_INT, at_least(1), doc="members of a consumer group")
+    group_consumer_max_size = Setting(
+        INT, _MAX_INT, at_least(1), by="core/groups/consumer/tools", doc="members of a consumer group"
+    )
     group_consumer_assignors = Strings(
-        LIST, ("uniform", "range"), some_of(), doc="the assignors of the broker, the default one first"
+        LIST,
+        ("uniform", "range"),
+        some_of(),
+        by="core/groups/consumer/tools",
+        doc="the assignors of the broker, the default one first",
     )
     group_consumer_migration_policy = Setting(
         STRING,
         "bidirectional",
         one_of_ignoring_case("DISABLED", "DOWNGRADE", "UPGRADE", "BIDIRECTIONAL"),
+        by="core/groups/consumer/tools",
         doc="whether groups may go from classic to consumer, and back",
     )
     group_consumer_assignment_interval_ms = Setting(
-        INT, 1000, at_least(0), mode=CLUSTER_WIDE, doc="the shortest time between two assignments"
+        INT,
+        1000,
+        at_least(0),
+        mode=CLUSTER_WIDE,
+        by="core/groups/consumer/tools",
+        doc="the shortest time between two assignments",
     )
     group_consumer_min_assignment_interval_ms = Setting(INT, 0, at_least(0), doc="what a group may set at least")
     group_consumer_max_assignment_interval_ms = Setting(INT, 15_000, at_least(0), doc="and at most")
@@ -118,7 +137,11 @@ class GroupConfigs:
         BOOLEAN, True, mode=CLUSTER_WIDE, doc="assignments are computed in threads of their own"
     )
     group_consumer_regex_refresh_interval_ms = Setting(
-        INT, 600_000, at_least(10_000), doc="how often subscriptions by pattern are looked up again"
+        INT,
+        600_000,
+        at_least(10_000),
+        by="core/groups/consumer/tools",
+        doc="how often subscriptions by pattern are looked up again",
     )
     group_streams_session_timeout_ms = Setting(
         INT, 45_000, at_least(1), doc="a member of a streams group that was silent for so long is out"

@@ -61,9 +61,22 @@ class LogConfigs:
     compression_zstd_level = default_of(TopicConfig.compression_zstd_level)
     log_segment_bytes = default_of(TopicConfig.segment_bytes)
     log_roll_ms = IntOrNone(
-        LONG, None, mode=CLUSTER_WIDE, topic="segment.ms", doc="a segment is closed after so long; else log.roll.hours"
+        LONG,
+        None,
+        mode=CLUSTER_WIDE,
+        topic="segment.ms",
+        by=TopicConfig.segment_ms.applied_by,
+        doc="a segment is closed after so long; else log.roll.hours",
     )
-    log_roll_hours = Setting(INT, 168, at_least(1), topic="segment.ms", unit=_HOUR_MS, doc="the same in hours")
+    log_roll_hours = Setting(
+        INT,
+        168,
+        at_least(1),
+        topic="segment.ms",
+        unit=_HOUR_MS,
+        by=TopicConfig.segment_ms.applied_by,
+        doc="the same in hours",
+    )
     log_roll_jitter_ms = IntOrNone(
         LONG,
         None,
@@ -135,7 +148,7 @@ class LogConfigs:
     log_message_timestamp_type = default_of(TopicConfig.message_timestamp_type)
     log_message_timestamp_before_max_ms = default_of(TopicConfig.message_timestamp_before_max_ms)
     log_message_timestamp_after_max_ms = default_of(TopicConfig.message_timestamp_after_max_ms)
-    log_cleaner_enable = Setting(BOOLEAN, True, doc="whether logs are compacted")
+    log_cleaner_enable = Setting(BOOLEAN, True, by="cluster/housekeeping", doc="whether logs are compacted")
     log_cleaner_threads = Setting(INT, 1, at_least(0), mode=CLUSTER_WIDE, doc="threads that compact logs")
     log_cleaner_io_max_bytes_per_second = Setting(
         DOUBLE, float_info.max, mode=CLUSTER_WIDE, doc="what they may read and write together"
@@ -154,7 +167,12 @@ class LogConfigs:
         DOUBLE, 0.9, mode=CLUSTER_WIDE, doc="how full the memory for keys may get"
     )
     log_cleaner_backoff_ms = Setting(
-        LONG, 15_000, at_least(0), mode=CLUSTER_WIDE, doc="how long they sleep when no log is dirty"
+        LONG,
+        15_000,
+        at_least(0),
+        mode=CLUSTER_WIDE,
+        by="cluster/housekeeping",
+        doc="how long they sleep when no log is dirty",
     )
     log_cleaner_min_cleanable_ratio = default_of(TopicConfig.min_cleanable_dirty_ratio)
     log_cleaner_delete_retention_ms = default_of(TopicConfig.delete_retention_ms)

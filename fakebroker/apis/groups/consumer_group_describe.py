@@ -1,0 +1,140 @@
+"""ConsumerGroupDescribe (API key 69), versions 0-1.
+
+Behaviour      Of each group its state, its epochs and its members with what they hold and what they are to have, as of
+               what is committed. A group that is not there, or is of another type, is answered GROUP_ID_NOT_FOUND.
+               An empty id is answered before all others; those come partition by partition of __consumer_offsets.
+Version notes  v1: of each member whether it speaks the classic protocol (KIP-1099).
+Not done       Nothing is authorized.
+Source         core/.../server/KafkaApis.scala handleConsumerGroupDescribe; group-coordinator/.../
+               GroupCoordinatorService.java consumerGroupDescribe @ 4.4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+from fakebroker.apis import registry
+from fakebroker.apis.context import RequestContext
+from fakebroker.core.groups.consumer.messages import DescribedGroup, DescribedMember, NamedPartitions
+from fakebroker.core.groups.hash_order import partition_order
+from fakebroker.core.groups.shard import GroupCoordinatorShard
+from fakebroker.core.security.authorized_operations import GROUP_OPERATIONS, NOT_REQUESTED
+from fakebroker.protocol.build import Each, build_lazily
+from fakebroker.protocol.error_code import ErrorCode
+from fakebroker.protocol.errors import KafkaError
+from fakebroker.protocol.messages import response_type
+from fakebroker.protocol.slices import Slices
+from fakebroker.protocol.topic_name import GROUP_METADATA_TOPIC_NAME
+
+if TYPE_CHECKING:
+    from kio.schema.consumer_group_describe.v1.request import ConsumerGroupDescribeRequest
+
+KEY = 69
+
+_GROUPS_OF_A_SLICE: Final = 32
+
+# A group that was asked for, and what is known of it.
+_Found = tuple[str, "DescribedGroup | KafkaError"]
+
+
+def _respond(ctx: RequestContext, groups: Sequence[_Found], operations: int) -> Slices[None]:
+    values = {"throttle_time": timedelta(0), "groups": Each(partial(_group, operations), groups)}
+    return ctx.respond_in_slices(build_lazily(response_type(KEY, ctx.api_version), values))
+
+
+def error_response(ctx: RequestContext, request: ConsumerGroupDescribeRequest, code: ErrorCode) -> Slices[None]:
+    """Each group is answered it."""
+    error = KafkaError(code, "")
+    return _respond(ctx, [(group_id, error) for group_id in request.group_ids], NOT_REQUESTED)
+
+
+@registry.api(KEY, 0, 1, error_response=error_response)
+def handle(ctx: RequestContext, request: ConsumerGroupDescribeRequest) -> Slices[None]:
+    if "consumer" not in ctx.controller.config.group_coordinator_rebalance_protocols:
+        raise KafkaError(ErrorCode.unsupported_version, "Consumer groups are not served.")
+    found: list[_Found] = []
+    by_partition: dict[int, list[str]] = {}
+    group_ids: tuple[str, ...] = request.group_ids
+    for number, group_id in enumerate(group_ids, 1):
+        if group_id:
+            by_partition.setdefault(ctx.groups.partition_for(group_id), []).append(group_id)
+        else:
+            found.append((group_id, KafkaError(ErrorCode.invalid_group_id, "")))
+        if number % _GROUPS_OF_A_SLICE == 0:
+            yield
+    for index in partition_order(GROUP_METADATA_TOPIC_NAME, by_partition):
+        for group_id in by_partition[index]:
+            ctx.groups.read(
+                "consumer-group-describe",
+                group_id,
+                partial(_describe, group_id),
+                _noted(found, group_id),
+            )
+            if len(found) % _GROUPS_OF_A_SLICE == 0:
+                yield
+    operations = GROUP_OPERATIONS if request.include_authorized_operations else NOT_REQUESTED
+    yield from _respond(ctx, found, operations)
+
+
+def _describe(group_id: str, shard: GroupCoordinatorShard, committed_offset: int) -> DescribedGroup:
+    return shard.consumer_groups.describe(group_id, committed_offset)
+
+
+def _noted(found: list[_Found], group_id: str) -> Callable[[DescribedGroup | KafkaError], None]:
+    """What is read of a group is known at once: nothing is waited for."""
+
+    def note(came: DescribedGroup | KafkaError) -> None:
+        found.append((group_id, came))
+
+    return note
+
+
+def _group(operations: int, group: _Found) -> dict[str, Any]:
+    group_id, found = group
+    if isinstance(found, KafkaError):
+        is_told_why = found.code is ErrorCode.group_id_not_found
+        return {
+            "error_code": found.code,
+            "error_message": found.message if is_told_why else None,
+            "group_id": group_id,
+            "group_state": "",
+            "group_epoch": 0,
+            "assignment_epoch": 0,
+            "assignor_name": "",
+            "members": (),
+            "authorized_operations": NOT_REQUESTED,
+        }
+    return {
+        "error_code": ErrorCode.none,
+        "error_message": None,
+        "group_id": group_id,
+        "group_state": found.state,
+        "group_epoch": found.epoch,
+        "assignment_epoch": found.assignment_epoch,
+        "assignor_name": found.assignor,
+        "members": Each(_member, found.members),
+        "authorized_operations": operations,
+    }
+
+
+def _member(member: DescribedMember) -> dict[str, Any]:
+    return {
+        "member_id": member.member_id,
+        "instance_id": member.instance_id,
+        "rack_id": member.rack_id,
+        "member_epoch": member.member_epoch,
+        "client_id": member.client_id,
+        "client_host": member.client_host,
+        "subscribed_topic_names": tuple(member.topic_names),
+        "subscribed_topic_regex": member.topic_regex,
+        "assignment": {"topic_partitions": Each(_partitions, member.assignment)},
+        "target_assignment": {"topic_partitions": Each(_partitions, member.target)},
+        "member_type": 0 if member.is_classic else 1,
+    }
+
+
+def _partitions(topic: NamedPartitions) -> dict[str, Any]:
+    return {"topic_id": topic.topic_id, "topic_name": topic.topic_name, "partitions": tuple(topic.partitions)}

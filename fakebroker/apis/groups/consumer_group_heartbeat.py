@@ -1,0 +1,127 @@
+"""ConsumerGroupHeartbeat (API key 68), versions 0-1.
+
+Behaviour      A member of a consumer group (KIP-848) joins, calls, or leaves: epoch 0, its own, -1, or -2 for a static
+               member that will be back. It is answered what it may hold, when that has changed or it asks for all.
+               What is wrong with the request itself is said first; the rest is up to the group's coordinator, and
+               answered when its records are committed.
+Version notes  v1: a pattern in RE2's language (KIP-848), and the client makes its own member id (KIP-1082).
+Not done       Nothing is authorized.
+Source         core/.../server/KafkaApis.scala handleConsumerGroupHeartbeat; group-coordinator/.../
+               GroupCoordinatorService.java consumerGroupHeartbeat @ 4.4.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, Final
+from uuid import UUID
+
+from fakebroker.apis import registry
+from fakebroker.apis.context import RequestContext
+from fakebroker.core.groups.consumer.heartbeats import validate_heartbeat
+from fakebroker.core.groups.consumer.messages import HeartbeatAnswer, HeartbeatRequest
+from fakebroker.core.groups.consumer.state.member import TopicPartitions
+from fakebroker.protocol.build import build
+from fakebroker.protocol.error_code import ErrorCode
+from fakebroker.protocol.errors import KafkaError
+from fakebroker.protocol.messages import response_type
+
+if TYPE_CHECKING:
+    from kio.schema.consumer_group_heartbeat.v1.request import ConsumerGroupHeartbeatRequest
+
+KEY = 68
+
+_ZERO_ID: Final = UUID(int=0)
+_MILLISECOND: Final = timedelta(milliseconds=1)
+
+# Errors that are told with the text of who raised them; those of the coordinator itself have none.
+_TOLD_WITH_TEXT: Final = frozenset(
+    {
+        ErrorCode.fenced_instance_id,
+        ErrorCode.fenced_member_epoch,
+        ErrorCode.group_id_not_found,
+        ErrorCode.group_max_size_reached,
+        ErrorCode.invalid_regular_expression,
+        ErrorCode.invalid_request,
+        ErrorCode.unknown_member_id,
+        ErrorCode.unreleased_instance_id,
+        ErrorCode.unsupported_assignor,
+    }
+)
+
+
+def _respond(ctx: RequestContext, **values: Any) -> None:
+    defaults: dict[str, Any] = {
+        "throttle_time": timedelta(0),
+        "error_code": ErrorCode.none,
+        "error_message": None,
+        "member_id": None,
+        "member_epoch": 0,
+        "heartbeat_interval": timedelta(0),
+        "assignment": None,
+    }
+    ctx.respond(build(response_type(KEY, ctx.api_version), defaults | values))
+
+
+def error_response(ctx: RequestContext, request: ConsumerGroupHeartbeatRequest, code: ErrorCode) -> None:
+    _respond(ctx, error_code=code)
+
+
+@registry.api(KEY, 0, 1, error_response=error_response)
+def handle(ctx: RequestContext, request: ConsumerGroupHeartbeatRequest) -> None:
+    config = ctx.controller.config
+    if "consumer" not in config.group_coordinator_rebalance_protocols:
+        raise KafkaError(ErrorCode.unsupported_version, "Consumer groups are not served.")
+    asked = _as_asked(ctx, request)
+    try:
+        validate_heartbeat(asked, config.group_consumer_assignors)
+    except KafkaError as error:
+        _respond(ctx, error_code=error.code, error_message=error.message)
+        return
+
+    def answer(came: HeartbeatAnswer | KafkaError) -> None:
+        if isinstance(came, KafkaError):
+            text = came.message if came.code in _TOLD_WITH_TEXT else None
+            _respond(ctx, error_code=came.code, error_message=text)
+            return
+        _respond(
+            ctx,
+            member_id=came.member_id,
+            member_epoch=came.member_epoch,
+            heartbeat_interval=came.heartbeat_interval_ms * _MILLISECOND,
+            assignment=(
+                None
+                if came.assignment is None
+                else {"topic_partitions": [topic._asdict() for topic in came.assignment]}
+            ),
+        )
+
+    ctx.groups.write(
+        "consumer-group-heartbeat",
+        asked.group_id,
+        lambda shard: shard.consumer_groups.heartbeat(asked),
+        answer,
+    )
+
+
+def _as_asked(ctx: RequestContext, request: ConsumerGroupHeartbeatRequest) -> HeartbeatRequest:
+    owned = request.topic_partitions
+    return HeartbeatRequest(
+        version=ctx.api_version,
+        group_id=request.group_id,
+        member_id=request.member_id,
+        member_epoch=request.member_epoch,
+        instance_id=request.instance_id,
+        rack_id=request.rack_id,
+        rebalance_timeout_ms=request.rebalance_timeout // _MILLISECOND,
+        topic_names=request.subscribed_topic_names,
+        topic_regex=getattr(request, "subscribed_topic_regex", None),
+        assignor=request.server_assignor,
+        owned=(
+            None
+            if owned is None
+            else [TopicPartitions(topic.topic_id or _ZERO_ID, topic.partitions) for topic in owned]
+        ),
+        client_id=ctx.client_id,
+        client_host=ctx.client_host,
+    )

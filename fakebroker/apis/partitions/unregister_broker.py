@@ -1,0 +1,47 @@
+"""UnregisterBroker (API key 64), version 0: the controller forgets a broker (KIP-500).
+
+Behaviour      A broker that nobody knows: BROKER_ID_NOT_REGISTERED. One that runs leaves every ISR and leads no more
+               than it has to, and is back at once, in a new epoch: its heartbeats find that it is unknown, and it
+               registers. For one that is stopped nothing changes.
+Not done       A stopped broker that was unregistered may still be assigned replicas, which Kafka refuses.
+Source         core/.../server/ControllerApis.scala handleUnregisterBroker; metadata/.../ReplicationControlManager.java
+               unregisterBroker, handleBrokerUnregistered; clients/.../UnregisterBrokerRequest.java @ 4.0
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from fakebroker.apis import registry
+from fakebroker.apis.context import RequestContext
+from fakebroker.protocol.build import build
+from fakebroker.protocol.error_code import ErrorCode
+from fakebroker.protocol.messages import response_type
+
+if TYPE_CHECKING:
+    from kio.schema.unregister_broker.v0.request import UnregisterBrokerRequest
+
+KEY = 64
+
+
+def _respond(ctx: RequestContext, code: ErrorCode, message: str | None) -> None:
+    values: dict[str, Any] = {"throttle_time": timedelta(0), "error_code": code, "error_message": message}
+    ctx.respond(build(response_type(KEY, ctx.api_version), values))
+
+
+def error_response(ctx: RequestContext, request: UnregisterBrokerRequest, code: ErrorCode) -> None:
+    _respond(ctx, code, None)
+
+
+@registry.api(KEY, 0, 0, error_response=error_response)
+def handle(ctx: RequestContext, request: UnregisterBrokerRequest) -> None:
+    broker_id = request.broker_id
+    if broker_id not in ctx.controller.registry.broker_ids:
+        message = f"Broker ID {broker_id} is not currently registered"
+        _respond(ctx, ErrorCode.broker_id_not_registered, message)
+        return
+    if ctx.controller.registry.is_alive(broker_id):
+        ctx.controller.stop_broker(broker_id, ctx.now)
+        ctx.controller.start_broker(broker_id, ctx.now)
+    _respond(ctx, ErrorCode.none, None)

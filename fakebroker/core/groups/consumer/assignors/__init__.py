@@ -1,0 +1,1 @@
+"""Assignors of the broker: who is to have which partitions."""

@@ -1,0 +1,79 @@
+"""What is asked of a consumer group and answered, as plain values.
+
+Units    milliseconds.
+Source   clients/src/main/resources/common/message/ConsumerGroup{Heartbeat,Describe}{Request,Response}.json @ 4.4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+from uuid import UUID
+
+from fakebroker.core.groups.consumer.state.member import TopicPartitions
+
+NOT_SAID = -1  # a rebalance timeout
+
+
+class HeartbeatRequest(NamedTuple):
+    """A ConsumerGroupHeartbeat. None, or NOT_SAID: it has not changed, or there is none."""
+
+    version: int
+    group_id: str
+    member_id: str
+    member_epoch: int
+    instance_id: str | None = None
+    rack_id: str | None = None
+    rebalance_timeout_ms: int = NOT_SAID
+    topic_names: Sequence[str] | None = None
+    topic_regex: str | None = None
+    assignor: str | None = None
+    owned: Sequence[TopicPartitions] | None = None
+    client_id: str = ""
+    client_host: str = ""
+
+    @property
+    def is_full(self) -> bool:
+        """It says everything, as a client does that was not answered."""
+        is_subscribed = self.topic_names is not None or self.topic_regex is not None
+        return self.rebalance_timeout_ms != NOT_SAID and is_subscribed and self.owned is not None
+
+
+class HeartbeatAnswer(NamedTuple):
+    """Without an assignment nothing has changed for the member."""
+
+    member_id: str
+    member_epoch: int
+    heartbeat_interval_ms: int = 0
+    assignment: Sequence[TopicPartitions] | None = None
+
+
+class NamedPartitions(NamedTuple):
+    """Of a topic that exists."""
+
+    topic_id: UUID
+    topic_name: str
+    partitions: Sequence[int]
+
+
+class DescribedMember(NamedTuple):
+    member_id: str
+    instance_id: str | None
+    rack_id: str | None
+    member_epoch: int
+    client_id: str
+    client_host: str
+    topic_names: Sequence[str]
+    topic_regex: str | None
+    assignment: Sequence[NamedPartitions]
+    target: Sequence[NamedPartitions]
+    is_classic: bool
+
+
+class DescribedGroup(NamedTuple):
+    group_id: str
+    state: str
+    epoch: int
+    assignment_epoch: int
+    assignor: str
+    members: Sequence[DescribedMember]

@@ -1,0 +1,119 @@
+"""How a member gets from what it has to what it is to have: first it gives up, then it is given.
+
+Theory   A member at epoch e is to reach the target assignment of epoch t.
+         - What it has and is not to have it must give up. It stays at e, and UNREVOKED, until it has said that it holds
+           none of it any more; only then may others have it.
+         - Then it is at t and is given what nobody else has. If anything is still with others, it is UNRELEASED, and
+           gets that when they have given it up; else STABLE.
+         Each partition remembers the epoch at which it was given. What a member is not subscribed to it must give up
+         at once, before there is a new target.
+Source   group-coordinator/.../modern/consumer/CurrentAssignmentBuilder.java @ 4.4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from typing import NamedTuple
+from uuid import UUID
+
+from fakebroker.core.groups.consumer.state.member import (
+    NOTHING_OWNED,
+    ConsumerGroupMember,
+    MemberState,
+    OwnedPartitions,
+    Target,
+    TopicPartitions,
+)
+from fakebroker.protocol.error_code import ErrorCode
+from fakebroker.protocol.errors import KafkaError
+
+
+class Circumstances(NamedTuple):
+    """What the next step depends on besides.
+
+    topic_ids               to which the member is subscribed, of topics that exist
+    has_subscription_changed  by the request at hand
+    owner_epoch             of whoever has a partition now; -1 if nobody
+    owned                   what the member says that it holds; None if it did not say
+    """
+
+    topic_ids: Collection[UUID]
+    has_subscription_changed: bool
+    owner_epoch: Callable[[UUID, int], int]
+    owned: Sequence[TopicPartitions] | None
+
+
+def reconcile(member: ConsumerGroupMember, target: Target, given: Circumstances) -> ConsumerGroupMember:
+    """The member after its next step; itself if there is nothing to do. Raises FENCED_MEMBER_EPOCH if it is in a state
+    that nobody knows and still holds something."""
+    state, epoch = member.state, member.member_epoch
+    if state is MemberState.STABLE:
+        if epoch != target.epoch:
+            return _next_step(member, epoch, target, given)
+        return _drop_unsubscribed(member, given) if given.has_subscription_changed else member
+    if state is MemberState.UNREVOKED_PARTITIONS:
+        if not _holds_any(member.pending_revocation, given.owned):
+            return _next_step(member, epoch, target, given)
+        return _drop_unsubscribed(member, given) if given.has_subscription_changed else member
+    if state is MemberState.UNRELEASED_PARTITIONS:
+        return _next_step(member, epoch, target, given)
+    if given.owned is not None and not given.owned:
+        return _next_step(member, target.epoch, target, given)
+    raise KafkaError(
+        ErrorCode.fenced_member_epoch,
+        "The consumer group member is in a unknown state. The member must abandon all its partitions and rejoin.",
+    )
+
+
+def _holds_any(revoked: OwnedPartitions, owned: Sequence[TopicPartitions] | None) -> bool:
+    """Does a member still hold any of these, as far as one can know?"""
+    if owned is None:
+        return True
+    return any(not revoked.get(topic.topic_id, {}).keys().isdisjoint(topic.partitions) for topic in owned)
+
+
+def _drop_unsubscribed(member: ConsumerGroupMember, given: Circumstances) -> ConsumerGroupMember:
+    """There is no new target yet, but what it is not subscribed to any more is to be given up now."""
+    dropped = {topic: epochs for topic, epochs in member.assigned.items() if topic not in given.topic_ids}
+    if not dropped and (given.topic_ids or member.pending_revocation):
+        return member
+    kept = {topic: epochs for topic, epochs in member.assigned.items() if topic in given.topic_ids}
+    pending = dict(member.pending_revocation)
+    for topic, epochs in dropped.items():
+        pending[topic] = {**pending.get(topic, {}), **epochs}
+    changed = member.with_epoch(member.member_epoch)._replace(assigned=kept)
+    if not pending or not _holds_any(pending, given.owned):
+        return changed
+    return changed._replace(state=MemberState.UNREVOKED_PARTITIONS, pending_revocation=pending)
+
+
+def _next_step(member: ConsumerGroupMember, epoch: int, target: Target, given: Circumstances) -> ConsumerGroupMember:
+    kept: dict[UUID, dict[int, int]] = {}
+    revoked: dict[UUID, dict[int, int]] = {}
+    free: dict[UUID, list[int]] = {}
+    is_any_unreleased = False
+    for topic in dict.fromkeys([*target.assignment, *member.assigned]):
+        wanted = target.assignment.get(topic, frozenset()) if topic in given.topic_ids else frozenset()
+        has = member.assigned.get(topic, {})
+        given_up = member.pending_revocation.get(topic, {})
+        kept_here = {partition: at for partition, at in has.items() if partition in wanted}
+        revoked_here = {partition: at for partition, at in has.items() if partition not in wanted}
+        missing = [partition for partition in sorted(wanted) if partition not in has]
+        free_here = [p for p in missing if p in given_up or given.owner_epoch(topic, p) == -1]
+        is_any_unreleased |= len(free_here) < len(missing)
+        for found, here in ((kept, kept_here), (revoked, revoked_here)):
+            if here:
+                found[topic] = here
+        if free_here:
+            free[topic] = free_here
+    if revoked and _holds_any(revoked, given.owned):
+        return member.with_epoch(epoch)._replace(
+            state=MemberState.UNREVOKED_PARTITIONS, assigned=kept, pending_revocation=revoked
+        )
+    for topic, partitions in free.items():
+        kept[topic] = kept.get(topic, {}) | dict.fromkeys(partitions, target.epoch)
+    return member.with_epoch(target.epoch)._replace(
+        state=MemberState.UNRELEASED_PARTITIONS if is_any_unreleased else MemberState.STABLE,
+        assigned=kept,
+        pending_revocation=NOTHING_OWNED,
+    )

@@ -1,0 +1,1 @@
+"""What is known of consumer groups, and how records change it."""

@@ -1,0 +1,181 @@
+"""The members of a group, and all that is counted of them.
+
+Theory   One member becomes another as a whole; what is counted follows: instances, assignors, subscriptions, classic
+         protocols, who holds which partition.
+Source   group-coordinator/.../modern/consumer/ConsumerGroup.java updateMember, removeMember @ 4.4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from typing import final
+
+from fakebroker.core.coordinator.timeline import LATEST, SnapshotRegistry, TimelineDict, TimelineValue
+from fakebroker.core.groups.consumer.state.member import ConsumerGroupMember
+from fakebroker.core.groups.consumer.state.partition_epochs import PartitionEpochs
+from fakebroker.core.groups.consumer.state.subscriptions import (
+    SubscriptionCount,
+    count,
+    count_topics,
+    is_homogeneous,
+    regexes_if,
+    topics_if,
+    topics_without,
+)
+from fakebroker.core.groups.consumer.state.topics import ResolvedRegularExpression
+from fakebroker.core.groups.hash_order import hash_map_order, timeline_order
+
+
+@final
+class Members:
+    """Of one group. `topics` has those of patterns as well, as far as they are looked up."""
+
+    def __init__(self, registry: SnapshotRegistry) -> None:
+        self._by_id: TimelineDict[str, ConsumerGroupMember] = TimelineDict(registry)
+        self._ids_by_instance: TimelineDict[str, str] = TimelineDict(registry)
+        self._assignors: TimelineDict[str, int] = TimelineDict(registry)
+        self._classic: TimelineValue[int] = TimelineValue(registry, 0)
+        self._classic_protocols: TimelineDict[str, int] = TimelineDict(registry)
+        self._topics: TimelineDict[str, SubscriptionCount] = TimelineDict(registry)
+        self._regexes: TimelineDict[str, int] = TimelineDict(registry)
+        self._resolved: TimelineDict[str, ResolvedRegularExpression] = TimelineDict(registry)
+        self._is_homogeneous: TimelineValue[bool] = TimelineValue(registry, True)
+        self.partitions = PartitionEpochs(registry)
+
+    # Members.
+
+    def __len__(self) -> int:
+        return len(self._by_id)
+
+    def __contains__(self, member_id: str) -> bool:
+        return member_id in self._by_id
+
+    def get(self, member_id: str, committed_offset: int = LATEST) -> ConsumerGroupMember | None:
+        return self._by_id.get(member_id, committed_offset)
+
+    def all(self, committed_offset: int = LATEST) -> Iterator[ConsumerGroupMember]:
+        return self._by_id.values(committed_offset)
+
+    def is_any(self, committed_offset: int = LATEST) -> bool:
+        return next(self._by_id.keys(committed_offset), None) is not None
+
+    def by_instance(self, instance_id: str | None) -> ConsumerGroupMember | None:
+        """A static member, by its instance."""
+        member_id = None if instance_id is None else self._ids_by_instance.get(instance_id)
+        return None if member_id is None else self._by_id.get(member_id)
+
+    def update(self, member: ConsumerGroupMember) -> None:
+        """A member is new, or has become this one."""
+        old = self._by_id.get(member.member_id)
+        self._by_id[member.member_id] = member
+        self._replace(old, member)
+
+    def remove(self, member_id: str) -> None:
+        old = self._by_id.pop(member_id)
+        if old is not None:
+            self._replace(old, None)
+
+    def _replace(self, old: ConsumerGroupMember | None, new: ConsumerGroupMember | None) -> None:
+        self.partitions.replace(old, new)
+        for member, by in ((old, -1), (new, 1)):
+            if member is None:
+                continue
+            if old is None or new is None or old.topic_names is not new.topic_names:
+                count_topics(self._topics, member.topic_names, by_name=by)
+            count(self._assignors, [member.assignor] if member.assignor is not None else [], by)
+            count(self._regexes, [member.regex] if member.regex is not None else [], by)
+            if member.classic is not None:
+                self._classic.set(self._classic.get() + by)
+                count(self._classic_protocols, [protocol.name for protocol in member.classic.protocols], by)
+        if old is not None and old.instance_id is not None:
+            self._ids_by_instance.pop(old.instance_id)
+        if new is not None and new.instance_id is not None:
+            self._ids_by_instance[new.instance_id] = new.member_id
+        self._is_homogeneous.set(is_homogeneous(self.regexes, self._topics.values(), len(self._by_id)))
+
+    # What they are subscribed to.
+
+    @property
+    def is_homogeneous(self) -> bool:
+        """Are all subscribed to the same topics? As of when a member last changed."""
+        return self._is_homogeneous.get()
+
+    @property
+    def topic_names(self) -> list[str]:
+        return list(self._topics.keys())
+
+    @property
+    def topics(self) -> dict[str, SubscriptionCount]:
+        return dict(self._topics.items())
+
+    @property
+    def regexes(self) -> dict[str, int]:
+        """Those to which members are subscribed, with how many."""
+        return dict(self._regexes.items())
+
+    @property
+    def has_regexes(self) -> bool:
+        return len(self._regexes) > 0
+
+    def is_subscribed_to(self, topic: str) -> bool:
+        return topic in self._topics
+
+    def subscribed_to_regex(self, regex: str) -> int:
+        """How many members are."""
+        return self._regexes.get(regex) or 0
+
+    def resolved(self, regex: str) -> ResolvedRegularExpression | None:
+        return self._resolved.get(regex)
+
+    def all_resolved(self) -> dict[str, ResolvedRegularExpression]:
+        return dict(self._resolved.items())
+
+    def resolve(self, regex: str, resolved: ResolvedRegularExpression | None) -> None:
+        """A pattern was looked up; None: nobody is subscribed to it any more."""
+        before = self._resolved.pop(regex)
+        if before is not None:
+            count_topics(self._topics, before.topics, by_regex=-1)
+        if resolved is not None:
+            self._resolved[regex] = resolved
+            count_topics(self._topics, resolved.topics, by_regex=1)
+
+    # What would hold if a member changed.
+
+    def topics_if(self, old: ConsumerGroupMember, new: ConsumerGroupMember) -> dict[str, SubscriptionCount]:
+        return topics_if(self.topics, self.regexes, self.all_resolved(), old, new)
+
+    def topics_without(
+        self, members: Iterable[ConsumerGroupMember], regexes: Iterable[str]
+    ) -> dict[str, SubscriptionCount]:
+        return topics_without(self.topics, self.all_resolved(), members, regexes)
+
+    def regexes_if(self, old: ConsumerGroupMember, new: ConsumerGroupMember) -> dict[str, int]:
+        return regexes_if(self.regexes, old, new)
+
+    def preferred_assignor(self, committed_offset: int = LATEST) -> str | None:
+        """That which most members ask for."""
+        counts = dict(self._assignors.items(committed_offset))
+        return max(timeline_order(counts), key=lambda name: counts[name], default=None)
+
+    def preferred_assignor_if(self, old: ConsumerGroupMember, new: ConsumerGroupMember) -> str | None:
+        counts = dict(self._assignors.items())
+        known = timeline_order(counts)
+        count(counts, [old.assignor] if old.assignor is not None else [], -1)
+        count(counts, [new.assignor] if new.assignor is not None else [], 1)
+        ordered = [name for name in hash_map_order([*known, *counts], copied=len(known)) if name in counts]
+        return max(ordered, key=lambda name: counts[name], default=None)
+
+    # Members that speak the classic protocol.
+
+    @property
+    def classic_count(self) -> int:
+        return self._classic.get()
+
+    def are_all_classic_without(self, members: Collection[ConsumerGroupMember]) -> bool:
+        """Would all others speak the classic protocol if these were gone?"""
+        classic = sum(member.classic is not None for member in members)
+        return self.classic_count - classic == len(self) - len(members)
+
+    def do_all_classic_support_any(self, protocols: Iterable[str]) -> bool:
+        """Is there a protocol that all classic members have?"""
+        return any((self._classic_protocols.get(name) or 0) == self.classic_count for name in protocols)

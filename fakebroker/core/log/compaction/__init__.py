@@ -1,0 +1,1 @@
+"""Compaction: of each key the last record is kept."""

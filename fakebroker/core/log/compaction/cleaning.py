@@ -1,0 +1,136 @@
+"""What of a log is to be compacted, and what it is then.
+
+Theory   A log is clean up to its first dirty offset. From there to the active segment, the watermark, and the first
+         segment with something younger than min.compaction.lag.ms, it may be cleaned; it is worth it if that is more
+         than min.cleanable.dirty.ratio of it, or if something there is older than max.compaction.lag.ms. Then the last
+         offset of each key is noted of what is dirty, and all that comes before goes, in what was clean as well.
+Units    offsets count records; timestamps are milliseconds since the epoch.
+Source   storage/internals/log/{LogCleanerManager.java cleanableOffsets, calculateCleanableBytes, maxCompactionDelay,
+         grabFilthiestCompactedLog; LogToClean.java; Cleaner.java doClean, cleanInto} @ 4.0.
+Differs  No bound of the map of keys. The log is one piece: nothing is grouped into segments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, NamedTuple
+
+from fakebroker.core.config.topic_config import TopicConfig
+from fakebroker.core.log.batch import LoggedBatch
+from fakebroker.core.log.compaction.record_filter import Rules, filtered, keys_of
+from fakebroker.core.log.compaction.rolls import Roll, Rolls
+from fakebroker.core.log.log import Log
+from fakebroker.protocol.slices import Slices
+
+# Bytes of records, and what a batch takes besides: some 200 us together.
+_WORK_OF_A_SLICE: Final = 8_192
+_BATCH_WORK: Final = 512
+
+
+class LogToClean(NamedTuple):
+    """Everything before `end_offset` is to be cleaned; what lies before `first_dirty_offset` was, before."""
+
+    first_dirty_offset: int
+    end_offset: int
+    clean_bytes: int
+    cleanable_bytes: int
+    needs_compaction_now: bool
+
+    @property
+    def cleanable_ratio(self) -> float:
+        total = self.clean_bytes + self.cleanable_bytes
+        return self.cleanable_bytes / total if total else 0.0
+
+
+def log_to_clean(log: Log, config: TopicConfig, now_wall_ms: int, roll_first: bool = False) -> LogToClean:
+    """What may be cleaned; `roll_first` as if the active segment had just been closed."""
+    first_dirty = log.first_dirty_offset
+    if not log.log_start_offset <= first_dirty <= log.log_end_offset:
+        first_dirty = log.log_start_offset
+    segments = _segments(log, first_dirty, config)
+    if not roll_first:
+        active, segments = segments[-1:], segments[:-1]
+        end = active[0].base_offset if active else log.log_end_offset
+    else:
+        end = log.log_end_offset
+    limit = min(end, log.high_watermark)
+    if config.min_compaction_lag_ms > 0:
+        youngest_ms = now_wall_ms - config.min_compaction_lag_ms
+        limit = min([limit, *(s.base_offset for s in segments if s.largest_timestamp_ms > youngest_ms)])
+    if limit < end:
+        # Segments go as a whole: the one in which the limit lies does not.
+        end = max((s.base_offset for s in segments if s.base_offset <= limit), default=first_dirty)
+        end = limit if roll_first and _begins_at(log, limit) else end
+    end = max(end, first_dirty)
+    firsts = [s.first_timestamp_ms for s in segments if s.first_timestamp_ms > 0]
+    clean_bytes = log.size_between(log.log_start_offset, first_dirty)
+    return LogToClean(
+        first_dirty,
+        end,
+        clean_bytes,
+        log.size_between(first_dirty, end),
+        bool(firsts) and min(firsts) < now_wall_ms - config.max_compaction_lag_ms,
+    )
+
+
+def _begins_at(log: Log, offset: int) -> bool:
+    return offset >= log.log_end_offset or log.batch_at(offset).base_offset >= offset
+
+
+def _segments(log: Log, first_dirty: int, config: TopicConfig) -> list[Roll]:
+    """Of what is dirty, the active one last."""
+    max_ms = min(config.segment_ms, config.max_compaction_lag_ms)
+    rolls = log.rolls
+    if (
+        rolls is None
+        or (rolls.max_bytes, rolls.max_ms) != (config.segment_bytes, max_ms)
+        or (rolls.segments and rolls.segments[0].base_offset < first_dirty)
+    ):
+        rolls = log.rolls = Rolls(first_dirty, config.segment_bytes, max_ms)
+    if rolls.end_offset < log.log_end_offset:
+        rolls.go_on(log.batches_from(rolls.end_offset), log.log_end_offset)
+    return rolls.segments
+
+
+def cleaned(log: Log, wanted: LogToClean, config: TopicConfig, now_wall_ms: int) -> Slices[list[LoggedBatch]]:
+    """The batches that are to stand for all before `wanted.end_offset`, in slices. The log is not changed."""
+    end = wanted.end_offset
+    latest: dict[bytes, int] = {}
+
+    def note_keys(batch: LoggedBatch) -> None:
+        for key, offset in keys_of(batch):
+            if key is not None and offset >= wanted.first_dirty_offset:
+                latest[key] = offset
+
+    yield from _each(log, wanted.first_dirty_offset, end, note_keys)
+    producers = log.producer_state
+    ends = {entry.batches[-1].last_offset for entry in map(producers.last_entry, producers.producer_ids) if entry}
+    rules = Rules(latest, now_wall_ms, config.delete_retention_ms, frozenset({*ends, end - 1}))
+    found: list[LoggedBatch] = []
+
+    def keep(batch: LoggedBatch) -> None:
+        left = filtered(batch, rules)
+        if left is not None:
+            found.append(left)
+
+    yield from _each(log, log.log_start_offset, end, keep)
+    return found
+
+
+def _each(log: Log, offset: int, end: int, look: Callable[[LoggedBatch], None]) -> Slices[None]:
+    """Look at each batch from one offset to another. Between slices batches may go out of memory, so the next one is
+    found anew."""
+    while offset < end:
+        work = 0
+        before = offset
+        for batch in log.batches_from(offset):
+            if batch.base_offset >= end:
+                return
+            look(batch)
+            offset = batch.last_offset + 1
+            work += batch.size + _BATCH_WORK
+            if work >= _WORK_OF_A_SLICE:
+                break
+        if offset == before:
+            return
+        yield

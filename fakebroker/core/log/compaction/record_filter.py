@@ -1,0 +1,143 @@
+"""One batch of a compacted log, without the records that nobody needs any more.
+
+Theory   What keeps all of its records stays as it is, byte for byte. Otherwise it is built anew, with the same first
+         and last offset, epoch, producer and sequence, so that offsets and sequences mean what they meant. A batch of
+         which nothing is left is kept, empty, where its last offset or its producer is still needed. The mark of a
+         deleted key (a null value) gets a time at which it goes: it stands in the place of the base timestamp, flagged,
+         from the first cleaning on (KIP-534).
+Units    timestamps are milliseconds since the epoch; offsets count records.
+Source   clients/.../record/{MemoryRecords.java filterTo, filterBatch, buildRetainedRecordsInto; DefaultRecordBatch.java
+         writeEmptyHeader, deleteHorizonMs}; storage/.../log/Cleaner.java shouldRetainRecord @ 4.0.
+Differs  A batch whose records cannot be read stays as it is. Control batches stay: there are no transactions yet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+from fakebroker.core.log.batch import LoggedBatch
+from fakebroker.core.log.records.record_source import MAX_DECOMPRESSED_BYTES
+from fakebroker.protocol.batch_layout import COMPRESSION_MASK, RECORD_BATCH_OVERHEAD
+from fakebroker.protocol.compression import (
+    DecompressedTooLargeError,
+    DecompressionError,
+    compress,
+    decompress,
+)
+from fakebroker.protocol.errors import InvalidRecordError
+from fakebroker.protocol.record_batch import (
+    BatchHeader,
+    Record,
+    decode_records,
+    encode_batch,
+    pack_batch,
+    read_batch_header,
+)
+
+DELETE_HORIZON_FLAG: Final = 0x40  # of the attributes: the base timestamp is when its marks go
+_NO_TIMESTAMP: Final = -1
+
+
+class Rules(NamedTuple):
+    """latest        the last offset of each key, of what is dirty
+    now_ms           when the cleaning began
+    delete_retention_ms
+                     how long marks of deleted keys stay from then on
+    kept_ends        last offsets of batches that are kept whatever is in them
+    """
+
+    latest: Mapping[bytes, int]
+    now_ms: int
+    delete_retention_ms: int
+    kept_ends: frozenset[int]
+
+
+def keys_of(batch: LoggedBatch) -> list[tuple[bytes | None, int]]:
+    """The key of each record with its offset; none of a control batch, or of one that cannot be read."""
+    data = batch.records
+    header = read_batch_header(data)
+    records = None if header.is_control else _records(data, header)
+    return [(record.key, batch.base_offset + (record.offset_delta or 0)) for record in records or ()]
+
+
+def filtered(batch: LoggedBatch, rules: Rules) -> LoggedBatch | None:
+    """What is left of a batch: itself, another one in its place, or nothing."""
+    data = batch.records
+    header = read_batch_header(data)
+    records = None if header.is_control else _records(data, header)
+    if records is None:
+        return batch
+    horizon_ms = header.base_timestamp_ms if header.attributes & DELETE_HORIZON_FLAG else None
+    marks_go = horizon_ms is not None and rules.now_ms >= horizon_ms
+    retained = [record for record in records if _is_retained(record, batch.base_offset, marks_go, rules.latest)]
+    if not retained:
+        return _empty(batch, header) if batch.last_offset in rules.kept_ends else None
+    needs_horizon = horizon_ms is None and any(record.value is None for record in retained)
+    if len(retained) == len(records) and not needs_horizon:
+        return batch
+    if needs_horizon:
+        horizon_ms = rules.now_ms + rules.delete_retention_ms
+    return _built(batch, header, retained, horizon_ms)
+
+
+def _is_retained(record: Record, base_offset: int, marks_go: bool, latest: Mapping[bytes, int]) -> bool:
+    if record.key is None:
+        return False
+    offset = base_offset + (record.offset_delta or 0)
+    return offset >= latest.get(record.key, -1) and (record.value is not None or not marks_go)
+
+
+def _records(data: bytes, header: BatchHeader) -> list[Record] | None:
+    """None if they cannot be read."""
+    try:
+        if header.compression:
+            body = decompress(header.compression, data[RECORD_BATCH_OVERHEAD:], MAX_DECOMPRESSED_BYTES)
+            data = pack_batch(header._replace(attributes=header.attributes & ~COMPRESSION_MASK), body)
+        return decode_records(data)
+    except (InvalidRecordError, DecompressionError, DecompressedTooLargeError):
+        return None
+
+
+def _built(batch: LoggedBatch, header: BatchHeader, retained: list[Record], horizon_ms: int | None) -> LoggedBatch:
+    first_ms = retained[0].timestamp_ms
+    assert first_ms is not None
+    base_ms = first_ms if horizon_ms is None else horizon_ms
+    largest_ms = header.max_timestamp_ms
+    if not header.has_log_append_time:
+        largest_ms = max(_NO_TIMESTAMP if record.timestamp_ms is None else record.timestamp_ms for record in retained)
+    attributes = header.attributes & ~DELETE_HORIZON_FLAG
+    if horizon_ms is not None:
+        attributes |= DELETE_HORIZON_FLAG
+    plain = encode_batch(
+        retained,
+        base_timestamp_ms=base_ms,
+        producer_id=header.producer_id,
+        producer_epoch=header.producer_epoch,
+        base_sequence=header.base_sequence,
+        attributes=attributes & ~COMPRESSION_MASK,
+        base_offset=batch.base_offset,
+        partition_leader_epoch=batch.leader_epoch,
+        max_timestamp_ms=largest_ms,
+        last_offset_delta=batch.last_offset - batch.base_offset,
+    )
+    if header.compression:
+        body = compress(header.compression, plain[RECORD_BATCH_OVERHEAD:])
+        plain = pack_batch(read_batch_header(plain)._replace(attributes=attributes), body)
+    timestamp_ms = batch.timestamp_ms if largest_ms == _NO_TIMESTAMP else largest_ms
+    return _instead_of(batch, plain, timestamp_ms)
+
+
+def _empty(batch: LoggedBatch, header: BatchHeader) -> LoggedBatch:
+    kept = header._replace(
+        base_offset=batch.base_offset,
+        partition_leader_epoch=batch.leader_epoch,
+        attributes=header.attributes & ~(COMPRESSION_MASK | DELETE_HORIZON_FLAG),
+        base_timestamp_ms=_NO_TIMESTAMP,
+        record_count=0,
+    )
+    return _instead_of(batch, pack_batch(kept, b""), batch.timestamp_ms)
+
+
+def _instead_of(batch: LoggedBatch, data: bytes, timestamp_ms: int) -> LoggedBatch:
+    return LoggedBatch(batch.base_offset, batch.last_offset, batch.leader_epoch, data, timestamp_ms, batch.producer)

@@ -1,0 +1,163 @@
+"""The log cleaner: logs of compacted topics are cleaned, from time to time or when somebody asks.
+
+Theory   The leader's log is cleaned (core/log/compaction/), in slices, between which the world goes on; if what was
+         looked at changed meanwhile, nothing comes of it and the next look finds it. What is left is put in place of
+         what was there at once, in the logs of all replicas that have as much, so that they go on sharing batches. One
+         that is behind keeps what it has, and takes over the leader's when it copies on (replica.py). If anything of
+         the log is out of memory, what was cleaned goes there as well.
+Units    timestamps are milliseconds since the epoch.
+Source   core/.../log/LogCleaner.scala CleanerThread, cleanFilthiestLog; storage/.../log/LogCleanerManager.java @ 4.0.
+Differs  In Kafka each broker cleans its own log, at its own pace, one log for each thread after the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from itertools import count
+from typing import Final
+
+from fakebroker.core.clock import Now
+from fakebroker.core.log.batch import LoggedBatch
+from fakebroker.core.log.compaction.cleaning import LogToClean, cleaned, log_to_clean
+from fakebroker.core.log.log import Log
+from fakebroker.core.log.memory import LogMemory
+from fakebroker.core.log.segment import Segment
+from fakebroker.core.log.store import StoreFullError
+from fakebroker.core.replication.partition import NO_LEADER, Partition
+from fakebroker.protocol.error_code import ErrorCode
+from fakebroker.protocol.errors import KafkaError
+from fakebroker.protocol.slices import Slices, finish
+from timingwheel import SystemTimer, TimerTask
+
+_COMPACT: Final = "compact"
+
+
+class LogCleaner:
+    """Cleans the logs of a cluster. `timer` is that of housekeeping."""
+
+    def __init__(self, memory: LogMemory, timer: SystemTimer, read_now: Callable[[], Now]) -> None:
+        self._memory = memory
+        self._timer = timer
+        self._read_now = read_now
+        self._rewritings = count(1)
+        self._under_way: _Cleaning | None = None
+
+    def look(self, partitions: Iterable[Partition], now: Now) -> None:
+        """Begin to clean what is worth it, unless something is being cleaned still."""
+        if self._under_way is not None and not self._under_way.is_over:
+            return
+        worth: list[tuple[float, Partition]] = []
+        for partition in partitions:
+            if _COMPACT in partition.config.cleanup_policy and partition.leader_id != NO_LEADER:
+                wanted = log_to_clean(partition.leader_log, partition.config, now.wall_ms)
+                if wanted.cleanable_bytes > 0 and (
+                    wanted.needs_compaction_now or wanted.cleanable_ratio > partition.config.min_cleanable_dirty_ratio
+                ):
+                    worth.append((wanted.cleanable_ratio, partition))
+        if worth:
+            worth.sort(key=lambda item: -item[0])
+            self._under_way = _Cleaning(self._clean_all([partition for _, partition in worth]), self)
+            self.go_on_with(self._under_way)
+
+    def compact(self, partitions: Sequence[Partition], now: Now) -> int:
+        """Clean a topic at once, as if its segments had just been closed: how many partitions. Raises KafkaError."""
+        policy = partitions[0].config.cleanup_policy
+        if _COMPACT not in policy:
+            raise KafkaError(
+                ErrorCode.policy_violation,
+                f"The topic '{partitions[0].topic_partition.topic}' is not compacted: its cleanup.policy is "
+                f"{','.join(policy)}.",
+            )
+        return sum(finish(self.clean(partition, now, roll_first=True)) for partition in partitions)
+
+    def _clean_all(self, partitions: list[Partition]) -> Slices[None]:
+        for partition in partitions:
+            yield from self.clean(partition, self._read_now())
+            yield
+
+    def go_on_with(self, cleaning: _Cleaning) -> None:
+        """The next slice, behind what else is due."""
+        self._timer.add(_NextSlice(cleaning), self._read_now().mono_ms)
+
+    def clean(self, partition: Partition, now: Now, roll_first: bool = False) -> Slices[bool]:
+        """Clean a partition as far as it may be; whether anything came of it."""
+        if partition.is_deleted or partition.leader_id == NO_LEADER or _COMPACT not in partition.config.cleanup_policy:
+            return False
+        log = partition.leader_log
+        wanted = log_to_clean(log, partition.config, now.wall_ms, roll_first)
+        if wanted.end_offset <= log.log_start_offset:
+            return False
+        before = _state_of(log)
+        batches = yield from cleaned(log, wanted, partition.config, now.wall_ms)
+        if partition.is_deleted or partition.leader_id == NO_LEADER or partition.leader_log is not log:
+            return False
+        if _state_of(log) != before:
+            return False
+        return self._put_in_place(partition, log, wanted, batches)
+
+    def _put_in_place(self, partition: Partition, log: Log, wanted: LogToClean, batches: list[LoggedBatch]) -> bool:
+        end = wanted.end_offset
+        old = log.rewriting
+        logs = [
+            replica.log
+            for replica in partition.replicas.values()
+            if replica.log.rewriting == old
+            and replica.log.log_end_offset >= end
+            and replica.log.log_start_offset == log.log_start_offset
+        ]
+        position = log.position_of(end)
+        fresh = [_fresh(batch) for batch in batches]
+        for batch in reversed(fresh):
+            position -= batch.size
+            batch.position = position
+        segment = None
+        if fresh and log.has_cold:
+            try:
+                segment = Segment(self._memory.store, fresh)
+            except StoreFullError:
+                return False
+        rewriting = next(self._rewritings)
+        for each in logs:
+            each.rewrite_before(end, fresh, segment, rewriting)
+        return True
+
+
+def _state_of(log: Log) -> tuple[int, int]:
+    """What changes if anything of the log does but its end."""
+    return log.log_start_offset, log.truncations
+
+
+def _fresh(batch: LoggedBatch) -> LoggedBatch:
+    """The same batch with another position: who reads the old one is not disturbed."""
+    if batch.position < 0:
+        return batch
+    return LoggedBatch(
+        batch.base_offset, batch.last_offset, batch.leader_epoch, batch.records, batch.timestamp_ms, batch.producer
+    )
+
+
+class _Cleaning:
+    """Logs that are cleaned, slice by slice."""
+
+    def __init__(self, slices: Slices[None], cleaner: LogCleaner) -> None:
+        self._slices = slices
+        self._cleaner = cleaner
+        self.is_over = False
+
+    def go_on(self) -> None:
+        self.is_over = True  # also if it fails
+        for _ in self._slices:
+            self.is_over = False
+            self._cleaner.go_on_with(self)
+            return
+
+
+class _NextSlice(TimerTask):
+    __slots__ = ("_cleaning",)
+
+    def __init__(self, cleaning: _Cleaning) -> None:
+        super().__init__(0)
+        self._cleaning = cleaning
+
+    def run(self) -> None:
+        self._cleaning.go_on()

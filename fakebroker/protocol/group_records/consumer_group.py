@@ -1,0 +1,277 @@
+"""What is known of consumer groups (KIP-848): kinds 3 to 8, and 16.
+
+Theory   3: the epoch of a group. 5: a member, as it said of itself. 6 and 7: up to which epoch partitions were given
+         out, and who is to have which. 8: where a member is on its way there. 16: the topics that a pattern matched.
+         4 was written until 4.0; one that is found is done away with.
+Source   group-coordinator/src/main/resources/common/message/ConsumerGroup{Metadata,PartitionMetadata,MemberMetadata,
+         TargetAssignmentMetadata,TargetAssignmentMember,CurrentMemberAssignment,RegularExpression}{Key,Value}.json
+         @ 4.4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+from uuid import UUID
+
+from fakebroker.protocol.group_records.layout import (
+    BYTES,
+    INT8,
+    INT32,
+    INT64,
+    STRING,
+    UUID_,
+    Field,
+    Layout,
+    array,
+    nullable,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ConsumerGroupMetadataKey:
+    group_id: str
+
+    def encode(self) -> bytes:
+        return GROUP_KEY.encode(self, 3)
+
+
+class ConsumerGroupMetadataValue(NamedTuple):
+    epoch: int
+    metadata_hash: int = 0
+
+    def encode(self) -> bytes:
+        return GROUP.encode_value(self, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class ConsumerGroupPartitionMetadataKey:
+    group_id: str
+
+    def encode(self) -> bytes:
+        return PARTITION_METADATA_KEY.encode(self, 4)
+
+
+class PartitionMetadata(NamedTuple):
+    partition: int
+    racks: Sequence[str]
+
+
+class TopicMetadata(NamedTuple):
+    topic_id: UUID
+    topic_name: str
+    num_partitions: int
+    partition_metadata: Sequence[PartitionMetadata]
+
+
+class ConsumerGroupPartitionMetadataValue(NamedTuple):
+    topics: Sequence[TopicMetadata]
+
+    def encode(self) -> bytes:
+        return PARTITION_METADATA.encode_value(self, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class ConsumerGroupMemberMetadataKey:
+    group_id: str
+    member_id: str
+
+    def encode(self) -> bytes:
+        return MEMBER_KEY.encode(self, 5)
+
+
+class ClassicProtocolValue(NamedTuple):
+    name: str
+    metadata: bytes
+
+
+class ClassicMemberMetadataValue(NamedTuple):
+    session_timeout_ms: int
+    supported_protocols: Sequence[ClassicProtocolValue]
+
+
+class ConsumerGroupMemberMetadataValue(NamedTuple):
+    instance_id: str | None
+    rack_id: str | None
+    client_id: str
+    client_host: str
+    subscribed_topic_names: Sequence[str]
+    subscribed_topic_regex: str | None
+    rebalance_timeout_ms: int
+    server_assignor: str | None
+    classic_member_metadata: ClassicMemberMetadataValue | None = None
+
+    def encode(self) -> bytes:
+        return MEMBER.encode_value(self, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class ConsumerGroupTargetAssignmentMetadataKey:
+    group_id: str
+
+    def encode(self) -> bytes:
+        return TARGET_METADATA_KEY.encode(self, 6)
+
+
+class ConsumerGroupTargetAssignmentMetadataValue(NamedTuple):
+    assignment_epoch: int
+    assignment_timestamp_ms: int = 0
+
+    def encode(self) -> bytes:
+        return TARGET_METADATA.encode_value(self, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class ConsumerGroupTargetAssignmentMemberKey:
+    group_id: str
+    member_id: str
+
+    def encode(self) -> bytes:
+        return TARGET_KEY.encode(self, 7)
+
+
+class TargetTopicPartitions(NamedTuple):
+    topic_id: UUID
+    partitions: Sequence[int]
+
+
+class ConsumerGroupTargetAssignmentMemberValue(NamedTuple):
+    topic_partitions: Sequence[TargetTopicPartitions]
+
+    def encode(self) -> bytes:
+        return TARGET.encode_value(self, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class ConsumerGroupCurrentMemberAssignmentKey:
+    group_id: str
+    member_id: str
+
+    def encode(self) -> bytes:
+        return CURRENT_KEY.encode(self, 8)
+
+
+class CurrentTopicPartitions(NamedTuple):
+    """`assignment_epochs` has one for each partition; what 4.3 and earlier wrote has none."""
+
+    topic_id: UUID
+    partitions: Sequence[int]
+    assignment_epochs: Sequence[int] | None = None
+
+
+class ConsumerGroupCurrentMemberAssignmentValue(NamedTuple):
+    member_epoch: int
+    previous_member_epoch: int
+    state: int
+    assigned_partitions: Sequence[CurrentTopicPartitions]
+    partitions_pending_revocation: Sequence[CurrentTopicPartitions]
+
+    def encode(self) -> bytes:
+        return CURRENT.encode_value(self, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class ConsumerGroupRegularExpressionKey:
+    group_id: str
+    regular_expression: str
+
+    def encode(self) -> bytes:
+        return REGULAR_EXPRESSION_KEY.encode(self, 16)
+
+
+class ConsumerGroupRegularExpressionValue(NamedTuple):
+    topics: Sequence[str]
+    version: int
+    timestamp_ms: int
+
+    def encode(self) -> bytes:
+        return REGULAR_EXPRESSION.encode_value(self, 0)
+
+
+def _value(make: Any, *fields: Field) -> Layout[Any]:
+    """All of them have one version, which is flexible."""
+    return Layout(make, fields, highest_version=0, flexible_since=0)
+
+
+def _key(make: Any, *names: str) -> Layout[Any]:
+    return Layout(make, [Field(name, STRING) for name in names])
+
+
+_PARTITION_METADATA = _value(PartitionMetadata, Field("partition", INT32), Field("racks", array(STRING)))
+_TOPIC_METADATA = _value(
+    TopicMetadata,
+    Field("topic_id", UUID_),
+    Field("topic_name", STRING),
+    Field("num_partitions", INT32),
+    Field("partition_metadata", array(_PARTITION_METADATA.type)),
+)
+_CLASSIC_PROTOCOL = _value(ClassicProtocolValue, Field("name", STRING), Field("metadata", BYTES))
+_CLASSIC_MEMBER = _value(
+    ClassicMemberMetadataValue,
+    Field("session_timeout_ms", INT32),
+    Field("supported_protocols", array(_CLASSIC_PROTOCOL.type)),
+)
+_TARGET_PARTITIONS = _value(TargetTopicPartitions, Field("topic_id", UUID_), Field("partitions", array(INT32)))
+_CURRENT_PARTITIONS = _value(
+    CurrentTopicPartitions,
+    Field("topic_id", UUID_),
+    Field("partitions", array(INT32)),
+    Field("assignment_epochs", array(INT32), tag=0),
+)
+
+GROUP_KEY: Final = _key(ConsumerGroupMetadataKey, "group_id")
+GROUP: Final = _value(
+    ConsumerGroupMetadataValue, Field("epoch", INT32), Field("metadata_hash", INT64, default=0, tag=0)
+)
+PARTITION_METADATA_KEY: Final = _key(ConsumerGroupPartitionMetadataKey, "group_id")
+PARTITION_METADATA: Final = _value(ConsumerGroupPartitionMetadataValue, Field("topics", array(_TOPIC_METADATA.type)))
+MEMBER_KEY: Final = _key(ConsumerGroupMemberMetadataKey, "group_id", "member_id")
+MEMBER: Final = _value(
+    ConsumerGroupMemberMetadataValue,
+    Field("instance_id", STRING),
+    Field("rack_id", STRING),
+    Field("client_id", STRING),
+    Field("client_host", STRING),
+    Field("subscribed_topic_names", array(STRING)),
+    Field("subscribed_topic_regex", STRING),
+    Field("rebalance_timeout_ms", INT32),
+    Field("server_assignor", STRING),
+    Field("classic_member_metadata", nullable(_CLASSIC_MEMBER.type), tag=0),
+)
+TARGET_METADATA_KEY: Final = _key(ConsumerGroupTargetAssignmentMetadataKey, "group_id")
+TARGET_METADATA: Final = _value(
+    ConsumerGroupTargetAssignmentMetadataValue,
+    Field("assignment_epoch", INT32),
+    Field("assignment_timestamp_ms", INT64, default=0, tag=0),
+)
+TARGET_KEY: Final = _key(ConsumerGroupTargetAssignmentMemberKey, "group_id", "member_id")
+TARGET: Final = _value(
+    ConsumerGroupTargetAssignmentMemberValue, Field("topic_partitions", array(_TARGET_PARTITIONS.type))
+)
+CURRENT_KEY: Final = _key(ConsumerGroupCurrentMemberAssignmentKey, "group_id", "member_id")
+CURRENT: Final = _value(
+    ConsumerGroupCurrentMemberAssignmentValue,
+    Field("member_epoch", INT32),
+    Field("previous_member_epoch", INT32),
+    Field("state", INT8),
+    Field("assigned_partitions", array(_CURRENT_PARTITIONS.type)),
+    Field("partitions_pending_revocation", array(_CURRENT_PARTITIONS.type)),
+)
+REGULAR_EXPRESSION_KEY: Final = _key(ConsumerGroupRegularExpressionKey, "group_id", "regular_expression")
+REGULAR_EXPRESSION: Final = _value(
+    ConsumerGroupRegularExpressionValue,
+    Field("topics", array(STRING)),
+    Field("version", INT64),
+    Field("timestamp_ms", INT64),
+)
+
+LAYOUTS: Final = {
+    3: (GROUP_KEY, GROUP),
+    4: (PARTITION_METADATA_KEY, PARTITION_METADATA),
+    5: (MEMBER_KEY, MEMBER),
+    6: (TARGET_METADATA_KEY, TARGET_METADATA),
+    7: (TARGET_KEY, TARGET),
+    8: (CURRENT_KEY, CURRENT),
+    16: (REGULAR_EXPRESSION_KEY, REGULAR_EXPRESSION),
+}

@@ -1,0 +1,88 @@
+"""What consumers say to each other through a classic group: what they are subscribed to, and what they are assigned.
+
+Theory   A group coordinator need not read it. It does where a consumer group (KIP-848) has members that speak the
+         classic protocol. A version that is not known yet is read as the newest that is.
+Source   clients/.../consumer/internals/ConsumerProtocol.java; clients/src/main/resources/common/message/
+         ConsumerProtocol{Subscription,Assignment}.json @ 4.4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from struct import Struct
+from typing import Any, Final, NamedTuple
+
+from fakebroker.protocol.errors import InvalidRecordError
+from fakebroker.protocol.group_records.layout import BYTES, INT32, STRING, Field, Layout, array
+
+HIGHEST_VERSION: Final = 3
+
+_VERSION: Final = Struct(">h")
+
+
+class NamedTopicPartitions(NamedTuple):
+    topic: str
+    partitions: Sequence[int]
+
+
+class Subscription(NamedTuple):
+    """`user_data` is of the client's assignor."""
+
+    topics: Sequence[str]
+    user_data: bytes | None = None
+    owned_partitions: Sequence[NamedTopicPartitions] = ()
+    generation_id: int = -1
+    rack_id: str | None = None
+
+
+class Assignment(NamedTuple):
+    partitions: Sequence[NamedTopicPartitions]
+    user_data: bytes | None = None
+
+
+_TOPIC: Final[Layout[Any]] = Layout(NamedTopicPartitions, (Field("topic", STRING), Field("partitions", array(INT32))))
+_SUBSCRIPTION: Final[Layout[Subscription]] = Layout(
+    Subscription,
+    (
+        Field("topics", array(STRING)),
+        Field("user_data", BYTES),
+        Field("owned_partitions", array(_TOPIC.type), since=1, default=()),
+        Field("generation_id", INT32, since=2, default=-1),
+        Field("rack_id", STRING, since=3),
+    ),
+    highest_version=HIGHEST_VERSION,
+)
+_ASSIGNMENT: Final[Layout[Assignment]] = Layout(
+    Assignment, (Field("partitions", array(_TOPIC.type)), Field("user_data", BYTES)), highest_version=HIGHEST_VERSION
+)
+
+
+def version_of(data: bytes) -> int:
+    """Of a subscription or an assignment. Raises InvalidRecordError if there is none."""
+    if len(data) < _VERSION.size:
+        raise InvalidRecordError("Buffer underflow while parsing consumer protocol's header")
+    return int(_VERSION.unpack_from(data)[0])
+
+
+def decode_subscription(data: bytes) -> Subscription:
+    """Raises InvalidRecordError."""
+    return _SUBSCRIPTION.decode_value(_as_known(data))
+
+
+def decode_assignment(data: bytes) -> Assignment:
+    """Raises InvalidRecordError."""
+    return _ASSIGNMENT.decode_value(_as_known(data))
+
+
+def encode_subscription(subscription: Subscription, version: int = HIGHEST_VERSION) -> bytes:
+    return _SUBSCRIPTION.encode_value(subscription, version)
+
+
+def encode_assignment(assignment: Assignment, version: int = HIGHEST_VERSION) -> bytes:
+    """In a version that is known, if that is a newer one."""
+    return _ASSIGNMENT.encode_value(assignment, min(version, HIGHEST_VERSION))
+
+
+def _as_known(data: bytes) -> bytes:
+    version = version_of(data)
+    return data if version <= HIGHEST_VERSION else _VERSION.pack(HIGHEST_VERSION) + data[_VERSION.size :]

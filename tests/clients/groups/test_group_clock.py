@@ -1,0 +1,111 @@
+"""Time-outs of groups with the clock in hand: minutes of the broker's time, no time of the test's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from time import monotonic, sleep
+
+import confluent_kafka
+import pytest
+from support.messages import decode_response
+from support.raw_client import RawClient
+
+from conformance.group_frames import DESCRIBE_GROUPS, JOIN_GROUP, describe_groups, join_group, subscription, sync_group
+from fakebroker import FakeCluster
+
+pytestmark = [pytest.mark.clients, pytest.mark.needs_apis(8, 9, 10, 11, 12, 13, 14, 15)]
+
+LIMIT_S = 20.0
+SESSION_MS, REBALANCE_MS = 45_000, 300_000
+SOON_S = 1.0  # of a busy machine; alone it is a few milliseconds
+
+
+@pytest.fixture
+def kafka() -> Iterator[FakeCluster]:
+    with FakeCluster(brokers=1, clock="manual", config={"group.initial.rebalance.delay.ms": 0}) as cluster:
+        cluster.create_topic("t", partitions=2)
+        cluster.create_topic("u")
+        yield cluster
+
+
+@pytest.fixture
+def raw(kafka: FakeCluster) -> Iterator[RawClient]:
+    with RawClient(kafka.brokers[1].endpoint) as client:
+        yield client
+
+
+def consumer(kafka: FakeCluster, **settings: object) -> confluent_kafka.Consumer:
+    return confluent_kafka.Consumer(
+        {
+            "bootstrap.servers": kafka.bootstrap_servers,
+            "group.id": "g",
+            "session.timeout.ms": SESSION_MS,
+            "heartbeat.interval.ms": 100,
+            "enable.auto.commit": False,
+            **{name.replace("_", "."): value for name, value in settings.items()},
+        }
+    )
+
+
+def until(what: Callable[[], bool], then: Callable[[], object] = lambda: sleep(0.01)) -> None:
+    limit = monotonic() + LIMIT_S
+    while not what():
+        assert monotonic() < limit
+        then()
+
+
+def step(kafka: FakeCluster, client: confluent_kafka.Consumer) -> None:
+    client.poll(0.05)
+    kafka.clock.advance(1)
+
+
+def state(raw: RawClient) -> tuple[str, int]:
+    """Of the group, and how many are in it."""
+    _, answer = decode_response(DESCRIBE_GROUPS, 5, raw.ask(describe_groups(["g"], version=5)))
+    [group] = answer.groups
+    return group.group_state, len(group.members)
+
+
+def test_a_session_ends_when_the_clock_says_so(kafka: FakeCluster, raw: RawClient) -> None:
+    static = consumer(kafka, group_instance_id="one")
+    static.subscribe(["t"])
+    until(lambda: len(static.assignment()) == 2, lambda: step(kafka, static))
+    static.close()  # who is static does not leave
+
+    kafka.clock.advance(SESSION_MS - 1_000)  # its last heartbeat was a moment ago
+    assert state(raw) == ("Stable", 1)
+    began = monotonic()
+    kafka.clock.advance(1_000)
+    assert state(raw) == ("Empty", 0)
+    assert monotonic() - began < SOON_S
+
+
+def test_a_rebalance_ends_when_the_clock_says_so(kafka: FakeCluster, raw: RawClient) -> None:
+    """A member of its own kind joins, and is not heard of again; the stock one waits for it for five minutes."""
+    stock = consumer(kafka, partition_assignment_strategy="range")
+    stock.subscribe(["t"])
+    until(lambda: len(stock.assignment()) == 2, lambda: step(kafka, stock))
+    said = subscription("t")
+    both_joined = [("CompletingRebalance", 2), ("Stable", 2)]
+    with RawClient(kafka.brokers[1].endpoint) as other:
+        join = join_group(
+            "g", version=2, protocols={"range": said}, session_ms=2 * REBALANCE_MS, rebalance_ms=REBALANCE_MS
+        )
+        other.send(join)
+        until(lambda: state(raw) in both_joined, lambda: stock.poll(0.05))
+        _, joined = decode_response(JOIN_GROUP, 2, other.receive())
+        other.send(sync_group("g", joined.member_id, joined.generation_id, version=3))
+        until(lambda: state(raw)[0] == "Stable", lambda: stock.poll(0.05))
+
+        stock.subscribe(["t", "u"])
+        until(lambda: state(raw)[0] == "PreparingRebalance", lambda: stock.poll(0.05))
+        until(lambda: len(stock.assignment()) == 0, lambda: stock.poll(0.05))
+        sleep(0.3)
+        kafka.clock.advance(REBALANCE_MS - 1)
+        assert state(raw) == ("PreparingRebalance", 2)
+        began = monotonic()
+        kafka.clock.advance(1)
+        assert state(raw)[1] == 1
+        assert monotonic() - began < SOON_S
+        until(lambda: len(stock.assignment()) == 3, lambda: stock.poll(0.05))
+    stock.close()

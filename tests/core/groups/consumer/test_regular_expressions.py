@@ -1,0 +1,63 @@
+"""Patterns in RE2's language, and RE2J's words for what is wrong with one."""
+
+from __future__ import annotations
+
+import pytest
+from support.simulation import Simulation
+
+from fakebroker.core.groups.consumer.regular_expressions import check_regular_expression, resolve_regular_expressions
+from fakebroker.core.groups.consumer.state.topics_view import TopicsView
+from fakebroker.protocol.error_code import ErrorCode
+from fakebroker.protocol.errors import KafkaError
+
+
+@pytest.mark.parametrize(
+    ("regex", "why"),
+    [
+        ("(", "missing closing )"),
+        ("[", "missing closing ]"),
+        ("a**", "invalid nested repetition operator"),
+        ("*", "missing argument to repetition operator"),
+        ("a{1001}", "invalid repeat count"),
+        ("\\", "trailing backslash at end of expression"),
+        ("[z-a]", "invalid character class range"),
+        ("\\8", "invalid escape sequence"),
+        ("(?=a)", "invalid or unsupported Perl syntax"),
+        ("(?<=a)", "invalid named capture"),
+        ("\\C", "invalid escape sequence"),
+        ("{*", "invalid nested repetition operator"),
+        ("(?P<n>a)(?<n>b)", "duplicate capture group name"),
+    ],
+)
+def test_what_cannot_be_read(regex: str, why: str) -> None:
+    with pytest.raises(KafkaError) as refused:
+        check_regular_expression(regex)
+    assert refused.value.code is ErrorCode.invalid_regular_expression
+    assert refused.value.message == f"SubscribedTopicRegex `{regex}` is not a valid regular expression: {why}."
+
+
+@pytest.mark.parametrize("regex", ["\\QC{*\\E", "[{*\\]]", "a{2}", "{", "\\{*", "(?P<n>a)(?P<m>b)", "[[:alpha:]{]*"])
+def test_what_only_looks_wrong(regex: str) -> None:
+    check_regular_expression(regex)
+
+
+def test_nothing_is_written_to_the_terminal(capfd: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(KafkaError):
+        check_regular_expression("(")
+    assert capfd.readouterr() == ("", "")
+
+
+def test_whole_names_match() -> None:
+    simulation = Simulation(brokers=1)
+    for name in ("a", "ab", "b", "A"):
+        simulation.topic(name, replicas=1)
+    topics = TopicsView(simulation.cluster.metadata)
+    found = resolve_regular_expressions(["a", "a.*", "(?i)a", ".|b", "("], topics, 5)
+    assert {regex: set(resolved.topics) for regex, resolved in found.items()} == {
+        "a": {"a"},
+        "a.*": {"a", "ab"},
+        "(?i)a": {"a", "A"},
+        ".|b": {"a", "b", "A"},
+        "(": set(),
+    }
+    assert {(resolved.version, resolved.timestamp_ms) for resolved in found.values()} == {(topics.version, 5)}
