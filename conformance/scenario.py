@@ -205,7 +205,8 @@ class Case:
     box      the cluster it runs on: "one" broker, "alone": one for a case of all topics, "three" brokers, "lag":
              three that shrink the ISR fast, "racks": three in racks a, b and c that send consumers to
              the nearest, "stops": three that cases stop, "groups": one whose sessions may be short,
-             or "small-groups": the same, with groups of two that wait for others at first
+             "small-groups": the same, with groups of two that wait for others at first, or "compacts": one
+             that cleans its logs
     timed    answers whose time is part of the promise
     """
 

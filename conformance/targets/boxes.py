@@ -71,5 +71,10 @@ BOXES = {
         },
     ),
     # For cases that stop brokers: while its session holds, a broker cannot come back (DuplicateBrokerRegistration).
+    "compacts": Box(
+        1,
+        _COMMON | {"log.cleaner.enable": "true", "log.cleaner.backoff.ms": "500"},
+        {"log.cleaner.dedupe.buffer.size": str(2**21), "log.cleaner.io.buffer.size": str(2**17)},
+    ),
     "stops": Box(3, _COMMON, {"broker.session.timeout.ms": "6000", "broker.heartbeat.interval.ms": "500"}),
 }

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from conformance.scenario import At, Case
-from conformance.transcripts.differences import KEYED_BY, RULES, SORTED_BY
+from conformance.transcripts.differences import RULES
+from conformance.transcripts.orders import KEYED_BY, SORTED_BY
 from conformance.transcripts.recording import Heard, Log, Recording
 from conformance.transcripts.words import Transcript, answer_words, batch_words
 

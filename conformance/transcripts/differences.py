@@ -73,38 +73,6 @@ _SERVED = registry.load().keys()
 _ANSWERED_IN_V0 = ((4, 0), ("NONE(0)", "UNSUPPORTED_VERSION(35)"))  # how it is read, and its error
 _BOUNDS = re.compile(r"\[-?\d+, -?\d+\]")
 
-# Lists whose order means nothing, by the name of the field, and what they are sorted by.
-SORTED_BY = {
-    "brokers": ("node_id",),
-    "responses": ("name", "topic", "topic_id"),
-    "partition_responses": ("index",),
-    # Of ListOffsets, OffsetForLeaderEpoch and Metadata: also in the order of a hash table.
-    "topics": ("name", "topic", "topic_id"),
-    # Of groups: by the coordinators' partitions, and by the hash of a random id.
-    "groups": ("group_id",),
-    "results": ("group_id", "user", "name", "topic_name", "log_dir"),
-    "members": ("member_id", "group_instance_id"),
-    "partitions": ("partition_index", "partition"),
-    # Quotas, their entities and credentials, too; of DescribeConfigs `results` stay in the order of the request.
-    "entries": ("entity",),
-    "entity": ("entity_type",),
-    "values": ("key",),
-    "config_resources": ("resource_type", "resource_name"),
-    # Of CreatePartitions, AlterReplicaLogDirs, ElectLeaders and DescribeProducers: the same.
-    "replica_election_results": ("topic",),
-    "active_producers": ("producer_id",),
-    "observers": ("replica_id",),
-}
-
-# Such lists that are compared as maps, because one side may have more: what is the key.
-KEYED_BY = {
-    "api_keys": "api_key",
-    "supported_features": "name",
-    "finalized_features": "name",
-    "configs": "name",
-    "groups": "group_id",
-}
-
 RULES: tuple[Rule, ...] = (
     Rule("each broker has log directories of its own", "*.says.results[*].log_dir", "describe-log-dirs/*", _both_texts),
     *(
@@ -122,6 +90,25 @@ RULES: tuple[Rule, ...] = (
         "a broker of KRaft names any broker that runs as the controller",
         "*.controller_id",
         holds=lambda kafka, ours: _both_numbers(kafka, ours) and min(kafka, ours) >= 1,
+    ),
+    Rule(
+        "the clocks are two: when marks of deleted keys go is counted from when they were compacted (KIP-534)",
+        "*.batches[*].base_timestamp_ms",
+        "compaction/*",
+        _both_wall_times,
+    ),
+    Rule("with another time the batch has another CRC", "*.batches[*].crc", "compaction/*", _both_numbers),
+    Rule(
+        "and the times of its records are told as distances from that",
+        "*.batches[*].records",
+        "compaction/*",
+        lambda kafka, ours: _both_texts(kafka, ours) and len(kafka) == len(ours),
+    ),
+    Rule(
+        "in Kafka a Fetch ends with a segment; here there are none",
+        "*.records.batches[*]",
+        "compaction/*",
+        lambda kafka, ours: kafka == "(absent)" and isinstance(ours, dict),
     ),
     Rule(
         "each cluster gives producer ids of its own",
@@ -200,6 +187,12 @@ RULES: tuple[Rule, ...] = (
         "*.configs.default.replication.factor.*",
         "describe-configs/broker-v?",
         lambda kafka, ours: (kafka, ours) == ("1", "0"),
+    ),
+    Rule(
+        "no replication factor is set: it is as many brokers as there are, at most three (docs/decisions.md)",
+        "*.configs.offsets.topic.replication.factor.*",
+        "describe-configs/broker-v?",
+        lambda kafka, ours: (kafka, ours) == ("3", "0"),
     ),
     Rule(
         "Kafka in a box is told to log warnings only",

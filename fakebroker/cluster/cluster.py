@@ -4,10 +4,9 @@ Theory   `receive` (bytes), `advance_to` (time), `open_connection`, `set_write_b
          user does are all that ever happens to it.
          Each door leaves effects behind (`take_effects`) and a next deadline (`next_deadline_ms`). The same calls with
          the same times give the same effects: nothing in here waits, looks at a clock or draws without the seed.
-         The work of a door is bounded: what is left when its turn is over (`has_work`) is done by the next
-         `advance_to`, so whoever drives the cluster can look at sockets and timers in between.
-         `advance_to` runs every event at its own time, in order of time; at the same millisecond followers come before
-         housekeeping and that before timeouts, so what was replicated in time counts as in time.
+         A door does bounded work: what is left (`has_work`) is done by the next `advance_to`.
+         `advance_to` runs every event at its own time; at the same millisecond followers come before housekeeping and
+         that before timeouts, so what was replicated in time counts.
 Units    milliseconds (`Now`).
 Source   The roles of BrokerServer, KRaft's controller and ReplicaManager's scheduler, in one object.
 """
@@ -36,7 +35,6 @@ from fakebroker.network.connection import Connection
 from fakebroker.network.effects import Effect, InternalError, Warn
 from fakebroker.network.socket_server import SocketServer
 from fakebroker.network.turn import Turn
-from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
 from fakebroker.protocol.topic_partition import TopicPartition
 
@@ -175,8 +173,8 @@ class Cluster(Members):
 
     @property
     def is_awaited(self) -> bool:
-        """Whether somebody would be served sooner if time were skipped. A consumer would not: it asks for ever, and is
-        told of what comes in any case. Nor would the steps of a script: they wait for what the user does before."""
+        """Whether somebody would be served sooner if time were skipped. A consumer would not: it asks for ever. Nor
+        would the steps of a script: they wait for what the user does before."""
         return self.deadlines.is_awaited()
 
     def take_effects(self) -> list[Effect]:
@@ -217,7 +215,7 @@ class Cluster(Members):
         self._handle_requests()
 
     def reassign(self, topic: str, partition: int, broker_ids: Sequence[int] | None, now: Now) -> None:
-        """Give a partition other replicas, or take that back with None; raises KafkaError."""
+        """Give a partition other replicas, or take that back (None); raises KafkaError."""
         self.now = now
         self.controller.reassignments.alter(topic, partition, broker_ids, now)
         self._handle_requests()
@@ -225,10 +223,7 @@ class Cluster(Members):
     def compact(self, topic: str, now: Now) -> int:
         """Compact a topic at once; raises KafkaError. How many partitions were cleaned."""
         self.now = now
-        found = self.metadata.topic(topic)
-        if found is None:
-            raise KafkaError(ErrorCode.unknown_topic_or_partition, f"The topic '{topic}' does not exist.")
-        return self.log_cleaner.compact(found.partitions, now)
+        return self.log_cleaner.compact(self.controller.existing(topic).partitions, now)
 
     def stop_broker(self, broker_id: int, now: Now) -> None:
         """Stop a broker: its connections are closed, what is parked there is never answered; its log stays, what it has
@@ -277,8 +272,7 @@ class Cluster(Members):
         self.controller.alter_topic_configs(name, changes)
 
     def alter_broker_configs(self, changes: Mapping[str, str | None], now: Now) -> None:
-        """Set some settings of all brokers while they run, or have them as they were at the start with None; raises
-        KafkaError, and nothing is changed."""
+        """Set some settings of all brokers, or have them as at the start with None; raises KafkaError."""
         self.now = now
         self.broker_configs.alter(changes)
         self._handle_requests()
@@ -290,8 +284,7 @@ class Cluster(Members):
     # Inside.
 
     def _handle_requests(self) -> None:
-        """Handle the next requests of each connection whose turn has come, as far as the turn goes. What a request
-        wakes joins the queue, so completions never nest."""
+        """Handle the next requests, as far as the turn goes. What one wakes joins the queue: completions never nest."""
         sockets, turn = self.sockets, self.turn
         turn.enter()
         while not turn.is_over() and (connection := sockets.poll()) is not None:

@@ -61,9 +61,10 @@ def handle(ctx: RequestContext, request: DeleteGroupsRequest) -> Slices[None]:
 
     if not by_partition:
         _respond(ctx, results)
-    for group_ids in by_partition.values():
+    for number, group_ids in enumerate(by_partition.values()):
+        if number:
+            yield  # not behind the last one: that may have been answered already
         ctx.groups.write("delete-groups", group_ids[0], partial(delete_groups, group_ids), partial(then, group_ids))
-        yield
 
 
 def _answer(result: DeletedGroup) -> dict[str, Any]:

@@ -150,11 +150,16 @@ class Controller:
 
     # Settings.
 
-    def alter_topic_configs(self, name: str, changes: Mapping[str, str | None]) -> None:
-        """Set some of a topic's settings, or take them back with None; raises KafkaError, and nothing is changed."""
+    def existing(self, name: str) -> Topic:
+        """The topic; raises KafkaError if there is none."""
         topic = self.metadata.topic(name)
         if topic is None:
             raise KafkaError(ErrorCode.unknown_topic_or_partition, f"The topic '{name}' does not exist.")
+        return topic
+
+    def alter_topic_configs(self, name: str, changes: Mapping[str, str | None]) -> None:
+        """Set some of a topic's settings, or take them back with None; raises KafkaError, and nothing is changed."""
+        topic = self.existing(name)
         own = altered(topic.configs, changes)
         TopicConfig.of(own, self.config.topic_defaults)
         self.set_topic_configs(topic, own)

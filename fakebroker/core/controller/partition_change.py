@@ -9,7 +9,8 @@ Theory   First a reassignment is completed if the ISR now allows it: all that ar
 Source   metadata/.../controller/PartitionChangeBuilder.java @ 4.0: build, completeReassignmentIfNeeded, electLeader,
          triggerLeaderEpochBumpForReplicaReassignmentIfNeeded; PartitionReassignmentReplicas.java
          maybeCompleteReassignment @ 4.4; PartitionReassignmentRevert.java.
-Differs  No eligible leader replicas (elections.py).
+Differs  No eligible leader replicas (elections.py). Slip kept: a reassignment that removes whom another one was adding
+         leaves it on both lists, and is never over; it has to be taken back.
 """
 
 from __future__ import annotations

@@ -6,6 +6,8 @@ import pytest
 from support.asking import ask, served_versions
 from support.classic_members import ClassicMembers
 from support.group_harness import GroupHarness
+from support.messages import decode_response
+from support.requests import request
 from support.simulation import SimulatedClient
 
 DESCRIBE_GROUPS, LIST_GROUPS, DELETE_GROUPS = 15, 16, 42
@@ -73,3 +75,12 @@ def test_what_is_not_committed_yet_is_not_told() -> None:
     assert [group.group_id for group in ask(harness.simulation.connect(), LIST_GROUPS, 4, states_filter=[]).groups] == [
         "g"
     ]
+
+
+def test_requests_behind_a_deletion_are_answered(client: SimulatedClient) -> None:
+    deletion = request(DELETE_GROUPS, 2, {"groups_names": ["a", "b"]}, correlation_id=1)
+    client.send(deletion + request(LIST_GROUPS, 4, {"states_filter": []}, correlation_id=2))
+    assert [
+        decode_response(key, version, frame)[0]
+        for (key, version), (_, frame) in zip(((DELETE_GROUPS, 2), (LIST_GROUPS, 4)), client.answers, strict=True)
+    ] == [1, 2]

@@ -8,6 +8,7 @@ from fakebroker.core.config.setting import CLUSTER_WIDE, Setting
 # What differs from Kafka where nothing is given: by attribute, as Kafka has it. What Kafka has no bound for has none.
 KAFKA_DEFAULTS = {
     "default_replication_factor": 1,
+    "offsets_topic_replication_factor": 3,
     "log_memory_bytes": -1,
     "fakebroker_request_max_elements": 2**31 - 1,
 }

@@ -1,0 +1,35 @@
+"""Lists whose order means nothing: Kafka has them in that of a hash table, or of partitions."""
+
+from __future__ import annotations
+
+# By the name of the field: what they are sorted by.
+SORTED_BY = {
+    "brokers": ("node_id",),
+    "responses": ("name", "topic", "topic_id"),
+    "partition_responses": ("index",),
+    # Of ListOffsets, OffsetForLeaderEpoch and Metadata: also in the order of a hash table.
+    "topics": ("name", "topic", "topic_id"),
+    # Of groups: by the coordinators' partitions, and by the hash of a random id.
+    "groups": ("group_id",),
+    "results": ("group_id", "user", "name", "topic_name", "log_dir"),
+    "members": ("member_id", "group_instance_id"),
+    "partitions": ("partition_index", "partition"),
+    # Quotas, their entities and credentials, too; of DescribeConfigs `results` stay in the order of the request.
+    "entries": ("entity",),
+    "entity": ("entity_type",),
+    "values": ("key",),
+    "config_resources": ("resource_type", "resource_name"),
+    # Of CreatePartitions, AlterReplicaLogDirs, ElectLeaders and DescribeProducers: the same.
+    "replica_election_results": ("topic",),
+    "active_producers": ("producer_id",),
+    "observers": ("replica_id",),
+}
+
+# Such lists that are compared as maps, because one side may have more: what is the key.
+KEYED_BY = {
+    "api_keys": "api_key",
+    "supported_features": "name",
+    "finalized_features": "name",
+    "configs": "name",
+    "groups": "group_id",
+}
