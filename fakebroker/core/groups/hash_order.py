@@ -13,7 +13,7 @@ Differs  Slots of more than eight keys are lists, not trees. A timeline's table 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from functools import lru_cache
 
 from fakebroker.protocol.java_hash import java_hash
@@ -27,10 +27,9 @@ def _hash_code(text: str) -> int:
     return java_hash(text) & _MASK_32
 
 
-def hash_map_order(keys: Iterable[str], copied: int = 0) -> list[str]:
-    """Of a HashMap to which `keys` were added in this order; the first `copied` of them by its constructor."""
+def hash_map_order(keys: Iterable[str], capacity: int = 16) -> list[str]:
+    """Of a HashMap to which `keys` were put in this order. It had that capacity at first."""
     added = list(dict.fromkeys(keys))
-    capacity = _power_of_two(int(copied / 0.75 + 1)) if copied else 16
     while len(added) > capacity * 0.75:
         capacity *= 2
 
@@ -73,5 +72,12 @@ def partition_order(topic: str, partitions: Iterable[int]) -> list[int]:
     return sorted(added, key=slot)
 
 
-def _power_of_two(least: int) -> int:
-    return 1 << (least - 1).bit_length()
+def hash_set_order(partitions: Collection[int]) -> list[int]:
+    """Of a HashSet of small numbers. Those of one slot are taken to have come in ascending order."""
+    capacity = max(16, copied_capacity(len(partitions)))
+    return sorted(partitions, key=lambda partition: (partition & capacity - 1, partition))
+
+
+def copied_capacity(size: int) -> int:
+    """Of a HashMap that is made as a copy of one of that size."""
+    return 1 << (int(size / 0.75 + 1) - 1).bit_length() if size else 16

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fakebroker.core.groups.hash_order import hash_map_order, timeline_order
+from fakebroker.core.groups.hash_order import copied_capacity, hash_map_order, timeline_order
 
 ADDED = [f"member-{number * 7 % 30}" for number in range(30)]
 
@@ -18,7 +18,8 @@ def test_a_hash_map() -> None:
 
 
 def test_a_hash_map_that_is_a_copy_of_a_smaller_one() -> None:
-    assert hash_map_order(["range", "uniform"], copied=1) == ["range", "uniform"]  # two of one slot
+    assert [copied_capacity(size) for size in (0, 1, 2, 3, 12, 13)] == [16, 2, 4, 8, 32, 32]
+    assert hash_map_order(["range", "uniform"], copied_capacity(1)) == ["range", "uniform"]  # two of one slot
     assert hash_map_order(["range", "uniform"]) == ["uniform", "range"]
 
 

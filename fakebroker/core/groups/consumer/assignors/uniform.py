@@ -4,8 +4,9 @@ Theory   If all are subscribed to the same topics, each has a quota: the whole n
          more for as many members as there is a remainder: those who have it already, else the last ones. Who has more
          gives the surplus back; who has less is filled up, from what nobody has and what was given back.
 Source   group-coordinator/.../assignor/{UniformAssignor,UniformHomogeneousAssignmentBuilder}.java @ 4.4.
-Differs  Topics and partitions are gone through in ascending order, in Kafka in that of hash tables. For partitions of
-         small numbers that is the same; ids of topics are random in both.
+Differs  Topics are gone through in ascending order of their ids, in Kafka in that of a hash table; they are random in
+         both. Which of its partitions a member gives up depends on such a table, too, and on which came first to a slot
+         of it; here the lowest did. For topics of up to 16 partitions that is the same.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from uuid import UUID
 from fakebroker.core.groups.consumer.assignors.assignor import GroupSpec
 from fakebroker.core.groups.consumer.assignors.uniform_heterogeneous import assign_heterogeneous
 from fakebroker.core.groups.consumer.state.member import Assignment
+from fakebroker.core.groups.hash_order import hash_set_order
 
 
 def assign_uniformly(group: GroupSpec) -> dict[str, Assignment]:
@@ -66,10 +68,10 @@ class _Homogeneous:
                     kept[topic_id] = partitions
                     quota -= len(partitions)
                     continue
-                ascending = sorted(partitions)
-                self._unassigned += [(topic_id, partition) for partition in ascending[quota:]]
+                ordered = hash_set_order(partitions)
+                self._unassigned += [(topic_id, partition) for partition in ordered[quota:]]
                 if quota:
-                    kept[topic_id] = frozenset(ascending[:quota])
+                    kept[topic_id] = frozenset(ordered[:quota])
                     quota = 0
             # Who would be the one to have one more, and does not have it, leaves it to those who come after, as long
             # as there are enough of them.

@@ -182,9 +182,8 @@ class ConsumerGroup(Group):
             raise self._unknown(member_id)
         return found
 
-    def _unknown(self, member_id: str | None) -> KafkaError:
-        shown = "null" if member_id is None else member_id
-        return KafkaError(ErrorCode.unknown_member_id, f"Member {shown} is not a member of group {self.group_id}.")
+    def _unknown(self, member_id: str) -> KafkaError:
+        return KafkaError(ErrorCode.unknown_member_id, f"Member {member_id} is not a member of group {self.group_id}.")
 
     def validate_offset_commit(
         self,
@@ -202,9 +201,11 @@ class ConsumerGroup(Group):
         return validate_commit_epoch(member, generation_or_epoch, is_transactional, version, self._topics)
 
     def validate_offset_fetch(self, member_id: str | None, member_epoch: int, committed_offset: int) -> None:
-        if member_id is None and member_epoch < 0:
-            return
-        member = None if member_id is None else self.members.get(member_id, committed_offset)
+        if member_id is None:
+            if member_epoch < 0:
+                return
+            raise KafkaError(ErrorCode.unknown_server_error, "An epoch without a member.")  # Kafka trips over it
+        member = self.members.get(member_id, committed_offset)
         if member is None:
             raise self._unknown(member_id)
         validate_fetch_epoch(member, member_epoch)

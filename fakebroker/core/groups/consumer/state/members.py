@@ -23,7 +23,7 @@ from fakebroker.core.groups.consumer.state.subscriptions import (
     topics_without,
 )
 from fakebroker.core.groups.consumer.state.topics import ResolvedRegularExpression
-from fakebroker.core.groups.hash_order import hash_map_order, timeline_order
+from fakebroker.core.groups.hash_order import copied_capacity, hash_map_order, timeline_order
 
 
 @final
@@ -162,7 +162,8 @@ class Members:
         known = timeline_order(counts)
         count(counts, [old.assignor] if old.assignor is not None else [], -1)
         count(counts, [new.assignor] if new.assignor is not None else [], 1)
-        ordered = [name for name in hash_map_order([*known, *counts], copied=len(known)) if name in counts]
+        fresh = [name for name in counts if name not in known]  # HashMap.compute puts these before others of the slot
+        ordered = [name for name in hash_map_order([*fresh, *known], copied_capacity(len(known))) if name in counts]
         return max(ordered, key=lambda name: counts[name], default=None)
 
     # Members that speak the classic protocol.
