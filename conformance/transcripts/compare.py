@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from conformance.scenario import At, Case
 from conformance.transcripts.differences import RULES
-from conformance.transcripts.orders import KEYED_BY, SORTED_BY
+from conformance.transcripts.orders import KEYED_BY, SORTED_BY, SORTED_VALUES
 from conformance.transcripts.recording import Heard, Log, Recording
 from conformance.transcripts.words import Transcript, answer_words, batch_words
 
@@ -77,6 +77,8 @@ def ordered(value: Any, name: str = "") -> Any:
     if isinstance(value, list):
         items = [ordered(item) for item in value]
         key, keys = KEYED_BY.get(name), SORTED_BY.get(name, ())
+        if name in SORTED_VALUES and not any(isinstance(item, dict) for item in items):
+            return sorted(items)
         if not (key or keys) or not all(isinstance(item, dict) for item in items):
             return items
         by_key = {str(item.get(key)): item for item in items}

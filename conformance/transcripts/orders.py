@@ -23,7 +23,12 @@ SORTED_BY = {
     "replica_election_results": ("topic",),
     "active_producers": ("producer_id",),
     "observers": ("replica_id",),
+    # Of consumer groups: by the hash of a random id.
+    "topic_partitions": ("topic_name", "topic_id"),
 }
+
+# Such lists of plain values.
+SORTED_VALUES = frozenset({"partitions", "subscribed_topic_names"})
 
 # Such lists that are compared as maps, because one side may have more: what is the key.
 KEYED_BY = {

@@ -49,12 +49,12 @@ def _many() -> Case:
     names = [f"member-{number}" for number in range(10)]
     return _case(
         "many",
-        "ten members and 31 partitions, and then two less: everybody has what Kafka gives him",
+        "ten members and 16 partitions, and then two less: everybody has what Kafka gives him",
         *one_by_one(*(join(group, name, topic) for name in names)),
         *one_by_one(describe(group)),
         *one_by_one(heartbeat(group, names[3], -1), heartbeat(group, names[8], -1)),
         *one_by_one(heartbeat(group, names[0], 2, owned={}), describe(group)),
-        topics=(_topic(topic, 31),),
+        topics=(_topic(topic, 16),),
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from conformance.consumer_group_frames import describe, heartbeat, join, one_by_one
 from conformance.group_steps import alone
-from conformance.scenario import AwaitCoordinator, Case, Step, Topic
+from conformance.scenario import AwaitCoordinator, Case, Pause, Step, Topic
 
 VERSIONS = (0, 1)
 _BOX = "consumer-groups"
@@ -41,7 +41,10 @@ def _all_of_it(version: int) -> Case:
         *one_by_one(
             join(group, "m", topic, "cgd-not-there", version=1, instance_id="i", rack_id="r", assignor="range"),
             describe(group, version=version, operations=True),
-            join(group, "n", version=1, regex="cgd-all-v[0-9]"),
+            join(group, "n", version=1, regex=f"cgd-a.l-v{version}"),
+        ),
+        Pause(300),
+        *one_by_one(
             describe(group, version=version),
             heartbeat(group, "m", 2, version=version, owned={topic: [0, 1]}),
             describe(group, version=version),
