@@ -42,6 +42,7 @@ def consumer(kafka: FakeCluster, **settings: object) -> confluent_kafka.Consumer
             "session.timeout.ms": SESSION_MS,
             "heartbeat.interval.ms": 100,
             "enable.auto.commit": False,
+            "fetch.wait.max.ms": 1,  # of a clock that stands still while nobody moves it
             **{name.replace("_", "."): value for name, value in settings.items()},
         }
     )
@@ -92,20 +93,20 @@ def test_a_rebalance_ends_when_the_clock_says_so(kafka: FakeCluster, raw: RawCli
             "g", version=2, protocols={"range": said}, session_ms=2 * REBALANCE_MS, rebalance_ms=REBALANCE_MS
         )
         other.send(join)
-        until(lambda: state(raw) in both_joined, lambda: stock.poll(0.05))
+        until(lambda: state(raw) in both_joined, lambda: step(kafka, stock))
         _, joined = decode_response(JOIN_GROUP, 2, other.receive())
         other.send(sync_group("g", joined.member_id, joined.generation_id, version=3))
-        until(lambda: state(raw)[0] == "Stable", lambda: stock.poll(0.05))
+        until(lambda: state(raw)[0] == "Stable", lambda: step(kafka, stock))
 
         stock.subscribe(["t", "u"])
-        until(lambda: state(raw)[0] == "PreparingRebalance", lambda: stock.poll(0.05))
-        until(lambda: len(stock.assignment()) == 0, lambda: stock.poll(0.05))
+        until(lambda: state(raw)[0] == "PreparingRebalance", lambda: step(kafka, stock))
+        until(lambda: len(stock.assignment()) == 0, lambda: step(kafka, stock))
         sleep(0.3)
-        kafka.clock.advance(REBALANCE_MS - 1)
+        kafka.clock.advance(REBALANCE_MS - 1_000)
         assert state(raw) == ("PreparingRebalance", 2)
         began = monotonic()
-        kafka.clock.advance(1)
+        kafka.clock.advance(1_000)
         assert state(raw)[1] == 1
         assert monotonic() - began < SOON_S
-        until(lambda: len(stock.assignment()) == 3, lambda: stock.poll(0.05))
+        until(lambda: len(stock.assignment()) == 3, lambda: step(kafka, stock))
     stock.close()
