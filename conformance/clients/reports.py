@@ -15,7 +15,8 @@ from typing import Any, TypeAlias
 
 from conformance.clients.log import LoggedRecord
 from conformance.clients.plan import Job
-from conformance.transcripts.differences import CLIENT_RULES, Rule
+from conformance.transcripts.differences import CLIENT_RULES
+from conformance.transcripts.rule import Rule
 
 _SHOWN = 300  # characters of a value
 

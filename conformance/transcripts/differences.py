@@ -2,66 +2,19 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable
-from dataclasses import dataclass
-from fnmatch import fnmatchcase
-from typing import Any
-
+from conformance.transcripts.rule import (
+    Rule,
+    both_numbers,
+    both_or_none,
+    both_texts,
+    both_wall_times,
+    near,
+    only_kafka,
+    same_but_for_clocks,
+)
 from fakebroker.apis import registry
 from fakebroker.apis.features import supported_features
 from fakebroker.core.config.broker_config import BrokerConfig
-
-
-@dataclass(frozen=True)
-class Rule:
-    """A field that may differ.
-
-    case, path   patterns (`*`, `?`) of the case's name and of the field's path, with `[*]` for every index
-    holds        what must still be true of the two values
-    """
-
-    reason: str
-    path: str
-    case: str = "*"
-    holds: Callable[[Any, Any], bool] = lambda kafka, ours: True
-
-    def allows(self, case: str, path: str, kafka: Any, ours: Any) -> bool:
-        """Whether the rule is about this field of this case, and holds. `path` has `[]` for every index."""
-        pattern = self.path.replace("[*]", "[[]]")
-        return fnmatchcase(case, self.case) and fnmatchcase(path, pattern) and self.holds(kafka, ours)
-
-
-def _both_numbers(kafka: Any, ours: Any) -> bool:
-    return isinstance(kafka, int) and isinstance(ours, int)
-
-
-def _both_texts(kafka: Any, ours: Any) -> bool:
-    return isinstance(kafka, str) and isinstance(ours, str)
-
-
-def _both_wall_times(kafka: Any, ours: Any) -> bool:
-    """Milliseconds since 1970, after 2001: neither is -1, and neither is a small number."""
-    return _both_numbers(kafka, ours) and min(kafka, ours) > 1_000_000_000_000
-
-
-def _near(ms: int) -> Callable[[Any, Any], bool]:
-    """Both throttle or both do not, and for about as long."""
-    return lambda kafka, ours: _both_numbers(kafka, ours) and min(kafka, ours) > 0 and abs(kafka - ours) <= ms
-
-
-def _same_but_for_clocks(kafka: Any, ours: Any) -> bool:
-    """Two texts that say the same of different bounds, "[from, to]"."""
-    return _both_texts(kafka, ours) and _BOUNDS.sub("[]", kafka) == _BOUNDS.sub("[]", ours)
-
-
-def _both_or_none(kafka: Any, ours: Any) -> bool:
-    return True
-
-
-def _only_kafka(kafka: Any, ours: Any) -> bool:
-    return isinstance(kafka, dict) and ours == "(absent)"
-
 
 # What Kafka in a box is given that says where it is, and that a broker here does not have or has otherwise.
 _OF_A_BOX = (
@@ -71,38 +24,37 @@ _OF_A_BOX = (
 _OUR_OWN = [name for name, key in BrokerConfig.SETTINGS.items() if not key.is_kafkas]
 _SERVED = registry.load().keys()
 _ANSWERED_IN_V0 = ((4, 0), ("NONE(0)", "UNSUPPORTED_VERSION(35)"))  # how it is read, and its error
-_BOUNDS = re.compile(r"\[-?\d+, -?\d+\]")
 
 RULES: tuple[Rule, ...] = (
-    Rule("each broker has log directories of its own", "*.says.results[*].log_dir", "describe-log-dirs/*", _both_texts),
+    Rule("each broker has log directories of its own", "*.says.results[*].log_dir", "describe-log-dirs/*", both_texts),
     *(
         Rule(
             "Kafka tells of the disk, we of the memory",
             f"*.says.results[*].{field}",
             "describe-log-dirs/*",
-            _both_numbers,
+            both_numbers,
         )
         for field in ("total_bytes", "usable_bytes")
     ),
-    Rule("each cluster has an id of its own", "*.cluster_id", holds=_both_texts),
-    Rule("each cluster has ports of its own", "*.port", holds=_both_numbers),
+    Rule("each cluster has an id of its own", "*.cluster_id", holds=both_texts),
+    Rule("each cluster has ports of its own", "*.port", holds=both_numbers),
     Rule(
         "a broker of KRaft names any broker that runs as the controller",
         "*.controller_id",
-        holds=lambda kafka, ours: _both_numbers(kafka, ours) and min(kafka, ours) >= 1,
+        holds=lambda kafka, ours: both_numbers(kafka, ours) and min(kafka, ours) >= 1,
     ),
     Rule(
         "the clocks are two: when marks of deleted keys go is counted from when they were compacted (KIP-534)",
         "*.batches[*].base_timestamp_ms",
         "compaction/*",
-        _both_wall_times,
+        both_wall_times,
     ),
-    Rule("with another time the batch has another CRC", "*.batches[*].crc", "compaction/*", _both_numbers),
+    Rule("with another time the batch has another CRC", "*.batches[*].crc", "compaction/*", both_numbers),
     Rule(
         "and the times of its records are told as distances from that",
         "*.batches[*].records",
         "compaction/*",
-        lambda kafka, ours: _both_texts(kafka, ours) and len(kafka) == len(ours),
+        lambda kafka, ours: both_texts(kafka, ours) and len(kafka) == len(ours),
     ),
     Rule(
         "in Kafka a Fetch ends with a segment; here there are none",
@@ -114,12 +66,12 @@ RULES: tuple[Rule, ...] = (
         "each cluster gives producer ids of its own",
         "*.producer_id",
         "producer-id/*",
-        holds=lambda kafka, ours: _both_numbers(kafka, ours) and min(kafka, ours) >= 0,
+        holds=lambda kafka, ours: both_numbers(kafka, ours) and min(kafka, ours) >= 0,
     ),
     Rule(
         "fakebroker serves fewer APIs than Kafka, and advertises only what it serves",
         "*.says.api_keys.*",
-        holds=lambda kafka, ours: _only_kafka(kafka, ours) and kafka["api_key"] not in _SERVED,
+        holds=lambda kafka, ours: only_kafka(kafka, ours) and kafka["api_key"] not in _SERVED,
     ),
     Rule(
         "DeleteGroups v3 is not served: kio reads 0 to 2",
@@ -142,12 +94,12 @@ RULES: tuple[Rule, ...] = (
     Rule(
         "features whose APIs are not served are not told",
         "*.says.*ed_features.*",
-        holds=lambda kafka, ours: _only_kafka(kafka, ours) and kafka["name"] not in supported_features(),
+        holds=lambda kafka, ours: only_kafka(kafka, ours) and kafka["name"] not in supported_features(),
     ),
     Rule(
         "the epoch of features is an offset of Kafka's metadata",
         "*.says.finalized_features_epoch",
-        holds=lambda kafka, ours: _both_numbers(kafka, ours) and min(kafka, ours) > 0,
+        holds=lambda kafka, ours: both_numbers(kafka, ours) and min(kafka, ours) > 0,
     ),
     *(
         Rule(
@@ -166,11 +118,11 @@ RULES: tuple[Rule, ...] = (
         "documentation of settings is told in our own words",
         "*.configs.*.documentation",
         "*",
-        lambda kafka, ours: _both_texts(kafka, ours) and bool(kafka) and bool(ours),
+        lambda kafka, ours: both_texts(kafka, ours) and bool(kafka) and bool(ours),
     ),
     *(
         Rule(
-            "each cluster has ports, files and controllers of its own", f"*.configs.{name}.{field}", case, _both_or_none
+            "each cluster has ports, files and controllers of its own", f"*.configs.{name}.{field}", case, both_or_none
         )
         for name in _OF_A_BOX
         for field in ("value", "synonyms*", "config_source", "read_only", "documentation")
@@ -205,10 +157,10 @@ RULES: tuple[Rule, ...] = (
         "alter-broker/connections-*",
         lambda kafka, ours: str(kafka).startswith("Error parsing configuration property") and bool(ours),
     ),
-    Rule("each cluster gives topic ids of its own", "*.topics[*].topic_id", "create/*", _both_texts),
-    Rule("each cluster gives topic ids of its own", "*.topics[*].topic_id", "describe-topic-partitions/*", _both_texts),
+    Rule("each cluster gives topic ids of its own", "*.topics[*].topic_id", "create/*", both_texts),
+    Rule("each cluster gives topic ids of its own", "*.topics[*].topic_id", "describe-topic-partitions/*", both_texts),
     *(
-        Rule("the ISR is a set: ours is in assignment order", "*.partitions[*].isr_nodes[*]", case, _both_numbers)
+        Rule("the ISR is a set: ours is in assignment order", "*.partitions[*].isr_nodes[*]", case, both_numbers)
         for case in ("reassign/*", "elect-leaders/*")
     ),
     *(
@@ -216,12 +168,12 @@ RULES: tuple[Rule, ...] = (
             "the log of metadata is another one: ours counts decisions",
             f"*.topics[*].partitions[*].{field}",
             "describe-quorum/*",
-            _both_numbers,
+            both_numbers,
         )
         for field in ("high_watermark", "current_voters[*].log_end_offset", "observers[*].log_end_offset")
     ),
     *(
-        Rule("the clocks are two", f"*.partitions[*].{replicas}[*].{field}", "describe-quorum/*", _both_wall_times)
+        Rule("the clocks are two", f"*.partitions[*].{replicas}[*].{field}", "describe-quorum/*", both_wall_times)
         for replicas in ("current_voters", "observers")
         for field in ("last_fetch_timestamp", "last_caught_up_timestamp")
     ),
@@ -234,42 +186,42 @@ RULES: tuple[Rule, ...] = (
     Rule(
         "the clocks are two: what is allowed is told relative to the broker's time",
         "*.batch_index_error_message",
-        holds=_same_but_for_clocks,
+        holds=same_but_for_clocks,
     ),
     Rule(
-        "the clocks are two: LogAppendTime is the broker's time", "*.log_append_time", "*append-time*", _both_wall_times
+        "the clocks are two: LogAppendTime is the broker's time", "*.log_append_time", "*append-time*", both_wall_times
     ),
     Rule(
         "the clocks are two: LogAppendTime is the largest timestamp of what is stored",
         "*.batches[*].max_timestamp_ms",
         "*append-time*",
-        _both_wall_times,
+        both_wall_times,
     ),
     Rule(
         "with another time the batch has another CRC",
         "*.batches[*].crc",
         "*append-time*",
-        _both_numbers,
+        both_numbers,
     ),
     *(
         Rule(
             "two compression libraries: the same records take another number of bytes",
             f"*.batches[*].{field}",
             case,
-            _both_numbers,
+            both_numbers,
         )
         for field in ("batch_length", "crc")
         for case in ("recompress/[!u]*", "*/recompressed*")  # what is stored uncompressed is the same
     ),
     Rule(
-        "the clocks are two: LogAppendTime is found in what is stored", "*.timestamp", "*append-time*", _both_wall_times
+        "the clocks are two: LogAppendTime is found in what is stored", "*.timestamp", "*append-time*", both_wall_times
     ),
     *(
         Rule(
             "each cluster hands out producer ids of its own",
             "*.says.producer_id",
             case,
-            lambda kafka, ours: _both_numbers(kafka, ours) and min(kafka, ours) >= 0,
+            lambda kafka, ours: both_numbers(kafka, ours) and min(kafka, ours) >= 0,
         )
         for case in ("generated/*", "found/*")
     ),
@@ -290,7 +242,7 @@ RULES: tuple[Rule, ...] = (
             "a second request is judged by how long after the first it came, to the millisecond of each side",
             "*.throttle_time",
             f"quota/{case}",
-            _near(300),
+            near(300),
         )
         for case in ("two-in-a-row", "second-connection", "refused")
     ),
@@ -299,7 +251,7 @@ RULES: tuple[Rule, ...] = (
             "a box has the groups of other cases as well, a replay has not",
             "[*].answers[*].says.groups.listed-v*",
             f"list-groups/filters-v{version}",
-            lambda kafka, ours, own=f"listed-v{version}": _only_kafka(kafka, ours) and own not in kafka["group_id"],  # type: ignore[misc]
+            lambda kafka, ours, own=f"listed-v{version}": only_kafka(kafka, ours) and own not in kafka["group_id"],  # type: ignore[misc]
         )
         for version in range(6)
     ),

@@ -13,7 +13,7 @@ from kafka.record import MemoryRecordsBuilder
 from conformance.clients.log import LoggedRecord, decode
 from conformance.clients.plan import CODECS, FROZEN, JOBS, MIXED, THAWED, Job, Record, plan
 from conformance.clients.reports import ClientReport, Difference, JobReport, compare, job_report, rows
-from conformance.transcripts.differences import Rule
+from conformance.transcripts.rule import Rule
 
 RECORD = Record(0, b"key", b"value", (("name", b"1"),), 1_000)
 JOB = Job("job", records=(RECORD,))

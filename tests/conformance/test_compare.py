@@ -11,8 +11,8 @@ from conformance.scenario import At, Case, Send, Settle
 from conformance.targets.wire import Sent
 from conformance.transcripts import compare as comparison
 from conformance.transcripts.compare import compare, fields_that_differ, side_by_side, silent_differences
-from conformance.transcripts.differences import Rule
 from conformance.transcripts.recording import Answer, Heard, Recording
+from conformance.transcripts.rule import Rule
 from conformance.transcripts.words import words
 
 FRAME = bytes.fromhex("00000001 00 01 00000000 00")  # Produce v9: no responses, no throttling, no tags

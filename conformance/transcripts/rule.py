@@ -1,0 +1,61 @@
+"""What a difference that is allowed looks like, and what may still be asked of both values."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Any, Final
+
+_BOUNDS: Final = re.compile(r"\[-?\d+, -?\d+\]")
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A field that may differ.
+
+    case, path   patterns (`*`, `?`) of the case's name and of the field's path, with `[*]` for every index
+    holds        what must still be true of the two values
+    """
+
+    reason: str
+    path: str
+    case: str = "*"
+    holds: Callable[[Any, Any], bool] = lambda kafka, ours: True
+
+    def allows(self, case: str, path: str, kafka: Any, ours: Any) -> bool:
+        """Whether the rule is about this field of this case, and holds. `path` has `[]` for every index."""
+        pattern = self.path.replace("[*]", "[[]]")
+        return fnmatchcase(case, self.case) and fnmatchcase(path, pattern) and self.holds(kafka, ours)
+
+
+def both_numbers(kafka: Any, ours: Any) -> bool:
+    return isinstance(kafka, int) and isinstance(ours, int)
+
+
+def both_texts(kafka: Any, ours: Any) -> bool:
+    return isinstance(kafka, str) and isinstance(ours, str)
+
+
+def both_wall_times(kafka: Any, ours: Any) -> bool:
+    """Milliseconds since 1970, after 2001: neither is -1, and neither is a small number."""
+    return both_numbers(kafka, ours) and min(kafka, ours) > 1_000_000_000_000
+
+
+def near(ms: int) -> Callable[[Any, Any], bool]:
+    """Both throttle or both do not, and for about as long."""
+    return lambda kafka, ours: both_numbers(kafka, ours) and min(kafka, ours) > 0 and abs(kafka - ours) <= ms
+
+
+def same_but_for_clocks(kafka: Any, ours: Any) -> bool:
+    """Two texts that say the same of different bounds, "[from, to]"."""
+    return both_texts(kafka, ours) and _BOUNDS.sub("[]", kafka) == _BOUNDS.sub("[]", ours)
+
+
+def both_or_none(kafka: Any, ours: Any) -> bool:
+    return True
+
+
+def only_kafka(kafka: Any, ours: Any) -> bool:
+    return isinstance(kafka, dict) and ours == "(absent)"
