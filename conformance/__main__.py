@@ -84,6 +84,11 @@ def run_all(
             "seed": SEED,
         }
         found["unexplained"] += len(generated_traffic.differences)
+        walked = _walks(sides, WALKS, WALKS_SEED)
+        for walk_difference in walked.differences:
+            _show(console, walk_difference.outcome)
+        found |= {"walks": walked.walks, "walked": walked.summary(), "walks_seed": WALKS_SEED}
+        found["unexplained"] += len(walked.differences)
         console.print("lateness of REQUEST_TIMED_OUT: 500 requests for each timeout, on each side")
         found["lateness"] = [*measure_kafka(sides.kafka["three"]), *measure_ours()]
         console.print(

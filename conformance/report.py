@@ -38,6 +38,7 @@ it sends and what Kafka answered.
 | the same in every field | {same} |
 | different for a reason given below | {explained} |
 | generated streams | {generated_streams} |
+| walks of groups | {walks} |
 | differences without a reason | {unexplained} |
 """
 
@@ -77,6 +78,14 @@ sides, and what is stored is compared too (`python -m conformance generated --st
 {generated}.
 """
 
+_WALKS = """\
+## Walks of groups
+
+One to four members of a classic group do random things on connections of their own, most of them what a client might
+do then: join, sync, commit, leave, go away (`python -m conformance walks --walks N --seed N`). Seed {walks_seed}:
+{walked}.
+"""
+
 _CLIENTS = """\
 ## Clients
 
@@ -106,6 +115,7 @@ def results(kafka_version: str, outcomes: Sequence[Outcome]) -> dict[str, Any]:
         "kafka_version": kafka_version,
         "cases": len(outcomes),
         "generated_streams": 0,
+        "walks": 0,
         "unexplained": len(different),
         "groups": groups,
         "reasons": reasons,
@@ -133,6 +143,8 @@ def page(found: dict[str, Any]) -> str:
         parts.append(_lateness(found["lateness"]))
     if "generated" in found:
         parts.append(_GENERATED.format(**found))
+    if "walked" in found:
+        parts.append(_WALKS.format(**found))
     if "clients" in found:
         parts.append(_clients(found["clients"]))
     return "\n".join(parts)
