@@ -52,6 +52,8 @@ class _Work(Work):
             listener.request_resumed(context.connection, context.broker.broker_id)
         try:
             next(self._slices)
+            while context.answered:  # what comes behind an answer is little, and the next request waits for its end
+                next(self._slices)
         except StopIteration:
             return False
         return True

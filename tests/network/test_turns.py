@@ -314,6 +314,29 @@ def test_nobody_works_on_for_a_broker_that_has_stopped(starts_again: bool, gone_
     assert client.work is None
 
 
+def test_who_goes_on_behind_his_answer_holds_up_nobody() -> None:
+    cluster, _ = new_cluster()
+    client = cluster.open_connection(1, "client", now())
+    apis: Any = cluster._dispatcher._apis
+    before = apis[API_VERSIONS]
+
+    def goes_on(ctx: RequestContext, request: Any) -> Slices[None]:
+        yield
+        before.handle(ctx, request)
+        yield
+
+    apis[API_VERSIONS] = with_parts(before, handle=goes_on)
+    try:
+        cluster.receive(client, ask(1) + ask(2) + ask(3), now())
+        answers = sent(cluster, client)
+        while has_work(cluster):
+            cluster.advance_to(now())
+            answers += sent(cluster, client)
+    finally:
+        apis[API_VERSIONS] = before
+    assert answers == [1, 2, 3]
+
+
 def test_an_error_in_a_later_slice_is_answered() -> None:
     cluster, _ = new_cluster()
     client = cluster.open_connection(1, "client", now())
