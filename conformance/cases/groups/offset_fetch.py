@@ -5,7 +5,7 @@ from __future__ import annotations
 from conformance.frames import delete_topics
 from conformance.group_steps import alone, ask, nth
 from conformance.offset_frames import Offsets, offset_commit, offset_fetch
-from conformance.scenario import AwaitCoordinator, Case, CatchUp, Step, Topic
+from conformance.scenario import AwaitCoordinator, Case, CatchUp, Pause, Step, Topic
 
 
 def _case(what: str, why: str, *steps: Step, topics: tuple[Topic, ...]) -> Case:
@@ -101,6 +101,7 @@ def _deleted(version: int) -> Case:
         *ask(offset_commit(group, [(gone, 0, 5), (kept, 0, 6)])),
         *ask(delete_topics([gone]), conn="b"),
         CatchUp(),
+        Pause(500),  # Kafka's coordinator hears of it a moment after the broker
         *ask(offset_fetch({group: None}, version=version)),
         *ask(offset_fetch({group: [(gone, [0]), (kept, [0])]}, version=version)),
         topics=topics,

@@ -143,9 +143,10 @@ CASES = [
         Pause(100),
         Send((_join(_PREPARING, "other"),), "d"),
         Settle("b"),
-        *ask(_join(_PREPARING, "one", nth_static(1, "one"))),
-        Settle("c"),
+        Send((_join(_PREPARING, "one", nth_static(1, "one")),)),
+        Settle("c"),  # before the leader's answer, which names both new members in the order of a hash table
         Settle("d"),
+        Settle(),
     ),
     _case(
         "first-generation",

@@ -32,9 +32,9 @@ WALKS = 600
 SEED = 1
 BOX = "groups"
 AT_ONCE = 12
-_PATIENT = 10.0
+PATIENT = 10.0
 _START_LIMIT_S = 60.0
-_MAX_DIFFERENCES = 10
+MAX_DIFFERENCES = 10
 _groups = count()
 
 
@@ -85,7 +85,10 @@ class WalksResult:
 
 
 class _Run:
-    def __init__(self, sides: HasBoxes, seed: int, progress: Callable[[WalksResult], None]) -> None:
+    def __init__(
+        self, sides: HasBoxes, seed: int, progress: Callable[[WalksResult], None], most_differences: int
+    ) -> None:
+        self._most_differences = most_differences
         self.result = WalksResult(seed)
         self._progress = progress
         self._lock = Lock()
@@ -94,13 +97,13 @@ class _Run:
             _prepare(target)
 
     def play(self, seed: int) -> None:
-        if len(self.result.differences) >= _MAX_DIFFERENCES:
+        if len(self.result.differences) >= self._most_differences:
             return
         walk = classic_walk(seed)
         outcome = self._outcome(walk, 1.0)
         repeated = bool(outcome.unexplained)
         if repeated:
-            outcome = self._outcome(walk, _PATIENT)
+            outcome = self._outcome(walk, PATIENT)
         with self._lock:
             self._note(outcome, repeated)
             found = {signature(finding) for finding in outcome.unexplained}
@@ -122,7 +125,7 @@ class _Run:
         index = 0
         while index < len(walk.steps):
             candidate = walk.without(index)
-            found = self._outcome(candidate, _PATIENT)
+            found = self._outcome(candidate, PATIENT)
             if wanted in map(signature, found.unexplained):
                 walk, outcome = candidate, found
             else:
@@ -146,9 +149,10 @@ def run_walks(
     seed: int = SEED,
     progress: Callable[[WalksResult], None] = lambda result: None,
     at_once: int = AT_ONCE,
+    most_differences: int = MAX_DIFFERENCES,
 ) -> WalksResult:
-    """So many walks on both sides; the same seed makes the same walks."""
-    run = _Run(sides, seed, progress)
+    """So many walks on both sides, or until so many differences are found; the same seed makes the same walks."""
+    run = _Run(sides, seed, progress, most_differences)
     with ThreadPoolExecutor(at_once) as pool:
         for _ in pool.map(run.play, range(seed * 1_000_000, seed * 1_000_000 + walks)):
             pass
