@@ -92,10 +92,6 @@ class FollowerSet:
         ]
         for follower in self._followers[partition.topic_partition]:
             self._obeyed[follower] = self._newest_for_all
-            if self._standing:
-                command, behaviour = self._standing_of(follower, is_new=True)
-                self._obeyed[follower] = command
-                follower.start_with(behaviour)
 
     def on_replicas_change(self, partition: Partition) -> None:
         """The partition has other replicas: those that are gone stop, new ones do what was said last of such as they
@@ -115,12 +111,10 @@ class FollowerSet:
             follower.stop()
             del self._obeyed[follower]
 
-    def _standing_of(self, follower: Follower, is_new: bool = False) -> tuple[_Command, Behaviour]:
-        """The newest command that concerns a follower, and what it said last. Of a new topic it is one for a whole
-        broker."""
+    def _standing_of(self, follower: Follower) -> tuple[_Command, Behaviour]:
+        """The newest command that concerns a follower, and what it said last."""
         for command, behaviour in reversed(self._standing.values()):
-            selection = command.selection
-            if selection.has(follower) and not (is_new and (selection.topic, selection.partition) != (None, None)):
+            if command.selection.has(follower):
                 return command, behaviour
         return self._newest_for_all, self.behaviour
 
