@@ -108,7 +108,11 @@ RULES: tuple[Rule, ...] = (
             case,
             lambda kafka, ours: (
                 (kafka, ours) in ((str((1 << 63) - 1), str(7 * 86_400_000)), (4, 5))
-                or (isinstance(kafka, dict) and kafka["name"] == "log.roll.ms" and ours == "(absent)")
+                or (
+                    isinstance(kafka, dict)
+                    and kafka["name"] in ("log.roll.ms", "log.roll.hours")
+                    and ours == "(absent)"
+                )
             ),
         )
         for field in ("value", "config_source", "synonyms*")
