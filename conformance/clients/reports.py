@@ -91,13 +91,15 @@ def compare(
     ]
 
 
-def rows(kafka: Mapping[str, ClientReport], ours: Mapping[str, ClientReport]) -> list[dict[str, str]]:
+def rows(
+    kafka: Mapping[str, ClientReport], ours: Mapping[str, ClientReport], rules: Sequence[Rule] = CLIENT_RULES
+) -> list[dict[str, str]]:
     """A row for each client and job: `client`, `version`, `job`, `outcome` and `why`.
 
     The outcome is "same", "different", "explained" (different, and that may be), "unsupported" by the client, or, with
     "" for the job, "not run".
     """
-    differences = compare(kafka, ours)
+    differences = compare(kafka, ours, rules)
     found: list[dict[str, str]] = []
     for client, report in kafka.items():
         own = [each for each in differences if each.client == client]

@@ -198,12 +198,13 @@ def test_a_rule_for_nothing_is_told_if_the_client_was_run() -> None:
 
 
 def test_rows_say_of_each_job_what_came_of_it() -> None:
+    explained = [Rule("because", "log of partition ?: codec", case="librdkafka/*-lz4")]
     lz4 = replace(GOOD, log={0: [logged()._replace(codec="lz4")]})
     unsupported = JobReport("no such thing", [], {}, [])
     kafka = report("librdkafka", a=GOOD, b=GOOD, c=unsupported, **{"x-lz4": lz4})
     ours = report("librdkafka", a=GOOD, b=replace(GOOD, results=["E"]), c=unsupported, **{"x-lz4": GOOD})
     kafka["franz-go"] = ours["franz-go"] = ClientReport("franz-go", not_run="`go` is not installed")
-    found = {(row["client"], row["job"]): (row["outcome"], row["why"]) for row in rows(kafka, ours)}
+    found = {(row["client"], row["job"]): (row["outcome"], row["why"]) for row in rows(kafka, ours, explained)}
     assert found.pop(("librdkafka", "x-lz4"))[0] == "explained"
     assert found == {
         ("librdkafka", "a"): ("same", ""),
