@@ -92,7 +92,7 @@ def compare(
 
 
 def rows(
-    kafka: Mapping[str, ClientReport], ours: Mapping[str, ClientReport], rules: Sequence[Rule] = CLIENT_RULES
+    kafka: Mapping[str, ClientReport], ours: Mapping[str, ClientReport], *, rules: Sequence[Rule] = CLIENT_RULES
 ) -> list[dict[str, str]]:
     """A row for each client and job: `client`, `version`, `job`, `outcome` and `why`.
 

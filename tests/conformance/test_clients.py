@@ -204,7 +204,7 @@ def test_rows_say_of_each_job_what_came_of_it() -> None:
     kafka = report("librdkafka", a=GOOD, b=GOOD, c=unsupported, **{"x-lz4": lz4})
     ours = report("librdkafka", a=GOOD, b=replace(GOOD, results=["E"]), c=unsupported, **{"x-lz4": GOOD})
     kafka["franz-go"] = ours["franz-go"] = ClientReport("franz-go", not_run="`go` is not installed")
-    found = {(row["client"], row["job"]): (row["outcome"], row["why"]) for row in rows(kafka, ours, explained)}
+    found = {(row["client"], row["job"]): (row["outcome"], row["why"]) for row in rows(kafka, ours, rules=explained)}
     assert found.pop(("librdkafka", "x-lz4"))[0] == "explained"
     assert found == {
         ("librdkafka", "a"): ("same", ""),
