@@ -133,9 +133,10 @@ class UnderAttack(Serving):
                     answer = Produced(client.receive())
                 except TimeoutError:
                     return [*found, PATIENCE_S * 1000]
-                late = (time.monotonic() - due) * 1000 - (delayed_ms(self.pid) - delayed)
+                late = (time.monotonic() - due) * 1000
+                assert late > -1, f"a timeout is never early, and not by {-late:.1f} ms"
                 assert [error for error, _ in answer.partitions.values()] == [7], "REQUEST_TIMED_OUT"
-                found.append(late)
+                found.append(max(late - (delayed_ms(self.pid) - delayed), 0.0))
         return found
 
     # How it goes on, and how it ends.

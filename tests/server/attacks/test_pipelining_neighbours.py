@@ -28,7 +28,6 @@ def test_a_timeout_is_not_late_beside_neighbours_that_produce(neighbours: int, a
             with attack(broker, data, neighbours, topic="busy"):
                 late = broker.lateness_ms()
                 broker.watch(0.2)
-        assert min(late) > -1, "a timeout is never early"
         if max(*late, *broker.stalls) <= LATE_LIMIT_MS:
             return
         assert attempt < ATTEMPTS, f"late by {sorted(late)} ms; a quiet client stood for {max(broker.stalls):.0f} ms"
