@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 from conformance.frames import FETCH, request
-from conformance.scenario import At, Case, Send, Settle, Topic
+from conformance.scenario import At, Case, Pause, Send, Settle, Topic
 from conformance.session_steps import NOBODY, ONE, SIZE, TWO, Partitions, asked, fetch, fill, part_of, session_case
 
 
@@ -229,6 +229,7 @@ CASES: list[Case] = [
         _OVERTAKEN,
         *asked(fetch(1, {_OVERTAKEN.name: {0: 0}})),
         Send((fetch(2, id=ONE, epoch=1, wait_ms=20_000),), conn="slow"),
+        Pause(200),
         Send((fetch(3, {_OVERTAKEN.name: {0: 0}}, id=ONE, epoch=2),), conn="other"),
         Settle("other"),
         *fill(_OVERTAKEN),
