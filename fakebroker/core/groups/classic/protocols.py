@@ -8,18 +8,17 @@ Source   group-coordinator/.../classic/ClassicGroup.java selectProtocol, compute
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from struct import Struct, error
 from typing import Final
 
 from fakebroker.core.groups.classic.member import ClassicGroupMember
-from fakebroker.protocol.java_hash import java_hash
+from fakebroker.core.groups.hash_order import hash_map_order
 
 CONSUMER: Final = "consumer"  # the protocol type of consumers
 
 _INT16: Final = Struct(">h")
 _INT32: Final = Struct(">i")
-_JAVA_TABLE: Final = 16  # buckets at first; twice as many whenever three quarters would be exceeded
 
 
 class SupportedProtocols:
@@ -54,27 +53,13 @@ class SupportedProtocols:
         for member in members:
             name = member.vote(candidates)
             votes[name] = votes.get(name, 0) + 1
-        return max(java_order(votes), key=lambda name: votes[name])
+        return max(hash_map_order(votes), key=lambda name: votes[name])
 
     def check_invariants(self, members: Iterable[ClassicGroupMember]) -> None:
         fresh = SupportedProtocols()
         for member in members:
             fresh.add(member)
         assert self._counts == fresh._counts
-
-
-def java_order(names: Iterable[str]) -> Iterator[str]:
-    """The keys of a HashMap as it gives them, if they were put in in this order."""
-    listed = list(names)
-    size = _JAVA_TABLE
-    while len(listed) > size * 3 // 4:
-        size *= 2
-    return iter(sorted(listed, key=lambda name: _spread(java_hash(name)) & (size - 1)))
-
-
-def _spread(number: int) -> int:
-    unsigned = number & 0xFFFFFFFF
-    return unsigned ^ unsigned >> 16
 
 
 def subscribed_topics(members: Iterable[ClassicGroupMember], protocol_name: str) -> frozenset[str] | None:

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from fakebroker.core.groups.classic.member import ClassicGroupMember
 from fakebroker.core.groups.classic.messages import MemberProtocol
-from fakebroker.core.groups.classic.protocols import SupportedProtocols, java_order, subscribed_topics
+from fakebroker.core.groups.classic.protocols import SupportedProtocols, subscribed_topics
+from fakebroker.core.groups.hash_order import hash_map_order
 from fakebroker.protocol.errors import KafkaError
 
 
@@ -58,12 +59,12 @@ def test_without_a_protocol_that_all_know_there_is_none() -> None:
     ],
 )
 def test_the_order_of_a_hash_table(names: list[str], order: list[str]) -> None:
-    assert list(java_order(names)) == order
+    assert hash_map_order(names) == order
 
 
 @given(st.lists(st.text(), unique=True))
 def test_the_order_has_every_name_once(names: list[str]) -> None:
-    assert sorted(java_order(names)) == sorted(names)
+    assert sorted(hash_map_order(names)) == sorted(names)
 
 
 @given(st.lists(st.text(st.characters(codec="utf-8"), max_size=20), max_size=5), st.none() | st.binary(max_size=9))
