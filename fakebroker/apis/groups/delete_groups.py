@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, Any
 
 from fakebroker.apis import registry
 from fakebroker.apis.context import RequestContext
+from fakebroker.apis.later import Later
 from fakebroker.core.groups.deletion import DeletedGroup, delete_groups
-from fakebroker.protocol.build import build
+from fakebroker.protocol.build import Each, build_lazily
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
 from fakebroker.protocol.messages import response_type
@@ -26,18 +27,20 @@ from fakebroker.protocol.slices import Slices
 
 if TYPE_CHECKING:
     from kio.schema.delete_groups.v2.request import DeleteGroupsRequest
+    from kio.static.protocol import ResponsePayload
 
 KEY = 42
 _GROUPS_OF_A_SLICE = 256
 
 
-def _respond(ctx: RequestContext, results: list[DeletedGroup]) -> None:
-    values = {"throttle_time": timedelta(0), "results": [_answer(result) for result in results]}
-    ctx.respond(build(response_type(KEY, ctx.api_version), values))
+def _message(version: int, results: list[DeletedGroup]) -> ResponsePayload:
+    values = {"throttle_time": timedelta(0), "results": Each(_answer, results)}
+    return build_lazily(response_type(KEY, version), values)
 
 
-def error_response(ctx: RequestContext, request: DeleteGroupsRequest, code: ErrorCode) -> None:
-    _respond(ctx, [DeletedGroup(group_id, code) for group_id in request.groups_names])
+def error_response(ctx: RequestContext, request: DeleteGroupsRequest, code: ErrorCode) -> Slices[None]:
+    results = [DeletedGroup(group_id, code) for group_id in request.groups_names]
+    return ctx.respond_in_slices(_message(ctx.api_version, results))
 
 
 @registry.api(KEY, 0, 2, error_response=error_response)
@@ -57,14 +60,18 @@ def handle(ctx: RequestContext, request: DeleteGroupsRequest) -> Slices[None]:
             response = [DeletedGroup(group_id, response.code) for group_id in group_ids]
         results += response
         if waiting == 0:
-            _respond(ctx, results)
+            later(results)
 
+    # Each operation answers for its own groups, so there is no error for all.
+    later: Later[list[DeletedGroup]] = Later(
+        ctx, partial(_message, ctx.api_version), lambda code: _message(ctx.api_version, [])
+    )
     if not by_partition:
-        _respond(ctx, results)
-    for number, group_ids in enumerate(by_partition.values()):
-        if number:
-            yield  # not behind the last one: that may have been answered already
+        later(results)
+    for group_ids in by_partition.values():
         ctx.groups.write("delete-groups", group_ids[0], partial(delete_groups, group_ids), partial(then, group_ids))
+        yield
+    yield from later.answer()
 
 
 def _answer(result: DeletedGroup) -> dict[str, Any]:

@@ -12,45 +12,45 @@ Source         core/.../server/KafkaApis.scala handleLeaveGroupRequest; LeaveGro
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from fakebroker.apis import registry
 from fakebroker.apis.context import RequestContext
-from fakebroker.core.groups.classic.messages import LeaveAnswer, LeaveRequest, LeavingMember
+from fakebroker.apis.later import Later
+from fakebroker.core.groups.classic.messages import LeaveAnswer, LeaveRequest, LeavingMember, LeftMember
 from fakebroker.core.groups.classic.service import leave_group
-from fakebroker.protocol.build import build
+from fakebroker.protocol.build import Each, build_lazily
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.messages import response_type
 from fakebroker.protocol.slices import Slices
 
 if TYPE_CHECKING:
     from kio.schema.leave_group.v5.request import LeaveGroupRequest
+    from kio.static.protocol import ResponsePayload
 
 KEY = 13
 _MEMBERS_OF_A_SLICE = 512
 
 
-def _respond(ctx: RequestContext, answer: LeaveAnswer) -> None:
+def _message(version: int, answer: LeaveAnswer) -> ResponsePayload:
     code = answer.error_code
-    if ctx.api_version < 3 and code is ErrorCode.none:
+    if version < 3 and code is ErrorCode.none:
         code = answer.members[0].error_code
-    values = {
-        "throttle_time": timedelta(0),
-        "error_code": code,
-        "members": [
-            {
-                "member_id": member.member_id,
-                "group_instance_id": member.group_instance_id,
-                "error_code": member.error_code,
-            }
-            for member in answer.members
-        ],
+    values = {"throttle_time": timedelta(0), "error_code": code, "members": Each(_answer, answer.members)}
+    return build_lazily(response_type(KEY, version), values)
+
+
+def _answer(member: LeftMember) -> dict[str, Any]:
+    return {
+        "member_id": member.member_id,
+        "group_instance_id": member.group_instance_id,
+        "error_code": member.error_code,
     }
-    ctx.respond(build(response_type(KEY, ctx.api_version), values))
 
 
 def error_response(ctx: RequestContext, request: LeaveGroupRequest, code: ErrorCode) -> None:
-    _respond(ctx, LeaveAnswer(code))
+    ctx.respond(_message(ctx.api_version, LeaveAnswer(code)))
 
 
 @registry.api(KEY, 0, 5, error_response=error_response)
@@ -63,4 +63,8 @@ def handle(ctx: RequestContext, request: LeaveGroupRequest) -> Slices[None]:
             members.append(LeavingMember(each.member_id, each.group_instance_id, getattr(each, "reason", None)))
             if number % _MEMBERS_OF_A_SLICE == 0:
                 yield
-    leave_group(ctx.groups, LeaveRequest(request.group_id, tuple(members)), lambda answer: _respond(ctx, answer))
+    later: Later[LeaveAnswer] = Later(
+        ctx, partial(_message, ctx.api_version), lambda code: _message(ctx.api_version, LeaveAnswer(code))
+    )
+    leave_group(ctx.groups, LeaveRequest(request.group_id, tuple(members)), later)
+    yield from later.answer()
