@@ -8,9 +8,11 @@ from hypothesis import strategies as st
 from support.requests import batch
 
 from fakebroker.core.broker_registry import RegisteredBroker
+from fakebroker.core.config.topic_config import TopicConfig
 from fakebroker.core.log.leader_epochs import EpochEntry, LeaderEpochCache
 from fakebroker.core.log.log import LoggedBatch
 from fakebroker.core.replication.fetch import FetchPartition
+from fakebroker.core.replication.partition import Partition
 from fakebroker.core.replication.reads import diverging_epoch
 from fakebroker.core.replication.replica import Replica
 from fakebroker.protocol.topic_partition import TopicPartition
@@ -112,7 +114,8 @@ def test_truncation_from_the_start_changes_no_epoch_of_what_is_left(wanted: dict
 def test_what_was_deleted_does_not_diverge() -> None:
     leader = replica([(0, 0), (2, 5), (4, 9)], 12)
     leader.log.update_high_watermark(12)
-    read = FetchPartition(TopicPartition("t", 0), 10, 1 << 20, last_fetched_epoch=2)  # type: ignore[arg-type]  # a stand-in
+    partition = Partition(TopicPartition("t", 0), [1], TopicConfig(), 30_000, 0)
+    read = FetchPartition(partition, 10, 1 << 20, last_fetched_epoch=2)
     assert diverging_epoch(leader, read) == (2, 9)
     assert leader.maybe_increment_log_start_offset(10)
     leader.check_invariants()
