@@ -18,7 +18,7 @@ REASONS = (
     Reason(
         r"^kafka-configs --describe --broker 1 --all",
         r"^[-+] (controller\.(listener\.names|quorum\.voters)|listener(s|\.security\.protocol\.map)|process\.roles"
-        r"|log\.dirs|default\.replication\.factor|fakebroker\..+|log\.memory\.(bytes|full))=",
+        r"|log\.dirs|(default|offsets\.topic)\.replication\.factor|fakebroker\..+|log\.memory\.(bytes|full))=",
         "there are no controllers of their own and no folders here; there are settings that Kafka does not have; and"
         " the default that `--defaults kafka` replaces is shown as the default",
     ),
@@ -29,9 +29,20 @@ REASONS = (
     ),
     Reason(
         r"^kafka-features",
-        r"^[-+](status|\d out of \d|Can not|(Feature: )?(kraft|share|streams|eligible\.leader\.replicas)\.version)",
+        r"^[-+](status|\d out of \d|Can not"
+        r"|(Feature: )?(kraft|share|streams|transaction|eligible\.leader\.replicas)\.version)",
         "a feature stands for what is served: there is no quorum of controllers to be reconfigured here, and there are"
-        " no share groups, no groups of Streams and no eligible leader replicas",
+        " no share groups, no groups of Streams, no transactions and no eligible leader replicas",
+    ),
+    Reason(
+        r"^kafka-metadata-quorum describe --status",
+        r"^[-+]CurrentObservers: ",
+        "brokers have no folder with a metadata log, so no id of one",
+    ),
+    Reason(
+        r"^kafka-(share|streams)-groups --describe",
+        r"^[-+](Error: |java\.|Caused by: ).*(GroupIdNotFound|UnsupportedVersion)Exception",
+        "there are no share groups and no groups of Streams: their APIs are not served",
     ),
     Reason(
         r"^kafka-broker-api-versions",

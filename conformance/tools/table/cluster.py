@@ -5,6 +5,7 @@ from __future__ import annotations
 from conformance.tools.command import Chapter, Command
 
 _QUORUM = {
+    r"CONTROLLER://[^\"]+": "CONTROLLER://ADDRESS",
     r"(HighWatermark:|LeaderEpoch:|MaxFollowerLag:|MaxFollowerLagTimeMs:|Epoch:)\s+\d+": r"\1 N",
     r"^(\d\s+\S{22}\s+)\d+\s+\d+": r"\1N N",
     r"\d+ ms ago": "N ms ago",

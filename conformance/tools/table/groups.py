@@ -145,7 +145,7 @@ GROUP_TOOLS = Chapter(
         Command(
             "kafka-consumer-groups --describe --group tools-v",
             until="has no active members",
-            mask={r"(tools-a +\d) +\d+ +(\d+) +\d+": r"\1 N \2 N"},
+            mask={r"(tools-a +\d) +\d+ +\d+ +\d+": r"\1 N N N"},
         ),
         Command("kafka-streams-application-reset --application-id tools-app --input-topics tools-a --dry-run"),
         Command("kafka-streams-application-reset --application-id tools-app --input-topics tools-a --to-earliest"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 # The controller puts replicas where it likes, unless it is told.
 PLACED = {r"Leader: \d": "Leader: N", r"(Replicas|Isr): [\d,]+": r"\1:"}
 FIGURES = {r"[\d.]+ (records/sec|MB/sec|ms)\b": r"N \1"}
-COORDINATOR = {r"BROKER\d \(\d\)": "BROKER"}
+COORDINATOR = {r"BROKER\d +\(\d\)": "BROKER"}
 # Groups of other chapters; a console consumer without a group makes one up.
 OUR_GROUPS = {r"^(?!GROUP |groups-|Consumer group 'groups-).*\n?": ""}
 # Where a sticky partitioner puts what has no key.

@@ -83,14 +83,17 @@ def handle(ctx: RequestContext, request: OffsetCommitRequest) -> Slices[None]:
     known: list[TopicToCommit] = []
     looked_at = 0
     for topic in request.topics:
-        topic_id = getattr(topic, "topic_id", None) or ZERO_ID
-        found = ctx.metadata.topic_by_id(topic_id) if version >= _TOPIC_IDS_SINCE else None
-        name = getattr(topic, "name", "") if found is None else found.name
-        if version >= _TOPIC_IDS_SINCE and not name:
-            errors.add(
-                name, topic_id, [(each.partition_index, ErrorCode.unknown_topic_id) for each in topic.partitions]
-            )
-            continue
+        topic_id, name = getattr(topic, "topic_id", None) or ZERO_ID, getattr(topic, "name", "")
+        if version >= _TOPIC_IDS_SINCE:
+            found = ctx.metadata.topic_by_id(topic_id)
+            if found is None:
+                unknown = [(each.partition_index, ErrorCode.unknown_topic_id) for each in topic.partitions]
+                errors.add(name, topic_id, unknown)
+                continue
+            name = found.name
+        else:
+            found = ctx.metadata.topic(name)
+            topic_id = ZERO_ID if found is None else found.topic_id  # the record has it, whoever commits
         there: list[OffsetToCommit] = []
         for each in topic.partitions:
             if ctx.metadata.find_partition(name, each.partition_index) is None:
@@ -109,7 +112,7 @@ def handle(ctx: RequestContext, request: OffsetCommitRequest) -> Slices[None]:
                 yield
         if there:
             known.append(TopicToCommit(name, topic_id, there))
-        elif not topic.partitions and ctx.metadata.topic(name) is None:
+        elif not topic.partitions and found is None:
             errors.add(name, topic_id, [])
     if not known:
         yield from ctx.respond_in_slices(_answer(version, errors.topics))

@@ -8,9 +8,12 @@ from typing import Any
 import pytest
 from support.asking import ask, served_versions
 from support.messages import decode_response
-from support.offsets import OFFSET_COMMIT, commit, commit_values, errors_of, fetch, with_coordinator
+from support.offsets import OFFSET_COMMIT, commit, commit_values, errors_of, fetch, topic_id, with_coordinator
 from support.requests import request
 from support.simulation import SimulatedClient, Simulation
+
+from fakebroker.protocol.group_records.decode import decode_record
+from fakebroker.protocol.record_batch import decode_records
 
 UNKNOWN, NOT_AVAILABLE, NOT_COORDINATOR, ILLEGAL_GENERATION, UNKNOWN_MEMBER = 3, 15, 16, 22, 25
 TOO_LARGE, GROUP_ID_NOT_FOUND, UNKNOWN_TOPIC_ID = 12, 69, 100
@@ -66,6 +69,19 @@ class TestEachVersion:
         assert commit(simulation, client, "g", {("t", 0): 5}, version, **values) == {("t", 0): expected}
         assert commit(simulation, client, "g", {("t", 0): 5}, version) == {("t", 0): 0}
         assert commit(simulation, client, "g", {("t", 0): 5}, version, **values) == {("t", 0): UNKNOWN_MEMBER}
+
+    def test_the_record_knows_which_topic_it_was(
+        self, simulation: Simulation, client: SimulatedClient, version: int
+    ) -> None:
+        """Even where the client tells the name alone; but only a record without a time of expiry has room for it."""
+        commit(simulation, client, "g", {("t", 0): 5}, version)
+        log = simulation.partition("__consumer_offsets", 0).leader_log
+        [record] = decode_records(list(log.batches)[-1].records)
+        decoded = decode_record(record.key, record.value)
+        assert decoded is not None
+        key, value = decoded
+        assert (key.group, key.topic, value.offset) == ("g", "t", 5)
+        assert value.topic_id == topic_id(simulation, "t")
 
     def test_another_broker(self, simulation: Simulation, version: int) -> None:
         other = simulation.connect(2)
