@@ -87,8 +87,9 @@ def handle(ctx: RequestContext, request: OffsetCommitRequest) -> Slices[None]:
         if version >= _TOPIC_IDS_SINCE:
             found = ctx.metadata.topic_by_id(topic_id)
             if found is None:
-                unknown = [(each.partition_index, ErrorCode.unknown_topic_id) for each in topic.partitions]
-                errors.add(name, topic_id, unknown)
+                errors.add(
+                    name, topic_id, [(each.partition_index, ErrorCode.unknown_topic_id) for each in topic.partitions]
+                )
                 continue
             name = found.name
         else:
