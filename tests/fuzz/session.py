@@ -28,6 +28,7 @@ from .pool import Pool
 FRAMES = 200  # of a session
 CLIENTS = 3
 SLOW_S = 0.25 if fakebroker.COMPILED else 2.5  # one frame, CPU time
+PARTITION_S = SLOW_S / 2_500  # more for each partition that it makes: Kafka lets one request make 10,000, and so do we
 GROWTH_BYTES = 200 << 20  # of the most resident memory, in one session
 END_MS = 6_000
 
@@ -108,17 +109,23 @@ class _Running:
             self.clients[number] = self.simulation.connect(1 + number)
         return self.clients[number]
 
-    def take(self, step: Step) -> float:
-        """How long the frame took."""
+    def take(self, step: Step) -> tuple[float, float]:
+        """How long the frame took, and how long it may."""
         client = self.client(step.client)
-        began = time.thread_time()
+        before, began = self.partitions, time.thread_time()
         client.send(step.data)
         took = time.thread_time() - began
+        may_take = SLOW_S + PARTITION_S * max(self.partitions - before, 0)
         if step.then_ms:
             self.simulation.advance(step.then_ms)
         if step.goes and not client.connection.is_closed:
             client.disconnect()
-        return took
+        return took, may_take
+
+    @property
+    def partitions(self) -> int:
+        """How many there are."""
+        return sum(len(topic.partitions) for topic in self.simulation.cluster.metadata.topics())
 
     def end(self) -> None:
         self.simulation.advance(END_MS)
@@ -136,7 +143,8 @@ def run(plan: Plan) -> Outcome:
         for step in plan.steps:
             outcome.frames += 1
             outcome.covered[int.from_bytes(step.data[4:6], "big"), int.from_bytes(step.data[6:8], "big")] += 1
-            if (took := running.take(step)) > SLOW_S:
+            took, may_take = running.take(step)
+            if took > may_take:
                 outcome.problem, outcome.text = "slow", f"{took:.2f} s of CPU time for {len(step.data)} bytes"
                 break
         else:
