@@ -22,6 +22,9 @@ class GoSuite(Suite):
         package: str,
         settings_of: Callable[[Side], Mapping[str, str]],
         tags: str = "",
+        broker_ids: Sequence[int] = (1, 2, 3),
+        broker_settings: Mapping[str, str] | None = None,
+        port: int | None = None,
         limit_s: float = 120.0,
     ) -> None:
         super().__init__(name, version, f"{module}@{version}")
@@ -29,6 +32,9 @@ class GoSuite(Suite):
         self._go_package = package
         self._settings_of = settings_of
         self._tags = tags
+        self.broker_ids = broker_ids
+        self.broker_settings = broker_settings or {}
+        self.port = port
         self.limit_s = limit_s
 
     def prepare(self, folder: Path) -> None:

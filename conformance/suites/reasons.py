@@ -10,6 +10,12 @@ from conformance.suites.suite import LATE
 _SHOWN = 160
 # What a client says that has looked into ApiVersions, and does not even ask.
 _NOT_OFFERED = re.compile(r"does not support the '(\w+)Request'|API does not support this version: (\w+)")
+_TRANSACTIONS = "needs transactions, which are not served yet"
+# By the name of a suite and of its test: what neither its output nor what it asked for tells.
+_KNOWN = (
+    (re.compile(r"^kgo .*Share"), "needs share groups, which are not served yet"),
+    (re.compile(r"(?i)txn|transaction"), _TRANSACTIONS),
+)
 # By what a test printed.
 _REASONS = (
     (re.compile(r"docker|toxiproxy", re.IGNORECASE), "needs Docker"),
@@ -18,7 +24,11 @@ _REASONS = (
 _TELLING = re.compile(r"^E  .*|.*(?:Error|error|panic|fail|FAIL|timed out|assert).*", re.MULTILINE)
 
 
-def reason(result: Result, output: str) -> str:
+def reason(result: Result, output: str, name: str = "") -> str:
+    """`name` is the suite's and the test's."""
+    for known, words in _KNOWN:
+        if known.search(name):
+            return words
     if result.refused:
         return f"asks for {', '.join(result.refused)}"
     if named := _NOT_OFFERED.search(output):

@@ -37,6 +37,10 @@ def _rdkafka(side: Side) -> Mapping[str, str]:
     return {"KAFKA_HOST": side.servers, "KAFKA_VERSION": "4.0.0"}
 
 
+def _kafka_go(side: Side) -> Mapping[str, str]:
+    return {"KAFKA_VERSION": "4.0.0"}  # localhost:9092 is in its tests
+
+
 def _watermill(side: Side) -> Mapping[str, str]:
     return {"WATERMILL_TEST_KAFKA_BROKERS": side.servers}
 
@@ -62,6 +66,7 @@ _ONE_REPLICA = {
     "share.coordinator.state.topic.replication.factor": "1",
     "share.coordinator.state.topic.min.isr": "1",
 }
+_KAFKA_GO = "github.com/segmentio/kafka-go"
 _FRANZ = "github.com/twmb/franz-go"
 _WATERMILL = "github.com/ThreeDotsLabs/watermill-kafka/v3"
 
@@ -78,7 +83,17 @@ SUITES: tuple[Suite, ...] = (
         broker_ids=(0,),
         broker_settings={"num.partitions": "4"} | _ONE_REPLICA,
     ),
-    RustSuite("rskafka", "0.6.0", _rskafka, ("client", "consumer", "produce_consume", "producer")),
+    RustSuite(
+        "rskafka",
+        "0.6.0",
+        _rskafka,
+        ("client", "consumer", "produce_consume", "producer"),
+        newer=("rsasl",),
+        broker_ids=(0, 1, 2),  # these and the setting as in its docker-compose-kafka.yml
+        # Its records are of 1970: whoever is read half a minute after the start, when old segments are deleted for the
+        # first time, would be unlucky on either side.
+        broker_settings={"auto.create.topics.enable": "false", "log.retention.ms": "-1"},
+    ),
     RustSuite(
         "rdkafka",
         "0.39.0",
@@ -93,6 +108,16 @@ SUITES: tuple[Suite, ...] = (
             "test_topic_partition_list",
             "test_transactions",
         ),
+    ),
+    GoSuite(
+        "kafka-go",
+        "v0.4.51",
+        _KAFKA_GO,
+        _KAFKA_GO,
+        _kafka_go,
+        broker_ids=(1,),
+        broker_settings={"message.max.bytes": "200000000", "socket.request.max.bytes": "210000000"} | _ONE_REPLICA,
+        port=9092,
     ),
     GoSuite("watermill-kafka", "v3.0.6", _WATERMILL, f"{_WATERMILL}/pkg/kafka", _watermill, limit_s=240),
 )

@@ -1,0 +1,51 @@
+"""franz-go's kfake as a third side: whether another stand-in passes what we do not."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from conformance.suites.sides import Running
+from conformance.suites.suite import NotRun, Side, tool
+from conformance.targets.kafka_box import cache_folder
+
+KFAKE = "kfake"
+VERSION = "v0.0.0-20260918054303-01f206a7e32c"  # the one that the benchmarks meet
+_MODULE = "github.com/twmb/franz-go/pkg/kfake"
+_SOURCE = Path(__file__).with_suffix(".go")
+
+
+@contextmanager
+def kfake(broker_ids: Sequence[int], settings: Mapping[str, str], port: int | None = None) -> Iterator[Running]:
+    """Three brokers, 0 to 2, with the settings of franz-go's CI and on any ports: it has no others. Raises NotRun."""
+    if port is not None:
+        raise NotRun(f"{KFAKE} is not put on a port")
+    program = _program(cache_folder() / "suites" / f"{KFAKE}-{VERSION}")
+    process = subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout is not None
+        where = []
+        for line in iter(lambda: process.stdout.readline().strip(), ""):  # type: ignore[union-attr]
+            host, _, port = line.rpartition(":")
+            where.append((host, int(port)))
+        if not where:
+            raise NotRun("kfake did not start")
+        yield Running(Side(KFAKE, VERSION, where))
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def _program(folder: Path) -> Path:
+    program = folder / KFAKE
+    if not program.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        shutil.copy(_SOURCE, folder / "main.go")
+        if not (folder / "go.mod").exists():
+            tool(["go", "mod", "init", "suites"], folder)
+        tool(["go", "get", f"{_MODULE}@{VERSION}"], folder)
+        tool(["go", "build", "-o", KFAKE, "."], folder)
+    return program
