@@ -14,7 +14,12 @@ from conformance.targets.kafka_box import cache_folder
 
 KFAKE = "kfake"
 VERSION = "v0.0.0-20260918054303-01f206a7e32c"  # the one that the benchmarks meet
-_MODULE = "github.com/twmb/franz-go/pkg/kfake"
+# It does not compile with the oldest of franz-go that its go.mod allows.
+_MODULES = (
+    f"github.com/twmb/franz-go/pkg/kfake@{VERSION}",
+    "github.com/twmb/franz-go@v1.22.2",
+    "github.com/twmb/franz-go/pkg/kmsg@v1.15.0",
+)
 _SOURCE = Path(__file__).with_suffix(".go")
 
 
@@ -46,6 +51,6 @@ def _program(folder: Path) -> Path:
         shutil.copy(_SOURCE, folder / "main.go")
         if not (folder / "go.mod").exists():
             tool(["go", "mod", "init", "suites"], folder)
-        tool(["go", "get", f"{_MODULE}@{VERSION}"], folder)
+        tool(["go", "get", *_MODULES], folder)
         tool(["go", "build", "-o", KFAKE, "."], folder)
     return program

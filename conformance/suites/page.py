@@ -76,7 +76,7 @@ def _lines(folder: Path) -> Iterator[str]:
         yield (
             f"| {suite.name} | `{suite.package}` | {len(ran.both)} | {words[True, True] + words[True, False]} | "
             f"{words[True, True] + words[False, True]} | {words[True, False]} | {words[False, True]} | "
-            f"{words[False, False] - skipped} | {skipped} | {there if ran.kfake else ''} |"
+            f"{words[False, False] - skipped} | {skipped} | {f'{there} ' if ran.kfake else ''}|"
         )
         found.append(ran)
     yield from ("", "## Not run", "")
