@@ -32,10 +32,12 @@ def kfake(broker_ids: Sequence[int], settings: Mapping[str, str], port: int | No
     process = subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     try:
         assert process.stdout is not None
-        where = []
-        for line in iter(lambda: process.stdout.readline().strip(), ""):  # type: ignore[union-attr]
-            host, _, port = line.rpartition(":")
-            where.append((host, int(port)))
+        where: list[tuple[str, int]] = []
+        for line in process.stdout:
+            if not line.strip():
+                break
+            host, _, port_there = line.strip().rpartition(":")
+            where.append((host, int(port_there)))
         if not where:
             raise NotRun("kfake did not start")
         yield Running(Side(KFAKE, VERSION, where))

@@ -41,6 +41,14 @@ def _kafka_go(side: Side) -> Mapping[str, str]:
     return {"KAFKA_VERSION": "4.0.0"}  # localhost:9092 is in its tests
 
 
+def _confluent(side: Side) -> Mapping[str, str]:
+    return {"BROKERS": side.servers, "BROKERSSASL": side.servers, "TEST_CONSUMER_GROUP_PROTOCOL": "classic"}
+
+
+def _confluent_consumer(side: Side) -> Mapping[str, str]:
+    return {**_confluent(side), "TEST_CONSUMER_GROUP_PROTOCOL": "consumer"}
+
+
 def _watermill(side: Side) -> Mapping[str, str]:
     return {"WATERMILL_TEST_KAFKA_BROKERS": side.servers}
 
@@ -66,6 +74,12 @@ _ONE_REPLICA = {
     "share.coordinator.state.topic.replication.factor": "1",
     "share.coordinator.state.topic.min.isr": "1",
 }
+# As its testconf-example.json says, and its server.properties where they matter.
+_CONFLUENT_FILES = {
+    "testconf.json": '{"Brokers": "$BROKERS", "BrokersSasl": "$BROKERSSASL", "TopicName": "test", "GroupID": "group"}'
+}
+_CONFLUENT_SETTINGS = {"num.partitions": "4", "default.replication.factor": "1"}
+_CONFLUENT = "github.com/confluentinc/confluent-kafka-go/v2"
 _KAFKA_GO = "github.com/segmentio/kafka-go"
 _FRANZ = "github.com/twmb/franz-go"
 _WATERMILL = "github.com/ThreeDotsLabs/watermill-kafka/v3"
@@ -108,6 +122,8 @@ SUITES: tuple[Suite, ...] = (
             "test_topic_partition_list",
             "test_transactions",
         ),
+        broker_ids=(0,),  # as in its docker-compose.yaml
+        broker_settings={"num.partitions": "3"} | _ONE_REPLICA,
     ),
     GoSuite(
         "kafka-go",
@@ -118,6 +134,23 @@ SUITES: tuple[Suite, ...] = (
         broker_ids=(1,),
         broker_settings={"message.max.bytes": "200000000", "socket.request.max.bytes": "210000000"} | _ONE_REPLICA,
         port=9092,
+    ),
+    *(
+        GoSuite(
+            name,
+            "v2.11.1",
+            _CONFLUENT,
+            f"{_CONFLUENT}/kafka",
+            settings_of,
+            broker_ids=(0,),
+            broker_settings=_CONFLUENT_SETTINGS | _ONE_REPLICA,
+            methods="TestIntegration",
+            files=_CONFLUENT_FILES,
+        )
+        for name, settings_of in (
+            ("confluent-kafka-go", _confluent),
+            ("confluent-kafka-go-consumer", _confluent_consumer),  # the protocol of KIP-848
+        )
     ),
     GoSuite("watermill-kafka", "v3.0.6", _WATERMILL, f"{_WATERMILL}/pkg/kafka", _watermill, limit_s=240),
 )
