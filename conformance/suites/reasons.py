@@ -14,7 +14,15 @@ _TRANSACTIONS = "needs transactions, which are not served yet"
 # By the name of a suite and of its test: what neither its output nor what it asked for tells.
 _KNOWN = (
     (re.compile(r"^kgo .*Share"), "needs share groups, which are not served yet"),
-    (re.compile(r"(?i)txn|transaction"), _TRANSACTIONS),
+    (re.compile(r"(?i)txn|transaction|^kafka-go TestClientFindCoordinator"), _TRANSACTIONS),
+    (
+        re.compile(r"^kafka-go TestConsumerGroupWithGroupTopicsSingle"),
+        "wants a topic that is created by itself to be unknown for some milliseconds more. Its twin of one topic, "
+        "TestConsumerGroupWithTopic, loses this race on Apache Kafka as well",
+    ),
+    (re.compile(r"^kafka-go TestReaderConsumerGroup$"), "a nil pointer in the test itself, after the commits"),
+    (re.compile(r"^kafka-go TestReaderReadCompactedMessage"), "segments of 200 bytes, which Kafka 4 refuses"),
+    (re.compile(r"^kafka-go TestWriter$|ACL|(?i:_acls$)"), "needs an authorizer, or SASL"),
 )
 # By what a test printed.
 _REASONS = (

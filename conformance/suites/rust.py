@@ -27,6 +27,7 @@ class RustSuite(Suite):
         newer: Sequence[str] = (),
         broker_ids: Sequence[int] = (1, 2, 3),
         broker_settings: Mapping[str, str] | None = None,
+        port: int | None = None,
         limit_s: float = 120.0,
     ) -> None:
         super().__init__(name, version, f"{name} {version}")
@@ -36,6 +37,7 @@ class RustSuite(Suite):
         self._newer = newer
         self.broker_ids = broker_ids
         self.broker_settings = broker_settings or {}
+        self.port = port
         self.limit_s = limit_s
 
     def prepare(self, folder: Path) -> None:
