@@ -72,9 +72,12 @@ def _lines(folder: Path) -> Iterator[str]:
             continue
         words = Counter((ran.kafka[test].what == PASSED, ran.ours[test].what == PASSED) for test in ran.both)
         skipped = sum(ran.kafka[test].what == SKIPPED and ran.ours[test].what == SKIPPED for test in ran.both)
+        # A suite whose time was over on one side has not been run whole.
+        all_of = max(len(ran.ours), len(ran.kafka))
+        count = f"{len(ran.both)}" if len(ran.both) == all_of else f"{len(ran.both)} of {all_of}"
         there = sum(result.what == PASSED for result in ran.kfake.values())
         yield (
-            f"| {suite.name} | `{suite.package}` | {len(ran.both)} | {words[True, True] + words[True, False]} | "
+            f"| {suite.name} | `{suite.package}` | {count} | {words[True, True] + words[True, False]} | "
             f"{words[True, True] + words[False, True]} | {words[True, False]} | {words[False, True]} | "
             f"{words[False, False] - skipped} | {skipped} | {f'{there} ' if ran.kfake else ''}|"
         )
