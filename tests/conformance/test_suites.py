@@ -13,6 +13,7 @@ import pytest
 
 from conformance.suites import __main__ as program
 from conformance.suites import page
+from conformance.suites.go import GoSuite
 from conformance.suites.kfake import kfake
 from conformance.suites.reasons import reason
 from conformance.suites.results import Result, Results, only_there
@@ -187,3 +188,18 @@ def test_both_sides_are_run_and_the_page_is_written(
     short = program._suite(suite, tmp_path, ["ours"], "*", time.monotonic() + 60, again=False, resume=False)
     assert short == 0
     assert "3 tests; passed here 1" in capsys.readouterr().out
+
+
+def test_the_methods_of_a_go_suite_are_tests(tmp_path: Path) -> None:
+    suite = GoSuite("g", "v1", "m", "m/p", lambda side: {}, methods="TestIntegration", files={"where.json": "{}"})
+    sources = "func (its *IntegrationTestSuite) TestA() {\n}\nfunc (its *IntegrationTestSuite) helper() {}\nfunc TestB("
+    (tmp_path / "x_test.go").write_text(sources)
+    (tmp_path / "package-folder").write_text(str(tmp_path))
+    (tmp_path / "suite.test").touch()
+    suite.prepare(tmp_path)
+    assert suite.where(tmp_path) == tmp_path
+    assert (tmp_path / "where.json").read_text() == "{}"
+    assert suite.tests(tmp_path) == ["TestIntegration/TestA"]
+    assert suite.command(tmp_path, "TestIntegration/TestA")[-1] == "^TestIntegration$/^TestA$"
+    assert suite.judge(0, "--- PASS: TestIntegration\n    --- SKIP: TestIntegration/TestA (0.0s)\n") == SKIPPED
+    assert suite.judge(0, "--- PASS: TestIntegration\n    --- PASS: TestIntegration/TestA (0.0s)\n") == PASSED
