@@ -11,6 +11,7 @@ import typer
 from rich.console import Console
 from rich.progress import MofNCompleteColumn, Progress, TimeElapsedColumn
 
+from conformance.suites.kfake import kfake
 from conformance.suites.page import write_page
 from conformance.suites.results import Results, only_there
 from conformance.suites.sides import SIDES
@@ -18,15 +19,16 @@ from conformance.suites.suite import FAILED, LATE, PASSED, NotRun, Suite
 from conformance.suites.table import SUITES
 from conformance.targets.kafka_box import Unavailable, cache_folder
 
+PEERS = {"kfake": kfake}
 console = Console(highlight=False, markup=False, soft_wrap=True)
 
 
 def run(
     names: Annotated[list[str] | None, typer.Argument(help="Suites; all if none is named.")] = None,
-    side: Annotated[str, typer.Option(help="ours, kafka or both.")] = "both",
+    side: Annotated[str, typer.Option(help="ours, kafka, kfake or both (the first two).")] = "both",
     tests: Annotated[str, typer.Option(help="Only tests whose names are like this, as in '*Group*'.")] = "*",
     minutes: Annotated[float, typer.Option(help="End after so long; the next run goes on where this one ended.")] = 60,
-    again: Annotated[bool, typer.Option(help="Run Apache Kafka's side again as well; ours always is.")] = False,
+    again: Annotated[bool, typer.Option(help="Run the other sides again as well; ours always is.")] = False,
     resume: Annotated[bool, typer.Option(help="Keep what is known of ours.")] = False,
     page: Annotated[bool, typer.Option(help="Write docs/suites.md of all that is known.")] = False,
 ) -> None:
@@ -40,6 +42,9 @@ def run(
     end = time.monotonic() + minutes * 60
     folder = cache_folder() / "suites"
     sides = list(SIDES) if side == "both" else [side]
+    if not set(sides) <= SIDES.keys() | PEERS.keys():
+        Console(stderr=True).print(f"suites: no side is called {side!r}: there are {', '.join(SIDES | PEERS)}, both")
+        raise typer.Exit(2)
     short = 0
     for suite in chosen:
         try:
@@ -58,7 +63,7 @@ def _suite(suite: Suite, folder: Path, sides: list[str], pattern: str, end: floa
     tests = [test for test in suite.tests(home) if fnmatch.fnmatch(test, pattern)]
     for side in sides:
         results = Results(folder, suite, side)
-        if (again if side == "kafka" else not resume) and pattern == "*":
+        if (not resume if side == "ours" else again) and pattern == "*":
             results.forget()
         left = tests if pattern != "*" else [test for test in tests if test not in results.by_test]
         if left:
@@ -75,8 +80,8 @@ def _suite(suite: Suite, folder: Path, sides: list[str], pattern: str, end: floa
 
 def _run(suite: Suite, home: Path, side: str, tests: list[str], results: Results, end: float) -> None:
     columns = (*Progress.get_default_columns(), MofNCompleteColumn(), TimeElapsedColumn())
-    wanted = suite.broker_ids, suite.broker_settings
-    with SIDES[side](*wanted) as running, Progress(*columns, console=console) as progress:
+    wanted = suite.broker_ids, suite.broker_settings, suite.port
+    with (SIDES | PEERS)[side](*wanted) as running, Progress(*columns, console=console) as progress:
         brokers = running.side
         task = progress.add_task(f"{suite.name} on {brokers.name}", total=len(tests))
         for test in tests:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
@@ -11,8 +12,9 @@ _BINARY = "suite.test"
 
 
 class GoSuite(Suite):
-    """The tests of one package of a module. `settings_of` has its variables for a side; `skip` are tests that need no
-    broker or another one, by the beginnings of their names."""
+    """The tests of one package of a module. `settings_of` has its variables for a side. `methods` is a function whose
+    tests are the methods of a type of that name with Suite behind it (testify): they are run one by one. `files` are
+    those that say where the brokers are, by name: the tests run in the folder with them, not in the package's."""
 
     def __init__(
         self,
@@ -22,6 +24,11 @@ class GoSuite(Suite):
         package: str,
         settings_of: Callable[[Side], Mapping[str, str]],
         tags: str = "",
+        broker_ids: Sequence[int] = (1, 2, 3),
+        broker_settings: Mapping[str, str] | None = None,
+        port: int | None = None,
+        methods: str = "",
+        files: Mapping[str, str] | None = None,
         limit_s: float = 120.0,
     ) -> None:
         super().__init__(name, version, f"{module}@{version}")
@@ -29,29 +36,45 @@ class GoSuite(Suite):
         self._go_package = package
         self._settings_of = settings_of
         self._tags = tags
+        self.broker_ids = broker_ids
+        self.broker_settings = broker_settings or {}
+        self.port = port
+        self._methods = methods
+        self._files = files or {}
         self.limit_s = limit_s
 
     def prepare(self, folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, text in self._files.items():
+            (folder / name).write_text(text)
         if (folder / _BINARY).exists():
             return
-        folder.mkdir(parents=True, exist_ok=True)
         if not (folder / "go.mod").exists():
             tool(["go", "mod", "init", "suites"], folder)
         tool(["go", "get", "-t", f"{self._go_package}@{self.version}"], folder)
         tool(["go", "test", "-c", "-tags", self._tags, "-o", _BINARY, self._go_package], folder)
 
     def where(self, folder: Path) -> Path:
+        return folder if self._files else self._package_folder(folder)
+
+    def _package_folder(self, folder: Path) -> Path:
         marker = folder / "package-folder"
         if not marker.exists():
             marker.write_text(tool(["go", "list", "-f", "{{.Dir}}", self._go_package], folder).strip())
         return Path(marker.read_text())
 
     def tests(self, folder: Path) -> list[str]:
+        if self._methods:
+            method = re.compile(
+                rf"^func \(\w+ \*\w*{self._methods.removeprefix('Test')}\w*Suite\) (Test\w+)\(", re.MULTILINE
+            )
+            sources = sorted(self._package_folder(folder).glob("*_test.go"))
+            return [f"{self._methods}/{name}" for source in sources for name in method.findall(source.read_text())]
         listed = tool([str(folder / _BINARY), "-test.list", "^Test"], self.where(folder))
         return [line for line in listed.splitlines() if line.startswith("Test")]
 
     def command(self, folder: Path, test: str) -> Sequence[str]:
-        return [str(folder / _BINARY), "-test.v", "-test.run", f"^{test}$"]
+        return [str(folder / _BINARY), "-test.v", "-test.run", "/".join(f"^{part}$" for part in test.split("/"))]
 
     def settings(self, side: Side) -> Mapping[str, str]:
         return self._settings_of(side)
@@ -59,4 +82,5 @@ class GoSuite(Suite):
     def judge(self, status: int, output: str) -> str:
         if status != 0:
             return FAILED
-        return SKIPPED if any(line.startswith("--- SKIP:") for line in output.splitlines()) else PASSED
+        skipped = f"    --- SKIP: {self._methods}/" if self._methods else "--- SKIP:"
+        return SKIPPED if any(line.startswith(skipped) for line in output.splitlines()) else PASSED

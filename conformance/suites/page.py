@@ -1,5 +1,6 @@
 """docs/suites.md: what ran, what passed, what failed and whose fault that is, from what is kept in the cache.
 
+kfake         Another stand-in, where a suite was run against it (`--side kfake`): it passes what we do not, or not.
 Whose fault   A test that passes on Apache Kafka and not here is ours: the API that it asked for and that is not served
               is told, or a sentence of `REASONS`. What passes on neither is the suite's or the machine's.
 """
@@ -7,17 +8,42 @@ Whose fault   A test that passes on Apache Kafka and not here is ours: the API t
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
+from conformance.suites.kfake import KFAKE
+from conformance.suites.kfake import VERSION as KFAKE_VERSION
 from conformance.suites.reasons import reason
-from conformance.suites.results import Results, only_there
+from conformance.suites.results import Result, Results, only_there
 from conformance.suites.sides import KAFKA, OURS
-from conformance.suites.suite import PASSED, SKIPPED
+from conformance.suites.suite import PASSED, SKIPPED, Suite
 from conformance.suites.table import NOT_THERE, SUITES
 from conformance.targets.kafka_box import kafka_version
 
 PAGE = Path(__file__).parents[2] / "docs" / "suites.md"
+
+
+@dataclass(frozen=True)
+class _Ran:
+    """What is kept of a suite; `kfake` is empty where it did not run there."""
+
+    suite: Suite
+    ours: Mapping[str, Result]
+    kafka: Mapping[str, Result]
+    kfake: Mapping[str, Result]
+    said: Callable[[str, str], str]  # what a test printed on a side
+
+    @property
+    def both(self) -> list[str]:
+        return [test for test in self.kafka if test in self.ours]
+
+    def line(self, test: str, side: str) -> str:
+        """Why it did not pass there, and what kfake made of it."""
+        result = (self.ours if side == "ours" else self.kafka)[test]
+        there = f" On {KFAKE}: {self.kfake[test].what}." if test in self.kfake else ""
+        name = f"{self.suite.name} {test}"
+        return f"- {self.suite.name} `{test}`: {reason(result, self.said(side, test), name)}.{there}"
 
 
 def write_page(folder: Path) -> None:
@@ -31,44 +57,59 @@ def _lines(folder: Path) -> Iterator[str]:
         "`make suites` runs the tests that clients bring themselves, unmodified, against `fakebroker serve` and",
         f"against Apache Kafka {kafka_version()}: brokers with the same ids and settings. Packages are fetched by",
         "the clients of their registries (Go modules, sdists, crates) into the cache; each test is a process of its",
-        "own. This page is written by `python -m conformance.suites --page`.",
+        f"own. With `SUITES='kgo --side kfake'` it meets franz-go's {KFAKE} too ({KFAKE_VERSION.split('-')[-1]}).",
+        "This page is written by `python -m conformance.suites --page`.",
         "",
         f"| suite | package | tests | passed on {KAFKA} | passed here | on Kafka only | here only | on neither "
-        "| skipped |",
-        "|---|---|---:|---:|---:|---:|---:|---:|---:|",
+        f"| skipped on both | passed on {KFAKE} |",
+        "|---|---|---:|---:|---:|---:|---:|---:|---:|---:|",
     )
     found = []
     for suite in SUITES:
-        ours, kafka = Results(folder, suite, "ours").by_test, Results(folder, suite, "kafka").by_test
-        if not ours or not kafka:
-            yield f"| {suite.name} | `{suite.package}` | not run | | | | | | |"
+        ran = _ran(folder, suite)
+        if not ran.ours or not ran.kafka:
+            yield f"| {suite.name} | `{suite.package}` | not run | | | | | | | |"
             continue
-        both = [test for test in kafka if test in ours]
-        words = Counter((kafka[test].what == PASSED, ours[test].what == PASSED) for test in both)
-        skipped = sum(kafka[test].what == SKIPPED and ours[test].what == SKIPPED for test in both)
+        words = Counter((ran.kafka[test].what == PASSED, ran.ours[test].what == PASSED) for test in ran.both)
+        skipped = sum(ran.kafka[test].what == SKIPPED and ran.ours[test].what == SKIPPED for test in ran.both)
+        # A suite whose time was over on one side has not been run whole.
+        all_of = max(len(ran.ours), len(ran.kafka))
+        count = f"{len(ran.both)}" if len(ran.both) == all_of else f"{len(ran.both)} of {all_of}"
+        there = sum(result.what == PASSED for result in ran.kfake.values())
         yield (
-            f"| {suite.name} | `{suite.package}` | {len(both)} | {words[True, True] + words[True, False]} | "
+            f"| {suite.name} | `{suite.package}` | {count} | {words[True, True] + words[True, False]} | "
             f"{words[True, True] + words[False, True]} | {words[True, False]} | {words[False, True]} | "
-            f"{words[False, False] - skipped} | {skipped} |"
+            f"{words[False, False] - skipped} | {skipped} | {f'{there} ' if ran.kfake else ''}|"
         )
-        found.append((suite, ours, kafka, both))
+        found.append(ran)
     yield from ("", "## Not run", "")
     for name, why in NOT_THERE.items():
         yield f"- **{name}**: {why}"
-    yield from ("", f"## Passes on {KAFKA}, not on {OURS}", "", "Ours, each of them.", "")
-    for suite, ours, kafka, _ in found:
-        for test in only_there(ours, kafka, PASSED):
-            log = Results(folder, suite, "ours").log(test)
-            yield f"- {suite.name} `{test}`: {reason(ours[test], log.read_text() if log.exists() else '')}"
+    yield from ("", f"## Passes on {KAFKA}, not on {OURS}", "", "Ours, each of them, and why.", "")
+    for ran in found:
+        yield from (ran.line(test, "ours") for test in only_there(ran.ours, ran.kafka, PASSED))
     yield from ("", f"## Passes on {OURS}, not on {KAFKA}", "")
-    for suite, ours, kafka, _ in found:
-        for test in only_there(kafka, ours, PASSED):
-            if kafka[test].what != SKIPPED:
-                log = Results(folder, suite, "kafka").log(test)
-                yield f"- {suite.name} `{test}`: {reason(kafka[test], log.read_text() if log.exists() else '')}"
-    yield from ("", "## Passes on neither", "", "The suite's, or Kafka's as much as ours.", "")
-    for suite, ours, kafka, both in found:
-        for test in both:
-            if PASSED not in (ours[test].what, kafka[test].what) and SKIPPED not in (ours[test].what, kafka[test].what):
-                log = Results(folder, suite, "kafka").log(test)
-                yield f"- {suite.name} `{test}`: {reason(kafka[test], log.read_text() if log.exists() else '')}"
+    for ran in found:
+        tests = only_there(ran.kafka, ran.ours, PASSED)
+        yield from (ran.line(test, "kafka") for test in tests if ran.kafka[test].what != SKIPPED)
+    yield from (
+        "",
+        "## Passes on neither",
+        "",
+        f"The suite's, or Kafka's as much as ours: what {KAFKA} made of it.",
+        "",
+    )
+    for ran in found:
+        for test in ran.both:
+            if not {PASSED, SKIPPED} & {ran.ours[test].what, ran.kafka[test].what}:
+                yield ran.line(test, "kafka")
+
+
+def _ran(folder: Path, suite: Suite) -> _Ran:
+    ours, kafka, kfake = (Results(folder, suite, side) for side in ("ours", "kafka", "kfake"))
+
+    def said(side: str, test: str) -> str:
+        log = (ours if side == "ours" else kafka).log(test)
+        return log.read_text() if log.exists() else ""
+
+    return _Ran(suite, ours.by_test, kafka.by_test, kfake.by_test, said)

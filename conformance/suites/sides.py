@@ -32,6 +32,7 @@ SETTINGS = {
     "share.coordinator.state.topic.min.isr": "2",
 }
 _START_LIMIT_S = 20.0
+_HOST = "localhost"  # how suites that have their address inside call it
 _WRITTEN_S = 0.3  # so long it takes until an event is in the file of the journal, and a bit
 _SERVE = "from fakebroker.cli import main; main()"
 _NOT_SERVED = re.compile(r"API key \d+ \((\w+)|(\w+ v\d+) is not served")
@@ -57,8 +58,8 @@ class Running:
 
 
 @contextmanager
-def fakebroker(broker_ids: Sequence[int], settings: Mapping[str, str]) -> Iterator[Running]:
-    """`fakebroker serve`, as a user starts it. Raises NotRun."""
+def fakebroker(broker_ids: Sequence[int], settings: Mapping[str, str], port: int | None = None) -> Iterator[Running]:
+    """`fakebroker serve`, as a user starts it; with a port, as the broker on that port of localhost. Raises NotRun."""
     with tempfile.TemporaryDirectory(prefix="fakebroker-suites-") as folder:
         ready, journal = Path(folder) / "ready.json", Path(folder) / "journal"
         command = [
@@ -69,7 +70,9 @@ def fakebroker(broker_ids: Sequence[int], settings: Mapping[str, str]) -> Iterat
             "--broker-ids",
             ",".join(map(str, broker_ids)),
             "--port",
-            "0",
+            str(port or 0),
+            "--advertised-host",
+            _HOST if port else "127.0.0.1",
             "--defaults",
             "kafka",
         ]
@@ -98,10 +101,11 @@ def _await_file(path: Path, process: subprocess.Popen[bytes], log: str) -> None:
 
 
 @contextmanager
-def apache_kafka(broker_ids: Sequence[int], settings: Mapping[str, str]) -> Iterator[Running]:
-    """Raises Unavailable."""
+def apache_kafka(broker_ids: Sequence[int], settings: Mapping[str, str], port: int | None = None) -> Iterator[Running]:
+    """With a port it is one broker there. Raises Unavailable."""
     as_usual = {"log.cleaner.enable": "true", "log.roll.ms": "604800000"}
-    box = KafkaBox(broker_ids, SETTINGS | as_usual | dict(settings))
+    told = {"advertised.listeners": f"PLAINTEXT://{_HOST}:{port}"} if port else {}
+    box = KafkaBox(broker_ids, SETTINGS | as_usual | told | dict(settings), port=port)
     box.start()
     try:
         yield Running(Side(KAFKA, kafka_version(), list(box.endpoints.values())))

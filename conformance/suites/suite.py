@@ -50,11 +50,12 @@ class Side:
 
 class Suite(ABC):
     """One package. `limit_s` is what one test may take, `broker_ids` and `broker_settings` are what it wants to meet,
-    as the fixtures say that start brokers in its repository."""
+    as the fixtures say that start brokers in its repository; `port` is where, for one that takes no address."""
 
     limit_s = 120.0
     broker_ids: Sequence[int] = (1, 2, 3)
     broker_settings: Mapping[str, str] = {}
+    port: int | None = None
 
     def __init__(self, name: str, version: str, package: str) -> None:
         self.name = name

@@ -98,9 +98,11 @@ class KafkaBox:
         config: Mapping[str, str],
         features: Mapping[str, int] | None = None,
         racks: Mapping[int, str] | None = None,
+        port: int | None = None,
     ) -> None:
         """`brokers` are their ids, or how many there are: 1 to so many. The first is the controller too.
-        `features` has levels that are other than Kafka's own, `racks` where brokers stand, by id."""
+        `features` has levels that are other than Kafka's own, `racks` where brokers stand, by id; `port` is the first
+        broker's, and the others have those above it."""
         self._jars = fetch_kafka()
         self._config = dict(config)
         self._features = [f"{name}={level}" for name, level in (features or {}).items()]
@@ -112,6 +114,8 @@ class KafkaBox:
         self._controller = ids[0]
         ports = _free_ports(len(ids) + 1)
         self._controller_port = ports.pop()
+        if port is not None:
+            ports = [port + index for index in range(len(ids))]
         self.endpoints = {broker_id: ("127.0.0.1", port) for broker_id, port in zip(ids, ports, strict=True)}
 
     def start(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -12,11 +13,14 @@ import pytest
 
 from conformance.suites import __main__ as program
 from conformance.suites import page
+from conformance.suites.go import GoSuite
+from conformance.suites.kfake import kfake
 from conformance.suites.reasons import reason
 from conformance.suites.results import Result, Results, only_there
 from conformance.suites.sides import fakebroker
 from conformance.suites.suite import FAILED, LATE, PASSED, SKIPPED, NotRun, Outcome, Side, Suite, run_bounded, tool
 from conformance.suites.table import SUITES
+from conformance.targets import kafka_box
 
 SIDE = Side("nobody", "1", [("a", 1), ("b", 2)])
 TESTS = {"good": "pass", "bad": "raise SystemExit(1)", "slow": "import time; time.sleep(60)"}
@@ -103,10 +107,15 @@ def test_why_it_did_not_pass(result: Result, output: str, words: str) -> None:
     assert reason(result, output) == words
 
 
+def test_why_it_did_not_pass_by_its_name() -> None:
+    assert reason(Result(SKIPPED, 1), "", "kgo TestShareGroup") == "needs share groups, which are not served yet"
+    assert reason(Result(LATE, 1), "error", "kgo TestTxnEtl") == "needs transactions, which are not served yet"
+
+
 @pytest.mark.parametrize("suite", SUITES, ids=lambda suite: suite.name)
 def test_a_suite_is_told_where_the_brokers_are(suite: Suite) -> None:
     told = " ".join(suite.settings(SIDE).values())
-    assert suite.name == "kadm" or "a:1" in told
+    assert suite.name == "kadm" or suite.port is not None or "a:1" in told
     assert suite.judge(1, "x\n") == FAILED
     assert suite.judge(0, "1 passed\n") == PASSED
 
@@ -120,8 +129,6 @@ def test_skipped_tests_are_told_apart() -> None:
 
 def test_what_runs_tells_what_it_does_not_serve() -> None:
     """A client that asks for an API that nobody serves: the side says which."""
-    import socket
-
     with fakebroker((0, 5, 7), {"num.partitions": "4"}) as running:
         assert len(running.side.bootstrap) == 3
         with socket.create_connection(running.side.bootstrap[0], timeout=20) as client:
@@ -129,6 +136,39 @@ def test_what_runs_tells_what_it_does_not_serve() -> None:
             assert client.recv(1) == b""
         assert running.refused() == ["UNKNOWN"]
         assert running.refused() == []
+
+
+def test_a_suite_with_its_address_inside_finds_a_broker_there(free_port: int) -> None:
+    with fakebroker((1,), {}, free_port) as running:
+        assert running.side.servers == f"localhost:{free_port}"
+    with pytest.raises(NotRun, match="kfake is not put on a port"), kfake((1,), {}, free_port):
+        pass
+
+
+def test_kafka_in_a_box_has_the_ports_that_it_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kafka_box, "fetch_kafka", lambda: tmp_path)
+    box = kafka_box.KafkaBox((1, 2), {}, port=9092)
+    try:
+        assert box.endpoints == {1: ("127.0.0.1", 9092), 2: ("127.0.0.1", 9093)}
+    finally:
+        box.stop()
+
+
+@pytest.fixture
+def free_port() -> int:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        return int(taken.getsockname()[1])
+
+
+def test_what_kfake_made_of_it_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    suite = TinySuite()
+    for side, what in (("ours", FAILED), ("kafka", PASSED), ("kfake", LATE)):
+        Results(tmp_path, suite, side).keep("good", Outcome(what, 1.0, "an error of the test"), [])
+    monkeypatch.setattr(page, "SUITES", (suite,))
+    monkeypatch.setattr(page, "PAGE", tmp_path / "suites.md")
+    page.write_page(tmp_path)
+    assert "- tiny `good`: an error of the test. On kfake: timed out." in (tmp_path / "suites.md").read_text()
 
 
 def test_both_sides_are_run_and_the_page_is_written(
@@ -141,10 +181,25 @@ def test_both_sides_are_run_and_the_page_is_written(
     monkeypatch.setattr(page, "PAGE", tmp_path / "suites.md")
     page.write_page(tmp_path)
     text = (tmp_path / "suites.md").read_text()
-    assert "| tiny | `tiny 1` | 1 | 1 | 0 | 1 | 0 | 0 | 0 |" in text
+    assert "| tiny | `tiny 1` | 1 | 1 | 0 | 1 | 0 | 0 | 0 | |" in text
     assert "- tiny `good`: an error of the test" in text
 
     monkeypatch.setattr(program, "SIDES", {"ours": fakebroker, "kafka": fakebroker})
     short = program._suite(suite, tmp_path, ["ours"], "*", time.monotonic() + 60, again=False, resume=False)
     assert short == 0
     assert "3 tests; passed here 1" in capsys.readouterr().out
+
+
+def test_the_methods_of_a_go_suite_are_tests(tmp_path: Path) -> None:
+    suite = GoSuite("g", "v1", "m", "m/p", lambda side: {}, methods="TestIntegration", files={"where.json": "{}"})
+    sources = "func (its *IntegrationTestSuite) TestA() {\n}\nfunc (its *IntegrationTestSuite) helper() {}\nfunc TestB("
+    (tmp_path / "x_test.go").write_text(sources)
+    (tmp_path / "package-folder").write_text(str(tmp_path))
+    (tmp_path / "suite.test").touch()
+    suite.prepare(tmp_path)
+    assert suite.where(tmp_path) == tmp_path
+    assert (tmp_path / "where.json").read_text() == "{}"
+    assert suite.tests(tmp_path) == ["TestIntegration/TestA"]
+    assert suite.command(tmp_path, "TestIntegration/TestA")[-1] == "^TestIntegration$/^TestA$"
+    assert suite.judge(0, "--- PASS: TestIntegration\n    --- SKIP: TestIntegration/TestA (0.0s)\n") == SKIPPED
+    assert suite.judge(0, "--- PASS: TestIntegration\n    --- PASS: TestIntegration/TestA (0.0s)\n") == PASSED

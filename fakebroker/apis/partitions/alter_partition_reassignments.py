@@ -2,9 +2,10 @@
 
 Behaviour      Each partition on its own; Kafka's checks of replicas by hand, in its order. New replicas copy the log,
                and the others go when all that stay are in the ISR, at once where nothing has to be copied. Null
-               replicas take back what is under way: NO_REASSIGNMENT_IN_PROGRESS if nothing is. Any broker may be asked.
+               replicas take back what is under way: NO_REASSIGNMENT_IN_PROGRESS if nothing is. A timeout of 0
+               or less: REQUEST_TIMED_OUT for all. Any broker may be asked.
 Version notes  v0 flexible; v1 the number of replicas may be forbidden to change: INVALID_REPLICATION_FACTOR (KIP-860).
-Not done       The timeout (what is decided holds at once).
+Not done       A timeout above 0 (what is decided holds at once).
 Source         core/.../server/ControllerApis.scala handleAlterPartitionReassignments;
                metadata/.../ReplicationControlManager.java alterPartitionReassignments;
                clients/.../AlterPartitionReassignmentsRequest.java getErrorResponse @ 4.4
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fakebroker.apis import registry
 from fakebroker.apis.context import RequestContext
+from fakebroker.apis.no_time import has_no_time
 from fakebroker.protocol.build import Each, build_lazily
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
@@ -37,7 +39,9 @@ def _respond(
 ) -> Slices[None]:
     values = {
         "throttle_time": timedelta(0),
-        "allow_replication_factor_change": not results or getattr(request, "allow_replication_factor_change", True),
+        "allow_replication_factor_change": not results
+        or error is not None
+        or getattr(request, "allow_replication_factor_change", True),
         "error_code": ErrorCode.none if error is None else error.code,
         # To who asks for nothing Kafka's controller says what a message says that nobody has written.
         "error_message": (error.message or None) if error is not None else None if results else "",
@@ -56,6 +60,9 @@ def error_response(ctx: RequestContext, request: AlterPartitionReassignmentsRequ
 
 @registry.api(KEY, 0, 1, error_response=error_response)
 def handle(ctx: RequestContext, request: AlterPartitionReassignmentsRequest) -> Slices[None]:
+    if request.topics and has_no_time(request.timeout):
+        yield from error_response(ctx, request, ErrorCode.request_timed_out)
+        return
     may_change_factor = getattr(request, "allow_replication_factor_change", True)
     done = 0
     results: _Results = []

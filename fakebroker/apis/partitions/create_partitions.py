@@ -3,9 +3,10 @@
 Behaviour      Each topic on its own: more partitions, or Kafka's error and message. `count` is how many there are to be
                then. Replicas go by rule, as with CreateTopics, or as `assignments` say, one for each new partition. The
                same name twice in one request: INVALID_REQUEST for it. More partitions than one request may ask for:
-               POLICY_VIOLATION for all. Any broker may be asked. Metadata tell the new partitions at once.
+               POLICY_VIOLATION for all. Any broker may be asked. Metadata tell the new partitions at once. A timeout of
+               0 or less: REQUEST_TIMED_OUT for all.
 Version notes  v2 flexible; v3 THROTTLING_QUOTA_EXCEEDED may be answered (KIP-599).
-Not done       The timeout (they are there at once); quotas of the controller (KIP-599).
+Not done       A timeout above 0 (they are there at once); quotas of the controller (KIP-599).
 Source         core/.../server/ControllerApis.scala createPartitions; metadata/.../ReplicationControlManager.java
                createPartitions, validateTotalNumberOfPartitions; clients/.../CreatePartitionsRequest.java @ 4.4
 """
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fakebroker.apis import registry
 from fakebroker.apis.context import RequestContext
+from fakebroker.apis.no_time import has_no_time
 from fakebroker.core.controller.partition_creation import NewPartitions
 from fakebroker.protocol.build import Each, build_lazily
 from fakebroker.protocol.error_code import ErrorCode
@@ -61,6 +63,9 @@ def handle(ctx: RequestContext, request: CreatePartitionsRequest) -> Slices[None
     for name in repeated:
         results.append((name, KafkaError(ErrorCode.invalid_request, "Duplicate topic name.")))
         del asked[name]
+    if asked and has_no_time(request.timeout):
+        yield from error_response(ctx, request, ErrorCode.request_timed_out)
+        return
     try:
         created = yield from ctx.controller.create_partitions(
             list(asked.values()), lambda: ctx.now, request.validate_only

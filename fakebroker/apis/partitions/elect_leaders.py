@@ -3,9 +3,10 @@
 Behaviour      Each partition on its own: ELECTION_NOT_NEEDED if the preferred replica leads, or, for an unclean
                election, if anybody does; PREFERRED_LEADER_NOT_AVAILABLE or ELIGIBLE_LEADERS_NOT_AVAILABLE if nothing
                comes of it. Null asks for all partitions; those that need no election are left out of the answer then,
-               their topics are not. An unknown type of election: INVALID_REQUEST. Any broker may be asked.
+               their topics are not. An unknown type of election: INVALID_REQUEST. A timeout of 0 or less:
+               REQUEST_TIMED_OUT for all. Any broker may be asked.
 Version notes  v1 the type of election (before, preferred), error of its own; v2 flexible.
-Not done       The timeout (a leader leads at once).
+Not done       A timeout above 0 (a leader leads at once).
 Source         core/.../server/ControllerApis.scala handleElectLeaders; metadata/.../ReplicationControlManager.java
                electLeaders; clients/.../ElectLeadersRequest.java getErrorResponse @ 4.0
 """
@@ -18,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fakebroker.apis import registry
 from fakebroker.apis.context import RequestContext
+from fakebroker.apis.no_time import has_no_time
 from fakebroker.protocol.build import Each, build_lazily
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
@@ -53,6 +55,10 @@ def _failed(ctx: RequestContext, request: ElectLeadersRequest, error: KafkaError
 
 @registry.api(KEY, 0, 2, error_response=error_response)
 def handle(ctx: RequestContext, request: ElectLeadersRequest) -> Slices[None]:
+    wants_all = request.topic_partitions is None
+    if (wants_all or request.topic_partitions) and has_no_time(request.timeout):
+        yield from error_response(ctx, request, ErrorCode.request_timed_out)
+        return
     kind = request.election_type if ctx.api_version >= 1 else _PREFERRED
     if kind not in (_PREFERRED, _UNCLEAN):
         unknown = KafkaError(ErrorCode.invalid_request, f"Unknown election type {kind}")
@@ -60,7 +66,6 @@ def handle(ctx: RequestContext, request: ElectLeadersRequest) -> Slices[None]:
         return
     done = 0
     results: _Results = []
-    wants_all = request.topic_partitions is None
     asked: list[tuple[str, Sequence[int]]]
     if request.topic_partitions is None:
         asked = [(topic.name, range(len(topic.partitions))) for topic in ctx.metadata.topics()]

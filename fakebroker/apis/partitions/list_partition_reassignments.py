@@ -2,7 +2,7 @@
 
 Behaviour      Of the partitions that were asked for, or of all (null), those whose reassignment is under way: their
                replicas, and which of them are added and removed. What is unknown, or at rest, is left out.
-Not done       The timeout.
+               The timeout has no effect, as in Kafka.
 Source         core/.../server/ControllerApis.scala handleListPartitionReassignments;
                metadata/.../ReplicationControlManager.java listPartitionReassignments;
                clients/.../ListPartitionReassignmentsRequest.java getErrorResponse @ 4.0

@@ -3,10 +3,11 @@
 Behaviour      Each topic on its own: made, or Kafka's error and message; too many partitions in one request fail all,
                and so do more records in the metadata log than one operation may make: POLICY_VIOLATION.
                -1 partitions or replicas take the broker's default. The same name twice in one request: INVALID_REQUEST
-               for it. Any broker may be asked. The answers to duplicates and to `__cluster_metadata` come last.
+               for it. Any broker may be asked. The answers to duplicates and to `__cluster_metadata` come last. A
+               timeout of 0 or less: REQUEST_TIMED_OUT for all, unless there is nothing to make.
 Version notes  v4 broker defaults by -1; v5 flexible, the answer tells partitions, replicas and all settings (KIP-525);
                v7 topic id.
-Not done       The timeout (a topic is there at once); policies.
+Not done       A timeout above 0 (a topic is there at once); policies.
 Source         metadata/.../controller/ReplicationControlManager.java createTopics; ControllerApis.scala createTopics
 """
 
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from fakebroker.apis import registry
 from fakebroker.apis.context import RequestContext
+from fakebroker.apis.no_time import has_no_time
 from fakebroker.core.controller.topics import NewTopic, Topic
 from fakebroker.protocol.build import Each, build_lazily
 from fakebroker.protocol.error_code import ErrorCode
@@ -50,6 +52,11 @@ def handle(ctx: RequestContext, request: CreateTopicsRequest) -> Slices[None]:
         times[topic.name] = times.get(topic.name, 0) + 1
         if number % _ENTRIES_OF_A_SLICE == 0:
             yield
+    if has_no_time(request.timeout) and any(
+        count == 1 and name != CLUSTER_METADATA_TOPIC_NAME for name, count in times.items()
+    ):
+        yield from error_response(ctx, request, ErrorCode.request_timed_out)
+        return
     asked: list[NewTopic] = []
     for topic in request.topics:
         if times[topic.name] == 1:

@@ -2,9 +2,10 @@
 
 Behaviour      Each topic on its own. Who waits for a deleted topic is answered UNKNOWN_TOPIC_OR_PARTITION. An unknown
                name: UNKNOWN_TOPIC_OR_PARTITION, an unknown id: UNKNOWN_TOPIC_ID. The same topic twice, by name, by id
-               or by both: INVALID_REQUEST once, and it is not deleted. Any broker may be asked.
+               or by both: INVALID_REQUEST once, and it is not deleted. Any broker may be asked. A timeout of 0 or
+               less: REQUEST_TIMED_OUT for all, unless there is nothing to look up.
 Version notes  v4 flexible; v5 error message; v6 by name or by id.
-Not done       The timeout (a topic is gone at once); delete.topic.enable.
+Not done       A timeout above 0 (a topic is gone at once); delete.topic.enable.
 Source         core/.../server/ControllerApis.scala deleteTopics; metadata/.../ReplicationControlManager.java
                deleteTopics
 """
@@ -18,6 +19,7 @@ from uuid import UUID
 
 from fakebroker.apis import registry
 from fakebroker.apis.context import RequestContext
+from fakebroker.apis.no_time import has_no_time
 from fakebroker.core.controller.topics import Topic
 from fakebroker.protocol.build import Each, build_lazily
 from fakebroker.protocol.error_code import ErrorCode
@@ -82,6 +84,9 @@ def handle(ctx: RequestContext, request: DeleteTopicsRequest) -> Slices[None]:
         if number % _TOPICS_OF_A_SLICE == 0:
             yield
 
+    if has_no_time(request.timeout) and (any(True for _ in _once(names)) or any(True for _ in _once(ids))):
+        yield from error_response(ctx, request, ErrorCode.request_timed_out)
+        return
     found: dict[UUID, Topic] = {}
     for number, known_id in enumerate(_once(ids), 1):
         topic = ctx.metadata.topic_by_id(known_id)
