@@ -54,6 +54,7 @@ COMPILED = [
     "fakebroker/core/probe.py",
     "fakebroker/core/purgatory/deadlines.py",
     "fakebroker/core/purgatory/delayed_operation.py",
+    "fakebroker/core/purgatory/housekeeping.py",
     "fakebroker/core/purgatory/purgatory.py",
     "fakebroker/core/replication/append_in_slices.py",
     "fakebroker/core/replication/append_info.py",

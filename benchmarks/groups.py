@@ -1,4 +1,4 @@
-"""Groups: a rebalance of 1,000 members, and what 10,000 groups cost that do nothing but be there.
+"""Groups: a rebalance of 1,000 members, what 10,000 groups cost that do nothing but be there, and a week of one.
 
     python -m benchmarks groups [--quick] [--json]
 
@@ -8,6 +8,8 @@ rebalance   one group, a connection for each member, classic protocol. The leade
             is told of another rebalance joins again.
 idle        Heartbeats, pipelined over one connection, for 10 groups in turn and for 10,000 in turn: `ours` has the
             many, `theirs` is ours with the few. And the memory of such a group with its member.
+week        A stock consumer commits an offset and goes; the broker's clock is moved to where it has expired, by seven
+            days and ten minutes: how long that takes. In process.
 """
 
 from __future__ import annotations
@@ -22,12 +24,15 @@ from contextlib import ExitStack
 from datetime import timedelta
 from typing import Any
 
+from confluent_kafka import OFFSET_INVALID, Consumer, TopicPartition
+
 from benchmarks.drivers.driver import Address, Effort, Target, command, drive
 from benchmarks.drivers.frames import CLIENT_ID
 from benchmarks.parked import SPARE_FILES, allow_files
 from benchmarks.peers.brokers import KAFKA, KFAKE, OURS, Broker, ask, fleet, start_ours
 from benchmarks.reporting.report import Report, end, missing, options, progress
-from benchmarks.reporting.rows import compare
+from benchmarks.reporting.rows import LIMIT, compare
+from fakebroker import FakeCluster
 from fakebroker.protocol.build import build
 from fakebroker.protocol.messages import decode_response, encode_request, request_type
 
@@ -40,6 +45,7 @@ ONE_COORDINATOR = ("--config", "group.initial.rebalance.delay.ms=0", "--config",
 WAIT_S, SILENCE_S = 60.0, 0.1
 ILLEGAL_GENERATION, REBALANCE_IN_PROGRESS = 22, 27
 FEW_GROUPS, WINDOW, FLAT = 10, 64, 0.85
+WEEK_MS, WEEK_LIMIT_MS = 7 * 86_400_000 + 600_000, 50.0
 
 
 def frame(api_key: int, version: int, **values: Any) -> bytes:
@@ -237,16 +243,39 @@ def measure_idle(report: Report, many: int, rounds: int, run_ms: int) -> None:
     report.add(compare(f"{many:,} groups: memory of one", "-", "KB", [most.kb_of_a_group], [], note="-"))
 
 
+def measure_week(report: Report, rounds: int) -> None:
+    samples: list[float] = []
+    for _ in range(rounds):
+        with FakeCluster(clock="manual") as kafka:
+            kafka.create_topic("t")
+            settings = {"bootstrap.servers": kafka.bootstrap_servers, "group.id": "g", "enable.auto.commit": False}
+            place = TopicPartition("t", 0, 5)
+            consumer = Consumer(settings)
+            consumer.commit(offsets=[place], asynchronous=False)
+            consumer.close()
+            began = time.perf_counter()
+            kafka.clock.advance(WEEK_MS)
+            samples.append((time.perf_counter() - began) * 1000)
+            consumer = Consumer(settings)
+            [found] = consumer.committed([place], timeout=WAIT_S)
+            consumer.close()
+            if found.offset != OFFSET_INVALID:
+                raise RuntimeError(f"the offset has not expired: {found.offset}")
+    report.add(compare("a week, until an offset has expired", LIMIT, "ms", samples, [WEEK_LIMIT_MS]))
+
+
 def main(argv: list[str]) -> int:
     chosen = options("groups", __doc__, argv, "200 members, 2,000 groups")
     members, many, rounds, run_ms = (200, 2_000, 3, 300) if chosen.quick else (1_000, 10_000, 7, 700)
     allow_files(4 * members + SPARE_FILES)
     report = Report("groups", driver=command()[1])
-    with progress("groups", 2) as step:
+    with progress("groups", 3) as step:
         step(f"rebalance of {members:,}")
         measure_rebalance(report, members, rounds)
         step(f"{many:,} groups")
         measure_idle(report, many, rounds, run_ms)
+        step("a week")
+        measure_week(report, rounds)
     return end(report, chosen.json)
 
 

@@ -69,15 +69,13 @@ class Cluster(Members):
             self.probe.listeners.append(Recorder(journal, self))
         self.turn = new_turn()
         self._timer_turn = new_turn()
-        self._has_due = False
-        self._advanced_ms = now.mono_ms
+        self._has_due, self._advanced_ms = False, now.mono_ms
         self._effects: list[Effect] = []
-        emit = self._effects.append
-        timer, housekeeping = self.timer.timer, self.housekeeping.timer
-        self.sockets = SocketServer(self.registry.broker_ids, self.config, timer, housekeeping, emit, self, self.probe)
+        emit, timer, slow_timer = self._effects.append, self.timer.timer, self.housekeeping.timer
+        self.sockets = SocketServer(self.registry.broker_ids, self.config, timer, slow_timer, emit, self, self.probe)
         self._dispatcher = Dispatcher(self.sockets, emit, self, self.probe)
         self.controller.log_memory.on_full = self._warn
-        start_housekeeping(housekeeping, self.broker_configs, self.controller, self.log_cleaner, self._read_now)
+        start_housekeeping(self.housekeeping, self.broker_configs, self.controller, self.log_cleaner, self._read_now)
         register_reconfigurables(self.broker_configs, self.controller, self.sockets, self.brokers)
         if names := self.config.without_effect:
             self._warn(f"kept and shown only, without effect here: {', '.join(names)}")
@@ -154,6 +152,7 @@ class Cluster(Members):
                 # The timers are consistent: what else is due runs in the next turn of this loop.
                 self._effects.append(InternalError("a timer's task", error))
         self._advanced_ms = max(now.mono_ms, self._advanced_ms)
+        self.housekeeping.reached(self._advanced_ms)
         return False
 
     @property
@@ -198,31 +197,31 @@ class Cluster(Members):
         self, topics: Sequence[NewTopic], now: Now, validate_only: bool = False
     ) -> list[Topic | KafkaError]:
         """Make topics: what became of each, in order. Raises KafkaError if the request as a whole is refused."""
-        self.now = now
+        self._enter(now)
         return self.controller.create_topics(topics, now, validate_only)
 
     def delete_topic(self, name: str, now: Now) -> None:
         """Delete a topic; raises KafkaError. Who waits for it is answered UNKNOWN_TOPIC_OR_PARTITION."""
-        self.now = now
+        self._enter(now)
         self.controller.delete_topic(name)
         self._handle_requests()
 
     def move_leader(self, topic: str, partition: int, broker_id: int, now: Now) -> None:
         """Let an in-sync replica lead; raises KafkaError if it may not. Who waits at the old leader is answered
         NOT_LEADER_OR_FOLLOWER."""
-        self.now = now
+        self._enter(now)
         self.controller.move_leader(TopicPartition(topic, partition), broker_id, now)
         self._handle_requests()
 
     def reassign(self, topic: str, partition: int, broker_ids: Sequence[int] | None, now: Now) -> None:
         """Give a partition other replicas, or take that back (None); raises KafkaError."""
-        self.now = now
+        self._enter(now)
         self.controller.reassignments.alter(topic, partition, broker_ids, now)
         self._handle_requests()
 
     def compact(self, topic: str, now: Now) -> int:
         """Compact a topic at once; raises KafkaError. How many partitions were cleaned."""
-        self.now = now
+        self._enter(now)
         return self.log_cleaner.compact(self.controller.existing(topic).partitions, now)
 
     def stop_broker(self, broker_id: int, now: Now) -> None:
@@ -230,7 +229,7 @@ class Cluster(Members):
         counted for quotas does not. Nothing happens if it is stopped. Raises ValueError for an unknown id."""
         self._check_known(broker_id)
         if self.is_running(broker_id):
-            self.now = now
+            self._enter(now)
             self.sockets.close_all(broker_id, f"broker {broker_id} has stopped")
             self._stop(broker_id)
             self._handle_requests()
@@ -239,7 +238,7 @@ class Cluster(Members):
         """Start a broker that was stopped; nothing happens if it runs. Raises ValueError for an unknown id."""
         self._check_known(broker_id)
         if not self.is_running(broker_id):
-            self.now = now
+            self._enter(now)
             self._start(broker_id)
             self._handle_requests()
 
@@ -256,24 +255,24 @@ class Cluster(Members):
         Without topic, partition and broker it also holds for topics made later. Raises KafkaError if it concerns
         nobody that follows. A replica that leads takes the behaviour up once it follows.
         """
-        self.now = now
+        self._enter(now)
         self.followers.set_behaviour(behaviour, Selection(topic, partition, broker_id), now)
         self._handle_requests()
 
     def script_followers(self, steps: Sequence[tuple[Any, Behaviour | None]], selection: Selection, now: Now) -> None:
         """The same over time: (milliseconds from now, behaviour), in order."""
-        self.now = now
+        self._enter(now)
         self.followers.script(steps, selection, now)
         self._handle_requests()
 
     def alter_topic_configs(self, name: str, changes: Mapping[str, str | None], now: Now) -> None:
         """Set some settings of a topic, or take them back with None; raises KafkaError, and nothing is changed."""
-        self.now = now
+        self._enter(now)
         self.controller.alter_topic_configs(name, changes)
 
     def alter_broker_configs(self, changes: Mapping[str, str | None], now: Now) -> None:
         """Set some settings of all brokers, or have them as at the start with None; raises KafkaError."""
-        self.now = now
+        self._enter(now)
         self.broker_configs.alter(changes)
         self._handle_requests()
 
@@ -288,6 +287,7 @@ class Cluster(Members):
         sockets, turn = self.sockets, self.turn
         turn.enter()
         while not turn.is_over() and (connection := sockets.poll()) is not None:
+            self.housekeeping.changed(self.now.mono_ms)
             request = connection.request
             if request is None:
                 self._dispatcher.go_on(connection)

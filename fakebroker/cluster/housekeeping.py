@@ -12,28 +12,34 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from fakebroker.core.clock import Now
+from fakebroker.core.clock import NEVER_MS, Now
 from fakebroker.core.config.dynamic_broker_config import DynamicBrokerConfig
 from fakebroker.core.controller.controller import Controller
-from fakebroker.core.log.retention import start_by_size, start_by_time
-from fakebroker.core.purgatory.periodic_task import PeriodicTask
+from fakebroker.core.log.retention import oldest_timestamp_kept_ms, start_by_size, start_by_time
+from fakebroker.core.purgatory.housekeeping import Housekeeping, PeriodicTask
 from fakebroker.core.replication.compaction import LogCleaner
 from fakebroker.core.replication.partition import NO_LEADER, Partition
-from timingwheel import SystemTimer
+
+Action = Callable[[Now], None]
+MattersMs = Callable[[Now], int]
 
 
 def start_housekeeping(
-    timer: SystemTimer,
+    housekeeping: Housekeeping,
     configs: DynamicBrokerConfig,
     controller: Controller,
     cleaner: LogCleaner,
     read_now: Callable[[], Now],
 ) -> None:
-    """Schedule the tasks; they go on as long as the timer does."""
+    """Schedule the tasks; they go on as long as the timer does. Of each `..._matters_ms` says when it next has anything
+    to do if nothing happens until then."""
 
     def delete_old_records(now: Now) -> None:
         for partition in controller.metadata.partitions():
             delete_old_records_of(partition, now.wall_ms)
+
+    def old_records_matter_ms(now: Now) -> int:
+        return min((old_records_of_matter_ms(each, now) for each in controller.metadata.partitions()), default=NEVER_MS)
 
     def remove_expired_producers(now: Now) -> None:
         for partition in controller.metadata.partitions():
@@ -41,19 +47,61 @@ def start_housekeeping(
                 config = configs.of(broker_id)
                 replica.log.producer_state.remove_expired_producers(now.wall_ms, config.producer_id_expiration_ms)
 
-    def every(interval_ms: int, action: Callable[[Now], None], delay_ms: int | None = None) -> None:
-        PeriodicTask(interval_ms if delay_ms is None else delay_ms, interval_ms, action, timer, read_now)
+    def producers_matter_ms(now: Now) -> int:
+        soonest_ms: int | None = None
+        for partition in controller.metadata.partitions():
+            for broker_id, replica in partition.replicas.items():
+                written_ms = replica.log.producer_state.oldest_timestamp_ms()
+                if written_ms is not None:
+                    expires_ms = written_ms + configs.of(broker_id).producer_id_expiration_ms
+                    soonest_ms = expires_ms if soonest_ms is None else min(expires_ms, soonest_ms)
+        return NEVER_MS if soonest_ms is None else now.mono_at(soonest_ms)
+
+    def every(interval_ms: int, action: Action, matters_ms: MattersMs, delay_ms: int | None = None) -> None:
+        first_ms = interval_ms if delay_ms is None else delay_ms
+        PeriodicTask(first_ms, interval_ms, action, matters_ms, housekeeping, read_now)
 
     config, leadership = configs.current, controller.leadership
-    every(max(config.replica_lag_time_max_ms // 2, 1), leadership.maybe_shrink_isrs)
+    every(max(config.replica_lag_time_max_ms // 2, 1), leadership.maybe_shrink_isrs, leadership.isrs_matter_ms)
     if config.auto_leader_rebalance_enable:
-        every(config.leader_imbalance_check_interval_seconds * 1000, leadership.balance_leaders)
-    every(config.unclean_leader_election_interval_ms, leadership.maybe_elect_unclean_leaders)
-    every(config.log_retention_check_interval_ms, delete_old_records, config.log_initial_task_delay_ms)
-    every(config.producer_id_expiration_check_interval_ms, remove_expired_producers)
+        interval_ms = config.leader_imbalance_check_interval_seconds * 1000
+        every(interval_ms, leadership.balance_leaders, leadership.balance_matters_ms)
+    every(
+        config.unclean_leader_election_interval_ms,
+        leadership.maybe_elect_unclean_leaders,
+        leadership.unclean_elections_matter_ms,
+    )
+    every(
+        config.log_retention_check_interval_ms,
+        delete_old_records,
+        old_records_matter_ms,
+        config.log_initial_task_delay_ms,
+    )
+    every(config.producer_id_expiration_check_interval_ms, remove_expired_producers, producers_matter_ms)
     if config.log_cleaner_enable:
-        # A thread that finds nothing to do sleeps so long; with 0 it would never do anything else.
-        every(max(config.log_cleaner_backoff_ms, 1), lambda now: cleaner.look(controller.metadata.partitions(), now))
+        every(
+            # A thread that finds nothing to do sleeps so long; with 0 it would never do anything else.
+            max(config.log_cleaner_backoff_ms, 1),
+            lambda now: cleaner.look(controller.metadata.partitions(), now),
+            lambda now: cleaner.matters_ms(controller.metadata.partitions(), now),
+        )
+
+
+def old_records_of_matter_ms(partition: Partition, now: Now) -> int:
+    """When `delete_old_records_of` next has anything to do, if nothing happens until then."""
+    config = partition.config
+    if "delete" not in config.cleanup_policy or partition.leader_id == NO_LEADER:
+        return NEVER_MS
+    log = partition.leader_log
+    start = log.log_start_offset
+    if config.retention_bytes >= 0 and start_by_size(log, config.retention_bytes) > start:
+        return now.mono_ms
+    if config.retention_ms < 0:
+        return NEVER_MS
+    if start_by_time(log, config.retention_ms, now.wall_ms) > start:
+        return now.mono_ms
+    kept_ms = oldest_timestamp_kept_ms(log, config.retention_ms, now.wall_ms)
+    return NEVER_MS if kept_ms is None else now.mono_at(kept_ms + config.retention_ms + 1)
 
 
 def delete_old_records_of(partition: Partition, now_wall_ms: int) -> None:

@@ -24,6 +24,7 @@ from fakebroker.core.controller.metadata_cache import MetadataCache
 from fakebroker.core.log.store import Store
 from fakebroker.core.probe import Probe
 from fakebroker.core.purgatory.deadlines import FOLLOWERS, HOUSEKEEPING, Deadlines, TimerDeadlines
+from fakebroker.core.purgatory.housekeeping import Housekeeping
 from fakebroker.core.quota.client_quotas import ClientQuotas
 from fakebroker.core.replication.behaviour import Behaviour
 from fakebroker.core.replication.compaction import LogCleaner
@@ -37,7 +38,7 @@ class Members(HasNow):
     """`brokers` are those that run, by id. `now` is the time of the event at hand.
 
     timer         of what followers do, and of throttled connections
-    housekeeping  the timer of what nobody waits for
+    housekeeping  what nobody waits for
     deadlines     all that have any
     """
 
@@ -58,7 +59,7 @@ class Members(HasNow):
         self.probe = Probe()
         self.deadlines = Deadlines()
         self.timer = TimerDeadlines(now.mono_ms)
-        self.housekeeping = TimerDeadlines(now.mono_ms, is_housekeeping=True)
+        self.housekeeping = Housekeeping(now.mono_ms)
         self.deadlines.add(self.timer, (FOLLOWERS, 0, 0))
         self.deadlines.add(self.housekeeping, (HOUSEKEEPING, 0, 0))
 
@@ -99,6 +100,7 @@ class Members(HasNow):
             self.followers,
             self._wakeups,
             self.deadlines,
+            self.housekeeping,
             self.client_quotas,
             self.probe,
             self,
@@ -116,6 +118,11 @@ class Members(HasNow):
 
     def _read_now(self) -> Now:
         return self.now
+
+    def _enter(self, now: Now) -> None:
+        """Somebody changes something."""
+        self.now = now
+        self.housekeeping.changed(now.mono_ms)
 
     # Who runs, and where.
 

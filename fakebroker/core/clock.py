@@ -8,9 +8,12 @@ Source   org.apache.kafka.common.utils.Time: hiResClockMs() and milliseconds().
 
 from __future__ import annotations
 
-from typing import final
+from typing import Final, final
 
 from timingwheel.mypyc import mypyc_attr
+
+NEVER_MS: Final = 1 << 62
+"""A time that does not come."""
 
 
 @mypyc_attr(acyclic=True)
@@ -36,6 +39,10 @@ class Now:
     def at(self, mono_ms: int) -> Now:
         """The same moment of both clocks moved to `mono_ms`: used to run an event at its own time."""
         return Now(mono_ms, self.wall_ms + mono_ms - self.mono_ms)
+
+    def mono_at(self, wall_ms: int) -> int:
+        """What `mono_ms` will be, or was, at `wall_ms` if both clocks go on together."""
+        return self.mono_ms + wall_ms - self.wall_ms
 
 
 class HasNow:

@@ -9,6 +9,7 @@ from typing import final
 
 from fakebroker.network.connection import Connection
 from fakebroker.network.effects import Effect, Send
+from fakebroker.protocol.answers.pieces import Part
 
 
 @final
@@ -28,6 +29,16 @@ class Answers:
         else:
             answers.append(frame)
         connection.unwritten_bytes += len(frame)
+
+    def add_parts(self, connection: Connection, parts: list[Part], size: int) -> None:
+        """One frame, its parts as they are."""
+        answers = connection.answers
+        if answers is None:
+            connection.answers = parts
+            self._answered.append(connection)
+        else:
+            answers += parts
+        connection.unwritten_bytes += size
 
     def take(self) -> list[Effect]:
         """Each is handed out once."""

@@ -28,6 +28,7 @@ from __future__ import annotations
 from typing import ClassVar, Final, final
 
 from fakebroker.core.security.identity import ANONYMOUS, PLAINTEXT, Listener
+from fakebroker.protocol.answers.pieces import Part
 from fakebroker.protocol.framing import FrameDecoder
 from fakebroker.protocol.large_frame import LargeFrame
 from timingwheel import TimerTask
@@ -184,7 +185,7 @@ class Connection:
         self.work: Work | None = None
         self.is_queued = False
         self.memory_bytes = 0
-        self.answers: list[bytes] | None = None
+        self.answers: list[Part] | None = None
         self.unwritten_bytes = 0
         self.attachment: object = None
 

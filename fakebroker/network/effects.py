@@ -6,18 +6,19 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from fakebroker.network.connection import Connection
-from fakebroker.protocol.answers.pieces import FrameInPieces
+from fakebroker.protocol.answers.pieces import FrameInPieces, Part
 
 
 class Send(NamedTuple):
-    """Write whole frames to the connection, in order: all answers of one turn of the core."""
+    """Write whole frames to the connection, in order: all answers of one turn of the core. One frame may be several
+    parts."""
 
     connection: Connection
-    frames: Sequence[bytes]
+    parts: Sequence[Part]
 
     @property
     def data(self) -> bytes:
-        return self.frames[0] if len(self.frames) == 1 else b"".join(self.frames)
+        return b"".join(self.parts)
 
 
 class SendInPieces(NamedTuple):

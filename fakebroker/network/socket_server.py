@@ -10,9 +10,8 @@ Source   core/.../network/SocketServer.scala Processor @ 4.0: processCompletedRe
 Differs  Kafka takes one request of a connection at a time. Here it is a few, so that their answers go out together:
          with 64 connections that pipeline, one at a time takes a third longer. Who has only one does not wait for all
          of those (ready_queue.py).
-         Kafka unmutes when the answer is completely written. Here the answers to requests that arrived in one read are
-         written together; once they are as large as what Kafka's socket takes at once (socket.send.buffer.bytes),
-         nothing more is handled until they are written.
+         Kafka unmutes when the answer is completely written. Here those to requests that arrived in one read go out
+         together; once they reach what Kafka's socket takes (socket.send.buffer.bytes), nothing is handled until then.
 """
 
 from __future__ import annotations
@@ -68,8 +67,7 @@ class SocketServer:
         self._ready = ReadyQueue()
         self._throttling = Throttling(timer, self._ready)
         self._in_turn: Connection | None = None  # whose requests are being handled
-        self._requests_left = 0  # of those that it may have handled before the next one's turn
-        self._bytes_left = 0
+        self._requests_left = self._bytes_left = 0  # that it may have handled before the next one's turn
         self._answers = Answers()
         self._idle = IdleExpiryManager(config.connections_max_idle_ms, idle_timer, clock, self.close)
         self.connections = OpenConnections(broker_ids)
@@ -219,23 +217,28 @@ class SocketServer:
         if frame is not None:
             self._answers.add(connection, frame)
             self._idle.update(connection)
-            if connection.unwritten_bytes >= _SEND_BUFFER_BYTES and not connection.write_blocked:
-                connection.write_blocked = True
-                self._emit(AwaitWrite(connection))
+        self._responded(connection)
+
+    def _responded(self, connection: Connection) -> None:
+        if connection.unwritten_bytes >= _SEND_BUFFER_BYTES and not connection.write_blocked:
+            connection.write_blocked = True
+            self._emit(AwaitWrite(connection))
         connection.on(_RESPONDED)
         if connection is not self._in_turn:
             self._ready.add(connection)
 
     def answer_in_pieces(self, connection: Connection, frame: FrameInPieces) -> None:
-        """The same with a frame that is put together when it is written."""
-        if frame.size < _SEND_BUFFER_BYTES:
-            self.answer(connection, frame.join())
-            return
-        is_closed = connection.is_closed
+        """The same with a frame that is not put together."""
+        size = frame.size
         for listener in self._probe.listeners:
-            listener.answered(connection.number, "dropped" if is_closed else "sent", frame.size - LENGTH_BYTES)
-        if not is_closed:
-            self._idle.update(connection)
+            listener.answered(connection.number, "dropped" if connection.is_closed else "sent", size - LENGTH_BYTES)
+        if connection.is_closed:
+            return
+        self._idle.update(connection)
+        if size < _SEND_BUFFER_BYTES:
+            self._answers.add_parts(connection, frame.take(size), size)
+            self._responded(connection)
+        else:
             connection.write_blocked = True
             self._emit(SendInPieces(connection, frame))
             self._emit(AwaitWrite(connection))
@@ -267,11 +270,8 @@ class SocketServer:
         if maximum is not None:
             self.connections.refuse(connection)
             connection.on(Event.CLOSE)
-            self._emit_close(
-                connection,
-                f"{connection.address or 'an unknown address'} already has the configured maximum of {maximum} "
-                "connections (max.connections.per.ip)",
-            )
+            limit = f"the configured maximum of {maximum} connections (max.connections.per.ip)"
+            self._emit_close(connection, f"{connection.address or 'an unknown address'} already has {limit}")
             return
         connection.on(Event.ADMITTED)
         self._idle.add(connection)

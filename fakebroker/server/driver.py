@@ -29,6 +29,7 @@ from fakebroker.network.effects import (
 )
 from fakebroker.protocol.answers.pieces import FrameInPieces, Part
 from fakebroker.server.clocks import AutoClock, Clock
+from fakebroker.server.loops import gathers
 from fakebroker.server.skipping import SkippingTimerDriver
 from fakebroker.server.timer_driver import TimerDriver
 from fakebroker.server.turn.intake import Intake
@@ -42,6 +43,7 @@ _TURNS_TO_READ = 6  # from a connect that is there to having handled what was se
 _TURNS_TO_WORK = 1000  # a millisecond of work each
 _WARNING_CHARACTERS = 2000  # one may list settings
 _WRITTEN_AT_ONCE = 262_144  # of an answer in pieces
+_GATHERED_BYTES = 2_048  # parts so large on the average are cheaper to hand over one by one than to copy
 _STEPS_AT_ONCE = 1000  # of skipped time, before the sockets have their turn
 
 
@@ -63,6 +65,7 @@ class Driver:
         self._outgoing: dict[Connection, FrameInPieces] = {}  # large answers, as far as they are not written
         self._next_turn: asyncio.Handle | None = None
         self._intake = Intake(self._loop)
+        self._gathers = gathers(self._loop)
         self.told = LimitedLog(log, self._loop)
 
     def stop(self) -> None:
@@ -214,13 +217,13 @@ class Driver:
         if len(effects) == 1:
             (effect,) = effects
             if type(effect) is Send:  # nearly always
-                self._write(effect.connection, effect.frames)
+                self._write(effect.connection, effect.parts)
                 return
-        frames: defaultdict[Connection, list[bytes]] = defaultdict(list)
+        frames: defaultdict[Connection, list[Part]] = defaultdict(list)
         awaited: list[Connection] = []
         for effect in effects:
             if type(effect) is Send:
-                frames[effect.connection] += effect.frames
+                frames[effect.connection] += effect.parts
                 continue
             match effect:
                 case SendInPieces(connection, frame):
@@ -256,8 +259,14 @@ class Driver:
     def _write(self, connection: Connection, parts: Sequence[Part]) -> None:
         """All answers of one turn in one write, at once: uvloop too does not wait, since its buffer's limit is 0."""
         transport = self.transports.get(connection)
-        if transport is not None and parts and not transport.is_closing():
-            transport.write(parts[0] if len(parts) == 1 else b"".join(parts))
+        if transport is None or not parts or transport.is_closing():
+            return
+        if len(parts) == 1:
+            transport.write(parts[0])
+        elif self._gathers and sum(map(len, parts)) >= len(parts) * _GATHERED_BYTES:
+            transport.writelines(parts)
+        else:
+            transport.write(b"".join(parts))
 
     def _write_on(self, connection: Connection) -> None:
         """Write the next part of a large answer: what a socket takes well at once. The next one when that is written,

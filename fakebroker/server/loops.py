@@ -15,3 +15,9 @@ try:
 except ImportError:  # no wheel for this platform or interpreter
     new_event_loop = asyncio.new_event_loop
     NAME = "asyncio"
+
+
+def gathers(loop: asyncio.AbstractEventLoop) -> bool:
+    """Whether its `writelines` hands its parts to the system as they are, and tells when not all was written. That of
+    asyncio puts them together, or forgets to tell (CPython 3.12.0 to 3.12.8, 3.13.0 and 3.13.1)."""
+    return type(loop).__module__.partition(".")[0] == "uvloop"

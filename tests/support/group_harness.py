@@ -117,6 +117,7 @@ class GroupHarness:
         self, operation: Callable[[GroupCoordinatorShard], CoordinatorResult[T]], group_id: str = "g"
     ) -> Outcome[T]:
         outcome: Outcome[T] = Outcome()
+        self.simulation.cluster.housekeeping.changed(self.now.mono_ms)  # as a request would
         self.coordinator(group_id).write("test", group_id, operation, outcome.answers.append)
         self.simulation.settle()
         return outcome

@@ -22,6 +22,7 @@ from fakebroker.core.groups.coordinator import GroupCoordinator
 from fakebroker.core.groups.services import GroupEnvironment
 from fakebroker.core.probe import Probe
 from fakebroker.core.purgatory.deadlines import Deadlines
+from fakebroker.core.purgatory.housekeeping import Housekeeping
 from fakebroker.core.quota.client_quotas import ClientQuotas
 from fakebroker.core.quota.quota import QuotaManagers
 from fakebroker.core.replication.followers import FollowerSet
@@ -47,6 +48,7 @@ class Broker:
         followers: FollowerSet,
         wakeups: Wakeups,
         deadlines: Deadlines,
+        housekeeping: Housekeeping,
         client_quotas: ClientQuotas,
         probe: Probe,
         clock: HasNow,
@@ -63,7 +65,14 @@ class Broker:
         self.replicas = ReplicaManager(broker_id, config, clock.now.mono_ms, followers, wakeups, probe)
         self.groups = GroupCoordinator(
             GroupEnvironment(
-                broker_id, clock, configs, controller.group_configs, controller.metadata, random_uuid, probe
+                broker_id,
+                clock,
+                configs,
+                controller.group_configs,
+                controller.metadata,
+                random_uuid,
+                probe,
+                housekeeping,
             ),
             self.replicas,
             deadlines,

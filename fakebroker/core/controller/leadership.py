@@ -17,12 +17,12 @@ from collections.abc import Callable
 from typing import final
 
 from fakebroker.core.broker_registry import BrokerRegistry
-from fakebroker.core.clock import Now
+from fakebroker.core.clock import NEVER_MS, Now
 from fakebroker.core.controller.metadata_cache import MetadataCache
 from fakebroker.core.controller.partition_change import Election, PartitionChange, Target, change, current_target
 from fakebroker.core.probe import Probe
 from fakebroker.core.replication.followers import FollowerSet
-from fakebroker.core.replication.isr import maybe_shrink_isr, note_last_fetch
+from fakebroker.core.replication.isr import maybe_shrink_isr, next_out_of_sync_ms, note_last_fetch
 from fakebroker.core.replication.partition import NO_LEADER, Partition
 from fakebroker.core.replication.wakeups import Wakeups
 from fakebroker.protocol.error_code import ErrorCode
@@ -156,15 +156,40 @@ class Leadership:
             if partition.leader_id != NO_LEADER and maybe_shrink_isr(partition, now.mono_ms):
                 self._wakeups.try_complete_delayed_requests(partition)  # the watermark may pass those who left
 
+    def isrs_matter_ms(self, now: Now) -> int:
+        """When `maybe_shrink_isrs` next has anything to do, if nothing happens until then."""
+        soonest_ms = NEVER_MS
+        for partition in self.metadata.partitions():
+            if partition.leader_id != NO_LEADER:
+                out_of_sync_ms = next_out_of_sync_ms(partition)
+                if out_of_sync_ms is not None and out_of_sync_ms < soonest_ms:
+                    soonest_ms = out_of_sync_ms
+        return soonest_ms
+
     def balance_leaders(self, now: Now) -> None:
         """ReplicationControlManager.maybeBalancePartitionLeaders: let the first replica lead wherever it may."""
         for partition in self.metadata.partitions():
-            preferred = partition.replica_ids[0]
-            if NO_LEADER != partition.leader_id != preferred and preferred in self.registry.alive(partition.isr):
-                self.make_leader(partition, preferred, partition.isr, now)
+            if self._is_unbalanced(partition):
+                self.make_leader(partition, partition.replica_ids[0], partition.isr, now)
+
+    def _is_unbalanced(self, partition: Partition) -> bool:
+        preferred = partition.replica_ids[0]
+        return NO_LEADER != partition.leader_id != preferred and preferred in self.registry.alive(partition.isr)
 
     def maybe_elect_unclean_leaders(self, now: Now) -> None:
         """ReplicationControlManager.maybeElectUncleanLeaders: leaderless partitions whose topic now allows it."""
         for partition in self.metadata.partitions():
-            if partition.leader_id == NO_LEADER and partition.config.unclean_leader_election_enable:
+            if _may_be_unclean(partition):
                 self.elect(partition, partition.isr, now)
+
+    def balance_matters_ms(self, now: Now) -> int:
+        """The same of `balance_leaders`."""
+        return now.mono_ms if any(map(self._is_unbalanced, self.metadata.partitions())) else NEVER_MS
+
+    def unclean_elections_matter_ms(self, now: Now) -> int:
+        """The same of `maybe_elect_unclean_leaders`."""
+        return now.mono_ms if any(map(_may_be_unclean, self.metadata.partitions())) else NEVER_MS
+
+
+def _may_be_unclean(partition: Partition) -> bool:
+    return partition.leader_id == NO_LEADER and partition.config.unclean_leader_election_enable

@@ -49,8 +49,8 @@ class CommittedAt(NamedTuple):
     expire_timestamp_ms: int | None
 
 
-# Of an offset: whether it is to go, given the wall time and how long offsets are kept.
-ExpirationCondition = Callable[[CommittedAt, int, int], bool]
+# Of an offset: the wall time from which on it is to go, given how long offsets are kept.
+ExpirationCondition = Callable[[CommittedAt, int], int]
 
 
 class Group(ABC):

@@ -19,13 +19,14 @@ from fakebroker.core.coordinator.timeline import SnapshotRegistry
 from fakebroker.core.coordinator.timer import CoordinatorTimer
 from fakebroker.core.groups.groups import Groups
 from fakebroker.core.probe import Probe
+from fakebroker.core.purgatory.housekeeping import Housekeeping
 
 
 @final
 class GroupEnvironment:
     """What a broker's coordinator has for all its partitions. `random_uuid` draws one from the cluster's seed."""
 
-    __slots__ = ("broker_id", "clock", "configs", "group_configs", "metadata", "probe", "random_uuid")
+    __slots__ = ("broker_id", "clock", "configs", "group_configs", "housekeeping", "metadata", "probe", "random_uuid")
 
     def __init__(
         self,
@@ -36,6 +37,7 @@ class GroupEnvironment:
         metadata: MetadataCache,
         random_uuid: Callable[[], UUID],
         probe: Probe,
+        housekeeping: Housekeeping,
     ) -> None:
         self.broker_id = broker_id
         self.clock = clock
@@ -44,6 +46,7 @@ class GroupEnvironment:
         self.metadata = metadata
         self.random_uuid = random_uuid
         self.probe = probe
+        self.housekeeping = housekeeping
 
 
 @final

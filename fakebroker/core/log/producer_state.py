@@ -167,6 +167,10 @@ class ProducerStateManager:
         self._entries.clear()
         self.map_end_offset = log_start_offset
 
+    def oldest_timestamp_ms(self) -> int | None:
+        """Of the last batch of the producer that has not written for longest; None if there is no producer."""
+        return min((entry.last_timestamp_ms for entry in self._entries.values()), default=None)
+
     def remove_expired_producers(self, now_wall_ms: int, expiration_ms: int) -> None:
         """Forget who has not written for so long."""
         expired = [

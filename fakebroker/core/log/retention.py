@@ -33,6 +33,16 @@ def start_by_time(log: Log, retention_ms: int, now_wall_ms: int) -> int:
     return _held(log, log.log_end_offset)
 
 
+def oldest_timestamp_kept_ms(log: Log, retention_ms: int, now_wall_ms: int) -> int | None:
+    """Of the first batch that is not older than `retention_ms`; None if there is none. Until it is, `start_by_time`
+    stays where it is."""
+    oldest_ms = now_wall_ms - retention_ms
+    for batch in log.batches_since(oldest_ms):
+        if batch.timestamp_ms >= oldest_ms:
+            return batch.timestamp_ms
+    return None
+
+
 def start_by_memory(log: Log, max_bytes: int) -> int:
     """Where the log starts if it loses about so much of what it has in memory, as far as its watermark allows."""
     run = log.oldest_in_memory(max_bytes)

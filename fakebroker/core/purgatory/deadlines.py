@@ -45,6 +45,9 @@ class DeadlineSource:
         """How many of them somebody would be glad to see sooner."""
         raise NotImplementedError
 
+    def changed(self, now_ms: int) -> None:
+        """Something has happened elsewhere."""
+
     def check_invariants(self) -> None:
         raise NotImplementedError
 
@@ -78,6 +81,7 @@ class Deadlines:
 
     def __init__(self) -> None:
         self.met = 0
+        self.housekeeping: DeadlineSource | None = None
         self._sources: list[DeadlineSource] = []
         self._ranks: list[Rank] = []
 
@@ -86,6 +90,8 @@ class Deadlines:
         place = bisect_right(self._ranks, rank)
         self._ranks.insert(place, rank)
         self._sources.insert(place, source)
+        if source.is_housekeeping:
+            self.housekeeping = source
 
     def remove(self, source: DeadlineSource) -> None:
         """It is not asked any more: what it has pending never comes."""
@@ -110,6 +116,8 @@ class Deadlines:
             ran += tasks
             if not source.is_housekeeping:
                 self.met += tasks
+                if tasks and self.housekeeping is not None:
+                    self.housekeeping.changed(now_ms)
             if ran >= limit:  # this source may have more, which comes before the next one's
                 break
         return ran

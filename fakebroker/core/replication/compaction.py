@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import count
 from typing import Final
 
-from fakebroker.core.clock import Now
+from fakebroker.core.clock import NEVER_MS, Now
 from fakebroker.core.log.batch import LoggedBatch
 from fakebroker.core.log.compaction.cleaning import LogToClean, cleaned, log_to_clean
 from fakebroker.core.log.log import Log
@@ -30,6 +30,7 @@ from fakebroker.protocol.slices import Slices, finish
 from timingwheel import SystemTimer, TimerTask
 
 _COMPACT: Final = "compact"
+_END_OF_TIME_MS: Final = 1 << 80
 
 
 class LogCleaner:
@@ -42,18 +43,27 @@ class LogCleaner:
         self._rewritings = count(1)
         self._under_way: _Cleaning | None = None
 
+    def matters_ms(self, partitions: Iterable[Partition], now: Now) -> int:
+        """When `look` next has anything to do, if nothing happens until then. What only has to become older is looked
+        at each time."""
+        soonest_ms = NEVER_MS
+        for partition in partitions:
+            if _is_cleanable(partition) and partition.leader_log.size_in_bytes:
+                if _worth(partition, now.wall_ms) is not None:
+                    return now.mono_ms
+                if log_to_clean(partition.leader_log, partition.config, _END_OF_TIME_MS).cleanable_bytes:
+                    soonest_ms = now.mono_ms + 1
+        return soonest_ms
+
     def look(self, partitions: Iterable[Partition], now: Now) -> None:
         """Begin to clean what is worth it, unless something is being cleaned still."""
         if self._under_way is not None and not self._under_way.is_over:
             return
         worth: list[tuple[float, Partition]] = []
         for partition in partitions:
-            if _COMPACT in partition.config.cleanup_policy and partition.leader_id != NO_LEADER:
-                wanted = log_to_clean(partition.leader_log, partition.config, now.wall_ms)
-                if wanted.cleanable_bytes > 0 and (
-                    wanted.needs_compaction_now or wanted.cleanable_ratio > partition.config.min_cleanable_dirty_ratio
-                ):
-                    worth.append((wanted.cleanable_ratio, partition))
+            ratio = _worth(partition, now.wall_ms) if _is_cleanable(partition) else None
+            if ratio is not None:
+                worth.append((ratio, partition))
         if worth:
             worth.sort(key=lambda item: -item[0])
             self._under_way = _Cleaning(self._clean_all([partition for _, partition in worth]), self)
@@ -120,6 +130,20 @@ class LogCleaner:
         for each in logs:
             each.rewrite_before(end, fresh, segment, rewriting)
         return True
+
+
+def _is_cleanable(partition: Partition) -> bool:
+    return _COMPACT in partition.config.cleanup_policy and partition.leader_id != NO_LEADER
+
+
+def _worth(partition: Partition, now_wall_ms: int) -> float | None:
+    """How much of it is dirty; None if it is not worth it."""
+    wanted = log_to_clean(partition.leader_log, partition.config, now_wall_ms)
+    if wanted.cleanable_bytes > 0 and (
+        wanted.needs_compaction_now or wanted.cleanable_ratio > partition.config.min_cleanable_dirty_ratio
+    ):
+        return wanted.cleanable_ratio
+    return None
 
 
 def _state_of(log: Log) -> tuple[int, int]:

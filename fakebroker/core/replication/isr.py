@@ -91,6 +91,19 @@ def maybe_shrink_isr(partition: Partition, now_ms: int) -> bool:
     return partition.maybe_increment_leader_hw(now_ms)
 
 
+def next_out_of_sync_ms(partition: Partition) -> int | None:
+    """When the next follower of the ISR will have been behind for too long, if nothing happens until then; None if none
+    is behind."""
+    end_offset = partition.leader_log.log_end_offset
+    soonest_ms: int | None = None
+    for replica in partition.followers:
+        if replica.is_in_sync and replica.log_end_offset != end_offset:
+            out_of_sync_ms = replica.last_caught_up_time_ms + partition.replica_lag_time_max_ms + 1
+            if soonest_ms is None or out_of_sync_ms < soonest_ms:
+                soonest_ms = out_of_sync_ms
+    return soonest_ms
+
+
 def check_invariants(partition: Partition) -> None:
     """What always holds of a partition, its ISR and its replicas."""
     assert partition.isr, "an empty ISR"

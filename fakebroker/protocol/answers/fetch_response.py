@@ -160,10 +160,16 @@ class FetchResponseWriter:
         size = self._size + len(rest)
         start = BytesWriter()
         write_i32_be(start, size)
-        if not self._parts:
-            start.write(rest)
+        parts = self._parts
+        first = parts[0] if parts else rest
+        assert isinstance(first, bytes)
+        start.write(first)
+        if not parts:
             return FrameInPieces([start.getvalue()])
-        return FrameInPieces([start.getvalue(), *self._parts, rest])
+        parts[0] = start.getvalue()
+        if rest:
+            parts.append(rest)
+        return FrameInPieces(parts)
 
     def _records(self, records: Pieces) -> None:
         if records.size <= _COPIED_BYTES:

@@ -12,11 +12,13 @@ from support.raw_client import RawClient
 
 from conformance.group_frames import DESCRIBE_GROUPS, JOIN_GROUP, describe_groups, join_group, subscription, sync_group
 from fakebroker import FakeCluster
+from fakebroker.core.journal.events import TimerFired
 
 pytestmark = [pytest.mark.clients, pytest.mark.needs_apis(8, 9, 10, 11, 12, 13, 14, 15)]
 
 LIMIT_S = 20.0
 SESSION_MS, REBALANCE_MS = 45_000, 300_000
+RETENTION_MS, LOOKED_FOR_MS = 7 * 86_400_000, 600_000  # of offsets
 SOON_S = 1.0  # of a busy machine; alone it is a few milliseconds
 
 
@@ -110,3 +112,35 @@ def test_a_rebalance_ends_when_the_clock_says_so(kafka: FakeCluster, raw: RawCli
         assert monotonic() - began < SOON_S
         until(lambda: len(stock.assignment()) == 3, lambda: step(kafka, stock))
     stock.close()
+
+
+def test_an_offset_expires_when_the_clock_says_so(kafka: FakeCluster) -> None:
+    """A week goes by, in which the broker has next to nothing to do, and does no more than that."""
+    stock = consumer(kafka)
+    stock.subscribe(["t"])
+    until(lambda: len(stock.assignment()) == 2, lambda: step(kafka, stock))
+    place = confluent_kafka.TopicPartition("t", 0, 5)
+    stock.commit(offsets=[place], asynchronous=False)
+    stock.close()
+
+    def committed() -> int:
+        asking = consumer(kafka)
+        try:
+            [found] = asking.committed([confluent_kafka.TopicPartition("t", 0)], timeout=LIMIT_S)
+            return int(found.offset)
+        finally:
+            asking.close()
+
+    kafka.clock.advance(RETENTION_MS - LOOKED_FOR_MS)
+    assert committed() == 5
+    before = timers_run(kafka)
+    began = monotonic()
+    kafka.clock.advance(2 * LOOKED_FOR_MS)
+    assert monotonic() - began < SOON_S
+    assert committed() == confluent_kafka.OFFSET_INVALID
+    assert timers_run(kafka) - before < 100
+    assert timers_run(kafka) < 1_000  # ticks of a week: 100,000
+
+
+def timers_run(kafka: FakeCluster) -> int:
+    return sum(event.tasks for event in kafka.journal if isinstance(event, TimerFired))

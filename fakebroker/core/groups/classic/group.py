@@ -193,7 +193,7 @@ class ClassicGroup(Roster, Group):
             since_ms = self.state_timestamp_ms
             if since_ms is None:
                 return _expires_since_commit
-            return lambda offset, now_ms, retention_ms: _expires(offset, since_ms, now_ms, retention_ms)
+            return lambda offset, retention_ms: _expires_ms(offset, since_ms, retention_ms)
         if self.uses_consumer_protocol and self.subscribed_topics is not None and self.state is STABLE:
             return _expires_since_commit
         return None
@@ -208,15 +208,15 @@ def generate_member_id(client_id: str, instance_id: str | None, uuid: UUID) -> s
     return f"{client_id if instance_id is None else instance_id}-{uuid}"
 
 
-def _expires_since_commit(offset: CommittedAt, now_ms: int, retention_ms: int) -> bool:
-    return _expires(offset, offset.commit_timestamp_ms, now_ms, retention_ms)
+def _expires_since_commit(offset: CommittedAt, retention_ms: int) -> int:
+    return _expires_ms(offset, offset.commit_timestamp_ms, retention_ms)
 
 
-def _expires(offset: CommittedAt, since_ms: int, now_ms: int, retention_ms: int) -> bool:
+def _expires_ms(offset: CommittedAt, since_ms: int, retention_ms: int) -> int:
     """An offset that was committed with a time of its own goes by that."""
     if offset.expire_timestamp_ms is not None:
-        return now_ms >= offset.expire_timestamp_ms
-    return now_ms - since_ms >= retention_ms
+        return offset.expire_timestamp_ms
+    return since_ms + retention_ms
 
 
 def _error(code: ErrorCode) -> KafkaError:

@@ -9,14 +9,15 @@ Theory   Who may commit or fetch, his group says. A commit to a group that is no
 Units    wall milliseconds for what is kept, monotonic ones for the interval.
 Source   group-coordinator/.../OffsetMetadataManager.java; GroupCoordinatorShard.java cleanupGroupMetadata,
          onTopicsDeleted; GroupMetadataManager.java maybeDeleteGroup @ 4.4 (read out of the released jars).
-Differs  Offsets that a transaction has not committed yet are none yet. Where there is no group, none is looked for.
+Differs  Offsets that a transaction has not committed yet are none yet. Where nothing can expire, none is looked for.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Final, final
 
+from fakebroker.core.clock import NEVER_MS, Now
 from fakebroker.core.controller.topics import Topic
 from fakebroker.core.coordinator.record import CoordinatorRecord
 from fakebroker.core.coordinator.result import CoordinatorResult
@@ -33,6 +34,7 @@ from fakebroker.core.groups.offsets.messages import (
     TopicPartitions,
 )
 from fakebroker.core.groups.services import GroupServices
+from fakebroker.core.purgatory.housekeeping import PeriodicTask
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
 from fakebroker.protocol.group_records.offset_commit import NONE, OffsetCommitKey, OffsetCommitValue
@@ -53,6 +55,7 @@ class Offsets(GroupManager):
         self._offsets = CommittedOffsets(services.registry)
         self._on_commit = on_commit
         self._loaded_ms: int | None = None
+        self._expiration: PeriodicTask | None = None
 
     # Requests.
 
@@ -174,32 +177,49 @@ class Offsets(GroupManager):
         for group_id in self._groups.keys():  # noqa: SIM118 (a copy)
             if self._expire_offsets(group_id, records):
                 self._maybe_delete_group(group_id, records)
-        self._schedule_expiration()
         return CoordinatorResult(records, None, is_atomic=False)
 
     def _expire_offsets(self, group_id: str, records: list[CoordinatorRecord]) -> bool:
         """Whether no offset is left (OffsetMetadataManager.cleanupExpiredOffsets)."""
+        now_ms = self._services.wall_ms
+        all_expired = True
+        for topic, partition, expires_ms in self._expiries(group_id):
+            if expires_ms is not None and now_ms >= expires_ms:
+                records.append(tombstone(group_id, topic, partition))
+            else:
+                all_expired = False
+        return all_expired
+
+    def _expiries(self, group_id: str) -> Iterator[tuple[str, int, int | None]]:
+        """Of each offset of a group its topic, its partition, and the wall time from which on it is to go; None if it
+        stays as long as the group is as it is."""
         topics = self._offsets.topics(group_id)
         if topics is None:
-            return True
+            return
         group = self._groups.group(group_id)
-        is_expired = group.offset_expiration_condition()
-        if is_expired is None:
-            return False
-        now_ms = self._services.wall_ms
+        expires_ms = group.offset_expiration_condition()
         retention_ms = self._services.config.offsets_retention_minutes * _MINUTE_MS
-        all_expired = True
         for topic, partitions in topics.items():
-            if group.is_subscribed_to_topic(topic):
-                all_expired = False
-                continue
+            stays = expires_ms is None or group.is_subscribed_to_topic(topic)
             for partition, value in partitions.items():
-                expires_ms = None if value.expire_timestamp_ms == NONE else value.expire_timestamp_ms
-                if is_expired(CommittedAt(value.commit_timestamp_ms, expires_ms), now_ms, retention_ms):
-                    records.append(tombstone(group_id, topic, partition))
+                if stays or expires_ms is None:
+                    yield topic, partition, None
                 else:
-                    all_expired = False
-        return all_expired
+                    own_ms = None if value.expire_timestamp_ms == NONE else value.expire_timestamp_ms
+                    yield topic, partition, expires_ms(CommittedAt(value.commit_timestamp_ms, own_ms), retention_ms)
+
+    def _cleanup_matters_ms(self, now: Now) -> int:
+        """When `cleanup_group_metadata` next has anything to do, if nothing happens until then."""
+        soonest_ms: int | None = None
+        for group_id in self._groups.keys():  # noqa: SIM118 (a copy)
+            has_offsets = False
+            for _, _, expires_ms in self._expiries(group_id):
+                has_offsets = True
+                if expires_ms is not None and (soonest_ms is None or expires_ms < soonest_ms):
+                    soonest_ms = expires_ms
+            if not has_offsets and self._groups.group(group_id).is_empty:
+                return now.mono_ms
+        return NEVER_MS if soonest_ms is None else now.mono_at(soonest_ms)
 
     def _maybe_delete_group(self, group_id: str, records: list[CoordinatorRecord]) -> None:
         group = self._groups.group(group_id)
@@ -208,12 +228,22 @@ class Offsets(GroupManager):
             group.cancel_timers(self._services.timer)
 
     def _schedule_expiration(self) -> None:
-        """At the next of its times, if there is any group then."""
-        timer = self._services.timer
-        if self._loaded_ms is not None and len(self._groups) and not timer.is_scheduled(_EXPIRATION):
-            interval_ms = self._services.config.offsets_retention_check_interval_ms
-            delay_ms = interval_ms - (self._services.mono_ms - self._loaded_ms) % interval_ms
-            timer.schedule(_EXPIRATION, delay_ms, self.cleanup_group_metadata, retry_backoff_ms=interval_ms)
+        """From the next of its times on."""
+        if self._loaded_ms is None or self._expiration is not None or not len(self._groups):
+            return
+        environment = self._services.environment
+        interval_ms = self._services.config.offsets_retention_check_interval_ms
+        self._expiration = PeriodicTask(
+            interval_ms - (self._services.mono_ms - self._loaded_ms) % interval_ms,
+            interval_ms,
+            lambda _: self._expire(interval_ms),
+            self._cleanup_matters_ms,
+            environment.housekeeping,
+            lambda: environment.clock.now,
+        )
+
+    def _expire(self, interval_ms: int) -> None:
+        self._services.timer.schedule(_EXPIRATION, 0, self.cleanup_group_metadata, retry_backoff_ms=interval_ms)
 
     # The state.
 
@@ -234,6 +264,11 @@ class Offsets(GroupManager):
         self._loaded_ms = self._services.mono_ms
         self._groups.on_added = self._schedule_expiration
         self._schedule_expiration()
+
+    def on_unloaded(self) -> None:
+        self._loaded_ms = None
+        if self._expiration is not None:
+            self._expiration.stop()
 
 
 def tombstone(group_id: str, topic: str, partition: int) -> CoordinatorRecord:

@@ -55,10 +55,23 @@ class TestExpiry:
 
     def test_who_has_no_groups_has_no_timers(self) -> None:
         harness = GroupHarness(partitions=50)
-        timers = harness.coordinator()._timers
+        timers, housekeeping = harness.coordinator()._timers, harness.simulation.cluster.housekeeping
+        before = housekeeping.num_pending()
         assert timers.num_pending() == 0
         commit(harness)
-        assert (timers.num_pending(), timers.num_awaited()) == (1, 0)
+        assert (timers.num_pending(), housekeeping.num_pending(), housekeeping.num_awaited()) == (0, before + 1, 0)
+
+    def test_a_week_until_then_is_hardly_a_tick(self) -> None:
+        harness = GroupHarness(brokers=3, partitions=50)
+        commit(harness)
+        housekeeping = harness.simulation.cluster.housekeeping
+        before = housekeeping.ticks
+        harness.advance(7 * DAY_MS - 1)
+        assert committed(harness) == 5
+        assert housekeeping.ticks - before < 40
+        harness.advance(10 * MINUTE_MS)
+        assert committed(harness) == -1
+        assert "g" not in harness.shard().groups
 
     def test_it_is_looked_for_every_ten_minutes(self) -> None:
         harness = GroupHarness(config={"offsets.retention.minutes": "15"})

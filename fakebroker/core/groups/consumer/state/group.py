@@ -232,12 +232,12 @@ class ConsumerGroup(Group):
     def offset_expiration_condition(self) -> ExpirationCondition | None:
         """An offset's age is that of its commit."""
 
-        def is_expired(offset: CommittedAt, now_ms: int, retention_ms: int) -> bool:
+        def expires_ms(offset: CommittedAt, retention_ms: int) -> int:
             if offset.expire_timestamp_ms is not None:
-                return now_ms >= offset.expire_timestamp_ms
-            return now_ms - offset.commit_timestamp_ms >= retention_ms
+                return offset.expire_timestamp_ms
+            return offset.commit_timestamp_ms + retention_ms
 
-        return is_expired
+        return expires_ms
 
     @property
     def is_empty(self) -> bool:
