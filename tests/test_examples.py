@@ -56,6 +56,18 @@ def test_thirty_seconds() -> None:
     )
 
 
+@pytest.mark.clients
+def test_eight_days() -> None:
+    *reads, took = run("eight_days.py").splitlines()
+    assert [line.split(":")[1].strip() for line in reads] == [
+        "['one', 'two', 'three']",
+        "[]",
+        "[]",
+        "['one', 'two', 'three']",
+    ]
+    assert re.fullmatch(r"which took \d+\.\d s", took)
+
+
 def test_every_example_is_run() -> None:
     elsewhere = Path(__file__).parent / "spark" / "test_spark_reads_and_writes.py"
     source = Path(__file__).read_text() + elsewhere.read_text()
