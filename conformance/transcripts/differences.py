@@ -68,6 +68,10 @@ RULES: tuple[Rule, ...] = (
         "producer-id/*",
         holds=lambda kafka, ours: both_numbers(kafka, ours) and min(kafka, ours) >= 0,
     ),
+    Rule("each cluster makes up ids of its own", "*.client_instance_id", "telemetry/new-id", both_texts),
+    Rule(
+        "the number of a subscription has the client's id in it", "*.subscription_id", "telemetry/new-id", both_numbers
+    ),
     Rule(
         "fakebroker serves fewer APIs than Kafka, and advertises only what it serves",
         "*.says.api_keys.*",

@@ -125,6 +125,20 @@ class RequestContext:
         return self._asking.principal
 
     @property
+    def software(self) -> tuple[str, str]:
+        """Name and version of the client, "unknown" if it has not told them."""
+        return self._asking.software
+
+    def tell_software(self, name: str, version: str) -> None:
+        """The client has told them; empty, it has not."""
+        self._asking.software = name or "unknown", version or "unknown"
+
+    def watch(self) -> Callable[[], bool]:
+        """What says, from now on and when this is answered too, whether the client is still connected."""
+        connection = self._asking
+        return lambda: not connection.is_closed
+
+    @property
     def _asking(self) -> Connection:
         assert self._connection is not None, f"request {self.correlation_id} is answered: nobody asks any more"
         return self._connection
