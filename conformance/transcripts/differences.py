@@ -245,6 +245,13 @@ RULES: tuple[Rule, ...] = (
         "request/null-records*",
         lambda kafka, ours: kafka == "silent" and ours in ("open", "closed"),
     ),
+    Rule(
+        "a bucket of tokens fills up by the clock, to the millisecond of each side",
+        "*.throttle_time",
+        "quota-mutation/*",
+        near(300),
+    ),
+    Rule("each cluster gives topic ids of its own", "*.topics[*].topic_id", "quota-mutation/*", both_texts),
     *(
         Rule(
             "a second request is judged by how long after the first it came, to the millisecond of each side",

@@ -19,7 +19,7 @@ from fakebroker.apis.context import RequestContext
 from fakebroker.apis.telemetry_clients import client_metadata
 from fakebroker.core.log.records.record_source import MAX_DECOMPRESSED_BYTES
 from fakebroker.protocol.build import build
-from fakebroker.protocol.compression import Codec, DecompressedTooLargeError, DecompressionError, decompress_pieces
+from fakebroker.protocol.compression import DecompressedTooLargeError, DecompressionError, decompress_pieces
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
 from fakebroker.protocol.messages import response_type
@@ -47,7 +47,7 @@ def handle(ctx: RequestContext, request: PushTelemetryRequest) -> Slices[None]:
         len(metrics),
         ctx.now.mono_ms,
     )
-    if codec != Codec.NONE and metrics:
+    if codec and metrics:
         try:
             for _ in decompress_pieces(codec, metrics, MAX_DECOMPRESSED_BYTES):
                 yield

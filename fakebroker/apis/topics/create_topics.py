@@ -5,7 +5,7 @@ Behaviour      Each topic on its own: made, or Kafka's error and message; too ma
                -1 partitions or replicas take the broker's default. The same name twice in one request: INVALID_REQUEST
                for it. Any broker may be asked. The answers to duplicates and to `__cluster_metadata` come last.
 Version notes  v4 broker defaults by -1; v5 flexible, the answer tells partitions, replicas and all settings (KIP-525);
-               v7 topic id.
+               v6 THROTTLING_QUOTA_EXCEEDED (KIP-599), below the client is muted; v7 topic id.
 Not done       The timeout (a topic is there at once); policies.
 Source         metadata/.../controller/ReplicationControlManager.java createTopics; ControllerApis.scala createTopics
 """
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from kio.schema.create_topics.v7.request import CreatableTopic, CreateTopicsRequest
 
 KEY = 19
+_STRICT_SINCE = 6
 _TOPICS_OF_A_SLICE = 64  # of the request, read
 _ENTRIES_OF_A_SLICE = 512  # of a list in it
 _MESSAGE_CHARS = 1000  # a message may quote what the client sent; a string before v5 ends at 32,767 bytes
@@ -57,8 +58,11 @@ def handle(ctx: RequestContext, request: CreateTopicsRequest) -> Slices[None]:
             asked.append(new)
         if len(asked) % _TOPICS_OF_A_SLICE == 0:
             yield
+    quota = ctx.mutation_quota(_STRICT_SINCE)
     try:
-        results = yield from ctx.controller.create_topics_in_slices(asked, lambda: ctx.now, request.validate_only)
+        results = yield from ctx.controller.create_topics_in_slices(
+            asked, lambda: ctx.now, request.validate_only, quota
+        )
     except KafkaError as error:
         code, message = error.code, error.message
         yield from _respond(ctx, Each(lambda topic: _failed(topic.name, code, message), request.topics))
@@ -75,6 +79,7 @@ def handle(ctx: RequestContext, request: CreateTopicsRequest) -> Slices[None]:
             (last if name == CLUSTER_METADATA_TOPIC_NAME else answers).append((name, None))
         if number % _ENTRIES_OF_A_SLICE == 0:
             yield
+    ctx.throttle(at_least_ms=quota.throttle_time_ms(ctx.now_ms))
     yield from _respond(ctx, Each(_answer, answers + last))
 
 
