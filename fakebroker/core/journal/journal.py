@@ -14,6 +14,9 @@ from fakebroker.core.journal.events import (
     Answer,
     Append,
     Event,
+    GenerationBegan,
+    OffsetsCommitted,
+    OffsetsExpired,
     PartitionsCreated,
     Produce,
     TopicCreated,
@@ -80,6 +83,9 @@ _LONG: dict[type[Event], int] = {
     Answer: Answer._fields.index("partitions"),
     TopicCreated: TopicCreated._fields.index("replicas"),
     PartitionsCreated: PartitionsCreated._fields.index("replicas"),
+    GenerationBegan: GenerationBegan._fields.index("members"),
+    OffsetsCommitted: OffsetsCommitted._fields.index("offsets"),
+    OffsetsExpired: OffsetsExpired._fields.index("partitions"),
 }
 
 

@@ -98,6 +98,9 @@ LONG: list[Event] = [
     events.Answer(0, 0, 1, 1, "sent", 50, (events.PartitionAnswer("t", 0, "NONE", 0),) * 6),
     events.TopicCreated(0, 0, "t", "id", ((1, 2, 3),) * 6),
     events.PartitionsCreated(0, 0, "t", 3, ((1, 2, 3),) * 6),
+    events.GenerationBegan(0, 0, "g", 1, "range", "m", ("m",) * 6),
+    events.OffsetsCommitted(0, 0, "g", "m", 1, (("t", 0, 5),) * 6),
+    events.OffsetsExpired(0, 0, "g", (("t", 0),) * 6),
 ]
 
 

@@ -87,6 +87,10 @@ class Offsets(GroupManager):
                 )
                 records.append(CoordinatorRecord(key, value))
             response.append(TopicErrors(topic.name, topic.topic_id, errors))
+        for listener in self._services.environment.probe.listeners:
+            listener.offsets_committed(
+                request.group_id, request.member_id, request.generation_or_epoch, _committed(records)
+            )
         return CoordinatorResult(records, response)
 
     def _group_to_commit(self, request: OffsetCommit) -> Group:
@@ -189,6 +193,7 @@ class Offsets(GroupManager):
         now_ms = self._services.wall_ms
         retention_ms = self._services.config.offsets_retention_minutes * _MINUTE_MS
         all_expired = True
+        expired: list[tuple[str, int]] = []
         for topic, partitions in topics.items():
             if group.is_subscribed_to_topic(topic):
                 all_expired = False
@@ -197,8 +202,12 @@ class Offsets(GroupManager):
                 expires_ms = None if value.expire_timestamp_ms == NONE else value.expire_timestamp_ms
                 if is_expired(CommittedAt(value.commit_timestamp_ms, expires_ms), now_ms, retention_ms):
                     records.append(tombstone(group_id, topic, partition))
+                    expired.append((topic, partition))
                 else:
                     all_expired = False
+        if expired:
+            for listener in self._services.environment.probe.listeners:
+                listener.offsets_expired(group_id, expired)
         return all_expired
 
     def _maybe_delete_group(self, group_id: str, records: list[CoordinatorRecord]) -> None:
@@ -234,6 +243,15 @@ class Offsets(GroupManager):
         self._loaded_ms = self._services.mono_ms
         self._groups.on_added = self._schedule_expiration
         self._schedule_expiration()
+
+
+def _committed(records: Sequence[CoordinatorRecord]) -> list[tuple[str, int, int]]:
+    committed: list[tuple[str, int, int]] = []
+    for record in records:
+        key, value = record.key, record.value
+        if isinstance(key, OffsetCommitKey) and isinstance(value, OffsetCommitValue):
+            committed.append((key.topic, key.partition, value.offset))
+    return committed
 
 
 def tombstone(group_id: str, topic: str, partition: int) -> CoordinatorRecord:
