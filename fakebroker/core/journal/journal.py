@@ -14,13 +14,11 @@ from fakebroker.core.journal.events import (
     Answer,
     Append,
     Event,
-    GenerationBegan,
-    OffsetsCommitted,
-    OffsetsExpired,
     PartitionsCreated,
     Produce,
     TopicCreated,
 )
+from fakebroker.core.journal.group_events import GenerationBegan, OffsetsCommitted, OffsetsExpired
 from fakebroker.core.journal.json_lines import from_json, to_json
 
 DEFAULT_SIZE = 100_000

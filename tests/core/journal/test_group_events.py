@@ -9,8 +9,8 @@ from support.offsets import commit_values, with_coordinator
 from support.requests import request
 from support.simulation import Simulation
 
-from fakebroker.core.journal.events import (
-    Event,
+from fakebroker.core.journal.events import Event
+from fakebroker.core.journal.group_events import (
     GenerationBegan,
     GroupStabilized,
     MemberJoined,
