@@ -113,7 +113,8 @@ class FetchAnswer:
 
     def _send(self) -> None:
         """Put the answer together, and send it."""
-        finish(self._begin())
+        if not self._ask_quotas():
+            finish(self._ask_quotas_by_size())
         results, self._results = self._results, _NO_RESULTS
         for cached, result in zip(self.interesting, results, strict=True):
             self._take(cached, result)
@@ -130,7 +131,8 @@ class FetchAnswer:
 
     def in_slices(self) -> Slices[None]:
         """The same where it may take long."""
-        yield from self._begin()
+        if not self._ask_quotas():
+            yield from self._ask_quotas_by_size()
         results, self._results = self._results, _NO_RESULTS
         number = 0
         for result in results:
@@ -155,16 +157,19 @@ class FetchAnswer:
                         yield
             self._ctx.respond_in_pieces(writer.finish(self._endpoints()))
 
-    def _begin(self) -> Slices[None]:
-        """The quotas are asked, with what the answer would be."""
-        ctx = self._ctx
+    def _ask_quotas(self) -> bool:
+        """For how long the client is muted; False if that takes the size of the answer."""
         if self._request.replica_id >= 0:
             self._throttle_time_ms = 0
-        elif ctx.broker.quotas.fetch.quotas_enabled:
-            size = yield from self._response_size()
-            self._throttle_time_ms = ctx.throttle(fetched_bytes=size)
+        elif self._ctx.broker.quotas.fetch.quotas_enabled:
+            return False
         else:
-            self._throttle_time_ms = ctx.throttle()
+            self._throttle_time_ms = self._ctx.throttle()
+        return True
+
+    def _ask_quotas_by_size(self) -> Slices[None]:
+        size = yield from self._response_size()
+        self._throttle_time_ms = self._ctx.throttle(fetched_bytes=size)
 
     def _response_size(self) -> Slices[int]:
         """FetchResponse.sizeOf: four bytes and the body; endpoints are told behind it."""
