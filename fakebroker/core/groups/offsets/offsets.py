@@ -269,4 +269,4 @@ def _is_of_another(value: OffsetCommitValue, topic_id: object) -> bool:
 
 def _length(text: str) -> int:
     """As Java counts it."""
-    return len(text) + sum(character > "\uffff" for character in text)
+    return len(text) if text.isascii() else len(text) + sum(character > "\uffff" for character in text)
