@@ -131,7 +131,7 @@ def _failed(name: str, code: ErrorCode, message: str | None) -> dict[str, Any]:
         "name": name,
         "topic_id": None,
         "error_code": code,
-        "error_message": message and _shortened(message),
+        "error_message": _shortened(message) if message else None,
         "topic_config_error_code": 0,
         "num_partitions": -1,
         "replication_factor": -1,

@@ -120,7 +120,7 @@ def _delete(ctx: RequestContext, topic: Topic, quota: ControllerMutationQuota) -
         quota.record(len(topic.partitions), ctx.now_ms)
         ctx.controller.delete_topic(topic.name)
     except KafkaError as error:
-        return _result(topic.name, topic.topic_id, error.code, error.message)
+        return _result(topic.name, topic.topic_id, error.code, error.message or None)
     return _result(topic.name, topic.topic_id, ErrorCode.none, None)
 
 

@@ -23,7 +23,6 @@ from fakebroker.core.quota.quota import QuotaBounds, Tags
 from fakebroker.protocol.error_code import ErrorCode
 
 CONTROLLER_MUTATION_RATE: Final = "controller_mutation_rate"
-_EXCEEDED: Final = "The throttling quota has been exceeded."
 _MANY_BUCKETS: Final = 1024
 
 
@@ -73,7 +72,7 @@ class ControllerMutationQuota:
         if self._is_strict:
             if (tokens := bucket.measure(self._bound, now_ms)) < 0:
                 self._violated(tokens, now_ms)
-                raise KafkaError(ErrorCode.throttling_quota_exceeded, _EXCEEDED)
+                raise KafkaError(ErrorCode.throttling_quota_exceeded, "")  # without a word, as Kafka
             bucket.record(permits, self._bound, now_ms)
         else:
             bucket.record(permits, self._bound, now_ms)
