@@ -148,8 +148,11 @@ def fetch(
     max_bytes: int = 1 << 26,
     current_leader_epoch: int = -1,
     correlation_id: int = 1,
+    client_id: str = CLIENT_ID,
+    session_epoch: int = -1,
 ) -> bytes:
-    """A consumer's Fetch of one partition, outside of sessions. A UUID names the topic (v13 and later)."""
+    """A consumer's Fetch of one partition, outside of sessions or as the first of one (epoch 0). A UUID names the
+    topic (v13 and later)."""
     part = {
         "partition": partition,
         "current_leader_epoch": current_leader_epoch,
@@ -165,12 +168,12 @@ def fetch(
         "max_bytes": max_bytes,
         "isolation_level": 0,
         "session_id": 0,
-        "session_epoch": -1,
+        "session_epoch": session_epoch,
         "topics": [({"topic_id": topic} if isinstance(topic, UUID) else {"topic": topic}) | {"partitions": [part]}],
         "forgotten_topics_data": [],
         "rack_id": "",
     }
-    return request(FETCH, version, values, correlation_id)
+    return request(FETCH, version, values, correlation_id, client_id)
 
 
 def list_offsets(topic: str, timestamp: int, partition: int = 0, *, version: int = 7, correlation_id: int = 1) -> bytes:

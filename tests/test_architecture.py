@@ -71,7 +71,7 @@ CORE_ROOMS: dict[str, set[str]] = {
     "journal": {"log"},
     "replication": {"config", "log", "purgatory"},
     "fetch_sessions": set(),
-    "controller": {"config", "log", "replication", "security"},
+    "controller": {"config", "log", "quota", "replication", "security"},
     "coordinator": {"config", "controller", "log", "purgatory", "replication"},
     "groups": {"config", "controller", "coordinator", "purgatory", "replication"},
     "broker": {

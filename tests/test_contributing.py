@@ -64,6 +64,7 @@ def test_what_a_handler_works_with_is_there() -> None:
         "decode",
         "decode_by_hand",
         "decode_in_slices",
+        "is_advertised",
     }
     assert all(f"`{option}`" in text for option in options)
 

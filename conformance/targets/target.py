@@ -272,11 +272,9 @@ class FakeTarget(_OverTheWire):
         self._cluster.brokers[broker].start()
 
     def set_quota(self, client_id: str, quotas: Mapping[str, float]) -> None:
-        self._cluster.quotas.set(
-            client_id=client_id,
-            producer_byte_rate=int(quotas["producer_byte_rate"]) if "producer_byte_rate" in quotas else None,
-            request_percentage=quotas.get("request_percentage"),
-        )
+        whole = ("producer_byte_rate", "consumer_byte_rate")
+        given: Any = {name: int(value) if name in whole else value for name, value in quotas.items()}
+        self._cluster.quotas.set(client_id=client_id, **given)
 
 
 T = TypeVar("T", KafkaTarget, FakeTarget)

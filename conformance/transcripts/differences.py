@@ -68,6 +68,10 @@ RULES: tuple[Rule, ...] = (
         "producer-id/*",
         holds=lambda kafka, ours: both_numbers(kafka, ours) and min(kafka, ours) >= 0,
     ),
+    Rule("each cluster makes up ids of its own", "*.client_instance_id", "telemetry/new-id", both_texts),
+    Rule(
+        "the number of a subscription has the client's id in it", "*.subscription_id", "telemetry/new-id", both_numbers
+    ),
     Rule(
         "fakebroker serves fewer APIs than Kafka, and advertises only what it serves",
         "*.says.api_keys.*",
@@ -116,7 +120,7 @@ RULES: tuple[Rule, ...] = (
             ),
         )
         for field in ("value", "config_source", "synonyms*")
-        for case in ("create/*", "generated/*", "found/*")
+        for case in ("create/*", "generated/*", "found/*", "quota-mutation/*")
     ),
     Rule(
         "documentation of settings is told in our own words",
@@ -241,6 +245,13 @@ RULES: tuple[Rule, ...] = (
         "request/null-records*",
         lambda kafka, ours: kafka == "silent" and ours in ("open", "closed"),
     ),
+    Rule(
+        "a bucket of tokens fills up by the clock, to the millisecond of each side",
+        "*.throttle_time",
+        "quota-mutation/*",
+        near(300),
+    ),
+    Rule("each cluster gives topic ids of its own", "*.topics[*].topic_id", "quota-mutation/*", both_texts),
     *(
         Rule(
             "a second request is judged by how long after the first it came, to the millisecond of each side",

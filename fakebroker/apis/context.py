@@ -18,6 +18,7 @@ from fakebroker.core.controller.metadata_cache import MetadataCache
 from fakebroker.core.controller.producer_ids import ProducerIdManager
 from fakebroker.core.groups.coordinator import GroupCoordinator
 from fakebroker.core.probe import Probe
+from fakebroker.core.quota.controller_mutation import ControllerMutationQuota
 from fakebroker.core.replication.replica_manager import ReplicaManager
 from fakebroker.core.security.identity import KafkaPrincipal, Listener
 from fakebroker.core.security.java_address import java_address
@@ -125,6 +126,20 @@ class RequestContext:
         return self._asking.principal
 
     @property
+    def software(self) -> tuple[str, str]:
+        """Name and version of the client, "unknown" if it has not told them."""
+        return self._asking.software
+
+    def tell_software(self, name: str, version: str) -> None:
+        """The client has told them; empty, it has not."""
+        self._asking.software = name or "unknown", version or "unknown"
+
+    def watch(self) -> Callable[[], bool]:
+        """What says, from now on and when this is answered too, whether the client is still connected."""
+        connection = self._asking
+        return lambda: not connection.is_closed
+
+    @property
     def _asking(self) -> Connection:
         assert self._connection is not None, f"request {self.correlation_id} is answered: nobody asks any more"
         return self._connection
@@ -135,26 +150,42 @@ class RequestContext:
     def answered(self) -> bool:
         return self._connection is None
 
-    def throttle(self, *, produced: bool = False, uses_request_time: bool = True) -> int:
-        """Record what the request used against its client's quotas: its bytes if it `produced`, its time unless it is
-        exempt. If that violates a quota, the connection is muted from now on for the milliseconds returned, which the
-        answer tells; else 0. Recorded once: later calls return the same."""
+    def throttle(
+        self,
+        *,
+        produced: bool = False,
+        fetched_bytes: int | None = None,
+        uses_request_time: bool = True,
+        at_least_ms: int = 0,
+    ) -> int:
+        """Record what the request used against its client's quotas: its bytes if it `produced`, those of the answer if
+        it fetched, its time unless it is exempt. `at_least_ms` is what the controller says. If that violates a quota,
+        the connection is muted from now on for the milliseconds returned, which the answer tells; else 0. Recorded
+        once: later calls return the same."""
         if self._throttle_time_ms < 0:
             self._throttle_time_ms = 0
             quotas = self.broker.quotas
             connection = self._connection
-            if quotas.enabled and connection is not None:
+            if (quotas.enabled or at_least_ms > 0) and connection is not None:
                 throttle_time_ms = quotas.record_and_get_throttle_time_ms(
                     connection.principal.name,
                     self.client_id,
                     self._request_bytes if produced else None,
+                    fetched_bytes,
                     uses_request_time,
                     self._sockets.now_ms,
                 )
+                throttle_time_ms = max(throttle_time_ms, at_least_ms)
                 if throttle_time_ms > 0:
                     self._throttle_time_ms = throttle_time_ms
                     self._sockets.throttle(connection, throttle_time_ms)
         return self._throttle_time_ms
+
+    def mutation_quota(self, strict_since: int) -> ControllerMutationQuota:
+        """What the request may make and delete; `strict` from that version on."""
+        manager = self.broker.client_quotas.controller_mutation
+        is_strict = self.api_version >= strict_since
+        return manager.new_quota_for(self.principal.name, self.client_id, is_strict, self.now_ms)
 
     def respond(self, response: ResponsePayload, *, exempt: bool = False) -> None:
         """Answer with a kio message, throttled if the request quota says so and it is not `exempt`."""

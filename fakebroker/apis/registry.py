@@ -37,6 +37,7 @@ class Api:
     """One API key: the versions that are served, and who serves them.
 
     `advertised_min_version` is lower than `min_version` where Kafka advertises more than it serves.
+    `is_advertised` is False where Kafka answers whoever asks, and does not tell that it does.
     `error_response` answers a request whose handler failed, as Kafka's `getErrorResponse` does.
     `throttled` makes of an answer the one that a client gets whose request is throttled for so many milliseconds.
     `decode` reads a body, given its version, the frame, large or not, and where the body starts; raises ProtocolError.
@@ -45,8 +46,8 @@ class Api:
     """
 
     __slots__ = (
-        "advertised_min_version", "decode", "decode_by_hand", "decode_in_slices", "error_response", "handle", "key",
-        "max_version", "min_version", "name", "throttled",
+        "advertised_min_version", "decode", "decode_by_hand", "decode_in_slices", "error_response", "handle",
+        "is_advertised", "key", "max_version", "min_version", "name", "throttled",
     )  # fmt: skip
 
     def __init__(
@@ -62,6 +63,7 @@ class Api:
         decode: Decode,
         decode_in_slices: DecodeInSlices,
         decode_by_hand: DecodeByHand | None,
+        is_advertised: bool = True,
     ) -> None:
         self.key = key
         self.name = name
@@ -74,6 +76,7 @@ class Api:
         self.decode = decode
         self.decode_in_slices = decode_in_slices
         self.decode_by_hand = decode_by_hand
+        self.is_advertised = is_advertised
 
     def serves(self, version: int) -> bool:
         return self.min_version <= version <= self.max_version
@@ -89,6 +92,7 @@ def api(
     *,
     error_response: ErrorResponse,
     advertised_min_version: int | None = None,
+    is_advertised: bool = True,
     throttled: Throttled = with_throttle_time,
     decode: Decode | None = None,
     decode_in_slices: DecodeInSlices | None = None,
@@ -115,6 +119,7 @@ def api(
             decode or partial(_decode, key),
             decode_in_slices or partial(_decode_in_slices, key),
             decode_by_hand,
+            is_advertised,
         )
         return handle
 

@@ -83,7 +83,7 @@ class Members(HasNow):
             store,
         )
         self.log_cleaner = LogCleaner(self.controller.log_memory, self.housekeeping.timer, self._read_now)
-        self.client_quotas = ClientQuotas(lambda: (broker.quotas for broker in self.brokers.values()))
+        self.client_quotas = ClientQuotas(lambda: (broker.quotas for broker in self.brokers.values()), config)
         self.brokers = {broker_id: self._new_broker(broker_id) for broker_id in self.registry.broker_ids}
         self.metadata.publisher = BrokerMetadataPublisher(self.brokers)
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from textwrap import dedent, fill
 
 from fakebroker.apis.registry import Api, load
-from fakebroker.commands.kafka_apis import KAFKA_APIS, KAFKA_VERSION, NAMES
+from fakebroker.commands.kafka_apis import KAFKA_APIS, KAFKA_VERSION, NAMES, NOT_ADVERTISED
 from fakebroker.protocol.messages import api_name
 
 COMMAND = "fakebroker apis --markdown"
@@ -37,17 +37,19 @@ def to_markdown() -> str:
 
 def _lines() -> Iterator[str]:
     apis = load().values()
-    count = f"{len(apis)} of the {len(KAFKA_APIS)} APIs"
+    count = f"{sum(api.is_advertised for api in apis)} of the {len(KAFKA_APIS)} APIs"
     yield "# APIs"
     yield ""
     yield f"Made by `{COMMAND} > docs/apis.md` from the registry that answers ApiVersions; not edited by hand."
     yield f"{count} that a broker of Apache Kafka {KAFKA_VERSION} advertises to clients are served."
     yield "The others are not advertised; who asks one is disconnected, as by a Kafka that does not know it."
+    silent = " and ".join(api.name for api in apis if not api.is_advertised)
+    yield f"{silent} are answered and not advertised, as by a Kafka without a reporter that takes what clients push."
     yield ""
     yield f"| key | API | versions | Kafka {KAFKA_VERSION} | known differences |"
     yield "|---:|---|---|---|---|"
     for api in apis:
-        kafkas = versions_in_words(*KAFKA_APIS[api.key])
+        kafkas = versions_in_words(*(KAFKA_APIS | NOT_ADVERTISED)[api.key])
         ours = versions_in_words(api.min_version, api.max_version)
         differs = "yes" if sections(api).keys() & {"Not done", "Differs"} else ""
         yield f"| {api.key} | [{api.name}](#{api.name.lower()}) | {ours} | {kafkas} | {differs} |"

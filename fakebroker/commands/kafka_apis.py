@@ -90,3 +90,6 @@ KAFKA_APIS: dict[int, tuple[int, int]] = {
 
 # Names of those that kio does not know.
 NAMES = {93: "StreamsGroupTopologyDescriptionUpdate", 94: "UnregisterController"}
+
+# Which it answers all the same: without a reporter of clients' metrics it does not tell (KIP-714).
+NOT_ADVERTISED: dict[int, tuple[int, int]] = {71: (0, 0), 72: (0, 0)}

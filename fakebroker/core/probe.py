@@ -138,10 +138,20 @@ class Listener:
     def generation_began(
         self, group_id: str, generation_id: int, protocol: str, leader: str, members: Sequence[str]
     ) -> None:
-        """All have joined who will. Without members the group is empty. Nobody is told yet."""
+        """All have joined who will. Without members the group is empty. Nobody is told yet. Of a group of KIP-848: it
+        has a new target assignment of that epoch, and no leader."""
 
     def group_stabilized(self, group_id: str, generation_id: int) -> None:
         """The assignment of a generation is safe, and its members are told."""
+
+    def offsets_committed(
+        self, group_id: str, member_id: str, generation_id: int, offsets: Sequence[tuple[str, int, int]]
+    ) -> None:
+        """A commit is accepted, and is about to be written: (topic, partition, offset) of each. Who is no member has
+        no generation: -1."""
+
+    def offsets_expired(self, group_id: str, partitions: Sequence[tuple[str, int]]) -> None:
+        """Offsets that nobody needed for too long are about to be deleted: (topic, partition) of each."""
 
     # Topics and brokers.
 

@@ -124,6 +124,7 @@ class Connection:
     number           counts the connections of a cluster, from 1
     listener         where it came in
     principal        who it is
+    software         name and version of the client, if it has told them (KIP-511)
     peer             names the other side in logs
     address          its IP address, by which max.connections.per.ip counts; empty if it has none
     write_blocked    an answer is not completely written yet: it counts as unsent, so nothing more is handled
@@ -153,6 +154,7 @@ class Connection:
         "principal",
         "reading_paused",
         "request",
+        "software",
         "state",
         "throttle",
         "unwritten_bytes",
@@ -173,6 +175,7 @@ class Connection:
         self.broker_id = broker_id
         self.listener = listener
         self.principal = ANONYMOUS
+        self.software = "unknown", "unknown"
         self.peer = peer
         self.address = address
         self.decoder = FrameDecoder(max_request_bytes)

@@ -10,7 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from fakebroker.core.arguments import NUMBER_OR_NONE, STRING_OR_NONE, require
-from fakebroker.core.quota.quota import DEFAULT, PRODUCER_BYTE_RATE, REQUEST_PERCENTAGE, QuotaEntity
+from fakebroker.core.quota.controller_mutation import CONTROLLER_MUTATION_RATE
+from fakebroker.core.quota.quota import (
+    CONSUMER_BYTE_RATE,
+    DEFAULT,
+    PRODUCER_BYTE_RATE,
+    REQUEST_PERCENTAGE,
+    QuotaEntity,
+)
 
 # None removes all quotas of the entity.
 Apply = Callable[[QuotaEntity, Mapping[str, float | None] | None], None]
@@ -30,21 +37,30 @@ class Quotas:
         user: str | None = None,
         client_id: str | None = None,
         producer_byte_rate: int | None = None,
+        consumer_byte_rate: int | None = None,
         request_percentage: float | None = None,
+        controller_mutation_rate: float | None = None,
     ) -> None:
-        """Set one quota or both; one that is not named stays as it is. Takes effect with the next request.
+        """Set some quotas; those that are not named stay as they are. Takes effect with the next request.
 
-        producer_byte_rate   bytes of Produce requests per second
-        request_percentage   handling time, in percent of one thread; a request counts the microseconds of the setting
-                             fakebroker.request.handler.time.us (100)
+        producer_byte_rate        bytes of Produce requests per second and broker
+        consumer_byte_rate        the same of answers to Fetch; what is too much is withheld
+        request_percentage        handling time, in percent of one thread; a request counts the microseconds of the
+                                  setting fakebroker.request.handler.time.us (100)
+        controller_mutation_rate  partitions that are made and deleted, per second, of the whole cluster
 
         Raises KafkaError (INVALID_REQUEST) for a bad value, or if neither user nor client id is given.
         """
-        require(NUMBER_OR_NONE, producer_byte_rate=producer_byte_rate, request_percentage=request_percentage)
-        given = {PRODUCER_BYTE_RATE: producer_byte_rate, REQUEST_PERCENTAGE: request_percentage}
+        given = {
+            PRODUCER_BYTE_RATE: producer_byte_rate,
+            CONSUMER_BYTE_RATE: consumer_byte_rate,
+            REQUEST_PERCENTAGE: request_percentage,
+            CONTROLLER_MUTATION_RATE: controller_mutation_rate,
+        }
+        require(NUMBER_OR_NONE, **given)
         alterations = {key: value for key, value in given.items() if value is not None}
         if not alterations:
-            raise ValueError("no quota is given: set producer_byte_rate, request_percentage or both")
+            raise ValueError(f"no quota is given: set one of {', '.join(given)}")
         self._apply(_entity(user, client_id), alterations)
 
     def remove(self, *, user: str | None = None, client_id: str | None = None) -> None:

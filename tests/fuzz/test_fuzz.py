@@ -106,7 +106,8 @@ def test_a_bug_is_found_and_shrunk(pool: Pool, monkeypatch: pytest.MonkeyPatch) 
 
     monkeypatch.setattr(SocketServer, "answer", slips)
     bad = api_versions(version=0, correlation_id=42)
-    steps = list(session.plan(pool, 1, 0).steps[:40])
+    # Nobody else speaks by that connection: what would stand before it might have no end.
+    steps = [step for step in session.plan(pool, 1, 0).steps[:40] if step.client != 2]
     steps.insert(20, Step(2, bad, 0))
     plan = Plan("plain", "instant", tuple(steps))
 

@@ -18,6 +18,7 @@ PARTS = (
     "decode",
     "decode_by_hand",
     "decode_in_slices",
+    "is_advertised",
 )
 
 

@@ -100,15 +100,17 @@ def fetch(
     version: int = 11,
     correlation_id: int = 1,
     max_bytes: int = 1 << 20,
+    replica_id: int = -1,
+    session_epoch: int = -1,
 ) -> bytes:
     values = {
-        "replica_id": -1,
+        "replica_id": replica_id,
         "max_wait": timedelta(milliseconds=max_wait_ms),
         "min_bytes": min_bytes,
         "max_bytes": max_bytes,
         "isolation_level": 0,
         "session_id": 0,
-        "session_epoch": -1,
+        "session_epoch": session_epoch,
         "topics": [
             {
                 "topic": topic,

@@ -47,7 +47,11 @@ def handle(ctx: RequestContext, request: ApiVersionsRequest) -> None:
     ):
         error_response(ctx, request, ErrorCode.invalid_request)
         return
-    keys = [_range(api) for api in registry.load().values()]
+    if ctx.api_version >= 3:
+        ctx.tell_software(request.client_software_name, request.client_software_version)
+    else:
+        ctx.tell_software("", "")  # and what was told before is forgotten
+    keys = [_range(api) for api in registry.load().values() if api.is_advertised]
     _respond(ctx, ctx.api_version, ErrorCode.none, keys, **(_features(ctx) if ctx.api_version >= 3 else {}))
 
 

@@ -5,8 +5,8 @@ Behaviour      Each topic on its own: more partitions, or Kafka's error and mess
                same name twice in one request: INVALID_REQUEST for it. More partitions than one request may ask for:
                POLICY_VIOLATION for all. Any broker may be asked. Metadata tell the new partitions at once. A timeout of
                0 or less: REQUEST_TIMED_OUT for all.
-Version notes  v2 flexible; v3 THROTTLING_QUOTA_EXCEEDED may be answered (KIP-599).
-Not done       A timeout above 0 (they are there at once); quotas of the controller (KIP-599).
+Version notes  v2 flexible; v3 THROTTLING_QUOTA_EXCEEDED (KIP-599), below the client is muted.
+Not done       A timeout above 0 (they are there at once).
 Source         core/.../server/ControllerApis.scala createPartitions; metadata/.../ReplicationControlManager.java
                createPartitions, validateTotalNumberOfPartitions; clients/.../CreatePartitionsRequest.java @ 4.4
 """
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from kio.schema.create_partitions.v3.request import CreatePartitionsRequest
 
 KEY = 37
+_STRICT_SINCE: Final = 3
 _TOPICS_OF_A_SLICE: Final = 256  # looked at
 
 
@@ -66,13 +67,15 @@ def handle(ctx: RequestContext, request: CreatePartitionsRequest) -> Slices[None
     if asked and has_no_time(request.timeout):
         yield from error_response(ctx, request, ErrorCode.request_timed_out)
         return
+    quota = ctx.mutation_quota(_STRICT_SINCE)
     try:
         created = yield from ctx.controller.create_partitions(
-            list(asked.values()), lambda: ctx.now, request.validate_only
+            list(asked.values()), lambda: ctx.now, request.validate_only, quota
         )
     except KafkaError as error:
         yield from _failed(ctx, request, error)
         return
+    ctx.throttle(at_least_ms=quota.throttle_time_ms(ctx.now_ms))
     yield from _respond(ctx, Each(_result, [*results, *zip(asked, created, strict=True)]))
 
 

@@ -9,7 +9,7 @@ Version notes  v5 log start offset; v7 sessions (KIP-227), core/fetch_sessions/;
                consumer says where it is, may ask a follower, which reads up to the watermark that it knows, and is sent
                to one by the leader (KIP-392); v12 flexible, last fetched and diverging epochs (KIP-595); v13 topic ids;
                v15 replica state (KIP-903); v16 node endpoints (KIP-951); v17 and v18 say more of the controllers.
-Not done       Transactions; quotas of bytes read.
+Not done       Transactions.
 Source         core/.../server/KafkaApis.scala handleFetchRequest @ 4.4
 """
 
@@ -229,10 +229,15 @@ def _epoch(epoch: int) -> int:
 
 
 def _params(ctx: RequestContext, request: FetchRequest) -> FetchParams:
+    """A consumer is not given what its quota would withhold for ever."""
+    max_bytes = request.max_bytes
+    quotas = ctx.broker.quotas.fetch
+    if quotas.quotas_enabled and request.replica_id < 0:
+        max_bytes = int(min(max_bytes, quotas.max_value_in_quota_window(ctx.principal.name, ctx.client_id)))
     return FetchParams(
         request.max_wait_ms,
         request.min_bytes,
-        request.max_bytes,
+        max_bytes,
         request.replica_id,
         request.replica_epoch,
         request.isolation_level == 1,

@@ -17,8 +17,9 @@ from fakebroker.core.fetch_sessions.session import CachedPartition
 from fakebroker.protocol.answers.fetch_response import FetchResponseWriter, PartitionFetchResponse
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.fetch.request import NO_TOPIC_ID, FetchRequest
+from fakebroker.protocol.framing import LENGTH_BYTES
 from fakebroker.protocol.produce_response import NodeEndpoint
-from fakebroker.protocol.slices import Slices
+from fakebroker.protocol.slices import Slices, finish
 
 _PARTITIONS_OF_A_SLICE: Final = 64
 _NOT_LEADER: Final = ErrorCode.not_leader_or_follower
@@ -28,6 +29,7 @@ _NO_RESULTS: Final[list[PartitionFetchResponse]] = []  # never changed, as the n
 _NO_ENDPOINTS: Final[list[NodeEndpoint]] = []
 _WITH_ENDPOINTS: Final = 16  # since that version
 _WITH_IDS: Final = 13
+_FLEXIBLE: Final = 12
 
 
 def respond_error(ctx: RequestContext, request: FetchRequest, code: ErrorCode) -> None:
@@ -111,7 +113,8 @@ class FetchAnswer:
 
     def _send(self) -> None:
         """Put the answer together, and send it."""
-        self._begin()
+        if not self._ask_quotas():
+            finish(self._ask_quotas_by_size())
         results, self._results = self._results, _NO_RESULTS
         for cached, result in zip(self.interesting, results, strict=True):
             self._take(cached, result)
@@ -128,7 +131,8 @@ class FetchAnswer:
 
     def in_slices(self) -> Slices[None]:
         """The same where it may take long."""
-        self._begin()
+        if not self._ask_quotas():
+            yield from self._ask_quotas_by_size()
         results, self._results = self._results, _NO_RESULTS
         number = 0
         for result in results:
@@ -153,8 +157,49 @@ class FetchAnswer:
                         yield
             self._ctx.respond_in_pieces(writer.finish(self._endpoints()))
 
-    def _begin(self) -> None:
-        self._throttle_time_ms = 0 if self._request.replica_id >= 0 else self._ctx.throttle()
+    def _ask_quotas(self) -> bool:
+        """For how long the client is muted; False if that takes the size of the answer."""
+        if self._request.replica_id >= 0:
+            self._throttle_time_ms = 0
+        elif self._ctx.broker.quotas.fetch.quotas_enabled:
+            return False
+        else:
+            self._throttle_time_ms = self._ctx.throttle()
+        return True
+
+    def _ask_quotas_by_size(self) -> Slices[None]:
+        size = yield from self._response_size()
+        self._throttle_time_ms = self._ctx.throttle(fetched_bytes=size)
+
+    def _response_size(self) -> Slices[int]:
+        """FetchResponse.sizeOf: four bytes and the body; endpoints are told behind it."""
+        told: list[tuple[CachedPartition, PartitionFetchResponse]] = []
+        for cached, result in zip(self.interesting, self._results, strict=True):
+            if self._context.would_include(cached, result):
+                told.append((cached, result))
+        for cached, code in self._all_erroneous():
+            result = PartitionFetchResponse(cached.index, code)
+            if self._context.would_include(cached, result):
+                told.append((cached, result))
+        ctx = self._ctx
+        last: CachedPartition | None = None
+        topics: list[_Topic] = []
+        for cached, result in told:
+            if last is None or (last.topic_id, last.name) != (cached.topic_id, cached.name):
+                topics.append(_Topic(cached.name or "", cached.topic_id))
+            topics[-1].partitions.append(result)
+            last = cached
+        writer = FetchResponseWriter(ctx.api_version, ctx.correlation_id, len(topics))
+        number = 0
+        for topic in topics:
+            writer.topic(topic.name, topic.topic_id, len(topic.partitions))
+            for partition in topic.partitions:
+                writer.partition(partition)
+                number += 1
+                if number % _PARTITIONS_OF_A_SLICE == 0:
+                    yield
+        tags_of_header = 1 if ctx.api_version >= _FLEXIBLE else 0
+        return writer.finish().size - LENGTH_BYTES - tags_of_header
 
     def _all_erroneous(self) -> list[tuple[CachedPartition, ErrorCode]]:
         """Nobody looked for their aborted transactions: an empty list all the same, where what was read has null

@@ -6,7 +6,7 @@ Behaviour      Each topic on its own: made, or Kafka's error and message; too ma
                for it. Any broker may be asked. The answers to duplicates and to `__cluster_metadata` come last. A
                timeout of 0 or less: REQUEST_TIMED_OUT for all, unless there is nothing to make.
 Version notes  v4 broker defaults by -1; v5 flexible, the answer tells partitions, replicas and all settings (KIP-525);
-               v7 topic id.
+               v6 THROTTLING_QUOTA_EXCEEDED (KIP-599), below the client is muted; v7 topic id.
 Not done       A timeout above 0 (a topic is there at once); policies.
 Source         metadata/.../controller/ReplicationControlManager.java createTopics; ControllerApis.scala createTopics
 """
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from kio.schema.create_topics.v7.request import CreatableTopic, CreateTopicsRequest
 
 KEY = 19
+_STRICT_SINCE = 6
 _TOPICS_OF_A_SLICE = 64  # of the request, read
 _ENTRIES_OF_A_SLICE = 512  # of a list in it
 _MESSAGE_CHARS = 1000  # a message may quote what the client sent; a string before v5 ends at 32,767 bytes
@@ -64,8 +65,11 @@ def handle(ctx: RequestContext, request: CreateTopicsRequest) -> Slices[None]:
             asked.append(new)
         if len(asked) % _TOPICS_OF_A_SLICE == 0:
             yield
+    quota = ctx.mutation_quota(_STRICT_SINCE)
     try:
-        results = yield from ctx.controller.create_topics_in_slices(asked, lambda: ctx.now, request.validate_only)
+        results = yield from ctx.controller.create_topics_in_slices(
+            asked, lambda: ctx.now, request.validate_only, quota
+        )
     except KafkaError as error:
         code, message = error.code, error.message
         yield from _respond(ctx, Each(lambda topic: _failed(topic.name, code, message), request.topics))
@@ -82,6 +86,7 @@ def handle(ctx: RequestContext, request: CreateTopicsRequest) -> Slices[None]:
             (last if name == CLUSTER_METADATA_TOPIC_NAME else answers).append((name, None))
         if number % _ENTRIES_OF_A_SLICE == 0:
             yield
+    ctx.throttle(at_least_ms=quota.throttle_time_ms(ctx.now_ms))
     yield from _respond(ctx, Each(_answer, answers + last))
 
 
@@ -133,7 +138,7 @@ def _failed(name: str, code: ErrorCode, message: str | None) -> dict[str, Any]:
         "name": name,
         "topic_id": None,
         "error_code": code,
-        "error_message": message and _shortened(message),
+        "error_message": _shortened(message) if message else None,
         "topic_config_error_code": 0,
         "num_partitions": -1,
         "replication_factor": -1,

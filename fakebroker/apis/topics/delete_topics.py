@@ -4,7 +4,8 @@ Behaviour      Each topic on its own. Who waits for a deleted topic is answered 
                name: UNKNOWN_TOPIC_OR_PARTITION, an unknown id: UNKNOWN_TOPIC_ID. The same topic twice, by name, by id
                or by both: INVALID_REQUEST once, and it is not deleted. Any broker may be asked. A timeout of 0 or
                less: REQUEST_TIMED_OUT for all, unless there is nothing to look up.
-Version notes  v4 flexible; v5 error message; v6 by name or by id.
+Version notes  v4 flexible; v5 error message, THROTTLING_QUOTA_EXCEEDED (KIP-599), below the client is muted; v6 by name
+               or by id.
 Not done       A timeout above 0 (a topic is gone at once); delete.topic.enable.
 Source         core/.../server/ControllerApis.scala deleteTopics; metadata/.../ReplicationControlManager.java
                deleteTopics
@@ -21,6 +22,7 @@ from fakebroker.apis import registry
 from fakebroker.apis.context import RequestContext
 from fakebroker.apis.no_time import has_no_time
 from fakebroker.core.controller.topics import Topic
+from fakebroker.core.quota.controller_mutation import ControllerMutationQuota
 from fakebroker.protocol.build import Each, build_lazily
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     from kio.schema.delete_topics.v6.request import DeleteTopicsRequest
 
 KEY = 20
+_STRICT_SINCE = 5
 _TOPICS_OF_A_SLICE = 256  # looked at; those that are deleted take a slice each
 
 T = TypeVar("T", str, UUID)
@@ -107,19 +110,22 @@ def handle(ctx: RequestContext, request: DeleteTopicsRequest) -> Slices[None]:
             found[topic.topic_id] = topic
         if number % _TOPICS_OF_A_SLICE == 0:
             yield
+    quota = ctx.mutation_quota(_STRICT_SINCE)
     for topic in found.values():
-        responses.append(_delete(ctx, topic))
+        responses.append(_delete(ctx, topic, quota))
         yield
+    ctx.throttle(at_least_ms=quota.throttle_time_ms(ctx.now_ms))
     yield from _respond(ctx, responses)
 
 
-def _delete(ctx: RequestContext, topic: Topic) -> dict[str, Any]:
+def _delete(ctx: RequestContext, topic: Topic, quota: ControllerMutationQuota) -> dict[str, Any]:
     try:
         if ctx.metadata.topic_by_id(topic.topic_id) is None:  # somebody else has deleted it meanwhile
             raise KafkaError(ErrorCode.unknown_topic_id, _UNKNOWN_ID)
+        quota.record(len(topic.partitions), ctx.now_ms)
         ctx.controller.delete_topic(topic.name)
     except KafkaError as error:
-        return _result(topic.name, topic.topic_id, error.code, error.message)
+        return _result(topic.name, topic.topic_id, error.code, error.message or None)
     return _result(topic.name, topic.topic_id, ErrorCode.none, None)
 
 

@@ -12,6 +12,7 @@ from random import Random
 from typing import final
 from uuid import UUID
 
+from fakebroker.core.broker.client_metrics_manager import ClientMetricsManager
 from fakebroker.core.clock import HasNow
 from fakebroker.core.config.broker_loggers import BrokerLoggers
 from fakebroker.core.config.dynamic_broker_config import DynamicBrokerConfig
@@ -36,8 +37,8 @@ class Broker:
     `is_stopped` nobody works on: whatever was in hand is never answered."""
 
     __slots__ = (
-        "broker_id", "client_quotas", "controller", "fetch_manager", "groups", "is_stopped", "loggers", "producer_ids",
-        "quotas", "replicas",
+        "broker_id", "client_metrics", "client_quotas", "controller", "fetch_manager", "groups", "is_stopped",
+        "loggers", "producer_ids", "quotas", "replicas",
     )  # fmt: skip
 
     def __init__(
@@ -81,6 +82,7 @@ class Broker:
         self.quotas = QuotaManagers(config)
         client_quotas.tell(self.quotas)
         self.client_quotas = client_quotas
+        self.client_metrics = ClientMetricsManager(controller.client_metrics, config.telemetry_max_bytes, random_uuid)
         self.loggers = BrokerLoggers()
         self.producer_ids = ProducerIdManager(controller.producer_ids)
         self.fetch_manager = FetchManager(config.max_incremental_fetch_session_cache_slots, session_ids)

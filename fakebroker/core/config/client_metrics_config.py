@@ -9,7 +9,7 @@ Units    milliseconds, as the name says.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final, final
 
 from fakebroker.core.config.config_def import INT, LIST
@@ -17,6 +17,7 @@ from fakebroker.core.config.setting import Config, Setting, UpdateMode
 from fakebroker.core.errors import ConfigError, KafkaError
 from fakebroker.protocol.error_code import ErrorCode
 
+ALL_METRICS: Final = "*"
 _MIN_INTERVAL_MS: Final = 100
 _MAX_INTERVAL_MS: Final = 3_600_000
 _MATCHED = frozenset(
@@ -69,11 +70,29 @@ def parse_match(item: str) -> tuple[str, re.Pattern[str]]:
 
 
 @final
+class Subscription:
+    """What it sets, ready to be used."""
+
+    __slots__ = ("_patterns", "interval_ms", "metrics")
+
+    def __init__(self, config: ClientMetricsConfig) -> None:
+        self.metrics = config.metrics
+        self.interval_ms = config.interval_ms
+        self._patterns = dict(parse_match(item) for item in config.match)
+
+    def matches(self, attributes: Mapping[str, str]) -> bool:
+        """Whether each pattern is that of the whole attribute."""
+        return all(pattern.fullmatch(attributes[what]) for what, pattern in self._patterns.items())
+
+
+@final
 class ClientMetricsSubscriptions:
-    """All of them, by name: what each sets, as it was given."""
+    """All of them, by name: what each sets, as it was given. `version` grows whenever one is altered."""
 
     def __init__(self) -> None:
         self._own: dict[str, Mapping[str, str]] = {}
+        self._subscriptions: dict[str, Subscription] = {}
+        self.version = 0
 
     def own(self, name: str) -> Mapping[str, str]:
         return self._own.get(name, {})
@@ -82,9 +101,16 @@ class ClientMetricsSubscriptions:
         """From now on the subscription sets these, which are checked, and nothing else; without any it is gone."""
         if texts:
             self._own[name] = texts
+            self._subscriptions[name] = Subscription(ClientMetricsConfig(**ClientMetricsConfig.parse(texts)))
+        elif self._own.pop(name, None) is None:
+            return
         else:
-            self._own.pop(name, None)
+            del self._subscriptions[name]
+        self.version += 1
 
     def names(self) -> list[str]:
         """Sorted."""
         return sorted(self._own)
+
+    def all(self) -> Iterable[Subscription]:
+        return self._subscriptions.values()

@@ -32,6 +32,7 @@ from fakebroker.core.controller.topics import NewTopic, Topic
 from fakebroker.core.log.memory import LogMemory
 from fakebroker.core.log.store import Store
 from fakebroker.core.probe import Probe
+from fakebroker.core.quota.controller_mutation import ControllerMutationQuota
 from fakebroker.core.replication.followers import FollowerSet
 from fakebroker.core.replication.isr import check_invariants
 from fakebroker.core.replication.partition import NO_LEADER, Partition
@@ -94,10 +95,14 @@ class Controller:
         return finish(self.create_topics_in_slices(topics, lambda: now, validate_only))
 
     def create_topics_in_slices(
-        self, topics: Sequence[NewTopic], now: Callable[[], Now], validate_only: bool = False
+        self,
+        topics: Sequence[NewTopic],
+        now: Callable[[], Now],
+        validate_only: bool = False,
+        quota: ControllerMutationQuota | None = None,
     ) -> Slices[list[Topic | KafkaError]]:
-        """The same in slices."""
-        results = yield from self._topic_creation.create_topics(topics, now, validate_only)
+        """The same in slices; `quota` is that of the client who asks."""
+        results = yield from self._topic_creation.create_topics(topics, now, validate_only, quota)
         if self.broker_configs.have_own:
             for topic in results:
                 for partition in () if isinstance(topic, KafkaError) else topic.partitions:
@@ -105,11 +110,15 @@ class Controller:
         return results
 
     def create_partitions(
-        self, topics: Sequence[NewPartitions], now: Callable[[], Now], validate_only: bool = False
+        self,
+        topics: Sequence[NewPartitions],
+        now: Callable[[], Now],
+        validate_only: bool = False,
+        quota: ControllerMutationQuota | None = None,
     ) -> Slices[list[KafkaError | None]]:
         """Give topics more partitions: what became of each, in order, None where all is well. Raises KafkaError if the
         request as a whole is refused."""
-        results = yield from self._partition_creation.create_partitions(topics, now, validate_only)
+        results = yield from self._partition_creation.create_partitions(topics, now, validate_only, quota)
         if self.broker_configs.have_own:
             for asked in topics:
                 topic = self.metadata.topic(asked.name)

@@ -22,6 +22,7 @@ from fakebroker.core.controller.placement import place_replicas, validate_manual
 from fakebroker.core.controller.topics import MAX_PARTITIONS_PER_BATCH, TOPICS_OF_A_SLICE, NewTopic, Topic
 from fakebroker.core.log.memory import LogMemory
 from fakebroker.core.probe import Probe
+from fakebroker.core.quota.controller_mutation import ControllerMutationQuota
 from fakebroker.core.replication.followers import FollowerSet
 from fakebroker.core.replication.partition import Partition
 from fakebroker.protocol.error_code import ErrorCode
@@ -94,14 +95,18 @@ class PartitionCreation:
         return planned, partitions
 
     def create_partitions(
-        self, topics: Sequence[NewPartitions], now: Callable[[], Now], validate_only: bool
+        self,
+        topics: Sequence[NewPartitions],
+        now: Callable[[], Now],
+        validate_only: bool,
+        quota: ControllerMutationQuota | None = None,
     ) -> Slices[list[KafkaError | None]]:
         """What became of each, in order: None where all is well. Raises KafkaError if all are refused."""
         yield from self._validate_total_number_of_partitions(topics)
         results: list[KafkaError | None] = []
         for asked in topics:
             try:
-                yield from self._add_to(asked, now, validate_only)
+                yield from self._add_to(asked, now, validate_only, quota)
                 results.append(None)
             except KafkaError as error:
                 results.append(error.with_traceback(None))
@@ -121,7 +126,13 @@ class PartitionCreation:
             if number % TOPICS_OF_A_SLICE == 0:
                 yield
 
-    def _add_to(self, asked: NewPartitions, now: Callable[[], Now], validate_only: bool) -> Slices[None]:
+    def _add_to(
+        self,
+        asked: NewPartitions,
+        now: Callable[[], Now],
+        validate_only: bool,
+        quota: ControllerMutationQuota | None,
+    ) -> Slices[None]:
         while True:
             topic = self._topic_of(asked)
             first = len(topic.partitions)
@@ -133,6 +144,8 @@ class PartitionCreation:
                 and topic.partitions[0].config is config
             ):
                 break
+        if quota is not None:
+            quota.record(len(added), now().mono_ms)
         if validate_only:
             return
         topic.partitions.extend(added)

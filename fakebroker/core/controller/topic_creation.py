@@ -27,6 +27,7 @@ from fakebroker.core.controller.topics import (
     validate_total_number_of_partitions,
 )
 from fakebroker.core.probe import Probe
+from fakebroker.core.quota.controller_mutation import ControllerMutationQuota
 from fakebroker.core.replication.followers import FollowerSet
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
@@ -56,7 +57,11 @@ class TopicCreation:
         self._random = random
 
     def create_topics(
-        self, topics: Sequence[NewTopic], now: Callable[[], Now], validate_only: bool = False
+        self,
+        topics: Sequence[NewTopic],
+        now: Callable[[], Now],
+        validate_only: bool = False,
+        quota: ControllerMutationQuota | None = None,
     ) -> Slices[list[Topic | KafkaError]]:
         """What became of each, in order; see Controller. Each topic is there at once or not at all; one that somebody
         else makes meanwhile was there before."""
@@ -67,6 +72,7 @@ class TopicCreation:
             if len(errors) % TOPICS_OF_A_SLICE == 0:
                 yield
         records = RecordsOfOperation()
+        sizes = [0] * len(topics)
         for index, new in enumerate(topics):
             if errors[index] is None:
                 try:
@@ -74,14 +80,18 @@ class TopicCreation:
                 except KafkaError as error:
                     errors[index] = error.with_traceback(None)  # or it would keep all that was at hand
                 else:
-                    records.add_topic(len(new.configs), len(placement))
+                    sizes[index] = len(placement)
+                    records.add_topic(len(new.configs), sizes[index])
                 yield
         results: list[Topic | KafkaError] = []
-        for new, name_error in zip(topics, errors, strict=True):
+        for index, new in enumerate(topics):
+            name_error = errors[index]
             if name_error is not None:
                 results.append(name_error)
                 continue
             try:
+                if quota is not None:
+                    quota.record(sizes[index], now().mono_ms)
                 topic = yield from self._create_topic(new, now, validate_only)
                 results.append(topic)
             except KafkaError as failure:

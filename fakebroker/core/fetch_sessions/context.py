@@ -32,6 +32,10 @@ class FetchContext:
     def __init__(self, partitions: list[CachedPartition]) -> None:
         self.partitions = partitions
 
+    def would_include(self, partition: CachedPartition, response: PartitionFetchResponse) -> bool:
+        """Whether the answer would have this partition; nothing is told yet."""
+        return True
+
     def includes(self, partition: CachedPartition, response: PartitionFetchResponse) -> bool:
         """Whether the answer has this partition. Said once of each."""
         return True
@@ -94,6 +98,9 @@ class IncrementalFetchContext(FetchContext):
     @property
     def _is_overtaken(self) -> bool:
         return self._session.epoch != self._expected_epoch
+
+    def would_include(self, partition: CachedPartition, response: PartitionFetchResponse) -> bool:
+        return not self._is_overtaken and partition.has_news(response)
 
     def includes(self, partition: CachedPartition, response: PartitionFetchResponse) -> bool:
         if self._is_overtaken or not partition.must_respond(response):

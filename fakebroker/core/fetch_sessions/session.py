@@ -53,20 +53,23 @@ class CachedPartition:
         self.high_watermark = response.high_watermark
         self.log_start_offset = response.log_start_offset
 
-    def must_respond(self, response: PartitionFetchResponse) -> bool:
-        """Whether there is anything in it that the client does not know; it is told now."""
-        is_news = (
-            response.records.size > 0 or response.preferred_read_replica >= 0 or response.diverging_epoch is not None
+    def has_news(self, response: PartitionFetchResponse) -> bool:
+        """Whether there is anything in it that the client does not know."""
+        return (
+            response.records.size > 0
+            or response.preferred_read_replica >= 0
+            or response.diverging_epoch is not None
+            or self.high_watermark != response.high_watermark
+            or self.log_start_offset != response.log_start_offset
+            or response.error_code != 0
         )
-        if self.high_watermark != response.high_watermark:
-            self.high_watermark = response.high_watermark
-            is_news = True
-        if self.log_start_offset != response.log_start_offset:
-            self.log_start_offset = response.log_start_offset
-            is_news = True
-        if response.error_code != 0:
-            self.high_watermark = -1  # so that it is told again when the error is gone
-            is_news = True
+
+    def must_respond(self, response: PartitionFetchResponse) -> bool:
+        """The same; it is told now."""
+        is_news = self.has_news(response)
+        # An error is told again when it is gone.
+        self.high_watermark = -1 if response.error_code != 0 else response.high_watermark
+        self.log_start_offset = response.log_start_offset
         return is_news
 
 

@@ -10,11 +10,22 @@ Theory   Every event has both clocks of the moment at which it happened (`Now`).
 Units    milliseconds of `mono_ms` (origin arbitrary) and `wall_ms` (since 1970); sizes are bytes. `error` is Kafka's
          name, "NONE" for none. Offsets, epochs, sequences and producer ids are -1 where there is none.
 JSON     json_lines.py.
+Groups   group_events.py has what is told of them.
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple
+
+from fakebroker.core.journal.group_events import (
+    GenerationBegan,
+    GroupStabilized,
+    MemberJoined,
+    MemberLeft,
+    OffsetsCommitted,
+    OffsetsExpired,
+    RebalanceBegan,
+)
 
 NO_ERROR = "NONE"
 
@@ -294,6 +305,13 @@ Event = (
     | IsrChanged
     | WatermarkMoved
     | LogStartMoved
+    | MemberJoined
+    | MemberLeft
+    | RebalanceBegan
+    | GenerationBegan
+    | GroupStabilized
+    | OffsetsCommitted
+    | OffsetsExpired
     | BrokerStopped
     | BrokerStarted
     | TimerFired

@@ -18,6 +18,7 @@ from fakebroker.core.journal.events import (
     Produce,
     TopicCreated,
 )
+from fakebroker.core.journal.group_events import GenerationBegan, OffsetsCommitted, OffsetsExpired
 from fakebroker.core.journal.json_lines import from_json, to_json
 
 DEFAULT_SIZE = 100_000
@@ -80,6 +81,9 @@ _LONG: dict[type[Event], int] = {
     Answer: Answer._fields.index("partitions"),
     TopicCreated: TopicCreated._fields.index("replicas"),
     PartitionsCreated: PartitionsCreated._fields.index("replicas"),
+    GenerationBegan: GenerationBegan._fields.index("members"),
+    OffsetsCommitted: OffsetsCommitted._fields.index("offsets"),
+    OffsetsExpired: OffsetsExpired._fields.index("partitions"),
 }
 
 

@@ -15,7 +15,7 @@ from typing import Final
 from uuid import UUID
 
 from fakebroker.core.clock import HasNow
-from fakebroker.core.journal import events
+from fakebroker.core.journal import events, group_events
 from fakebroker.core.journal.fingerprints import fingerprints, fingerprints_if_whole
 from fakebroker.core.journal.journal import Journal
 from fakebroker.core.probe import Listener
@@ -239,6 +239,33 @@ class Recorder(Listener):
 
     def log_start_moved(self, topic_partition: TopicPartition, log_start_offset: int) -> None:
         self._record(events.LogStartMoved, *topic_partition, log_start_offset)
+
+    # Groups.
+
+    def member_joined(self, group_id: str, member_id: str, group_instance_id: str | None, client_id: str) -> None:
+        self._record(group_events.MemberJoined, group_id, member_id, group_instance_id, client_id)
+
+    def member_left(self, group_id: str, member_id: str, generation_id: int, reason: str) -> None:
+        self._record(group_events.MemberLeft, group_id, member_id, generation_id, reason)
+
+    def rebalance_began(self, group_id: str, generation_id: int, reason: str) -> None:
+        self._record(group_events.RebalanceBegan, group_id, generation_id, reason)
+
+    def generation_began(
+        self, group_id: str, generation_id: int, protocol: str, leader: str, members: Sequence[str]
+    ) -> None:
+        self._record(group_events.GenerationBegan, group_id, generation_id, protocol, leader, tuple(members))
+
+    def group_stabilized(self, group_id: str, generation_id: int) -> None:
+        self._record(group_events.GroupStabilized, group_id, generation_id)
+
+    def offsets_committed(
+        self, group_id: str, member_id: str, generation_id: int, offsets: Sequence[tuple[str, int, int]]
+    ) -> None:
+        self._record(group_events.OffsetsCommitted, group_id, member_id, generation_id, tuple(offsets))
+
+    def offsets_expired(self, group_id: str, partitions: Sequence[tuple[str, int]]) -> None:
+        self._record(group_events.OffsetsExpired, group_id, tuple(partitions))
 
     # Topics and brokers.
 

@@ -5,8 +5,7 @@ Theory   A quota is set for an entity: a user, a client id, a user with a client
 Source   metadata/.../controller/ClientQuotaControlManager.java alterClientQuotas, validateEntity,
          validateQuotaKeyValue; metadata/.../image/ClientQuotasImage.java describe; server-common/.../config/
          QuotaConfigs.java @ 4.0, and as a running 4.4 answers.
-Differs  Enforced are producer_byte_rate and request_percentage. consumer_byte_rate, controller_mutation_rate, and
-         connection_creation_rate of addresses are checked, kept and told, without effect. Names of hosts are not looked
+Differs  connection_creation_rate of addresses is checked, kept and told, without effect. Names of hosts are not looked
          up: an address is one, or it is `localhost`.
 """
 
@@ -17,8 +16,17 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from ipaddress import ip_address
 from typing import Final, NamedTuple
 
+from fakebroker.core.config.broker_config import BrokerConfig
 from fakebroker.core.errors import KafkaError
-from fakebroker.core.quota.quota import DEFAULT, PRODUCER_BYTE_RATE, REQUEST_PERCENTAGE, QuotaEntity, QuotaManagers
+from fakebroker.core.quota.controller_mutation import CONTROLLER_MUTATION_RATE, ControllerMutationQuotaManager
+from fakebroker.core.quota.quota import (
+    CONSUMER_BYTE_RATE,
+    DEFAULT,
+    PRODUCER_BYTE_RATE,
+    REQUEST_PERCENTAGE,
+    QuotaEntity,
+    QuotaManagers,
+)
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.slices import Slices
 
@@ -27,13 +35,13 @@ CLIENT_ID: Final = "client-id"
 IP: Final = "ip"
 
 _ENTITIES_OF_A_SLICE: Final = 32
-_ENFORCED: Final = (PRODUCER_BYTE_RATE, REQUEST_PERCENTAGE)
+_OF_BROKERS: Final = (PRODUCER_BYTE_RATE, CONSUMER_BYTE_RATE, REQUEST_PERCENTAGE)
 # The largest value of those that are whole numbers.
 _OF_CLIENTS: Final[Mapping[str, int | None]] = {
     PRODUCER_BYTE_RATE: 2**63 - 1,
-    "consumer_byte_rate": 2**63 - 1,
+    CONSUMER_BYTE_RATE: 2**63 - 1,
     REQUEST_PERCENTAGE: None,
-    "controller_mutation_rate": None,
+    CONTROLLER_MUTATION_RATE: None,
 }
 _OF_ADDRESSES: Final[Mapping[str, int | None]] = {"connection_creation_rate": 2**31 - 1}
 
@@ -68,10 +76,12 @@ class Filter(NamedTuple):
 
 
 class ClientQuotas:
-    """Each broker enforces the same quotas, each by what it has seen itself."""
+    """Each broker enforces the same quotas, each by what it has seen itself; what topics are made and deleted counts
+    for all of them together."""
 
-    def __init__(self, brokers: Callable[[], Iterable[QuotaManagers]]) -> None:
+    def __init__(self, brokers: Callable[[], Iterable[QuotaManagers]], config: BrokerConfig) -> None:
         self._brokers = brokers
+        self.controller_mutation = ControllerMutationQuotaManager(config)
         self.entities: dict[ClientQuotaEntity, dict[str, float]] = {}
 
     def alter(self, entity: QuotaEntity, alterations: Mapping[str, float | None] | None) -> None:
@@ -123,6 +133,8 @@ class ClientQuotas:
                     continue
             else:
                 quotas[key] = value
+            if key == CONTROLLER_MUTATION_RATE:
+                self.controller_mutation.update_quota(*_bound(entity, value))
             for broker in self._brokers():
                 _tell(broker, entity, key, value)
         if not quotas:
@@ -176,10 +188,13 @@ def _check_filter(each: Filter, before: Mapping[str, Filter]) -> None:
 
 
 def _tell(broker: QuotaManagers, entity: ClientQuotaEntity, key: str, value: float | None) -> None:
-    if key in _ENFORCED:
-        named = {kind: DEFAULT if name is None else name for kind, name in entity.entries}
-        bound = None if value is None else float(value)
-        broker.update_quota(key, QuotaEntity(named.get(USER), named.get(CLIENT_ID)), bound)
+    if key in _OF_BROKERS:
+        broker.update_quota(key, *_bound(entity, value))
+
+
+def _bound(entity: ClientQuotaEntity, value: float | None) -> tuple[QuotaEntity, float | None]:
+    named = {kind: DEFAULT if name is None else name for kind, name in entity.entries}
+    return QuotaEntity(named.get(USER), named.get(CLIENT_ID)), None if value is None else float(value)
 
 
 def _validate_entity(entity: ClientQuotaEntity) -> Mapping[str, int | None]:

@@ -10,8 +10,8 @@ Theory   A quota is set for an entity: a user, a client id, both, or the default
          If the rate (rate.py), this request included, is above the bound, the request has violated the quota:
            throttle_time_ms = round((rate - bound) / bound * window_ms)
          which is how long it takes until the same sum over the longer time is the bound.
-Units    produce: bytes per second, of requests without their length. request: percent of one handler thread, that is
-         10 ms of handling per second are 1.
+Units    produce: bytes per second, of requests without their length; fetch: the same, of answers. request: percent of
+         one handler thread, that is 10 ms of handling per second are 1.
 Source   core/.../server/{ClientQuotaManager,ClientRequestQuotaManager}.scala, DefaultQuotaCallback in the former;
          server-common/.../quota/QuotaUtils.java @ 4.0.
 Differs  By the monotonic clock, where Kafka's rates use the wall clock. The time a request takes in its handler is a
@@ -27,6 +27,7 @@ from fakebroker.core.config.broker_config import BrokerConfig
 from fakebroker.core.quota.rate import Rate
 
 PRODUCER_BYTE_RATE = "producer_byte_rate"  # bytes per second and broker
+CONSUMER_BYTE_RATE = "consumer_byte_rate"  # the same of what is fetched
 REQUEST_PERCENTAGE = "request_percentage"  # of one handler thread, per broker
 DEFAULT = "<default>"
 
@@ -43,7 +44,7 @@ class QuotaEntity(NamedTuple):
     client_id: str | None
 
 
-class _Tags(NamedTuple):
+class Tags(NamedTuple):
     """What shares one sum; empty where it is shared by all."""
 
     user: str
@@ -54,17 +55,12 @@ class _Tags(NamedTuple):
 _CLIENT_ID, _USER, _USER_CLIENT_ID = 1, 2, 4
 
 
-class ClientQuotaManager:
-    """One kind of quota on one broker. `max_throttle_time_ms` caps the throttle time, if given."""
+class QuotaBounds:
+    """The bounds of one kind of quota, and whose sum counts (DefaultQuotaCallback)."""
 
-    def __init__(self, num_samples: int, time_window_ms: int, max_throttle_time_ms: int | None = None) -> None:
-        self._num_samples = num_samples
-        self._time_window_ms = time_window_ms
-        self._max_throttle_time_ms = max_throttle_time_ms
+    def __init__(self) -> None:
         self._bounds: dict[QuotaEntity, float] = {}
         self._types_enabled = 0
-        self._sensors: dict[_Tags, Rate] = {}
-        self._purge_at = _MANY_SENSORS
 
     @property
     def quotas_enabled(self) -> bool:
@@ -84,49 +80,16 @@ class ClientQuotaManager:
 
     def quota(self, user: str, client_id: str) -> float | None:
         """The bound that holds for this user and client id, None if there is none."""
-        bound = self._quota_limit(self._quota_metric_tags(user, client_id))
+        bound = self.limit(self.metric_tags(user, client_id))
         return None if bound == _NO_BOUND else bound
 
-    def maybe_record_and_get_throttle_time_ms(self, user: str, client_id: str, value: float, now_ms: int) -> int:
-        """Record the use if any quota was ever set. The throttle time if a quota is violated, else 0."""
-        if not self._types_enabled:
-            return 0
-        tags = self._quota_metric_tags(user, client_id)
-        sensor = self._get_or_create_sensor(tags, now_ms)
-        sensor.record(value, now_ms)
-        rate, bound = sensor.measure(now_ms), self._quota_limit(tags)
-        return 0 if rate <= bound else self._throttle_time_ms(rate, bound, sensor.window_size_ms(now_ms))
-
-    def _throttle_time_ms(self, rate: float, bound: float, window_size_ms: int) -> int:
-        delay_ms = (rate - bound) / bound * window_size_ms
-        throttle_time_ms = min(math.floor(min(delay_ms, 2.0**63) + 0.5), 2**63 - 1)  # Math.round
-        if self._max_throttle_time_ms is not None:
-            throttle_time_ms = min(throttle_time_ms, self._max_throttle_time_ms)
-        # Kafka's `.toInt`: more than 2^31 - 1 ms (25 days) becomes some other number, and a negative one does not
-        # throttle at all.
-        return (throttle_time_ms + 2**31) % 2**32 - 2**31
-
-    def _get_or_create_sensor(self, tags: _Tags, now_ms: int) -> Rate:
-        sensor = self._sensors.get(tags)
-        if sensor is None:
-            if len(self._sensors) >= self._purge_at:
-                self._purge(now_ms)
-            sensor = self._sensors[tags] = Rate(self._num_samples, self._time_window_ms)
-        return sensor
-
-    def _purge(self, now_ms: int) -> None:
-        """Forget who did nothing for an hour: a new sensor gives the same rates as one without recent samples."""
-        oldest_ms = now_ms - max(_INACTIVE_SENSOR_EXPIRATION_MS, (self._num_samples + 1) * self._time_window_ms)
-        self._sensors = {tags: rate for tags, rate in self._sensors.items() if rate.last_event_ms() > oldest_ms}
-        self._purge_at = max(2 * len(self._sensors), _MANY_SENSORS)
-
-    def _quota_metric_tags(self, user: str, client_id: str) -> _Tags:
+    def metric_tags(self, user: str, client_id: str) -> Tags:
         if self._types_enabled in (0, _CLIENT_ID):
-            return _Tags("", client_id)
+            return Tags("", client_id)
         if self._types_enabled == _USER:
-            return _Tags(user, "")
+            return Tags(user, "")
         if self._types_enabled == _USER_CLIENT_ID:
-            return _Tags(user, client_id)
+            return Tags(user, client_id)
         for entity in (
             QuotaEntity(user, client_id),
             QuotaEntity(user, DEFAULT),
@@ -136,10 +99,10 @@ class ClientQuotaManager:
             QuotaEntity(DEFAULT, None),
         ):
             if entity in self._bounds:
-                return _Tags(user, "" if entity.client_id is None else client_id)
-        return _Tags("", client_id)
+                return Tags(user, "" if entity.client_id is None else client_id)
+        return Tags("", client_id)
 
-    def _quota_limit(self, tags: _Tags) -> float:
+    def limit(self, tags: Tags) -> float:
         """The bound for what shares these tags. An empty client id has none but its user's, not even a default."""
         user, client_id = tags
         entities: tuple[QuotaEntity, ...]
@@ -159,6 +122,60 @@ class ClientQuotaManager:
         return next((self._bounds[entity] for entity in entities if entity in self._bounds), _NO_BOUND)
 
 
+class ClientQuotaManager(QuotaBounds):
+    """One kind of quota on one broker. `max_throttle_time_ms` caps the throttle time, if given."""
+
+    def __init__(self, num_samples: int, time_window_ms: int, max_throttle_time_ms: int | None = None) -> None:
+        super().__init__()
+        self._num_samples = num_samples
+        self._time_window_ms = time_window_ms
+        self._max_throttle_time_ms = max_throttle_time_ms
+        self._sensors: dict[Tags, Rate] = {}
+        self._purge_at = _MANY_SENSORS
+
+    def unrecord(self, user: str, client_id: str, value: float, now_ms: int) -> None:
+        """What was recorded is not sent after all."""
+        self._get_or_create_sensor(self.metric_tags(user, client_id), now_ms).record(-value, now_ms)
+
+    def max_value_in_quota_window(self, user: str, client_id: str) -> float:
+        """So much at once does not violate the quota of who did nothing for long."""
+        bound = self.limit(self.metric_tags(user, client_id))
+        return bound * (self._num_samples - 1) * (self._time_window_ms // 1000)
+
+    def maybe_record_and_get_throttle_time_ms(self, user: str, client_id: str, value: float, now_ms: int) -> int:
+        """Record the use if any quota was ever set. The throttle time if a quota is violated, else 0."""
+        if not self.quotas_enabled:
+            return 0
+        tags = self.metric_tags(user, client_id)
+        sensor = self._get_or_create_sensor(tags, now_ms)
+        sensor.record(value, now_ms)
+        rate, bound = sensor.measure(now_ms), self.limit(tags)
+        return 0 if rate <= bound else self._throttle_time_ms(rate, bound, sensor.window_size_ms(now_ms))
+
+    def _throttle_time_ms(self, rate: float, bound: float, window_size_ms: int) -> int:
+        delay_ms = (rate - bound) / bound * window_size_ms
+        throttle_time_ms = min(math.floor(min(delay_ms, 2.0**63) + 0.5), 2**63 - 1)  # Math.round
+        if self._max_throttle_time_ms is not None:
+            throttle_time_ms = min(throttle_time_ms, self._max_throttle_time_ms)
+        # Kafka's `.toInt`: more than 2^31 - 1 ms (25 days) becomes some other number, and a negative one does not
+        # throttle at all.
+        return (throttle_time_ms + 2**31) % 2**32 - 2**31
+
+    def _get_or_create_sensor(self, tags: Tags, now_ms: int) -> Rate:
+        sensor = self._sensors.get(tags)
+        if sensor is None:
+            if len(self._sensors) >= self._purge_at:
+                self._purge(now_ms)
+            sensor = self._sensors[tags] = Rate(self._num_samples, self._time_window_ms)
+        return sensor
+
+    def _purge(self, now_ms: int) -> None:
+        """Forget who did nothing for an hour: a new sensor gives the same rates as one without recent samples."""
+        oldest_ms = now_ms - max(_INACTIVE_SENSOR_EXPIRATION_MS, (self._num_samples + 1) * self._time_window_ms)
+        self._sensors = {tags: rate for tags, rate in self._sensors.items() if rate.last_event_ms() > oldest_ms}
+        self._purge_at = max(2 * len(self._sensors), _MANY_SENSORS)
+
+
 class QuotaManagers:
     """The quotas of one broker, judged when an answer is built.
 
@@ -170,6 +187,7 @@ class QuotaManagers:
     def __init__(self, config: BrokerConfig) -> None:
         num_samples, window_ms = config.quota_window_num, config.quota_window_size_seconds * 1000
         self.produce = ClientQuotaManager(num_samples, window_ms)
+        self.fetch = ClientQuotaManager(num_samples, window_ms)
         self.request = ClientQuotaManager(num_samples, window_ms, max_throttle_time_ms=window_ms)
         self.enabled = False  # whether any quota was ever set
         self.configure(config)
@@ -181,18 +199,33 @@ class QuotaManagers:
     def update_quota(self, key: str, entity: QuotaEntity, bound: float | None) -> None:
         """Set or remove the quota `key` of an entity."""
         self.enabled = True
-        (self.produce if key == PRODUCER_BYTE_RATE else self.request).update_quota(entity, bound)
+        manager = {PRODUCER_BYTE_RATE: self.produce, CONSUMER_BYTE_RATE: self.fetch, REQUEST_PERCENTAGE: self.request}[
+            key
+        ]
+        manager.update_quota(entity, bound)
 
     def record_and_get_throttle_time_ms(
-        self, user: str, client_id: str, produced_bytes: int | None, uses_request_time: bool, now_ms: int
+        self,
+        user: str,
+        client_id: str,
+        produced_bytes: int | None,
+        fetched_bytes: int | None,
+        uses_request_time: bool,
+        now_ms: int,
     ) -> int:
-        """Record one request of a user: its bytes if it produced any, its time unless it is exempt. The longer of the
-        two throttle times."""
+        """Record one request of a user: its bytes if it produced any, those of its answer if it fetched, its time
+        unless it is exempt. The longer of the throttle times; what was fetched is then not sent, and does not
+        count."""
         bandwidth_ms = request_ms = 0
         if produced_bytes is not None:
             bandwidth_ms = self.produce.maybe_record_and_get_throttle_time_ms(user, client_id, produced_bytes, now_ms)
+        if fetched_bytes is not None:
+            bandwidth_ms = self.fetch.maybe_record_and_get_throttle_time_ms(user, client_id, fetched_bytes, now_ms)
         if uses_request_time:
             request_ms = self.request.maybe_record_and_get_throttle_time_ms(
                 user, client_id, self._request_percentage, now_ms
             )
-        return max(bandwidth_ms, request_ms)
+        throttle_time_ms = max(bandwidth_ms, request_ms)
+        if throttle_time_ms > 0 and fetched_bytes is not None and self.fetch.quotas_enabled:
+            self.fetch.unrecord(user, client_id, fetched_bytes, now_ms)
+        return throttle_time_ms

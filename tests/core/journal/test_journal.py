@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fakebroker.core.journal import events
+from fakebroker.core.journal import events, group_events
 from fakebroker.core.journal.events import BrokerStarted, BrokerStopped, Event
 from fakebroker.core.journal.journal import Journal, from_lines, to_lines
 from fakebroker.core.journal.json_lines import from_json, to_json
@@ -98,6 +98,9 @@ LONG: list[Event] = [
     events.Answer(0, 0, 1, 1, "sent", 50, (events.PartitionAnswer("t", 0, "NONE", 0),) * 6),
     events.TopicCreated(0, 0, "t", "id", ((1, 2, 3),) * 6),
     events.PartitionsCreated(0, 0, "t", 3, ((1, 2, 3),) * 6),
+    group_events.GenerationBegan(0, 0, "g", 1, "range", "m", ("m",) * 6),
+    group_events.OffsetsCommitted(0, 0, "g", "m", 1, (("t", 0, 5),) * 6),
+    group_events.OffsetsExpired(0, 0, "g", (("t", 0),) * 6),
 ]
 
 

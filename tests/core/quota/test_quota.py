@@ -188,16 +188,16 @@ def test_the_throttle_time_is_kafkas_formula(
 
 def test_both_quotas_of_a_broker_are_recorded_and_the_longer_time_counts() -> None:
     brokers = QuotaManagers(BrokerConfig(fakebroker_request_handler_time_us=525_000))  # 52.5 % of a second
-    quotas = ClientQuotas(lambda: [brokers])
+    quotas = ClientQuotas(lambda: [brokers], BrokerConfig())
     quotas.alter(QuotaEntity(None, "c"), {"request_percentage": 5.0})
-    assert brokers.record_and_get_throttle_time_ms("ANONYMOUS", "c", 1_010, True, 0) == 500
+    assert brokers.record_and_get_throttle_time_ms("ANONYMOUS", "c", 1_010, None, True, 0) == 500
     quotas.alter(QuotaEntity(None, "d"), {"request_percentage": 5.0, "producer_byte_rate": 100})
-    assert brokers.record_and_get_throttle_time_ms("ANONYMOUS", "d", 1_010, True, 0) == 500
+    assert brokers.record_and_get_throttle_time_ms("ANONYMOUS", "d", 1_010, None, True, 0) == 500
     quotas.alter(QuotaEntity(None, "e"), {"request_percentage": 5.0, "producer_byte_rate": 100})
-    assert brokers.record_and_get_throttle_time_ms("ANONYMOUS", "e", 1_100, True, 0) == 1_000
+    assert brokers.record_and_get_throttle_time_ms("ANONYMOUS", "e", 1_100, None, True, 0) == 1_000
     quotas.alter(QuotaEntity(None, "f"), {"request_percentage": 5.0, "producer_byte_rate": 100})
-    assert brokers.record_and_get_throttle_time_ms("ANONYMOUS", "f", 1_010, False, 0) == 100
-    assert brokers.record_and_get_throttle_time_ms("ANONYMOUS", "f", None, False, 0) == 0
+    assert brokers.record_and_get_throttle_time_ms("ANONYMOUS", "f", 1_010, None, False, 0) == 100
+    assert brokers.record_and_get_throttle_time_ms("ANONYMOUS", "f", None, None, False, 0) == 0
 
 
 ALL = QuotaEntity("ANONYMOUS", None)
@@ -218,7 +218,7 @@ def test_what_kafkas_controller_refuses(
     entity: QuotaEntity, alterations: dict[str, float | None], message: str
 ) -> None:
     brokers = QuotaManagers(BrokerConfig())
-    quotas = ClientQuotas(lambda: [brokers])
+    quotas = ClientQuotas(lambda: [brokers], BrokerConfig())
     with pytest.raises(KafkaError, match=message) as caught:
         quotas.alter(entity, alterations)
     assert caught.value.code is ErrorCode.invalid_request
@@ -228,7 +228,7 @@ def test_what_kafkas_controller_refuses(
 
 def test_removing_by_name_and_altogether() -> None:
     brokers = QuotaManagers(BrokerConfig())
-    quotas = ClientQuotas(lambda: [brokers])
+    quotas = ClientQuotas(lambda: [brokers], BrokerConfig())
     quotas.alter(ALL, None)
     quotas.alter(ALL, {"producer_byte_rate": None})
     assert not brokers.enabled

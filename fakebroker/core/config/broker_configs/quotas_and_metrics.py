@@ -21,8 +21,16 @@ class QuotaAndMetricConfigs:
         INT, 11, at_least(1), doc="samples of the rate of moves between folders"
     )
     alter_log_dirs_replication_quota_window_size_seconds = Setting(INT, 1, at_least(1), doc="length of one")
-    controller_quota_window_num = Setting(INT, 11, at_least(1), doc="samples of the rates of what changes topics")
-    controller_quota_window_size_seconds = Setting(INT, 1, at_least(1), doc="length of one")
+    controller_quota_window_num = Setting(
+        INT,
+        11,
+        at_least(1),
+        by="core/quota/controller_mutation",
+        doc="samples of the rates of what changes topics",
+    )
+    controller_quota_window_size_seconds = Setting(
+        INT, 1, at_least(1), by="core/quota/controller_mutation", doc="length of one"
+    )
     client_quota_callback_class = StrOrNone(CLASS, None, doc="a plugin that says what the quotas are")
     metrics_num_samples = Setting(INT, 2, at_least(1), doc="samples of a metric")
     metrics_sample_window_ms = Setting(LONG, 30_000, at_least(1), doc="length of one")

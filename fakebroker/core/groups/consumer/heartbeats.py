@@ -94,6 +94,7 @@ class Heartbeats:
         group = self._find_group(group_id, is_joining, records)
         check_group_is_not_full(group, request.member_id, request.instance_id, tools.max_size)
         member_id = request.member_id or new_member_id(tools.random_uuid)
+        is_new = member_id not in group.members
         old = member_of_heartbeat(group, member_id, request.member_epoch, request.instance_id, request.owned, records)
         names = request.topic_names
         change = Change(
@@ -116,6 +117,9 @@ class Heartbeats:
             ),
             records,
         )
+        if is_new:
+            for listener in tools.probe.listeners:
+                listener.member_joined(group_id, member_id, change.new.instance_id, request.client_id)
         if change.new != old:
             records.append(make.member_metadata(group_id, change.new))
         have_names_changed = change.new.topic_names != old.topic_names

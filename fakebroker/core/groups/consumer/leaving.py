@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import TypeVar, final
+from typing import Final, TypeVar, final
 
 from fakebroker.core.coordinator.record import CoordinatorRecord
 from fakebroker.core.coordinator.result import CoordinatorResult
@@ -31,6 +31,9 @@ T = TypeVar("T")
 Downgrade = Callable[[ConsumerGroup, Sequence[ConsumerGroupMember]], "list[CoordinatorRecord] | None"]
 
 
+_NOT_IN_TIME: Final = "it was not heard of, or did not give up its partitions, in time"
+
+
 @final
 class Leaving:
     """Of the groups of a partition."""
@@ -38,7 +41,7 @@ class Leaving:
     def __init__(self, tools: ConsumerTools, downgrade: Downgrade) -> None:
         self._tools = tools
         self._downgrade = downgrade
-        self.timeouts = Timeouts(tools, lambda group, member: self.fence(group, [member], None))
+        self.timeouts = Timeouts(tools, lambda group, member: self.fence(group, [member], None, _NOT_IN_TIME))
 
     def leave(self, request: HeartbeatRequest) -> CoordinatorResult[HeartbeatAnswer]:
         group = self._tools.consumer_group(request.group_id)
@@ -56,10 +59,15 @@ class Leaving:
         )
         return CoordinatorResult([make.current_assignment(group.group_id, away)], answer)
 
-    def fence(self, group: ConsumerGroup, members: Sequence[ConsumerGroupMember], answer: T) -> CoordinatorResult[T]:
-        """They are out, each of them once."""
+    def fence(
+        self, group: ConsumerGroup, members: Sequence[ConsumerGroupMember], answer: T, reason: str = "it has left"
+    ) -> CoordinatorResult[T]:
+        """They are out, each of them once, and why."""
         if not members:
             return CoordinatorResult((), answer)
+        for listener in self._tools.probe.listeners:
+            for member in members:
+                listener.member_left(group.group_id, member.member_id, group.epoch, reason)
         converted = self._downgrade(group, members)
         if converted is not None:
             return CoordinatorResult(converted, answer, replay_records=False)

@@ -111,6 +111,8 @@ class Rebalancing:
             if assignment != targets.get(member_id):
                 change.records.append(make.target_assignment(group.group_id, member_id, assignment))
         change.records.append(make.target_assignment_epoch(group.group_id, epoch.epoch, self._tools.wall_ms))
+        for listener in self._tools.probe.listeners:
+            listener.generation_began(group.group_id, epoch.epoch, name, "", order)
         return Target(epoch.epoch, assigned.get(change.new.member_id, NO_PARTITIONS))
 
     def reconcile(

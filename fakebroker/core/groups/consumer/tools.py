@@ -49,7 +49,7 @@ MIGRATION_POLICIES: Final = {
 class ConsumerTools:
     """Of one partition. `random_uuid` draws one from the cluster's seed."""
 
-    __slots__ = ("_services", "executor", "groups", "random_uuid", "registry", "timer", "topics")
+    __slots__ = ("_services", "executor", "groups", "probe", "random_uuid", "registry", "timer", "topics")
 
     def __init__(
         self,
@@ -62,6 +62,7 @@ class ConsumerTools:
         self.executor = services.executor
         self.topics = topics
         self.random_uuid = services.environment.random_uuid
+        self.probe = services.environment.probe
         self._services = services
 
     @property

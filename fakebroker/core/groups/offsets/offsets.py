@@ -90,6 +90,10 @@ class Offsets(GroupManager):
                 )
                 records.append(CoordinatorRecord(key, value))
             response.append(TopicErrors(topic.name, topic.topic_id, errors))
+        for listener in self._services.environment.probe.listeners:
+            listener.offsets_committed(
+                request.group_id, request.member_id, request.generation_or_epoch, _committed(records)
+            )
         return CoordinatorResult(records, response)
 
     def _group_to_commit(self, request: OffsetCommit) -> Group:
@@ -183,11 +187,16 @@ class Offsets(GroupManager):
         """Whether no offset is left (OffsetMetadataManager.cleanupExpiredOffsets)."""
         now_ms = self._services.wall_ms
         all_expired = True
+        expired: list[tuple[str, int]] = []
         for topic, partition, expires_ms in self._expiries(group_id):
             if expires_ms is not None and now_ms >= expires_ms:
                 records.append(tombstone(group_id, topic, partition))
+                expired.append((topic, partition))
             else:
                 all_expired = False
+        if expired:
+            for listener in self._services.environment.probe.listeners:
+                listener.offsets_expired(group_id, expired)
         return all_expired
 
     def _expiries(self, group_id: str) -> Iterator[tuple[str, int, int | None]]:
@@ -271,6 +280,15 @@ class Offsets(GroupManager):
             self._expiration.stop()
 
 
+def _committed(records: Sequence[CoordinatorRecord]) -> list[tuple[str, int, int]]:
+    committed: list[tuple[str, int, int]] = []
+    for record in records:
+        key, value = record.key, record.value
+        if isinstance(key, OffsetCommitKey) and isinstance(value, OffsetCommitValue):
+            committed.append((key.topic, key.partition, value.offset))
+    return committed
+
+
 def tombstone(group_id: str, topic: str, partition: int) -> CoordinatorRecord:
     return CoordinatorRecord(OffsetCommitKey(group_id, topic, partition), None)
 
@@ -286,4 +304,4 @@ def _is_of_another(value: OffsetCommitValue, topic_id: object) -> bool:
 
 def _length(text: str) -> int:
     """As Java counts it."""
-    return len(text) + sum(character > "\uffff" for character in text)
+    return len(text) if text.isascii() else len(text) + sum(character > "\uffff" for character in text)

@@ -81,6 +81,7 @@ class ClassicMembers:
         instance_id = request.group_instance_id
         self._check_migration(group)
         member_id = request.member_id or new_member_id(self._tools.random_uuid)
+        is_new = member_id not in group.members
         check_group_is_not_full(group, member_id, instance_id, self._tools.max_size)
         _check_protocols(group, member_id, request)
         if request.requires_known_member_id and instance_id is None and not request.member_id:
@@ -92,6 +93,9 @@ class ClassicMembers:
         is_downgrade = existing is not None and self._downgrade.is_last_one_replaced(group, existing)
         subscription = _subscription(request)
         change = Change(group, old, _as_joined(old, request, subscription), records)
+        if is_new:
+            for listener in self._tools.probe.listeners:
+                listener.member_joined(group.group_id, member_id, instance_id, request.client_id)
         member = self._rejoin(change, subscription, is_downgrade)
         assert member.classic is not None
         answer = JoinAnswer(

@@ -83,15 +83,13 @@ def partition_counts(topic_ids: Iterable[UUID], topics: Topics) -> dict[UUID, in
 def metadata_hash(names: Iterable[str], topics: Topics) -> int:
     """Of the topics that exist. A signed number of 64 bits."""
     digest = blake2b(digest_size=8)
-    found = False
-    for name in sorted(names):
-        topic = topics.topic(name)
-        if topic is not None:
-            found = True
-            digest.update(topic.topic_id.bytes)
-            digest.update(f"{len(name)}:{name}:{len(topic.partitions)}".encode())
-            for racks in topics.partition_racks(name):
-                digest.update(";".join(f"{len(rack)}:{rack}" for rack in sorted(racks)).encode() + b"|")
+    found = {name: topic for name in names if (topic := topics.topic(name)) is not None}
+    for name in sorted(found):
+        topic = found[name]
+        digest.update(topic.topic_id.bytes)
+        digest.update(f"{len(name)}:{name}:{len(topic.partitions)}".encode())
+        for racks in topics.partition_racks(name):
+            digest.update(";".join(f"{len(rack)}:{rack}" for rack in sorted(racks)).encode() + b"|")
     return int.from_bytes(digest.digest(), "big", signed=True) if found else 0
 
 

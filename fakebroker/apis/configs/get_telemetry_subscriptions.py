@@ -1,0 +1,62 @@
+"""GetTelemetrySubscriptions (API key 71), version 0: which metrics of its own a client is to push (KIP-714).
+
+Behaviour      The union of what all matching subscriptions ask for, at the shortest of their intervals; without one it
+               is nothing, every five minutes. Who has no id is given one. Who asks again too early is told
+               THROTTLING_QUOTA_EXCEEDED. Answered, but not advertised, as by a Kafka without a reporter that takes
+               what is pushed.
+Source         core/.../server/KafkaApis.scala handleGetTelemetrySubscriptionsRequest; server/.../ClientMetricsManager
+               .java @ 4.2
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from fakebroker.apis import registry
+from fakebroker.apis.context import RequestContext
+from fakebroker.apis.telemetry_clients import client_metadata
+from fakebroker.core.broker.client_metrics_manager import ACCEPTED_COMPRESSION_TYPES
+from fakebroker.protocol.build import build
+from fakebroker.protocol.error_code import ErrorCode
+from fakebroker.protocol.messages import response_type
+
+if TYPE_CHECKING:
+    from kio.schema.get_telemetry_subscriptions.v0.request import GetTelemetrySubscriptionsRequest
+
+KEY = 71
+
+
+def _respond(ctx: RequestContext, **values: Any) -> None:
+    defaults: dict[str, Any] = {
+        "throttle_time": timedelta(0),
+        "error_code": ErrorCode.none,
+        "client_instance_id": None,
+        "subscription_id": 0,
+        "accepted_compression_types": (),
+        "push_interval": timedelta(0),
+        "telemetry_max_bytes": 0,
+        "delta_temporality": False,
+        "requested_metrics": (),
+    }
+    ctx.respond(build(response_type(KEY, ctx.api_version), defaults | values))
+
+
+def error_response(ctx: RequestContext, request: GetTelemetrySubscriptionsRequest, code: ErrorCode) -> None:
+    _respond(ctx, error_code=code)
+
+
+@registry.api(KEY, 0, 0, error_response=error_response, is_advertised=False)
+def handle(ctx: RequestContext, request: GetTelemetrySubscriptionsRequest) -> None:
+    manager = ctx.broker.client_metrics
+    instance_id, instance = manager.get_subscription(request.client_instance_id, client_metadata(ctx), ctx.now.mono_ms)
+    _respond(
+        ctx,
+        client_instance_id=instance_id,
+        subscription_id=instance.subscription_id,
+        accepted_compression_types=ACCEPTED_COMPRESSION_TYPES,
+        push_interval=timedelta(milliseconds=instance.push_interval_ms),
+        telemetry_max_bytes=manager.telemetry_max_bytes,
+        delta_temporality=True,
+        requested_metrics=tuple(instance.metrics),
+    )

@@ -1,0 +1,57 @@
+"""PushTelemetry (API key 72), version 0: a client's own metrics (KIP-714).
+
+Behaviour      The subscription is to be the one that the client was told last: UNKNOWN_SUBSCRIPTION_ID; who comes too
+               early is told THROTTLING_QUOTA_EXCEEDED, unless it says that it ends, and then nothing more is taken of
+               it: INVALID_REQUEST. More than telemetry.max.bytes: TELEMETRY_TOO_LARGE. What cannot be decompressed:
+               INVALID_RECORD; nobody looks further. Answered, but not advertised, as
+               by a Kafka without a reporter that takes what is pushed; what is pushed goes nowhere there too.
+Not done       More than 100 MiB that come out of a push are refused as well: Kafka has no such bound.
+Source         core/.../server/KafkaApis.scala handlePushTelemetryRequest; server/.../ClientMetricsManager.java @ 4.2
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from fakebroker.apis import registry
+from fakebroker.apis.context import RequestContext
+from fakebroker.apis.telemetry_clients import client_metadata
+from fakebroker.core.log.records.record_source import MAX_DECOMPRESSED_BYTES
+from fakebroker.protocol.build import build
+from fakebroker.protocol.compression import DecompressedTooLargeError, DecompressionError, decompress_pieces
+from fakebroker.protocol.error_code import ErrorCode
+from fakebroker.protocol.errors import KafkaError
+from fakebroker.protocol.messages import response_type
+from fakebroker.protocol.slices import Slices
+
+if TYPE_CHECKING:
+    from kio.schema.push_telemetry.v0.request import PushTelemetryRequest
+
+KEY = 72
+
+
+def error_response(ctx: RequestContext, request: PushTelemetryRequest, code: ErrorCode) -> None:
+    ctx.respond(build(response_type(KEY, ctx.api_version), {"throttle_time": timedelta(0), "error_code": code}))
+
+
+@registry.api(KEY, 0, 0, error_response=error_response, is_advertised=False)
+def handle(ctx: RequestContext, request: PushTelemetryRequest) -> Slices[None]:
+    codec, metrics = request.compression_type, request.metrics
+    instance = ctx.broker.client_metrics.push(
+        request.client_instance_id,
+        client_metadata(ctx),
+        request.subscription_id,
+        request.terminating,
+        codec,
+        len(metrics),
+        ctx.now.mono_ms,
+    )
+    if codec and metrics:
+        try:
+            for _ in decompress_pieces(codec, metrics, MAX_DECOMPRESSED_BYTES):
+                yield
+        except (DecompressionError, DecompressedTooLargeError):
+            instance.last_error = ErrorCode.invalid_record
+            raise KafkaError(ErrorCode.invalid_record, "metrics that cannot be decompressed") from None
+    error_response(ctx, request, ErrorCode.none)
