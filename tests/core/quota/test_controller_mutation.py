@@ -97,7 +97,7 @@ def simulation() -> Simulation:
 def create(client: SimulatedClient, version: int, *topics: tuple[str, int], **values: Any) -> tuple[list[int], int]:
     defaults = {"replication_factor": 1, "assignments": (), "configs": ()}
     asked = [defaults | {"name": name, "num_partitions": partitions} for name, partitions in topics]
-    flags = {"timeout": timedelta(0), "validate_only": False} | values
+    flags = {"timeout": timedelta(seconds=1), "validate_only": False} | values
     return told(ask(client, CREATE_TOPICS, version, topics=asked, **flags), "topics")
 
 
@@ -139,7 +139,7 @@ def test_what_is_only_looked_at_counts(simulation: Simulation) -> None:
 def test_create_partitions(simulation: Simulation, version: int, error: int) -> None:
     client = simulation.connect()
     asked = [{"name": name, "count": count, "assignments": None} for name, count in (("there", 15), ("too", 2))]
-    answer = ask(client, CREATE_PARTITIONS, version, topics=asked, timeout=timedelta(0), validate_only=False)
+    answer = ask(client, CREATE_PARTITIONS, version, topics=asked, timeout=timedelta(seconds=1), validate_only=False)
     assert told(answer, "results") == ([0, error], 1_000 if error else 2_000)
 
 
@@ -147,7 +147,7 @@ def test_create_partitions(simulation: Simulation, version: int, error: int) -> 
 def test_delete_topics(simulation: Simulation, version: int, error: int) -> None:
     assert create(simulation.connect(), 7, ("a", 9)) == ([0], 0)
     client = simulation.connect()
-    answer = ask(client, DELETE_TOPICS, version, topic_names=["there", "too", "nowhere"], timeout=timedelta(0))
+    answer = ask(client, DELETE_TOPICS, version, topic_names=["there", "too", "nowhere"], timeout=timedelta(seconds=1))
     errors, throttle_time_ms = told(answer, "responses")
     assert sorted(errors) == sorted([3, 0, error])
     assert throttle_time_ms == (1_000 if error else 2_000)
