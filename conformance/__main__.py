@@ -16,8 +16,8 @@ from conformance.clients.reports import rows as client_rows
 from conformance.clients.runs import run_clients
 from conformance.generated.found import keep as keep_find
 from conformance.generated.search import SEED, STREAMS, GeneratedResult, run_generated
+from conformance.generated.walks.search import KINDS, THREE, WALKS, WalksResult, run_rounds, run_walks
 from conformance.generated.walks.search import SEED as WALKS_SEED
-from conformance.generated.walks.search import WALKS, WalksResult, run_walks
 from conformance.generated.walks.walk import step_words
 from conformance.lateness import measure_kafka, measure_ours
 from conformance.report import results, write
@@ -153,11 +153,14 @@ def generated(
 def walks(
     number: Annotated[int, typer.Option("--walks", min=1, help="How many walks.")] = WALKS,
     seed: Annotated[int, typer.Option(help="The same seed makes the same walks.")] = WALKS_SEED,
+    kind: Annotated[str, typer.Option(help="Whose: " + ", ".join((*KINDS, THREE)))] = "classic",
 ) -> None:
     """Let members of groups do random things on several connections, on both sides, and show what differs."""
-    console.print(f"seed {seed}")
+    if kind not in (*KINDS, THREE):
+        raise _refuse(f"there are no walks of {kind!r}; there are: {', '.join((*KINDS, THREE))}")
+    console.print(f"seed {seed}, {kind}")
     with Sides() as sides:
-        result = _walks(sides, number, seed)
+        result = _walks(sides, number, seed, kind)
     for difference in result.differences:
         times = result.seen[difference.signature]
         console.print(
@@ -172,10 +175,16 @@ def walks(
     raise typer.Exit(1 if result.differences else 0)
 
 
-def _walks(sides: Sides, number: int, seed: int) -> WalksResult:
+def _walks(sides: Sides, number: int, seed: int, kind: str = "classic") -> WalksResult:
     with Progress(*Progress.get_default_columns(), MofNCompleteColumn(), console=console) as progress:
         task = progress.add_task("walks of groups", total=number)
-        return run_walks(sides, number, seed, lambda so_far: progress.update(task, completed=so_far.walks))
+
+        def tell(so_far: WalksResult) -> None:
+            progress.update(task, completed=so_far.walks)
+
+        return (
+            run_rounds(sides, number, seed, tell) if kind == THREE else run_walks(sides, number, seed, tell, kind=kind)
+        )
 
 
 @app.command()

@@ -116,7 +116,7 @@ RULES: tuple[Rule, ...] = (
             ),
         )
         for field in ("value", "config_source", "synonyms*")
-        for case in ("create/*", "generated/*", "found/*")
+        for case in ("create/*", "generated/*", "found/*", "walks/*")
     ),
     Rule(
         "documentation of settings is told in our own words",
