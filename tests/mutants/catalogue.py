@@ -95,7 +95,7 @@ TESTS = {
     ],
 }
 # The group among faults judges what members are told; nothing of it looks into the coordinator.
-_GROUPS = ["tests/testing/groups/test_group_plan.py"]
+_GROUPS = ["tests/properties/test_group_seeds.py"]
 TESTS |= {
     "fakebroker/core/replication/reads.py": _GROUPS,
     "fakebroker/core/groups/consumer/reconciliation.py": _GROUPS,
