@@ -24,6 +24,7 @@ class Asking:
         self._api = -1
         self._seen = 0
         self.gives_up_ms: int | None = None
+        self.answered_ms = 0  # when what was taken last had come
 
     @property
     def is_idle(self) -> bool:
@@ -46,7 +47,8 @@ class Asking:
             return None
         if len(self._link.answers) > self._seen:
             self.gives_up_ms = None
-            return Answer(self._api, self._link.answers[self._seen][1])
+            self.answered_ms, frame = self._link.answers[self._seen]
+            return Answer(self._api, frame)
         if self._link.closed is not None or self._simulation.elapsed_ms >= self.gives_up_ms:
             self.close()
             return Answer(self._api, None)

@@ -44,6 +44,7 @@ class _Partition:
         self.began: int | None = None
         self.read_to = 0
         self.acknowledged: int | None = None
+        self.acknowledged_as = 0  # the number of the commit
         self.tried: set[tuple[str, int]] = set()  # (member, offset) that may or may not have come
         self.generation = -1  # the newest in which it had an owner
         self.positions: dict[str, tuple[int, int]] = {}  # of members: next offset, what was committed when they began
@@ -58,7 +59,8 @@ class GroupHistory:
         self.findings: list[Finding] = []
         self._partitions: dict[Place, _Partition] = {}
         self._owners: dict[tuple[int, Place], str] = {}
-        self._asked: dict[tuple[str, Place, int], int] = {}
+        self._asked: dict[tuple[str, Place, int], tuple[int, int]] = {}  # newest generation then, number
+        self._commits = 0
 
     def owns(self, member: str, generation: int, places: Iterable[Place], now_ms: int | None = None) -> None:
         """The member was told, in this generation or epoch of its own, that it owns these; when, if `holds` is told."""
@@ -98,7 +100,8 @@ class GroupHistory:
                 self._add(COMMIT_LOST, place, committed, f"{member} is told a commit that nobody asked for")
         if partition.began is None:
             partition.began = partition.read_to = offset
-        partition.positions[member] = offset, -1 if least is None else least
+        baseline = least if committed is None else committed
+        partition.positions[member] = offset, -1 if baseline is None else baseline
 
     def reads(self, member: str, place: Place, offset: int, watermark: int | None = None) -> None:
         """The member has processed a record; the watermark of that moment, if it is known."""
@@ -120,16 +123,19 @@ class GroupHistory:
         """The member asks that an offset be committed."""
         partition = self._of(place)
         partition.tried.add((member, offset))
-        self._asked[member, place, offset] = partition.generation
+        self._commits += 1
+        self._asked[member, place, offset] = partition.generation, self._commits
 
     def committed(self, member: str, place: Place, offset: int, generation: int) -> None:
         """The member was told that its commit has succeeded."""
         partition = self._of(place)
-        newest = self._asked.pop((member, place, offset), -1)
+        newest, number = self._asked.pop((member, place, offset), (-1, self._commits))
         if newest > generation:
             what = f"{member} of generation {generation} was told NONE, and {newest} had been told before"
             self._add(STALE_COMMIT, place, offset, what)
-        partition.acknowledged = offset
+        if number < partition.acknowledged_as:
+            return  # it was asked before what is acknowledged, and told late: it may have come before that, or after
+        partition.acknowledged, partition.acknowledged_as = offset, number
         partition.tried = {each for each in partition.tried if each[0] != member}  # its own came before
 
     def refused(self, member: str, place: Place, offset: int) -> None:

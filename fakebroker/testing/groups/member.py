@@ -156,6 +156,7 @@ class SimulatedConsumer:
         elif self.dirty and (self._is_leaving or self._wants_to_join() or self._now_ms >= self._commit_ms):
             self._ask_to_commit()
         elif self._is_leaving:
+            self._own([])
             if not self._ask_to_leave():
                 self.crash()
         elif self._wants_to_join():
@@ -287,11 +288,14 @@ class SimulatedConsumer:
     # Owning.
 
     def _told(self, places: Sequence[Place]) -> None:
-        self._history.owns(self.name, self.generation, places, self._now_ms)
+        """One who stood still reads old news: what others hold by now is no contradiction."""
+        is_news = self._asking.answered_ms == self._now_ms
+        self._history.owns(self.name, self.generation, places, self._now_ms if is_news else None)
 
     def _confirmed(self) -> None:
         """The coordinator has heard of it, as the owner of what it owns."""
-        self._history.holds(self.name, self.owned, self._asked_ms + SURE_MS)
+        if self._now_ms < self._asked_ms + SURE_MS:
+            self._history.holds(self.name, self.owned, self._asked_ms + SURE_MS)
 
     def _own(self, places: Sequence[Place]) -> None:
         """What it was told; what it does not own any more it does not read."""

@@ -70,9 +70,23 @@ def a_member_that_is_expired(history: GroupHistory) -> None:
     history.owns("b", 2, [P], 5_000)
 
 
+def an_answer_that_is_read_late(history: GroupHistory) -> None:
+    """What the first one asked came first, and was read when the second one had been told."""
+    begins(history, 0)
+    history.commits("a", P, 1)
+    history.owns("b", 1, [("t", 1)])
+    history.resumes("b", P, 1, 1)
+    history.reads("b", P, 1)
+    committed(history, "b", 2, 1)
+    history.committed("a", P, 1, 1)
+    history.resumes("c", P, 2, 2)
+    history.reads("c", P, 2)
+
+
 @pytest.mark.parametrize(
     "tell",
     [
+        an_answer_that_is_read_late,
         a_crash_between_reading_and_commit,
         a_commit_that_may_have_come,
         a_partition_given_back,
