@@ -30,6 +30,8 @@ _END_S = 0.06  # by then whatever follows from the last request has been answere
 _KNOWN_S = 0.03  # by then a coordinator has heard of what its broker knows
 _catching_up = Lock()  # a target's own connections are for one at a time
 _CREATE_TOPICS = 19
+# OffsetFetch, DescribeGroups, ConsumerGroupDescribe tell what all replicas of the coordinator's log have by then.
+_READS_WHAT_IS_COMMITTED = (9, 15, 69)
 
 
 class _Client:
@@ -74,6 +76,8 @@ class Player:
             data = self._told.put_in(step.conn[0], data)
             self._said += data
             client.sent |= requests_in(data)[0]
+            if len(self._brokers) > 1 and int.from_bytes(data[4:6]) in _READS_WHAT_IS_COMMITTED:
+                self._target.pause(round(_KNOWN_S * 1000 * self._patience))
             client.connection.send(data)
             self._await(client, _PARKED_S if step.parks else _ANSWERED_S)
             if step.settles:

@@ -27,7 +27,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from fakebroker.core.journal.events import Event, WatermarkMoved
+from fakebroker.core.journal.events import Event, LeaderChanged, WatermarkMoved
 from fakebroker.testing.history import Finding
 
 TWO_OWNERS, ABOVE_WATERMARK, SKIPPED, TWICE = "two owners", "above watermark", "skipped", "twice"
@@ -160,7 +160,7 @@ class GroupHistory:
         and cannot know the watermark of each moment asks this."""
         highest: dict[Place, int] = {}
         for event in journal:
-            if isinstance(event, WatermarkMoved):
+            if isinstance(event, WatermarkMoved | LeaderChanged):
                 place = event.topic, event.partition
                 highest[place] = max(highest.get(place, 0), event.high_watermark)
         found = []

@@ -16,7 +16,7 @@ from __future__ import annotations
 from contextlib import suppress
 
 from fakebroker.core.errors import KafkaError
-from fakebroker.core.journal.events import Event, WatermarkMoved
+from fakebroker.core.journal.events import Event, LeaderChanged, WatermarkMoved
 from fakebroker.core.journal.journal import Journal
 from fakebroker.testing import wire
 from fakebroker.testing.groups.classic import ClassicConsumer
@@ -173,7 +173,7 @@ class GroupWorld:
         )
 
     def _on_event(self, event: Event) -> None:
-        if isinstance(event, WatermarkMoved):
+        if isinstance(event, WatermarkMoved | LeaderChanged):  # a new leader may know of a higher one
             place = event.topic, event.partition
             self._watermarks[place] = max(self._watermarks.get(place, 0), event.high_watermark)
 

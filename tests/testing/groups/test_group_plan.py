@@ -44,6 +44,11 @@ def test_a_plan_begins_with_its_group() -> None:
     assert not group_plan_fails(group_plan_from_text("joins"), 0)
 
 
+def test_a_new_leader_tells_a_watermark_of_its_own() -> None:
+    plan = "group 4 3 1; joins; stop 2; followers 5 3 3; produce 0 2; start 6; produce 0 2; stop 0"
+    GroupRun(group_plan_from_text(plan), 1897).run()
+
+
 @pytest.mark.parametrize("protocol", [0, 1])
 def test_what_was_committed_is_there_at_the_next_coordinator(protocol: int) -> None:
     run = GroupRun(
