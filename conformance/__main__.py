@@ -16,8 +16,8 @@ from conformance.clients.reports import rows as client_rows
 from conformance.clients.runs import run_clients
 from conformance.generated.found import keep as keep_find
 from conformance.generated.search import SEED, STREAMS, GeneratedResult, run_generated
+from conformance.generated.walks.search import KINDS, THREE, WALKS, WALKS_OF, WalksResult, run_rounds, run_walks
 from conformance.generated.walks.search import SEED as WALKS_SEED
-from conformance.generated.walks.search import WALKS, WalksResult, run_walks
 from conformance.generated.walks.walk import step_words
 from conformance.lateness import measure_kafka, measure_ours
 from conformance.report import results, write
@@ -84,11 +84,14 @@ def run_all(
             "seed": SEED,
         }
         found["unexplained"] += len(generated_traffic.differences)
-        walked = _walks(sides, WALKS, WALKS_SEED)
-        for walk_difference in walked.differences:
-            _show(console, walk_difference.outcome)
-        found |= {"walks": walked.walks, "walked": walked.summary(), "walks_seed": WALKS_SEED}
-        found["unexplained"] += len(walked.differences)
+        found |= {"walks": 0, "walked": "", "walks_seed": WALKS_SEED}
+        for kind, number in WALKS_OF.items():
+            walked = _walks(sides, number, WALKS_SEED, kind)
+            for walk_difference in walked.differences:
+                _show(console, walk_difference.outcome)
+            found["walks"] += walked.walks
+            found["walked"] += f"- {kind}: {walked.summary()}\n"
+            found["unexplained"] += len(walked.differences)
         console.print("lateness of REQUEST_TIMED_OUT: 500 requests for each timeout, on each side")
         found["lateness"] = [*measure_kafka(sides.kafka["three"]), *measure_ours()]
         console.print(
@@ -153,11 +156,14 @@ def generated(
 def walks(
     number: Annotated[int, typer.Option("--walks", min=1, help="How many walks.")] = WALKS,
     seed: Annotated[int, typer.Option(help="The same seed makes the same walks.")] = WALKS_SEED,
+    kind: Annotated[str, typer.Option(help="Whose: " + ", ".join((*KINDS, THREE)))] = "classic",
 ) -> None:
     """Let members of groups do random things on several connections, on both sides, and show what differs."""
-    console.print(f"seed {seed}")
+    if kind not in (*KINDS, THREE):
+        raise _refuse(f"there are no walks of {kind!r}; there are: {', '.join((*KINDS, THREE))}")
+    console.print(f"seed {seed}, {kind}")
     with Sides() as sides:
-        result = _walks(sides, number, seed)
+        result = _walks(sides, number, seed, kind)
     for difference in result.differences:
         times = result.seen[difference.signature]
         console.print(
@@ -172,10 +178,16 @@ def walks(
     raise typer.Exit(1 if result.differences else 0)
 
 
-def _walks(sides: Sides, number: int, seed: int) -> WalksResult:
+def _walks(sides: Sides, number: int, seed: int, kind: str = "classic") -> WalksResult:
     with Progress(*Progress.get_default_columns(), MofNCompleteColumn(), console=console) as progress:
         task = progress.add_task("walks of groups", total=number)
-        return run_walks(sides, number, seed, lambda so_far: progress.update(task, completed=so_far.walks))
+
+        def tell(so_far: WalksResult) -> None:
+            progress.update(task, completed=so_far.walks)
+
+        return (
+            run_rounds(sides, number, seed, tell) if kind == THREE else run_walks(sides, number, seed, tell, kind=kind)
+        )
 
 
 @app.command()

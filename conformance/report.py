@@ -81,10 +81,13 @@ sides, and what is stored is compared too (`python -m conformance generated --st
 _WALKS = """\
 ## Walks of groups
 
-One to four members of a classic group do random things on connections of their own, most of them what a client might
-do then: join, sync, commit, leave, go away (`python -m conformance walks --walks N --seed N`). Seed {walks_seed}:
-{walked}.
-"""
+One to four members of a group do random things on connections of their own, most of them what a client might do then:
+join, sync, commit, leave, go away (`python -m conformance walks --kind KIND --walks N --seed N`). `classic` and
+`consumer` (KIP-848) have one broker; beside consumers an admin makes, grows and deletes topics, deletes records and
+alters settings. `three` are groups of both kinds on three brokers, while their coordinator moves and brokers stop and
+start. Seed {walks_seed}:
+
+{walked}"""
 
 _CLIENTS = """\
 ## Clients

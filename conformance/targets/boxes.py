@@ -70,6 +70,20 @@ BOXES = {
             "group.consumer.max.size": "10",
         },
     ),
+    # Walks of groups over three brokers: one coordinator for all of them, which moves, and brokers that stop.
+    "walks": Box(
+        3,
+        _GROUPS
+        | {
+            "offsets.topic.num.partitions": "1",
+            "offsets.topic.replication.factor": "3",
+            "group.consumer.assignment.interval.ms": "0",
+            "group.consumer.min.session.timeout.ms": "500",
+            "group.consumer.min.heartbeat.interval.ms": "100",
+            "group.consumer.max.size": "10",
+        },
+        {"broker.session.timeout.ms": "6000", "broker.heartbeat.interval.ms": "500"},
+    ),
     # For cases that stop brokers: while its session holds, a broker cannot come back (DuplicateBrokerRegistration).
     "compacts": Box(
         1,

@@ -120,7 +120,7 @@ RULES: tuple[Rule, ...] = (
             ),
         )
         for field in ("value", "config_source", "synonyms*")
-        for case in ("create/*", "generated/*", "found/*", "quota-mutation/*")
+        for case in ("create/*", "generated/*", "found/*", "quota-mutation/*", "walks/*")
     ),
     Rule(
         "documentation of settings is told in our own words",

@@ -28,10 +28,49 @@ def declare(parser: Parser) -> None:
         type=file_name,
         help="Write what the broker decided, one line of JSON per event; - for stdout.",
     )
+    parser.add_argument(
+        "--group",
+        action="store_true",
+        help="A group among faults instead of producers: members, a coordinator, brokers (no oracle, a judge).",
+    )
     parser.add_argument("--shrink", action="store_true", help="Look for a shorter plan that fails as well.")
 
 
 def run(options: Namespace) -> int:
+    return _run_group(options) if options.group else _run_cluster(options)
+
+
+def _run_group(options: Namespace) -> int:
+    from fakebroker.core.journal.journal import to_lines
+    from fakebroker.testing import replay as replaying
+    from fakebroker.testing.groups.plan import GroupRun, group_plan_fails, group_plan_from_text, random_group_plan
+    from fakebroker.testing.messages import Violation
+    from fakebroker.testing.plan import to_text
+
+    seed, text = options.seed, options.plan
+    try:
+        plan = random_group_plan(seed, options.steps) if text is None else group_plan_from_text(text)
+        group = GroupRun(plan, seed)
+    except ValueError as error:
+        raise Slip(str(error)) from None
+    broken = ""
+    try:
+        group.run()
+    except Violation as violation:
+        broken = str(violation)
+    if options.journal is not None:
+        _write("--journal", options.journal, "".join(to_lines(group.world.journal)))
+    if not broken:
+        print(f"every rule held: {len(plan)} steps, settled {group.settled_ms} ms after the faults", file=sys.stderr)
+        return 0
+    print(f"broken: {broken}", file=sys.stderr)
+    if options.shrink:
+        shorter = to_text(replaying.shrink(plan, seed, group_plan_fails))
+        print(f'shorter: fakebroker replay {seed} --group --plan "{shorter}"', file=sys.stderr)
+    return _VIOLATION
+
+
+def _run_cluster(options: Namespace) -> int:
     from fakebroker.core.journal.journal import Journal, to_lines
     from fakebroker.testing import replay as replaying
     from fakebroker.testing.plan import from_text, random_plan

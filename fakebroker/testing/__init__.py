@@ -4,6 +4,9 @@
     Simulation, SimulatedClient         a cluster in virtual time, without sockets
     Run, Replay, random_plan, from_text, to_text, command
                                         plans carried out beside an oracle; `fakebroker replay` on the command line
+    GroupHistory                        what members of a group were told, judged: owners, reading, commits
+    GroupWorld, GroupRun, random_group_plan
+                                        a group of simulated consumers among faults; `fakebroker replay --group`
     ClientMachine                       your client under Hypothesis: subclass it
     ClusterMachine                      the broker itself under Hypothesis
     strategies                          batches, requests, topologies, fault plans, plans
@@ -16,6 +19,9 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from fakebroker.testing.groups.judge import GroupHistory
+from fakebroker.testing.groups.plan import GroupRun, random_group_plan
+from fakebroker.testing.groups.world import GroupWorld
 from fakebroker.testing.history import Finding, check_history, describe
 from fakebroker.testing.messages import Violation
 from fakebroker.testing.plan import Action, from_text, random_plan, to_text
@@ -33,6 +39,9 @@ __all__ = [
     "ClientMachine",
     "ClusterMachine",
     "Finding",
+    "GroupHistory",
+    "GroupRun",
+    "GroupWorld",
     "Replay",
     "Run",
     "SimulatedClient",
@@ -42,6 +51,7 @@ __all__ = [
     "command",
     "describe",
     "from_text",
+    "random_group_plan",
     "random_plan",
     "strategies",
     "to_text",

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from uuid import uuid4
 
 import pytest
 from support.virtual_target import VirtualTarget
 
+from conformance.consumer_group_frames import heartbeat
 from conformance.generated.walks import search
 from conformance.generated.walks.classic import classic_walk
-from conformance.generated.walks.search import BOX, run_walks
+from conformance.generated.walks.rounds import ROUND_BOX, make_round
+from conformance.generated.walks.search import BOX, run_rounds, run_walks
+from conformance.generated.walks.told import ALL_TOLD, FEWER, Told, told_epoch
 from conformance.generated.walks.walk import CLIENTS, made_up, step_words
 from conformance.targets.boxes import BOXES
 
@@ -22,11 +26,11 @@ class TwoOfUs:
     ours: dict[str, VirtualTarget]
 
 
-def two_of_us(**other: str) -> TwoOfUs:
-    box = BOXES[BOX]
+def two_of_us(name: str = BOX, **other: str) -> TwoOfUs:
+    box = BOXES[name]
     box = replace(box, config=box.config | {"offsets.topic.num.partitions": "1"})
-    changed = replace(box, config=box.config | {name.replace("_", "."): value for name, value in other.items()})
-    return TwoOfUs({BOX: VirtualTarget(box)}, {BOX: VirtualTarget(changed)})
+    changed = replace(box, config=box.config | {key.replace("_", "."): value for key, value in other.items()})
+    return TwoOfUs({name: VirtualTarget(box)}, {name: VirtualTarget(changed)})
 
 
 def test_walks_on_two_clusters_that_are_alike_do_not_differ() -> None:
@@ -48,6 +52,57 @@ def test_a_difference_is_found_and_made_smaller(monkeypatch: pytest.MonkeyPatch)
     assert len(steps) < len(classic_walk(difference.seed).steps)
     assert {step_words(step).split(" ")[-1 if step.frame is None else 1] for step in steps}
     assert len({step.conn[0] for step in steps if step.frame is not None}) >= 2, "one member alone is let in"
+
+
+def test_consumers_and_an_admin_walk_too() -> None:
+    result = run_walks(two_of_us("consumer-groups"), 12, at_once=1, kind="consumer")
+
+    assert (result.walks, result.repeated, result.differences) == (12, 0, [])
+    reached = result.codes
+    told = {api for api, code in reached if code == "NONE(0)"}
+    assert {"ConsumerGroupHeartbeat", "OffsetFetch", "CreateTopics"} <= told
+    assert ("ConsumerGroupHeartbeat", "FENCED_MEMBER_EPOCH(110)") in reached
+
+
+def test_what_consumers_are_told_otherwise_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(search, "PATIENT", 1.0)
+    other = two_of_us("consumer-groups", group_consumer_heartbeat_interval_ms="5001")
+    result = run_walks(other, 1, at_once=1, most_differences=1, kind="consumer")
+    [difference] = result.differences
+    assert "heartbeat_interval" in difference.signature
+    assert len(difference.walk.steps) == 1
+
+
+def test_a_round_over_three_brokers() -> None:
+    """Ours twice: the coordinator moves, brokers stop and start, and the walks go on."""
+    result = run_rounds(two_of_us(ROUND_BOX), 48, at_once=1)
+
+    assert (result.walks, result.repeated, result.differences) == (48, 0, [])
+    assert ("JoinGroup", "NOT_COORDINATOR(16)") in result.codes
+
+
+def test_rounds_stop_nobody_who_coordinates() -> None:
+    rounds = [make_round(seed) for seed in range(20)]
+    assert {len(each.events) for each in rounds} == {2, 3}
+    for each in rounds:
+        assert all(event.stops != event.coordinator and event.stops != 1 for event in each.events)
+        assert {event.stops for event in each.events} == {event.starts for event in each.events}
+        assert each.events[-1].coordinator == 1
+    assert make_round(3) == make_round(3) != make_round(4)
+
+
+def test_a_member_says_what_it_was_told() -> None:
+    topic = uuid4()
+    told = Told()
+    assignment = {"topic_partitions": [{"topic_id": str(topic), "partitions": [0, 2]}]}
+    told.hear("b", {"error_code": "NONE(0)", "member_epoch": 7, "assignment": assignment})
+    told.hear("b", {"error_code": "FENCED_MEMBER_EPOCH(110)", "member_epoch": 0, "assignment": None})
+
+    frame = heartbeat("g", "m", told_epoch("b", -1), owned=[(ALL_TOLD, [0])])
+    assert told.put_in("b", frame) == heartbeat("g", "m", 6, owned=[(topic, [0, 2])])
+    frame = heartbeat("g", "m", told_epoch("b"), owned=[(FEWER, [0])])
+    assert told.put_in("b", frame) == heartbeat("g", "m", 7, owned=[(topic, [0])])
+    assert told.put_in("a", heartbeat("g", "m", told_epoch("a"))) == heartbeat("g", "m", 0)
 
 
 def test_the_same_seed_makes_the_same_walk() -> None:

@@ -94,4 +94,13 @@ TESTS = {
         "tests/core/controller/test_leader_moves.py",
     ],
 }
+# The group among faults judges what members are told; nothing of it looks into the coordinator.
+_GROUPS = ["tests/properties/test_group_seeds.py"]
+TESTS |= {
+    "fakebroker/core/replication/reads.py": _GROUPS,
+    "fakebroker/core/groups/consumer/reconciliation.py": _GROUPS,
+    "fakebroker/core/groups/classic/rebalance.py": _GROUPS,
+    "fakebroker/core/groups/offsets/offsets.py": _GROUPS,
+    "fakebroker/core/coordinator/loading.py": _GROUPS,
+}
 SIMULATION = ["tests/properties/test_seeds.py"]

@@ -9,6 +9,7 @@ import pytest
 
 from fakebroker.cli import main
 from fakebroker.core.replication.partition import Partition
+from fakebroker.testing import GroupHistory
 
 
 def run(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
@@ -30,6 +31,24 @@ def test_the_journal(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     assert {"topic_created", "request", "answer"} <= {event["event"] for event in events}
 
 
+def test_a_group(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    path = tmp_path / "journal.jsonl"
+    assert run(monkeypatch, "3", "--group", "--steps", "20", "--journal", str(path)) == 0
+    assert "every rule held: 20 steps, settled " in capsys.readouterr().err
+    assert '"JoinGroup"' in path.read_text() or '"ConsumerGroupHeartbeat"' in path.read_text()
+
+
+@pytest.mark.interpreted  # patches what is compiled
+def test_a_group_that_fails_is_shrunk(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(GroupHistory, "committed", lambda self, member, place, offset, generation: self.unsettled("x"))
+    plan = "group 1 1 0; joins; pauses 1; wakes 1; produce 0 1; advance 11000; move 0 0"
+    assert run(monkeypatch, "3", "--group", "--plan", plan, "--shrink") == 1
+    shorter = capsys.readouterr().err.splitlines()[-1].split('"')[1]
+    assert shorter.startswith("group 1 1 0; ")
+    assert len(shorter) < len(plan)
+    assert run(monkeypatch, "3", "--group", "--plan", shorter) == 1
+
+
 @pytest.mark.interpreted  # patches what is compiled
 def test_a_seed_that_fails_is_shrunk(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(Partition, "check_enough_replicas_reach_offset", lambda self, offset: (True, 0))
@@ -47,6 +66,7 @@ def test_a_seed_that_fails_is_shrunk(monkeypatch: pytest.MonkeyPatch, capsys: py
     [
         (["x"], "fakebroker: "),
         (["1", "--plan", "dance"], "fakebroker: there is no action 'dance'; "),
+        (["1", "--group", "--plan", "dance"], "fakebroker: 'dance' is no action of a group: "),
         (["1", "--plan", "jump"], "fakebroker: a plan begins with its cluster, and has one\n"),
         (["1", "--plan", "cluster 3 1000; cluster 3 1000"], "fakebroker: a plan begins with its cluster"),
         (["1", "--steps", "5", "--journal", "/nowhere/at/all"], "fakebroker: --journal /nowhere/at/all: "),

@@ -14,39 +14,10 @@ from datetime import timedelta
 from random import Random
 
 from conformance import frames, group_frames
-from conformance.frames import CLIENT_ID
-from conformance.generated.walks.walk import CLIENTS, GROUP, PARTITIONS, TOPIC, Step, Walk, made_up
+from conformance.generated.walks.actor import Actor
+from conformance.generated.walks.walk import CLIENTS, GROUP, PARTITIONS, TOPIC, Step, Walk
 
 _OFFSET_COMMIT, _OFFSET_FETCH, _OFFSET_DELETE = 8, 9, 47
-_PROTOCOLS = [
-    [("range", b"r")],
-    [("range", b"r"), ("roundrobin", b"rr")],
-    [("roundrobin", b"rr"), ("range", b"r")],
-    [("cooperative-sticky", b"c")],
-]
-
-
-class _Actor:
-    """One client: where it is in the life of a member."""
-
-    def __init__(self, letter: str, random: Random) -> None:
-        self.letter = letter
-        self.life = 0  # of its connections
-        self.ids = 0  # that it was told
-        self.member_id = ""
-        self.instance_id = f"static-{letter}" if random.random() < 0.25 else None
-        self.generation = -1
-        self.is_parked = False
-        self.protocols = random.choice(_PROTOCOLS[:3] * 4 + _PROTOCOLS[3:])
-        self.metadata = 0
-
-    @property
-    def conn(self) -> str:
-        return f"{self.letter}{self.life}"
-
-    def told_id(self) -> None:
-        self.ids += 1
-        self.member_id = group_frames.member(made_up(self.letter, self.ids), self.instance_id or CLIENT_ID)
 
 
 class ClassicWalker:
@@ -54,18 +25,25 @@ class ClassicWalker:
 
     def __init__(self, random: Random) -> None:
         self._random = random
-        self._actors = [_Actor(letter, random) for letter in CLIENTS[: random.choice([1, 2, 2, 3, 3, 4])]]
-        self._steps: list[Step] = []
+        self._actors = [Actor(letter, random) for letter in CLIENTS[: random.choice([1, 2, 2, 3, 3, 4])]]
+        self.steps: list[Step] = []
         self._number = 0
         # The model of the group.
         self._state = "Empty"
-        self._members: list[_Actor] = []
-        self._joined: set[_Actor] = set()
-        self._leader: _Actor | None = None
+        self._members: list[Actor] = []
+        self._joined: set[Actor] = set()
+        self._leader: Actor | None = None
         self._generation = 0
+        self._coordinator = 1
 
     def walk(self, length: int) -> Walk:
-        actions: list[tuple[int, Callable[[_Actor], None]]] = [
+        self.go(length)
+        self.end()
+        return Walk(tuple(self.steps))
+
+    def go(self, length: int) -> None:
+        """Until so many steps have been made, or everybody waits."""
+        actions: list[tuple[int, Callable[[Actor], None]]] = [
             (12, self._join),
             (12, self._sync),
             (4, self._heartbeat),
@@ -77,19 +55,32 @@ class ClassicWalker:
             (1, self._go_away),
         ]
         weights = [weight for weight, _ in actions]
-        while len(self._steps) < length:
+        while len(self.steps) < length:
             free = [actor for actor in self._actors if not actor.is_parked]
             if not free:
                 break
             [(_, action)] = self._random.choices(actions, weights)
             action(self._random.choice(free))
+
+    def end(self) -> None:
+        """Somebody looks."""
         watcher = self._actors[0].letter + "9"
-        self._steps.append(Step(watcher, group_frames.describe_groups([GROUP], version=5, correlation_id=900)))
-        return Walk(tuple(self._steps))
+        frame = group_frames.describe_groups([GROUP], version=5, correlation_id=900)
+        self.steps.append(Step(watcher, frame, broker=self._coordinator))
+
+    def moved(self, broker: int) -> None:
+        """Another broker coordinates: everybody who waited was told, and comes back on another connection. Of a group
+        that was not in a generation the new one knows nothing."""
+        self._coordinator = broker
+        self._free_all()
+        self._joined = set()
+        self._state = "Stable" if self._members else "Empty"
+        for actor in self._actors:
+            self._go_away(actor)
 
     # Actions.
 
-    def _join(self, actor: _Actor) -> None:
+    def _join(self, actor: Actor) -> None:
         """As a client does: without an id, then with the one it was told."""
         version = self._random.choice([4, 5, 6, 7, 8, 9, 9])
         changes = self._rarely()
@@ -112,7 +103,7 @@ class ClassicWalker:
             actor.told_id()
         self._has_joined(actor, waits)
 
-    def _join_frame(self, actor: _Actor, version: int, member_id: str) -> bytes:
+    def _join_frame(self, actor: Actor, version: int, member_id: str) -> bytes:
         suffix = b"%d" % actor.metadata
         return group_frames.join_group(
             GROUP,
@@ -126,7 +117,7 @@ class ClassicWalker:
             rebalance_ms=30_000,
         )
 
-    def _sync(self, actor: _Actor) -> None:
+    def _sync(self, actor: Actor) -> None:
         if not actor.member_id and not self._very_rarely():
             return
         leads = actor is self._leader
@@ -157,7 +148,7 @@ class ClassicWalker:
             self._state = "Stable"
             self._free_all()
 
-    def _heartbeat(self, actor: _Actor) -> None:
+    def _heartbeat(self, actor: Actor) -> None:
         version = self._random.choice([0, 1, 2, 3, 4]) if actor.instance_id is None else self._random.choice([3, 4])
         self._send(
             actor,
@@ -171,7 +162,7 @@ class ClassicWalker:
             ),
         )
 
-    def _commit(self, actor: _Actor) -> None:
+    def _commit(self, actor: Actor) -> None:
         version = self._random.choice([2, 5, 6, 7, 8, 9])
         partitions = [
             {
@@ -191,14 +182,14 @@ class ClassicWalker:
         }
         self._send(actor, frames.request(_OFFSET_COMMIT, version, values, self._next()))
 
-    def _fetch_offsets(self, actor: _Actor) -> None:
+    def _fetch_offsets(self, actor: Actor) -> None:
         version = self._random.choice([1, 2, 5, 7, 8, 9])
         topics = [{"name": TOPIC, "partition_indexes": list(range(PARTITIONS))}]
         group = {"group_id": GROUP, "member_id": None, "member_epoch": -1, "topics": topics}
         values = {"group_id": GROUP, "topics": topics, "groups": [group], "require_stable": self._rarely()}
         self._send(actor, frames.request(_OFFSET_FETCH, version, values, self._next()))
 
-    def _leave(self, actor: _Actor) -> None:
+    def _leave(self, actor: Actor) -> None:
         if actor is self._leader and len(self._members) > 2:
             return  # who leads then is chance
         version = self._random.choice([0, 2, 3, 5]) if actor.instance_id is None else self._random.choice([3, 5])
@@ -207,11 +198,11 @@ class ClassicWalker:
         if named[0] == actor.member_id:
             self._has_left(actor)
 
-    def _describe(self, actor: _Actor) -> None:
+    def _describe(self, actor: Actor) -> None:
         version = self._random.choice([0, 1, 2, 3, 4, 5, 6])
         self._send(actor, group_frames.describe_groups([GROUP], version=version, correlation_id=self._next()))
 
-    def _delete(self, actor: _Actor) -> None:
+    def _delete(self, actor: Actor) -> None:
         if self._random.random() < 0.5:
             topics = [{"name": TOPIC, "partitions": [{"partition_index": 0}]}]
             values = {"group_id": GROUP, "topics": topics}
@@ -220,14 +211,14 @@ class ClassicWalker:
             self._send(actor, group_frames.delete_groups([GROUP], correlation_id=self._next()))
             self._state, self._generation = "Empty", 0
 
-    def _go_away(self, actor: _Actor) -> None:
+    def _go_away(self, actor: Actor) -> None:
         """Its connection ends; it comes back on another one, as who it was."""
-        self._steps.append(Step(actor.conn, None))
+        self.steps.append(Step(actor.conn, None))
         actor.life += 1
 
     # The model.
 
-    def _will_wait(self, actor: _Actor, changes: bool, is_static: bool) -> bool:
+    def _will_wait(self, actor: Actor, changes: bool, is_static: bool) -> bool:
         others = [each for each in self._members if each is not actor and each not in self._joined]
         if actor in self._members and actor.member_id:
             if self._state == "Stable" and not changes and actor is not self._leader:
@@ -238,7 +229,7 @@ class ClassicWalker:
             return False
         return bool(others)
 
-    def _has_joined(self, actor: _Actor, waits: bool) -> None:
+    def _has_joined(self, actor: Actor, waits: bool) -> None:
         if actor not in self._members:
             self._members.append(actor)
         elif not waits and (self._state == "Completing" or (self._state == "Stable" and actor is not self._leader)):
@@ -262,7 +253,7 @@ class ClassicWalker:
             for member in self._members:
                 member.generation = self._generation
 
-    def _has_left(self, actor: _Actor) -> None:
+    def _has_left(self, actor: Actor) -> None:
         actor.member_id = ""
         actor.generation = -1
         if actor not in self._members:
@@ -285,10 +276,10 @@ class ClassicWalker:
 
     # Chance.
 
-    def _some_generation(self, actor: _Actor) -> int:
+    def _some_generation(self, actor: Actor) -> int:
         return actor.generation + (self._random.choice([-1, 1, 5]) if self._rarely() else 0)
 
-    def _wrong_id(self, actor: _Actor) -> str | None:
+    def _wrong_id(self, actor: Actor) -> str | None:
         """Rarely the id of another member, or of nobody."""
         if not self._very_rarely():
             return None
@@ -305,8 +296,8 @@ class ClassicWalker:
         self._number += 1
         return self._number
 
-    def _send(self, actor: _Actor, frame: bytes, parks: bool = False) -> None:
-        self._steps.append(Step(actor.conn, frame, parks))
+    def _send(self, actor: Actor, frame: bytes, parks: bool = False) -> None:
+        self.steps.append(Step(actor.conn, frame, parks, self._coordinator))
 
 
 def classic_walk(seed: int) -> Walk:

@@ -10,9 +10,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Sequence
+from threading import Lock
 from typing import Any
+from uuid import UUID
 
-from conformance.generated.walks.walk import GROUP, STAND_IN, Walk, made_up
+from conformance.consumer_group_frames import CONSUMER_GROUP_HEARTBEAT
+from conformance.generated.walks.told import Told
+from conformance.generated.walks.walk import GROUP, STAND_IN, Step, Walk, made_up, topic_stand_in
 from conformance.targets.target import Target
 from conformance.targets.wire import Connection, Sent, correlation_id, decoded, requests_in
 from conformance.transcripts.recording import Answer, Heard, Recording
@@ -22,6 +27,11 @@ _UNTOLD = re.compile(rb"(?<=static-)([a-d])-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a
 _ANSWERED_S = 0.4  # an answer that does not wait for anybody is there by then
 _PARKED_S = 0.015  # by then a request that waits has been read and handled
 _END_S = 0.06  # by then whatever follows from the last request has been answered
+_KNOWN_S = 0.03  # by then a coordinator has heard of what its broker knows
+_catching_up = Lock()  # a target's own connections are for one at a time
+_CREATE_TOPICS = 19
+# OffsetFetch, DescribeGroups, ConsumerGroupDescribe tell what all replicas of the coordinator's log have by then.
+_READS_WHAT_IS_COMMITTED = (9, 15, 69)
 
 
 class _Client:
@@ -35,34 +45,59 @@ class _Client:
 class Player:
     """One walk on one cluster; `group` is as long as GROUP. `patience` stretches what is waited for."""
 
-    def __init__(self, target: Target, group: str, patience: float = 1.0) -> None:
+    def __init__(self, target: Target, group: str, patience: float = 1.0, brokers: Sequence[int] = (1,)) -> None:
         assert len(group) == len(GROUP)
         self._target = target
         self._group = group.encode()
         self._patience = patience
+        self._brokers = brokers  # which run
         self._clients: dict[str, _Client] = {}
         self._real: dict[bytes, bytes] = {}  # by stand-in
-        self._told: Counter[str] = Counter()  # ids, by client
+        self._ids: Counter[str] = Counter()  # that were told, by client
+        self._topics: Counter[str] = Counter()  # that were made, by name
+        self._told = Told()
         self._said = b""
 
     def play(self, walk: Walk) -> Recording:
         try:
-            for step in walk.steps:
-                client = self._client(step.conn)
-                if step.frame is None:
-                    client.connection.close()
-                    continue
-                data = self._with_real_ids(step.frame.replace(GROUP.encode(), self._group))
-                self._said += data
-                client.sent |= requests_in(data)[0]
-                client.connection.send(data)
-                self._await(client, _PARKED_S if step.parks else _ANSWERED_S)
-            self._target.pause(round(_END_S * 1000 * self._patience))
-            self._learn()
-            return tuple(self._heard(client) for _, client in sorted(self._clients.items()))
+            self.go(walk.steps)
+            return self.heard()
         finally:
-            for client in self._clients.values():
+            self.close()
+
+    def go(self, steps: Sequence[Step]) -> None:
+        """Some steps of a walk."""
+        for step in steps:
+            client = self._client(step.conn, step.broker)
+            if step.frame is None:
                 client.connection.close()
+                continue
+            data = self._with_real_ids(step.frame.replace(GROUP.encode(), self._group))
+            data = self._told.put_in(step.conn[0], data)
+            self._said += data
+            client.sent |= requests_in(data)[0]
+            if len(self._brokers) > 1 and int.from_bytes(data[4:6]) in _READS_WHAT_IS_COMMITTED:
+                self._target.pause(round(_KNOWN_S * 1000 * self._patience))
+            client.connection.send(data)
+            self._await(client, _PARKED_S if step.parks else _ANSWERED_S)
+            if step.settles:
+                self._settle()
+
+    def heard(self) -> Recording:
+        """What each connection was answered, when all steps are done."""
+        self._target.pause(round(_END_S * 1000 * self._patience))
+        self._learn()
+        return tuple(self._heard(client) for _, client in sorted(self._clients.items()))
+
+    def close(self) -> None:
+        for client in self._clients.values():
+            client.connection.close()
+
+    def _settle(self) -> None:
+        with _catching_up:
+            for broker in self._brokers:
+                self._target.catch_up(broker)
+        self._target.pause(round(_KNOWN_S * 1000 * self._patience))
 
     def _with_real_ids(self, data: bytes) -> bytes:
         """A client that waited may be told its id only now."""
@@ -75,9 +110,9 @@ class Player:
                 return data
             self._target.pause(2)
 
-    def _client(self, name: str) -> _Client:
+    def _client(self, name: str, broker: int) -> _Client:
         if name not in self._clients:
-            self._clients[name] = _Client(name, self._target.connect(1))
+            self._clients[name] = _Client(name, self._target.connect(broker))
         return self._clients[name]
 
     def _await(self, client: _Client, within_s: float) -> None:
@@ -96,14 +131,29 @@ class Player:
             while client.read < len(client.connection.arrivals):
                 frame = client.connection.arrivals[client.read].frame
                 client.read += 1
-                says: Any = decoded(client.sent.get(correlation_id(frame)), frame)
+                sent = client.sent.get(correlation_id(frame))
+                says: Any = decoded(sent, frame)
+                if sent is not None and "hex" not in says:
+                    if sent.api_key == CONSUMER_GROUP_HEARTBEAT:
+                        self._told.hear(client.name[0], says)
+                        continue
+                    if sent.api_key == _CREATE_TOPICS:
+                        self._learn_topics(says)
+                        continue
                 member_id = says.get("member_id") if isinstance(says, dict) else None
                 found = _MADE_UP.search(member_id or "")
                 if found is None or found[1].encode() in self._said or found[1].encode() in self._real.values():
                     continue
                 who = client.name[0]
-                self._told[who] += 1
-                self._real[made_up(who, self._told[who]).encode()] = found[1].encode()
+                self._ids[who] += 1
+                self._real[made_up(who, self._ids[who]).encode()] = found[1].encode()
+
+    def _learn_topics(self, says: Any) -> None:
+        for topic in says["topics"]:
+            if topic["error_code"].startswith("NONE("):
+                name = topic["name"].replace(self._group.decode(), GROUP)
+                self._topics[name] += 1
+                self._real[topic_stand_in(name, self._topics[name]).bytes] = UUID(topic["topic_id"]).bytes
 
     def _heard(self, client: _Client) -> Heard:
         answers = []

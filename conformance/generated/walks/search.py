@@ -16,21 +16,32 @@ from itertools import count
 from threading import Lock
 from typing import Protocol
 
+from conformance.awaited_groups import await_coordinator
 from conformance.generated.search import error_codes, signature
 from conformance.generated.walks.classic import classic_walk
+from conformance.generated.walks.consumer import consumer_walk
 from conformance.generated.walks.play import Player
+from conformance.generated.walks.rounds import ROUND_BOX, Round, make_round, play_round
 from conformance.generated.walks.walk import GROUP, PARTITIONS, TOPIC, Walk
 from conformance.group_frames import DESCRIBE_GROUPS, FIND_COORDINATOR, describe_groups, find_coordinator
-from conformance.scenario import Case, Topic
+from conformance.scenario import AwaitCoordinator, Case, Topic
 from conformance.suite import Outcome
 from conformance.targets.target import Target, ask
 from conformance.targets.wire import Connection
 from conformance.transcripts.compare import compare, silent_differences
+from conformance.transcripts.recording import Recording
 from conformance.transcripts.words import words
 
 WALKS = 600
+THREE = "three"  # walks over three brokers
+WALKS_OF = {"classic": WALKS, "consumer": 400, THREE: 72}  # in a whole run
 SEED = 1
 BOX = "groups"
+# What makes walks, by their kind, and the box that they go to.
+KINDS: dict[str, tuple[Callable[[int], Walk], str]] = {
+    "classic": (classic_walk, BOX),
+    "consumer": (consumer_walk, "consumer-groups"),
+}
 AT_ONCE = 12
 PATIENT = 10.0
 _START_LIMIT_S = 60.0
@@ -68,12 +79,21 @@ class WalksResult:
     """`answers` by API and version, `codes` by API and error code, of Kafka; `repeated` were played with patience."""
 
     seed: int
+    kind: str = "classic"
     walks: int = 0
     repeated: int = 0
     answers: Counter[str] = field(default_factory=Counter)
     codes: Counter[tuple[str, str]] = field(default_factory=Counter)
     differences: list[Difference] = field(default_factory=list)
     seen: Counter[str] = field(default_factory=Counter)  # by signature
+
+    def note(self, outcome: Outcome, repeated: bool) -> None:
+        self.walks += 1
+        self.repeated += repeated
+        for entry in outcome.kafka:
+            for answer in entry.get("answers", ()):
+                self.answers[answer["to"]] += 1
+                self.codes.update({(answer["to"].split(" ")[0], code) for code in error_codes(answer["says"])})
 
     def summary(self) -> str:
         kinds = {code for _, code in self.codes}
@@ -86,26 +106,28 @@ class WalksResult:
 
 class _Run:
     def __init__(
-        self, sides: HasBoxes, seed: int, progress: Callable[[WalksResult], None], most_differences: int
+        self, sides: HasBoxes, seed: int, kind: str, progress: Callable[[WalksResult], None], most_differences: int
     ) -> None:
         self._most_differences = most_differences
-        self.result = WalksResult(seed)
+        self.result = WalksResult(seed, kind)
         self._progress = progress
         self._lock = Lock()
-        self._targets: tuple[Target, Target] = (sides.kafka[BOX], sides.ours[BOX])
+        self._make, box = KINDS[kind]
+        self._targets: tuple[Target, Target] = (sides.kafka[box], sides.ours[box])
         for target in self._targets:
             _prepare(target)
 
     def play(self, seed: int) -> None:
         if len(self.result.differences) >= self._most_differences:
             return
-        walk = classic_walk(seed)
+        walk = self._make(seed)
         outcome = self._outcome(walk, 1.0)
         repeated = bool(outcome.unexplained)
         if repeated:
             outcome = self._outcome(walk, PATIENT)
         with self._lock:
-            self._note(outcome, repeated)
+            self.result.note(outcome, repeated)
+            self._progress(self.result)
             found = {signature(finding) for finding in outcome.unexplained}
             is_new = bool(found) and not found & set(self.result.seen)
             self.result.seen.update(found)
@@ -117,9 +139,7 @@ class _Run:
 
     def _outcome(self, walk: Walk, patience: float) -> Outcome:
         kafka, ours = (Player(target, _fresh_group(), patience).play(walk) for target in self._targets)
-        case = Case("walks/classic", "", ())
-        said = words(kafka), words(ours)
-        return Outcome(case, *said, compare(case, *said) + silent_differences(case.name, kafka, ours), kafka)
+        return _outcome(self.result.kind, kafka, ours)
 
     def _smaller(self, walk: Walk, outcome: Outcome, wanted: str) -> tuple[Walk, Outcome]:
         index = 0
@@ -132,16 +152,6 @@ class _Run:
                 index += 1
         return walk, outcome
 
-    def _note(self, outcome: Outcome, repeated: bool) -> None:
-        result = self.result
-        result.walks += 1
-        result.repeated += repeated
-        for entry in outcome.kafka:
-            for answer in entry.get("answers", ()):
-                result.answers[answer["to"]] += 1
-                result.codes.update({(answer["to"].split(" ")[0], code) for code in error_codes(answer["says"])})
-        self._progress(result)
-
 
 def run_walks(
     sides: HasBoxes,
@@ -150,13 +160,63 @@ def run_walks(
     progress: Callable[[WalksResult], None] = lambda result: None,
     at_once: int = AT_ONCE,
     most_differences: int = MAX_DIFFERENCES,
+    kind: str = "classic",
 ) -> WalksResult:
     """So many walks on both sides, or until so many differences are found; the same seed makes the same walks."""
-    run = _Run(sides, seed, progress, most_differences)
+    run = _Run(sides, seed, kind, progress, most_differences)
     with ThreadPoolExecutor(at_once) as pool:
         for _ in pool.map(run.play, range(seed * 1_000_000, seed * 1_000_000 + walks)):
             pass
     return run.result
+
+
+def run_rounds(
+    sides: HasBoxes,
+    walks: int,
+    seed: int = SEED,
+    progress: Callable[[WalksResult], None] = lambda result: None,
+    at_once: int = AT_ONCE,
+    most_differences: int = MAX_DIFFERENCES,
+) -> WalksResult:
+    """At least so many walks in rounds over three brokers (`rounds.py`), or until so many differences are found."""
+    result = WalksResult(seed, THREE)
+    targets = (sides.kafka[ROUND_BOX], sides.ours[ROUND_BOX])
+    for target in targets:
+        _prepare(target)
+        target.move_leader("__consumer_offsets", 0, 1)
+        await_coordinator(target, AwaitCoordinator("warm"))
+    with ThreadPoolExecutor(at_once) as pool:
+        for number in count(seed * 1_000):
+            if result.walks >= walks or len(result.differences) >= most_differences:
+                return result
+            a_round = make_round(number)
+            outcomes = _of_round(a_round, targets, pool, 1.0)
+            repeated = any(outcome.unexplained for outcome in outcomes)
+            if repeated:
+                outcomes = _of_round(a_round, targets, pool, PATIENT / 2)
+            for walk_seed, parts, outcome in zip(a_round.seeds, a_round.walks, outcomes, strict=True):
+                result.note(outcome, repeated and bool(outcome.unexplained))
+                found = {signature(finding) for finding in outcome.unexplained}
+                if found and not found & set(result.seen):
+                    whole = Walk(tuple(step for part in parts for step in part.steps))
+                    result.differences.append(Difference(min(found), walk_seed, whole, outcome))
+                result.seen.update(found)
+            progress(result)
+    return result
+
+
+def _of_round(
+    a_round: Round, targets: tuple[Target, Target], pool: ThreadPoolExecutor, patience: float
+) -> list[Outcome]:
+    groups = [_fresh_group() for _ in a_round.walks]
+    recordings = [play_round(a_round, target, groups, pool, patience) for target in targets]
+    return [_outcome(THREE, kafka, ours) for kafka, ours in zip(*recordings, strict=True)]
+
+
+def _outcome(kind: str, kafka: Recording, ours: Recording) -> Outcome:
+    case = Case(f"walks/{kind}", "", ())
+    said = words(kafka), words(ours)
+    return Outcome(case, *said, compare(case, *said) + silent_differences(case.name, kafka, ours), kafka)
 
 
 def _prepare(target: Target) -> None:

@@ -7,8 +7,10 @@ Theory   A walk is bytes, like a case. It names one group, GROUP, which becomes 
 
 from __future__ import annotations
 
+import hashlib
 import struct
 from dataclasses import dataclass
+from uuid import UUID
 
 from fakebroker.protocol.headers import decode_request_header
 from fakebroker.protocol.messages import api_name, decode_request, is_flexible
@@ -23,11 +25,14 @@ STAND_IN = b"00000000-0000-4000-8000-"  # what those of ids begin with
 @dataclass(frozen=True)
 class Step:
     """A request on a connection, or its end if there is no frame. Connections are called by their client, and a
-    number. `parks`: it is not expected to be answered now."""
+    number, and go to the broker of their first step. `parks`: it is not expected to be answered now. `settles`: it
+    changes what all brokers must know before the next step."""
 
     conn: str
     frame: bytes | None
     parks: bool = False
+    broker: int = 1
+    settles: bool = False
 
 
 @dataclass(frozen=True)
@@ -41,6 +46,11 @@ class Walk:
 def made_up(client: str, number: int) -> str:
     """A UUID that stands for an id."""
     return f"{STAND_IN.decode()}{CLIENTS.index(client) + 1:06d}{number:06d}"
+
+
+def topic_stand_in(name: str, number: int) -> UUID:
+    """Stands for the id of the `number`th topic of that name, from 1 on."""
+    return UUID(bytes=hashlib.sha256(f"topic {number} called {name}".encode()).digest()[:16])
 
 
 def step_words(step: Step) -> str:

@@ -84,7 +84,11 @@ class PartitionTimers(CoordinatorTimer):
         task = _Task(self, key, delay_ms, operation, retry_backoff_ms if retry else None, is_awaited)
         self._tasks[key] = task
         self._deadlines.unawaited += not is_awaited
-        self._deadlines.timer.add(task, self._now().mono_ms)
+        if delay_ms <= 0:
+            # Kafka's timer has no tick for what is due: it is in the queue before any request that comes later.
+            self._run(task)
+        else:
+            self._deadlines.timer.add(task, self._now().mono_ms)
 
     def schedule_if_absent(
         self,

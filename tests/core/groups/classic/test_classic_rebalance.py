@@ -124,6 +124,16 @@ def test_an_empty_group_keeps_its_generation(harness: GroupHarness, members: Cla
     assert members.group.generation_id == 3
 
 
+def test_one_who_was_only_told_an_id_is_not_waited_for(harness: GroupHarness, members: ClassicMembers) -> None:
+    """A group without members has a rebalance timeout of 0: that is over at once, and not at the next millisecond."""
+    only = members.join()
+    harness.advance(DELAY_MS)
+    told = members.join(knows_ids=True).told
+    assert told.error_code is ErrorCode.member_id_required
+    members.leave(only.told.member_id)
+    assert members.group.state_name() == "Empty"
+
+
 @pytest.mark.parametrize("count", [1, 3])
 def test_what_is_counted_is_what_there_is(harness: GroupHarness, members: ClassicMembers, count: int) -> None:
     ids = members.stable(count)

@@ -1,0 +1,61 @@
+"""A connection of a simulated member: one request at a time, with an end to its patience."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from fakebroker.testing.simulation import SimulatedClient, Simulation
+
+
+class Answer(NamedTuple):
+    """To a request of that API; `frame` is None if the connection was lost, or patience."""
+
+    api: int
+    frame: bytes | None
+
+
+class Asking:
+    """Connects when it is needed, and again when the broker is another one."""
+
+    def __init__(self, simulation: Simulation) -> None:
+        self._simulation = simulation
+        self._link: SimulatedClient | None = None
+        self._broker = -1
+        self._api = -1
+        self._seen = 0
+        self.gives_up_ms: int | None = None
+        self.answered_ms = 0  # when what was taken last had come
+
+    @property
+    def is_idle(self) -> bool:
+        return self.gives_up_ms is None
+
+    def ask(self, broker: int, api: int, frame: bytes, patience_ms: int) -> None:
+        assert self.is_idle
+        self._api, self.gives_up_ms = api, self._simulation.elapsed_ms + patience_ms
+        if self._link is None or self._link.closed is not None or self._broker != broker:
+            self.close()
+            self._link, self._broker = self._simulation.connect(broker), broker
+            self.gives_up_ms = self._simulation.elapsed_ms + patience_ms
+        self._seen = len(self._link.answers)
+        if self._link.closed is None:
+            self._link.send(frame)
+
+    def take(self) -> Answer | None:
+        """What came of it, once; None as long as nothing has, or nothing is asked."""
+        if self.gives_up_ms is None or self._link is None:
+            return None
+        if len(self._link.answers) > self._seen:
+            self.gives_up_ms = None
+            self.answered_ms, frame = self._link.answers[self._seen]
+            return Answer(self._api, frame)
+        if self._link.closed is not None or self._simulation.elapsed_ms >= self.gives_up_ms:
+            self.close()
+            return Answer(self._api, None)
+        return None
+
+    def close(self) -> None:
+        self.gives_up_ms = None
+        if self._link is not None and self._link.closed is None:
+            self._link.disconnect()
+        self._link = None

@@ -1,0 +1,307 @@
+"""A simulated consumer: reads what it owns, in order, and commits what it has processed, as Kafka's consumers do.
+
+Theory   What both protocols share: it finds its coordinator, asks for what is committed, fetches from who leads,
+         commits every so often and before it gives partitions back. How it comes to own them say the classes that are
+         made of it (classic.py, consumer.py). It has a connection for the coordinator and one for fetches, each with
+         one request at a time. `act` takes what was answered and asks what is due.
+         A consumer that is paused does nothing, like a process that stands still; what it was given it believes until
+         it is told otherwise. One that crashed is gone.
+Units    milliseconds since the start of the simulation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from fakebroker.testing.groups import frames
+from fakebroker.testing.groups.asking import Asking
+from fakebroker.testing.groups.frames import Place
+from fakebroker.testing.groups.judge import GroupHistory
+from fakebroker.testing.simulation import Simulation
+from fakebroker.testing.wire import FETCH, fetch
+
+SESSION_MS, REBALANCE_MS, HEARTBEAT_MS, REQUEST_MS = 10_000, 15_000, 3_000, 5_000
+COMMIT_EVERY_MS, BACKOFF_MS, FETCH_WAIT_MS = 1_000, 100, 500
+# Sessions of the dead end, the rest is told, joins and syncs, requests to a broker that is gone are given up; each of
+# these may be waited for once more.
+SETTLES_MS = 2 * (SESSION_MS + REBALANCE_MS + HEARTBEAT_MS + REQUEST_MS)
+# So long after it asked what was answered NONE no coordinator may have taken its partitions: no session has expired.
+SURE_MS = 5_000
+_NONE, _LOADING, _NOT_AVAILABLE, _NOT_COORDINATOR = 0, 14, 15, 16
+ILLEGAL_GENERATION, UNKNOWN_MEMBER, REBALANCING, FENCED_EPOCH, STALE_EPOCH = 22, 25, 27, 110, 113
+
+
+class SimulatedConsumer:
+    """`watermark` tells that of a partition, if somebody knows; `history` is told everything."""
+
+    def __init__(
+        self,
+        name: str,
+        simulation: Simulation,
+        history: GroupHistory,
+        group: str,
+        topic: str,
+        watermark: Callable[[Place], int | None] = lambda place: None,
+    ) -> None:
+        self.name, self.group, self.topic = name, group, topic
+        self._simulation, self._history, self._watermark = simulation, history, watermark
+        self.is_alive, self.is_paused = True, False
+        self.generation = -1  # or member epoch
+        self.member_id = ""
+        self.owned: list[Place] = []
+        self.positions: dict[Place, int] = {}
+        self.dirty: dict[Place, int] = {}  # processed and not committed
+        self._committing: dict[Place, int] = {}
+        self._asking, self._fetching = Asking(simulation), Asking(simulation)
+        self._fetched: Place | None = None
+        self._turn = 0  # of the partitions to fetch, and of the brokers to ask for the coordinator
+        self._coordinator: int | None = None
+        self._not_before_ms = self._fetch_not_before_ms = 0
+        self._beat_ms = self._commit_ms = 0
+        self._is_leaving = False
+        self._number = self._asked_ms = 0
+
+    # What a plan wants of it.
+
+    def crash(self) -> None:
+        """It is gone: its connections close, and nobody is told."""
+        self.is_alive = False
+        self._history.gives_up(self.name, self.owned)
+        self._asking.close()
+        self._fetching.close()
+
+    def leave(self) -> None:
+        """In order: it commits, tells the coordinator, and goes."""
+        self._is_leaving = True
+
+    # What it does.
+
+    @property
+    def is_settled(self) -> bool:
+        """It has what it owns, and knows where to read."""
+        return self.generation >= 0 and set(self.positions) == set(self.owned) and not self._wants_to_join()
+
+    def act(self) -> bool:
+        """Take what was answered, and ask what is due; whether there was anything."""
+        if not self.is_alive or self.is_paused:
+            return False
+        did = False
+        fetched = self._fetching.take()
+        if fetched is not None:
+            did = True
+            self._on_fetched(fetched.frame)
+        answer = self._asking.take()
+        if answer is not None:
+            did = True
+            if answer.frame is None:
+                self._lose_coordinator()
+                self._commit_again()
+            elif answer.api == frames.FIND:
+                self._on_found(frames.answered(answer.api, answer.frame))
+            elif answer.api == frames.COMMIT:
+                self._on_committed(frames.answered(answer.api, answer.frame))
+            elif answer.api == frames.OFFSETS:
+                self._on_offsets(frames.answered(answer.api, answer.frame))
+            else:
+                self._on_answer(answer.api, frames.answered(answer.api, answer.frame))
+        if self.is_alive and self._asking.is_idle and self._now_ms >= self._not_before_ms:
+            did = self._ask() or did
+        if self.is_alive and self._fetching.is_idle and self._now_ms >= self._fetch_not_before_ms:
+            did = self._fetch() or did
+        return did
+
+    def next_wake_ms(self) -> int | None:
+        """When it next has something to do by itself."""
+        if not self.is_alive or self.is_paused:
+            return None
+        times = [each.gives_up_ms for each in (self._asking, self._fetching) if each.gives_up_ms is not None]
+        if self._asking.is_idle:
+            times += [self._not_before_ms, self._beat_ms, *([self._commit_ms] if self.dirty else [])]
+        if self._fetching.is_idle and self.positions:
+            times.append(self._fetch_not_before_ms)
+        return min((each for each in times if each > self._now_ms), default=None)
+
+    # Of a protocol.
+
+    def _wants_to_join(self) -> bool:
+        raise NotImplementedError
+
+    def _ask_to_join(self) -> bool:
+        raise NotImplementedError
+
+    def _ask_to_beat(self) -> None:
+        raise NotImplementedError
+
+    def _ask_to_leave(self) -> bool:
+        """False if there is nothing to say."""
+        raise NotImplementedError
+
+    def _on_answer(self, api: int, answer: Any) -> None:
+        raise NotImplementedError
+
+    # Asking.
+
+    @property
+    def _now_ms(self) -> int:
+        return self._simulation.elapsed_ms
+
+    def _ask(self) -> bool:
+        if self._coordinator is None:
+            self._turn += 1
+            brokers = list(self._simulation.cluster.registry.broker_ids)
+            self._send(
+                brokers[self._turn % len(brokers)], frames.FIND, frames.find_coordinator(self._next(), self.group)
+            )
+        elif self.dirty and (self._is_leaving or self._wants_to_join() or self._now_ms >= self._commit_ms):
+            self._ask_to_commit()
+        elif self._is_leaving:
+            self._own([])
+            if not self._ask_to_leave():
+                self.crash()
+        elif self._wants_to_join():
+            return self._ask_to_join()
+        elif missing := [place for place in self.owned if place not in self.positions]:
+            self._send(self._coordinator, frames.OFFSETS, frames.fetch_offsets(self._next(), self.group, missing))
+        elif self._now_ms >= self._beat_ms:
+            self._beat_ms = self._now_ms + HEARTBEAT_MS
+            self._ask_to_beat()
+        else:
+            return False
+        return True
+
+    def _send(self, broker: int, api: int, frame: bytes, patience_ms: int = REQUEST_MS) -> None:
+        self._asked_ms = self._now_ms
+        self._asking.ask(broker, api, frame, patience_ms)
+
+    def _to_coordinator(self, api: int, frame: bytes, patience_ms: int = REQUEST_MS) -> None:
+        assert self._coordinator is not None
+        self._send(self._coordinator, api, frame, patience_ms)
+
+    def _next(self) -> int:
+        self._number += 1
+        return self._number
+
+    def _back_off(self) -> None:
+        self._not_before_ms = self._now_ms + BACKOFF_MS
+
+    def _lose_coordinator(self) -> None:
+        self._coordinator = None
+        self._back_off()
+
+    def _is_of_coordinator(self, error: int) -> bool:
+        """Whether the error says that somebody else coordinates, or nobody yet."""
+        if error in (_NOT_AVAILABLE, _NOT_COORDINATOR):
+            self._lose_coordinator()
+        elif error == _LOADING:
+            self._back_off()
+        else:
+            return False
+        return True
+
+    def _on_found(self, answer: Any) -> None:
+        if answer.error_code == _NONE:
+            self._coordinator = int(answer.node_id)
+        else:
+            self._back_off()
+
+    # Committing.
+
+    def _ask_to_commit(self) -> None:
+        self._commit_ms = self._now_ms + COMMIT_EVERY_MS
+        self._committing, self.dirty = self.dirty, {}
+        for place, offset in self._committing.items():
+            self._history.commits(self.name, place, offset)
+        frame = frames.commit(self._next(), self.group, self.member_id, self.generation, self._committing)
+        self._to_coordinator(frames.COMMIT, frame)
+
+    def _on_committed(self, answer: Any) -> None:
+        asked = self._committing
+        errors = {
+            (topic.name, part.partition_index): int(part.error_code)
+            for topic in answer.topics
+            for part in topic.partitions
+        }
+        for place, error in errors.items():
+            if error == _NONE:
+                self._history.committed(self.name, place, asked.pop(place), self.generation)
+            elif error in (ILLEGAL_GENERATION, UNKNOWN_MEMBER, REBALANCING, STALE_EPOCH):
+                self._history.refused(self.name, place, asked[place])
+        self._commit_again()
+        self._on_commit_errors(set(errors.values()) - {_NONE})
+
+    def _commit_again(self) -> None:
+        """Nobody knows what came of it."""
+        for place, offset in self._committing.items():
+            if place in self.positions:
+                self.dirty.setdefault(place, offset)
+        self._committing = {}
+
+    def _on_commit_errors(self, errors: set[int]) -> None:
+        for error in errors:
+            self._is_of_coordinator(error)
+
+    # Reading.
+
+    def _on_offsets(self, answer: Any) -> None:
+        [group] = answer.groups
+        if self._is_of_coordinator(int(group.error_code)):
+            return
+        for topic in group.topics:
+            for part in topic.partitions:
+                place = topic.name, part.partition_index
+                if part.error_code != _NONE:
+                    self._back_off()
+                elif place in self.owned:
+                    told = int(part.committed_offset)
+                    self.positions[place] = max(told, 0)
+                    self._history.resumes(self.name, place, max(told, 0), told)
+
+    def _fetch(self) -> bool:
+        if not self.positions or self._wants_to_join() or self._is_leaving:
+            return False
+        self._turn += 1
+        place = sorted(self.positions)[self._turn % len(self.positions)]
+        leader = self._simulation.partition(*place).leader_id
+        self._fetched = place
+        if leader < 0:
+            self._fetch_not_before_ms = self._now_ms + BACKOFF_MS
+            return False
+        frame = fetch(self._next(), *place, self.positions[place], FETCH_WAIT_MS)
+        self._fetching.ask(leader, FETCH, frame, REQUEST_MS)
+        return True
+
+    def _on_fetched(self, frame: bytes | None) -> None:
+        self._fetch_not_before_ms = self._now_ms
+        place = self._fetched
+        if frame is None or place is None or place not in self.positions:
+            self._fetch_not_before_ms = self._now_ms + BACKOFF_MS
+            return
+        error, offsets = frames.offsets_in(frame)
+        if error != _NONE:
+            self._fetch_not_before_ms = self._now_ms + BACKOFF_MS
+        for offset in offsets:
+            if offset >= self.positions[place]:  # a batch is given whole
+                self._history.reads(self.name, place, offset, self._watermark(place))
+                self.positions[place] = self.dirty[place] = offset + 1
+
+    # Owning.
+
+    def _told(self, places: Sequence[Place]) -> None:
+        """One who stood still reads old news: what others hold by now is no contradiction."""
+        is_news = self._asking.answered_ms == self._now_ms
+        self._history.owns(self.name, self.generation, places, self._now_ms if is_news else None)
+
+    def _confirmed(self) -> None:
+        """The coordinator has heard of it, as the owner of what it owns."""
+        if self._now_ms < self._asked_ms + SURE_MS:
+            self._history.holds(self.name, self.owned, self._asked_ms + SURE_MS)
+
+    def _own(self, places: Sequence[Place]) -> None:
+        """What it was told; what it does not own any more it does not read."""
+        self._history.gives_up(self.name, [place for place in self.owned if place not in places])
+        self.owned = list(places)
+        self.positions = {place: offset for place, offset in self.positions.items() if place in self.owned}
+        self.dirty = {place: offset for place, offset in self.dirty.items() if place in self.owned}
+        if self._fetched not in self.positions:
+            self._fetched = None

@@ -1,0 +1,189 @@
+"""A group among faults, in virtual time: members come, go, crash and stand still; brokers stop, leaders and the
+coordinator move, followers freeze; in the end all is healed, and the group must settle and have read everything.
+
+    world = GroupWorld(brokers=3, partitions=4)
+    world.join(); world.produce(0, 5); world.advance(5_000); world.finish()
+    assert not world.history.findings
+
+Theory   The members are clients of the simulated cluster over frames, the judge (`GroupHistory`) hears what they were
+         told. Nothing of the coordinator is looked at. Watermarks are those that the journal tells.
+         Liveness: once nothing fails any more the members that live are settled within SETTLES_MS of virtual time, and
+         everything below the watermark is read and committed soon after.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+from fakebroker.core.errors import KafkaError
+from fakebroker.core.journal.events import Event, LeaderChanged, WatermarkMoved
+from fakebroker.core.journal.journal import Journal
+from fakebroker.testing import wire
+from fakebroker.testing.groups.classic import ClassicConsumer
+from fakebroker.testing.groups.consumer import ConsumerGroupMember
+from fakebroker.testing.groups.frames import Place
+from fakebroker.testing.groups.judge import GroupHistory
+from fakebroker.testing.groups.member import BACKOFF_MS, SETTLES_MS, SimulatedConsumer
+from fakebroker.testing.simulation import START_WALL_MS, Simulation
+
+OFFSETS = "__consumer_offsets"
+LAG_MAX_MS = 4_000
+# A read and a commit of each member, each after a back-off, and a request to nobody.
+READS_MS = 10_000
+_MAX_TURNS = 10_000
+
+
+class GroupWorld:
+    """One group of members of one protocol, "classic" or "consumer", and one topic."""
+
+    def __init__(
+        self, brokers: int = 3, partitions: int = 4, protocol: str = "classic", seed: int = 0, check_every: int = 16
+    ) -> None:
+        self.topic, self.group = "t", "group"
+        self._watermarks: dict[Place, int] = {}
+        self.journal = Journal(1_000_000, self._on_event)
+        config = {
+            "offsets.topic.num.partitions": "1",
+            "offsets.topic.replication.factor": str(min(brokers, 3)),
+            "replica.lag.time.max.ms": str(LAG_MAX_MS),
+            "group.initial.rebalance.delay.ms": "500",
+            "group.min.session.timeout.ms": "1000",
+            "group.consumer.min.session.timeout.ms": "1000",
+            "group.consumer.session.timeout.ms": "10000",
+            "group.consumer.min.heartbeat.interval.ms": "1000",
+            "group.consumer.heartbeat.interval.ms": "3000",
+            "auto.leader.rebalance.enable": "false",
+            "connections.max.idle.ms": "-1",
+        }
+        self.simulation = Simulation(brokers, config=config, seed=seed, journal=self.journal, check_every=check_every)
+        self.simulation.topic(self.topic, partitions, min(brokers, 3), retention_ms=-1)
+        self.places: list[Place] = [(self.topic, index) for index in range(partitions)]
+        self.history = GroupHistory()
+        self.members: list[SimulatedConsumer] = []
+        self.settled_ms = 0  # how long it took when everything was healed
+        self._protocol = protocol
+        self._produced = 0
+
+    # What happens.
+
+    @property
+    def alive(self) -> list[SimulatedConsumer]:
+        return [member for member in self.members if member.is_alive]
+
+    @property
+    def now_ms(self) -> int:
+        return self.simulation.elapsed_ms
+
+    def join(self) -> SimulatedConsumer:
+        kind = ClassicConsumer if self._protocol == "classic" else ConsumerGroupMember
+        name = f"m{len(self.members) + 1}"
+        member = kind(name, self.simulation, self.history, self.group, self.topic, self._watermark)
+        self.members.append(member)
+        self._act()
+        return member
+
+    def produce(self, partition: int, records: int) -> None:
+        """To whoever leads, acks=all, and nobody waits for the answer."""
+        place = self.places[partition % len(self.places)]
+        leader = self.simulation.partition(*place).leader_id
+        if leader < 0:
+            return
+        self._produced += 1
+        client = self.simulation.connect(leader)
+        batch = wire.batch(b"%d" % self._produced, records, START_WALL_MS)
+        client.send(wire.produce(self._produced, -1, 2_000, [(place, batch)]))
+        self._act()
+
+    def stop(self, broker: int) -> None:
+        if self.simulation.cluster.is_running(broker):
+            self.simulation.stop(broker)
+            self._act()
+
+    def start(self, broker: int) -> None:
+        if not self.simulation.cluster.is_running(broker):
+            self.simulation.start(broker)
+            self._act()
+
+    def followers(self, behaviour: str, topic: str | None = None, broker: int | None = None) -> None:
+        with suppress(KafkaError):  # nobody follows there
+            self.simulation.followers(behaviour, topic, None, broker)
+        self._act()
+
+    def move(self, topic: str, partition: int, which: int) -> None:
+        """To one of those in sync; that of the group's log is the coordinator."""
+        if self.simulation.cluster.metadata.topic(topic) is None:
+            return
+        found = self.simulation.partition(topic, partition)
+        if found.leader_id >= 0:
+            in_sync = sorted(found.isr)
+            with suppress(KafkaError):
+                self.simulation.move_leader(in_sync[which % len(in_sync)], topic, partition)
+        self._act()
+
+    def advance(self, ms: int) -> None:
+        """Members act whenever they have something to do."""
+        end_ms = self.now_ms + ms
+        self._act()
+        while self.now_ms < end_ms:
+            times = [self.simulation.next_event_ms(), *(member.next_wake_ms() for member in self.members)]
+            at_ms = min([each for each in times if each is not None], default=end_ms)
+            self.simulation.run_until(min(max(at_ms, self.now_ms + (at_ms < self.now_ms)), end_ms))
+            self._act()
+
+    def heal(self) -> None:
+        """Nothing fails any more."""
+        for broker in self.simulation.cluster.registry.broker_ids:
+            self.start(broker)
+        self.followers("instant")
+        for member in self.members:
+            member.is_paused = False
+        self._act()
+
+    def finish(self) -> None:
+        """Everything is healed; the group settles, and has read everything, within a bounded time."""
+        self.heal()
+        self.settled_ms = self.settle()
+        self.advance(READS_MS)
+        if self.alive:
+            for place in self.places:
+                read_to, watermark = self.history.read_to(place), self._watermark(place)
+                if read_to != watermark:
+                    self.history.unsettled(f"{place} is read to {read_to} and not to {watermark}, after {READS_MS} ms")
+
+    def settle(self) -> int:
+        """Let time pass until the group is settled, and say how long it took; it is told if it does not settle."""
+        began_ms = self.now_ms
+        while not self.is_settled:
+            if self.now_ms - began_ms >= SETTLES_MS:
+                told = [(each.name, each.generation, each.owned, each.positions) for each in self.alive]
+                self.history.unsettled(f"not settled {SETTLES_MS} ms after the faults ended: {told}")
+                break
+            self.advance(BACKOFF_MS)
+        return self.now_ms - began_ms
+
+    @property
+    def is_settled(self) -> bool:
+        """All who live are of one generation, and each partition has one owner."""
+        alive = self.alive
+        owned = sorted(place for member in alive for place in member.owned)
+        return not alive or (
+            all(member.is_settled for member in alive)
+            and len({member.generation for member in alive}) == 1
+            and owned == self.places
+        )
+
+    def _on_event(self, event: Event) -> None:
+        if isinstance(event, WatermarkMoved | LeaderChanged):  # a new leader may know of a higher one
+            place = event.topic, event.partition
+            self._watermarks[place] = max(self._watermarks.get(place, 0), event.high_watermark)
+
+    def _watermark(self, place: Place) -> int:
+        """As the journal has told by now."""
+        return self._watermarks.get(place, 0)
+
+    def _act(self) -> None:
+        """Until nobody has anything to do at this time."""
+        for _ in range(_MAX_TURNS):
+            if sum([member.act() for member in self.members]) == 0:
+                return
+        raise AssertionError(f"the members never come to rest at {self.now_ms} ms")

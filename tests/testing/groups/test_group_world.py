@@ -1,0 +1,71 @@
+"""The world of a group: what members do in it, to the millisecond, and that a group that cannot settle is told."""
+
+from __future__ import annotations
+
+import pytest
+
+from fakebroker.testing.groups.judge import UNSETTLED
+from fakebroker.testing.groups.member import SETTLES_MS
+from fakebroker.testing.groups.world import GroupWorld
+
+
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+def test_two_members_share_what_there_is(protocol: str) -> None:
+    world = GroupWorld(protocol=protocol)
+    world.join()
+    world.join()
+    world.produce(2, 5)
+    world.finish()
+    assert world.history.findings == []
+    assert [len(member.owned) for member in world.members] == [2, 2]
+    assert world.history.read_to(("t", 2)) == 5
+
+
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+def test_nobody_reads_what_is_not_everywhere(protocol: str) -> None:
+    world = GroupWorld(partitions=1, protocol=protocol)
+    world.join()
+    world.advance(10_000)
+    world.followers("frozen", "t")
+    world.produce(0, 3)
+    world.advance(2_000)
+    assert world.history.read_to(("t", 0)) == 0
+    world.finish()
+    assert world.history.read_to(("t", 0)) == 3
+    assert world.history.findings == []
+
+
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+def test_who_stands_still_is_replaced_and_comes_back(protocol: str) -> None:
+    world = GroupWorld(protocol=protocol)
+    first, second = world.join(), world.join()
+    world.settle()
+    first.is_paused = True
+    world.advance(40_000)
+    assert sorted(second.owned) == world.places
+    first.is_paused = False
+    world.finish()
+    assert world.history.findings == []
+    assert sorted(first.owned + second.owned) == world.places
+
+
+def test_who_leaves_has_committed() -> None:
+    world = GroupWorld(partitions=1)
+    member = world.join()
+    world.produce(0, 3)
+    world.advance(3_700)
+    member.leave()
+    world.advance(1_000)
+    assert not member.is_alive
+    world.join()
+    world.finish()
+    assert world.history.findings == []
+
+
+def test_a_group_that_does_not_settle_is_told() -> None:
+    """A member that is taken for alive and does nothing: here nobody wakes it."""
+    world = GroupWorld()
+    world.join().is_paused = True
+    world.settle()
+    assert [finding.kind for finding in world.history.findings] == [UNSETTLED]
+    assert world.now_ms >= SETTLES_MS
