@@ -70,6 +70,19 @@ BOXES = {
             "group.consumer.max.size": "10",
         },
     ),
+    # For whole client libraries: sessions of the broker's choosing are short, changes have their assignment at once.
+    "clients": Box(
+        3,
+        _GROUPS
+        | {
+            "offsets.topic.num.partitions": "5",
+            "group.consumer.assignment.interval.ms": "0",
+            "group.consumer.min.session.timeout.ms": "500",
+            "group.consumer.session.timeout.ms": "3000",
+            "group.consumer.min.heartbeat.interval.ms": "100",
+            "group.consumer.heartbeat.interval.ms": "300",
+        },
+    ),
     # For cases that stop brokers: while its session holds, a broker cannot come back (DuplicateBrokerRegistration).
     "compacts": Box(
         1,
