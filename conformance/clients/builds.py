@@ -36,8 +36,8 @@ class Folder:
 class Client:
     """A client library: its folder, and the command that starts its program there.
 
-    plays   its program can be a member of groups and an administrator too (plays.py); the Python clients are that in
-            the tests (tests/clients)
+    plays   its program can be a member of groups and an administrator too (plays.py); the clients written in Python are
+            that in the tests (tests/clients)
     rereads   plays in which it reads records again by chance, with Kafka too
     """
 
@@ -73,7 +73,7 @@ CLIENTS = (
     Client("franz-go", _GO, ("bin/franz",), plays=True),
     Client("sarama", _GO, ("bin/sarama",), plays=True),
     Client("kafkajs", _NODE, ("node", "client.mjs"), plays=True),
-    Client("librdkafka", _PYTHON, _python("confluent_kafka_client")),
+    Client("librdkafka", _PYTHON, _python("confluent_kafka_client"), plays=True),
     Client("kafka-python", _PYTHON, _python("kafka_python_client")),
     Client("aiokafka", _PYTHON, _python("aiokafka_client")),
     Client("krafka", _RUST, ("target/debug/krafka-client",), plays=True, rereads=("one-dies-cooperative",)),

@@ -26,6 +26,7 @@ from conformance.clients.runs import run_clients
 from conformance.clients.stage import Stage
 from conformance.clients.wire import Wire
 from conformance.scenario import Topic
+from conformance.targets.boxes import BOXES
 from fakebroker import FakeCluster
 
 # A member that has everything, reads what it is told to have read, and does what it is told.
@@ -208,3 +209,25 @@ def test_plays_are_run_with_clients_that_have_them_and_what_is_by_chance_is_left
 def test_a_process_that_is_silent_breaks_what_asks_it() -> None:
     with ClientProcess([sys.executable, "-c", DIES], Path.cwd(), {}, 30) as process, pytest.raises(Broken):
         process.hear()
+
+
+# a real program, with the clients that the tests have anyway
+
+
+@pytest.mark.clients
+def test_a_stock_client_plays_and_a_broker_that_answers_otherwise_is_found_out(tmp_path: Path) -> None:
+    command = (sys.executable, "-m", "conformance.clients.python.confluent_kafka_client")
+    clients = [Client("librdkafka", Folder("python", (), ()), command, plays=True)]
+    names = ("earliest", "static-twice-consumer", "administrator")
+    plays = [play for play in PLAYS if play.name in names]
+    found = []
+    for partitions in (1, 7):
+        config = BOXES["clients"].config | {"num.partitions": str(partitions)}
+        with FakeCluster(brokers=3, config=config) as kafka:
+            found.append(run_clients(Target(kafka), tmp_path, clients=clients, jobs=(), plays=plays))
+    honest, other = found
+    assert [report.broken for report in honest["librdkafka"].jobs.values()] == [None] * len(names)
+    assert len(honest["librdkafka"].jobs["administrator"].seen) > 30
+    assert [(each.job, each.where) for each in compare(honest, other, ())] == [
+        ("administrator", "settings of a broker")
+    ]

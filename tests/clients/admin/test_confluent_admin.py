@@ -106,19 +106,21 @@ def test_settings(given: Administered, admin: AdminClient) -> None:
         only(admin.incremental_alter_configs([ConfigResource(TOPIC, given.topic, incremental_configs=[entry])]))
 
     def shown() -> dict[str, str]:
-        return settings(admin, TOPIC, given.topic, "cleanup.policy", "retention.ms")
+        return settings(admin, TOPIC, given.topic, "cleanup.policy", "max.message.bytes")
 
-    altered("retention.ms", "5000", AlterConfigOpType.SET)
+    altered("max.message.bytes", "5000", AlterConfigOpType.SET)
     altered("cleanup.policy", "compact", AlterConfigOpType.APPEND)
-    becomes(shown, {"cleanup.policy": "delete,compact", "retention.ms": "5000"})
+    becomes(shown, {"cleanup.policy": "delete,compact", "max.message.bytes": "5000"})
     altered("cleanup.policy", "delete", AlterConfigOpType.SUBTRACT)
-    altered("retention.ms", None, AlterConfigOpType.DELETE)
-    becomes(shown, {"cleanup.policy": "compact", "retention.ms": "604800000"})
-    assert refused(lambda: altered("retention.ms", "never", AlterConfigOpType.SET)) == "INVALID_CONFIG"
+    altered("max.message.bytes", None, AlterConfigOpType.DELETE)
+    becomes(shown, {"cleanup.policy": "compact", "max.message.bytes": "1048588"})
+    assert refused(lambda: altered("max.message.bytes", "never", AlterConfigOpType.SET)) == "INVALID_CONFIG"
 
-    old = ConfigResource(TOPIC, given.topic, set_config={"retention.ms": "6000"})  # AlterConfigs sets the rest back
+    old = ConfigResource(
+        TOPIC, given.topic, set_config={"max.message.bytes": "6000"}
+    )  # AlterConfigs sets the rest back
     only(admin.alter_configs([old]))
-    becomes(shown, {"cleanup.policy": "delete", "retention.ms": "6000"})
+    becomes(shown, {"cleanup.policy": "delete", "max.message.bytes": "6000"})
     assert settings(admin, BROKER, "2", "node.id", "auto.create.topics.enable")["node.id"] == "2"
 
 
