@@ -90,8 +90,8 @@ _CLIENTS = """\
 ## Clients
 
 The same program of each client against both sides: acks and codecs, idempotent and not, 31 jobs of producers, whose
-results (places and errors) are compared, and every record in the logs; and for all but two of those in Python 13 plays of
-groups and administrators (`conformance/clients/README.md`).
+results (places and errors) are compared, and every record in the logs; and for six of them 13 plays of groups and
+administrators (`conformance/clients/README.md`).
 
 | client | jobs |
 |---|---|
