@@ -117,6 +117,7 @@ def _static_comes_back(stage: Stage) -> None:
     had, so_far = first.assigned, len(second.assignments)
     if stage.settings["protocol"] == "consumer":  # who is dead keeps its name until its session is over
         stage.leave(first)
+        stage.await_heartbeats()
     else:
         first.kill()
     again = stage.member("a")

@@ -122,6 +122,10 @@ class Stage:
         member.leave()
         self.await_that("the end of a member", lambda: member.closed)
 
+    def await_heartbeats(self) -> None:
+        """Long enough for everybody to be told what has changed."""
+        time.sleep(3 * HEARTBEAT_MS / 1_000)
+
     def _start(self, plan: Mapping[str, Any]) -> ClientProcess:
         command, folder = self._command
         return ClientProcess(command, folder, {"bootstrap": self._bootstrap, **plan}, _LIMIT_S)
