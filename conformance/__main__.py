@@ -98,7 +98,7 @@ def run_all(
             "clients: each runs the same jobs against both sides (the first time they are built, which takes minutes)"
         )
         found["clients"] = client_rows(
-            *(run_clients(side["three"], cache_folder()) for side in (sides.kafka, sides.ours))
+            *(run_clients(side["clients"], cache_folder()) for side in (sides.kafka, sides.ours))
         )
         found["unexplained"] += sum(row["outcome"] == "different" for row in found["clients"])
     changed = refresh(golden(outcome.case, outcome.recorded, kafka_version()) for outcome in outcomes)

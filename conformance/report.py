@@ -92,8 +92,9 @@ start. Seed {walks_seed}:
 _CLIENTS = """\
 ## Clients
 
-The same program of each client against both sides: acks and codecs, idempotent and not, 31 jobs. Compared are what the
-client told the application (places and errors), and every record in the logs.
+The same program of each client against both sides: acks and codecs, idempotent and not, 31 jobs of producers, whose
+results (places and errors) are compared, and every record in the logs; and for six of them 13 plays of groups and
+administrators (`conformance/clients/README.md`).
 
 | client | jobs |
 |---|---|

@@ -29,8 +29,8 @@ def run(names: Annotated[list[str] | None, typer.Argument(help="Clients; all if 
             raise typer.Exit(2)
     chosen = [client for client in CLIENTS if not names or client.name in names]
     with Sides() as sides:
-        kafka = _run("Apache Kafka", sides.kafka["three"], chosen)
-        ours = _run("fakebroker", sides.ours["three"], chosen)
+        kafka = _run("Apache Kafka", sides.kafka["clients"], chosen)
+        ours = _run("fakebroker", sides.ours["clients"], chosen)
     for row in rows(kafka, ours):
         if row["outcome"] != "same":
             console.print(f"{row['outcome']:12} {row['client']} {row['version']} {row['job']}: {row['why']}")

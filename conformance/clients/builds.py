@@ -34,11 +34,18 @@ class Folder:
 
 @dataclass(frozen=True)
 class Client:
-    """A client library: its folder, and the command that starts its program there."""
+    """A client library: its folder, and the command that starts its program there.
+
+    plays   its program can be a member of groups and an administrator too (plays.py); the clients written in Python are
+            that in the tests (tests/clients)
+    rereads   plays in which it reads records again by chance, with Kafka too
+    """
 
     name: str
     folder: Folder
     command: tuple[str, ...]
+    plays: bool = False
+    rereads: tuple[str, ...] = ()
 
 
 _JAVA = Folder("java", ("java", "mvn"), (("mvn", "-q", "-B", "-Dstyle.color=never", "package"),))
@@ -62,14 +69,14 @@ def _python(module: str) -> tuple[str, ...]:
 
 
 CLIENTS = (
-    Client("kafka-clients", _JAVA, (*_JVM, "-cp", _JARS, "Client")),
-    Client("franz-go", _GO, ("bin/franz",)),
-    Client("sarama", _GO, ("bin/sarama",)),
-    Client("kafkajs", _NODE, ("node", "client.mjs")),
-    Client("librdkafka", _PYTHON, _python("confluent_kafka_client")),
+    Client("kafka-clients", _JAVA, (*_JVM, "-cp", _JARS, "Client"), plays=True),
+    Client("franz-go", _GO, ("bin/franz",), plays=True),
+    Client("sarama", _GO, ("bin/sarama",), plays=True),
+    Client("kafkajs", _NODE, ("node", "client.mjs"), plays=True),
+    Client("librdkafka", _PYTHON, _python("confluent_kafka_client"), plays=True),
     Client("kafka-python", _PYTHON, _python("kafka_python_client")),
     Client("aiokafka", _PYTHON, _python("aiokafka_client")),
-    Client("krafka", _RUST, ("target/debug/krafka-client",)),
+    Client("krafka", _RUST, ("target/debug/krafka-client",), plays=True, rereads=("one-dies-cooperative",)),
 )
 
 

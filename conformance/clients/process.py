@@ -69,6 +69,23 @@ class ClientProcess:
     def go_on(self) -> None:
         self._tell("")
 
+    def say(self, line: Mapping[str, Any]) -> None:
+        """A line of JSON to the program."""
+        self._tell(json.dumps(line))
+
+    def hear(self) -> dict[str, Any]:
+        """The next line of JSON from the program."""
+        line = self._line()
+        try:
+            return dict(json.loads(line))
+        except (ValueError, TypeError) as error:
+            raise Broken(f"instead of JSON it said {line[:200]!r}") from error
+
+    def kill(self) -> None:
+        """At once: the program has no time to say goodbye to anybody."""
+        self._process.kill()
+        self._process.wait()
+
     def report(self) -> dict[str, Any]:
         """What the program prints at its end: its `version`, and the `jobs`."""
         line = self._line()

@@ -30,12 +30,16 @@ class JobReport:
     results       one for each record: its place, or the error by the client's own name
     log           the records of each partition
     misplaced     acknowledged records that are not in the log where the client says, or not as they were sent
+    seen          what a play (plays.py) saw, by what it is about
+    broken        how a play ended that did not come to its end
     """
 
     unsupported: str | None
-    results: list[Place | str]
-    log: Log
-    misplaced: list[str]
+    results: list[Place | str] = field(default_factory=list)
+    log: Log = field(default_factory=dict)
+    misplaced: list[str] = field(default_factory=list)
+    seen: Mapping[str, object] = field(default_factory=dict)
+    broken: str | None = None
 
 
 @dataclass
@@ -182,12 +186,16 @@ class _Comparison:
 
     def _jobs(self, job: str, kafka: JobReport, ours: JobReport) -> Iterator[Difference]:
         yield from self._values(job, "unsupported", kafka.unsupported, ours.unsupported)
+        if kafka.broken or ours.broken:
+            yield Difference(self._client, job, "broken", _shown(kafka.broken), _shown(ours.broken))
         for where, theirs, mine in (
             ("result of record", kafka.results, ours.results),
             ("misplaced", kafka.misplaced, ours.misplaced),
         ):
             for index, (their, my) in enumerate(zip_longest(theirs, mine, fillvalue="nothing")):
                 yield from self._values(job, f"{where} {index}", their, my)
+        for what in dict.fromkeys([*kafka.seen, *ours.seen]):
+            yield from self._values(job, what, kafka.seen.get(what, "nothing"), ours.seen.get(what, "nothing"))
         for partition in sorted({*kafka.log, *ours.log}):
             logs = [_columns(each.log.get(partition, ())) for each in (kafka, ours)]
             for name in logs[0]:

@@ -9,26 +9,34 @@ Units    _s is seconds.
 
 from __future__ import annotations
 
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from dataclasses import replace
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from conformance.clients.builds import CLIENTS, Client, NotRun, build, started
 from conformance.clients.log import LogReader
 from conformance.clients.plan import FROZEN, JOBS, MIXED, THAWED, Job, plan
+from conformance.clients.plays import PLAYS, READ_TWICE, Play, played
 from conformance.clients.process import Broken, ClientProcess
 from conformance.clients.reports import ClientReport, JobReport, job_report
+from conformance.clients.stage import Stage
+from conformance.clients.wire import Wire
 from conformance.scenario import Topic
 
 T = TypeVar("T")
 
+_BROKERS = (1, 2, 3)
 _FOLLOWING_BROKERS = (2, 3)
 _AT_ONCE = 2
+_PLAYS_AT_ONCE = 3  # they wait more than they work
 _RUN_LIMIT_S = 120.0
 _FROZEN_LIMIT_S = 60.0
 _THAW_AFTER = 2.5  # timeouts: two requests have timed out by then
@@ -42,6 +50,7 @@ class Target(Protocol):
     def create_topics(self, topics: Sequence[Topic], /) -> None: ...
     def freeze(self, broker: int, /) -> None: ...
     def thaw(self, broker: int, /) -> None: ...
+    def catch_up(self, broker: int, /) -> None: ...
 
 
 def run_clients(
@@ -50,12 +59,13 @@ def run_clients(
     prefix: str = "clients",
     clients: Sequence[Client] = CLIENTS,
     jobs: Sequence[Job] = JOBS,
+    plays: Sequence[Play] = PLAYS,
 ) -> dict[str, ClientReport]:
     """Build in `cache` what is missing, run every job with every client, and read the logs.
 
     A client that cannot be built or started here is reported with `not_run`, one whose program fails with `broken`.
     """
-    runs = _Runs(target, prefix, jobs)
+    runs = _Runs(target, prefix, jobs, plays)
     for client in clients:
         runs.prepare(client, cache)
     runs.create_topics()
@@ -63,15 +73,18 @@ def run_clients(
     runs.frozen(FROZEN)
     runs.frozen(THAWED)
     runs.read_logs()
+    runs.play()
     return runs.reports
 
 
 class _Runs:
-    def __init__(self, target: Target, prefix: str, jobs: Sequence[Job]) -> None:
+    def __init__(self, target: Target, prefix: str, jobs: Sequence[Job], plays: Sequence[Play]) -> None:
         self.reports: dict[str, ClientReport] = {}
         self._target = target
         self._prefix = prefix
         self._jobs = jobs
+        self._plays = plays
+        self._players: list[Client] = []  # the clients that can do plays
         self._commands: dict[str, tuple[list[str], Path]] = {}  # of the clients that can be run
         self._told: dict[str, dict[str, Mapping[str, Any]]] = {}  # by client and job: what the program said
 
@@ -84,6 +97,8 @@ class _Runs:
             return
         self._commands[client.name] = started(client, folder), folder
         self._told[client.name] = {}
+        if client.plays:
+            self._players.append(client)
 
     def create_topics(self) -> None:
         self._target.create_topics(
@@ -92,6 +107,11 @@ class _Runs:
                 for client in self._commands
                 for job in self._jobs
                 if job.partitions
+            ]
+            + [
+                Topic(f"{self._prefix}-{client.name}-{play.name}", play.partitions, 3, {"retention.ms": "-1"})
+                for client in self._players
+                for play in self._plays
             ]
         )
 
@@ -139,6 +159,33 @@ class _Runs:
                     report = self._attempt(client, partial(self._report, reader, client, job, told))
                     if report is not None:
                         self.reports[client].jobs[job.name] = report
+
+    def play(self) -> None:
+        """All plays of groups and administrators, two at a time: groups and topics are their own."""
+        if not self._players or not self._plays:
+            return
+        with Wire(self._target.bootstrap_servers) as wire:
+            wire.await_coordinator(f"{self._prefix}-group")
+        settled = threading.Lock()
+
+        def settle() -> None:
+            with settled:
+                for broker in _BROKERS:
+                    self._target.catch_up(broker)
+
+        def run(of: tuple[Play, Client]) -> None:
+            play, client = of
+            if self.reports[client.name].broken:
+                return
+            topic = f"{self._prefix}-{client.name}-{play.name}"
+            stage = Stage(self._target.bootstrap_servers, self._commands[client.name], topic, play.settings, settle)
+            report = played(play, stage)
+            if play.name in client.rereads:
+                report = replace(report, seen={k: v for k, v in report.seen.items() if k != READ_TWICE})
+            self.reports[client.name].jobs[play.name] = report
+
+        with ThreadPoolExecutor(_PLAYS_AT_ONCE) as pool:
+            list(pool.map(run, product(self._plays, self._players)))
 
     def _report(self, reader: LogReader, client: str, job: Job, told: Mapping[str, Mapping[str, Any]]) -> JobReport:
         """The report of one job. Raises Broken if the program did not tell of each record, or the log is never

@@ -84,6 +84,19 @@ BOXES = {
         },
         {"broker.session.timeout.ms": "6000", "broker.heartbeat.interval.ms": "500"},
     ),
+    # For whole client libraries: sessions of the broker's choosing are short, changes have their assignment at once.
+    "clients": Box(
+        3,
+        _GROUPS
+        | {
+            "offsets.topic.num.partitions": "5",
+            "group.consumer.assignment.interval.ms": "0",
+            "group.consumer.min.session.timeout.ms": "500",
+            "group.consumer.session.timeout.ms": "3000",
+            "group.consumer.min.heartbeat.interval.ms": "100",
+            "group.consumer.heartbeat.interval.ms": "300",
+        },
+    ),
     # For cases that stop brokers: while its session holds, a broker cannot come back (DuplicateBrokerRegistration).
     "compacts": Box(
         1,

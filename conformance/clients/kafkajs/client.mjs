@@ -2,6 +2,9 @@
 import { createInterface } from 'node:readline'
 import { createRequire } from 'node:module'
 
+import { administer } from './administrator.mjs'
+import { join } from './member.mjs'
+
 const require = createRequire(import.meta.url)
 const { Kafka, CompressionTypes, CompressionCodecs, logLevel } = require('kafkajs')
 const zstd = require('@bokuweb/zstd-wasm')
@@ -10,7 +13,7 @@ const lz4 = require('lz4-napi') // Kafka takes only frames of independent blocks
 await zstd.init()
 const compressOnly = compress => () => ({
   compress: async encoder => Buffer.from(await compress(encoder.buffer)),
-  decompress: async () => { throw new Error('this program only produces') },
+  decompress: async () => { throw new Error('nothing compressed is read here') },
 })
 CompressionCodecs[CompressionTypes.Snappy] = require('kafkajs-snappy')
 CompressionCodecs[CompressionTypes.LZ4] = compressOnly(lz4.compressFrame)
@@ -83,13 +86,20 @@ function headers(pairs) {
   return found
 }
 
-const plan = JSON.parse((await lines.next()).value)
-const jobs = []
-for (const job of plan.jobs) {
-  const unsupported = job.records.some(record => record.headers.some(([, value]) => value === null))
-  jobs.push(unsupported
-    ? { name: job.name, unsupported: 'a header whose value is null' }
-    : { name: job.name, results: await runJob(plan.bootstrap, job) })
+async function runJobs(plan) {
+  const jobs = []
+  for (const job of plan.jobs) {
+    const unsupported = job.records.some(record => record.headers.some(([, value]) => value === null))
+    jobs.push(unsupported
+      ? { name: job.name, unsupported: 'a header whose value is null' }
+      : { name: job.name, results: await runJob(plan.bootstrap, job) })
+  }
+  const report = JSON.stringify({ client: 'KafkaJS', version: require('kafkajs/package.json').version, jobs })
+  process.stdout.write(report + '\n', () => process.exit(0)) // not before all of it is written
 }
-const report = JSON.stringify({ client: 'KafkaJS', version: require('kafkajs/package.json').version, jobs })
-process.stdout.write(report + '\n', () => process.exit(0)) // not before all of it is written
+
+const plan = JSON.parse((await lines.next()).value)
+const kafka = new Kafka({ brokers: plan.bootstrap.split(','), logLevel: logLevel.NOTHING })
+if (plan.member) await join(kafka, plan.member, lines)
+else if (plan.administrator) await administer(kafka, lines)
+else await runJobs(plan)

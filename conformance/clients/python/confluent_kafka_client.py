@@ -5,6 +5,8 @@ from __future__ import annotations
 import confluent_kafka
 from confluent_kafka import KafkaError, Message, Producer
 
+from conformance.clients.python.confluent_administrator import administer
+from conformance.clients.python.confluent_member import join
 from conformance.clients.python.plan import Job, Result, delivered, pause, run
 
 
@@ -48,4 +50,5 @@ def run_job(bootstrap: str, job: Job) -> list[Result]:
 
 
 if __name__ == "__main__":
-    run("librdkafka (confluent-kafka)", f"{confluent_kafka.libversion()[0]} ({confluent_kafka.__version__})", run_job)
+    version = f"{confluent_kafka.libversion()[0]} ({confluent_kafka.__version__})"
+    run("librdkafka (confluent-kafka)", version, run_job, join, administer)

@@ -60,9 +60,25 @@ def pause() -> None:
     sys.stdin.readline()
 
 
-def run(client: str, version: str, run_job: Callable[[str, Job], list[Result]]) -> None:
-    """Read the plan from the first line of stdin, run its jobs, print the report as the last line of stdout."""
+def run(
+    client: str,
+    version: str,
+    run_job: Callable[[str, Job], list[Result]],
+    join: Callable[[str, dict[str, Any]], None] | None = None,
+    administer: Callable[[str], None] | None = None,
+) -> None:
+    """Read the plan from the first line of stdin. Run its jobs and print the report as the last line of stdout, or be
+    the member or the administrator that it wants."""
     plan = json.loads(sys.stdin.readline())
+    if "member" in plan and join is not None:
+        join(plan["bootstrap"], plan["member"])
+    elif "administrator" in plan and administer is not None:
+        administer(plan["bootstrap"])
+    else:
+        _run_jobs(client, version, plan, run_job)
+
+
+def _run_jobs(client: str, version: str, plan: dict[str, Any], run_job: Callable[[str, Job], list[Result]]) -> None:
     reports: list[dict[str, object]] = []
     for described in plan["jobs"]:
         job = _job(described)

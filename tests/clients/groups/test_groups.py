@@ -81,6 +81,20 @@ def test_a_group_resumes_where_it_has_committed(
     assert set(first.values).isdisjoint(second.values)
 
 
+@pytest.mark.parametrize(("client", "given"), WAYS)
+def test_who_reads_the_earliest_gets_all_that_is_there_once(
+    brokers: Brokers, group: str, client: str, given: dict[str, Any]
+) -> None:
+    topic = brokers.topic(2)
+    values = brokers.produce(topic, 2, 20, "before")
+    earliest = {"auto.offset.reset" if client == "confluent" else "auto_offset_reset": "earliest"}
+    with Member(client, brokers, group, topic, given | earliest) as member:
+        await_values([member], values)
+        values |= brokers.produce(topic, 2, 20, "after")
+        await_values([member], values)
+        assert sorted(member.values) == sorted(values)
+
+
 @pytest.mark.parametrize("client", CLIENTS)
 def test_who_reads_the_latest_gets_what_comes_after(brokers: Brokers, group: str, client: str) -> None:
     topic = brokers.topic(1)

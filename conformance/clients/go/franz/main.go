@@ -24,7 +24,14 @@ var codecs = map[string]kgo.CompressionCodec{
 var acks = map[int16]kgo.Acks{0: kgo.NoAck(), 1: kgo.LeaderAck(), -1: kgo.AllISRAcks()}
 
 func main() {
-	plan.Run("franz-go", "github.com/twmb/franz-go", runJob)
+	plan.Run(plan.Program{
+		Client:     "franz-go",
+		Module:     "github.com/twmb/franz-go",
+		Produce:    runJob,
+		Join:       join,
+		Administer: administer,
+		Name:       name,
+	})
 }
 
 func runJob(bootstrap string, job plan.Job) []plan.Result {

@@ -97,20 +97,39 @@ func Fail(err error) {
 	os.Exit(1)
 }
 
-// Run reads the plan, runs its jobs and prints the report.
-func Run(client, module string, runJob func(bootstrap string, job Job) []Result) {
+// Program is what a client can do.
+type Program struct {
+	Client, Module string
+	Produce        func(bootstrap string, job Job) []Result
+	Join           func(bootstrap string, member Member)
+	Administer     func(bootstrap string) func(Call) (any, error)
+	Name           func(error) string // of an error
+}
+
+// Run reads the plan, does what it says and tells of it.
+func Run(program Program) {
 	var given struct {
-		Bootstrap string `json:"bootstrap"`
-		Jobs      []Job  `json:"jobs"`
+		Bootstrap     string  `json:"bootstrap"`
+		Jobs          []Job   `json:"jobs"`
+		Member        *Member `json:"member"`
+		Administrator bool    `json:"administrator"`
 	}
 	if err := json.Unmarshal(readLine(), &given); err != nil {
 		Fail(err)
 	}
+	if given.Member != nil {
+		program.Join(given.Bootstrap, *given.Member)
+		return
+	}
+	if given.Administrator {
+		answerCalls(program.Administer(given.Bootstrap), program.Name)
+		return
+	}
 	jobs := []jobReport{}
 	for _, job := range given.Jobs {
-		jobs = append(jobs, jobReport{job.Name, runJob(given.Bootstrap, job)})
+		jobs = append(jobs, jobReport{job.Name, program.Produce(given.Bootstrap, job)})
 	}
-	report := map[string]any{"client": client, "version": version(module), "jobs": jobs}
+	report := map[string]any{"client": program.Client, "version": version(program.Module), "jobs": jobs}
 	if err := json.NewEncoder(os.Stdout).Encode(report); err != nil {
 		Fail(err)
 	}

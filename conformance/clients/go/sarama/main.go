@@ -20,7 +20,14 @@ var codecs = map[string]sarama.CompressionCodec{
 }
 
 func main() {
-	plan.Run("sarama", "github.com/IBM/sarama", runJob)
+	plan.Run(plan.Program{
+		Client:     "sarama",
+		Module:     "github.com/IBM/sarama",
+		Produce:    runJob,
+		Join:       join,
+		Administer: administer,
+		Name:       name,
+	})
 }
 
 func runJob(bootstrap string, job plan.Job) []plan.Result {

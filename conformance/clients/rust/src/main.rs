@@ -1,5 +1,9 @@
 //! krafka, in pure Rust.
 
+mod administrator;
+mod lines;
+mod member;
+
 use std::time::Duration;
 
 use base64::{Engine, engine::general_purpose::STANDARD};
@@ -12,7 +16,11 @@ use serde_json::{Value, json};
 #[derive(Deserialize)]
 struct Plan {
     bootstrap: String,
+    #[serde(default)]
     jobs: Vec<Job>,
+    member: Option<member::Member>,
+    #[serde(default)]
+    administrator: bool,
 }
 
 #[derive(Deserialize)]
@@ -42,6 +50,12 @@ struct Record {
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), KrafkaError> {
     let plan: Plan = serde_json::from_str(&read_line()).expect("a plan on the first line of stdin");
+    if let Some(member) = &plan.member {
+        return member::join(&plan.bootstrap, member).await;
+    }
+    if plan.administrator {
+        return administrator::administer(&plan.bootstrap).await;
+    }
     let mut jobs = Vec::new();
     for job in &plan.jobs {
         let results = run(&plan.bootstrap, job).await?;

@@ -1,4 +1,4 @@
-// Apache Kafka's own producer.
+// Apache Kafka's own clients: the producer here, the consumer in Member, the administrator in Administrator.
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
@@ -21,17 +21,26 @@ import org.apache.kafka.clients.producer.RecordMetadata;
 import org.apache.kafka.common.serialization.ByteArraySerializer;
 
 public final class Client {
-    private static final ObjectMapper JSON = new ObjectMapper();
-    private static final BufferedReader INPUT = new BufferedReader(new InputStreamReader(System.in));
+    static final ObjectMapper JSON = new ObjectMapper();
+    static final BufferedReader INPUT = new BufferedReader(new InputStreamReader(System.in));
 
     public static void main(String[] args) throws Exception {
         JsonNode plan = JSON.readTree(INPUT.readLine());
+        String bootstrap = plan.get("bootstrap").asText();
+        if (plan.has("member")) {
+            new Member().run(bootstrap, plan.get("member"));
+            return;
+        }
+        if (plan.has("administrator")) {
+            Administrator.run(bootstrap);
+            return;
+        }
         ObjectNode report = JSON.createObjectNode();
         report.put("client", "kafka-clients").put("version", version());
         ArrayNode jobs = report.putArray("jobs");
         for (JsonNode job : plan.get("jobs")) {
             ArrayNode results = jobs.addObject().put("name", job.get("name").asText()).putArray("results");
-            run(plan.get("bootstrap").asText(), job, results);
+            run(bootstrap, job, results);
         }
         System.out.println(report);
     }
@@ -93,6 +102,10 @@ public final class Client {
         } catch (RuntimeException error) {
             return CompletableFuture.failedFuture(error);
         }
+    }
+
+    static synchronized void tell(ObjectNode event) {
+        System.out.println(event);
     }
 
     private static String version() throws IOException {

@@ -1,0 +1,129 @@
+"""aiokafka's administrator, unmodified: every call that it has, and what it is told."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+from aiokafka import TopicPartition
+from aiokafka.admin import AIOKafkaAdminClient, NewPartitions, NewTopic, RecordsToDelete
+from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
+from aiokafka.errors import InvalidPartitionsError, OffsetOutOfRangeError
+from support.administered import COMMITTED, Administered
+
+pytestmark = pytest.mark.clients
+
+LIMIT_S = 60.0
+EXISTS, UNKNOWN, INVALID_TOPIC, INVALID_FACTOR, INVALID_CONFIG = 36, 3, 17, 38, 40
+
+
+def administer(given: Administered, work: Callable[[AIOKafkaAdminClient], Awaitable[None]]) -> None:
+    async def run() -> None:
+        admin = AIOKafkaAdminClient(bootstrap_servers=given.bootstrap)
+        await admin.start()
+        try:
+            await asyncio.wait_for(work(admin), LIMIT_S)
+        finally:
+            await admin.close()
+
+    asyncio.run(run())
+
+
+async def becomes(look: Callable[[], Awaitable[Any]], expected: Any) -> None:
+    """What is there is as expected, now or soon: a broker of Kafka learns a moment later what another was told."""
+    for _ in range(200):
+        if await look() == expected:
+            return
+        await asyncio.sleep(0.05)
+    assert await look() == expected
+
+
+def codes(answer: Any) -> list[int]:
+    return [each[1] for each in answer.topic_errors]
+
+
+def test_topics(given: Administered) -> None:
+    made = f"{given.topic}-made"
+
+    async def work(admin: AIOKafkaAdminClient) -> None:
+        async def described() -> list[tuple[int, int]]:
+            [found] = await admin.describe_topics([made])
+            return sorted((each["partition"], len(each["replicas"])) for each in found["partitions"])
+
+        async def listed() -> set[str]:
+            return {name for name in await admin.list_topics() if name.startswith(given.topic)}
+
+        assert codes(await admin.create_topics([NewTopic(made, 3, 2, topic_configs={"retention.ms": "60000"})])) == [0]
+        await becomes(described, [(index, 2) for index in range(3)])
+        await becomes(listed, {given.topic, made})
+        for code, topic in (
+            (EXISTS, NewTopic(made, 3, 2)),
+            (INVALID_TOPIC, NewTopic("a b", 1, 1)),
+            (INVALID_FACTOR, NewTopic("many", 1, 9)),
+            (INVALID_CONFIG, NewTopic("set", 1, 1, topic_configs={"retention.ms": "never"})),
+        ):
+            assert codes(await admin.create_topics([topic])) == [code]
+        await admin.create_partitions({made: NewPartitions(5)})
+        await becomes(described, [(index, 2) for index in range(5)])
+        with pytest.raises(InvalidPartitionsError):
+            await admin.create_partitions({made: NewPartitions(2)})
+        assert (await admin.delete_topics([made])).topic_error_codes == [(made, 0)]
+        await becomes(listed, {given.topic})
+        assert (await admin.delete_topics([made])).topic_error_codes == [(made, UNKNOWN)]
+
+    administer(given, work)
+
+
+def test_settings(given: Administered) -> None:
+    async def work(admin: AIOKafkaAdminClient) -> None:
+        def topic(**configs: str | None) -> ConfigResource:
+            named = {name.replace("_", "."): value for name, value in configs.items()}
+            return ConfigResource(ConfigResourceType.TOPIC, given.topic, named)
+
+        async def shown() -> dict[str, str]:
+            [answer] = await admin.describe_configs([topic(retention_ms=None, cleanup_policy=None)])
+            [(code, _, _, name, entries)] = answer.resources
+            assert (code, name) == (0, given.topic)
+            return {entry[0]: entry[1] for entry in entries}
+
+        [answer] = await admin.alter_configs([topic(retention_ms="5000", cleanup_policy="compact")])
+        assert [each[0] for each in answer.resources] == [0]
+        await becomes(shown, {"retention.ms": "5000", "cleanup.policy": "compact"})
+        await admin.alter_configs([topic(retention_ms="6000")])  # what is not named is set back
+        await becomes(shown, {"retention.ms": "6000", "cleanup.policy": "delete"})
+        [answer] = await admin.alter_configs([topic(retention_ms="never")])
+        assert [each[0] for each in answer.resources] == [INVALID_CONFIG]
+
+    administer(given, work)
+
+
+def test_records_and_groups(given: Administered) -> None:
+    first = TopicPartition(given.topic, 0)
+
+    async def work(admin: AIOKafkaAdminClient) -> None:
+        assert await admin.delete_records({first: RecordsToDelete(4)}) == {first: 4}
+        with pytest.raises(OffsetOutOfRangeError):
+            await admin.delete_records({first: RecordsToDelete(99)})
+        assert await admin.find_coordinator(given.group) in {1, 2, 3}
+        found = await admin.list_consumer_group_offsets(given.group)
+        assert {each.partition: offset.offset for each, offset in found.items()} == COMMITTED
+        found = await admin.list_consumer_group_offsets(given.group, partitions=[first])
+        assert {each.partition: offset.offset for each, offset in found.items()} == {0: COMMITTED[0]}
+        assert (given.group, "") in await admin.list_consumer_groups()
+        [answer] = await admin.describe_consumer_groups([given.group])
+        [(code, name, state, _, _, members)] = answer.groups
+        assert (code, name, state, members) == (0, given.group, "Empty", [])
+
+    administer(given, work)
+
+
+def test_the_cluster(given: Administered) -> None:
+    async def work(admin: AIOKafkaAdminClient) -> None:
+        found = await admin.describe_cluster()
+        assert {f"{each['host']}:{each['port']}" for each in found["brokers"]} == set(given.bootstrap.split(","))
+        assert sorted(each["node_id"] for each in found["brokers"]) == [1, 2, 3]
+        assert found["controller_id"] in {1, 2, 3}
+
+    administer(given, work)
