@@ -77,7 +77,7 @@ check: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/mypy --explicit-package-bases $(wildcard tests/*/conftest.py)
+	MYPYPATH=tests:load $(BIN)/mypy --explicit-package-bases $(wildcard tests/*/conftest.py)
 
 ## make format  let ruff rewrite what it can
 format: $(STAMP)
