@@ -53,8 +53,10 @@ class AdminWalker:
         self._ask(frames.create_topics([topic], correlation_id=self._next()))
 
     def _grow(self, name: str) -> None:
-        self._partitions[name] += self._random.choice([0, 1, 1, 2])
-        topic = {"name": name, "count": self._partitions[name], "assignments": None}
+        more = self._random.choice([0, 1, 1, 2])
+        self._partitions[name] += more
+        placed = [{"broker_ids": list(range(1, self._brokers + 1))} for _ in range(more)]  # where Kafka would by chance
+        topic = {"name": name, "count": self._partitions[name], "assignments": placed or None}
         values = {"topics": [topic], "timeout": _LIMIT, "validate_only": False}
         self._ask(frames.request(_CREATE_PARTITIONS, self._random.choice([1, 2, 3]), values, self._next()))
 
