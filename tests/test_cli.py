@@ -45,7 +45,7 @@ OPTIONS = {
     "apis": ["--markdown"],
     "configs": ["--kind", "--honoured", "--json"],
     "demo": ["--out", "--seed"],
-    "replay": ["--steps", "--plan", "--journal", "--shrink"],
+    "replay": ["--steps", "--plan", "--journal", "--shrink", "--group"],
 }  # fmt: skip
 
 
@@ -317,14 +317,8 @@ def test_what_is_refused_is_one_sentence_and_status_2(line: str, sentence: str) 
     assert run(*shlex.split(line)) == (2, "", f"fakebroker: {sentence}\n")
 
 
-FLAGS = {"--auto-create-topics", "--no-auto-create-topics", "--shrink", "--honoured", "--json", "--markdown"}
-WITH_VALUES = [
-    (command, option)
-    for command, options in OPTIONS.items()
-    for option in options
-    if option
-    not in {"--auto-create-topics", "--no-auto-create-topics", "--shrink", "--honoured", "--json", "--markdown"}
-]
+FLAGS = {"--auto-create-topics", "--no-auto-create-topics", "--shrink", "--group", "--honoured", "--json", "--markdown"}
+WITH_VALUES = [(command, option) for command, options in OPTIONS.items() for option in options if option not in FLAGS]
 
 
 @pytest.mark.parametrize(("command", "option"), WITH_VALUES)
@@ -506,7 +500,7 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     "apis": {"markdown": False},
     "configs": {"kind": None, "honoured": False, "json": False},
     "demo": {"out": Path("fakebroker-demo"), "seed": 1},
-    "replay 5": {"seed": 5, "steps": 200, "plan": None, "journal": None, "shrink": False},
+    "replay 5": {"seed": 5, "steps": 200, "plan": None, "journal": None, "shrink": False, "group": False},
 }  # fmt: skip
 
 
@@ -559,6 +553,7 @@ READ: dict[str, dict[str, Any]] = {
     "replay 5 --journal - --shrink": {"journal": Path("-"), "shrink": True},
     "replay -5": {"seed": -5},
     "replay --shrink -- -5": {"seed": -5, "shrink": True},
+    "replay 5 --group": {"group": True},
 }
 
 

@@ -44,4 +44,10 @@ class QuotaAndMetricConfigs:
     metrics_recording_level = Setting(STRING, "INFO", doc="how much is measured")
     kafka_metrics_reporters = Strings(LIST, (), some_of(may_be_empty=True), doc="plugins for the older kind of metrics")
     kafka_metrics_polling_interval_secs = Setting(INT, 10, at_least(1), doc="how often those are asked")
-    telemetry_max_bytes = Setting(INT, 1_048_576, at_least(1), doc="the most that a client may push of its own metrics")
+    telemetry_max_bytes = Setting(
+        INT,
+        1_048_576,
+        at_least(1),
+        by="core/broker/broker",
+        doc="the most that a client may push of its own metrics",
+    )
