@@ -99,8 +99,19 @@ GROUPS: dict[str, tuple[str, ...]] = {
         "timingwheel/wheel.py",
     ),
 }
-# What is in no group: classes that others extend, and the simulation, whose gain is a matter of `simulation`.
-SIMULATION = "fakebroker/testing/"
+# In no group: classes that others extend, and what the guard's work has nothing of. What the simulation gains is
+# a matter of `simulation`, what groups of consumers gain one of `groups`.
+ELSEWHERE = (
+    "fakebroker/testing/",
+    "fakebroker/apis/groups/",
+    "fakebroker/apis/later.py",
+    "fakebroker/core/coordinator/",
+    "fakebroker/core/groups/",
+    "fakebroker/protocol/answers/group_answers.py",
+    "fakebroker/protocol/group_records/",
+    "fakebroker/protocol/groups/",
+    "fakebroker/protocol/java_hash.py",
+)
 ALWAYS = ("timingwheel/task.py",)
 
 
@@ -127,7 +138,7 @@ def groups(compiled: Sequence[str]) -> dict[str, tuple[str, ...]]:
     """The groups of what is compiled, with those that were left out by mistake in one of their own."""
     known = {module for modules in GROUPS.values() for module in modules} | set(ALWAYS)
     found = {name: tuple(module for module in modules if module in compiled) for name, modules in GROUPS.items()}
-    found[REST] = tuple(m for m in compiled if m not in known and not m.startswith(SIMULATION))
+    found[REST] = tuple(m for m in compiled if m not in known and not m.startswith(ELSEWHERE))
     return {name: modules for name, modules in found.items() if modules}
 
 

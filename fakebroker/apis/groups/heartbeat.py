@@ -9,35 +9,35 @@ Source         core/.../server/KafkaApis.scala handleHeartbeatRequest; GroupCoor
 
 from __future__ import annotations
 
-from datetime import timedelta
-from typing import TYPE_CHECKING
+from functools import partial
 
 from fakebroker.apis import registry
 from fakebroker.apis.context import RequestContext
 from fakebroker.core.groups.classic.messages import HeartbeatRequest
 from fakebroker.core.groups.classic.service import heartbeat
-from fakebroker.protocol.build import build
+from fakebroker.protocol.answers.group_answers import encode_heartbeat
 from fakebroker.protocol.error_code import ErrorCode
-from fakebroker.protocol.messages import response_type
-
-if TYPE_CHECKING:
-    from kio.schema.heartbeat.v4.request import HeartbeatRequest as Request
+from fakebroker.protocol.groups.by_hand import read_heartbeat
+from fakebroker.protocol.groups.reader import heartbeat_of_kio, read, read_in_slices
 
 KEY = 12
 
 
 def _respond(ctx: RequestContext, code: ErrorCode) -> None:
-    values = {"throttle_time": timedelta(0), "error_code": code}
-    ctx.respond(build(response_type(KEY, ctx.api_version), values))
+    ctx.respond_frame(encode_heartbeat(ctx.api_version, ctx.correlation_id, ctx.throttle(), code))
 
 
-def error_response(ctx: RequestContext, request: Request, code: ErrorCode) -> None:
+def error_response(ctx: RequestContext, request: HeartbeatRequest, code: ErrorCode) -> None:
     _respond(ctx, code)
 
 
-@registry.api(KEY, 0, 4, error_response=error_response)
-def handle(ctx: RequestContext, request: Request) -> None:
-    asked = HeartbeatRequest(
-        request.group_id, request.generation_id, request.member_id, getattr(request, "group_instance_id", None)
-    )
-    heartbeat(ctx.groups, asked, lambda code: _respond(ctx, code))
+@registry.api(
+    KEY,
+    0,
+    4,
+    error_response=error_response,
+    decode=partial(read, KEY, read_heartbeat, heartbeat_of_kio),
+    decode_in_slices=partial(read_in_slices, KEY, heartbeat_of_kio),
+)
+def handle(ctx: RequestContext, request: HeartbeatRequest) -> None:
+    heartbeat(ctx.groups, request, lambda code: _respond(ctx, code))

@@ -13,74 +13,66 @@ Source         core/.../server/KafkaApis.scala handleJoinGroupRequest; JoinGroup
 
 from __future__ import annotations
 
-from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from functools import partial
 
 from fakebroker.apis import registry
 from fakebroker.apis.context import RequestContext
-from fakebroker.core.groups.classic.messages import JoinAnswer, JoinRequest, MemberProtocol
+from fakebroker.core.groups.classic.messages import JoinAnswer, JoinRequest
 from fakebroker.core.groups.classic.service import join_group
-from fakebroker.protocol.build import build
+from fakebroker.protocol.answers.group_answers import encode_join_group
 from fakebroker.protocol.error_code import ErrorCode
-from fakebroker.protocol.messages import response_type
-from fakebroker.protocol.slices import Slices
-
-if TYPE_CHECKING:
-    from kio.schema.join_group.v9.request import JoinGroupRequest
+from fakebroker.protocol.groups.by_hand import read_join_group
+from fakebroker.protocol.groups.reader import join_group_of_kio, read, read_in_slices
+from fakebroker.protocol.groups.requests import JoinGroupRequest
 
 KEY = 11
-_MILLISECOND = timedelta(milliseconds=1)
-_PROTOCOLS_OF_A_SLICE = 512
 
 
 def _respond(ctx: RequestContext, answer: JoinAnswer) -> None:
-    no_protocol = None if ctx.api_version >= 7 else ""
-    values: dict[str, Any] = {
-        "throttle_time": timedelta(0),
-        "error_code": answer.error_code,
-        "generation_id": answer.generation_id,
-        "protocol_type": answer.protocol_type,
-        "protocol_name": answer.protocol_name or no_protocol,
-        "leader": answer.leader,
-        "skip_assignment": answer.skip_assignment,
-        "member_id": answer.member_id,
-        "members": [
-            {
-                "member_id": member.member_id,
-                "group_instance_id": member.group_instance_id,
-                "metadata": member.metadata,
-            }
-            for member in answer.members
-        ],
-    }
-    ctx.respond(build(response_type(KEY, ctx.api_version), values))
+    ctx.respond_frame(
+        encode_join_group(
+            ctx.api_version,
+            ctx.correlation_id,
+            ctx.throttle(),
+            answer.error_code,
+            answer.generation_id,
+            answer.protocol_type,
+            answer.protocol_name,
+            answer.leader,
+            answer.skip_assignment,
+            answer.member_id,
+            answer.members,
+        )
+    )
 
 
 def error_response(ctx: RequestContext, request: JoinGroupRequest, code: ErrorCode) -> None:
     _respond(ctx, JoinAnswer(code))
 
 
-@registry.api(KEY, 0, 9, error_response=error_response)
-def handle(ctx: RequestContext, request: JoinGroupRequest) -> Slices[None]:
+@registry.api(
+    KEY,
+    0,
+    9,
+    error_response=error_response,
+    decode=partial(read, KEY, read_join_group, join_group_of_kio),
+    decode_in_slices=partial(read_in_slices, KEY, join_group_of_kio),
+    decode_by_hand=read_join_group,
+)
+def handle(ctx: RequestContext, request: JoinGroupRequest) -> None:
     version = ctx.api_version
-    protocols: list[MemberProtocol] = []
-    for number, protocol in enumerate(request.protocols, 1):
-        protocols.append(MemberProtocol(protocol.name, bytes(protocol.metadata)))
-        if number % _PROTOCOLS_OF_A_SLICE == 0:
-            yield
-    rebalance_timeout = request.session_timeout if version == 0 else request.rebalance_timeout
     asked = JoinRequest(
         request.group_id,
         request.member_id,
-        getattr(request, "group_instance_id", None),
+        request.group_instance_id,
         ctx.client_id,
         ctx.client_host,
         request.protocol_type,
-        tuple(protocols),
-        request.session_timeout // _MILLISECOND,
-        rebalance_timeout // _MILLISECOND,
+        request.protocols,
+        request.session_timeout_ms,
+        request.rebalance_timeout_ms,
         requires_known_member_id=version >= 4,
         supports_skipping_assignment=version >= 9,
-        reason=getattr(request, "reason", None),
+        reason=request.reason,
     )
     join_group(ctx.groups, asked, lambda answer: _respond(ctx, answer))

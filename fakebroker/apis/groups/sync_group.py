@@ -11,59 +11,49 @@ Source         core/.../server/KafkaApis.scala handleSyncGroupRequest; SyncGroup
 
 from __future__ import annotations
 
-from datetime import timedelta
-from typing import TYPE_CHECKING
+from functools import partial
 
 from fakebroker.apis import registry
 from fakebroker.apis.context import RequestContext
 from fakebroker.core.groups.classic.messages import SyncAnswer, SyncRequest
 from fakebroker.core.groups.classic.service import sync_group
-from fakebroker.protocol.build import build
+from fakebroker.protocol.answers.group_answers import encode_sync_group
 from fakebroker.protocol.error_code import ErrorCode
-from fakebroker.protocol.messages import response_type
-from fakebroker.protocol.slices import Slices
-
-if TYPE_CHECKING:
-    from kio.schema.sync_group.v5.request import SyncGroupRequest
+from fakebroker.protocol.groups.by_hand import read_sync_group
+from fakebroker.protocol.groups.reader import read, read_in_slices, sync_group_of_kio
 
 KEY = 14
-_ASSIGNMENTS_OF_A_SLICE = 512
 
 
 def _respond(ctx: RequestContext, answer: SyncAnswer) -> None:
-    values = {
-        "throttle_time": timedelta(0),
-        "error_code": answer.error_code,
-        "protocol_type": answer.protocol_type,
-        "protocol_name": answer.protocol_name,
-        "assignment": answer.assignment,
-    }
-    ctx.respond(build(response_type(KEY, ctx.api_version), values))
+    ctx.respond_frame(
+        encode_sync_group(
+            ctx.api_version,
+            ctx.correlation_id,
+            ctx.throttle(),
+            answer.error_code,
+            answer.protocol_type,
+            answer.protocol_name,
+            answer.assignment,
+        )
+    )
 
 
-def error_response(ctx: RequestContext, request: SyncGroupRequest, code: ErrorCode) -> None:
+def error_response(ctx: RequestContext, request: SyncRequest, code: ErrorCode) -> None:
     _respond(ctx, SyncAnswer(code))
 
 
-@registry.api(KEY, 0, 5, error_response=error_response)
-def handle(ctx: RequestContext, request: SyncGroupRequest) -> Slices[None]:
-    protocol_type = getattr(request, "protocol_type", None)
-    protocol_name = getattr(request, "protocol_name", None)
-    if ctx.api_version >= 5 and (protocol_type is None or protocol_name is None):
+@registry.api(
+    KEY,
+    0,
+    5,
+    error_response=error_response,
+    decode=partial(read, KEY, read_sync_group, sync_group_of_kio),
+    decode_in_slices=partial(read_in_slices, KEY, sync_group_of_kio),
+    decode_by_hand=read_sync_group,
+)
+def handle(ctx: RequestContext, request: SyncRequest) -> None:
+    if ctx.api_version >= 5 and (request.protocol_type is None or request.protocol_name is None):
         _respond(ctx, SyncAnswer(ErrorCode.inconsistent_group_protocol))
         return
-    assignments: dict[str, bytes] = {}
-    for number, each in enumerate(request.assignments, 1):
-        assignments[each.member_id] = bytes(each.assignment)
-        if number % _ASSIGNMENTS_OF_A_SLICE == 0:
-            yield
-    asked = SyncRequest(
-        request.group_id,
-        request.generation_id,
-        request.member_id,
-        getattr(request, "group_instance_id", None),
-        protocol_type,
-        protocol_name,
-        assignments,
-    )
-    sync_group(ctx.groups, asked, lambda answer: _respond(ctx, answer))
+    sync_group(ctx.groups, request, lambda answer: _respond(ctx, answer))

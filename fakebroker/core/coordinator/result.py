@@ -12,7 +12,7 @@ Source   coordinator-common/.../common/runtime/CoordinatorResult.java @ 4.0.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Generic, NamedTuple, TypeVar
+from typing import Generic, TypeVar, final
 
 from fakebroker.core.coordinator.record import CoordinatorRecord
 from fakebroker.protocol.errors import KafkaError
@@ -22,7 +22,8 @@ T = TypeVar("T")
 OnComplete = Callable[[KafkaError | None], None]
 
 
-class CoordinatorResult(NamedTuple, Generic[T]):
+@final
+class CoordinatorResult(Generic[T]):
     """`response` is given to who asked when the records are committed; at once if there are none and nothing before
     them is uncommitted.
 
@@ -33,8 +34,18 @@ class CoordinatorResult(NamedTuple, Generic[T]):
     is_atomic       False if the records may be spread over several batches, where one cannot hold them
     """
 
-    records: Sequence[CoordinatorRecord]
-    response: T
-    on_complete: OnComplete | None = None
-    replay_records: bool = True
-    is_atomic: bool = True
+    __slots__ = ("is_atomic", "on_complete", "records", "replay_records", "response")
+
+    def __init__(
+        self,
+        records: Sequence[CoordinatorRecord],
+        response: T,
+        on_complete: OnComplete | None = None,
+        replay_records: bool = True,
+        is_atomic: bool = True,
+    ) -> None:
+        self.records = records
+        self.response = response
+        self.on_complete = on_complete
+        self.replay_records = replay_records
+        self.is_atomic = is_atomic

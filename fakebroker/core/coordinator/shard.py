@@ -8,10 +8,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Collection
 
+from mypy_extensions import mypyc_attr
+
 from fakebroker.core.controller.topics import Topic
 from fakebroker.core.coordinator.record import CoordinatorRecord
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class CoordinatorShard(ABC):
     """What is in its records, and nothing else, is kept in timelines. Whoever else wants to remember something (timers,
     who waits) has it gone when the leader goes."""

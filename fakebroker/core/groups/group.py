@@ -8,7 +8,9 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from enum import Enum
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
+
+from mypy_extensions import mypyc_attr
 
 from fakebroker.core.coordinator.record import CoordinatorRecord
 from fakebroker.core.coordinator.timeline import LATEST
@@ -53,11 +55,12 @@ class CommittedAt(NamedTuple):
 ExpirationCondition = Callable[[CommittedAt, int], int]
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Group(ABC):
     """A group. Whoever finds fault with a request raises KafkaError."""
 
     group_id: str
-    type: GroupType
+    type: ClassVar[GroupType]
 
     @abstractmethod
     def state_name(self, committed_offset: int = LATEST) -> str:

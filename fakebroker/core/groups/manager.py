@@ -9,6 +9,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
+from mypy_extensions import mypyc_attr
+
 from fakebroker.core.controller.topics import Topic
 
 # Changes the state as a record says: its key, its value (None for a tombstone), and the producer of its transaction, or
@@ -16,6 +18,7 @@ from fakebroker.core.controller.topics import Topic
 Replay = Callable[[Any, Any, int], None]
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class GroupManager(ABC):
     """Whoever keeps something of it. What it makes of a record and what it answers are methods of its own."""
 

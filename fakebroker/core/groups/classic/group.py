@@ -9,7 +9,7 @@ Source   group-coordinator/.../classic/ClassicGroup.java @ 4.2.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import final
+from typing import ClassVar, final
 from uuid import UUID
 
 from fakebroker.core.coordinator.record import CoordinatorRecord
@@ -26,17 +26,17 @@ from fakebroker.core.groups.classic.states import (
     VALID_PREVIOUS_STATES,
     ClassicGroupState,
 )
-from fakebroker.core.groups.group import CommittedAt, ExpirationCondition, Group, GroupType, ListedGroup
+from fakebroker.core.groups.group import CommittedAt, ExpirationCondition, GroupType, ListedGroup
 from fakebroker.protocol.error_code import ErrorCode, kafka_name
 from fakebroker.protocol.errors import KafkaError
 from fakebroker.protocol.group_records.group_metadata import GroupMetadataKey
 
 
 @final
-class ClassicGroup(Roster, Group):
+class ClassicGroup(Roster):
     """`subscribed_topics` is None where it is not known: the members are no consumers, or it could not be read."""
 
-    type = GroupType.CLASSIC
+    type: ClassVar[GroupType] = GroupType.CLASSIC
 
     def __init__(
         self,

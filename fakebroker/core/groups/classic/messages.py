@@ -12,17 +12,13 @@ from collections.abc import Callable
 from typing import Generic, NamedTuple, TypeVar, final
 
 from fakebroker.protocol.error_code import ErrorCode
+from fakebroker.protocol.groups.requests import HeartbeatRequest as HeartbeatRequest
+from fakebroker.protocol.groups.requests import MemberProtocol as MemberProtocol
+from fakebroker.protocol.groups.requests import SyncRequest as SyncRequest
 
 Answer = TypeVar("Answer")
 
 UNKNOWN_MEMBER_ID = ""
-
-
-class MemberProtocol(NamedTuple):
-    """A way to assign that a member knows, and what it says of itself for it."""
-
-    name: str
-    metadata: bytes
 
 
 class JoinRequest(NamedTuple):
@@ -65,30 +61,11 @@ class JoinAnswer(NamedTuple):
     members: tuple[JoinedMember, ...] = ()
 
 
-class SyncRequest(NamedTuple):
-    """A SyncGroup; `assignments` by member id, from the leader."""
-
-    group_id: str
-    generation_id: int
-    member_id: str
-    group_instance_id: str | None
-    protocol_type: str | None
-    protocol_name: str | None
-    assignments: dict[str, bytes]
-
-
 class SyncAnswer(NamedTuple):
     error_code: ErrorCode = ErrorCode.none
     protocol_type: str | None = None
     protocol_name: str | None = None
     assignment: bytes = b""
-
-
-class HeartbeatRequest(NamedTuple):
-    group_id: str
-    generation_id: int
-    member_id: str
-    group_instance_id: str | None
 
 
 class LeavingMember(NamedTuple):

@@ -178,14 +178,14 @@ class Rebalances:
         late = group.pending_sync
         if not late:
             return NOTHING
-        for member_id in sorted(late):
+        for member_id in late:
             self._forget(group, member_id, "it did not sync in time")
-        return self.prepare(group, f"Removing {', '.join(sorted(late))} on pending sync request expiration")
+        return self.prepare(group, f"Removing {', '.join(late)} on pending sync request expiration")
 
     def synced(self, group: ClassicGroup, member_id: str) -> None:
         """A member has asked for its assignment."""
         group.remove_pending_sync(member_id)
-        if not group.pending_sync:
+        if group.have_all_synced:
             self._timer.cancel(sync_key(group.group_id))
 
     def set_assignment(self, group: ClassicGroup, assignment: Mapping[str, bytes]) -> None:

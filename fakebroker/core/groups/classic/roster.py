@@ -14,11 +14,12 @@ from collections.abc import Iterable
 from fakebroker.core.groups.classic.member import ClassicGroupMember
 from fakebroker.core.groups.classic.messages import JoinAnswer, MemberProtocol, Reply, SyncAnswer
 from fakebroker.core.groups.classic.protocols import SupportedProtocols
+from fakebroker.core.groups.group import Group
 from fakebroker.protocol.error_code import ErrorCode, kafka_name
 from fakebroker.protocol.errors import KafkaError
 
 
-class Roster:
+class Roster(Group):
     """`members` by id, the oldest first."""
 
     def __init__(self) -> None:
@@ -145,8 +146,13 @@ class Roster:
         return len(self.members) == self._awaiting_join and not self._pending_join
 
     @property
-    def pending_sync(self) -> frozenset[str]:
-        return frozenset(self._pending_sync)
+    def pending_sync(self) -> list[str]:
+        """In the order of their ids."""
+        return sorted(self._pending_sync)
+
+    @property
+    def have_all_synced(self) -> bool:
+        return not self._pending_sync
 
     def add_pending_sync(self, member_id: str) -> None:
         assert member_id in self.members

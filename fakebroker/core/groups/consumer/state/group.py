@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from enum import Enum
-from typing import Final, NamedTuple, final
+from typing import ClassVar, Final, NamedTuple, final
 
 from fakebroker.core.coordinator.record import CoordinatorRecord
 from fakebroker.core.coordinator.timeline import LATEST, SnapshotRegistry, TimelineDict, TimelineValue
@@ -62,7 +62,7 @@ class TargetEpoch(NamedTuple):
 class ConsumerGroup(Group):
     """What its records say."""
 
-    type = GroupType.CONSUMER
+    type: ClassVar[GroupType] = GroupType.CONSUMER
 
     def __init__(self, registry: SnapshotRegistry, group_id: str, topics: Topics) -> None:
         self.group_id = group_id
