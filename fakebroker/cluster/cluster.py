@@ -76,7 +76,7 @@ class Cluster(Members):
         self._dispatcher = Dispatcher(self.sockets, emit, self, self.probe)
         self.controller.log_memory.on_full = self._warn
         start_housekeeping(self.housekeeping, self.broker_configs, self.controller, self.log_cleaner, self._read_now)
-        register_reconfigurables(self.broker_configs, self.controller, self.sockets, self.brokers)
+        register_reconfigurables(self.broker_configs, self.controller, self.followers, self.sockets, self.brokers)
         if names := self.config.without_effect:
             self._warn(f"kept and shown only, without effect here: {', '.join(names)}")
 
