@@ -27,7 +27,12 @@ _OF_CONTROLLER = (
         if key.topic is not None and key.mode is UpdateMode.CLUSTER_WIDE
     ),
 )
-_OF_SOCKET_SERVER = ("max.connections", "max.connections.per.ip", "max.connections.per.ip.overrides")
+_OF_SOCKET_SERVER = (
+    "max.connections",
+    "max.connections.per.ip",
+    "max.connections.per.ip.overrides",
+    "max.connection.creation.rate",
+)
 _OF_QUOTAS = ("fakebroker.request.handler.time.us",)
 
 

@@ -96,6 +96,8 @@ class Follower:
         self._line_busy_since_ms = 0  # of a throttled follower
         self._line_bytes = 0  # sent since then
         self._throttle = FollowerThrottle(partition.topic_partition.partition, broker_id, quotas)
+        self._config = partition.config
+        self._is_throttled = is_throttled(self._config)
         self._next_fetch: _NextFetch | None = None  # of a follower that a quota holds back
         self._held_up_to = 0  # what it fetches then
 
@@ -242,7 +244,10 @@ class Follower:
             self._next_fetch = None
 
     def _fetch(self, up_to: int, caught_up_time_ms: int, now: Now) -> None:
-        if is_throttled(self.partition.config):
+        if self.partition.config is not self._config:  # each append asks: what follows from it is kept
+            self._config = self.partition.config
+            self._is_throttled = is_throttled(self._config)
+        if self._is_throttled:
             self._fetch_throttled(up_to, caught_up_time_ms, now)
         else:
             self._copy(up_to, caught_up_time_ms, now)

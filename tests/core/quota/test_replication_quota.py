@@ -76,7 +76,7 @@ def test_a_topic_names_its_throttled_replicas(text: str, is_named: bool) -> None
 @pytest.mark.parametrize("side", ["leader", "follower"])
 def test_a_reassignment_takes_as_long_as_the_rate_says(side: str) -> None:
     simulation = filled()  # 500,000 bytes, 100,000 a fetch
-    throttle(simulation, **{side: 50_000})
+    throttle(simulation, "*", **{side: 50_000})
     reassign(simulation, 1, 2, 3)
     ends = [end_of(simulation, 3)]
     for _ in range(8):
