@@ -19,6 +19,7 @@ from conformance.scenario import (
     Listen,
     MoveLeader,
     Pause,
+    Play,
     ReadLog,
     Send,
     SetQuota,
@@ -111,6 +112,9 @@ class _Run:
             case Freeze(broker):
                 self._frozen.add(broker)
                 target.freeze(broker)
+            case Play(broker):
+                self._frozen.add(broker)
+                target.play(broker)
             case Thaw(broker):
                 self._frozen.discard(broker)
                 target.thaw(broker)

@@ -76,6 +76,14 @@ class Freeze:
 
 
 @dataclass(frozen=True)
+class Play:
+    """The case speaks for a broker's replicas from now on, by Fetch with its id: the broker itself stands still, or its
+    followers are external. Thaw ends it."""
+
+    broker: int
+
+
+@dataclass(frozen=True)
 class Thaw:
     broker: int
 
@@ -173,6 +181,7 @@ Step: TypeAlias = (
     | Disconnect
     | Pause
     | Freeze
+    | Play
     | Thaw
     | MoveLeader
     | StopBroker

@@ -69,7 +69,7 @@ CORE_ROOMS: dict[str, set[str]] = {
     "quota": {"config"},
     "log": {"config"},
     "journal": {"log"},
-    "replication": {"config", "log", "purgatory"},
+    "replication": {"config", "log", "purgatory", "quota"},
     "fetch_sessions": set(),
     "controller": {"config", "log", "quota", "replication", "security"},
     "coordinator": {"config", "controller", "log", "purgatory", "replication"},

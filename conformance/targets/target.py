@@ -39,6 +39,7 @@ class Target(Protocol):
     def topic_ids(self, names: Sequence[str]) -> dict[str, UUID]: ...
     def isr(self, topic: str, partition: int) -> set[int]: ...
     def freeze(self, broker: int) -> None: ...
+    def play(self, broker: int) -> None: ...
     def thaw(self, broker: int) -> None: ...
     def move_leader(self, topic: str, partition: int, broker: int) -> None: ...
     def stop_broker(self, broker: int) -> None: ...
@@ -208,6 +209,9 @@ class KafkaTarget(_OverTheWire):
     def freeze(self, broker: int) -> None:
         self._box.freeze(broker)
 
+    def play(self, broker: int) -> None:
+        self._box.freeze(broker)
+
     def thaw(self, broker: int) -> None:
         self._box.thaw(broker)
 
@@ -255,9 +259,12 @@ class FakeTarget(_OverTheWire):
     def freeze(self, broker: int) -> None:
         self._cluster.followers.freeze(broker=broker)
 
+    def play(self, broker: int) -> None:
+        self._cluster.followers.external(broker=broker)
+
     def thaw(self, broker: int) -> None:
         with suppress(KafkaError):  # the case may have deleted all that followed there
-            self._cluster.followers.resume(broker=broker)
+            self._cluster.followers.instant(broker=broker)
 
     def catch_up(self, broker: int) -> None:
         """All brokers know everything at once."""

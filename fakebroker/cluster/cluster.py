@@ -67,16 +67,16 @@ class Cluster(Members):
         super().__init__(now, broker_ids, config or BrokerConfig(), followers, seed, store, racks)
         if journal is not None:
             self.probe.listeners.append(Recorder(journal, self))
-        self.turn = new_turn()
-        self._timer_turn = new_turn()
+        self.turn, self._timer_turn = new_turn(), new_turn()
         self._has_due, self._advanced_ms = False, now.mono_ms
         self._effects: list[Effect] = []
         emit, timer, slow_timer = self._effects.append, self.timer.timer, self.housekeeping.timer
         self.sockets = SocketServer(self.registry.broker_ids, self.config, timer, slow_timer, emit, self, self.probe)
+        self.client_quotas.on_ip_rate = self.sockets.connections.update_ip_connection_rate_quota
         self._dispatcher = Dispatcher(self.sockets, emit, self, self.probe)
         self.controller.log_memory.on_full = self._warn
         start_housekeeping(self.housekeeping, self.broker_configs, self.controller, self.log_cleaner, self._read_now)
-        register_reconfigurables(self.broker_configs, self.controller, self.sockets, self.brokers)
+        register_reconfigurables(self.broker_configs, self.controller, self.followers, self.sockets, self.brokers)
         if names := self.config.without_effect:
             self._warn(f"kept and shown only, without effect here: {', '.join(names)}")
 

@@ -26,6 +26,7 @@ from fakebroker.core.probe import Probe
 from fakebroker.core.purgatory.deadlines import FOLLOWERS, HOUSEKEEPING, Deadlines, TimerDeadlines
 from fakebroker.core.purgatory.housekeeping import Housekeeping
 from fakebroker.core.quota.client_quotas import ClientQuotas
+from fakebroker.core.quota.replication import ReplicationQuotas
 from fakebroker.core.replication.behaviour import Behaviour
 from fakebroker.core.replication.compaction import LogCleaner
 from fakebroker.core.replication.followers import FollowerSet
@@ -69,7 +70,8 @@ class Members(HasNow):
         self.registry = BrokerRegistry(broker_ids, racks_of(broker_ids, config, racks or {}))
         self.metadata = MetadataCache(cluster_id, self.registry)
         self._wakeups = Wakeups(self.deadlines)
-        self.followers = FollowerSet(followers, self.timer, self._wakeups, self._read_now, self.registry)
+        quotas = ReplicationQuotas(self.broker_configs, self._read_now)
+        self.followers = FollowerSet(followers, self.timer, self._wakeups, self._read_now, self.registry, quotas)
         self.controller = Controller(
             self.broker_configs,
             self.registry,

@@ -13,6 +13,8 @@ from fakebroker.core.config.broker_config import BrokerConfig
 from fakebroker.core.config.dynamic_broker_config import DynamicBrokerConfig
 from fakebroker.core.config.setting import UpdateMode
 from fakebroker.core.controller.controller import Controller
+from fakebroker.core.quota.replication import RATES
+from fakebroker.core.replication.followers import FollowerSet
 from fakebroker.network.socket_server import SocketServer
 
 # What partitions keep of it, and how much memory the logs may take.
@@ -25,12 +27,21 @@ _OF_CONTROLLER = (
         if key.topic is not None and key.mode is UpdateMode.CLUSTER_WIDE
     ),
 )
-_OF_SOCKET_SERVER = ("max.connections", "max.connections.per.ip", "max.connections.per.ip.overrides")
+_OF_SOCKET_SERVER = (
+    "max.connections",
+    "max.connections.per.ip",
+    "max.connections.per.ip.overrides",
+    "max.connection.creation.rate",
+)
 _OF_QUOTAS = ("fakebroker.request.handler.time.us",)
 
 
 def register_reconfigurables(
-    configs: DynamicBrokerConfig, controller: Controller, sockets: SocketServer, brokers: Mapping[int, Broker]
+    configs: DynamicBrokerConfig,
+    controller: Controller,
+    followers: FollowerSet,
+    sockets: SocketServer,
+    brokers: Mapping[int, Broker],
 ) -> None:
     """DynamicBrokerConfig.addReconfigurables."""
 
@@ -41,3 +52,4 @@ def register_reconfigurables(
     configs.on_change(_OF_CONTROLLER, controller.configure)
     configs.on_change(_OF_SOCKET_SERVER, lambda _: sockets.configure(configs.of))
     configs.on_change(_OF_QUOTAS, configure_quotas)
+    configs.on_change(RATES, lambda _: followers.on_rates_change())

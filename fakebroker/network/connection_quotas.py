@@ -1,25 +1,46 @@
-"""How many connections a broker takes: in all, and from one address.
+"""How many connections a broker takes, and how fast they may come: in all, and from one address.
 
-Theory   `max.connections` makes a new connection wait until another one goes; it is not refused. After the wait
+Theory   `max.connections` makes a new connection wait until another one goes; it is not refused. Where they come faster
+         than max.connection.creation.rate, one waits as long as a client with a quota would be muted, but no longer
+         than a window (KIP-612). After the wait connection_creation_rate of its address may refuse it: it does not
+         count then, neither here nor there, and is closed unread when the time is over. At last
          `max.connections.per.ip` (or the address's own maximum) refuses: closed at once, without a byte.
-Units    connections.
-Source   core/.../network/SocketServer.scala ConnectionQuotas @ 4.0: inc, dec, connectionSlotAvailable.
+Units    connections, and those per second; monotonic milliseconds.
+Source   core/.../network/SocketServer.scala ConnectionQuotas @ 4.0: inc, dec, connectionSlotAvailable,
+         recordConnectionAndGetThrottleTimeMs, recordIpConnectionMaybeThrottle, updateIpConnectionRateQuota.
 Differs  One listener for each broker, so listener limits, the protected inter-broker listener and the closing of excess
-         connections that comes of it have no place. Not done: the rate of new connections
-         (max.connection.creation.rate).
+         connections that comes of it have no place. By the monotonic clock.
 """
 
 from __future__ import annotations
 
 from collections import Counter
+from typing import Final
+
+from fakebroker.core.quota.quota import DEFAULT, ClientQuotaManager, QuotaEntity
+
+_NO_RATE: Final = 2**31 - 1
+_EVERYBODY: Final = QuotaEntity(None, "broker")  # whose quota the rate of a broker is
 
 
 class ConnectionQuotas:
     """The counts of one broker."""
 
-    def __init__(self) -> None:
+    def __init__(self, num_samples: int = 11, time_window_ms: int = 1000) -> None:
         self._counts: Counter[str] = Counter()
         self.total = 0
+        self._samples = num_samples, time_window_ms
+        self._rates: dict[QuotaEntity, float] = {}
+        self.restart()
+
+    def restart(self) -> None:
+        """The broker begins anew: it has seen nobody come."""
+        num_samples, time_window_ms = self._samples
+        self._of_broker = ClientQuotaManager(num_samples, time_window_ms, max_throttle_time_ms=time_window_ms)
+        self._of_address = ClientQuotaManager(num_samples, time_window_ms, max_throttle_time_ms=time_window_ms)
+        self._of_broker.update_quota(_EVERYBODY, None)
+        for entity, rate in self._rates.items():
+            (self._of_broker if entity == _EVERYBODY else self._of_address).update_quota(entity, rate)
 
     def configure(self, max_connections: int, max_connections_per_ip: int, overrides: dict[str, int]) -> None:
         """From now on so many. If there are more already, they stay."""
@@ -27,6 +48,37 @@ class ConnectionQuotas:
         self._max_connections_per_ip = max_connections_per_ip
         self._overrides = overrides
         self._most = max(self.total, max_connections)
+
+    def update_broker_max_connection_rate(self, rate: int) -> None:
+        """max.connection.creation.rate. Who waits already waits on."""
+        if rate == _NO_RATE:
+            self._rates.pop(_EVERYBODY, None)
+        else:
+            self._rates[_EVERYBODY] = rate
+        self._of_broker.update_quota(_EVERYBODY, self._rates.get(_EVERYBODY))
+
+    def update_ip_connection_rate_quota(self, address: str | None, rate: float | None) -> None:
+        """connection_creation_rate of an address, or of all that have none of their own; None removes it."""
+        entity = QuotaEntity(None, DEFAULT if address is None else address)
+        if rate is None or rate >= _NO_RATE:
+            self._rates.pop(entity, None)
+        else:
+            self._rates[entity] = rate
+        self._of_address.update_quota(entity, self._rates.get(entity))
+
+    def record_connection_and_get_throttle_time_ms(self, now_ms: int) -> int:
+        """One more has come: how long it waits."""
+        return self._of_broker.maybe_record_and_get_throttle_time_ms("", "broker", 1, now_ms)
+
+    def record_ip_connection_maybe_throttle(self, address: str, now_ms: int) -> int:
+        """It is let in: 0; or its address may not have it for so long, and nothing has come."""
+        if self._of_address.quota("", address) is None:
+            return 0
+        throttle_time_ms = self._of_address.maybe_record_and_get_throttle_time_ms("", address, 1, now_ms)
+        if throttle_time_ms > 0:
+            self._of_address.unrecord("", address, 1, now_ms)
+            self._of_broker.unrecord("", "broker", 1, now_ms)
+        return throttle_time_ms
 
     def connection_slot_available(self) -> bool:
         return self.total < self._max_connections

@@ -6,7 +6,7 @@ Theory   A connection whose turn is to come stands in a queue. `poll` takes some
          stands there is not read: what a client sends ahead waits at its own side. What changes a connection's state is
          here and nowhere else; `connection.py` has its table.
 Source   core/.../network/SocketServer.scala Processor @ 4.0: processCompletedReceives, processNewResponses,
-         processCompletedSends, tryUnmuteChannel, close; Acceptor.accept.
+         processCompletedSends, tryUnmuteChannel, close. How connections come in is in acceptor.py.
 Differs  Kafka takes one request of a connection at a time. Here it is a few, so that their answers go out together:
          with 64 connections that pipeline, one at a time takes a third longer. Who has only one does not wait for all
          of those (ready_queue.py).
@@ -24,6 +24,7 @@ from fakebroker.core.config.broker_config import BrokerConfig
 from fakebroker.core.config.ip_overrides import normalized
 from fakebroker.core.probe import Probe
 from fakebroker.core.security.identity import Listener
+from fakebroker.network.acceptor import Acceptor
 from fakebroker.network.answers import Answers
 from fakebroker.network.connection import Connection, Event, State
 from fakebroker.network.effects import AwaitWrite, Close, Effect, PauseReading, ResumeReading, SendInPieces
@@ -70,7 +71,8 @@ class SocketServer:
         self._requests_left = self._bytes_left = 0  # that it may have handled before the next one's turn
         self._answers = Answers()
         self._idle = IdleExpiryManager(config.connections_max_idle_ms, idle_timer, clock, self.close)
-        self.connections = OpenConnections(broker_ids)
+        self.connections = OpenConnections(broker_ids, config.quota_window_num, config.quota_window_size_seconds * 1000)
+        self._acceptor = Acceptor(self.connections, timer, clock, self._admit, self._refuse, self.close)
         size = config.queued_max_request_bytes
         self._memory = {id_: RequestMemory(size, self._ready) for id_ in self.connections.quotas} if size > 0 else None
         self.configure(lambda _: config)
@@ -79,7 +81,7 @@ class SocketServer:
         """How many connections each broker takes. Who waits and may come in by now does; nobody is closed for it."""
         self.connections.configure(of)
         for broker_id in self.connections.quotas:
-            self._admit_waiting(broker_id)
+            self._acceptor.let_in(broker_id)
 
     # From outside. Who calls then handles what `poll` gives.
 
@@ -89,9 +91,9 @@ class SocketServer:
         connection = Connection(broker_id, peer, normalized(address), self._max_request_bytes, self._opened, listener)
         for each in self._probe.listeners:
             each.connection_opened(connection.number, broker_id, peer)
-        if self.connections.add(connection):
-            self._admit(connection)
-        else:
+        self.connections.add(connection)
+        self._acceptor.let_in(broker_id)
+        if connection.state is _WAITING:
             self._pause_reading(connection)
         return connection
 
@@ -262,17 +264,15 @@ class SocketServer:
         """Close every connection to a broker: it has stopped."""
         while (last := self.connections.last(broker_id)) is not None:  # who waits goes first, and is not let in
             self.close(last, reason)
+        self._acceptor.restart(broker_id)
 
     # Inside.
 
+    def _refuse(self, connection: Connection, reason: str) -> None:
+        connection.on(Event.CLOSE)
+        self._emit_close(connection, reason)
+
     def _admit(self, connection: Connection) -> None:
-        maximum = self.connections.quotas[connection.broker_id].inc(connection.address)
-        if maximum is not None:
-            self.connections.refuse(connection)
-            connection.on(Event.CLOSE)
-            limit = f"the configured maximum of {maximum} connections (max.connections.per.ip)"
-            self._emit_close(connection, f"{connection.address or 'an unknown address'} already has {limit}")
-            return
         connection.on(Event.ADMITTED)
         self._idle.add(connection)
         self._ready.add_fresh(connection)
@@ -287,11 +287,7 @@ class SocketServer:
         if self._memory is not None and connection.work is None:
             self._memory[connection.broker_id].give_back(connection)
         self._throttling.stop(connection)
-        self._admit_waiting(connection.broker_id)
-
-    def _admit_waiting(self, broker_id: int) -> None:
-        while (connection := self.connections.next_to_come_in(broker_id)) is not None:
-            self._admit(connection)
+        self._acceptor.let_in(connection.broker_id)
 
     def _emit_close(self, connection: Connection, reason: str) -> None:
         self._tell_closed(connection, reason)

@@ -82,9 +82,12 @@ class VirtualTarget:
     def freeze(self, broker: int) -> None:
         self.simulation.followers("frozen", broker=broker)
 
+    def play(self, broker: int) -> None:
+        self.simulation.followers("external", broker=broker)
+
     def thaw(self, broker: int) -> None:
         with suppress(KafkaError):  # the case may have deleted all that followed there
-            self.simulation.followers(None, broker=broker)
+            self.simulation.followers("instant", broker=broker)
 
     def move_leader(self, topic: str, partition: int, broker: int) -> None:
         self.simulation.move_leader(broker, topic, partition)

@@ -171,6 +171,23 @@ class FetchAnswer:
         size = yield from self._response_size()
         self._throttle_time_ms = self._ctx.throttle(fetched_bytes=size)
 
+    def _record_for_followers(self) -> None:
+        """KafkaApis.sizeOfThrottledPartitions: what goes to followers of throttled partitions counts, and what stands
+        around it. It was asked before the read whether there is anything left."""
+        ctx = self._ctx
+        quotas = ctx.broker.replicas.reader.quotas
+        own = quotas.of(ctx.broker.broker_id)
+        topics: list[_Topic] = []
+        for topic in self._topics:
+            counted = _Topic(topic.name, topic.topic_id)
+            for result in topic.partitions:
+                partition = ctx.metadata.find_partition(topic.name, result.index)
+                if partition is not None and own.throttles_leader(partition.config, result.index):
+                    counted.partitions.append(result)
+            if counted.partitions:
+                topics.append(counted)
+        own.leader.record(finish(self._size_of(topics)), quotas.now_ms)
+
     def _response_size(self) -> Slices[int]:
         """FetchResponse.sizeOf: four bytes and the body; endpoints are told behind it."""
         told: list[tuple[CachedPartition, PartitionFetchResponse]] = []
@@ -181,7 +198,6 @@ class FetchAnswer:
             result = PartitionFetchResponse(cached.index, code)
             if self._context.would_include(cached, result):
                 told.append((cached, result))
-        ctx = self._ctx
         last: CachedPartition | None = None
         topics: list[_Topic] = []
         for cached, result in told:
@@ -189,6 +205,10 @@ class FetchAnswer:
                 topics.append(_Topic(cached.name or "", cached.topic_id))
             topics[-1].partitions.append(result)
             last = cached
+        return (yield from self._size_of(topics))
+
+    def _size_of(self, topics: list[_Topic]) -> Slices[int]:
+        ctx = self._ctx
         writer = FetchResponseWriter(ctx.api_version, ctx.correlation_id, len(topics))
         number = 0
         for topic in topics:
@@ -222,6 +242,8 @@ class FetchAnswer:
         error, session_id = context.finish(ctx.now_ms) if self._throttle_time_ms == 0 else context.throttled()
         if error is not _NONE:
             self._topics = []  # it was overtaken
+        if self._request.replica_id >= 0:
+            self._record_for_followers()
         return FetchResponseWriter(
             ctx.api_version, ctx.correlation_id, len(self._topics), self._throttle_time_ms, error, session_id
         )

@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from fakebroker.core.config.broker_config import BrokerConfig
+from fakebroker.core.config.broker_quota_config import BrokerQuotaConfig
 from fakebroker.core.config.client_metrics_config import ClientMetricsConfig
 from fakebroker.core.config.config_def import PASSWORD, Value, to_text
 from fakebroker.core.config.group_config import GroupConfig, settings
@@ -134,7 +135,9 @@ class BrokerConfigs:
         for name in sorted(BrokerConfig.SETTINGS.keys() - _INTERNAL | set_):
             key = BrokerConfig.SETTINGS.get(name)
             if key is None:
-                yield self._described(name, None, self.synonyms(name))
+                synonyms = self.synonyms(name)
+                value = synonyms[0].value if name in BrokerQuotaConfig.SETTINGS else None
+                yield self._described(name, value, synonyms)
             else:
                 value = self._identity.get(name) or _text(vars(self.config)[key.attribute])
                 yield self._described(name, value, self.synonyms(name))
@@ -147,7 +150,7 @@ class BrokerConfigs:
 
     def synonyms(self, name: str) -> list[Synonym]:
         """Of a broker's setting."""
-        is_sensitive = _is_sensitive(BrokerConfig.SETTINGS.get(name))
+        is_sensitive = _is_sensitive(_key_of(name))
         found = [
             Synonym(each, None if is_sensitive else layer[each], source)
             for layer, source in self._layers
@@ -159,9 +162,13 @@ class BrokerConfigs:
         return found
 
     def _described(self, name: str, value: str | None, synonyms: list[Synonym]) -> DescribedConfig:
-        key = BrokerConfig.SETTINGS.get(name)
+        key = _key_of(name)
         read_only = key is None or key.mode is UpdateMode.READ_ONLY
         return _described(name, key, value, synonyms, read_only=read_only)
+
+
+def _key_of(name: str) -> Setting[Any] | None:
+    return BrokerConfig.SETTINGS.get(name) or BrokerQuotaConfig.SETTINGS.get(name)
 
 
 def identity_of(broker_id: int, listener: str) -> dict[str, str]:

@@ -5,7 +5,8 @@ Theory   Four layers, the nearest counts: what a broker sets of its own, what al
          puts other snapshots there. Who asks each time needs to do nothing; who keeps what follows from a setting names
          it once (`on_change`) and is told, with the new snapshots in their place. A name that may not be altered cannot
          be asked for, so nobody waits for what never comes.
-         What was set is kept as text, under any name: Kafka keeps those that it does not know for plugins.
+         What was set is kept as text, under any name: Kafka keeps those that it does not know for plugins. Some
+         can only be set here (broker_quota_config.py).
 Source   server/.../config/DynamicBrokerConfig.java validateConfigs; server/.../DynamicThreadPool.java @ 4.4 (read out
          of the released jars); core/.../server/DynamicBrokerConfig.scala @ 4.0.
 Differs  A setting of one listener (`listener.name.NAME.SETTING`) is kept and told, without effect. Where a broker
@@ -20,6 +21,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
 from fakebroker.core.config.broker_config import BrokerConfig, refuse_unknown
+from fakebroker.core.config.broker_quota_config import BrokerQuotaConfig
 from fakebroker.core.config.config_def import to_text
 from fakebroker.core.config.setting import UpdateMode
 from fakebroker.core.errors import ConfigError
@@ -55,6 +57,10 @@ class DynamicBrokerConfig:
         """What holds at a broker."""
         return self._own.get(broker_id, self.current)
 
+    def quotas_of(self, broker_id: int) -> BrokerQuotaConfig:
+        """The same of what can only be set while it runs."""
+        return BrokerQuotaConfig(**BrokerQuotaConfig.parse({**self.texts(None), **self.texts(broker_id)}))
+
     def texts(self, broker_id: int | None) -> Mapping[str, str]:
         """What was set of a broker, or of all (None), by name."""
         return self._set.get(broker_id, {})
@@ -77,7 +83,7 @@ class DynamicBrokerConfig:
 
         What is refused, whatever is wrong with it, is an INVALID_REQUEST, as it is in Kafka (KAFKA-13609)."""
         try:
-            refuse_unknown(changes)
+            refuse_unknown({name: text for name, text in changes.items() if name not in BrokerQuotaConfig.SETTINGS})
         except ConfigError as error:
             raise KafkaError(ErrorCode.invalid_request, error.message) from None
         refuse_read_only(changes)
@@ -99,6 +105,7 @@ class DynamicBrokerConfig:
                 if (match := _OF_LISTENER.fullmatch(name)) and match[1] in BrokerConfig.SETTINGS:
                     BrokerConfig.SETTINGS[match[1]].parse(text)
             BrokerConfig.parse({name: text for name, text in texts.items() if not _is_per_broker(name)})
+            BrokerQuotaConfig.parse(texts)
             if broker_id is None:
                 refuse_per_broker(texts)
             altered = self._layered({**self._set, broker_id: texts}, broker_id if broker_id is not None else asked)
@@ -115,12 +122,14 @@ class DynamicBrokerConfig:
     def set(self, texts: Mapping[str, str], broker_id: int | None) -> None:
         """From now on these are all that is set of a broker, or of all. They are valid."""
         before_all, before = self.current, dict(self._own)
+        texts_before = self.texts(broker_id)
         self._set[broker_id] = dict(texts)
         if not texts:
             del self._set[broker_id]
         self.current = self._layered(self._set, None)
         self._own = {each: self._layered(self._set, each) for each in self._set if each is not None}
         changed = _differences(before_all, self.current)
+        changed |= {name for name in BrokerQuotaConfig.SETTINGS if texts_before.get(name) != texts.get(name)}
         for each in before | self._own:
             changed |= _differences(before.get(each, before_all), self.of(each))
         for names, apply in self._reconfigurables:
@@ -190,7 +199,7 @@ def _invalid_dynamic(message: str) -> KafkaError:
 
 
 def _may_be_altered(name: str) -> bool:
-    return BrokerConfig.SETTINGS[name].mode is UpdateMode.CLUSTER_WIDE
+    return name in BrokerQuotaConfig.SETTINGS or BrokerConfig.SETTINGS[name].mode is UpdateMode.CLUSTER_WIDE
 
 
 def _refuse(what: str, names: Iterable[str]) -> None:

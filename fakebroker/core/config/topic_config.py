@@ -180,9 +180,11 @@ class TopicConfig(Config):
         LONG, 3_600_000, at_least(0), by="core/log/log_validator", doc="how far after now a timestamp may be"
     )
     leader_replication_throttled_replicas = _Strings(
-        LIST, (), throttled_replicas, doc="leaders whose followers are throttled"
+        LIST, (), throttled_replicas, by="core/quota/replication", doc="leaders whose followers are throttled"
     )
-    follower_replication_throttled_replicas = _Strings(LIST, (), throttled_replicas, doc="followers that are throttled")
+    follower_replication_throttled_replicas = _Strings(
+        LIST, (), throttled_replicas, by="core/quota/replication", doc="followers that are throttled"
+    )
     remote_storage_enable = TopicSetting(BOOLEAN, False, doc="tiered storage of this topic")
     local_retention_ms = TopicSetting(
         LONG, -2, at_least(-2), doc="how long tiered records stay on the broker as well; -2: as retention.ms"

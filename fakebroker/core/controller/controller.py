@@ -182,6 +182,7 @@ class Controller:
         for partition in topic.partitions:
             partition.configure(config)
             self._configure_for_leader(partition)
+            self._followers.on_configs_change(partition)
 
     def configure(self, config: BrokerConfig) -> None:
         """The settings of the brokers have changed, and with them what topics have that set nothing of their own."""

@@ -5,8 +5,7 @@ Theory   A quota is set for an entity: a user, a client id, a user with a client
 Source   metadata/.../controller/ClientQuotaControlManager.java alterClientQuotas, validateEntity,
          validateQuotaKeyValue; metadata/.../image/ClientQuotasImage.java describe; server-common/.../config/
          QuotaConfigs.java @ 4.0, and as a running 4.4 answers.
-Differs  connection_creation_rate of addresses is checked, kept and told, without effect. Names of hosts are not looked
-         up: an address is one, or it is `localhost`.
+Differs  Names of hosts are not looked up: an address is one, or it is `localhost`.
 """
 
 from __future__ import annotations
@@ -43,7 +42,8 @@ _OF_CLIENTS: Final[Mapping[str, int | None]] = {
     REQUEST_PERCENTAGE: None,
     CONTROLLER_MUTATION_RATE: None,
 }
-_OF_ADDRESSES: Final[Mapping[str, int | None]] = {"connection_creation_rate": 2**31 - 1}
+CONNECTION_CREATION_RATE: Final = "connection_creation_rate"  # connections per second and broker
+_OF_ADDRESSES: Final[Mapping[str, int | None]] = {CONNECTION_CREATION_RATE: 2**31 - 1}
 
 EXACT: Final = 0
 OF_DEFAULT: Final = 1
@@ -83,13 +83,14 @@ class ClientQuotas:
         self._brokers = brokers
         self.controller_mutation = ControllerMutationQuotaManager(config)
         self.entities: dict[ClientQuotaEntity, dict[str, float]] = {}
+        self.on_ip_rate: Callable[[str | None, float | None], None] | None = None  # who lets connections in
 
     def alter(self, entity: QuotaEntity, alterations: Mapping[str, float | None] | None) -> None:
-        """Set the named quotas of a user or client id, or remove them (None); None alone removes all that it has. All
-        or nothing: raises KafkaError if one is bad."""
-        if entity == (None, None):
-            raise _bad("Invalid empty client quota entity: name a user or a client id")
-        named = {USER: entity.user, CLIENT_ID: entity.client_id}
+        """Set the named quotas of a user, client id or address, or remove them (None); None alone removes all that it
+        has. All or nothing: raises KafkaError if one is bad."""
+        if entity == (None, None, None):
+            raise _bad("Invalid empty client quota entity: name a user or a client id, or an address")
+        named = {USER: entity.user, CLIENT_ID: entity.client_id, IP: entity.ip}
         of = ClientQuotaEntity.of(
             (kind, None if name == DEFAULT else name) for kind, name in named.items() if name is not None
         )
@@ -135,6 +136,8 @@ class ClientQuotas:
                 quotas[key] = value
             if key == CONTROLLER_MUTATION_RATE:
                 self.controller_mutation.update_quota(*_bound(entity, value))
+            if key == CONNECTION_CREATION_RATE and self.on_ip_rate is not None:
+                self.on_ip_rate(dict(entity.entries)[IP], value)
             for broker in self._brokers():
                 _tell(broker, entity, key, value)
         if not quotas:

@@ -38,10 +38,11 @@ _PERCENT_PER_US = 1_000 * (100.0 / 1_000_000_000)  # NanosToPercentagePerSecond
 
 
 class QuotaEntity(NamedTuple):
-    """Whom a quota is for: names, DEFAULT, or None where it is not about users or not about client ids."""
+    """Whom a quota is for: names, DEFAULT, or None where it is not about users, client ids or addresses."""
 
     user: str | None
     client_id: str | None
+    ip: str | None = None
 
 
 class Tags(NamedTuple):
@@ -153,7 +154,7 @@ class ClientQuotaManager(QuotaBounds):
         return 0 if rate <= bound else self._throttle_time_ms(rate, bound, sensor.window_size_ms(now_ms))
 
     def _throttle_time_ms(self, rate: float, bound: float, window_size_ms: int) -> int:
-        delay_ms = (rate - bound) / bound * window_size_ms
+        delay_ms = (rate - bound) / bound * window_size_ms if bound else math.inf
         throttle_time_ms = min(math.floor(min(delay_ms, 2.0**63) + 0.5), 2**63 - 1)  # Math.round
         if self._max_throttle_time_ms is not None:
             throttle_time_ms = min(throttle_time_ms, self._max_throttle_time_ms)

@@ -12,12 +12,14 @@ Theory   Values go into samples of one window each; a sample is started by the f
                          5 000 / (8500, 8 of them full, + 2 full windows)   =  5 000 / 10.5 s
 
 Units    windows and times in milliseconds, of any clock that goes on; rates per second.
-Source   clients/.../common/metrics/stats/{Rate,SampledStat,WindowedSum}.java @ 4.0; arithmetic in doubles, in Kafka's
-         order.
+Source   clients/.../common/metrics/stats/{Rate,SimpleRate,SampledStat,WindowedSum}.java @ 4.0; arithmetic in
+         doubles, in Kafka's order.
 Differs  No event window (Kafka's default is none).
 """
 
 from __future__ import annotations
+
+import math
 
 
 class _Sample:
@@ -89,3 +91,41 @@ class Rate:
 
     def last_event_ms(self) -> int:
         return max((sample.last_event_ms for sample in self._samples), default=0)
+
+
+class SimpleRate(Rate):
+    """The same without assumed windows: the time since the oldest sample began, at least one window."""
+
+    __slots__ = ()
+
+    def window_size_ms(self, now_ms: int) -> int:
+        self._purge_obsolete_samples(now_ms)
+        if not self._samples:
+            self._samples.append(_Sample(now_ms))
+        return max(now_ms - min(sample.start_time_ms for sample in self._samples), self._time_window_ms)
+
+    def falls_to_ms(self, bound: int, now_ms: int) -> int:
+        """The first millisecond from now on at which the rate is at most `bound`, if nothing comes until then.
+
+        It falls steadily, but for where a sample ends to count: there the sum falls, and the time may too."""
+        self._purge_obsolete_samples(now_ms)
+        expire_age_ms = self._num_samples * self._time_window_ms
+        left = sorted(self._samples, key=_last_event_ms)
+        begin_ms = now_ms
+        while left:
+            end_ms = left[0].last_event_ms + expire_age_ms
+            value = sum(sample.value for sample in left)
+            start_ms = min(sample.start_time_ms for sample in left)
+            if value <= 0 or value * 1000 <= bound * self._time_window_ms:
+                return begin_ms
+            if bound > 0:
+                falls_ms = max(begin_ms, start_ms + math.ceil(value * 1000 / bound))
+                if falls_ms < end_ms:
+                    return falls_ms
+            begin_ms = max(begin_ms, end_ms)
+            left = [sample for sample in left if sample.last_event_ms + expire_age_ms > begin_ms]
+        return begin_ms
+
+
+def _last_event_ms(sample: _Sample) -> int:
+    return sample.last_event_ms

@@ -137,6 +137,9 @@ class DelayedFetch(DelayedOperation):
         end = end_offset(replica.log, self._params)
         if fetch.fetch_offset > end:
             return -1  # case F
+        params = self._params
+        if params.is_from_follower and self._reader.should_leader_throttle(partition, params.replica_id):
+            return 0
         return readable_bytes(replica.log, fetch.fetch_offset, end, fetch.max_bytes)
 
     def on_complete(self) -> None:

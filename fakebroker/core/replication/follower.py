@@ -10,6 +10,8 @@ Theory   What a leader sees of a follower are its fetches. A follower's next fet
            frozen      it never happens; the follower goes on fetching from the offset where it stands, as one whose
                        disk hangs. It leaves the ISR replica.lag.time.max.ms after it last had everything.
            external    somebody else does it, with Fetch requests over the wire (reads.py)
+         A topic may have its replicas throttled (core/quota/follower_throttle.py): then what a follower would copy in
+         its rhythm waits for the quota, and is copied fetch by fetch.
          When a new leader begins, or the follower's broker starts, whatever was under way is lost: the follower drops
          what the leader does not have, fetches from where it stands, and goes on in its rhythm.
 Units    monotonic milliseconds.
@@ -26,6 +28,8 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from fakebroker.core.clock import Now
+from fakebroker.core.quota.follower_throttle import FollowerThrottle, Standing, is_throttled
+from fakebroker.core.quota.replication import ReplicationQuotas
 from fakebroker.core.replication.behaviour import EXTERNAL, FROZEN, INSTANT, Behaviour
 from fakebroker.core.replication.isr import update_follower_fetch_state
 from fakebroker.core.replication.partition import NO_LEADER, Partition
@@ -55,6 +59,17 @@ class _Arrival(TimerTask):
         self._follower.on_arrival()
 
 
+class _NextFetch(TimerTask):
+    __slots__ = ("_follower",)
+
+    def __init__(self, delay_ms: int, follower: Follower) -> None:
+        super().__init__(delay_ms)
+        self._follower = follower
+
+    def run(self) -> None:
+        self._follower.on_next_fetch()
+
+
 class Follower:
     """What one replica does while it does not lead."""
 
@@ -66,6 +81,7 @@ class Follower:
         timer: SystemTimer,
         wakeups: Wakeups,
         now: Callable[[], Now],
+        quotas: ReplicationQuotas,
     ) -> None:
         self.partition = partition
         self.broker_id = broker_id
@@ -79,6 +95,11 @@ class Follower:
         self._arrival: _Arrival | None = None
         self._line_busy_since_ms = 0  # of a throttled follower
         self._line_bytes = 0  # sent since then
+        self._throttle = FollowerThrottle(partition.topic_partition.partition, broker_id, quotas)
+        self._config = partition.config
+        self._is_throttled = is_throttled(self._config)
+        self._next_fetch: _NextFetch | None = None  # of a follower that a quota holds back
+        self._held_up_to = 0  # what it fetches then
 
     @property
     def leads(self) -> bool:
@@ -156,6 +177,19 @@ class Follower:
             caught_up_time_ms = self._under_way[0].appended_ms if self._under_way else now.mono_ms
             self._fetch(end_offset, caught_up_time_ms, now)
 
+    def on_next_fetch(self) -> None:
+        """The timer's call: the quota may let something through."""
+        now = self._now()
+        self._next_fetch = None
+        has_everything = self._held_up_to == self.partition.leader_log.log_end_offset
+        self._fetch(self._held_up_to, now.mono_ms if has_everything else NEVER_MS, now)
+
+    def on_throttle_change(self, now: Now) -> None:
+        """Rates, or whom they are for, were altered."""
+        if self._next_fetch is not None:
+            self._next_fetch.cancel()
+            self._await_fetch(now.mono_ms + 1, now)
+
     def _start_over(self, now: Now) -> None:
         """Drop what the leader does not have, fetch from where the replica stands then, and go on from there."""
         self._replica.truncate_to_leader(self.partition.leader)
@@ -174,6 +208,8 @@ class Follower:
 
     def _send_off(self, now: Now, appended_ms: int) -> None:
         start = self._under_way[-1].end_offset if self._under_way else self._replica.log.log_end_offset
+        if self._next_fetch is not None:
+            start = max(start, self._held_up_to)
         log = self.partition.leader_log
         if start >= log.log_end_offset:
             return  # a batch that the leader had already
@@ -203,8 +239,57 @@ class Follower:
         if self._arrival is not None:
             self._arrival.cancel()
             self._arrival = None
+        if self._next_fetch is not None:
+            self._next_fetch.cancel()
+            self._next_fetch = None
 
     def _fetch(self, up_to: int, caught_up_time_ms: int, now: Now) -> None:
+        if self.partition.config is not self._config:  # each append asks: what follows from it is kept
+            self._config = self.partition.config
+            self._is_throttled = is_throttled(self._config)
+        if self._is_throttled:
+            self._fetch_throttled(up_to, caught_up_time_ms, now)
+        else:
+            self._copy(up_to, caught_up_time_ms, now)
+
+    def _fetch_throttled(self, up_to: int, caught_up_time_ms: int, now: Now) -> None:
+        """As much of it as a quota lets through now; the rest is fetched later."""
+        if self._next_fetch is not None:
+            self._held_up_to = max(self._held_up_to, up_to)
+            return
+        partition, log, now_ms = self.partition, self._replica.log, now.mono_ms
+        start, end_offset = log.log_end_offset, up_to
+        if start < up_to:
+            standing = Standing(self._replica.is_in_sync, start >= partition.high_watermark)
+            next_ms = self._throttle.next_fetch_ms(partition.config, partition.leader_id, standing, now_ms)
+            if next_ms is not None:
+                end_offset = self._end_of_fetch(start, up_to) if next_ms == now_ms else start
+                if end_offset < up_to:
+                    self._held_up_to, caught_up_time_ms = up_to, NEVER_MS
+                    self._await_fetch(max(next_ms, now_ms + 1), now)
+            if end_offset > start:
+                size = partition.leader_log.size_between(start, end_offset)
+                if end_offset < up_to:  # the last batch is cut, and what came of it counts
+                    size = max(size, self._throttle.fetch_max_bytes)
+                self._throttle.record(partition.config, partition.leader_id, size, now_ms)
+        self._copy(end_offset, caught_up_time_ms, now)
+
+    def _end_of_fetch(self, start: int, up_to: int) -> int:
+        """Up to where one fetch from `start` on takes it: whole batches, and at least one."""
+        left = self._throttle.fetch_max_bytes
+        end_offset = start
+        for batch in self.partition.leader_log.batches_from(start):
+            left -= batch.size
+            if batch.last_offset >= up_to or (left < 0 and end_offset > start):
+                return end_offset
+            end_offset = batch.last_offset + 1
+        return up_to
+
+    def _await_fetch(self, at_ms: int, now: Now) -> None:
+        self._next_fetch = _NextFetch(at_ms - now.mono_ms, self)
+        self._timer.add(self._next_fetch, now.mono_ms)
+
+    def _copy(self, up_to: int, caught_up_time_ms: int, now: Now) -> None:
         partition, replica = self.partition, self._replica
         replica.copy_from(partition.leader, up_to)
         end_offset = replica.log.log_end_offset

@@ -17,6 +17,7 @@ from fakebroker.core.arguments import WHOLE_NUMBER, require
 from fakebroker.core.broker_registry import BrokerRegistry
 from fakebroker.core.clock import Now
 from fakebroker.core.purgatory.deadlines import TimerDeadlines
+from fakebroker.core.quota.replication import ReplicationQuotas
 from fakebroker.core.replication.behaviour import FROZEN, INSTANT, MAX_LAG_MS, Behaviour
 from fakebroker.core.replication.follower import Follower
 from fakebroker.core.replication.partition import Partition
@@ -63,6 +64,7 @@ class FollowerSet:
         wakeups: Wakeups,
         now: Callable[[], Now],
         brokers: BrokerRegistry,
+        quotas: ReplicationQuotas,
     ) -> None:
         """`deadlines` is the timer of what followers do; a step of a script is one that nobody waits for."""
         self.behaviour = behaviour  # of topics made later
@@ -72,6 +74,7 @@ class FollowerSet:
         self._wakeups = wakeups
         self._now = now
         self._brokers = brokers
+        self.quotas = quotas
         self._followers: dict[TopicPartition, list[Follower]] = {}
         self._newest_for_all = _Command(EVERYBODY)
         self._obeyed: dict[Follower, _Command] = {}
@@ -87,11 +90,13 @@ class FollowerSet:
 
     def add(self, partition: Partition) -> None:
         self._followers[partition.topic_partition] = [
-            Follower(partition, broker_id, self.behaviour, self._timer, self._wakeups, self._now)
-            for broker_id in partition.replicas
+            self._new(partition, broker_id) for broker_id in partition.replicas
         ]
         for follower in self._followers[partition.topic_partition]:
             self._obeyed[follower] = self._newest_for_all
+
+    def _new(self, partition: Partition, broker_id: int) -> Follower:
+        return Follower(partition, broker_id, self.behaviour, self._timer, self._wakeups, self._now, self.quotas)
 
     def on_replicas_change(self, partition: Partition) -> None:
         """The partition has other replicas: those that are gone stop, new ones do what was said last of such as they
@@ -101,7 +106,7 @@ class FollowerSet:
         for broker_id in partition.replicas:
             follower = before.pop(broker_id, None)
             if follower is None:
-                follower = Follower(partition, broker_id, self.behaviour, self._timer, self._wakeups, self._now)
+                follower = self._new(partition, broker_id)
                 command, behaviour = self._standing_of(follower)
                 self._obeyed[follower] = command
                 follower.start_with(behaviour)
@@ -138,6 +143,20 @@ class FollowerSet:
     def on_leader_change(self, partition: Partition, now: Now) -> None:
         for follower in self._followers[partition.topic_partition]:
             follower.on_leader_change(now)
+
+    def on_rates_change(self) -> None:
+        """Other rates hold for the replicas that are throttled."""
+        self.quotas.configure()
+        now = self._now()
+        for followers in self._followers.values():
+            for follower in followers:
+                follower.on_throttle_change(now)
+
+    def on_configs_change(self, partition: Partition) -> None:
+        """The topic has other settings, and may have other replicas throttled."""
+        now = self._now()
+        for follower in self._followers.get(partition.topic_partition, ()):
+            follower.on_throttle_change(now)
 
     # What the user wants.
 

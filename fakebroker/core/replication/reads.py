@@ -19,6 +19,7 @@ from typing import Final, final
 from fakebroker.core.clock import Now
 from fakebroker.core.log.leader_epochs import UNDEFINED_EPOCH
 from fakebroker.core.log.log import Log
+from fakebroker.core.quota.replication import ReplicationQuotas
 from fakebroker.core.replication.fetch import FetchParams, FetchPartition
 from fakebroker.core.replication.isr import update_follower_fetch_state_over_wire
 from fakebroker.core.replication.partition import Partition
@@ -49,8 +50,9 @@ class _Reading:
 class LogReader:
     """Reads from the replicas of one broker. With `has_selector` it sends consumers to the replica in their rack."""
 
-    def __init__(self, broker_id: int, wakeups: Wakeups, has_selector: bool = False) -> None:
+    def __init__(self, broker_id: int, wakeups: Wakeups, quotas: ReplicationQuotas, has_selector: bool = False) -> None:
         self.broker_id = broker_id
+        self.quotas = quotas
         self._wakeups = wakeups
         self._has_selector = has_selector
 
@@ -81,6 +83,8 @@ class LogReader:
         wanted = min(fetch.max_bytes, reading.left)
         result = self._read(params, fetch, wanted, update_fetch_state_at)
         size = result.records.size
+        if size > 0 and params.is_from_follower and self.should_leader_throttle(fetch.partition, params.replica_id):
+            result.records, size = NOTHING, 0
         if size > 0:
             if size > wanted and reading.has_any:
                 result.records = NOTHING  # only the first non-empty partition may exceed the limit
@@ -88,6 +92,19 @@ class LogReader:
                 reading.has_any = True
                 reading.left = max(reading.left - size, 0)
         reading.results.append(result)
+
+    def should_leader_throttle(self, partition: Partition, replica_id: int) -> bool:
+        """Whether a follower that is out of sync gets nothing, because this broker gave enough to such (KIP-73)."""
+        config = partition.config
+        if not config.leader_replication_throttled_replicas:
+            return False
+        replica = partition.replicas.get(replica_id)
+        if replica is None or replica.is_in_sync:
+            return False
+        quotas = self.quotas.of(self.broker_id)
+        return quotas.throttles_leader(config, partition.topic_partition.partition) and quotas.leader.is_exceeded(
+            self.quotas.now_ms
+        )
 
     def _read(
         self, params: FetchParams, fetch: FetchPartition, max_bytes: int, update_fetch_state_at: Now | None

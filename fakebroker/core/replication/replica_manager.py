@@ -108,7 +108,9 @@ class ReplicaManager:
         self.produce_expirations: Counter[TopicPartition] = Counter()
         self._on_expired = self._produce_expired  # one for all operations that wait
         self.fetch_expirations: Counter[str] = Counter()
-        self.reader = LogReader(broker_id, wakeups, is_rack_aware(config))
+        quotas = followers.quotas
+        quotas.start_broker(broker_id)
+        self.reader = LogReader(broker_id, wakeups, quotas, is_rack_aware(config))
         self._config = config
         self._followers = followers
         self._wakeups = wakeups

@@ -71,7 +71,12 @@ class NetworkConfigs:
         doc="the same for single addresses, as ADDRESS:COUNT",
     )
     max_connection_creation_rate = Setting(
-        INT, _MAX_INT, at_least(0), mode=CLUSTER_WIDE, doc="new connections per second"
+        INT,
+        _MAX_INT,
+        at_least(0),
+        mode=CLUSTER_WIDE,
+        by="network/open_connections",
+        doc="new connections per second, of one broker",
     )
     connections_max_idle_ms = Setting(
         LONG,

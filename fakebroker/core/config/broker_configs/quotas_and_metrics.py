@@ -15,8 +15,12 @@ class QuotaAndMetricConfigs:
 
     quota_window_num = Setting(INT, 11, at_least(1), by="core/quota/quota", doc="samples of the rates of clients")
     quota_window_size_seconds = Setting(INT, 1, at_least(1), by="core/quota/quota", doc="length of one")
-    replication_quota_window_num = Setting(INT, 11, at_least(1), doc="samples of the rates of replication")
-    replication_quota_window_size_seconds = Setting(INT, 1, at_least(1), doc="length of one")
+    replication_quota_window_num = Setting(
+        INT, 11, at_least(1), by="core/quota/replication", doc="samples of the rates of replication"
+    )
+    replication_quota_window_size_seconds = Setting(
+        INT, 1, at_least(1), by="core/quota/replication", doc="length of one"
+    )
     alter_log_dirs_replication_quota_window_num = Setting(
         INT, 11, at_least(1), doc="samples of the rate of moves between folders"
     )
@@ -45,9 +49,5 @@ class QuotaAndMetricConfigs:
     kafka_metrics_reporters = Strings(LIST, (), some_of(may_be_empty=True), doc="plugins for the older kind of metrics")
     kafka_metrics_polling_interval_secs = Setting(INT, 10, at_least(1), doc="how often those are asked")
     telemetry_max_bytes = Setting(
-        INT,
-        1_048_576,
-        at_least(1),
-        by="core/broker/broker",
-        doc="the most that a client may push of its own metrics",
+        INT, 1_048_576, at_least(1), by="core/broker/broker", doc="the most that a client may push of its own metrics"
     )

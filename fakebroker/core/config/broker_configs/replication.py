@@ -48,7 +48,13 @@ class ReplicationConfigs:
     )
     replica_socket_timeout_ms = Setting(INT, 30_000, doc="how long a follower waits for an answer")
     replica_socket_receive_buffer_bytes = Setting(INT, 65_536, doc="SO_RCVBUF of followers, in bytes")
-    replica_fetch_max_bytes = Setting(INT, 1_048_576, at_least(0), doc="what a follower asks for of each partition")
+    replica_fetch_max_bytes = Setting(
+        INT,
+        1_048_576,
+        at_least(0),
+        by="core/quota/replication",
+        doc="what a follower asks for of each partition; here of one that is throttled",
+    )
     replica_fetch_wait_max_ms = Setting(INT, 500, doc="how long a follower's fetch waits at most")
     replica_fetch_backoff_ms = Setting(INT, 1000, at_least(0), doc="how long a follower pauses after an error")
     replica_fetch_min_bytes = Setting(INT, 1, doc="what a follower's fetch waits for")

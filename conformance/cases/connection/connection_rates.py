@@ -1,0 +1,64 @@
+"""How fast connections may come (KIP-612): who is refused by its address, and who waits and is served then."""
+
+from __future__ import annotations
+
+from conformance.config_frames import BROKER, DELETE, SET, incremental
+from conformance.frames import metadata, request
+from conformance.scenario import Case, Pause, Send, Settle, Step
+
+_ALTER_CLIENT_QUOTAS = 49
+_RATE = "max.connection.creation.rate"
+_APPLIED_MS = 300
+_AT_ONCE = 10  # of one a second, in ten windows
+
+
+def _of_address(address: str | None, rate: float | None, number: int) -> tuple[Step, ...]:
+    op = {"key": "connection_creation_rate", "value": rate or 0.0, "remove": rate is None}
+    entry = {"entity": [{"entity_type": "ip", "entity_name": address}], "ops": [op]}
+    frame = request(_ALTER_CLIENT_QUOTAS, 1, {"entries": [entry], "validate_only": False}, number)
+    return Send((frame,)), Settle(), Pause(_APPLIED_MS)
+
+
+def _of_broker(rate: str | None, number: int) -> tuple[Step, ...]:
+    operation = (_RATE, DELETE if rate is None else SET, rate)
+    return Send((incremental((BROKER, "", [operation]), correlation_id=number),)), Settle(), Pause(_APPLIED_MS)
+
+
+def _asks(conn: str, number: int) -> tuple[Step, ...]:
+    return Send((metadata([], 9, number),), conn=conn), Settle(conn)
+
+
+def _address(what: str, address: str | None) -> Case:
+    return Case(
+        f"connection-rate/{what}",
+        "an address that connects too often is left unread and closed (ConnectionQuotas); then it may come again",
+        (
+            *_of_address(address, 1.0, 1),
+            *(step for number in range(_AT_ONCE) for step in _asks(f"early-{number}", 10 + number)),
+            Send((metadata([], 9, 30),), conn="late"),
+            Settle("late"),
+            *_of_address(address, None, 2),
+            *_asks("again", 31),
+        ),
+        (),
+        "quotas",
+    )
+
+
+CASES: list[Case] = [
+    _address("address", "127.0.0.1"),
+    _address("localhost", "localhost"),
+    _address("default", None),
+    Case(
+        "connection-rate/broker",
+        "connections that come too soon after others wait, at most a window each, and are served",
+        (
+            *_of_broker("1", 1),
+            *(step for number in range(_AT_ONCE + 3) for step in _asks(f"conn-{number}", 10 + number)),
+            *_of_broker(None, 2),
+            *_asks("after", 40),
+        ),
+        (),
+        "quotas",
+    ),
+]

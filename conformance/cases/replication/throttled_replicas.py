@@ -1,0 +1,149 @@
+"""Replicas that are throttled (KIP-73): what goes over at once, what waits, and who is not held back."""
+
+from __future__ import annotations
+
+from conformance.cases.partitions.alter_partition_reassignments import reassigned
+from conformance.cases.partitions.list_partition_reassignments import listed
+from conformance.config_frames import BROKER, DELETE, SET, TOPIC, incremental
+from conformance.frames import batch, metadata, produce
+from conformance.scenario import At, AwaitIsr, Case, CatchUp, Pause, Play, ReadLog, Send, Settle, Step, Thaw, Topic
+from conformance.session_steps import asked, fetch
+from conformance.shared_steps import warm
+
+_SIDES = {"leader": 1, "follower": 3}  # whose quota it is: broker 1 leads, broker 3 comes
+_LARGE = batch(b"v" * 900_000)
+_SMALL = batch(b"v" * 100_000)
+_ALTERED_MS = 500  # until the brokers have heard of it
+
+
+def _throttled(topic: str, replicas: str, side: str, rate: str, number: int) -> tuple[Step, ...]:
+    """As kafka-reassign-partitions --throttle sets it, of all brokers."""
+    prefix = f"{side}.replication.throttled."
+    return (
+        Send(
+            (
+                incremental((TOPIC, topic, [(f"{prefix}replicas", SET, replicas)]), correlation_id=number),
+                incremental((BROKER, "", [(f"{prefix}rate", SET, rate)]), correlation_id=number + 1),
+            )
+        ),
+        Settle(),
+        CatchUp(1),
+        CatchUp(3),
+        Pause(_ALTERED_MS),
+    )
+
+
+def _unthrottled(side: str, number: int) -> tuple[Step, ...]:
+    operations = [(f"{side}.replication.throttled.rate", DELETE, None)]
+    return (
+        Send((incremental((BROKER, "", operations), correlation_id=number),)),
+        Settle(),
+        CatchUp(),
+        Pause(_ALTERED_MS),
+    )
+
+
+def _looked_at(name: str, number: int) -> tuple[Step, ...]:
+    return CatchUp(), Send((metadata([name], 9, number), listed([(name, [0])], number + 1))), Settle()
+
+
+def _reassigned(what: str, why: str, side: str, replicas: str, is_held: bool) -> Case:
+    topic = Topic(f"throttles-{what}", 1, 2)
+    waits = (Pause(2_000), *_looked_at(topic.name, 20)) if is_held else (Pause(1_500),)
+    return Case(
+        f"throttles/{what}",
+        why,
+        (
+            Send(tuple(produce(topic.name, _LARGE, correlation_id=number) for number in (1, 2))),
+            Settle(),
+            *_throttled(topic.name, replicas, side, "250000", 3),
+            Send((reassigned((topic.name, 0, [1, 2, 3]), correlation_id=10),)),
+            Settle(),
+            *waits,
+            *(() if is_held else _looked_at(topic.name, 20)),
+            AwaitIsr(topic.name, (1, 2, 3)),
+            Pause(500),
+            *_looked_at(topic.name, 30),
+            *_unthrottled(side, 40),
+            ReadLog(topic.name),
+        ),
+        (topic,),
+        "three",
+    )
+
+
+def _over_the_wire() -> Case:
+    topic, other = Topic("throttles-wire", replicas=3), Topic("throttles-wire-other", replicas=3)
+
+    def of(number: int, offset: int, name: str = topic.name, wait_ms: int = 0, max_bytes: int = 1_000) -> bytes:
+        part = {"partition_max_bytes": max_bytes}
+        return fetch(number, {name: {0: offset}}, epoch=-1, replica_id=3, wait_ms=wait_ms, part=part)
+
+    both = fetch(
+        16, {topic.name: {0: 2}, other.name: {0: 1}}, epoch=-1, replica_id=3, part={"partition_max_bytes": 1_000}
+    )
+    return Case(
+        "throttles/wire",
+        "a follower that is out of sync gets nothing from a leader that gave too much, and waits for nothing in vain",
+        (
+            *warm(topic.name, other.name),
+            Pause(1_000),
+            Play(3),
+            Send(
+                (
+                    produce(topic.name, _SMALL, acks=1, correlation_id=1),
+                    produce(topic.name, _SMALL, acks=1, correlation_id=2),
+                    produce(other.name, batch(b"not throttled"), acks=1, correlation_id=3),
+                )
+            ),
+            Settle(),
+            AwaitIsr(topic.name, (1, 2)),
+            AwaitIsr(other.name, (1, 2)),
+            Pause(1_000),
+            Send(
+                (
+                    incremental((TOPIC, topic.name, [("leader.replication.throttled.replicas", SET, "0:1")])),
+                    incremental((BROKER, "1", [("leader.replication.throttled.rate", SET, "2000")]), correlation_id=5),
+                )
+            ),
+            Settle(),
+            CatchUp(1),
+            Pause(_ALTERED_MS),
+            *asked(of(11, 1), of(12, 2)),
+            Send((of(13, 2, wait_ms=400),)),
+            Settle(),
+            *asked(of(14, 1), of(15, 1, other.name), both),
+            Send(
+                (incremental((BROKER, "1", [("leader.replication.throttled.rate", DELETE, None)]), correlation_id=6),)
+            ),
+            Settle(),
+            CatchUp(1),
+            Pause(_ALTERED_MS),
+            *asked(of(17, 2)),
+            Thaw(3),
+            AwaitIsr(topic.name, (1, 2, 3)),
+        ),
+        (topic, other),
+        "lag",
+        timed=(At(13, 400),),
+    )
+
+
+CASES: list[Case] = [
+    *(
+        _reassigned(
+            f"{side}-{what}",
+            "a replica that comes takes a fetch at once and the next when the rate allows it, if its list names it",
+            side,
+            replicas,
+            is_held,
+        )
+        for side, broker in _SIDES.items()
+        for what, replicas, is_held in (
+            ("all", "*", True),
+            ("named", f"0:{broker}", True),
+            ("other-broker", "0:2", False),
+        )
+    ),
+    _over_the_wire(),
+]
