@@ -10,7 +10,6 @@ from conformance.scenario import At, AwaitIsr, Case, CatchUp, Pause, Play, ReadL
 from conformance.session_steps import asked, fetch
 from conformance.shared_steps import warm
 
-_SIDES = {"leader": 1, "follower": 3}  # whose quota it is: broker 1 leads, broker 3 comes
 _LARGE = batch(b"v" * 900_000)
 _SMALL = batch(b"v" * 100_000)
 _ALTERED_MS = 500  # until the brokers have heard of it
@@ -47,20 +46,19 @@ def _looked_at(name: str, number: int) -> tuple[Step, ...]:
     return CatchUp(), Send((metadata([name], 9, number), listed([(name, [0])], number + 1))), Settle()
 
 
-def _reassigned(what: str, why: str, side: str, replicas: str, is_held: bool) -> Case:
-    topic = Topic(f"throttles-{what}", 1, 2)
-    waits = (Pause(2_000), *_looked_at(topic.name, 20)) if is_held else (Pause(1_500),)
+def _not_listed(side: str) -> Case:
+    topic = Topic(f"throttles-{side}-other-broker", 1, 2)
     return Case(
-        f"throttles/{what}",
-        why,
+        f"throttles/{side}-other-broker",
+        "a replica that comes is not held back by a list that names another one",
         (
             Send(tuple(produce(topic.name, _LARGE, correlation_id=number) for number in (1, 2))),
             Settle(),
-            *_throttled(topic.name, replicas, side, "250000", 3),
+            *_throttled(topic.name, "0:2", side, "250000", 3),
             Send((reassigned((topic.name, 0, [1, 2, 3]), correlation_id=10),)),
             Settle(),
-            *waits,
-            *(() if is_held else _looked_at(topic.name, 20)),
+            Pause(1_500),
+            *_looked_at(topic.name, 20),
             AwaitIsr(topic.name, (1, 2, 3)),
             Pause(500),
             *_looked_at(topic.name, 30),
@@ -129,21 +127,10 @@ def _over_the_wire() -> Case:
     )
 
 
+# How long a reassignment is held back is not asked: on a cluster that has just started Kafka holds it as we do, on one
+# that has run for a while it let it go sooner (docs/decisions.md).
 CASES: list[Case] = [
-    *(
-        _reassigned(
-            f"{side}-{what}",
-            "a replica that comes takes a fetch at once and the next when the rate allows it, if its list names it",
-            side,
-            replicas,
-            is_held,
-        )
-        for side, broker in _SIDES.items()
-        for what, replicas, is_held in (
-            ("all", "*", True),
-            ("named", f"0:{broker}", True),
-            ("other-broker", "0:2", False),
-        )
-    ),
+    _not_listed("leader"),
+    _not_listed("follower"),
     _over_the_wire(),
 ]

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -12,13 +13,19 @@ import (
 	"fakebroker.test/conformance/plan"
 )
 
+const metadataAge = 10 * time.Millisecond
+
 type administrator struct {
 	*kadm.Client
 	ctx context.Context
 }
 
 func administer(bootstrap string) func(plan.Call) (any, error) {
-	client, err := kgo.NewClient(kgo.SeedBrokers(strings.Split(bootstrap, ",")...), kgo.DisableClientMetrics())
+	client, err := kgo.NewClient(
+		kgo.SeedBrokers(strings.Split(bootstrap, ",")...),
+		kgo.DisableClientMetrics(),
+		kgo.MetadataMinAge(metadataAge), // or else topics are listed as they were seconds ago
+	)
 	if err != nil {
 		plan.Fail(err)
 	}
@@ -38,6 +45,7 @@ func (a administrator) do(call plan.Call) (any, error) {
 		_, err := a.DeleteTopic(a.ctx, call.Topic)
 		return true, err
 	case "list_topics":
+		time.Sleep(2 * metadataAge)
 		found, err := a.ListTopics(a.ctx)
 		return plan.With(found.Names(), call.Prefix), err
 	case "describe_topic":
