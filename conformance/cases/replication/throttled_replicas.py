@@ -127,8 +127,8 @@ def _over_the_wire() -> Case:
     )
 
 
-# How long a reassignment is held back is not asked: on a cluster that has just started Kafka holds it as we do, on one
-# that has run for a while it let it go sooner (docs/decisions.md).
+# How long a leader's quota holds a reassignment back is not asked yet: Kafka's average begins earlier than ours
+# (docs/decisions.md, 70).
 CASES: list[Case] = [
     _not_listed("leader"),
     _not_listed("follower"),
