@@ -71,7 +71,7 @@ def test_every_case_can_be_shown_with_every_answer(group: str) -> None:
             assert not any("Kafka was never asked" in line or "CHANGED" in line for line in lines)
             answers = sum(len(entry.answers) for entry in KEPT[case.name].kafka if isinstance(entry, Heard))
             told = sum(
-                int(said[1]) for line in lines if (said := re.match(r" +\w+ on \w+: (\d+) answers, then ", line))
+                int(said[1]) for line in lines if (said := re.match(r" +\w+ on [\w-]+: (\d+) answers, then ", line))
             )
             assert told == answers
 

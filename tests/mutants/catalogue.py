@@ -75,6 +75,10 @@ TESTS = {
         "tests/core/quota/test_throttling.py",
         "tests/network/test_socket_server.py",
     ],
+    "fakebroker/network/acceptor.py": [
+        "tests/network/test_acceptor.py",
+        "tests/network/test_socket_server.py",
+    ],
     "fakebroker/network/open_connections.py": [
         "tests/network/test_socket_server.py",
         "tests/network/test_connection_quotas.py",
