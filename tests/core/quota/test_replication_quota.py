@@ -16,7 +16,7 @@ from support.simulation import Simulation
 from fakebroker.core.config.broker_config import BrokerConfig
 from fakebroker.core.config.dynamic_broker_config import DynamicBrokerConfig
 from fakebroker.core.quota.rate import SimpleRate
-from fakebroker.core.quota.replication import BrokerReplicationQuotas, names_replica
+from fakebroker.core.quota.replication import BrokerReplicationQuotas, ReplicationQuotaManager, names_replica
 
 ALTER_REASSIGNMENTS = 45
 LEADER, FOLLOWER = "leader.replication.throttled.", "follower.replication.throttled."
@@ -175,7 +175,7 @@ def test_a_rate_too_small_for_a_fetch_is_forgotten_after_eleven_windows() -> Non
     simulation = filled()
     throttle(simulation, leader=0)
     reassign(simulation, 1, 2, 3)
-    simulation.advance(10_999)
+    simulation.advance(11_499)  # the sample that has them had its last note after half a second
     assert end_of(simulation, 3) == 10
     simulation.advance(1)
     assert end_of(simulation, 3) == 20
@@ -219,7 +219,7 @@ def test_a_follower_over_the_wire_gets_nothing_while_the_leader_gave_too_much() 
     simulation, follower = left_behind(10_000)
     assert follower.fetch(0).batches == [(0, 0), (1, 1)]
     assert follower.fetch(0).batches == []
-    simulation.advance(3_999)
+    simulation.advance(1_999)  # 40,000 bytes in the four seconds for which it leads
     assert follower.fetch(0).batches == []
     simulation.advance(100)  # the empty answers counted too
     assert follower.fetch(0).batches == [(0, 0), (1, 1)]
@@ -228,12 +228,12 @@ def test_a_follower_over_the_wire_gets_nothing_while_the_leader_gave_too_much() 
 def test_a_follower_over_the_wire_that_is_throttled_waits_for_its_time_and_reads_then() -> None:
     simulation, follower = left_behind(100_000)
     assert follower.fetch(0).batches == [(0, 0), (1, 1)]
-    simulation.cluster.alter_broker_configs({LEADER + "rate": "39000"}, simulation.now)
+    simulation.cluster.alter_broker_configs({LEADER + "rate": "15000"}, simulation.now)
     begun_ms = simulation.elapsed_ms
     follower.send(0, max_wait_ms=500)
     simulation.advance(499)
     assert len(follower.client.answers) == 1
-    simulation.advance(1)  # the rate is too high still: one window counts at least
+    simulation.advance(1)  # the rate is too high still: 40,000 bytes in two and a half seconds
     [(at_ms, frame)] = follower.client.answers[1:]
     assert at_ms == begun_ms + 500
     assert follower.read(frame).batches == []
@@ -278,6 +278,43 @@ def test_it_falls_to_a_bound_when_it_is_said_to(events: list[tuple[int, int]], b
 
 
 def test_what_is_not_set_has_no_bound() -> None:
-    quotas = BrokerReplicationQuotas(1, DynamicBrokerConfig(BrokerConfig()))
+    quotas = BrokerReplicationQuotas(1, DynamicBrokerConfig(BrokerConfig()), 0)
     quotas.leader.record(2**60, 0)
     assert not quotas.leader.is_exceeded(0)
+
+
+def test_a_leader_that_has_run_for_a_while_gives_more_at_first() -> None:
+    """It notes empty answers too (KafkaApis.handleFetchRequest): its rate is one of ten to twelve seconds."""
+    young, old = (ReplicationQuotaManager(11, 1000, 500) for _ in range(2))
+    for quota, now_ms in ((young, 0), (old, 60_000)):
+        quota.update_quota(250_000)
+        quota.record(1_000_000, now_ms)
+    assert young.is_exceeded(100)
+    assert not old.is_exceeded(60_100)
+    old.record(2_500_000, 60_200)
+    assert old.is_exceeded(60_300)
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 3_000), st.integers(1, 1_000_000)), min_size=1, max_size=8),
+    st.integers(1, 500_000),
+    st.integers(0, 30_000),
+)
+def test_a_leader_is_free_when_it_is_said_to_be(events: list[tuple[int, int]], bound: int, start_ms: int) -> None:
+    def recorded() -> tuple[ReplicationQuotaManager, int]:
+        quota, at_ms = ReplicationQuotaManager(11, 1000, 500), start_ms
+        quota.update_quota(bound)
+        for later_ms, value in events:
+            at_ms += later_ms
+            quota.record(value, at_ms)
+        return quota, at_ms + 1
+
+    quota, now_ms = recorded()
+    free_ms = quota.next_free_ms(now_ms)
+    if free_ms == now_ms:
+        assert not quota.was_exceeded(now_ms)
+        return
+    assert not recorded()[0].is_exceeded(free_ms)
+    for before_ms in (now_ms, (now_ms + free_ms) // 2, free_ms - 1):
+        if before_ms > now_ms:
+            assert recorded()[0].is_exceeded(before_ms)
