@@ -119,7 +119,7 @@ class BrokerReplicationQuotas:
         config = configs.of(broker_id)
         samples, window_ms = config.replication_quota_window_num, config.replication_quota_window_size_seconds * 1000
         self._broker_id = broker_id
-        self.leader = ReplicationQuotaManager(samples, window_ms, config.replica_fetch_wait_max_ms, now_ms)
+        self.leader = ReplicationQuotaManager(samples, window_ms, max(config.replica_fetch_wait_max_ms, 0), now_ms)
         self.follower = ReplicationQuotaManager(samples, window_ms)
         self.fetch_max_bytes = config.replica_fetch_max_bytes
         self.configure(configs)

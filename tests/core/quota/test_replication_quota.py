@@ -283,6 +283,13 @@ def test_what_is_not_set_has_no_bound() -> None:
     assert not quotas.leader.is_exceeded(0)
 
 
+def test_a_wait_below_zero_is_none() -> None:
+    quotas = BrokerReplicationQuotas(1, DynamicBrokerConfig(BrokerConfig(replica_fetch_wait_max_ms=-1)), 0)
+    quotas.leader.update_quota(1_000)
+    quotas.leader.record(5_000, 60_000)
+    assert quotas.leader.next_free_ms(60_100) == 65_000
+
+
 def test_a_leader_that_has_run_for_a_while_gives_more_at_first() -> None:
     """It notes empty answers too (KafkaApis.handleFetchRequest): its rate is one of ten to twelve seconds."""
     young, old = (ReplicationQuotaManager(11, 1000, 500) for _ in range(2))

@@ -55,7 +55,12 @@ class ReplicationConfigs:
         by="core/quota/replication",
         doc="what a follower asks for of each partition; here of one that is throttled",
     )
-    replica_fetch_wait_max_ms = Setting(INT, 500, doc="how long a follower's fetch waits at most")
+    replica_fetch_wait_max_ms = Setting(
+        INT,
+        500,
+        by="core/quota/replication",
+        doc="how long a follower's fetch waits at most; here how often a throttled leader notes an empty answer",
+    )
     replica_fetch_backoff_ms = Setting(INT, 1000, at_least(0), doc="how long a follower pauses after an error")
     replica_fetch_min_bytes = Setting(INT, 1, doc="what a follower's fetch waits for")
     replica_fetch_response_max_bytes = Setting(INT, 10_485_760, at_least(0), doc="what a follower asks for in all")
