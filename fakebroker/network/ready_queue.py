@@ -1,9 +1,10 @@
 """The connections whose turn is to come, each once: two lines, served in turn.
 
-Theory   Who had said nothing and now has a request stands in a line of its own, before all who have more than they can
-         have handled at once: whoever asks now and then does not wait for those who send as much as they can, however
-         many they are. Of the two lines each has every second turn, so neither keeps the other waiting. As long as
-         anybody stands in the first a turn is one request; else it is a few, so that their answers go out together.
+Theory   Who had said nothing and now has a request, or a few, stands in a line of its own, before all who have more
+         than they can have handled at once: whoever asks now and then does not wait for those who send as much as they
+         can, however many they are, and be it the first that they send. Of the two lines each has every second turn, so
+         neither keeps the other waiting. As long as anybody stands in the first a turn is one request; else it is a
+         few, so that their answers go out together.
 Source   The selection keys that one poll of Kafka's Selector goes through; core/.../network/SocketServer.scala @ 4.0.
          The two lines are those of FQ-CoDel (RFC 8290, 4.1: new and old flows).
 """
@@ -67,7 +68,7 @@ class ReadyQueue:
             self._others.add(connection)
 
     def add_fresh(self, connection: Connection) -> None:
-        """It had nothing to do, and may have a request now."""
+        """It had nothing to do, and may have a request now, or a few."""
         if not connection.is_queued:
             connection.is_queued = True
             self._fresh.add(connection)

@@ -40,6 +40,7 @@ from timingwheel import SystemTimer
 
 _SEND_BUFFER_BYTES: Final = 102_400  # socket.send.buffer.bytes: so much is "completely written" though nobody reads it
 _BYTES_AT_ONCE: Final = 16_384  # after so many it is the next one's turn
+_FEW_BYTES: Final = 1_024  # of requests behind the first: whoever sends more at once is not one who asks now and then
 _NO_MORE_BYTES = FrameDecoder(0)  # of a closed connection: what the peer had sent ahead is not kept
 _REQUEST: Final = Event.REQUEST
 _RESPONDED: Final = Event.RESPONDED
@@ -107,11 +108,13 @@ class SocketServer:
         if connection.state is not _WAITING:
             self._idle.update(connection)
         if connection.can_handle:
-            self._ready.add_fresh(connection)
+            if len(data) > _FEW_BYTES and connection.decoder.behind_next > _FEW_BYTES:
+                self._ready.add(connection)
+            else:
+                self._ready.add_fresh(connection)
 
     def received(self, connection: Connection) -> None:
-        """What of that was to be handled in this turn is: no more bytes are wanted from who has a request in hand, or
-        more than one turn's."""
+        """The turn is done: no more bytes are wanted from who has a request in hand, or more than one turn's."""
         if connection.is_queued or not connection.can_handle:
             self._pause_reading(connection)
 
@@ -275,7 +278,8 @@ class SocketServer:
     def _admit(self, connection: Connection) -> None:
         connection.on(Event.ADMITTED)
         self._idle.add(connection)
-        self._ready.add_fresh(connection)
+        if connection.reading_paused:  # it waited
+            self._ready.add(connection)
 
     def _release(self, connection: Connection) -> None:
         """The connection is closed: whatever it held is free, and the next one that waits comes in."""

@@ -57,6 +57,12 @@ class FrameDecoder:
         in_large = 0 if self._large is None else self._large.available
         return len(self._data) - self._position + self._later_bytes + length_bytes + in_large
 
+    @property
+    def behind_next(self) -> int:
+        """Bytes fed that belong to frames after the next one."""
+        size = self.next_size()
+        return 0 if size < 0 or self._large is not None else max(self.buffered - LENGTH_BYTES - size, 0)
+
     def next_size(self) -> int:
         """Of the next frame, without its length; -1 as long as that is not known, or if it cannot be one."""
         if self._large is not None:

@@ -86,8 +86,12 @@ class Driver:
         return connection
 
     def receive_buffer(self, connection: Connection) -> memoryview | None:
-        buffer = self.cluster.receive_buffer(connection)
-        return None if buffer is None else self._intake.room(buffer)
+        """Where the next bytes of the connection belong; None if anywhere."""
+        return self.cluster.receive_buffer(connection)
+
+    def room(self, buffer: memoryview) -> memoryview:
+        """As much of it as may be read into in this turn."""
+        return self._intake.room(buffer)
 
     def received(self, connection: Connection, data: bytes | memoryview) -> None:
         now = self.clock.stamp()

@@ -19,6 +19,7 @@ class KafkaProtocol(asyncio.BufferedProtocol):
     connection: Connection
     transport: asyncio.Transport
     _buffer: memoryview
+    _is_own: bool
 
     def __init__(
         self, driver: Driver, broker_id: int, shared: memoryview, is_refused: Callable[[int, int], bool]
@@ -41,12 +42,14 @@ class KafkaProtocol(asyncio.BufferedProtocol):
     def get_buffer(self, sizehint: int) -> memoryview:
         """The rest of a large frame goes where it belongs, all else by way of the buffer that all connections share:
         the loops read, and tell of it, without doing anything else in between."""
-        self._buffer = self._driver.receive_buffer(self.connection) or self._shared
+        own = self._driver.receive_buffer(self.connection)
+        self._is_own = own is not None
+        self._buffer = self._driver.room(self._shared if own is None else own)
         return self._buffer
 
     def buffer_updated(self, nbytes: int) -> None:
         data = self._buffer[:nbytes]
-        self._driver.received(self.connection, bytes(data) if self._buffer is self._shared else data)
+        self._driver.received(self.connection, data if self._is_own else bytes(data))
 
     def pause_writing(self) -> None:
         self._driver.write_blocked(self.connection, True)

@@ -99,6 +99,15 @@ def test_a_door_handles_so_many_bytes() -> None:
     assert has_work(cluster)
 
 
+class Waiting(Turn):
+    """Nothing is handled before everybody has come."""
+
+    is_open = False
+
+    def is_over(self) -> bool:
+        return not self.is_open
+
+
 def test_who_sends_ahead_is_not_read_until_that_is_handled() -> None:
     cluster, _ = new_cluster()
     client = cluster.open_connection(1, "client", now())
@@ -120,16 +129,22 @@ def test_who_comes_afresh_waits_for_one_of_those_who_have_more() -> None:
     assert [order.connections.count(number) for number in set(order.connections)].count(16) >= 3
 
 
+def test_who_asks_now_and_then_does_not_wait_for_those_who_begin_with_much() -> None:
+    """They have said nothing either."""
+    cluster, order = new_cluster(new_turn=Waiting)
+    *busy, quiet = (cluster.open_connection(1, "client", now()) for _ in range(101))
+    for client in busy:
+        cluster.receive(client, ask(1) * 220, now())
+    cluster.receive(quiet, ask(1) * 5, now())
+    assert order.connections == []
+    cluster.turn.is_open = True  # type: ignore[attr-defined]
+    cluster.advance_to(now())
+    assert order.connections.index(101) <= 1
+    assert Counter(order.connections) == {101: 5} | {client.number: 220 for client in busy}
+
+
 def test_one_door_serves_all_alike() -> None:
-    class Slow(Turn):
-        """Nothing is handled before everybody has come."""
-
-        is_open = False
-
-        def is_over(self) -> bool:
-            return not self.is_open
-
-    cluster, order = new_cluster(new_turn=Slow)
+    cluster, order = new_cluster(new_turn=Waiting)
     clients = [cluster.open_connection(1, "client", now()) for _ in range(4)]
     for client in clients:
         cluster.receive(client, ask(1) * 40, now())
@@ -181,7 +196,7 @@ def test_a_large_request_is_a_share_of_its_own() -> None:
     cluster.receive(one, large * 70, now())
     order.connections.clear()
     cluster.receive(other, large * 3, now())
-    assert order.connections[:6] == [2, 1, 2, 1, 2, 1]
+    assert order.connections[:6] == [1, 2, 1, 2, 1, 2]
 
 
 def test_a_timeout_comes_between_what_others_pipeline() -> None:

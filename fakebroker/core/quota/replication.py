@@ -34,6 +34,8 @@ from fakebroker.core.quota.rate import SimpleRate
 EVERY_REPLICA: Final = "*"
 RATES: Final = ("leader.replication.throttled.rate", "follower.replication.throttled.rate")
 
+_NOTES_MS: Final = 100  # more often tells no more of windows of a second, and `next_free_ms` looks at each
+
 
 def names_replica(throttled: tuple[str, ...], partition: int, broker_id: int) -> bool:
     """Whether a topic's list of throttled replicas has this one."""
@@ -54,13 +56,13 @@ def names_replica(throttled: tuple[str, ...], partition: int, broker_id: int) ->
 class ReplicationQuotaManager:
     """One side of one broker. A leader notes how much is throttled of every answer to a follower, which is nothing of
     most: so its rate is one of the time for which it has followers, up to `num_samples` windows. `notes_ms` is how
-    often a follower that has everything fetches; 0: nothing but throttled bytes is noted."""
+    often a follower that has everything fetches, of which ten a second are noted; 0: only throttled bytes are."""
 
     def __init__(self, num_samples: int, time_window_ms: int, notes_ms: int = 0, start_ms: int = 0) -> None:
         self.bound = NO_BOUND
         self._rate = SimpleRate(num_samples, time_window_ms)
         self._kept_ms = (num_samples + 2) * time_window_ms
-        self._notes_ms = notes_ms
+        self._notes_ms = max(notes_ms, _NOTES_MS) if notes_ms else 0
         self._noted_ms = start_ms
         self._judged_ms = -1
         self._was_exceeded = False

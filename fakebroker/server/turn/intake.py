@@ -4,7 +4,8 @@ Theory   The loop reads every socket that has something, again and again as long
          it does anything else. Twenty clients that send 4 MiB each so take it for 60 ms, most of which is the kernel
          that finds memory. So large reads are added up; who reads beyond the bound is held until the loop has gone
          round, and has room for a little only, so that a thousand of them bring no more than that.
-         Reads of less than 64 KiB are not looked at: what they bring is requests, which have turns of their own.
+         Five hundred of them that send 256 KiB each, whose bytes are copied once more, take as long. Reads of less than
+         16 KiB are not looked at: what they bring is requests, which have turns of their own.
 Units    bytes.
 """
 
@@ -17,9 +18,9 @@ from fakebroker.network.connection import Connection
 
 __all__ = ["Intake"]
 
-_LARGE_BYTES: Final = 65_536
+_LARGE_BYTES: Final = 16_384
 _BYTES_IN_TURN: Final = 4_194_304
-_LITTLE_BYTES: Final = 4_096
+_LITTLE_BYTES: Final = 4_096  # still more than a few requests: network/socket_server.py
 
 
 class Intake:

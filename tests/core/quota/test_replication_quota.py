@@ -302,6 +302,15 @@ def test_a_leader_that_has_run_for_a_while_gives_more_at_first() -> None:
     assert old.is_exceeded(60_300)
 
 
+def test_a_follower_that_fetches_every_millisecond_is_noted_ten_times_a_second() -> None:
+    """`next_free_ms` looks at each note: with one a millisecond it took 125 ms to say."""
+    often, seldom = (ReplicationQuotaManager(11, 1000, notes_ms) for notes_ms in (1, 100))
+    for quota in (often, seldom):
+        quota.update_quota(1_000)
+        quota.record(100_000, 20_000)
+    assert often.next_free_ms(20_001) == seldom.next_free_ms(20_001) > 20_001
+
+
 @given(
     st.lists(st.tuples(st.integers(0, 3_000), st.integers(1, 1_000_000)), min_size=1, max_size=8),
     st.integers(1, 500_000),
