@@ -74,6 +74,7 @@ CORE_ROOMS: dict[str, set[str]] = {
     "controller": {"config", "log", "quota", "replication", "security"},
     "coordinator": {"config", "controller", "log", "purgatory", "replication"},
     "groups": {"config", "controller", "coordinator", "purgatory", "replication"},
+    "transactions": {"log", "replication"},
     "broker": {
         "config",
         "controller",

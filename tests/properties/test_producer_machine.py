@@ -14,7 +14,7 @@ from fakebroker.core.config.topic_config import TopicConfig
 from fakebroker.core.log.append import prepare_append
 from fakebroker.core.log.log import Log
 from fakebroker.core.log.plain_append import PlainRules
-from fakebroker.core.log.producer_state import MAX_SEQUENCE, BatchMetadata
+from fakebroker.core.log.producer_entry import MAX_SEQUENCE, BatchMetadata
 from fakebroker.protocol.errors import KafkaError
 from fakebroker.protocol.plain_batch import is_plain
 from fakebroker.protocol.topic_partition import TopicPartition

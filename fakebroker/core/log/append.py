@@ -17,8 +17,9 @@ from fakebroker.core.log.batch_validation import analyze_and_validate
 from fakebroker.core.log.log import Log, LoggedBatch
 from fakebroker.core.log.log_validator import NO_TIMESTAMP, LogValidator, with_largest_timestamp
 from fakebroker.core.log.plain_append import PlainRules, prepare_plain
-from fakebroker.core.log.producer_state import BatchMetadata, ProducerBatch
+from fakebroker.core.log.producer_entry import BatchMetadata, ProducerBatch
 from fakebroker.core.log.records.record_checks import MAX_RECORD_ERRORS
+from fakebroker.core.log.transactions.verification import NO_GUARD
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
 from fakebroker.protocol.record_batch import BatchHeader
@@ -51,6 +52,7 @@ def prepare_append(
     topic_partition: TopicPartition,
     leader_epoch: int,
     now_wall_ms: int,
+    guard: int = NO_GUARD,
 ) -> tuple[LoggedBatch, int] | BatchMetadata:
     """The batch to append and its log append time (-1 on a CreateTime topic), or the batch that it repeats; all at
     once. `is_plain` as protocol/plain_batch.py has it.
@@ -62,7 +64,7 @@ def prepare_append(
         if batch is not None:
             return _unless_repeated(batch, NO_TIMESTAMP, log, topic_partition)
     checked = finish(validate_append(records, config, topic_partition, now_wall_ms))
-    return place(checked, log, topic_partition, leader_epoch, now_wall_ms)
+    return place(checked, log, topic_partition, leader_epoch, now_wall_ms, guard)
 
 
 def validate_append(
@@ -86,7 +88,12 @@ def validate_append(
 
 
 def place(
-    checked: CheckedBatch, log: Log, topic_partition: TopicPartition, leader_epoch: int, now_wall_ms: int
+    checked: CheckedBatch,
+    log: Log,
+    topic_partition: TopicPartition,
+    leader_epoch: int,
+    now_wall_ms: int,
+    guard: int = NO_GUARD,
 ) -> tuple[LoggedBatch, int] | BatchMetadata:
     """As `prepare_append`, of a batch that was checked. Its log append time is now: by the time that its checks took
     others may have appended, and such times never go back."""
@@ -99,20 +106,22 @@ def place(
     first_offset = log.log_end_offset
     producer = None
     if header.producer_id >= 0:
-        producer = ProducerBatch(header.producer_id, header.producer_epoch, header.base_sequence, largest_ms)
+        producer = ProducerBatch(
+            header.producer_id, header.producer_epoch, header.base_sequence, largest_ms, header.is_transactional
+        )
     timestamp_ms = now_wall_ms if largest_ms == NO_TIMESTAMP else largest_ms
     last_offset = first_offset + header.last_offset_delta
     batch = LoggedBatch(first_offset, last_offset, leader_epoch, data, timestamp_ms, producer)
-    return _unless_repeated(batch, append_time_ms, log, topic_partition)
+    return _unless_repeated(batch, append_time_ms, log, topic_partition, guard)
 
 
 def _unless_repeated(
-    batch: LoggedBatch, append_time_ms: int, log: Log, topic_partition: TopicPartition
+    batch: LoggedBatch, append_time_ms: int, log: Log, topic_partition: TopicPartition, guard: int = NO_GUARD
 ) -> tuple[LoggedBatch, int] | BatchMetadata:
     if batch.producer is not None:
         state = log.producer_state
         duplicate = state.find_duplicate_batch(batch.producer, batch.last_offset - batch.base_offset)
         if duplicate is not None:
             return duplicate
-        state.check(batch.producer, batch.base_offset, topic_partition)
+        state.check(batch.producer, batch.base_offset, topic_partition, guard)
     return batch, append_time_ms

@@ -14,7 +14,7 @@ from __future__ import annotations
 from struct import Struct
 from typing import Final
 
-from fakebroker.core.log.producer_state import ProducerBatch
+from fakebroker.core.log.producer_entry import ProducerBatch
 from fakebroker.protocol.answers.pieces import Part
 from fakebroker.protocol.batch_layout import LOG_OVERHEAD, MAGIC_AT
 from timingwheel.mypyc import mypyc_attr

@@ -24,10 +24,11 @@ _RUN_BATCHES: Final = 512  # go out of memory at once, at most: a few hundred mi
 class LogContents:
     """Batches one behind the other, the last of which ends before `log_end_offset`. `memory` is told what it takes."""
 
-    __slots__ = ("_batches", "_cold", "_end_position", "_head", "_memory", "log_end_offset")
+    __slots__ = ("_batches", "_cold", "_end_position", "_head", "_memory", "has_transactions", "log_end_offset")
 
     def __init__(self, memory: PartitionMemory | None = None) -> None:
         self.log_end_offset = 0
+        self.has_transactions = False  # of any producer, at any time
         self._memory = memory or PartitionMemory(LogMemory())
         self._cold: ColdLog | None = None  # what is out of memory, if anything ever was
         self._batches: list[LoggedBatch] = []
@@ -67,6 +68,8 @@ class LogContents:
             self._memory.add(ENTRY_COST)
             self._end_position = batch.position  # of a log that starts anew it is another
         batch.holders += 1
+        if batch.producer is not None and batch.producer.is_transactional:
+            self.has_transactions = True
         self._batches.append(batch)
         self.log_end_offset = batch.last_offset + 1
         self._end_position += batch.size
@@ -235,6 +238,7 @@ class LogContents:
         """Add at the end what another log has of a segment. This one has nothing in memory: what is before that is out
         of memory in the other log too, and what both had went out of both."""
         assert self._head == len(self._batches)
+        self.has_transactions |= segment.has_transactions
         self._append_cold(segment, base_offset, end_offset, start, end)
         self.log_end_offset = end_offset
         self._end_position = end

@@ -20,6 +20,7 @@ from fakebroker.core.log.cold_log import ColdLog
 from fakebroker.core.log.compaction.rolls import Rolls
 from fakebroker.core.log.contents import LogContents
 from fakebroker.core.log.memory import PartitionMemory
+from fakebroker.core.log.offset_index import OffsetIndex
 from fakebroker.core.log.producer_state import ProducerStateManager
 from fakebroker.core.log.segment import Segment
 from fakebroker.core.log.time_index import TimeIndex
@@ -32,8 +33,8 @@ class Log(LogContents):
     """The log of one replica of one partition."""
 
     __slots__ = (
-        "_producer_state", "first_dirty_offset", "high_watermark", "log_start_offset", "rewriting", "rolls",
-        "time_index", "truncations",
+        "_offset_index", "_producer_state", "first_dirty_offset", "high_watermark", "log_start_offset", "rewriting",
+        "rolls", "time_index", "truncations",
     )  # fmt: skip
 
     def __init__(self, memory: PartitionMemory | None = None) -> None:
@@ -42,6 +43,7 @@ class Log(LogContents):
         self.high_watermark = 0
         self._producer_state = ProducerStateManager()
         self.time_index: TimeIndex | None = None  # of those who look for times, time_index.py
+        self._offset_index: OffsetIndex | None = None  # of those who read what is committed
         # Of compacted logs (compaction/). Logs that came of the same rewriting have batches at the same positions.
         self.first_dirty_offset = 0
         self.rewriting = 0
@@ -64,6 +66,33 @@ class Log(LogContents):
             state.map_end_offset = self.log_end_offset
         return state
 
+    @property
+    def last_stable_offset(self) -> int:
+        """Where the first transaction begins that is not decided below the high watermark; else the watermark."""
+        if not self.has_transactions:
+            return self.high_watermark
+        unstable = self.producer_state.transactions.first_unstable_offset(self.high_watermark)
+        if unstable is None:
+            return self.high_watermark
+        return min(max(unstable, self.log_start_offset), self.high_watermark)
+
+    def aborted_transactions(self, offset: int, size: int) -> tuple[tuple[int, int], ...]:
+        """Producer id and first offset of those aborted of which records may be in the `size` bytes from the batch on
+        that holds `offset`; and of some behind them, as Kafka's index of offsets is no finer."""
+        if size == 0 or not self.has_transactions:
+            return ()
+        transactions = self.producer_state.transactions
+        if not transactions.has_aborted:
+            return ()
+        index = self._offset_index
+        if index is None:
+            index = self._offset_index = OffsetIndex(self.log_start_offset)
+        if index.end_offset < self.log_end_offset:
+            index.go_on(self._batches_from(index.end_offset, False), self.log_end_offset)
+        upper_bound = index.upper_bound(self.position_of(offset) + size)
+        found = transactions.aborted_between(offset, self.log_end_offset if upper_bound is None else upper_bound)
+        return tuple((each.producer_id, each.first_offset) for each in found)
+
     def update_high_watermark(self, offset: int) -> None:
         """Set the high watermark, held within the log."""
         self.high_watermark = max(self.log_start_offset, min(offset, self.log_end_offset))
@@ -77,7 +106,7 @@ class Log(LogContents):
         if offset <= self.log_start_offset:
             return False
         # Deleted batches count no less for their producers.
-        _ = self.producer_state
+        self.producer_state.transactions.drop_before(offset)
         self.drop_before(offset)
         self.log_start_offset = offset
         self.update_high_watermark(self.high_watermark)
@@ -96,13 +125,14 @@ class Log(LogContents):
         self.drop_from(offset)
         self.log_end_offset = max(self.log_end_offset, self.log_start_offset)
         self.update_high_watermark(self.high_watermark)
-        self._producer_state.reload_from(self.log_start_offset)
+        self._producer_state.reload_from(self.log_start_offset, self.log_end_offset)
         self._forget(offset)
         return True
 
     def _forget(self, dirty_from: int) -> None:
         """What is known of the contents is not true any more."""
         self.time_index = None
+        self._offset_index = None
         self.rolls = None
         self.truncations += 1
         self.first_dirty_offset = min(self.first_dirty_offset, dirty_from)

@@ -18,10 +18,17 @@ from collections.abc import Iterator, Sequence
 from typing import Final, final
 
 from fakebroker.core.log.batch import HEAD_SIZE, LoggedBatch, Stored
-from fakebroker.core.log.producer_state import ProducerBatch
+from fakebroker.core.log.producer_entry import ProducerBatch
 from fakebroker.core.log.store import Extent, Store
 from fakebroker.protocol.answers.pieces import Part, Piece
-from fakebroker.protocol.batch_layout import HEADER, LOG_OVERHEAD, RECORD_BATCH_OVERHEAD
+from fakebroker.protocol.batch_layout import (
+    CONTROL_FLAG,
+    HEADER,
+    LOG_OVERHEAD,
+    RECORD_BATCH_OVERHEAD,
+    TRANSACTIONAL_FLAG,
+)
+from fakebroker.protocol.transaction_records.control_records import decode_marker
 
 INDEX_INTERVAL_BYTES: Final = 4_096
 _SMALL_BYTES: Final = 8_192  # batches of that size are copied together before they are written
@@ -39,7 +46,7 @@ class Segment(Stored):
 
     __slots__ = (
         "_extent", "_offsets", "_positions", "_timestamps", "base_offset", "cost", "end_offset", "epochs",
-        "has_producers", "holders", "position", "size", "timestamp_ms",
+        "has_producers", "has_transactions", "holders", "position", "size", "timestamp_ms",
     )  # fmt: skip
 
     def __init__(self, store: Store, batches: Sequence[LoggedBatch]) -> None:
@@ -48,7 +55,7 @@ class Segment(Stored):
         self.base_offset = first.base_offset
         self.end_offset = batches[-1].last_offset + 1
         self.position = first.position
-        self.has_producers = False
+        self.has_producers = self.has_transactions = False
         self.holders = 0
         self.epochs: list[tuple[int, int]] = []
         self._offsets = array("q")
@@ -71,6 +78,7 @@ class Segment(Stored):
                 self.epochs.append((epoch, batch.base_offset))
             if batch.producer is not None:
                 self.has_producers = True
+                self.has_transactions |= batch.producer.is_transactional
             parts.append(batch.head)
             records = batch.records
             parts.append(records[HEAD_SIZE:] if batch.size < _SMALL_BYTES else memoryview(records)[HEAD_SIZE:])
@@ -144,7 +152,7 @@ class Segment(Stored):
             leader_epoch,
             _magic,
             _crc,
-            _attributes,
+            attributes,
             last_offset_delta,
             _base_timestamp_ms,
             max_timestamp_ms,
@@ -155,7 +163,13 @@ class Segment(Stored):
         ) = HEADER.unpack_from(buffer, at)
         producer = None
         if producer_id >= 0:
-            producer = ProducerBatch(producer_id, producer_epoch, base_sequence, max_timestamp_ms)
+            marker = None
+            if attributes & CONTROL_FLAG:
+                marker = decode_marker(self.read(position, length + LOG_OVERHEAD))
+            is_transactional = attributes & TRANSACTIONAL_FLAG != 0
+            producer = ProducerBatch(
+                producer_id, producer_epoch, base_sequence, max_timestamp_ms, is_transactional, marker
+            )
         timestamp_ms = self.timestamp_ms if max_timestamp_ms == -1 else max_timestamp_ms
         batch = LoggedBatch(base_offset, base_offset + last_offset_delta, leader_epoch, b"", timestamp_ms, producer)
         batch.size = length + LOG_OVERHEAD

@@ -16,6 +16,7 @@ from collections.abc import Callable
 
 from fakebroker.core.clock import Now
 from fakebroker.core.log.append import CheckedBatch, place, validate_append
+from fakebroker.core.log.transactions.verification import NO_GUARD
 from fakebroker.core.replication.append_info import LogAppendInfo
 from fakebroker.core.replication.partition import Partition
 from fakebroker.core.replication.reads import hosted_partition_error
@@ -31,6 +32,7 @@ def append_in_slices(
     required_acks: int,
     max_record_errors: int,
     clock: Callable[[], Now],
+    guard: int = NO_GUARD,
 ) -> Slices[LogAppendInfo]:
     """What `Partition.append_records_to_leader` does; raises KafkaError as it does, and for a partition that is not led
     here any more."""
@@ -53,7 +55,7 @@ def append_in_slices(
     partition.check_min_isr(required_acks)
     now = clock()
     log = partition.leader_log
-    prepared = place(checked, log, partition.topic_partition, partition.leader_epoch, now.wall_ms)
+    prepared = place(checked, log, partition.topic_partition, partition.leader_epoch, now.wall_ms, guard)
     return partition.append_prepared(log, prepared, records, now)
 
 

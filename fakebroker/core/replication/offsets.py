@@ -61,7 +61,9 @@ def fetch_offset_for_timestamp(broker_id: int, query: OffsetQuery) -> Slices[Tim
     replica = _asked_replica(broker_id, query)
     log = replica.log
     is_consumer = query.replica_id == CONSUMER_REPLICA_ID
-    last_fetchable_offset = log.high_watermark if is_consumer else log.log_end_offset
+    last_fetchable_offset = log.log_end_offset
+    if is_consumer:
+        last_fetchable_offset = log.last_stable_offset if query.read_committed else log.high_watermark
     lags_behind_election = is_consumer and partition.leader_epoch_start_offset > log.high_watermark
     if query.timestamp_ms in (EARLIEST_TIMESTAMP, EARLIEST_LOCAL_TIMESTAMP):
         epoch = replica.leader_epochs.epoch_for_offset(log.log_start_offset)

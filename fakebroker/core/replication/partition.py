@@ -27,9 +27,10 @@ from fakebroker.core.log.eviction import move_out
 from fakebroker.core.log.log import Log, LoggedBatch
 from fakebroker.core.log.memory import LogMemory, PartitionMemory
 from fakebroker.core.log.plain_append import PlainRules
-from fakebroker.core.log.producer_state import BatchMetadata
+from fakebroker.core.log.producer_entry import BatchMetadata
 from fakebroker.core.log.retention import start_by_memory, start_by_size
 from fakebroker.core.log.store import Store
+from fakebroker.core.log.transactions.verification import NO_GUARD
 from fakebroker.core.probe import Probe
 from fakebroker.core.replication.append_info import LeaderHwChange, LogAppendInfo
 from fakebroker.core.replication.assignment import Assignment
@@ -197,12 +198,14 @@ class Partition(Assignment):
 
     # What the leader does.
 
-    def append_records_to_leader(self, records: bytes, is_plain: bool, required_acks: int, now: Now) -> LogAppendInfo:
+    def append_records_to_leader(
+        self, records: bytes, is_plain: bool, required_acks: int, now: Now, guard: int = NO_GUARD
+    ) -> LogAppendInfo:
         """Validate and append one batch; raises KafkaError with the partition's error and appends nothing. `is_plain`
         as protocol/plain_batch.py has it. For a batch that may take long: append_in_slices.py."""
         self.check_min_isr(required_acks)
-        log, rules, epoch = self.leader_log, self._plain_rules, self.leader_epoch
-        prepared = prepare_append(log, records, is_plain, self.config, rules, self.topic_partition, epoch, now.wall_ms)
+        log, rules, epoch, tp = self.leader_log, self._plain_rules, self.leader_epoch, self.topic_partition
+        prepared = prepare_append(log, records, is_plain, self.config, rules, tp, epoch, now.wall_ms, guard)
         return self.append_prepared(log, prepared, records, now)
 
     def check_min_isr(self, required_acks: int) -> None:
@@ -237,16 +240,9 @@ class Partition(Assignment):
     def _append_info(
         self, first_offset: int, last_offset: int, append_time_ms: int, now: Now, records: bytes, is_duplicate: bool
     ) -> LogAppendInfo:
+        tp, leader, epoch = self.topic_partition, self.leader_id, self.leader_epoch
         for listener in self._probe.listeners:
-            listener.appended(
-                self.topic_partition,
-                self.leader_id,
-                self.leader_epoch,
-                records,
-                first_offset,
-                last_offset,
-                is_duplicate,
-            )
+            listener.appended(tp, leader, epoch, records, first_offset, last_offset, is_duplicate)
         increased = self.maybe_increment_leader_hw(now.mono_ms)
         return LogAppendInfo(
             first_offset,

@@ -150,7 +150,7 @@ def _elsewhere(broker_id: int, fetch: FetchPartition, preferred_read_replica: in
         fetch.partition.topic_partition.partition,
         ErrorCode.none,
         log.high_watermark,
-        log.high_watermark,
+        log.last_stable_offset,
         log.log_start_offset,
         aborted_transactions=None,
         preferred_read_replica=preferred_read_replica,
@@ -181,7 +181,9 @@ def local_replica(partition: Partition, broker_id: int, current_leader_epoch: in
 
 def end_offset(log: Log, params: FetchParams) -> int:
     """Up to where this kind of reader may read."""
-    return log.log_end_offset if params.is_from_follower else log.high_watermark
+    if params.is_from_follower:
+        return log.log_end_offset
+    return log.last_stable_offset if params.read_committed else log.high_watermark
 
 
 def readable_bytes(log: Log, offset: int, end: int, limit: int) -> int:
@@ -222,14 +224,18 @@ def fetch_records(broker_id: int, params: FetchParams, fetch: FetchPartition, ma
     if max_bytes < 0 and not diverging and fetch.fetch_offset < end:
         # IllegalArgumentException of LogSegment.read.
         raise KafkaError(ErrorCode.unknown_server_error, f"Invalid max size {max_bytes} for log read")
+    records = NOTHING if diverging else log.read(fetch.fetch_offset, end, max_bytes)
+    aborted = None
+    if params.read_committed and diverging is None:
+        aborted = log.aborted_transactions(fetch.fetch_offset, records.size)
     return PartitionFetchResponse(
         partition.topic_partition.partition,
         ErrorCode.none,
         log.high_watermark,
-        log.high_watermark,
+        log.last_stable_offset,
         log.log_start_offset,
-        NOTHING if diverging else log.read(fetch.fetch_offset, end, max_bytes),
-        () if params.read_committed and diverging is None else None,  # nothing is ever aborted
+        records,
+        aborted,
         diverging,
     )
 

@@ -135,17 +135,17 @@ class ReplicaManager:
             callback(status)
             return
         for partition, data in entries.items():
-            entry = self._refused(partition, internal_topics_allowed)
+            entry = self.refused(partition, internal_topics_allowed)
             if entry is None:
                 records = data.records
                 assert records is not None  # null records were refused before
                 try:
                     info = partition.append_records_to_leader(records, data.is_plain, required_acks, now)
-                    entry = self._appended(partition, info)
+                    entry = self.appended(partition, info)
                 except KafkaError as error:
-                    entry = self._failed_to_append(partition, records, error)
+                    entry = self.failed_to_append(partition, records, error)
             status.append(entry)
-        self._answer_or_park(timeout_ms, required_acks, status, callback, now)
+        self.answer_or_park(timeout_ms, required_acks, status, callback, now)
 
     def append_records_to_leader(
         self, partition: Partition, records: bytes, is_plain: bool, required_acks: int, now: Now
@@ -171,7 +171,7 @@ class ReplicaManager:
         errors_left = MAX_RECORD_ERRORS
         is_valid = is_valid_required_acks(required_acks)
         for partition, data in entries.items():
-            entry = self._refused(partition, internal_topics_allowed)
+            entry = self.refused(partition, internal_topics_allowed)
             if not is_valid:
                 entry = _failed(partition.topic_partition, ErrorCode.invalid_required_acks)
             if entry is None:
@@ -181,19 +181,19 @@ class ReplicaManager:
                     info = yield from append_in_slices(
                         partition, self.broker_id, records, required_acks, errors_left, clock
                     )
-                    entry = self._appended(partition, info)
+                    entry = self.appended(partition, info)
                 except KafkaError as error:
                     if isinstance(error, RecordValidationError):
                         errors_left -= len(error.record_errors)
-                    entry = self._refused(partition, internal_topics_allowed)
+                    entry = self.refused(partition, internal_topics_allowed)
                     if entry is None:
-                        entry = self._failed_to_append(partition, records, error)
+                        entry = self.failed_to_append(partition, records, error)
             status.append(entry)
             if len(status) % _PARTITIONS_OF_A_SLICE == 0:
                 yield
-        self._answer_or_park(timeout_ms, required_acks if is_valid else 0, status, callback, clock())
+        self.answer_or_park(timeout_ms, required_acks if is_valid else 0, status, callback, clock())
 
-    def _answer_or_park(
+    def answer_or_park(
         self,
         timeout_ms: int,
         required_acks: int,
@@ -216,7 +216,7 @@ class ReplicaManager:
         else:
             callback(status)
 
-    def _refused(self, partition: Partition, internal_topics_allowed: bool) -> ProducePartitionStatus | None:
+    def refused(self, partition: Partition, internal_topics_allowed: bool) -> ProducePartitionStatus | None:
         """What is answered for a partition that is not even asked."""
         if not internal_topics_allowed and topic_name.is_internal(partition.topic_partition.topic):
             return _failed(partition.topic_partition, ErrorCode.invalid_topic_exception)
@@ -226,7 +226,7 @@ class ReplicaManager:
             return _failed(partition.topic_partition, _NOT_LEADER)
         return None
 
-    def _failed_to_append(self, partition: Partition, records: bytes, error: KafkaError) -> ProducePartitionStatus:
+    def failed_to_append(self, partition: Partition, records: bytes, error: KafkaError) -> ProducePartitionStatus:
         tp = partition.topic_partition
         for listener in self._probe.listeners:
             listener.append_refused(tp, partition.leader_id, partition.leader_epoch, records, error.code)
@@ -236,7 +236,7 @@ class ReplicaManager:
             failed.record_errors, failed.error_message = error.record_errors, error.message
         return ProducePartitionStatus(tp, None, -1, failed)
 
-    def _appended(self, partition: Partition, info: LogAppendInfo) -> ProducePartitionStatus:
+    def appended(self, partition: Partition, info: LogAppendInfo) -> ProducePartitionStatus:
         tp = partition.topic_partition
         self._action_queue.append(_Action(partition, info.leader_hw_change))
         response = PartitionProduceResponse(

@@ -14,7 +14,7 @@ from fakebroker.core.broker_registry import BrokerRegistry
 from fakebroker.core.log.eviction import move_out
 from fakebroker.core.log.log import Log, LoggedBatch
 from fakebroker.core.log.memory import LogMemory, PartitionMemory
-from fakebroker.core.log.producer_state import ProducerBatch
+from fakebroker.core.log.producer_entry import ProducerBatch
 from fakebroker.core.log.retention import start_by_size, start_by_time
 from fakebroker.core.log.store import MemoryStore
 from fakebroker.core.replication.replica import Replica

@@ -14,7 +14,7 @@ from support.requests import Produced, produce
 from support.simulation import SimulatedClient, Simulation
 
 from fakebroker.core.config.broker_config import BrokerConfig
-from fakebroker.core.log.producer_state import MAX_SEQUENCE, increment_sequence
+from fakebroker.core.log.producer_entry import MAX_SEQUENCE, increment_sequence
 from fakebroker.core.replication.partition import Partition
 
 NONE, TIMED_OUT, OUT_OF_ORDER, INVALID_EPOCH = 0, 7, 45, 47

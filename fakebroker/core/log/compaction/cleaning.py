@@ -53,7 +53,7 @@ def log_to_clean(log: Log, config: TopicConfig, now_wall_ms: int, roll_first: bo
         end = active[0].base_offset if active else log.log_end_offset
     else:
         end = log.log_end_offset
-    limit = min(end, log.high_watermark)
+    limit = min(end, log.last_stable_offset)
     if config.min_compaction_lag_ms > 0:
         youngest_ms = now_wall_ms - config.min_compaction_lag_ms
         limit = min([limit, *(s.base_offset for s in segments if s.largest_timestamp_ms > youngest_ms)])
@@ -104,7 +104,8 @@ def cleaned(log: Log, wanted: LogToClean, config: TopicConfig, now_wall_ms: int)
 
     yield from _each(log, wanted.first_dirty_offset, end, note_keys)
     producers = log.producer_state
-    ends = {entry.batches[-1].last_offset for entry in map(producers.last_entry, producers.producer_ids) if entry}
+    entries = map(producers.last_entry, producers.producer_ids)
+    ends = {entry.batches[-1].last_offset for entry in entries if entry and entry.batches}
     rules = Rules(latest, now_wall_ms, config.delete_retention_ms, frozenset({*ends, end - 1}))
     found: list[LoggedBatch] = []
 

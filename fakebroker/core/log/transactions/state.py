@@ -1,0 +1,110 @@
+"""The transactions of one log: those that are open, those that ended and are not replicated yet, and the aborted ones.
+
+Theory   A transaction begins in a log with its producer's first transactional batch and ends with a mark. Readers that
+         want only what is committed read up to the last stable offset: where the first transaction begins that has no
+         mark below the high watermark. They are told which transactions before it were aborted, and leave out
+         those records themselves.
+         What is open is a function of the log, as all that is known of producers; the aborted ones are kept when the
+         log is truncated, up to there, even if a part of them was deleted.
+Units    offsets count records. `first_offset` is that of the first batch of a transaction, `last_offset` of its mark.
+Source   storage/.../log/{ProducerStateManager,TransactionIndex,UnifiedLog,AbortedTxn,CompletedTxn}.java @ 4.4.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator
+from typing import NamedTuple, final
+
+
+class AbortedTransaction(NamedTuple):
+    """`last_stable_offset` is where the next open transaction begins, of then, or the end of the log."""
+
+    producer_id: int
+    first_offset: int
+    last_offset: int
+    last_stable_offset: int
+
+
+class _Transaction(NamedTuple):
+    producer_id: int
+    first_offset: int
+
+
+@final
+class Transactions:
+    """As far as the log was looked at."""
+
+    __slots__ = ("_aborted", "_ended", "_ongoing")
+
+    def __init__(self) -> None:
+        self._ongoing: dict[int, _Transaction] = {}  # by producer id, in the order in which they began
+        self._ended: dict[int, int] = {}  # first to last offset, of those whose mark may be above the watermark
+        self._aborted: list[AbortedTransaction] = []  # in the order of their marks
+
+    def begin(self, producer_id: int, first_offset: int) -> None:
+        self._ongoing[producer_id] = _Transaction(producer_id, first_offset)
+
+    def complete(self, producer_id: int, last_offset: int, is_aborted: bool) -> None:
+        """Its mark stands at `last_offset`; a producer without an open transaction has not ended any."""
+        transaction = self._ongoing.pop(producer_id, None)
+        if transaction is None:
+            return
+        self._ended[transaction.first_offset] = last_offset
+        # After a truncation the log is looked at again, and the aborted ones are known already.
+        if is_aborted and (not self._aborted or self._aborted[-1].last_offset < last_offset):
+            last_stable = next((each.first_offset for each in self._ongoing.values()), last_offset + 1)
+            self._aborted.append(AbortedTransaction(producer_id, transaction.first_offset, last_offset, last_stable))
+
+    def first_unstable_offset(self, high_watermark: int) -> int | None:
+        """ProducerStateManager.firstUnstableOffset, once all below the watermark is replicated."""
+        for first, last in list(self._ended.items()):
+            if last < high_watermark:
+                del self._ended[first]
+        first_ongoing = next((each.first_offset for each in self._ongoing.values()), None)
+        first_ended = min(self._ended, default=None)
+        if first_ongoing is None or first_ended is None:
+            return first_ended if first_ongoing is None else first_ongoing
+        return min(first_ongoing, first_ended)
+
+    @property
+    def aborted(self) -> list[AbortedTransaction]:
+        """A copy: to look at, not to work with."""
+        return list(self._aborted)
+
+    def aborted_between(self, offset: int, upper_bound: int) -> Iterator[AbortedTransaction]:
+        """TransactionIndex.collectAbortedTxns: those of which a record may be in this part of the log, and others
+        whose mark lies behind it."""
+        aborted = self._aborted
+        for index in range(bisect_left(aborted, offset, key=_last_offset), len(aborted)):
+            each = aborted[index]
+            if each.first_offset < upper_bound:
+                yield each
+            if each.last_stable_offset >= upper_bound:
+                return
+
+    @property
+    def has_aborted(self) -> bool:
+        return bool(self._aborted)
+
+    def drop_before(self, log_start_offset: int) -> None:
+        """Nobody asks for what is deleted, mark and all."""
+        del self._aborted[: bisect_left(self._aborted, log_start_offset, key=_last_offset)]
+
+    def truncate_to(self, offset: int) -> None:
+        """The log is about to be looked at again; what was aborted before `offset` is known for good."""
+        self._ongoing.clear()
+        self._ended.clear()
+        del self._aborted[bisect_left(self._aborted, offset, key=_last_offset) :]
+
+    def check_invariants(self) -> None:
+        starts = [each.first_offset for each in self._ongoing.values()]
+        assert starts == sorted(starts)
+        marks = [each.last_offset for each in self._aborted]
+        assert marks == sorted(set(marks))
+        for each in self._aborted:
+            assert each.first_offset < each.last_offset != each.last_stable_offset <= each.last_offset + 1
+
+
+def _last_offset(transaction: AbortedTransaction) -> int:
+    return transaction.last_offset

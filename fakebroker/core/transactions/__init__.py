@@ -1,0 +1,1 @@
+"""Transactions: their marks in the logs of others."""

@@ -1,0 +1,40 @@
+"""The marks that end transactions, written by the leader of each partition for their coordinator.
+
+Theory   A mark is appended like a batch of a client with acks=all, but it has no sequence; it is answered when it is
+         replicated, or when its time is over.
+Source   core/.../server/KafkaApis.scala handleWriteTxnMarkersRequest; storage/.../log/ProducerAppendInfo.java
+         appendEndTxnMarker @ 4.4.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from fakebroker.core.clock import Now
+from fakebroker.core.log.batch import LoggedBatch
+from fakebroker.core.log.producer_entry import NO_SEQUENCE, ProducerBatch
+from fakebroker.core.replication.append_info import LogAppendInfo
+from fakebroker.core.replication.partition import Partition
+from fakebroker.protocol.transaction_records.control_records import EndTransactionMarker, encode_marker
+
+
+class Mark(NamedTuple):
+    """What ends one transaction. `transaction_version` 2: each transaction has an epoch of its own."""
+
+    producer_id: int
+    producer_epoch: int
+    marker: EndTransactionMarker
+    transaction_version: int
+
+
+def append_mark(partition: Partition, mark: Mark, now: Now) -> LogAppendInfo:
+    """Append it to the leader's log, as with acks=all. Raises KafkaError."""
+    partition.check_min_isr(-1)
+    log = partition.leader_log
+    offset, wall_ms = log.log_end_offset, now.wall_ms
+    producer_id, epoch, marker, version = mark
+    log.producer_state.check_marker(producer_id, epoch, marker, offset, partition.topic_partition, version)
+    records = encode_marker(marker, producer_id, epoch, wall_ms)
+    producer = ProducerBatch(producer_id, epoch, NO_SEQUENCE, wall_ms, True, marker)
+    batch = LoggedBatch(offset, offset, partition.leader_epoch, records, wall_ms, producer)
+    return partition.append_prepared(log, (batch, -1), records, now)

@@ -1,0 +1,1 @@
+"""The records of transactions: the marks that end one in a log."""
