@@ -1,0 +1,249 @@
+"""What a coordinator knows of one transactional id, and how that may change.
+
+Theory   A change is made in two steps. What is to come is prepared, and written to the log; once it is replicated the
+         change is complete. In between there is a pending state, and whoever wants another change is told
+         CONCURRENT_TRANSACTIONS.
+         Version 2 of transactions (KIP-890) gives each transaction an epoch of its own: the decision bumps it, the
+         marks carry the new one, so nothing that is late can reach into the next transaction. When the epochs of a
+         producer id are used up the decision brings the next id, which holds once all marks are written.
+Units    times are wall milliseconds; NONE is "none" of ids, epochs and times.
+Source   transaction-coordinator/.../{TransactionMetadata,TxnTransitMetadata}.java @ 4.4.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Final
+
+from fakebroker.core.transactions.states import VALID_PREVIOUS_STATES, TransactionState
+from fakebroker.protocol.error_code import ErrorCode
+from fakebroker.protocol.errors import KafkaError
+from fakebroker.protocol.topic_partition import TopicPartition
+
+NONE: Final = -1
+MAX_EPOCH: Final = 2**15 - 1
+EPOCH_BUMP: Final = 2  # the version of transactions since which each of them has an epoch of its own
+
+_S = TransactionState
+
+
+@dataclass(frozen=True, slots=True)
+class TransitMetadata:
+    """All that is written of a transaction, in the state that it is about to have. `transaction_version` is the one
+    that the client speaks."""
+
+    producer_id: int
+    prev_producer_id: int
+    next_producer_id: int
+    producer_epoch: int
+    last_producer_epoch: int
+    timeout_ms: int
+    state: TransactionState
+    partitions: frozenset[TopicPartition]
+    start_ms: int
+    last_update_ms: int
+    transaction_version: int = 0
+
+
+class TransactionMetadata:
+    """`now` is how it stands, as it was written last; `pending_state` is where it is about to go."""
+
+    __slots__ = ("has_failed_epoch_fence", "now", "pending_state", "transactional_id")
+
+    def __init__(self, transactional_id: str, now: TransitMetadata) -> None:
+        self.transactional_id = transactional_id
+        self.now = now
+        self.pending_state: TransactionState | None = None
+        self.has_failed_epoch_fence = False
+
+    @classmethod
+    def empty(cls, transactional_id: str, producer_id: int, timeout_ms: int, now_ms: int) -> TransactionMetadata:
+        """Of an id that nobody has used."""
+        now = TransitMetadata(producer_id, NONE, NONE, NONE, NONE, timeout_ms, _S.EMPTY, frozenset(), NONE, now_ms)
+        return cls(transactional_id, now)
+
+    @property
+    def is_epoch_exhausted(self) -> bool:
+        """The last epoch but one is for whoever is fenced, the last for their fence."""
+        return self.now.producer_epoch >= MAX_EPOCH - 1
+
+    @property
+    def is_two_phase_commit(self) -> bool:
+        """It has no time-out (KIP-939)."""
+        return self.now.timeout_ms == 2**31 - 1
+
+    # What is to come. Each sets the pending state.
+
+    def prepare_no_transit(self) -> TransitMetadata:
+        """How it stands: nothing is pending."""
+        return self.now
+
+    def prepare_fence_producer_epoch(self) -> TransitMetadata:
+        """Nobody who has the epoch of now may go on; it is not bumped twice for the same fence."""
+        epoch = self.now.producer_epoch
+        if not self.has_failed_epoch_fence and epoch != MAX_EPOCH:
+            epoch += 1
+        return self._prepare(replace(self.now, state=_S.PREPARE_EPOCH_FENCE, producer_epoch=epoch))
+
+    def prepare_increment_producer_epoch(
+        self, timeout_ms: int, expected_epoch: int | None, now_ms: int
+    ) -> TransitMetadata:
+        """For a producer that begins, or goes on with `expected_epoch` (KIP-360): once more with the epoch before is
+        answered as before. Raises PRODUCER_FENCED."""
+        assert not self.is_epoch_exhausted
+        epoch, last_epoch = self.now.producer_epoch, self.now.last_producer_epoch
+        if expected_epoch is None:
+            epoch, last_epoch = epoch + 1, NONE
+        elif epoch in (NONE, expected_epoch):
+            epoch, last_epoch = epoch + 1, epoch
+        elif expected_epoch != last_epoch:
+            raise KafkaError(
+                ErrorCode.producer_fenced,
+                f"Expected producer epoch {expected_epoch} does not match current producer epoch {epoch} or previous "
+                f"producer epoch {last_epoch}",
+            )
+        return self._prepare(self._begun(self.now.producer_id, epoch, last_epoch, timeout_ms, now_ms))
+
+    def prepare_producer_id_rotation(
+        self, producer_id: int, timeout_ms: int, now_ms: int, record_last_epoch: bool
+    ) -> TransitMetadata:
+        """The epochs of the producer id are used up."""
+        assert self.now.state not in (_S.ONGOING, _S.PREPARE_ABORT, _S.PREPARE_COMMIT)
+        last_epoch = self.now.producer_epoch if record_last_epoch else NONE
+        return self._prepare(self._begun(producer_id, 0, last_epoch, timeout_ms, now_ms))
+
+    def _begun(self, producer_id: int, epoch: int, last_epoch: int, timeout_ms: int, now_ms: int) -> TransitMetadata:
+        return replace(
+            self.now,
+            producer_id=producer_id,
+            producer_epoch=epoch,
+            last_producer_epoch=last_epoch,
+            timeout_ms=timeout_ms,
+            state=_S.EMPTY,
+            partitions=frozenset(),
+            start_ms=NONE,
+            last_update_ms=now_ms,
+        )
+
+    def prepare_add_partitions(
+        self, partitions: frozenset[TopicPartition], now_ms: int, transaction_version: int
+    ) -> TransitMetadata:
+        """The first ones begin the transaction."""
+        begins = self.now.state in (_S.EMPTY, _S.COMPLETE_ABORT, _S.COMPLETE_COMMIT)
+        return self._prepare(
+            replace(
+                self.now,
+                state=_S.ONGOING,
+                partitions=self.now.partitions | partitions,
+                start_ms=now_ms if begins else self.now.start_ms,
+                last_update_ms=now_ms,
+                transaction_version=transaction_version,
+            )
+        )
+
+    def prepare_abort_or_commit(
+        self,
+        state: TransactionState,
+        transaction_version: int,
+        next_producer_id: int,
+        now_ms: int,
+        no_partition_added: bool = False,
+    ) -> TransitMetadata:
+        """The decision. `no_partition_added`: of a transaction that never began (version 2)."""
+        epoch, last_epoch = self.now.producer_epoch, self.now.last_producer_epoch
+        if transaction_version >= EPOCH_BUMP:
+            last_epoch = epoch
+            if epoch != MAX_EPOCH or state is not _S.PREPARE_ABORT:
+                epoch += 1
+        return self._prepare(
+            replace(
+                self.now,
+                state=state,
+                producer_epoch=epoch,
+                last_producer_epoch=last_epoch,
+                next_producer_id=next_producer_id,
+                start_ms=now_ms if no_partition_added else self.now.start_ms,
+                last_update_ms=now_ms,
+                transaction_version=transaction_version,
+            )
+        )
+
+    def prepare_complete(self, now_ms: int) -> TransitMetadata:
+        """All marks are written."""
+        self.has_failed_epoch_fence = False
+        now = self.now
+        producer_id, epoch = now.producer_id, now.producer_epoch
+        if now.transaction_version >= EPOCH_BUMP and now.next_producer_id != NONE:
+            producer_id, epoch = now.next_producer_id, 0
+        return self._prepare(
+            replace(
+                now,
+                state=_S.COMPLETE_COMMIT if now.state is _S.PREPARE_COMMIT else _S.COMPLETE_ABORT,
+                producer_id=producer_id,
+                producer_epoch=epoch,
+                next_producer_id=NONE,
+                partitions=frozenset(),
+                last_update_ms=now_ms,
+            )
+        )
+
+    def prepare_dead(self) -> TransitMetadata:
+        """The id is to be forgotten."""
+        return self._prepare(replace(self.now, state=_S.DEAD, partitions=frozenset()))
+
+    def _prepare(self, transit: TransitMetadata) -> TransitMetadata:
+        assert self.pending_state is None, f"{self.transactional_id} is about to be {self.pending_state}"
+        assert transit.producer_id >= 0
+        assert transit.producer_epoch >= 0 or transit.state is _S.DEAD
+        assert self.now.state in VALID_PREVIOUS_STATES[transit.state], f"{self.now.state} to {transit.state}"
+        self.pending_state = transit.state
+        return replace(transit, prev_producer_id=self.now.producer_id)
+
+    # What has come.
+
+    def complete_transition_to(self, transit: TransitMetadata) -> None:
+        """It is written and replicated. A fence and a death are never written."""
+        assert transit.state is self.pending_state
+        assert transit.state not in (_S.PREPARE_EPOCH_FENCE, _S.DEAD)
+        assert self._is_valid(transit), f"{self.now} to {transit}"
+        self.now = transit
+        self.pending_state = None
+
+    def remove_partition(self, partition: TopicPartition) -> None:
+        """Its mark is written."""
+        assert self.now.state in (_S.PREPARE_COMMIT, _S.PREPARE_ABORT)
+        self.now = replace(self.now, partitions=self.now.partitions - {partition})
+
+    def _is_valid(self, transit: TransitMetadata) -> bool:
+        now, state = self.now, transit.state
+        if state is _S.EMPTY:
+            is_bumped = transit.producer_epoch == now.producer_epoch + 1 or (
+                transit.producer_epoch == 0 and transit.producer_id != now.producer_id
+            )
+            return (
+                (transit.producer_epoch == now.producer_epoch or is_bumped)
+                and not transit.partitions
+                and transit.start_ms == NONE
+            )
+        if not self._has_valid_epoch(transit) or transit.timeout_ms != now.timeout_ms:
+            return False
+        if state is _S.ONGOING:
+            return transit.partitions >= now.partitions
+        if state in (_S.COMPLETE_COMMIT, _S.COMPLETE_ABORT):
+            return transit.start_ms != NONE
+        is_empty_abort = (
+            state is _S.PREPARE_ABORT and transit.transaction_version >= EPOCH_BUMP and now.state is not _S.ONGOING
+        )
+        return transit.partitions == now.partitions and (transit.start_ms == now.start_ms or is_empty_abort)
+
+    def _has_valid_epoch(self, transit: TransitMetadata) -> bool:
+        now, state = self.now, transit.state
+        if transit.transaction_version >= EPOCH_BUMP:
+            if state in (_S.COMPLETE_COMMIT, _S.COMPLETE_ABORT) and transit.producer_epoch == 0:
+                return (
+                    transit.last_producer_epoch == now.last_producer_epoch
+                    and transit.prev_producer_id == now.producer_id
+                )
+            if state in (_S.PREPARE_COMMIT, _S.PREPARE_ABORT):
+                return transit.last_producer_epoch == now.producer_epoch and transit.producer_id == now.producer_id
+        return transit.producer_epoch == now.producer_epoch and transit.producer_id == now.producer_id

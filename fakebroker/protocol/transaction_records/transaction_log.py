@@ -1,0 +1,85 @@
+"""The records of __transaction_state: one for each change of a transaction, null when its id expires.
+
+Source   transaction-coordinator/.../{TransactionLog.java, message/TransactionLogKey.json, TransactionLogValue.json}
+         @ 4.4.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from fakebroker.protocol.errors import InvalidRecordError
+from fakebroker.protocol.group_records.layout import INT8, INT16, INT32, INT64, STRING, Field, Layout, array
+
+NONE: Final = -1
+_KIND: Final = 0  # of the key
+
+
+@dataclass(frozen=True, slots=True)
+class TransactionLogKey:
+    transactional_id: str
+
+    def encode(self) -> bytes:
+        return _KEY.encode(self, _KIND)
+
+
+@dataclass(frozen=True, slots=True)
+class TransactionPartitions:
+    topic: str
+    partition_ids: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TransactionLogValue:
+    """Times are wall milliseconds. `transaction_status` is the number of a state; in state Empty there are no
+    partitions, not even a list of them. The tagged ones are of version 1, of transactions v2."""
+
+    producer_id: int
+    producer_epoch: int
+    transaction_timeout_ms: int
+    transaction_status: int
+    transaction_partitions: tuple[TransactionPartitions, ...] | None
+    transaction_last_update_timestamp_ms: int
+    transaction_start_timestamp_ms: int
+    previous_producer_id: int = NONE
+    next_producer_id: int = NONE
+    client_transaction_version: int = 0
+    next_producer_epoch: int = NONE
+
+    def encode(self, version: int) -> bytes:
+        return _VALUE.encode_value(self, version)
+
+
+_KEY: Final = Layout(TransactionLogKey, (Field("transactional_id", STRING),))
+_PARTITIONS: Final = Layout(
+    TransactionPartitions, (Field("topic", STRING), Field("partition_ids", array(INT32))), flexible_since=1
+)
+_VALUE: Final = Layout(
+    TransactionLogValue,
+    (
+        Field("producer_id", INT64),
+        Field("producer_epoch", INT16),
+        Field("transaction_timeout_ms", INT32),
+        Field("transaction_status", INT8),
+        Field("transaction_partitions", array(_PARTITIONS.type)),
+        Field("transaction_last_update_timestamp_ms", INT64),
+        Field("transaction_start_timestamp_ms", INT64),
+        Field("previous_producer_id", INT64, since=1, default=NONE, tag=0),
+        Field("next_producer_id", INT64, since=1, default=NONE, tag=1),
+        Field("client_transaction_version", INT16, since=1, default=0, tag=2),
+        Field("next_producer_epoch", INT16, since=1, default=NONE, tag=3),
+    ),
+    highest_version=1,
+    flexible_since=1,
+)
+
+
+def decode_record(key: bytes | None, value: bytes | None) -> tuple[str, TransactionLogValue | None] | None:
+    """The transactional id and what is told of it; None of a record of another kind. Raises InvalidRecordError."""
+    if key is None or len(key) < 2:
+        raise InvalidRecordError("A record of the transaction log has no key.")
+    if int.from_bytes(key[:2], "big", signed=True) != _KIND:
+        return None
+    transactional_id = _KEY.decode_key(key).transactional_id
+    return transactional_id, None if value is None else _VALUE.decode_value(value)
