@@ -209,6 +209,11 @@ class TransactionMetadata:
         self.now = transit
         self.pending_state = None
 
+    def fence(self, producer_epoch: int) -> None:
+        """Before it is aborted (version 1): who had it so far has the epoch before."""
+        self.pending_state = None
+        self.now = replace(self.now, producer_epoch=producer_epoch, last_producer_epoch=NONE)
+
     def remove_partition(self, partition: TopicPartition) -> None:
         """Its mark is written."""
         assert self.now.state in (_S.PREPARE_COMMIT, _S.PREPARE_ABORT)

@@ -1,0 +1,288 @@
+"""The transaction coordinator of one broker: what producers ask it.
+
+Theory   A producer takes its transactional id's producer id, with an epoch that fences whoever had it before
+         (InitProducerId); tells which partitions it is about to write (AddPartitionsToTxn; since version 2 the
+         partitions' leaders do that for it); and has the coordinator decide (EndTxn). It is answered once that is
+         replicated; the marks are written behind its back. Whoever asks while something is under way is told to come
+         again (CONCURRENT_TRANSACTIONS).
+Units    times are wall milliseconds.
+Source   core/.../coordinator/transaction/TransactionCoordinator.scala @ 4.4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, final
+
+from fakebroker.core.clock import Now
+from fakebroker.core.transactions.ending import Answered, End, ProducerIdAndEpoch, decision, prepare_end
+from fakebroker.core.transactions.marker_sender import MarkerSender
+from fakebroker.core.transactions.metadata import (
+    EPOCH_BUMP,
+    MAX_EPOCH,
+    NONE,
+    TransactionMetadata,
+    TransitMetadata,
+)
+from fakebroker.core.transactions.state_manager import Found, TransactionStateManager
+from fakebroker.core.transactions.states import TransactionState
+from fakebroker.protocol.error_code import ErrorCode
+from fakebroker.protocol.errors import KafkaError
+from fakebroker.protocol.topic_partition import TopicPartition
+from fakebroker.protocol.transaction_records.control_records import ABORT, COMMIT
+
+_S = TransactionState
+_DECIDED: Final = (_S.PREPARE_COMMIT, _S.PREPARE_ABORT)
+
+
+ProducerThen = Callable[[ErrorCode, ProducerIdAndEpoch], None]
+Then = Callable[[ErrorCode], None]
+
+
+@final
+class TransactionCoordinator:
+    """`transaction_version` is the one that the cluster has, whatever its clients speak. `then` of each operation is
+    called once, now or later."""
+
+    def __init__(
+        self,
+        states: TransactionStateManager,
+        marker_sender: MarkerSender,
+        generate_producer_id: Callable[[], int],
+        transaction_version: Callable[[], int],
+        max_timeout_ms: Callable[[], int],
+        now: Callable[[], Now],
+    ) -> None:
+        self.states = states
+        self.marker_sender = marker_sender
+        self._generate_producer_id = generate_producer_id
+        self._transaction_version = transaction_version
+        self._max_timeout_ms = max_timeout_ms
+        self._now = now
+
+    # InitProducerId.
+
+    def init_producer_id(
+        self, transactional_id: str, timeout_ms: int, expected: ProducerIdAndEpoch | None, then: ProducerThen
+    ) -> None:
+        """Give a producer its id and the next epoch. An open transaction is aborted first, and the producer is told to
+        come again. `expected` is what it has, if it goes on (KIP-360)."""
+        try:
+            found, transit = self._prepare_init(transactional_id, timeout_ms, expected)
+        except (KafkaError, Answered) as answer:
+            then(answer.code, ProducerIdAndEpoch())
+            return
+        if transit.state is _S.PREPARE_EPOCH_FENCE:
+
+            def aborted(error: ErrorCode, _: ProducerIdAndEpoch) -> None:
+                then(ErrorCode.concurrent_transactions if error is ErrorCode.none else error, ProducerIdAndEpoch())
+
+            self._end(
+                transactional_id,
+                ProducerIdAndEpoch(transit.producer_id, transit.producer_epoch),
+                ABORT,
+                self._transaction_version(),
+                aborted,
+                is_from_client=False,
+            )
+            return
+
+        def written(error: ErrorCode) -> None:
+            given = ProducerIdAndEpoch(transit.producer_id, transit.producer_epoch)
+            then(error, given if error is ErrorCode.none else ProducerIdAndEpoch())
+
+        self.states.append(transactional_id, found.coordinator_epoch, transit, written)
+
+    def _prepare_init(
+        self, transactional_id: str, timeout_ms: int, expected: ProducerIdAndEpoch | None
+    ) -> tuple[Found, TransitMetadata]:
+        if not transactional_id:
+            raise Answered(ErrorCode.invalid_request)
+        if not 0 < timeout_ms <= self._max_timeout_ms():
+            raise Answered(ErrorCode.invalid_transaction_timeout)
+        now_ms = self._now().wall_ms
+        found = self.states.find(transactional_id)
+        if found is None:
+            producer_id = self._generate_producer_id()
+            found = self.states.put_if_not_there(
+                TransactionMetadata.empty(transactional_id, producer_id, timeout_ms, now_ms)
+            )
+        transaction, now = found.transaction, found.transaction.now
+        if transaction.pending_state is not None:
+            raise Answered(ErrorCode.concurrent_transactions)
+        if expected is not None and not _may_go_on(now, expected):
+            raise Answered(ErrorCode.producer_fenced)
+        if now.state in _DECIDED:
+            raise Answered(ErrorCode.concurrent_transactions)
+        if now.state is _S.ONGOING:
+            return found, transaction.prepare_fence_producer_epoch()
+        expected_epoch = None if expected is None else expected.producer_epoch
+        if transaction.is_epoch_exhausted and expected_epoch in (None, now.producer_epoch):
+            producer_id = self._generate_producer_id()
+            return found, transaction.prepare_producer_id_rotation(
+                producer_id, timeout_ms, now_ms, record_last_epoch=expected is not None
+            )
+        return found, transaction.prepare_increment_producer_epoch(timeout_ms, expected_epoch, now_ms)
+
+    # AddPartitionsToTxn.
+
+    def add_partitions(
+        self,
+        transactional_id: str,
+        producer: ProducerIdAndEpoch,
+        partitions: frozenset[TopicPartition],
+        transaction_version: int,
+        then: Then,
+    ) -> None:
+        """The producer is about to write there. It is answered when that is replicated."""
+        try:
+            found = self._found_of(transactional_id, producer)
+            transaction, now = found.transaction, found.transaction.now
+            if transaction.pending_state is not None or now.state in _DECIDED:
+                raise Answered(ErrorCode.concurrent_transactions)
+            if now.state is _S.ONGOING and partitions <= now.partitions:
+                raise Answered(ErrorCode.none)
+        except (KafkaError, Answered) as answer:
+            then(answer.code)
+            return
+        transit = transaction.prepare_add_partitions(partitions, self._now().wall_ms, transaction_version)
+        self.states.append(transactional_id, found.coordinator_epoch, transit, then)
+
+    def verify_partitions(
+        self, transactional_id: str, producer: ProducerIdAndEpoch, partitions: frozenset[TopicPartition]
+    ) -> dict[TopicPartition, ErrorCode]:
+        """Whether they belong to the transaction: what a partition's leader asks before the first append to it."""
+        try:
+            found = self._found_of(transactional_id, producer)
+            if found.transaction.now.state in _DECIDED:
+                raise Answered(ErrorCode.concurrent_transactions)
+        except (KafkaError, Answered) as answer:
+            return dict.fromkeys(partitions, answer.code)
+        added = found.transaction.now.partitions
+        return {each: ErrorCode.none if each in added else ErrorCode.transaction_abortable for each in partitions}
+
+    def _found_of(self, transactional_id: str, producer: ProducerIdAndEpoch) -> Found:
+        if not transactional_id:
+            raise Answered(ErrorCode.invalid_request)
+        found = self.states.find(transactional_id)
+        if found is None or found.transaction.now.producer_id != producer.producer_id:
+            raise Answered(ErrorCode.invalid_producer_id_mapping)
+        if found.transaction.now.producer_epoch != producer.producer_epoch:
+            raise Answered(ErrorCode.producer_fenced)
+        return found
+
+    # EndTxn.
+
+    def end_transaction(
+        self,
+        transactional_id: str,
+        producer: ProducerIdAndEpoch,
+        result: int,
+        transaction_version: int,
+        then: ProducerThen,
+    ) -> None:
+        """Commit or abort. With version 2 the answer has the producer's next epoch."""
+        self._end(transactional_id, producer, result, transaction_version, then, is_from_client=True)
+
+    def _end(
+        self,
+        transactional_id: str,
+        producer: ProducerIdAndEpoch,
+        result: int,
+        transaction_version: int,
+        then: ProducerThen,
+        is_from_client: bool,
+    ) -> None:
+        now = ProducerIdAndEpoch()
+        try:
+            if not transactional_id:
+                raise Answered(ErrorCode.invalid_request)
+            found = self.states.find(transactional_id)
+            if found is None:
+                raise Answered(ErrorCode.invalid_producer_id_mapping)
+            transaction = found.transaction
+            now = ProducerIdAndEpoch(transaction.now.producer_id, transaction.now.producer_epoch)
+            is_fence = transaction.pending_state is _S.PREPARE_EPOCH_FENCE
+            end = End(producer, result, transaction_version, is_from_client, self._now().wall_ms)
+            transit = prepare_end(transaction, end, self._generate_producer_id)
+        except (KafkaError, Answered) as answer:
+            then(answer.code, now if answer.code is ErrorCode.none else ProducerIdAndEpoch())
+            return
+
+        def decided(error: ErrorCode) -> None:
+            if error is ErrorCode.none:
+                self._send_marks(transactional_id, found.coordinator_epoch, producer, result, then)
+                return
+            if is_fence:
+                try:
+                    current = self.states.find(transactional_id)
+                except KafkaError:
+                    current = None
+                if current is not None and current.coordinator_epoch == found.coordinator_epoch:
+                    current.transaction.has_failed_epoch_fence = True
+            then(error, ProducerIdAndEpoch())
+
+        self.states.append(transactional_id, found.coordinator_epoch, transit, decided)
+
+    def _send_marks(
+        self,
+        transactional_id: str,
+        coordinator_epoch: int,
+        producer: ProducerIdAndEpoch,
+        result: int,
+        then: ProducerThen,
+    ) -> None:
+        """The decision is replicated: the producer is answered, whatever becomes of the marks."""
+        try:
+            found = self.states.find(transactional_id)
+            assert found is not None
+            if found.coordinator_epoch != coordinator_epoch:
+                raise Answered(ErrorCode.not_coordinator)
+            transaction, now = found.transaction, found.transaction.now
+            if now.producer_id != producer.producer_id:
+                raise Answered(ErrorCode.invalid_producer_id_mapping)
+            bumped = now.transaction_version >= EPOCH_BUMP and now.producer_epoch == producer.producer_epoch + 1
+            if now.producer_epoch != producer.producer_epoch and not bumped:
+                raise Answered(ErrorCode.producer_fenced)
+            if transaction.pending_state is not None:
+                raise Answered(ErrorCode.concurrent_transactions)
+            if now.state is not decision(result):
+                raise Answered(ErrorCode.invalid_txn_state)
+        except (KafkaError, Answered) as answer:
+            then(answer.code, ProducerIdAndEpoch())
+            return
+        complete = transaction.prepare_complete(self._now().wall_ms)
+        then(ErrorCode.none, ProducerIdAndEpoch(complete.producer_id, complete.producer_epoch))
+        self.marker_sender.add(coordinator_epoch, result, transaction, complete)
+
+    # What happens by itself.
+
+    def abort_timed_out_transactions(self) -> None:
+        """Fence their producers and abort them."""
+        for found in self.states.timed_out(self._now().wall_ms):
+            transit = found.transaction.prepare_fence_producer_epoch()
+            self._end(
+                found.transaction.transactional_id,
+                ProducerIdAndEpoch(transit.producer_id, transit.producer_epoch),
+                ABORT,
+                self._transaction_version(),
+                lambda error, _: None,  # who was late hears of it when he comes
+                is_from_client=False,
+            )
+
+    def go_on_with(self, decided: list[Found]) -> None:
+        """Their partition was loaded here, and their marks are to be written."""
+        for found in decided:
+            transaction = found.transaction
+            result = COMMIT if transaction.now.state is _S.PREPARE_COMMIT else ABORT
+            complete = transaction.prepare_complete(self._now().wall_ms)
+            self.marker_sender.add(found.coordinator_epoch, result, transaction, complete)
+
+
+def _may_go_on(now: TransitMetadata, expected: ProducerIdAndEpoch) -> bool:
+    """It was just made, has this id, or had it when its epochs were used up and did not hear of the next one."""
+    return (
+        now.producer_epoch == NONE
+        or expected.producer_id == now.producer_id
+        or (expected.producer_id == now.prev_producer_id and expected.producer_epoch >= MAX_EPOCH - 1)
+    )

@@ -1,0 +1,123 @@
+"""Whether a transaction may end as its producer says, and how it then stands.
+
+Theory   Version 1: the producer's epoch stays, so a repetition looks like the first request, and is answered by what
+         became of that. Version 2: each end has an epoch of its own; one with the epoch of now is no repetition but the
+         next end, which may abort a transaction that never began.
+Source   core/.../coordinator/transaction/TransactionCoordinator.scala endTransaction, endTransactionWithTV1 @ 4.4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, NamedTuple
+
+from fakebroker.core.transactions.metadata import EPOCH_BUMP, MAX_EPOCH, NONE, TransactionMetadata, TransitMetadata
+from fakebroker.core.transactions.states import TransactionState
+from fakebroker.protocol.error_code import ErrorCode
+from fakebroker.protocol.transaction_records.control_records import ABORT, COMMIT
+
+_S = TransactionState
+_DECIDED: Final = (_S.PREPARE_COMMIT, _S.PREPARE_ABORT)
+_COMPLETE: Final = (_S.COMPLETE_COMMIT, _S.COMPLETE_ABORT)
+
+
+class ProducerIdAndEpoch(NamedTuple):
+    producer_id: int = NONE
+    producer_epoch: int = NONE
+
+
+class Answered(Exception):
+    """The request is answered without a change."""
+
+    def __init__(self, code: ErrorCode) -> None:
+        super().__init__(code.name)
+        self.code = code
+
+
+class End(NamedTuple):
+    """`result` is ABORT or COMMIT; `is_from_client`, or by the coordinator itself, which has fenced the producer."""
+
+    producer: ProducerIdAndEpoch
+    result: int
+    transaction_version: int
+    is_from_client: bool
+    now_ms: int
+
+
+def decision(result: int) -> TransactionState:
+    return _S.PREPARE_COMMIT if result == COMMIT else _S.PREPARE_ABORT
+
+
+def prepare_end(transaction: TransactionMetadata, end: End, generate_producer_id: Callable[[], int]) -> TransitMetadata:
+    """The decision, prepared. Raises Answered."""
+    if end.transaction_version >= EPOCH_BUMP:
+        return _prepare_v2(transaction, end, generate_producer_id)
+    return _prepare_v1(transaction, end)
+
+
+def _prepare_v1(transaction: TransactionMetadata, end: End) -> TransitMetadata:
+    now, (producer_id, epoch) = transaction.now, end.producer
+    if now.producer_id != producer_id:
+        raise Answered(ErrorCode.invalid_producer_id_mapping)
+    if epoch < now.producer_epoch or (end.is_from_client and epoch != now.producer_epoch):
+        raise Answered(ErrorCode.producer_fenced)
+    if transaction.pending_state not in (None, _S.PREPARE_EPOCH_FENCE):
+        raise Answered(ErrorCode.concurrent_transactions)
+    if now.state is _S.ONGOING:
+        if end.result == ABORT and transaction.pending_state is _S.PREPARE_EPOCH_FENCE:
+            transaction.fence(epoch)
+        return transaction.prepare_abort_or_commit(decision(end.result), 0, NONE, end.now_ms)
+    if now.state is _complete(end.result):
+        raise Answered(ErrorCode.none)
+    if now.state is decision(end.result):
+        raise Answered(ErrorCode.concurrent_transactions)
+    raise Answered(ErrorCode.invalid_txn_state)
+
+
+def _prepare_v2(transaction: TransactionMetadata, end: End, generate_producer_id: Callable[[], int]) -> TransitMetadata:
+    now, (producer_id, epoch), state = transaction.now, end.producer, transaction.now.state
+    is_fence = transaction.pending_state is _S.PREPARE_EPOCH_FENCE
+    # Sent again, with what the first time made of it: the next producer id, or the next epoch.
+    has_next_id = (
+        not is_fence and now.prev_producer_id == producer_id and epoch == MAX_EPOCH - 1 and now.producer_epoch == 0
+    )
+    is_again = has_next_id or (not is_fence and now.producer_epoch == epoch + 1)
+    if transaction.pending_state is not None and not is_fence:
+        raise Answered(ErrorCode.concurrent_transactions)
+    if now.producer_id != producer_id and not has_next_id:
+        raise Answered(ErrorCode.invalid_producer_id_mapping)
+    if not _has_valid_epoch(now, end, is_fence, is_again, has_next_id):
+        raise Answered(ErrorCode.producer_fenced)
+    if state in _DECIDED:
+        is_known = state is decision(end.result)
+        raise Answered(ErrorCode.concurrent_transactions if is_known else ErrorCode.invalid_txn_state)
+    if state in _COMPLETE and is_again:
+        raise Answered(ErrorCode.none if state is _complete(end.result) else ErrorCode.invalid_txn_state)
+    if state is not _S.ONGOING and end.result == COMMIT:
+        raise Answered(ErrorCode.invalid_txn_state)  # nothing was begun that could be committed
+    next_producer_id = generate_producer_id() if transaction.is_epoch_exhausted else NONE
+    if is_fence and end.result == ABORT:
+        transaction.pending_state = None
+    return transaction.prepare_abort_or_commit(
+        decision(end.result),
+        end.transaction_version,
+        next_producer_id,
+        end.now_ms,
+        no_partition_added=state is not _S.ONGOING,
+    )
+
+
+def _has_valid_epoch(now: TransitMetadata, end: End, is_fence: bool, is_again: bool, has_next_id: bool) -> bool:
+    epoch = end.producer.producer_epoch
+    is_same = epoch == now.producer_epoch
+    if is_fence:
+        return (not end.is_from_client or is_same) and epoch >= now.producer_epoch
+    if now.state in _DECIDED:
+        return is_again and not has_next_id
+    if now.state in _COMPLETE:
+        return is_again or is_same
+    return is_same
+
+
+def _complete(result: int) -> TransactionState:
+    return _S.COMPLETE_COMMIT if result == COMMIT else _S.COMPLETE_ABORT

@@ -1,0 +1,82 @@
+"""What is written of a transaction, and what is read of it.
+
+Source   transaction-coordinator/.../TransactionLog.java @ 4.4.
+Differs  Topics and partitions are in ascending order; in Kafka they come out of hash tables.
+"""
+
+from __future__ import annotations
+
+from itertools import groupby
+
+from fakebroker.core.transactions.metadata import NONE, TransactionMetadata, TransitMetadata
+from fakebroker.core.transactions.states import STATES, TransactionState
+from fakebroker.protocol.errors import InvalidRecordError
+from fakebroker.protocol.topic_partition import TopicPartition
+from fakebroker.protocol.transaction_records.transaction_log import (
+    TransactionLogKey,
+    TransactionLogValue,
+    TransactionPartitions,
+    decode_record,
+)
+
+_TAGGED_SINCE = 1
+
+
+def transaction_record(
+    transactional_id: str, transit: TransitMetadata | None, version: int
+) -> tuple[bytes, bytes | None]:
+    """Key and value, which is None for an id that is forgotten."""
+    key = TransactionLogKey(transactional_id).encode()
+    if transit is None:
+        return key, None
+    partitions = None
+    if transit.state is not TransactionState.EMPTY:
+        partitions = tuple(
+            TransactionPartitions(topic, tuple(each.partition for each in of_topic))
+            for topic, of_topic in groupby(sorted(transit.partitions), lambda each: each.topic)
+        )
+    is_tagged = version >= _TAGGED_SINCE
+    value = TransactionLogValue(
+        transit.producer_id,
+        transit.producer_epoch,
+        transit.timeout_ms,
+        transit.state.number,
+        partitions,
+        transit.last_update_ms,
+        transit.start_ms,
+        transit.prev_producer_id if is_tagged else NONE,
+        transit.next_producer_id if is_tagged else NONE,
+        transit.transaction_version,
+    )
+    return key, value.encode(version)
+
+
+def read_transaction(key: bytes | None, value: bytes | None) -> tuple[str, TransactionMetadata | None] | None:
+    """The id and how its transaction stands, None if it was forgotten; None of a record of another kind."""
+    read = decode_record(key, value)
+    if read is None:
+        return None
+    transactional_id, told = read
+    if told is None:
+        return transactional_id, None
+    if not 0 <= told.transaction_status < len(STATES):
+        raise InvalidRecordError(f"Unknown transaction state id {told.transaction_status}.")
+    partitions = [
+        TopicPartition(of_topic.topic, partition)
+        for of_topic in told.transaction_partitions or ()
+        for partition in of_topic.partition_ids
+    ]
+    now = TransitMetadata(
+        told.producer_id,
+        told.previous_producer_id,
+        told.next_producer_id,
+        told.producer_epoch,
+        NONE,
+        told.transaction_timeout_ms,
+        STATES[told.transaction_status],
+        frozenset(partitions),
+        told.transaction_start_timestamp_ms,
+        told.transaction_last_update_timestamp_ms,
+        told.client_transaction_version,
+    )
+    return transactional_id, TransactionMetadata(transactional_id, now)

@@ -1,0 +1,182 @@
+"""Sends the marks of decided transactions to the leaders of their partitions, until all are written.
+
+Theory   Once a decision is replicated, each partition's leader is sent a mark. What cannot be written now is sent
+         again: the leader may be gone, or another one, or too few replicas in sync. A partition that is not there any
+         more is left out. When no partition is left the transaction is complete, which is written as well.
+Units    milliseconds.
+Source   core/.../coordinator/transaction/{TransactionMarkerChannelManager,TransactionMarkerRequestCompletionHandler}
+         .scala @ 4.4.
+Differs  No thread: what is to be sent again is so after a moment, of which nobody knows how long it is in Kafka.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final, Protocol, final
+
+from fakebroker.core.transactions.metadata import TransactionMetadata, TransitMetadata
+from fakebroker.core.transactions.state_manager import TransactionStateManager
+from fakebroker.protocol.error_code import ErrorCode
+from fakebroker.protocol.errors import KafkaError
+from fakebroker.protocol.topic_partition import TopicPartition
+from fakebroker.protocol.transaction_records.control_records import EndTransactionMarker
+
+NO_LEADER: Final = -1
+
+_AGAIN: Final = frozenset(
+    {
+        ErrorCode.unknown_topic_or_partition,
+        ErrorCode.not_leader_or_follower,
+        ErrorCode.not_enough_replicas,
+        ErrorCode.not_enough_replicas_after_append,
+        ErrorCode.request_timed_out,
+        ErrorCode.kafka_storage_error,
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class TxnMarkerEntry:
+    """What one leader is asked to write."""
+
+    producer_id: int
+    producer_epoch: int
+    marker: EndTransactionMarker
+    transaction_version: int
+    partitions: tuple[TopicPartition, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PendingCompleteTxn:
+    """A transaction that is decided, and how it will be when all marks are written."""
+
+    transactional_id: str
+    coordinator_epoch: int
+    transaction: TransactionMetadata
+    complete: TransitMetadata
+
+
+class MarkerChannel(Protocol):
+    """The other brokers."""
+
+    def leader_of(self, partition: TopicPartition) -> int | None:
+        """NO_LEADER if it has none now; None if there is no such partition."""
+
+    def send(
+        self, broker_id: int, entry: TxnMarkerEntry, answered: Callable[[Mapping[TopicPartition, ErrorCode]], None]
+    ) -> bool:
+        """Ask a broker to write marks; False if it is not there."""
+
+    def again_later(self, action: Callable[[], None]) -> None:
+        """Do it in a moment."""
+
+
+@final
+class MarkerSender:
+    """Of one coordinator."""
+
+    def __init__(self, states: TransactionStateManager, channel: MarkerChannel) -> None:
+        self._states = states
+        self._channel = channel
+        self._pending: dict[str, PendingCompleteTxn] = {}
+
+    @property
+    def pending(self) -> list[PendingCompleteTxn]:
+        return list(self._pending.values())
+
+    def add(
+        self, coordinator_epoch: int, marker_type: int, transaction: TransactionMetadata, complete: TransitMetadata
+    ) -> None:
+        """A decision was written."""
+        pending = PendingCompleteTxn(transaction.transactional_id, coordinator_epoch, transaction, complete)
+        self._pending[transaction.transactional_id] = pending
+        self._send(pending, marker_type, transaction.now.partitions)
+        self._maybe_complete(pending)
+
+    def remove(self, is_of_partition: Callable[[str], bool]) -> None:
+        """Somebody else coordinates these ids now."""
+        for transactional_id in [each for each in self._pending if is_of_partition(each)]:
+            del self._pending[transactional_id]
+
+    def _is_pending(self, pending: PendingCompleteTxn) -> bool:
+        return self._pending.get(pending.transactional_id) is pending
+
+    def _send(self, pending: PendingCompleteTxn, marker_type: int, partitions: frozenset[TopicPartition]) -> None:
+        by_leader: dict[int | None, list[TopicPartition]] = {}
+        for partition in sorted(partitions):
+            by_leader.setdefault(self._channel.leader_of(partition), []).append(partition)
+        now = pending.transaction.now
+        marker = EndTransactionMarker(marker_type, pending.coordinator_epoch)
+        for leader_id, led in by_leader.items():
+            if leader_id is None:
+                self._written(pending, led)  # deleted: no mark is needed
+                continue
+            entry = TxnMarkerEntry(now.producer_id, now.producer_epoch, marker, now.transaction_version, tuple(led))
+            if leader_id == NO_LEADER or not self._channel.send(
+                leader_id, entry, lambda errors: self._answered(pending, marker_type, errors)
+            ):
+                self._again(pending, marker_type, frozenset(led))
+
+    def _again(self, pending: PendingCompleteTxn, marker_type: int, partitions: frozenset[TopicPartition]) -> None:
+        def send() -> None:
+            if self._is_pending(pending):
+                self._send(pending, marker_type, partitions)
+                self._maybe_complete(pending)
+
+        self._channel.again_later(send)
+
+    def _answered(
+        self, pending: PendingCompleteTxn, marker_type: int, errors: Mapping[TopicPartition, ErrorCode]
+    ) -> None:
+        """TransactionMarkerRequestCompletionHandler.onComplete."""
+        if not self._is_pending(pending) or not self._is_current(pending):
+            return
+        codes = set(errors.values())
+        if codes & {ErrorCode.invalid_producer_epoch, ErrorCode.transaction_coordinator_fenced}:
+            del self._pending[pending.transactional_id]  # somebody else has gone on with it
+            return
+        unexpected = codes - _AGAIN - {ErrorCode.none}
+        assert not unexpected, f"marks of {pending.transactional_id}: {unexpected}"
+        self._written(pending, [each for each, code in errors.items() if code is ErrorCode.none])
+        again = frozenset(each for each, code in errors.items() if code in _AGAIN)
+        if again:
+            self._again(pending, marker_type, again)
+        self._maybe_complete(pending)
+
+    def _is_current(self, pending: PendingCompleteTxn) -> bool:
+        try:
+            found = self._states.find(pending.transactional_id)
+        except KafkaError:
+            found = None
+        if found is not None and found.coordinator_epoch == pending.coordinator_epoch:
+            return True
+        self._pending.pop(pending.transactional_id, None)
+        return False
+
+    def _written(self, pending: PendingCompleteTxn, partitions: list[TopicPartition]) -> None:
+        for partition in partitions:
+            pending.transaction.remove_partition(partition)
+
+    def _maybe_complete(self, pending: PendingCompleteTxn) -> None:
+        if self._is_pending(pending) and not pending.transaction.now.partitions:
+            del self._pending[pending.transactional_id]
+            if self._is_current(pending):
+                self._complete(pending)
+
+    def _complete(self, pending: PendingCompleteTxn) -> None:
+        def written(error: ErrorCode) -> None:
+            if error is ErrorCode.coordinator_not_available:
+                self._channel.again_later(lambda: self._complete(pending))
+            else:
+                assert error in (
+                    ErrorCode.none, ErrorCode.not_coordinator, ErrorCode.coordinator_load_in_progress,
+                ), f"the end of {pending.transactional_id}: {error}"  # fmt: skip
+
+        self._states.append(
+            pending.transactional_id,
+            pending.coordinator_epoch,
+            pending.complete,
+            written,
+            lambda error: error is ErrorCode.coordinator_not_available,
+        )

@@ -1,0 +1,270 @@
+"""The transactions that one broker coordinates: by partition of __transaction_state, in memory and in its log.
+
+Theory   Whoever leads the partition that a transactional id's hash says coordinates it. What is in memory is what is
+         replicated: a change is appended with acks=all and the transaction's own time-out, and made when that is
+         answered. When the leader changes the next one reads the log, and goes on with the marks of what was decided.
+         The coordinator's epoch is the leader epoch of the partition: what was begun in an older one comes to nothing.
+Units    times are wall milliseconds.
+Source   core/.../coordinator/transaction/TransactionStateManager.scala @ 4.4.
+Differs  One thread, so no locks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Final, NamedTuple, final
+
+from fakebroker.core.clock import Now
+from fakebroker.core.log.log import Log
+from fakebroker.core.replication.delayed_produce import ProducePartitionStatus
+from fakebroker.core.replication.partition import Partition
+from fakebroker.core.replication.replica_manager import ReplicaManager
+from fakebroker.core.transactions.log_records import read_transaction, transaction_record
+from fakebroker.core.transactions.metadata import TransactionMetadata, TransitMetadata
+from fakebroker.core.transactions.states import EXPIRATION_ALLOWED, TransactionState
+from fakebroker.protocol.error_code import ErrorCode
+from fakebroker.protocol.errors import KafkaError
+from fakebroker.protocol.java_hash import java_hash
+from fakebroker.protocol.produce_reader import PartitionProduceData
+from fakebroker.protocol.record_batch import Record, decode_records, encode_batch
+from fakebroker.protocol.slices import Slices
+
+_ACKS: Final = -1  # of all that is written: TransactionLog.EnforcedRequiredAcks
+_RECORDS_OF_A_SLICE: Final = 64
+
+# What clients hear of errors of the log.
+_APPEND_ERRORS: Final = {
+    ErrorCode.unknown_topic_or_partition: ErrorCode.coordinator_not_available,
+    ErrorCode.not_enough_replicas: ErrorCode.coordinator_not_available,
+    ErrorCode.not_enough_replicas_after_append: ErrorCode.coordinator_not_available,
+    ErrorCode.request_timed_out: ErrorCode.coordinator_not_available,
+    ErrorCode.not_leader_or_follower: ErrorCode.not_coordinator,
+    ErrorCode.kafka_storage_error: ErrorCode.not_coordinator,
+    ErrorCode.message_too_large: ErrorCode.unknown_server_error,
+    ErrorCode.record_list_too_large: ErrorCode.unknown_server_error,
+}
+
+Then = Callable[[ErrorCode], None]
+
+
+class _Coordinated:
+    """One partition: the transactions by their ids, once they are loaded."""
+
+    __slots__ = ("epoch", "is_loading", "transactions")
+
+    def __init__(self, epoch: int) -> None:
+        self.epoch = epoch
+        self.is_loading = True
+        self.transactions: dict[str, TransactionMetadata] = {}
+
+
+class Found(NamedTuple):
+    """A transaction, with the coordinator's epoch in which that is so."""
+
+    coordinator_epoch: int
+    transaction: TransactionMetadata
+
+
+@final
+class TransactionStateManager:
+    """Of one broker. `find_partition` gives those of __transaction_state, `log_version` is the version in which its
+    values are written."""
+
+    def __init__(
+        self,
+        replicas: ReplicaManager,
+        find_partition: Callable[[int], Partition | None],
+        num_partitions: Callable[[], int],
+        log_version: Callable[[], int],
+        now: Callable[[], Now],
+    ) -> None:
+        self._replicas = replicas
+        self._find_partition = find_partition
+        self._num_partitions = num_partitions
+        self._log_version = log_version
+        self._now = now
+        self._partitions: dict[int, _Coordinated] = {}
+
+    def partition_for(self, transactional_id: str) -> int:
+        """Of __transaction_state."""
+        return abs(java_hash(transactional_id)) % self._num_partitions()
+
+    # Who is elected.
+
+    def load(self, index: int, epoch: int) -> Slices[list[Found]]:
+        """This broker leads a partition: read its log, in slices. Gives what was decided and is not complete."""
+        loaded = self._partitions[index] = _Coordinated(epoch)
+        partition = self._find_partition(index)
+        if partition is not None:
+            yield from _read(partition.leader_log, loaded.transactions)
+        if self._partitions.get(index) is not loaded:
+            return []  # it was resigned meanwhile
+        loaded.is_loading = False
+        decided = (TransactionState.PREPARE_COMMIT, TransactionState.PREPARE_ABORT)
+        return [Found(epoch, each) for each in loaded.transactions.values() if each.now.state in decided]
+
+    def unload(self, index: int) -> None:
+        """It does not lead it any more."""
+        self._partitions.pop(index, None)
+
+    def close(self) -> None:
+        self._partitions.clear()
+
+    @property
+    def is_loading(self) -> bool:
+        return any(each.is_loading for each in self._partitions.values())
+
+    # What is in memory.
+
+    def find(self, transactional_id: str) -> Found | None:
+        """Raises COORDINATOR_LOAD_IN_PROGRESS, NOT_COORDINATOR."""
+        loaded = self._loaded(transactional_id)
+        transaction = loaded.transactions.get(transactional_id)
+        return None if transaction is None else Found(loaded.epoch, transaction)
+
+    def put_if_not_there(self, transaction: TransactionMetadata) -> Found:
+        loaded = self._loaded(transaction.transactional_id)
+        return Found(loaded.epoch, loaded.transactions.setdefault(transaction.transactional_id, transaction))
+
+    def _loaded(self, transactional_id: str) -> _Coordinated:
+        loaded = self._partitions.get(self.partition_for(transactional_id))
+        if loaded is None:
+            raise KafkaError(ErrorCode.not_coordinator, "This is not the correct coordinator.")
+        if loaded.is_loading:
+            raise KafkaError(ErrorCode.coordinator_load_in_progress, "The coordinator is loading.")
+        return loaded
+
+    def all(self) -> Iterator[Found]:
+        for loaded in self._partitions.values():
+            for transaction in loaded.transactions.values():
+                yield Found(loaded.epoch, transaction)
+
+    def timed_out(self, now_ms: int) -> list[Found]:
+        """Open for longer than their producers said."""
+        return [
+            found
+            for found in self.all()
+            if found.transaction.pending_state is None
+            and found.transaction.now.state is TransactionState.ONGOING
+            and found.transaction.now.start_ms + found.transaction.now.timeout_ms < now_ms
+        ]
+
+    # What is written.
+
+    def append(
+        self,
+        transactional_id: str,
+        coordinator_epoch: int,
+        transit: TransitMetadata,
+        then: Then,
+        keeps_pending: Callable[[ErrorCode], bool] = lambda error: False,
+    ) -> None:
+        """Write a change that was prepared, and make it once it is replicated; `then` is told how that ended. After an
+        error the change is forgotten, unless it is one that `keeps_pending`."""
+        try:
+            found = self.find(transactional_id)
+        except KafkaError as error:
+            then(error.code)
+            return
+        index = self.partition_for(transactional_id)
+        partition = self._find_partition(index)
+        if found is None or found.coordinator_epoch != coordinator_epoch or partition is None:
+            then(ErrorCode.not_coordinator)
+            return
+        key, value = transaction_record(transactional_id, transit, self._log_version())
+        self._write(
+            index,
+            partition,
+            [Record(key, value)],
+            transit.timeout_ms,
+            lambda error: then(self._written(transactional_id, coordinator_epoch, transit, error, keeps_pending)),
+        )
+
+    def _write(self, index: int, partition: Partition, records: list[Record], timeout_ms: int, then: Then) -> None:
+        now = self._now()
+
+        def answered(status: list[ProducePartitionStatus]) -> None:
+            then(ErrorCode(status[0].response.error_code))
+
+        data = PartitionProduceData(index, encode_batch(records, base_timestamp_ms=now.wall_ms))
+        self._replicas.append_records(timeout_ms, _ACKS, True, {partition: data}, answered, now)
+        self._replicas.try_complete_actions(now)
+
+    def _written(
+        self,
+        transactional_id: str,
+        coordinator_epoch: int,
+        transit: TransitMetadata,
+        append_error: ErrorCode,
+        keeps_pending: Callable[[ErrorCode], bool],
+    ) -> ErrorCode:
+        """The append was answered: make the change, or forget it. What is told of that."""
+        error = _APPEND_ERRORS.get(append_error, append_error)
+        try:
+            found = self.find(transactional_id)
+        except KafkaError as problem:
+            return problem.code if error is ErrorCode.none else error
+        is_same = found is not None and found.coordinator_epoch == coordinator_epoch
+        if error is not ErrorCode.none:
+            if found is not None and is_same and not keeps_pending(error):
+                found.transaction.pending_state = None
+            return error
+        if found is None or not is_same:
+            return ErrorCode.not_coordinator
+        found.transaction.complete_transition_to(transit)
+        return ErrorCode.none
+
+    # What expires.
+
+    def remove_expired(self, expiration_ms: int) -> None:
+        """Write a tombstone of each id that was not used for so long, and forget it once that is replicated."""
+        now_ms = self._now().wall_ms
+        for index, loaded in list(self._partitions.items()):
+            partition = self._find_partition(index)
+            expired = [
+                transaction
+                for transaction in loaded.transactions.values()
+                if transaction.pending_state is None
+                and transaction.now.state in EXPIRATION_ALLOWED
+                and transaction.now.last_update_ms <= now_ms - expiration_ms
+            ]
+            if partition is not None and expired:
+                self._remove(index, partition, loaded, expired)
+
+    def _remove(
+        self, index: int, partition: Partition, loaded: _Coordinated, expired: list[TransactionMetadata]
+    ) -> None:
+        dead = [(each, each.prepare_dead()) for each in expired]
+        records = [Record(transaction_record(each.transactional_id, None, 0)[0], None) for each in expired]
+
+        def written(error: ErrorCode) -> None:
+            for transaction, transit in dead:
+                if (
+                    error is ErrorCode.none
+                    and self._partitions.get(index) is loaded
+                    and transaction.pending_state is TransactionState.DEAD
+                    and transaction.now.producer_epoch == transit.producer_epoch
+                ):
+                    del loaded.transactions[transaction.transactional_id]
+                else:
+                    transaction.pending_state = None
+
+        self._write(index, partition, records, self._request_timeout_ms, written)
+
+    _request_timeout_ms: int = 30_000  # request.timeout.ms
+
+
+def _read(log: Log, transactions: dict[str, TransactionMetadata]) -> Slices[None]:
+    done = 0
+    for batch in log.batches_from(log.log_start_offset):
+        for record in decode_records(batch.records):
+            read = read_transaction(record.key, record.value)
+            if read is not None:
+                transactional_id, transaction = read
+                if transaction is None:
+                    transactions.pop(transactional_id, None)
+                else:
+                    transactions[transactional_id] = transaction
+            done += 1
+            if done % _RECORDS_OF_A_SLICE == 0:
+                yield
