@@ -252,7 +252,9 @@ class TransactionCoordinator:
             then(answer.code, ProducerIdAndEpoch())
             return
         complete = transaction.prepare_complete(self._now().wall_ms)
-        then(ErrorCode.none, ProducerIdAndEpoch(complete.producer_id, complete.producer_epoch))
+        has_next_epoch = now.transaction_version >= EPOCH_BUMP
+        next_epoch = ProducerIdAndEpoch(complete.producer_id, complete.producer_epoch)
+        then(ErrorCode.none, next_epoch if has_next_epoch else ProducerIdAndEpoch())
         self.marker_sender.add(coordinator_epoch, result, transaction, complete)
 
     # What happens by itself.

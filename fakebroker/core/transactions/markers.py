@@ -8,14 +8,20 @@ Source   core/.../server/KafkaApis.scala handleWriteTxnMarkersRequest; storage/.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import Final, NamedTuple
 
 from fakebroker.core.clock import Now
 from fakebroker.core.log.batch import LoggedBatch
 from fakebroker.core.log.producer_entry import NO_SEQUENCE, ProducerBatch
 from fakebroker.core.replication.append_info import LogAppendInfo
+from fakebroker.core.replication.delayed_produce import ProduceCallback, ProducePartitionStatus
 from fakebroker.core.replication.partition import Partition
+from fakebroker.core.replication.replica_manager import ReplicaManager
+from fakebroker.protocol.errors import KafkaError
 from fakebroker.protocol.transaction_records.control_records import EndTransactionMarker, encode_marker
+
+_ACKS: Final = -1
 
 
 class Mark(NamedTuple):
@@ -38,3 +44,20 @@ def append_mark(partition: Partition, mark: Mark, now: Now) -> LogAppendInfo:
     producer = ProducerBatch(producer_id, epoch, NO_SEQUENCE, wall_ms, True, marker)
     batch = LoggedBatch(offset, offset, partition.leader_epoch, records, wall_ms, producer)
     return partition.append_prepared(log, (batch, -1), records, now)
+
+
+def write_marks(
+    replicas: ReplicaManager, timeout_ms: int, marks: Mapping[Partition, Mark], callback: ProduceCallback, now: Now
+) -> None:
+    """Append one mark to each partition, and call back when they are replicated or their time is over."""
+    status: list[ProducePartitionStatus] = []
+    for partition, mark in marks.items():
+        entry = replicas.refused(partition, internal_topics_allowed=True)
+        if entry is None:
+            try:
+                entry = replicas.appended(partition, append_mark(partition, mark, now))
+            except KafkaError as error:
+                entry = replicas.failed_to_append(partition, b"", error)
+        status.append(entry)
+    replicas.answer_or_park(timeout_ms, _ACKS, status, callback, now)
+    replicas.try_complete_actions(now)
