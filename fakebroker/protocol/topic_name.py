@@ -13,8 +13,9 @@ from fakebroker.protocol.errors import KafkaError
 CLUSTER_METADATA_TOPIC_NAME = "__cluster_metadata"
 
 GROUP_METADATA_TOPIC_NAME = "__consumer_offsets"
+TRANSACTION_STATE_TOPIC_NAME = "__transaction_state"
 
-_INTERNAL_TOPICS = frozenset({GROUP_METADATA_TOPIC_NAME, "__transaction_state", "__share_group_state"})
+_INTERNAL_TOPICS = frozenset({GROUP_METADATA_TOPIC_NAME, TRANSACTION_STATE_TOPIC_NAME, "__share_group_state"})
 _MAX_NAME_LENGTH = 249
 _LEGAL_CHARS = re.compile(r"[a-zA-Z0-9._-]+")
 

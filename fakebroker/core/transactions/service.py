@@ -1,0 +1,202 @@
+"""The transactions of one broker, from its start to its stop: its coordinator, what it does by itself, and the way from
+it to the other brokers.
+
+Theory   A broker that is elected reads its partition of __transaction_state in slices; until then it says that it is
+         loading. Marks go to the brokers that lead now, each through its own replicas, as a request between brokers
+         would. What cannot be sent is sent again after a while.
+Units    monotonic milliseconds.
+Source   core/.../coordinator/transaction/TransactionCoordinator.scala startup, onElection, onResignation;
+         core/.../server/KafkaApis.scala handleWriteTxnMarkersRequest @ 4.4.
+Differs  No network between brokers: a mark is written in the moment in which it is sent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final, final
+
+from fakebroker.core.clock import NEVER_MS, HasNow, Now
+from fakebroker.core.config.dynamic_broker_config import DynamicBrokerConfig
+from fakebroker.core.controller.metadata_cache import MetadataCache
+from fakebroker.core.purgatory.deadlines import TIMEOUTS, Deadlines, TimerDeadlines
+from fakebroker.core.purgatory.housekeeping import Housekeeping, PeriodicTask
+from fakebroker.core.replication.delayed_produce import ProducePartitionStatus
+from fakebroker.core.replication.partition import Partition
+from fakebroker.core.replication.replica_manager import ReplicaManager
+from fakebroker.core.transactions.coordinator import TransactionCoordinator
+from fakebroker.core.transactions.marker_sender import MarkerSender, TxnMarkerEntry
+from fakebroker.core.transactions.markers import Mark, write_marks
+from fakebroker.core.transactions.state_manager import Found, TransactionStateManager
+from fakebroker.core.transactions.states import EXPIRATION_ALLOWED, TransactionState
+from fakebroker.protocol.error_code import ErrorCode
+from fakebroker.protocol.slices import Slices
+from fakebroker.protocol.topic_name import TRANSACTION_STATE_TOPIC_NAME
+from fakebroker.protocol.topic_partition import TopicPartition
+from timingwheel import TimerTask
+
+_TIMERS: Final = 3  # of a broker's deadlines, behind the purgatories and the groups
+_AGAIN_MS: Final = 20  # until a mark that could not be sent is sent again
+
+
+class _Later(TimerTask):
+    """A call."""
+
+    __slots__ = ("_call",)
+
+    def __init__(self, delay_ms: int, call: Callable[[], None]) -> None:
+        super().__init__(delay_ms)
+        self._call = call
+
+    def run(self) -> None:
+        self._call()
+
+
+@final
+class TransactionService:
+    """`replicas_of` gives the replicas of a broker that runs; `transaction_version` is the level of the feature."""
+
+    def __init__(
+        self,
+        broker_id: int,
+        clock: HasNow,
+        configs: DynamicBrokerConfig,
+        metadata: MetadataCache,
+        replicas: ReplicaManager,
+        deadlines: Deadlines,
+        housekeeping: Housekeeping,
+        generate_producer_id: Callable[[], int],
+        transaction_version: Callable[[], int],
+        replicas_of: Callable[[int], ReplicaManager | None],
+        report: Callable[[str, Exception], None],
+    ) -> None:
+        self._clock = clock
+        self._configs = configs
+        self._metadata = metadata
+        self._replicas_of = replicas_of
+        self._report = report
+        self._deadlines = deadlines
+        self._timers = TimerDeadlines(clock.now.mono_ms)
+        deadlines.add(self._timers, (TIMEOUTS, broker_id, _TIMERS))
+        self.states = TransactionStateManager(
+            replicas,
+            lambda index: metadata.find_partition(TRANSACTION_STATE_TOPIC_NAME, index),
+            lambda: self.num_partitions,
+            lambda: 1 if transaction_version() > 0 else 0,
+            lambda: clock.now,
+        )
+        self._sender = MarkerSender(self.states, self)
+        self.coordinator = TransactionCoordinator(
+            self.states,
+            self._sender,
+            generate_producer_id,
+            transaction_version,
+            lambda: configs.current.transaction_max_timeout_ms,
+            lambda: clock.now,
+        )
+        self._tasks = [
+            self._every(
+                configs.current.transaction_abort_timed_out_transaction_cleanup_interval_ms,
+                lambda now: self.coordinator.abort_timed_out_transactions(),
+                self._timeouts_matter_ms,
+                housekeeping,
+            ),
+            self._every(
+                configs.current.transaction_remove_expired_transaction_cleanup_interval_ms,
+                lambda now: self.states.remove_expired(configs.current.transactional_id_expiration_ms),
+                self._expiry_matters_ms,
+                housekeeping,
+            ),
+        ]
+
+    @property
+    def num_partitions(self) -> int:
+        """Of __transaction_state."""
+        topic = self._metadata.topic(TRANSACTION_STATE_TOPIC_NAME)
+        return self._configs.current.transaction_state_log_num_partitions if topic is None else len(topic.partitions)
+
+    def _every(
+        self,
+        interval_ms: int,
+        action: Callable[[Now], None],
+        matters_ms: Callable[[Now], int],
+        housekeeping: Housekeeping,
+    ) -> PeriodicTask:
+        return PeriodicTask(interval_ms, interval_ms, action, matters_ms, housekeeping, lambda: self._clock.now)
+
+    def _timeouts_matter_ms(self, now: Now) -> int:
+        ends_ms = [
+            each.transaction.now.start_ms + each.transaction.now.timeout_ms + 1
+            for each in self.states.all()
+            if each.transaction.now.state is TransactionState.ONGOING
+        ]
+        return now.mono_at(min(ends_ms)) if ends_ms else NEVER_MS
+
+    def _expiry_matters_ms(self, now: Now) -> int:
+        expiration_ms = self._configs.current.transactional_id_expiration_ms
+        ends_ms = [
+            each.transaction.now.last_update_ms + expiration_ms
+            for each in self.states.all()
+            if each.transaction.now.state in EXPIRATION_ALLOWED
+        ]
+        return now.mono_at(min(ends_ms)) if ends_ms else NEVER_MS
+
+    # Who is elected.
+
+    def on_election(self, index: int, leader_epoch: int) -> None:
+        """This broker leads a partition of __transaction_state."""
+        self._sender.remove(lambda transactional_id: self.states.partition_for(transactional_id) == index)
+        self._load_on(self.states.load(index, leader_epoch))
+
+    def _load_on(self, slices: Slices[list[Found]]) -> None:
+        try:
+            next(slices)
+        except StopIteration as done:
+            self.coordinator.go_on_with(done.value)
+        except Exception as error:
+            self._report("loading transactions", error)
+        else:
+            self._in(0, lambda: self._load_on(slices))
+
+    def on_resignation(self, index: int) -> None:
+        """It does not, or not any more."""
+        self.states.unload(index)
+        self._sender.remove(lambda transactional_id: self.states.partition_for(transactional_id) == index)
+
+    def close(self) -> None:
+        """The broker stops."""
+        self.states.close()
+        self._sender.remove(lambda transactional_id: True)
+        self._deadlines.remove(self._timers)
+        for task in self._tasks:
+            task.stop()
+
+    def _in(self, delay_ms: int, call: Callable[[], None]) -> None:
+        self._timers.timer.add(_Later(delay_ms, call), self._clock.now.mono_ms)
+
+    # The way to the other brokers.
+
+    def leader_of(self, partition: TopicPartition) -> int | None:
+        found = self._metadata.find_partition(partition.topic, partition.partition)
+        return None if found is None else found.leader_id
+
+    def send(
+        self, broker_id: int, entry: TxnMarkerEntry, answered: Callable[[Mapping[TopicPartition, ErrorCode]], None]
+    ) -> bool:
+        replicas = self._replicas_of(broker_id)
+        if replicas is None:
+            return False
+        mark = Mark(entry.producer_id, entry.producer_epoch, entry.marker, entry.transaction_version)
+        marks: dict[Partition, Mark] = {}
+        for each in entry.partitions:
+            found = self._metadata.find_partition(each.topic, each.partition)
+            if found is not None:
+                marks[found] = mark
+
+        def written(status: list[ProducePartitionStatus]) -> None:
+            answered({each.topic_partition: ErrorCode(each.response.error_code) for each in status})
+
+        write_marks(replicas, self._configs.current.request_timeout_ms, marks, written, self._clock.now)
+        return True
+
+    def again_later(self, action: Callable[[], None]) -> None:
+        self._in(_AGAIN_MS, action)
