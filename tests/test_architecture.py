@@ -74,7 +74,7 @@ CORE_ROOMS: dict[str, set[str]] = {
     "controller": {"config", "log", "quota", "replication", "security"},
     "coordinator": {"config", "controller", "log", "purgatory", "replication"},
     "groups": {"config", "controller", "coordinator", "purgatory", "replication"},
-    "transactions": {"log", "replication"},
+    "transactions": {"config", "controller", "log", "purgatory", "replication"},
     "broker": {
         "config",
         "controller",
@@ -84,6 +84,7 @@ CORE_ROOMS: dict[str, set[str]] = {
         "purgatory",
         "quota",
         "replication",
+        "transactions",
     },
 }
 FILES_OF_A_FOLDER = 20

@@ -22,6 +22,7 @@ from fakebroker.core.quota.controller_mutation import ControllerMutationQuota
 from fakebroker.core.replication.replica_manager import ReplicaManager
 from fakebroker.core.security.identity import KafkaPrincipal, Listener
 from fakebroker.core.security.java_address import java_address
+from fakebroker.core.transactions.service import TransactionService
 from fakebroker.network.connection import Connection
 from fakebroker.network.socket_server import SocketServer
 from fakebroker.protocol.answers.pieces import FrameInPieces
@@ -104,6 +105,10 @@ class RequestContext:
     @property
     def groups(self) -> GroupCoordinator:
         return self.broker.groups
+
+    @property
+    def transactions(self) -> TransactionService:
+        return self.broker.transactions
 
     @property
     def now_ms(self) -> int:

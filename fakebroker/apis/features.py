@@ -9,7 +9,7 @@ Source   server-common/.../common/{Feature,MetadataVersion,GroupVersion,Transact
 from __future__ import annotations
 
 from fakebroker.apis import registry
-from fakebroker.core.controller.features import METADATA_VERSION
+from fakebroker.core.controller.features import METADATA_VERSION, TRANSACTION_VERSION
 
 _METADATA_LEVELS = (7, 33)
 _END_TXN, _CONSUMER_GROUP_HEARTBEAT, _SHARE_GROUP_HEARTBEAT, _SHARE_FETCH, _STREAMS_GROUP_HEARTBEAT = 26, 68, 76, 78, 88
@@ -26,5 +26,5 @@ def supported_features() -> dict[str, tuple[int, int]]:
     if _STREAMS_GROUP_HEARTBEAT in served:
         features["streams.version"] = (0, 1)
     if _END_TXN in served:  # from v5 on it tells of another epoch (KIP-890)
-        features["transaction.version"] = (0, 2 if served[_END_TXN].serves(5) else 0)
+        features[TRANSACTION_VERSION] = (0, 2 if served[_END_TXN].serves(5) else 0)
     return features

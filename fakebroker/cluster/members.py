@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from random import Random
 from uuid import UUID
 
+from fakebroker.apis.features import supported_features
 from fakebroker.core.broker.broker import Broker
 from fakebroker.core.broker.metadata_publisher import BrokerMetadataPublisher
 from fakebroker.core.broker_registry import BrokerRegistry, ids_in_words
@@ -20,6 +21,7 @@ from fakebroker.core.clock import HasNow, Now
 from fakebroker.core.config.broker_config import BrokerConfig
 from fakebroker.core.config.dynamic_broker_config import DynamicBrokerConfig
 from fakebroker.core.controller.controller import Controller
+from fakebroker.core.controller.features import TRANSACTION_VERSION
 from fakebroker.core.controller.metadata_cache import MetadataCache
 from fakebroker.core.log.store import Store
 from fakebroker.core.probe import Probe
@@ -30,6 +32,7 @@ from fakebroker.core.quota.replication import ReplicationQuotas
 from fakebroker.core.replication.behaviour import Behaviour
 from fakebroker.core.replication.compaction import LogCleaner
 from fakebroker.core.replication.followers import FollowerSet
+from fakebroker.core.replication.replica_manager import ReplicaManager
 from fakebroker.core.replication.wakeups import Wakeups
 from fakebroker.core.security.identity import PLAINTEXT, Listener
 from fakebroker.protocol.produce_response import NodeEndpoint
@@ -109,7 +112,16 @@ class Members(HasNow):
             self._random_uuid,
             self._session_ids,
             self.report_bug,
+            self._transaction_version,
+            self._replicas_of,
         )
+
+    def _transaction_version(self) -> int:
+        return self.controller.features.level(TRANSACTION_VERSION, supported_features())
+
+    def _replicas_of(self, broker_id: int) -> ReplicaManager | None:
+        broker = self.brokers.get(broker_id)
+        return None if broker is None else broker.replicas
 
     def _random_uuid(self) -> UUID:
         return UUID(int=self._random.getrandbits(128), version=4)

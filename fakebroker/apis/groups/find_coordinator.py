@@ -1,13 +1,14 @@
 """FindCoordinator (API key 10), versions 0-6.
 
-Behaviour      The leader of the partition of __consumer_offsets that a group's id belongs to. The first who asks makes
-               the topic, and is told COORDINATOR_NOT_AVAILABLE, like everybody while nobody leads the partition. Every
-               key is answered on its own, whether there is such a group or not.
+Behaviour      The leader of the partition of __consumer_offsets that a group's id belongs to, or of that of
+               __transaction_state for a transactional id. The first who asks makes the topic, and is told
+               COORDINATOR_NOT_AVAILABLE, like everybody while nobody leads the partition. Every key is answered on its
+               own, whether there is such a group or not.
                An unknown key type: INVALID_REQUEST for all; share groups (2) before v6 and a key that is not
                group:topic id:partition: INVALID_REQUEST.
 Version notes  v1 key_type and error_message; v3 flexible; v4 many keys at once (KIP-699), each with its error and,
                in Kafka, never a message; v6 share groups (KIP-932).
-Not done       Transactions (key type 1) and share groups (2): COORDINATOR_NOT_AVAILABLE.
+Not done       Share groups (key type 2): COORDINATOR_NOT_AVAILABLE.
 Source         core/.../server/KafkaApis.scala handleFindCoordinatorRequest, getCoordinator; SharePartitionKey.java
                validate @ 4.2
 """
@@ -28,7 +29,7 @@ from fakebroker.protocol.errors import KafkaError
 from fakebroker.protocol.messages import response_type
 from fakebroker.protocol.produce_response import NodeEndpoint
 from fakebroker.protocol.slices import Slices
-from fakebroker.protocol.topic_name import GROUP_METADATA_TOPIC_NAME
+from fakebroker.protocol.topic_name import GROUP_METADATA_TOPIC_NAME, TRANSACTION_STATE_TOPIC_NAME
 
 if TYPE_CHECKING:
     from kio.schema.find_coordinator.v6.request import FindCoordinatorRequest
@@ -73,10 +74,14 @@ def handle(ctx: RequestContext, request: FindCoordinatorRequest) -> Slices[None]
     found: list[dict[str, Any]] = []
     for number, key in enumerate(_keys(ctx, request), 1):
         if key_type == _GROUP:
-            found.append((yield from _group_coordinator(ctx, key)))
+            index = ctx.groups.partition_for(key)
+            found.append((yield from _coordinator(ctx, key, GROUP_METADATA_TOPIC_NAME, index)))
+        elif key_type == _TRANSACTION:
+            index = ctx.transactions.states.partition_for(key)
+            found.append((yield from _coordinator(ctx, key, TRANSACTION_STATE_TOPIC_NAME, index)))
         elif key_type == _SHARE and (ctx.api_version < _SHARE_SINCE or not _is_share_partition_key(key)):
             found.append(_found(key, ErrorCode.invalid_request))
-        elif key_type in (_TRANSACTION, _SHARE):
+        elif key_type == _SHARE:
             found.append(_found(key, ErrorCode.coordinator_not_available))
         else:
             raise KafkaError(ErrorCode.invalid_request, f"Unknown coordinator type received: {key_type}")
@@ -87,17 +92,17 @@ def handle(ctx: RequestContext, request: FindCoordinatorRequest) -> Slices[None]
     yield from _respond(ctx, found)
 
 
-def _group_coordinator(ctx: RequestContext, group_id: str) -> Slices[dict[str, Any]]:
-    partition = ctx.metadata.find_partition(GROUP_METADATA_TOPIC_NAME, ctx.groups.partition_for(group_id))
+def _coordinator(ctx: RequestContext, key: str, topic: str, index: int) -> Slices[dict[str, Any]]:
+    partition = ctx.metadata.find_partition(topic, index)
     if partition is None:
         registry_ = ctx.controller.registry
-        new = creatable_topic(GROUP_METADATA_TOPIC_NAME, ctx.controller.config, len(registry_.broker_ids))
+        new = creatable_topic(topic, ctx.controller.config, len(registry_.broker_ids))
         with suppress(KafkaError):  # nobody waits for what comes of it
             yield from ctx.controller.create_topics_in_slices([new], lambda: ctx.now)
-        return _found(group_id, ErrorCode.coordinator_not_available)
+        return _found(key, ErrorCode.coordinator_not_available)
     if partition.leader_id < 0:
-        return _found(group_id, ErrorCode.coordinator_not_available)
-    return _found(group_id, ErrorCode.none, ctx.controller.registry[partition.leader_id].endpoint(ctx.listener))
+        return _found(key, ErrorCode.coordinator_not_available)
+    return _found(key, ErrorCode.none, ctx.controller.registry[partition.leader_id].endpoint(ctx.listener))
 
 
 def _found(key: str, code: ErrorCode, node: NodeEndpoint | None = None) -> dict[str, Any]:

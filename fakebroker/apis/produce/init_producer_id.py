@@ -1,20 +1,21 @@
 """InitProducerId (API key 22), versions 0-5.
 
 Behaviour      Without a transactional id: a fresh producer id with epoch 0, whatever id the request brings. An empty
-               transactional id, or only one of id and epoch given: INVALID_REQUEST.
+               transactional id, or only one of id and epoch given: INVALID_REQUEST. With one: its producer id and the
+               next epoch, once that is replicated; an open transaction is aborted first, CONCURRENT_TRANSACTIONS.
 Version notes  v2 flexible; v3 the client may bring its id and epoch (KIP-360); v4 PRODUCER_FENCED may appear;
                v5 TRANSACTION_ABORTABLE may appear (KIP-890).
-Not done       Transactions: a transactional id is answered COORDINATOR_NOT_AVAILABLE.
-Source         core/.../server/KafkaApis.scala handleInitProducerIdRequest; TransactionCoordinator.scala
+Source         core/.../server/KafkaApis.scala handleInitProducerIdRequest; TransactionCoordinator.scala @ 4.4
 """
 
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from fakebroker.apis import registry
 from fakebroker.apis.context import RequestContext
+from fakebroker.core.transactions.ending import ProducerIdAndEpoch
 from fakebroker.protocol.build import build
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.messages import response_type
@@ -23,9 +24,13 @@ if TYPE_CHECKING:
     from kio.schema.init_producer_id.v5.request import InitProducerIdRequest
 
 KEY = 22
+_EXPECTED_SINCE: Final = 3
+_FENCED_SINCE: Final = 4
 
 
 def _respond(ctx: RequestContext, code: ErrorCode, producer_id: int = -1, producer_epoch: int = -1) -> None:
+    if code is ErrorCode.producer_fenced and ctx.api_version < _FENCED_SINCE:
+        code = ErrorCode.invalid_producer_epoch
     values = {
         "throttle_time": timedelta(0),
         "error_code": code,
@@ -41,10 +46,18 @@ def error_response(ctx: RequestContext, request: InitProducerIdRequest, code: Er
 
 @registry.api(KEY, 0, 5, error_response=error_response)
 def handle(ctx: RequestContext, request: InitProducerIdRequest) -> None:
-    one_of_two = ctx.api_version >= 3 and (request.producer_id == -1) != (request.producer_epoch == -1)
+    one_of_two = ctx.api_version >= _EXPECTED_SINCE and (request.producer_id == -1) != (request.producer_epoch == -1)
     if one_of_two or request.transactional_id == "":
         _respond(ctx, ErrorCode.invalid_request)
     elif request.transactional_id is None:
         _respond(ctx, ErrorCode.none, ctx.producer_ids.generate_producer_id(), 0)
     else:
-        _respond(ctx, ErrorCode.coordinator_not_available)
+        expected = None
+        if ctx.api_version >= _EXPECTED_SINCE and request.producer_id != -1:
+            expected = ProducerIdAndEpoch(request.producer_id, request.producer_epoch)
+        ctx.transactions.coordinator.init_producer_id(
+            request.transactional_id,
+            request.transaction_timeout // timedelta(milliseconds=1),
+            expected,
+            lambda code, given: _respond(ctx, code, *given),
+        )

@@ -29,6 +29,7 @@ from fakebroker.core.quota.quota import QuotaManagers
 from fakebroker.core.replication.followers import FollowerSet
 from fakebroker.core.replication.replica_manager import ReplicaManager
 from fakebroker.core.replication.wakeups import Wakeups
+from fakebroker.core.transactions.service import TransactionService
 
 
 @final
@@ -38,7 +39,7 @@ class Broker:
 
     __slots__ = (
         "broker_id", "client_metrics", "client_quotas", "controller", "fetch_manager", "groups", "is_stopped",
-        "loggers", "producer_ids", "quotas", "replicas",
+        "loggers", "producer_ids", "quotas", "replicas", "transactions",
     )  # fmt: skip
 
     def __init__(
@@ -56,6 +57,8 @@ class Broker:
         random_uuid: Callable[[], UUID],
         session_ids: Random,
         report: Callable[[str, Exception], None],
+        transaction_version: Callable[[], int],
+        replicas_of: Callable[[int], ReplicaManager | None],
     ) -> None:
         """`session_ids` gives the ids of fetch sessions; `report` is told of bugs that no request is there to hear
         of."""
@@ -85,9 +88,23 @@ class Broker:
         self.client_metrics = ClientMetricsManager(controller.client_metrics, config.telemetry_max_bytes, random_uuid)
         self.loggers = BrokerLoggers()
         self.producer_ids = ProducerIdManager(controller.producer_ids)
+        self.transactions = TransactionService(
+            broker_id,
+            clock,
+            configs,
+            controller.metadata,
+            self.replicas,
+            deadlines,
+            housekeeping,
+            self.producer_ids.generate_producer_id,
+            transaction_version,
+            replicas_of,
+            report,
+        )
         self.fetch_manager = FetchManager(config.max_incremental_fetch_session_cache_slots, session_ids)
 
     def stop(self) -> None:
         """It is gone, with all that is in its hands."""
         self.is_stopped = True
         self.groups.close()
+        self.transactions.close()

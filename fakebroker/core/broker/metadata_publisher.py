@@ -13,7 +13,7 @@ from fakebroker.core.broker.broker import Broker
 from fakebroker.core.controller.metadata_publisher import MetadataPublisher
 from fakebroker.core.controller.topics import Topic
 from fakebroker.core.replication.partition import Partition
-from fakebroker.protocol.topic_name import GROUP_METADATA_TOPIC_NAME
+from fakebroker.protocol.topic_name import GROUP_METADATA_TOPIC_NAME, TRANSACTION_STATE_TOPIC_NAME
 
 
 @final
@@ -37,10 +37,19 @@ class BrokerMetadataPublisher(MetadataPublisher):
             if topic.name == GROUP_METADATA_TOPIC_NAME:
                 for index in range(len(topic.partitions)):
                     broker.groups.on_resignation(index, None)
+            if topic.name == TRANSACTION_STATE_TOPIC_NAME:
+                for index in range(len(topic.partitions)):
+                    broker.transactions.on_resignation(index)
             broker.groups.on_topics_changed((), [topic])
 
     def leader_changed(self, partition: Partition) -> None:
         topic, index = partition.topic_partition.topic, partition.topic_partition.partition
+        if topic == TRANSACTION_STATE_TOPIC_NAME:
+            for broker_id, broker in self._brokers.items():
+                if broker_id == partition.leader_id:
+                    broker.transactions.on_election(index, partition.leader_epoch)
+                else:
+                    broker.transactions.on_resignation(index)
         if topic != GROUP_METADATA_TOPIC_NAME:
             return
         for broker_id, broker in self._brokers.items():

@@ -10,11 +10,24 @@ from __future__ import annotations
 
 from fakebroker.core.config.broker_config import BrokerConfig
 from fakebroker.core.controller.topics import NewTopic
-from fakebroker.protocol.topic_name import GROUP_METADATA_TOPIC_NAME
+from fakebroker.protocol.topic_name import GROUP_METADATA_TOPIC_NAME, TRANSACTION_STATE_TOPIC_NAME
 
 
 def creatable_topic(name: str, config: BrokerConfig, number_of_brokers: int) -> NewTopic:
     """For everybody's topics the defaults of CreateTopics."""
+    if name == TRANSACTION_STATE_TOPIC_NAME:
+        return NewTopic(
+            name,
+            config.transaction_state_log_num_partitions,
+            config.transaction_state_log_replication_factor or min(3, number_of_brokers),
+            configs={
+                "unclean.leader.election.enable": "false",
+                "compression.type": "uncompressed",
+                "cleanup.policy": "compact",
+                "min.insync.replicas": str(config.transaction_state_log_min_isr),
+                "segment.bytes": str(config.transaction_state_log_segment_bytes),
+            },
+        )
     if name != GROUP_METADATA_TOPIC_NAME:
         return NewTopic(name)
     return NewTopic(

@@ -15,6 +15,7 @@ from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
 
 METADATA_VERSION: Final = "metadata.version"
+TRANSACTION_VERSION: Final = "transaction.version"
 
 UPGRADE: Final = 1
 SAFE_DOWNGRADE: Final = 2

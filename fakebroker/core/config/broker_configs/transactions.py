@@ -28,9 +28,19 @@ class TransactionConfigs:
     transaction_state_log_load_buffer_size = Setting(
         INT, 5_242_880, at_least(1), doc="what is read at once when transactions are loaded, in bytes"
     )
-    transaction_state_log_replication_factor = Setting(SHORT, 3, at_least(1), doc="of __transaction_state")
-    transaction_state_log_num_partitions = Setting(INT, 50, at_least(1), doc="of __transaction_state")
-    transaction_state_log_segment_bytes = Setting(INT, 104_857_600, at_least(1), doc="of __transaction_state")
+    transaction_state_log_replication_factor = Setting(
+        SHORT,
+        0,
+        at_least(0),
+        by="core/controller/auto_creation",
+        doc="of __transaction_state; 0 is min(3, brokers), Kafka's default is 3",
+    )
+    transaction_state_log_num_partitions = Setting(
+        INT, 50, at_least(1), by="core/controller/auto_creation", doc="of __transaction_state"
+    )
+    transaction_state_log_segment_bytes = Setting(
+        INT, 104_857_600, at_least(1), by="core/controller/auto_creation", doc="of __transaction_state"
+    )
     transaction_partition_verification_enable = Setting(
         BOOLEAN,
         True,

@@ -1,0 +1,56 @@
+"""EndTxn (API key 26), versions 0-5.
+
+Behaviour      The coordinator decides as the producer says, and answers once that is replicated; the marks are written
+               behind its back.
+Version notes  v2 PRODUCER_FENCED, INVALID_PRODUCER_EPOCH below it; v3 flexible; v4 TRANSACTION_ABORTABLE may be
+               answered; v5 transactions v2 (KIP-890): the answer has the producer's next id and epoch.
+Source         core/.../server/KafkaApis.scala handleEndTxnRequest; TransactionVersion.java transactionVersionForEndTxn
+               @ 4.4
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING, Final
+
+from fakebroker.apis import registry
+from fakebroker.apis.context import RequestContext
+from fakebroker.core.transactions.ending import ProducerIdAndEpoch
+from fakebroker.protocol.build import build
+from fakebroker.protocol.error_code import ErrorCode
+from fakebroker.protocol.messages import response_type
+from fakebroker.protocol.transaction_records.control_records import ABORT, COMMIT
+
+if TYPE_CHECKING:
+    from kio.schema.end_txn.v5.request import EndTxnRequest
+
+KEY = 26
+_EPOCH_BUMP_SINCE: Final = 5
+_FENCED_SINCE: Final = 2
+
+
+def _respond(ctx: RequestContext, code: ErrorCode, given: ProducerIdAndEpoch) -> None:
+    if code is ErrorCode.producer_fenced and ctx.api_version < _FENCED_SINCE:
+        code = ErrorCode.invalid_producer_epoch
+    values = {
+        "throttle_time": timedelta(0),
+        "error_code": code,
+        "producer_id": given.producer_id,
+        "producer_epoch": given.producer_epoch,
+    }
+    ctx.respond(build(response_type(KEY, ctx.api_version), values))
+
+
+def error_response(ctx: RequestContext, request: EndTxnRequest, code: ErrorCode) -> None:
+    _respond(ctx, code, ProducerIdAndEpoch())
+
+
+@registry.api(KEY, 0, 5, error_response=error_response)
+def handle(ctx: RequestContext, request: EndTxnRequest) -> None:
+    ctx.transactions.coordinator.end_transaction(
+        request.transactional_id,
+        ProducerIdAndEpoch(request.producer_id, request.producer_epoch),
+        COMMIT if request.committed else ABORT,
+        2 if ctx.api_version >= _EPOCH_BUMP_SINCE else 1,
+        lambda code, given: _respond(ctx, code, given),
+    )
