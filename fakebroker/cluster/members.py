@@ -32,9 +32,9 @@ from fakebroker.core.quota.replication import ReplicationQuotas
 from fakebroker.core.replication.behaviour import Behaviour
 from fakebroker.core.replication.compaction import LogCleaner
 from fakebroker.core.replication.followers import FollowerSet
-from fakebroker.core.replication.replica_manager import ReplicaManager
 from fakebroker.core.replication.wakeups import Wakeups
 from fakebroker.core.security.identity import PLAINTEXT, Listener
+from fakebroker.core.transactions.service import TransactionService
 from fakebroker.protocol.produce_response import NodeEndpoint
 
 
@@ -113,15 +113,15 @@ class Members(HasNow):
             self._session_ids,
             self.report_bug,
             self._transaction_version,
-            self._replicas_of,
+            self._transactions_of,
         )
 
     def _transaction_version(self) -> int:
         return self.controller.features.level(TRANSACTION_VERSION, supported_features())
 
-    def _replicas_of(self, broker_id: int) -> ReplicaManager | None:
+    def _transactions_of(self, broker_id: int) -> TransactionService | None:
         broker = self.brokers.get(broker_id)
-        return None if broker is None else broker.replicas
+        return None if broker is None else broker.transactions
 
     def _random_uuid(self) -> UUID:
         return UUID(int=self._random.getrandbits(128), version=4)

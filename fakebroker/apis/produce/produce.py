@@ -9,8 +9,6 @@ Version notes  v3 record batches only, transactional id; v5 log start offset; v7
                v9 flexible; v10 leader hints (KIP-951); v12 transactions v2 (KIP-890); v13 topic ids.
                v0-v2 are advertised, as Kafka 4 does, because old librdkafka decides by them (KAFKA-18659); who sends
                them is disconnected.
-Not done       Transactions: nobody coordinates them, so a transactional batch is answered NOT_ENOUGH_REPLICAS, as by a
-               Kafka whose coordinator cannot be reached.
 Source         core/.../server/KafkaApis.scala handleProduceRequest @ 4.0, topic ids @ 4.1
 """
 
@@ -22,6 +20,7 @@ from typing import Final
 from fakebroker.apis import registry
 from fakebroker.apis.context import RequestContext
 from fakebroker.apis.produce.produce_answer import ProduceAnswer
+from fakebroker.apis.produce.verification import verify
 from fakebroker.core.replication.partition import Partition
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
@@ -33,17 +32,13 @@ from fakebroker.protocol.produce_reader import (
     read_produce_request,
     read_produce_request_in_slices,
 )
-from fakebroker.protocol.produce_request import is_transactional, producer_in_transaction, validate_records
+from fakebroker.protocol.produce_request import is_transactional, validate_records
 from fakebroker.protocol.slices import Slices, begin
 
 KEY: Final = 0
 _ADMIN_CLIENT_ID: Final = "__admin_client"
 _PARTITIONS_OF_A_SLICE: Final = 64
 _SMALL_BYTES: Final = 64 * 1024  # some 200 us of work, if the records are as small as can be
-_UNVERIFIED = (
-    "Unable to verify the partition has been added to the transaction. Underlying error: COORDINATOR_NOT_AVAILABLE"
-)
-
 _NONE: Final = ErrorCode.none
 _UNKNOWN_SERVER_ERROR: Final = ErrorCode.unknown_server_error
 _UNKNOWN_TOPIC_ID: Final = ErrorCode.unknown_topic_id
@@ -124,7 +119,8 @@ def _handle_in_slices(ctx: RequestContext, request: ProduceRequest) -> Slices[No
             seen += 1
             if seen % _PARTITIONS_OF_A_SLICE == 0:
                 yield
-    if transactional and not _without_unverified(request, answer, entries):
+    if transactional:
+        _append_in_transaction(ctx, request, answer, entries)
         return
     if not entries:
         answer.complete([])
@@ -137,6 +133,29 @@ def _handle_in_slices(ctx: RequestContext, request: ProduceRequest) -> Slices[No
         answer.complete,
         lambda: ctx.now,
     )
+
+
+def _append_in_transaction(
+    ctx: RequestContext,
+    request: ProduceRequest,
+    answer: ProduceAnswer,
+    entries: dict[Partition, PartitionProduceData],
+) -> None:
+    """Once the coordinator agrees, in one go."""
+    timeout_ms, acks, transactional_id = request.timeout_ms, request.acks, request.transactional_id
+    assert transactional_id is not None
+
+    def append(guards: Mapping[Partition, int]) -> None:
+        if not entries:
+            answer.complete([])
+            return
+        ctx.replicas.append_records(timeout_ms, acks, False, entries, answer.complete, ctx.now, guards)
+        ctx.replicas.try_complete_actions(ctx.now)
+
+    try:
+        verify(ctx, transactional_id, answer, entries, append)
+    except KafkaError as error:
+        answer.all_failed(request, error.code, error.message)
 
 
 def _asked(ctx: RequestContext, request: ProduceRequest) -> ProduceAnswer:
@@ -171,35 +190,6 @@ def _sort(
     else:
         answer.failed(topic, data.index, code)
     return True
-
-
-def _without_unverified(
-    request: ProduceRequest, answer: ProduceAnswer, entries: dict[Partition, PartitionProduceData]
-) -> bool:
-    """Refuse what is part of a transaction. False if the whole request is answered."""
-    try:
-        unverified = _in_transaction(entries)
-    except KafkaError as error:
-        answer.all_failed(request, error.code, error.message)
-        return False
-    for partition in unverified:
-        del entries[partition]
-        answer.failed_known(partition.topic_partition, ErrorCode.not_enough_replicas, _UNVERIFIED)
-    return True
-
-
-def _in_transaction(entries: Mapping[Partition, PartitionProduceData]) -> list[Partition]:
-    """The partitions whose batch is part of a transaction; raises KafkaError if it is more than one."""
-    producers = {
-        partition: producer
-        for partition, data in entries.items()
-        if data.records is not None and (producer := producer_in_transaction(data.records))
-    }
-    if len(set(producers.values())) > 1:
-        raise KafkaError(
-            ErrorCode.invalid_producer_id_mapping, "Transactional records contained more than one producer ID"
-        )
-    return list(producers)
 
 
 def _refuse(api_version: int, partition: Partition | None, data: PartitionProduceData) -> ErrorCode:

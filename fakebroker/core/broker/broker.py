@@ -58,7 +58,7 @@ class Broker:
         session_ids: Random,
         report: Callable[[str, Exception], None],
         transaction_version: Callable[[], int],
-        replicas_of: Callable[[int], ReplicaManager | None],
+        transactions_of: Callable[[int], TransactionService | None],
     ) -> None:
         """`session_ids` gives the ids of fetch sessions; `report` is told of bugs that no request is there to hear
         of."""
@@ -98,7 +98,7 @@ class Broker:
             housekeeping,
             self.producer_ids.generate_producer_id,
             transaction_version,
-            replicas_of,
+            transactions_of,
             report,
         )
         self.fetch_manager = FetchManager(config.max_incremental_fetch_session_cache_slots, session_ids)

@@ -12,13 +12,14 @@ Source   core/.../server/ReplicaManager.scala @ 4.0: appendRecords, appendToLoca
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final, final
 
 from fakebroker.core.clock import Now
 from fakebroker.core.config.broker_config import BrokerConfig
 from fakebroker.core.errors import RecordValidationError
 from fakebroker.core.log.records.record_checks import MAX_RECORD_ERRORS
+from fakebroker.core.log.transactions.verification import NO_GUARD
 from fakebroker.core.probe import Probe
 from fakebroker.core.replication.append_in_slices import append_in_slices
 from fakebroker.core.replication.append_info import LeaderHwChange, LogAppendInfo
@@ -125,6 +126,7 @@ class ReplicaManager:
         entries: dict[Partition, PartitionProduceData],
         callback: ProduceCallback,
         now: Now,
+        guards: Mapping[Partition, int] | None = None,
     ) -> None:
         """Append each entry to its leader's log and call back with all answers, now or when acks=-1 is satisfied or
         its timeout is over."""
@@ -140,7 +142,8 @@ class ReplicaManager:
                 records = data.records
                 assert records is not None  # null records were refused before
                 try:
-                    info = partition.append_records_to_leader(records, data.is_plain, required_acks, now)
+                    guard = guards.get(partition, NO_GUARD) if guards else NO_GUARD
+                    info = partition.append_records_to_leader(records, data.is_plain, required_acks, now, guard)
                     entry = self.appended(partition, info)
                 except KafkaError as error:
                     entry = self.failed_to_append(partition, records, error)

@@ -24,8 +24,10 @@ from fakebroker.core.replication.delayed_produce import ProducePartitionStatus
 from fakebroker.core.replication.partition import Partition
 from fakebroker.core.replication.replica_manager import ReplicaManager
 from fakebroker.core.transactions.coordinator import TransactionCoordinator
+from fakebroker.core.transactions.ending import ProducerIdAndEpoch
 from fakebroker.core.transactions.marker_sender import MarkerSender, TxnMarkerEntry
 from fakebroker.core.transactions.markers import Mark, write_marks
+from fakebroker.core.transactions.metadata import EPOCH_BUMP
 from fakebroker.core.transactions.state_manager import Found, TransactionStateManager
 from fakebroker.core.transactions.states import EXPIRATION_ALLOWED, TransactionState
 from fakebroker.protocol.error_code import ErrorCode
@@ -53,7 +55,7 @@ class _Later(TimerTask):
 
 @final
 class TransactionService:
-    """`replicas_of` gives the replicas of a broker that runs; `transaction_version` is the level of the feature."""
+    """`peer` gives that of any broker that runs; `transaction_version` is the level of the feature."""
 
     def __init__(
         self,
@@ -66,13 +68,14 @@ class TransactionService:
         housekeeping: Housekeeping,
         generate_producer_id: Callable[[], int],
         transaction_version: Callable[[], int],
-        replicas_of: Callable[[int], ReplicaManager | None],
+        peer: Callable[[int], TransactionService | None],
         report: Callable[[str, Exception], None],
     ) -> None:
         self._clock = clock
         self._configs = configs
         self._metadata = metadata
-        self._replicas_of = replicas_of
+        self._peer = peer
+        self.replicas = replicas
         self._report = report
         self._deadlines = deadlines
         self._timers = TimerDeadlines(clock.now.mono_ms)
@@ -182,8 +185,8 @@ class TransactionService:
     def send(
         self, broker_id: int, entry: TxnMarkerEntry, answered: Callable[[Mapping[TopicPartition, ErrorCode]], None]
     ) -> bool:
-        replicas = self._replicas_of(broker_id)
-        if replicas is None:
+        peer = self._peer(broker_id)
+        if peer is None:
             return False
         mark = Mark(entry.producer_id, entry.producer_epoch, entry.marker, entry.transaction_version)
         marks: dict[Partition, Mark] = {}
@@ -195,8 +198,29 @@ class TransactionService:
         def written(status: list[ProducePartitionStatus]) -> None:
             answered({each.topic_partition: ErrorCode(each.response.error_code) for each in status})
 
-        write_marks(replicas, self._configs.current.request_timeout_ms, marks, written, self._clock.now)
+        write_marks(peer.replicas, self._configs.current.request_timeout_ms, marks, written, self._clock.now)
         return True
+
+    def ask_coordinator(
+        self,
+        transactional_id: str,
+        producer: ProducerIdAndEpoch,
+        partitions: frozenset[TopicPartition],
+        adds: bool,
+        then: Callable[[Mapping[TopicPartition, ErrorCode]], None],
+    ) -> None:
+        """For a partition's leader: whether these belong to the transaction, or have them added to it (version 2)."""
+        index = self.states.partition_for(transactional_id)
+        found = self._metadata.find_partition(TRANSACTION_STATE_TOPIC_NAME, index)
+        peer = None if found is None else self._peer(found.leader_id)
+        if peer is None:
+            then(dict.fromkeys(partitions, ErrorCode.coordinator_not_available))
+        elif adds:
+            peer.coordinator.add_partitions(
+                transactional_id, producer, partitions, EPOCH_BUMP, lambda error: then(dict.fromkeys(partitions, error))
+            )
+        else:
+            then(peer.coordinator.verify_partitions(transactional_id, producer, partitions))
 
     def again_later(self, action: Callable[[], None]) -> None:
         self._in(_AGAIN_MS, action)

@@ -1,0 +1,121 @@
+"""Records of a transaction: are appended once its coordinator knows that they are to come.
+
+Theory   The leader of a partition asks before the first batch of a transaction: with version 1 whether the producer has
+         added the partition, with version 2 (Produce v12 and later) it adds it itself. In between it holds a guard, so
+         that an answer that is late lets nobody into the next transaction.
+Source   core/.../server/ReplicaManager.scala handleProduceAppend, maybeSendPartitionsToTransactionCoordinator;
+         AddPartitionsToTxnManager.scala @ 4.4 (KIP-890).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final, NamedTuple
+
+from fakebroker.apis.context import RequestContext
+from fakebroker.apis.produce.produce_answer import ProduceAnswer
+from fakebroker.core.log.transactions.verification import NO_GUARD, UNCHECKED
+from fakebroker.core.replication.partition import Partition
+from fakebroker.core.transactions.ending import ProducerIdAndEpoch
+from fakebroker.protocol.error_code import ErrorCode, kafka_name
+from fakebroker.protocol.errors import KafkaError
+from fakebroker.protocol.produce_reader import PartitionProduceData
+from fakebroker.protocol.record_batch import read_batch_header
+from fakebroker.protocol.topic_partition import TopicPartition
+
+_EPOCH_BUMP_SINCE: Final = 12
+_ABORTABLE_SINCE: Final = 11
+
+_NOT_REACHED: Final = (
+    ErrorCode.network_exception,
+    ErrorCode.coordinator_load_in_progress,
+    ErrorCode.coordinator_not_available,
+    ErrorCode.not_coordinator,
+)
+
+
+class _Batch(NamedTuple):
+    producer: ProducerIdAndEpoch
+    base_sequence: int
+
+
+def verify(
+    ctx: RequestContext,
+    transactional_id: str,
+    answer: ProduceAnswer,
+    entries: dict[Partition, PartitionProduceData],
+    go_on: Callable[[Mapping[Partition, int]], None],
+) -> None:
+    """Take out of `entries` what may not be appended, and `go_on` with the guards of the rest, now or later. Raises
+    KafkaError if the whole request is refused."""
+    batches = _in_transaction(entries)
+    if not batches:
+        go_on({})
+        return
+    if not ctx.controller.config.transaction_partition_verification_enable:
+        go_on(dict.fromkeys(batches, UNCHECKED))
+        return
+    has_epoch_bump = ctx.api_version >= _EPOCH_BUMP_SINCE
+    guards: dict[Partition, int] = {}
+    for partition, ((producer_id, epoch), sequence) in batches.items():
+        if ctx.replicas.refused(partition, internal_topics_allowed=True) is not None:
+            continue  # the append says so
+        try:
+            guards[partition] = partition.leader_log.producer_state.maybe_start_verification(
+                producer_id, sequence, epoch, has_epoch_bump, ctx.now.wall_ms
+            )
+        except KafkaError as error:
+            del entries[partition]
+            answer.failed_known(partition.topic_partition, error.code, error.message)
+    asked = {partition.topic_partition: partition for partition, guard in guards.items() if guard != NO_GUARD}
+    if not asked:
+        go_on(guards)
+        return
+
+    def answered(errors: Mapping[TopicPartition, ErrorCode]) -> None:
+        for topic_partition, partition in asked.items():
+            error = _known(ctx, errors[topic_partition])
+            if error is not ErrorCode.none:
+                del entries[partition]
+                answer.failed_known(topic_partition, *_told(error, has_epoch_bump))
+        go_on(guards)
+
+    producer = next(iter(batches.values())).producer
+    ctx.transactions.ask_coordinator(transactional_id, producer, frozenset(asked), has_epoch_bump, answered)
+
+
+def _in_transaction(entries: Mapping[Partition, PartitionProduceData]) -> dict[Partition, _Batch]:
+    """The batches that are part of a transaction; raises KafkaError if it is more than one."""
+    batches: dict[Partition, _Batch] = {}
+    for partition, data in entries.items():
+        assert data.records is not None
+        if not data.is_plain:
+            header = read_batch_header(data.records)
+            if header.producer_id >= 0 and header.is_transactional:
+                producer = ProducerIdAndEpoch(header.producer_id, header.producer_epoch)
+                batches[partition] = _Batch(producer, header.base_sequence)
+    if len({batch.producer for batch in batches.values()}) > 1:
+        raise KafkaError(
+            ErrorCode.invalid_producer_id_mapping, "Transactional records contained more than one producer ID"
+        )
+    return batches
+
+
+def _known(ctx: RequestContext, error: ErrorCode) -> ErrorCode:
+    """What producers expect to hear."""
+    if error is ErrorCode.producer_fenced:
+        return ErrorCode.invalid_producer_epoch
+    if error is ErrorCode.transaction_abortable and ctx.api_version < _ABORTABLE_SINCE:
+        return ErrorCode.invalid_txn_state
+    return error
+
+
+def _told(error: ErrorCode, has_epoch_bump: bool) -> tuple[ErrorCode, str]:
+    """An error that older clients do not try again is told as one that they do."""
+    if error is ErrorCode.invalid_txn_state:
+        return error, "Partition was not added to the transaction"
+    if error in _NOT_REACHED or (error is ErrorCode.concurrent_transactions and not has_epoch_bump):
+        return ErrorCode.not_enough_replicas, (
+            "Unable to verify the partition has been added to the transaction. Underlying error: " + kafka_name(error)
+        )
+    return error, ""
