@@ -4,7 +4,6 @@ Behaviour      Of each partition of which the broker that is asked has a replica
                epoch, last sequence and last timestamp, until they are forgotten (producer.id.expiration.ms). An
                impossible name: INVALID_TOPIC_EXCEPTION, an unknown one: UNKNOWN_TOPIC_OR_PARTITION, both with a
                message; an unknown partition: the same without one; no replica here: NOT_LEADER_OR_FOLLOWER.
-Not done       Transactions: no producer has one, and there is no coordinator whose epoch could be told (-1).
 Source         core/.../server/KafkaApis.scala handleDescribeProducersRequest; ReplicaManager.scala activeProducerState;
                UnifiedLog activeProducers @ 4.0
 """
@@ -79,8 +78,8 @@ def _producer(state: ProducerStateManager, producer_id: int) -> dict[str, Any]:
         "producer_epoch": entry.producer_epoch,
         "last_sequence": entry.last_sequence,
         "last_timestamp": entry.last_timestamp_ms,
-        "coordinator_epoch": -1,
-        "current_txn_start_offset": -1,
+        "coordinator_epoch": entry.coordinator_epoch,
+        "current_txn_start_offset": entry.current_txn_first_offset,
     }
 
 

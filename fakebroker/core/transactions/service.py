@@ -188,18 +188,28 @@ class TransactionService:
         peer = self._peer(broker_id)
         if peer is None:
             return False
+        peer.write_marks(entry, answered)
+        return True
+
+    def write_marks(
+        self, entry: TxnMarkerEntry, answered: Callable[[Mapping[TopicPartition, ErrorCode]], None]
+    ) -> None:
+        """Whatever coordinator asks: write marks to partitions that this broker leads."""
+        errors: dict[TopicPartition, ErrorCode] = {}
         mark = Mark(entry.producer_id, entry.producer_epoch, entry.marker, entry.transaction_version)
         marks: dict[Partition, Mark] = {}
         for each in entry.partitions:
             found = self._metadata.find_partition(each.topic, each.partition)
-            if found is not None:
+            if found is None:
+                errors[each] = ErrorCode.unknown_topic_or_partition
+            else:
                 marks[found] = mark
 
         def written(status: list[ProducePartitionStatus]) -> None:
-            answered({each.topic_partition: ErrorCode(each.response.error_code) for each in status})
+            told = {each.topic_partition: ErrorCode(each.response.error_code) for each in status}
+            answered(errors | told)
 
-        write_marks(peer.replicas, self._configs.current.request_timeout_ms, marks, written, self._clock.now)
-        return True
+        write_marks(self.replicas, self._configs.current.request_timeout_ms, marks, written, self._clock.now)
 
     def ask_coordinator(
         self,

@@ -1,0 +1,76 @@
+"""DescribeTransactions (API key 65), version 0: how transactions stand at their coordinator (KIP-664).
+
+Behaviour      Each id on its own: its state as it was written last. An id that nobody has used:
+               TRANSACTIONAL_ID_NOT_FOUND, an empty one: INVALID_REQUEST.
+Source         core/.../coordinator/transaction/TransactionCoordinator.scala handleDescribeTransactions @ 4.4
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from fakebroker.apis import registry
+from fakebroker.apis.context import RequestContext
+from fakebroker.core.transactions.states import TransactionState
+from fakebroker.protocol.build import Each, build_lazily
+from fakebroker.protocol.error_code import ErrorCode
+from fakebroker.protocol.errors import KafkaError
+from fakebroker.protocol.messages import response_type
+from fakebroker.protocol.slices import Slices
+
+if TYPE_CHECKING:
+    from kio.schema.describe_transactions.v0.request import DescribeTransactionsRequest
+
+KEY = 65
+_EPOCH = datetime.fromtimestamp(0, UTC)
+
+
+def _respond(ctx: RequestContext, states: Each[dict[str, Any]]) -> Slices[None]:
+    values = {"throttle_time": timedelta(0), "transaction_states": states}
+    return ctx.respond_in_slices(build_lazily(response_type(KEY, ctx.api_version), values))
+
+
+def error_response(ctx: RequestContext, request: DescribeTransactionsRequest, code: ErrorCode) -> Slices[None]:
+    return _respond(ctx, Each(lambda each: _failed(each, code), request.transactional_ids))
+
+
+@registry.api(KEY, 0, 0, error_response=error_response)
+def handle(ctx: RequestContext, request: DescribeTransactionsRequest) -> Slices[None]:
+    return _respond(ctx, Each(lambda each: _described(ctx, each), request.transactional_ids))
+
+
+def _described(ctx: RequestContext, transactional_id: str) -> dict[str, Any]:
+    if not transactional_id:
+        return _failed(transactional_id, ErrorCode.invalid_request)
+    try:
+        found = ctx.transactions.states.find(transactional_id)
+    except KafkaError as error:
+        return _failed(transactional_id, error.code)
+    if found is None or found.transaction.now.state is TransactionState.DEAD:
+        return _failed(transactional_id, ErrorCode.transactional_id_not_found)
+    now = found.transaction.now
+    topics: dict[str, list[int]] = {}
+    for topic, partition in sorted(now.partitions):
+        topics.setdefault(topic, []).append(partition)
+    return _failed(transactional_id, ErrorCode.none) | {
+        "transaction_state": now.state.value,
+        "transaction_timeout": timedelta(milliseconds=now.timeout_ms),
+        "transaction_start_time": _EPOCH + timedelta(milliseconds=now.start_ms),
+        "producer_id": now.producer_id,
+        "producer_epoch": now.producer_epoch,
+        "topics": [{"topic": topic, "partitions": partitions} for topic, partitions in topics.items()],
+    }
+
+
+def _failed(transactional_id: str, code: ErrorCode) -> dict[str, Any]:
+    return {
+        "error_code": code,
+        "transactional_id": transactional_id,
+        "transaction_state": "",
+        "transaction_timeout": timedelta(0),
+        "transaction_start_time": _EPOCH,
+        "producer_id": 0,
+        "producer_epoch": 0,
+        "topics": (),
+    }

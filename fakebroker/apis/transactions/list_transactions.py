@@ -1,0 +1,82 @@
+"""ListTransactions (API key 66), versions 0-2: the transactions that a broker coordinates (KIP-664).
+
+Behaviour      All that are not being forgotten; only those of some states, producer ids, durations or ids, if the
+               request says so. While a partition loads: COORDINATOR_LOAD_IN_PROGRESS. Names of states that are none are
+               told.
+Version notes  v1 only those that run for longer than so many milliseconds (KIP-994); v2 only ids that match a pattern.
+Source         core/.../coordinator/transaction/TransactionStateManager.scala listTransactionStates @ 4.4
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+import re2
+
+from fakebroker.apis import registry
+from fakebroker.apis.context import RequestContext
+from fakebroker.core.transactions.states import TransactionState
+from fakebroker.protocol.build import Each, build_lazily
+from fakebroker.protocol.error_code import ErrorCode
+from fakebroker.protocol.messages import response_type
+from fakebroker.protocol.slices import Slices
+
+if TYPE_CHECKING:
+    from kio.schema.list_transactions.v2.request import ListTransactionsRequest
+
+KEY = 66
+_STATES = {state.value: state for state in TransactionState}
+
+
+def _respond(
+    ctx: RequestContext, code: ErrorCode, unknown: list[str] | None = None, found: list[dict[str, Any]] | None = None
+) -> Slices[None]:
+    values = {
+        "throttle_time": timedelta(0),
+        "error_code": code,
+        "unknown_state_filters": unknown or (),
+        "transaction_states": Each(dict, found or ()),
+    }
+    return ctx.respond_in_slices(build_lazily(response_type(KEY, ctx.api_version), values))
+
+
+def error_response(ctx: RequestContext, request: ListTransactionsRequest, code: ErrorCode) -> Slices[None]:
+    return _respond(ctx, code)
+
+
+@registry.api(KEY, 0, 2, error_response=error_response)
+def handle(ctx: RequestContext, request: ListTransactionsRequest) -> Slices[None]:
+    states = ctx.transactions.states
+    if states.is_loading:
+        return _respond(ctx, ErrorCode.coordinator_load_in_progress)
+    wanted = {_STATES[name] for name in request.state_filters if name in _STATES}
+    longer_than_ms = request.duration_filter if ctx.api_version >= 1 else -1
+    pattern = (request.transactional_id_pattern or "") if ctx.api_version >= 2 else ""
+    matches = None
+    if pattern:
+        try:
+            matches = re2.compile(pattern)
+        except re2.error:
+            return _respond(ctx, ErrorCode.invalid_regular_expression)
+    now_ms = ctx.now.wall_ms
+    found: list[dict[str, Any]] = []
+    for _, transaction in states.all():
+        now = transaction.now
+        if (
+            now.state is TransactionState.DEAD
+            or (request.producer_id_filters and now.producer_id not in request.producer_id_filters)
+            or (request.state_filters and now.state not in wanted)
+            or (longer_than_ms >= 0 and now_ms - now.start_ms <= longer_than_ms)
+            or (matches is not None and not matches.fullmatch(transaction.transactional_id))
+        ):
+            continue
+        found.append(
+            {
+                "transactional_id": transaction.transactional_id,
+                "producer_id": now.producer_id,
+                "transaction_state": now.state.value,
+            }
+        )
+    unknown = [name for name in request.state_filters if name not in _STATES]
+    return _respond(ctx, ErrorCode.none, unknown, found)

@@ -1,0 +1,76 @@
+"""WriteTxnMarkers (API key 27), versions 1-2.
+
+Behaviour      A coordinator has the leaders of partitions write the marks of its transactions; an admin ends a hanging
+               one so. Each is answered when it is replicated, or REQUEST_TIMED_OUT. Partitions of __consumer_offsets
+               are written through their coordinator, which takes over or drops the offsets.
+Version notes  v1 flexible; v2 the version of the transaction: with 2 its epoch must be a new one (KIP-890).
+Differs        A partition that is named twice is told what became of the last.
+Source         core/.../server/KafkaApis.scala handleWriteTxnMarkersRequest @ 4.4
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+from fakebroker.apis import registry
+from fakebroker.apis.context import RequestContext
+from fakebroker.core.transactions.marker_sender import TxnMarkerEntry
+from fakebroker.protocol.build import build
+from fakebroker.protocol.error_code import ErrorCode
+from fakebroker.protocol.messages import response_type
+from fakebroker.protocol.topic_partition import TopicPartition
+from fakebroker.protocol.transaction_records.control_records import ABORT, COMMIT, EndTransactionMarker
+
+if TYPE_CHECKING:
+    from kio.schema.write_txn_markers.v2.request import WritableTxnMarker, WriteTxnMarkersRequest
+
+KEY = 27
+_VERSION_SINCE: Final = 2
+
+Errors = dict[TopicPartition, ErrorCode]
+
+
+def _partitions(marker: WritableTxnMarker) -> tuple[TopicPartition, ...]:
+    return tuple(TopicPartition(topic.name, index) for topic in marker.topics for index in topic.partition_indexes)
+
+
+def _respond(ctx: RequestContext, results: Mapping[int, Errors]) -> None:
+    markers: list[dict[str, Any]] = []
+    for producer_id, errors in results.items():
+        topics: dict[str, list[dict[str, Any]]] = {}
+        for (topic, index), code in errors.items():
+            topics.setdefault(topic, []).append({"partition_index": index, "error_code": code})
+        told = [{"name": name, "partitions": partitions} for name, partitions in topics.items()]
+        markers.append({"producer_id": producer_id, "topics": told})
+    ctx.respond(build(response_type(KEY, ctx.api_version), {"markers": markers}))
+
+
+def error_response(ctx: RequestContext, request: WriteTxnMarkersRequest, code: ErrorCode) -> None:
+    _respond(ctx, {each.producer_id: dict.fromkeys(_partitions(each), code) for each in request.markers})
+
+
+@registry.api(KEY, 1, 2, error_response=error_response)
+def handle(ctx: RequestContext, request: WriteTxnMarkersRequest) -> None:
+    results: dict[int, Errors] = {}
+    waiting = len(request.markers)
+
+    def written(marker: WritableTxnMarker, errors: Mapping[TopicPartition, ErrorCode]) -> None:
+        nonlocal waiting
+        results.setdefault(marker.producer_id, {}).update(errors)
+        waiting -= 1
+        if waiting == 0:
+            _respond(ctx, results)
+
+    for marker in request.markers:
+        entry = TxnMarkerEntry(
+            marker.producer_id,
+            marker.producer_epoch,
+            EndTransactionMarker(COMMIT if marker.transaction_result else ABORT, marker.coordinator_epoch),
+            marker.transaction_version if ctx.api_version >= _VERSION_SINCE else 0,
+            _partitions(marker),
+        )
+        ctx.transactions.write_marks(entry, partial(written, marker))
+    if not request.markers:
+        _respond(ctx, results)
