@@ -72,8 +72,8 @@ CORE_ROOMS: dict[str, set[str]] = {
     "replication": {"config", "log", "purgatory", "quota"},
     "fetch_sessions": set(),
     "controller": {"config", "log", "quota", "replication", "security"},
-    "coordinator": {"config", "controller", "log", "purgatory", "replication"},
-    "groups": {"config", "controller", "coordinator", "purgatory", "replication"},
+    "coordinator": {"config", "controller", "log", "purgatory", "replication", "transactions"},
+    "groups": {"config", "controller", "coordinator", "purgatory", "replication", "transactions"},
     "transactions": {"config", "controller", "log", "purgatory", "replication"},
     "broker": {
         "config",

@@ -5,12 +5,12 @@ Behaviour      The committed offsets of some partitions, or of all that a group 
                error is the group's: NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS, UNKNOWN_MEMBER_ID,
                STALE_MEMBER_EPOCH.
                With require_stable what is not committed to the replicas is waited for, instead of being told as of
-               before: as long as a commit waits, then NOT_COORDINATOR.
+               before: as long as a commit waits, then NOT_COORDINATOR; and where a transaction has written an offset
+               and is not over, it is UNSTABLE_OFFSET_COMMIT.
 Version notes  v1 the error stands in each partition; v2 all topics, an error of the group; v3 throttle_time; v5 leader
                epoch; v6 flexible; v7 require_stable (KIP-447); v8 many groups (KIP-709); v9 member id and epoch
                (KIP-848); v10 topics by id, UNKNOWN_TOPIC_ID for one by one, and topics that are gone are left out where
                all are asked for.
-Not done       UNSTABLE_OFFSET_COMMIT, as there are no transactions.
 Source         core/.../server/KafkaApis.scala handleOffsetFetchRequest, fetchAllOffsetsForGroup,
                fetchOffsetsForGroup; OffsetFetchResponse.java groupError @ 4.2; GroupCoordinatorService.java
                fetchOffsets, handleOffsetFetchException @ 4.4 (read out of the released jars).

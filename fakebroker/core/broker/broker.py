@@ -99,6 +99,7 @@ class Broker:
             self.producer_ids.generate_producer_id,
             transaction_version,
             transactions_of,
+            self.groups.complete_transaction,
             report,
         )
         self.fetch_manager = FetchManager(config.max_incremental_fetch_session_cache_slots, session_ids)

@@ -27,8 +27,10 @@ from fakebroker.core.coordinator.record import CoordinatorRecord
 from fakebroker.core.coordinator.shard import CoordinatorShard
 from fakebroker.core.coordinator.timeline import SnapshotRegistry
 from fakebroker.core.coordinator.write_event import WriteEvent
+from fakebroker.core.transactions.markers import Mark, Producer
 from fakebroker.protocol.errors import KafkaError
 from fakebroker.protocol.record_batch import RECORD_BATCH_OVERHEAD, Record
+from fakebroker.protocol.transaction_records.control_records import COMMIT
 
 S = TypeVar("S", bound=CoordinatorShard)
 
@@ -157,6 +159,39 @@ class CoordinatorContext(Generic[S]):
             batch.records.append(each.encoded)
             batch.size += each.size
         batch.events.append(event)
+
+    def append_in_transaction(self, event: WriteEvent, producer: Producer) -> None:
+        """The same for a producer's transaction: in a batch of its own, at once. Raises KafkaError."""
+        result = event.result
+        assert result is not None
+        assert self.shard is not None
+        self.flush()
+        if not result.records:
+            self._wait_for_pending_writes(event)
+            return
+        now = self._now()
+        encoded = [_encode(record, now.wall_ms) for record in result.records]
+        before = self.last_written_offset
+        offset = self._writer.append_in_transaction(self.index, [each.encoded for each in encoded], producer, now)
+        for number, each in enumerate(encoded):
+            self.shard.replay(before + number, producer.producer_id, producer.producer_epoch, each.record)
+        self._wait_for_commit(offset, event)
+
+    def complete_transaction(self, event: WriteEvent, mark: Mark) -> None:
+        """Write the mark at the end of a transaction, and do what it says. Raises KafkaError."""
+        assert self.shard is not None
+        self.flush()
+        offset = self._writer.append_mark(self.index, mark, self._now())
+        is_commit = mark.marker.control_type == COMMIT
+        self.shard.replay_end_transaction_marker(mark.producer_id, mark.producer_epoch, is_commit)
+        self._wait_for_commit(offset, event)
+
+    def _wait_for_commit(self, offset: int, event: WriteEvent) -> None:
+        self.update_last_written_offset(offset)
+        self._deferred.append((offset, event))
+        self.on_high_watermark_updated(self._writer.partition(self.index).high_watermark)
+        if not event.is_completed():
+            self._watch(event)
 
     def flush(self) -> None:
         """Append the open batch to the log. Raises KafkaError if that fails; its operations were told so."""

@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from fakebroker.core.clock import Now
 from fakebroker.core.replication.partition import Partition
 from fakebroker.core.replication.replica_manager import ReplicaManager
+from fakebroker.core.transactions.markers import Mark, Producer, append_in_transaction, append_mark
 from fakebroker.protocol.compression import compress
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
@@ -66,4 +67,17 @@ class PartitionWriter:
             header = read_batch_header(batch)
             batch = pack_batch(header._replace(attributes=codec), compress(codec, batch[RECORD_BATCH_OVERHEAD:]))
         info = self._replicas.append_records_to_leader(partition, batch, is_plain(batch), 1, now)
+        return info.last_offset + 1
+
+    def append_in_transaction(self, index: int, records: Sequence[Record], producer: Producer, now: Now) -> int:
+        """The same within a transaction. Raises KafkaError, also if that is not open here and the guard is not the one
+        of now."""
+        info = append_in_transaction(self.partition(index), records, producer, now)
+        self._replicas.woken_by(self.partition(index), info, now)
+        return info.last_offset + 1
+
+    def append_mark(self, index: int, mark: Mark, now: Now) -> int:
+        """The end of a transaction; the offset behind it. Raises KafkaError."""
+        info = append_mark(self.partition(index), mark, now, required_acks=1)
+        self._replicas.woken_by(self.partition(index), info, now)
         return info.last_offset + 1

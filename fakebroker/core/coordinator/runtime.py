@@ -14,10 +14,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from fakebroker.core.coordinator.context import CoordinatorContext
 from fakebroker.core.coordinator.errors import unknown_server_error
 from fakebroker.core.coordinator.lifecycle import CoordinatedPartitions, S
 from fakebroker.core.coordinator.result import CoordinatorResult
 from fakebroker.core.coordinator.write_event import WriteEvent
+from fakebroker.core.transactions.markers import Mark, Producer
 from fakebroker.protocol.errors import KafkaError
 
 T = TypeVar("T")
@@ -35,16 +37,55 @@ class CoordinatorRuntime(CoordinatedPartitions[S]):
     ) -> None:
         """Run the operation on the state of a partition, write its records, and call `then` once: with the response
         when they are committed, or with the error for which they are not (or not in time)."""
+
+        def work(context: CoordinatorContext[S], event: WriteEvent) -> None:
+            assert context.shard is not None
+            event.result = operation(context.shard)
+            context.append(event)
+            self._maybe_flush(index, context)
+
+        self._schedule(name, index, work, then)
+
+    def schedule_transactional_write_operation(
+        self,
+        name: str,
+        index: int,
+        producer: Producer,
+        operation: Callable[[S], CoordinatorResult[T]],
+        then: Callable[[T | KafkaError], None],
+    ) -> None:
+        """The same within a producer's transaction."""
+
+        def work(context: CoordinatorContext[S], event: WriteEvent) -> None:
+            assert context.shard is not None
+            event.result = operation(context.shard)
+            context.append_in_transaction(event, producer)
+
+        self._schedule(name, index, work, then)
+
+    def schedule_transaction_completion(
+        self, name: str, index: int, mark: Mark, then: Callable[[KafkaError | None], None]
+    ) -> None:
+        """Write the mark at the end of a transaction to a partition."""
+
+        def work(context: CoordinatorContext[S], event: WriteEvent) -> None:
+            event.result = CoordinatorResult((), None)
+            context.complete_transaction(event, mark)
+
+        self._schedule(name, index, work, then)
+
+    def _schedule(
+        self,
+        name: str,
+        index: int,
+        work: Callable[[CoordinatorContext[S], WriteEvent], None],
+        then: Callable[[Any], None],
+    ) -> None:
         event = WriteEvent(name, self._write_timeout_ms(), then, self._events, lambda: self._look(index))
 
         def execute() -> None:
             try:
-                context = self._active(index)
-                shard = context.shard
-                assert shard is not None
-                event.result = operation(shard)
-                context.append(event)
-                self._maybe_flush(index, context)
+                work(self._active(index), event)
             except KafkaError as error:
                 event.complete(error.with_traceback(None))
             except Exception as bug:

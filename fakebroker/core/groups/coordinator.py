@@ -26,6 +26,7 @@ from fakebroker.core.groups.services import GroupEnvironment, GroupServices
 from fakebroker.core.groups.shard import GroupCoordinatorShard
 from fakebroker.core.purgatory.deadlines import TIMEOUTS, Deadlines, TimerDeadlines
 from fakebroker.core.replication.replica_manager import ReplicaManager
+from fakebroker.core.transactions.markers import Mark, Producer
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
 from fakebroker.protocol.group_records.decode import decode_record
@@ -111,6 +112,30 @@ class GroupCoordinator:
     ) -> None:
         """Change something of a group."""
         self.runtime.schedule_write_operation(name, self.partition_for(group_id), operation, _mapped(then))
+
+    def write_in_transaction(
+        self,
+        name: str,
+        group_id: str,
+        producer: Producer,
+        operation: Callable[[GroupCoordinatorShard], CoordinatorResult[T]],
+        then: Callable[[T | KafkaError], None],
+    ) -> None:
+        """Change something of a group, if a producer's transaction is committed."""
+        index = self.partition_for(group_id)
+        self.runtime.schedule_transactional_write_operation(name, index, producer, operation, _mapped(then))
+
+    def complete_transaction(self, index: int, mark: Mark, then: Callable[[ErrorCode], None]) -> None:
+        """Write the mark of a transaction to a partition of __consumer_offsets."""
+
+        def written(response: KafkaError | None) -> None:
+            code = ErrorCode.none if response is None else operation_error(response).code
+            not_here = (
+                ErrorCode.coordinator_not_available, ErrorCode.coordinator_load_in_progress, ErrorCode.not_coordinator,
+            )  # fmt: skip
+            then(ErrorCode.not_leader_or_follower if code in not_here else code)
+
+        self.runtime.schedule_transaction_completion("complete-transaction", index, mark, written)
 
     def read(
         self,

@@ -36,6 +36,9 @@ class GroupCoordinatorShard(CoordinatorShard):
     def replay(self, offset: int, producer_id: int, producer_epoch: int, record: CoordinatorRecord) -> None:
         self._replayers[type(record.key)](record.key, record.value, producer_id)
 
+    def replay_end_transaction_marker(self, producer_id: int, producer_epoch: int, is_commit: bool) -> None:
+        self.offsets.replay_end_transaction_marker(producer_id, is_commit)
+
     def on_loaded(self) -> None:
         for manager in self._managers:
             manager.on_loaded()

@@ -155,9 +155,13 @@ class ReplicaManager:
     ) -> LogAppendInfo:
         """Append one batch of a coordinator's, and wake whom that may satisfy at once. Raises KafkaError."""
         info = partition.append_records_to_leader(records, is_plain, required_acks, now)
+        self.woken_by(partition, info, now)
+        return info
+
+    def woken_by(self, partition: Partition, info: LogAppendInfo, now: Now) -> None:
+        """Wake at once whom an append of a coordinator's may satisfy."""
         self._wakeups.after_append(partition, info.leader_hw_change is _INCREASED)
         self._followers.on_leader_append(partition, now)
-        return info
 
     def append_records_in_slices(
         self,

@@ -8,7 +8,7 @@ Source   core/.../server/KafkaApis.scala handleWriteTxnMarkersRequest; storage/.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
 from fakebroker.core.clock import Now
@@ -18,7 +18,9 @@ from fakebroker.core.replication.append_info import LogAppendInfo
 from fakebroker.core.replication.delayed_produce import ProduceCallback, ProducePartitionStatus
 from fakebroker.core.replication.partition import Partition
 from fakebroker.core.replication.replica_manager import ReplicaManager
+from fakebroker.protocol.batch_layout import TRANSACTIONAL_FLAG
 from fakebroker.protocol.errors import KafkaError
+from fakebroker.protocol.record_batch import Record, encode_batch
 from fakebroker.protocol.transaction_records.control_records import EndTransactionMarker, encode_marker
 
 _ACKS: Final = -1
@@ -33,9 +35,17 @@ class Mark(NamedTuple):
     transaction_version: int
 
 
-def append_mark(partition: Partition, mark: Mark, now: Now) -> LogAppendInfo:
-    """Append it to the leader's log, as with acks=all. Raises KafkaError."""
-    partition.check_min_isr(-1)
+class Producer(NamedTuple):
+    """Who writes in a transaction; the guard says that its coordinator was asked."""
+
+    producer_id: int
+    producer_epoch: int
+    guard: int
+
+
+def append_mark(partition: Partition, mark: Mark, now: Now, required_acks: int = _ACKS) -> LogAppendInfo:
+    """Append it to the leader's log, as with acks=all unless told otherwise. Raises KafkaError."""
+    partition.check_min_isr(required_acks)
     log = partition.leader_log
     offset, wall_ms = log.log_end_offset, now.wall_ms
     producer_id, epoch, marker, version = mark
@@ -44,6 +54,25 @@ def append_mark(partition: Partition, mark: Mark, now: Now) -> LogAppendInfo:
     producer = ProducerBatch(producer_id, epoch, NO_SEQUENCE, wall_ms, True, marker)
     batch = LoggedBatch(offset, offset, partition.leader_epoch, records, wall_ms, producer)
     return partition.append_prepared(log, (batch, -1), records, now)
+
+
+def append_in_transaction(
+    partition: Partition, records: Sequence[Record], producer: Producer, now: Now
+) -> LogAppendInfo:
+    """What a coordinator writes for a producer's transaction: it has no sequences. Raises KafkaError."""
+    log, wall_ms = partition.leader_log, now.wall_ms
+    offset, (producer_id, epoch, guard) = log.log_end_offset, producer
+    said = ProducerBatch(producer_id, epoch, NO_SEQUENCE, wall_ms, True)
+    log.producer_state.check(said, offset, partition.topic_partition, guard, by_client=False)
+    data = encode_batch(
+        records,
+        base_timestamp_ms=wall_ms,
+        producer_id=producer_id,
+        producer_epoch=epoch,
+        attributes=TRANSACTIONAL_FLAG,
+    )
+    batch = LoggedBatch(offset, offset + len(records) - 1, partition.leader_epoch, data, wall_ms, said)
+    return partition.append_prepared(log, (batch, -1), data, now)
 
 
 def write_marks(

@@ -13,6 +13,7 @@ Differs  No network between brokers: a mark is written in the moment in which it
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Final, final
 
 from fakebroker.core.clock import NEVER_MS, HasNow, Now
@@ -32,7 +33,7 @@ from fakebroker.core.transactions.state_manager import Found, TransactionStateMa
 from fakebroker.core.transactions.states import EXPIRATION_ALLOWED, TransactionState
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.slices import Slices
-from fakebroker.protocol.topic_name import TRANSACTION_STATE_TOPIC_NAME
+from fakebroker.protocol.topic_name import GROUP_METADATA_TOPIC_NAME, TRANSACTION_STATE_TOPIC_NAME
 from fakebroker.protocol.topic_partition import TopicPartition
 from timingwheel import TimerTask
 
@@ -55,7 +56,8 @@ class _Later(TimerTask):
 
 @final
 class TransactionService:
-    """`peer` gives that of any broker that runs; `transaction_version` is the level of the feature."""
+    """`peer` gives that of any broker that runs; `transaction_version` is the level of the feature;
+    `complete_offsets` ends a transaction in a partition of __consumer_offsets."""
 
     def __init__(
         self,
@@ -69,9 +71,11 @@ class TransactionService:
         generate_producer_id: Callable[[], int],
         transaction_version: Callable[[], int],
         peer: Callable[[int], TransactionService | None],
+        complete_offsets: Callable[[int, Mark, Callable[[ErrorCode], None]], None],
         report: Callable[[str, Exception], None],
     ) -> None:
         self._clock = clock
+        self._complete_offsets = complete_offsets
         self._configs = configs
         self._metadata = metadata
         self._peer = peer
@@ -198,18 +202,33 @@ class TransactionService:
         errors: dict[TopicPartition, ErrorCode] = {}
         mark = Mark(entry.producer_id, entry.producer_epoch, entry.marker, entry.transaction_version)
         marks: dict[Partition, Mark] = {}
+        offsets: list[TopicPartition] = []
         for each in entry.partitions:
             found = self._metadata.find_partition(each.topic, each.partition)
             if found is None:
                 errors[each] = ErrorCode.unknown_topic_or_partition
+            elif each.topic == GROUP_METADATA_TOPIC_NAME:
+                offsets.append(each)
             else:
                 marks[found] = mark
+        left = len(errors) + len(offsets) + len(marks)
+        told = dict(errors)
+
+        def tell(more: Mapping[TopicPartition, ErrorCode]) -> None:
+            told.update(more)
+            if len(told) == left:
+                answered(told)
 
         def written(status: list[ProducePartitionStatus]) -> None:
-            told = {each.topic_partition: ErrorCode(each.response.error_code) for each in status}
-            answered(errors | told)
+            tell({each.topic_partition: ErrorCode(each.response.error_code) for each in status})
 
-        write_marks(self.replicas, self._configs.current.request_timeout_ms, marks, written, self._clock.now)
+        if not offsets and not marks:
+            answered(told)
+            return
+        for each in offsets:
+            self._complete_offsets(each.partition, mark, partial(_tell_one, tell, each))
+        if marks:
+            write_marks(self.replicas, self._configs.current.request_timeout_ms, marks, written, self._clock.now)
 
     def ask_coordinator(
         self,
@@ -234,3 +253,9 @@ class TransactionService:
 
     def again_later(self, action: Callable[[], None]) -> None:
         self._in(_AGAIN_MS, action)
+
+
+def _tell_one(
+    tell: Callable[[Mapping[TopicPartition, ErrorCode]], None], partition: TopicPartition, code: ErrorCode
+) -> None:
+    tell({partition: code})

@@ -1,29 +1,27 @@
-"""Committed offsets: committed, fetched, deleted, and expired.
+"""Committed offsets: committed, fetched, deleted; in transactions too.
 
 Theory   Who may commit or fetch, his group says. A commit to a group that is not there, by somebody who is no member
-         (generation -1), makes an empty group. An offset goes when its group has had no members for
-         offsets.retention.minutes (or, where nobody subscribes, when it was not committed for so long), when its topic
-         is deleted, or when somebody asks for it.
-         Groups are looked through every offsets.retention.check.interval.ms, counted from when the partition was
-         loaded; a group that has lost its last offset, and has no members, goes as well.
-Units    wall milliseconds for what is kept, monotonic ones for the interval.
-Source   group-coordinator/.../OffsetMetadataManager.java; GroupCoordinatorShard.java cleanupGroupMetadata,
-         onTopicsDeleted; GroupMetadataManager.java maybeDeleteGroup @ 4.4 (read out of the released jars).
-Differs  Offsets that a transaction has not committed yet are none yet. Where nothing can expire, none is looked for.
+         (generation -1), makes an empty group. What a transaction writes is pending (pending.py) until its mark stands
+         in the log. An offset goes when it is too old (expiry.py), when its topic is deleted, or when somebody asks for
+         it.
+Units    wall milliseconds.
+Source   group-coordinator/.../OffsetMetadataManager.java; GroupCoordinatorShard.java onTopicsDeleted @ 4.4 (read out of
+         the released jars).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Final, final
 
-from fakebroker.core.clock import NEVER_MS, Now
 from fakebroker.core.controller.topics import Topic
 from fakebroker.core.coordinator.record import CoordinatorRecord
 from fakebroker.core.coordinator.result import CoordinatorResult
-from fakebroker.core.groups.group import CommittedAt, Group
+from fakebroker.core.coordinator.timeline import LATEST
+from fakebroker.core.groups.group import Group
 from fakebroker.core.groups.manager import GroupManager, Replay
 from fakebroker.core.groups.offsets.committed import CommittedOffsets
+from fakebroker.core.groups.offsets.expiry import OffsetExpiry
 from fakebroker.core.groups.offsets.messages import (
     ZERO_ID,
     FetchedOffset,
@@ -33,14 +31,12 @@ from fakebroker.core.groups.offsets.messages import (
     TopicErrors,
     TopicPartitions,
 )
+from fakebroker.core.groups.offsets.pending import PendingOffsets
 from fakebroker.core.groups.services import GroupServices
-from fakebroker.core.purgatory.housekeeping import PeriodicTask
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
 from fakebroker.protocol.group_records.offset_commit import NONE, OffsetCommitKey, OffsetCommitValue
 
-_EXPIRATION: Final = "expire-group-metadata"
-_MINUTE_MS: Final = 60_000
 _GROUP_ID_NOT_FOUND_SINCE: Final = 9  # version of OffsetCommit
 
 
@@ -54,8 +50,8 @@ class Offsets(GroupManager):
         self._groups = services.groups
         self._offsets = CommittedOffsets(services.registry)
         self._on_commit = on_commit
-        self._loaded_ms: int | None = None
-        self._expiration: PeriodicTask | None = None
+        self._pending = PendingOffsets(services.registry)
+        self._expiry = OffsetExpiry(services, self._offsets, self._pending)
 
     # Requests.
 
@@ -63,13 +59,31 @@ class Offsets(GroupManager):
         """OffsetMetadataManager.commitOffset. Raises KafkaError."""
         group = self._group_to_commit(request)
         validate = group.validate_offset_commit(
-            request.member_id,
-            request.group_instance_id,
-            request.generation_or_epoch,
-            False,
-            request.version,
+            request.member_id, request.group_instance_id, request.generation_or_epoch, False, request.version
         )
         self._on_commit(group, request.member_id)
+        return self._written(request, validate)
+
+    def commit_in_transaction(self, request: OffsetCommit) -> CoordinatorResult[list[TopicErrors]]:
+        """OffsetMetadataManager.commitTransactionalOffset. Raises KafkaError."""
+        group = self._groups.get(request.group_id)
+        if group is None and request.generation_or_epoch < 0:
+            group = self._groups.get_or_create_classic_group(request.group_id)
+        if group is None:
+            raise KafkaError(ErrorCode.illegal_generation, "Specified group generation id is not valid.")
+        try:
+            validate = group.validate_offset_commit(
+                request.member_id, request.group_instance_id, request.generation_or_epoch, True, request.version
+            )
+        except KafkaError as error:
+            if error.code is not ErrorCode.stale_member_epoch:
+                raise
+            raise KafkaError(ErrorCode.illegal_generation, error.message) from None
+        return self._written(request, validate)
+
+    def _written(
+        self, request: OffsetCommit, validate: Callable[[str, int], None] | None
+    ) -> CoordinatorResult[list[TopicErrors]]:
         now_ms = self._services.wall_ms
         expires_ms = NONE if request.retention_time_ms == NONE else now_ms + request.retention_time_ms
         longest = self._services.config.offset_metadata_max_bytes
@@ -109,7 +123,8 @@ class Offsets(GroupManager):
 
     def fetch(self, request: OffsetFetch, epoch: int) -> list[FetchedTopic]:
         """OffsetMetadataManager.fetchOffsets and fetchAllOffsets, as of an epoch. Raises KafkaError; but a group that
-        is not there has no offsets."""
+        is not there has no offsets. As of LATEST only stable ones are told: not where a transaction has written
+        another one."""
         topics = None
         group = self._groups.get(request.group_id, epoch)
         if group is not None:
@@ -120,7 +135,12 @@ class Offsets(GroupManager):
                 return []
             return [
                 FetchedTopic(
-                    name, ZERO_ID, [_fetched(partition, value) for partition, value in partitions.items(epoch)]
+                    name,
+                    ZERO_ID,
+                    [
+                        self._unstable(request.group_id, name, partition, epoch) or _fetched(partition, value)
+                        for partition, value in partitions.items(epoch)
+                    ],
                 )
                 for name, partitions in topics.items(epoch)
             ]
@@ -130,12 +150,20 @@ class Offsets(GroupManager):
             offsets: list[FetchedOffset] = []
             for partition in topic.partitions:
                 value = None if partitions is None else partitions.get(partition, epoch)
-                if value is None or _is_of_another(value, topic.topic_id):
+                unstable = self._unstable(request.group_id, topic.name, partition, epoch)
+                if unstable is not None:
+                    offsets.append(unstable)
+                elif value is None or _is_of_another(value, topic.topic_id):
                     offsets.append(FetchedOffset(partition))
                 else:
                     offsets.append(_fetched(partition, value))
             found.append(FetchedTopic(topic.name, topic.topic_id, offsets))
         return found
+
+    def _unstable(self, group_id: str, topic: str, partition: int, epoch: int) -> FetchedOffset | None:
+        if epoch != LATEST or not self._pending.has(OffsetCommitKey(group_id, topic, partition)):
+            return None
+        return FetchedOffset(partition, error=ErrorCode.unstable_offset_commit)
 
     def delete(self, group_id: str, topics: Sequence[TopicPartitions]) -> CoordinatorResult[list[TopicErrors]]:
         """OffsetMetadataManager.deleteOffsets. Raises KafkaError."""
@@ -149,15 +177,20 @@ class Offsets(GroupManager):
             response.append(TopicErrors(topic.name, ZERO_ID, [(partition, error) for partition in topic.partitions]))
             if not is_subscribed:
                 for partition in topic.partitions:
-                    if self._offsets.get(group_id, topic.name, partition) is not None:
-                        records.append(tombstone(group_id, topic.name, partition))
+                    key = OffsetCommitKey(group_id, topic.name, partition)
+                    if self._offsets.get(group_id, topic.name, partition) is not None or self._pending.has(key):
+                        records.append(CoordinatorRecord(key, None))
         return CoordinatorResult(records, response)
 
     # What others do to groups.
 
     def delete_all_offsets(self, group_id: str) -> list[CoordinatorRecord]:
-        """Of a group that is to go."""
-        return [tombstone(group_id, topic, partition) for topic, partition, _ in self._offsets.items(group_id)]
+        """Of a group that is to go; those of open transactions too."""
+        committed = [
+            OffsetCommitKey(group_id, topic, partition) for topic, partition, _ in self._offsets.items(group_id)
+        ]
+        keys = dict.fromkeys([*committed, *self._pending.keys_of(group_id)])
+        return [CoordinatorRecord(key, None) for key in keys]
 
     def on_topics_deleted(self, topics: Collection[Topic]) -> CoordinatorResult[None]:
         """Their offsets go, in whatever group; but for those that are of a topic with the same name and another id."""
@@ -173,111 +206,42 @@ class Offsets(GroupManager):
                             records.append(tombstone(group_id, topic.name, partition))
         return CoordinatorResult(records, None, is_atomic=False)
 
-    # Expiry.
-
-    def cleanup_group_metadata(self) -> CoordinatorResult[None]:
-        """Let go of offsets that are too old, and then of groups that have none and no members."""
-        records: list[CoordinatorRecord] = []
-        for group_id in self._groups.keys():  # noqa: SIM118 (a copy)
-            if self._expire_offsets(group_id, records):
-                self._maybe_delete_group(group_id, records)
-        return CoordinatorResult(records, None, is_atomic=False)
-
-    def _expire_offsets(self, group_id: str, records: list[CoordinatorRecord]) -> bool:
-        """Whether no offset is left (OffsetMetadataManager.cleanupExpiredOffsets)."""
-        now_ms = self._services.wall_ms
-        all_expired = True
-        expired: list[tuple[str, int]] = []
-        for topic, partition, expires_ms in self._expiries(group_id):
-            if expires_ms is not None and now_ms >= expires_ms:
-                records.append(tombstone(group_id, topic, partition))
-                expired.append((topic, partition))
-            else:
-                all_expired = False
-        if expired:
-            for listener in self._services.environment.probe.listeners:
-                listener.offsets_expired(group_id, expired)
-        return all_expired
-
-    def _expiries(self, group_id: str) -> Iterator[tuple[str, int, int | None]]:
-        """Of each offset of a group its topic, its partition, and the wall time from which on it is to go; None if it
-        stays as long as the group is as it is."""
-        topics = self._offsets.topics(group_id)
-        if topics is None:
-            return
-        group = self._groups.group(group_id)
-        expires_ms = group.offset_expiration_condition()
-        retention_ms = self._services.config.offsets_retention_minutes * _MINUTE_MS
-        for topic, partitions in topics.items():
-            stays = expires_ms is None or group.is_subscribed_to_topic(topic)
-            for partition, value in partitions.items():
-                if stays or expires_ms is None:
-                    yield topic, partition, None
-                else:
-                    own_ms = None if value.expire_timestamp_ms == NONE else value.expire_timestamp_ms
-                    yield topic, partition, expires_ms(CommittedAt(value.commit_timestamp_ms, own_ms), retention_ms)
-
-    def _cleanup_matters_ms(self, now: Now) -> int:
-        """When `cleanup_group_metadata` next has anything to do, if nothing happens until then."""
-        soonest_ms: int | None = None
-        for group_id in self._groups.keys():  # noqa: SIM118 (a copy)
-            has_offsets = False
-            for _, _, expires_ms in self._expiries(group_id):
-                has_offsets = True
-                if expires_ms is not None and (soonest_ms is None or expires_ms < soonest_ms):
-                    soonest_ms = expires_ms
-            if not has_offsets and self._groups.group(group_id).is_empty:
-                return now.mono_ms
-        return NEVER_MS if soonest_ms is None else now.mono_at(soonest_ms)
-
-    def _maybe_delete_group(self, group_id: str, records: list[CoordinatorRecord]) -> None:
-        group = self._groups.group(group_id)
-        if group.is_empty:
-            records += group.create_group_tombstone_records()
-            group.cancel_timers(self._services.timer)
-
-    def _schedule_expiration(self) -> None:
-        """From the next of its times on."""
-        if self._loaded_ms is None or self._expiration is not None or not len(self._groups):
-            return
-        environment = self._services.environment
-        interval_ms = self._services.config.offsets_retention_check_interval_ms
-        self._expiration = PeriodicTask(
-            interval_ms - (self._services.mono_ms - self._loaded_ms) % interval_ms,
-            interval_ms,
-            lambda _: self._expire(interval_ms),
-            self._cleanup_matters_ms,
-            environment.housekeeping,
-            lambda: environment.clock.now,
-        )
-
-    def _expire(self, interval_ms: int) -> None:
-        self._services.timer.schedule(_EXPIRATION, 0, self.cleanup_group_metadata, retry_backoff_ms=interval_ms)
-
     # The state.
 
     def replayers(self) -> Mapping[type, Replay]:
         return {OffsetCommitKey: self._replay}
 
     def _replay(self, key: OffsetCommitKey, value: OffsetCommitValue | None, producer_id: int) -> None:
-        if producer_id != -1:
-            return  # issue 15: it is pending until its transaction ends
         if value is None:
             self._offsets.remove(key.group, key.topic, key.partition)
+            self._pending.drop(key)
             return
         if key.group not in self._groups:
             self._groups.get_or_create_classic_group(key.group)
+        if producer_id != -1:
+            self._pending.put(producer_id, key, value)
+            return
         self._offsets.put(key.group, key.topic, key.partition, value)
+        self._pending.overtake(key)
+
+    def replay_end_transaction_marker(self, producer_id: int, is_commit: bool) -> None:
+        """A transaction is over: what it has written is committed, unless somebody was later, or dropped."""
+        for key, pending in self._pending.take(producer_id):
+            if is_commit and not (
+                pending.is_overtaken and self._offsets.get(key.group, key.topic, key.partition) is not None
+            ):
+                self._offsets.put(key.group, key.topic, key.partition, pending.value)
+                self._pending.overtake(key)
 
     def on_loaded(self) -> None:
-        self._loaded_ms = self._services.mono_ms
-        self._groups.on_added = self._schedule_expiration
-        self._schedule_expiration()
+        self._expiry.start()
 
     def on_unloaded(self) -> None:
-        self._loaded_ms = None
-        if self._expiration is not None:
-            self._expiration.stop()
+        self._expiry.stop()
+
+    def cleanup_group_metadata(self) -> CoordinatorResult[None]:
+        """Let go of what is too old."""
+        return self._expiry.cleanup_group_metadata()
 
 
 def _committed(records: Sequence[CoordinatorRecord]) -> list[tuple[str, int, int]]:

@@ -1,0 +1,59 @@
+"""Offsets of transactions that are not over, beside a plain dict."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fakebroker.core.coordinator.timeline import SnapshotRegistry
+from fakebroker.core.groups.offsets.pending import PendingOffset, PendingOffsets
+from fakebroker.protocol.group_records.offset_commit import OffsetCommitKey, OffsetCommitValue
+
+KEYS = [OffsetCommitKey(group, "t", partition) for group in ("g", "h") for partition in (0, 1)]
+
+
+def value(offset: int) -> OffsetCommitValue:
+    return OffsetCommitValue(offset, -1, "", 0)
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(["put", "put", "overtake", "drop", "take"]), st.integers(1, 2), st.sampled_from(KEYS))
+    )
+)
+def test_beside_a_plain_dict(steps: list[tuple[str, int, OffsetCommitKey]]) -> None:
+    pending = PendingOffsets(SnapshotRegistry())
+    model: dict[tuple[int, OffsetCommitKey], PendingOffset] = {}
+    for number, (kind, producer_id, key) in enumerate(steps):
+        if kind == "put":
+            pending.put(producer_id, key, value(number))
+            model[producer_id, key] = PendingOffset(value(number))
+        elif kind == "overtake":
+            pending.overtake(key)
+            for each in [each for each in model if each[1] == key]:
+                model[each] = PendingOffset(model[each].value, True)
+        elif kind == "drop":
+            pending.drop(key)
+            model = {each: found for each, found in model.items() if each[1] != key}
+        else:
+            taken = dict(pending.take(producer_id))
+            assert taken == {each[1]: found for each, found in model.items() if each[0] == producer_id}
+            model = {each: found for each, found in model.items() if each[0] != producer_id}
+        for each in KEYS:
+            assert pending.has(each) == any(known == each for _, known in model)
+        for group in ("g", "h"):
+            assert pending.has_any_of(group) == any(known.group == group for _, known in model)
+            assert set(pending.keys_of(group)) == {known for _, known in model if known.group == group}
+
+
+def test_it_goes_back_to_a_snapshot() -> None:
+    registry = SnapshotRegistry()
+    pending = PendingOffsets(registry)
+    pending.put(1, KEYS[0], value(1))
+    registry.create_snapshot(10)
+    pending.put(2, KEYS[0], value(2))
+    assert [key for key, _ in pending.take(1)] == [KEYS[0]]
+    registry.revert_to_snapshot(10)
+    assert pending.take(2) == []
+    assert pending.take(1) == [(KEYS[0], PendingOffset(value(1)))]
+    assert not pending.has(KEYS[0])
