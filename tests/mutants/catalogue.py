@@ -61,6 +61,10 @@ TESTS = {
     ],
     "fakebroker/core/config/dynamic_broker_config.py": ["tests/core/config/test_snapshots.py"],
     "fakebroker/core/config/broker_config.py": ["tests/core/config/test_snapshots.py"],
+    "fakebroker/core/log/producer_entry.py": [
+        "tests/core/log/test_producer_state.py",
+        "tests/properties/test_producer_machine.py",
+    ],
     "fakebroker/core/log/producer_state.py": [
         "tests/core/log/test_producer_state.py",
         "tests/properties/test_producer_machine.py",

@@ -10,7 +10,7 @@ Source         core/.../server/KafkaApis.scala handleAddPartitionsToTxnRequest; 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -66,18 +66,18 @@ def _partitions(topics: Any) -> tuple[TopicPartition, ...]:
 def error_response(ctx: RequestContext, request: AddPartitionsToTxnRequest, code: ErrorCode) -> None:
     asked = _transactions(ctx, request)
     if ctx.api_version >= _BATCHED_SINCE:
-        _respond(ctx, {}, code)
+        _respond(ctx, [], code)
     else:
-        _respond(ctx, {each.transactional_id: dict.fromkeys(each.partitions, code) for each in asked})
+        _respond(ctx, [(each.transactional_id, dict.fromkeys(each.partitions, code)) for each in asked])
 
 
 @registry.api(KEY, 0, 5, error_response=error_response)
 def handle(ctx: RequestContext, request: AddPartitionsToTxnRequest) -> None:
     asked = _transactions(ctx, request)
-    results: dict[str, Errors] = {}
+    results: list[tuple[str, Errors]] = []
 
     def answered(each: _Asked, errors: Errors) -> None:
-        results[each.transactional_id] = errors
+        results.append((each.transactional_id, errors))
         if len(results) == len(asked):
             _respond(ctx, results)
 
@@ -122,14 +122,14 @@ def _known(ctx: RequestContext, error: ErrorCode) -> ErrorCode:
     return error
 
 
-def _respond(ctx: RequestContext, results: Mapping[str, Errors], code: ErrorCode = ErrorCode.none) -> None:
-    told = {transactional_id: _topics(errors) for transactional_id, errors in results.items()}
+def _respond(ctx: RequestContext, results: Sequence[tuple[str, Errors]], code: ErrorCode = ErrorCode.none) -> None:
+    told = [(transactional_id, _topics(errors)) for transactional_id, errors in results]
     values: dict[str, Any] = {"throttle_time": timedelta(0), "error_code": code}
     if ctx.api_version < _BATCHED_SINCE:
-        values["results_by_topic_v3_and_below"] = [topic for topics in told.values() for topic in topics]
+        values["results_by_topic_v3_and_below"] = [topic for _, topics in told for topic in topics]
     else:
         values["results_by_transaction"] = [
-            {"transactional_id": transactional_id, "topic_results": topics} for transactional_id, topics in told.items()
+            {"transactional_id": transactional_id, "topic_results": topics} for transactional_id, topics in told
         ]
     ctx.respond(build(response_type(KEY, ctx.api_version), values))
 

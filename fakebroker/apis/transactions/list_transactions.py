@@ -12,13 +12,13 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-import re2
-
 from fakebroker.apis import registry
 from fakebroker.apis.context import RequestContext
+from fakebroker.core.transactions.state_manager import id_pattern
 from fakebroker.core.transactions.states import TransactionState
 from fakebroker.protocol.build import Each, build_lazily
 from fakebroker.protocol.error_code import ErrorCode
+from fakebroker.protocol.errors import KafkaError
 from fakebroker.protocol.messages import response_type
 from fakebroker.protocol.slices import Slices
 
@@ -53,12 +53,10 @@ def handle(ctx: RequestContext, request: ListTransactionsRequest) -> Slices[None
     wanted = {_STATES[name] for name in request.state_filters if name in _STATES}
     longer_than_ms = request.duration_filter if ctx.api_version >= 1 else -1
     pattern = (request.transactional_id_pattern or "") if ctx.api_version >= 2 else ""
-    matches = None
-    if pattern:
-        try:
-            matches = re2.compile(pattern)
-        except re2.error:
-            return _respond(ctx, ErrorCode.invalid_regular_expression)
+    try:
+        matches = id_pattern(pattern)
+    except KafkaError as error:
+        return _respond(ctx, error.code)
     now_ms = ctx.now.wall_ms
     found: list[dict[str, Any]] = []
     for _, transaction in states.all():
@@ -68,7 +66,7 @@ def handle(ctx: RequestContext, request: ListTransactionsRequest) -> Slices[None
             or (request.producer_id_filters and now.producer_id not in request.producer_id_filters)
             or (request.state_filters and now.state not in wanted)
             or (longer_than_ms >= 0 and now_ms - now.start_ms <= longer_than_ms)
-            or (matches is not None and not matches.fullmatch(transaction.transactional_id))
+            or not matches(transaction.transactional_id)
         ):
             continue
         found.append(

@@ -6,8 +6,24 @@ Source   storage/.../log/{LogAppendInfo,LeaderHwChange}.java @ 4.0.
 from __future__ import annotations
 
 from enum import Enum
+from typing import Final
 
+from fakebroker.protocol.error_code import ErrorCode
 from timingwheel.mypyc import mypyc_attr
+
+# Errors for which Kafka's answer does not tell the log start offset (the "known exceptions" of appendToLocalLog).
+WITHOUT_LOG_START: Final = frozenset(
+    {
+        ErrorCode.unknown_topic_or_partition,
+        ErrorCode.not_leader_or_follower,
+        ErrorCode.message_too_large,
+        ErrorCode.record_list_too_large,
+        ErrorCode.corrupt_message,
+        ErrorCode.kafka_storage_error,
+        ErrorCode.unknown_topic_id,
+        ErrorCode.invalid_topic_exception,
+    }
+)
 
 
 class LeaderHwChange(Enum):

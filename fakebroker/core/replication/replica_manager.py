@@ -22,7 +22,7 @@ from fakebroker.core.log.records.record_checks import MAX_RECORD_ERRORS
 from fakebroker.core.log.transactions.verification import NO_GUARD
 from fakebroker.core.probe import Probe
 from fakebroker.core.replication.append_in_slices import append_in_slices
-from fakebroker.core.replication.append_info import LeaderHwChange, LogAppendInfo
+from fakebroker.core.replication.append_info import WITHOUT_LOG_START, LeaderHwChange, LogAppendInfo
 from fakebroker.core.replication.delayed_fetch import DelayedFetch, is_satisfied
 from fakebroker.core.replication.delayed_produce import DelayedProduce, ProduceCallback, ProducePartitionStatus
 from fakebroker.core.replication.delete_records import RecordDeletion
@@ -48,20 +48,6 @@ from fakebroker.protocol.produce_response import PartitionProduceResponse
 from fakebroker.protocol.slices import Slices
 from fakebroker.protocol.topic_partition import TopicPartition
 from timingwheel.mypyc import mypyc_attr
-
-# Errors for which Kafka's answer does not tell the log start offset (the "known exceptions" of appendToLocalLog).
-_WITHOUT_LOG_START: Final = frozenset(
-    {
-        ErrorCode.unknown_topic_or_partition,
-        ErrorCode.not_leader_or_follower,
-        ErrorCode.message_too_large,
-        ErrorCode.record_list_too_large,
-        ErrorCode.corrupt_message,
-        ErrorCode.kafka_storage_error,
-        ErrorCode.unknown_topic_id,
-        ErrorCode.invalid_topic_exception,
-    }
-)
 
 _PARTITIONS_OF_A_SLICE: Final = 64
 
@@ -237,7 +223,7 @@ class ReplicaManager:
         tp = partition.topic_partition
         for listener in self._probe.listeners:
             listener.append_refused(tp, partition.leader_id, partition.leader_epoch, records, error.code)
-        log_start = -1 if error.code in _WITHOUT_LOG_START else partition.leader_log.log_start_offset
+        log_start = -1 if error.code in WITHOUT_LOG_START else partition.leader_log.log_start_offset
         failed = PartitionProduceResponse(tp.partition, error.code, -1, -1, log_start)
         if isinstance(error, RecordValidationError):
             failed.record_errors, failed.error_message = error.record_errors, error.message

@@ -14,6 +14,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple, final
 
+import re2
+
 from fakebroker.core.clock import Now
 from fakebroker.core.log.log import Log
 from fakebroker.core.replication.delayed_produce import ProducePartitionStatus
@@ -252,6 +254,17 @@ class TransactionStateManager:
         self._write(index, partition, records, self._request_timeout_ms, written)
 
     _request_timeout_ms: int = 30_000  # request.timeout.ms
+
+
+def id_pattern(pattern: str) -> Callable[[str], bool]:
+    """Which transactional ids match as a whole; all of them an empty one. Raises INVALID_REGULAR_EXPRESSION."""
+    if not pattern:
+        return lambda transactional_id: True
+    try:
+        compiled = re2.compile(pattern)
+    except re2.error as error:
+        raise KafkaError(ErrorCode.invalid_regular_expression, f"`{pattern}` is no pattern: {error}") from None
+    return lambda transactional_id: compiled.fullmatch(transactional_id) is not None
 
 
 def _read(log: Log, transactions: dict[str, TransactionMetadata]) -> Slices[None]:

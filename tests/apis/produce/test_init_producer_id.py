@@ -12,7 +12,7 @@ from support.simulation import SimulatedClient, Simulation
 
 VERSIONS = served_versions(INIT_PRODUCER_ID)
 
-COORDINATOR_NOT_AVAILABLE, INVALID_REQUEST = 15, 42
+NOT_COORDINATOR, INVALID_REQUEST = 16, 42
 
 DEFAULTS = {
     "transactional_id": None,
@@ -76,5 +76,5 @@ def test_an_empty_transactional_id_is_refused(client: SimulatedClient, version: 
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_a_transactional_id_finds_no_coordinator_yet(client: SimulatedClient, version: int) -> None:
-    assert asked(client, version, transactional_id="tx") == (COORDINATOR_NOT_AVAILABLE, -1, -1)
+def test_a_transactional_id_is_of_its_coordinator(client: SimulatedClient, version: int) -> None:
+    assert asked(client, version, transactional_id="tx") == (NOT_COORDINATOR, -1, -1)

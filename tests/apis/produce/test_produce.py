@@ -14,7 +14,7 @@ from support.simulation import Simulation
 from fakebroker.protocol.record_batch import Record
 
 NONE, UNKNOWN, CORRUPT, UNKNOWN_TOPIC, ZSTD, INVALID_RECORD, NOT_ALLOWED = 0, -1, 2, 3, 76, 87, 53
-NOT_ENOUGH_REPLICAS, INVALID_PRODUCER_ID_MAPPING = 19, 49
+NOT_LEADER, NOT_ENOUGH_REPLICAS, INVALID_PRODUCER_ID_MAPPING = 6, 19, 49
 TRANSACTIONAL = 0x10
 SHORT = b"\0" * 8 + (14).to_bytes(4, "big") + b"\0" * 4 + b"\2" + b"\0" * 4  # of 26 bytes, up to the CRC
 
@@ -118,8 +118,8 @@ def test_no_coordinator_can_be_asked_about_a_transaction() -> None:
     message = (
         "Unable to verify the partition has been added to the transaction. Underlying error: COORDINATOR_NOT_AVAILABLE"
     )
-    frame = produce("t", partitions={0: batch(), 1: transactional()}, transactional_id="x")
-    assert failures(frame) == [{0: (NONE, None), 1: (NOT_ENOUGH_REPLICAS, message)}]
+    frame = produce("t", partitions={0: transactional(), 1: transactional()}, transactional_id="x")
+    assert failures(frame) == [{0: (NOT_ENOUGH_REPLICAS, message), 1: (NOT_LEADER, None)}]
 
 
 def test_a_transactional_batch_of_nobody_is_a_batch_like_others() -> None:

@@ -24,6 +24,7 @@ KAFKA = json.loads(Path(__file__).with_name("kafka_configs.json").read_text())
 OWN_DEFAULTS = {  # min(3, brokers): docs/decisions.md
     "default.replication.factor": "0",
     "offsets.topic.replication.factor": "0",
+    "transaction.state.log.replication.factor": "0",
 }
 NOT_KNOWN_HERE = {"internal.segment.bytes"}  # for Kafka's own tests
 

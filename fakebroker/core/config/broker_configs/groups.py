@@ -76,11 +76,11 @@ class GroupConfigs:
         INT,
         10_080,
         at_least(1),
-        by="core/groups/offsets/offsets",
+        by="core/groups/offsets/expiry",
         doc="offsets of a group without members go after so long",
     )
     offsets_retention_check_interval_ms = Setting(
-        LONG, 600_000, at_least(1), by="core/groups/offsets/offsets", doc="how often they are looked for"
+        LONG, 600_000, at_least(1), by="core/groups/offsets/expiry", doc="how often they are looked for"
     )
     group_min_session_timeout_ms = Setting(
         INT, 6000, by="core/groups/classic/service", doc="the shortest session of a member of a classic group"

@@ -101,7 +101,9 @@ class NetworkConfigs:
     background_threads = Setting(
         INT, 10, at_least(1), mode=CLUSTER_WIDE, doc="threads for what is done from time to time"
     )
-    request_timeout_ms = Setting(INT, 30_000, doc="how long a broker waits for an answer of another one")
+    request_timeout_ms = Setting(
+        INT, 30_000, by="core/transactions/service", doc="how long a broker waits for an answer of another one"
+    )
     max_request_partition_size_limit = Setting(
         INT,
         2000,

@@ -9,6 +9,7 @@ from fakebroker.core.config.setting import CLUSTER_WIDE, Setting
 KAFKA_DEFAULTS = {
     "default_replication_factor": 1,
     "offsets_topic_replication_factor": 3,
+    "transaction_state_log_replication_factor": 3,
     "log_memory_bytes": -1,
     "fakebroker_request_max_elements": 2**31 - 1,
 }

@@ -24,7 +24,9 @@ class TransactionConfigs:
     producer_id_expiration_check_interval_ms = Setting(
         INT, 600_000, at_least(1), by="cluster/housekeeping", doc="how often idle producers are looked for"
     )
-    transaction_state_log_min_isr = Setting(INT, 2, at_least(1), doc="min.insync.replicas of __transaction_state")
+    transaction_state_log_min_isr = Setting(
+        INT, 2, at_least(1), by="core/controller/auto_creation", doc="min.insync.replicas of __transaction_state"
+    )
     transaction_state_log_load_buffer_size = Setting(
         INT, 5_242_880, at_least(1), doc="what is read at once when transactions are loaded, in bytes"
     )
@@ -45,19 +47,24 @@ class TransactionConfigs:
         BOOLEAN,
         True,
         mode=CLUSTER_WIDE,
+        by="apis/produce/verification",
         doc="a partition asks whether it belongs to the transaction before it takes records of it",
     )
     transactional_id_expiration_ms = Setting(
-        INT, 604_800_000, at_least(1), doc="a transactional id that was not used for so long is forgotten"
+        INT,
+        604_800_000,
+        at_least(1),
+        by="core/transactions/service",
+        doc="a transactional id that was not used for so long is forgotten",
     )
     transaction_max_timeout_ms = Setting(
-        INT, 900_000, at_least(1), doc="the longest timeout that a producer may ask for"
+        INT, 900_000, at_least(1), by="core/transactions/service", doc="the longest timeout that a producer may ask for"
     )
     transaction_abort_timed_out_transaction_cleanup_interval_ms = Setting(
-        INT, 10_000, at_least(1), doc="how often overdue transactions are looked for"
+        INT, 10_000, at_least(1), by="core/transactions/service", doc="how often overdue transactions are looked for"
     )
     transaction_remove_expired_transaction_cleanup_interval_ms = Setting(
-        INT, 3_600_000, at_least(1), doc="how often forgotten ids are looked for"
+        INT, 3_600_000, at_least(1), by="core/transactions/service", doc="how often forgotten ids are looked for"
     )
     transaction_two_phase_commit_enable = Setting(
         BOOLEAN, False, doc="transactions that only another system ends (KIP-939)"

@@ -39,8 +39,8 @@ def test_beside_a_plain_dict(steps: list[tuple[str, int, OffsetCommitKey]]) -> N
             taken = dict(pending.take(producer_id))
             assert taken == {each[1]: found for each, found in model.items() if each[0] == producer_id}
             model = {each: found for each, found in model.items() if each[0] != producer_id}
-        for each in KEYS:
-            assert pending.has(each) == any(known == each for _, known in model)
+        for wanted in KEYS:
+            assert pending.has(wanted) == any(known == wanted for _, known in model)
         for group in ("g", "h"):
             assert pending.has_any_of(group) == any(known.group == group for _, known in model)
             assert set(pending.keys_of(group)) == {known for _, known in model if known.group == group}
