@@ -89,6 +89,7 @@ def handle(ctx: RequestContext, request: TxnOffsetCommitRequest) -> None:
     if not known:
         answer.respond()
         return
+    producer = ProducerIdAndEpoch(request.producer_id, request.producer_epoch)
     commit = OffsetCommit(
         request.group_id,
         getattr(request, "member_id", ""),
@@ -97,8 +98,8 @@ def handle(ctx: RequestContext, request: TxnOffsetCommitRequest) -> None:
         -1,
         ctx.api_version,
         known,
+        producer,
     )
-    producer = ProducerIdAndEpoch(request.producer_id, request.producer_epoch)
     _Commit(ctx, request.transactional_id, producer, commit, answer).begin()
 
 

@@ -239,17 +239,27 @@ class TransactionService:
         then: Callable[[Mapping[TopicPartition, ErrorCode]], None],
     ) -> None:
         """For a partition's leader: whether these belong to the transaction, or have them added to it (version 2)."""
+
+        def answered(errors: Mapping[TopicPartition, ErrorCode]) -> None:
+            for listener in self.replicas.probe.listeners:
+                listener.partitions_verified(transactional_id, self.replicas.broker_id, *producer, adds, errors)
+            then(errors)
+
         index = self.states.partition_for(transactional_id)
         found = self._metadata.find_partition(TRANSACTION_STATE_TOPIC_NAME, index)
         peer = None if found is None else self._peer(found.leader_id)
         if peer is None:
-            then(dict.fromkeys(partitions, ErrorCode.coordinator_not_available))
+            answered(dict.fromkeys(partitions, ErrorCode.coordinator_not_available))
         elif adds:
             peer.coordinator.add_partitions(
-                transactional_id, producer, partitions, EPOCH_BUMP, lambda error: then(dict.fromkeys(partitions, error))
+                transactional_id,
+                producer,
+                partitions,
+                EPOCH_BUMP,
+                lambda error: answered(dict.fromkeys(partitions, error)),
             )
         else:
-            then(peer.coordinator.verify_partitions(transactional_id, producer, partitions))
+            answered(peer.coordinator.verify_partitions(transactional_id, producer, partitions))
 
     def again_later(self, action: Callable[[], None]) -> None:
         self._in(_AGAIN_MS, action)
