@@ -31,6 +31,7 @@ _AGAIN: Final = frozenset(
         ErrorCode.not_enough_replicas,
         ErrorCode.not_enough_replicas_after_append,
         ErrorCode.request_timed_out,
+        ErrorCode.network_exception,
         ErrorCode.kafka_storage_error,
     }
 )

@@ -24,6 +24,7 @@ from fakebroker.core.purgatory.housekeeping import Housekeeping, PeriodicTask
 from fakebroker.core.replication.delayed_produce import ProducePartitionStatus
 from fakebroker.core.replication.partition import Partition
 from fakebroker.core.replication.replica_manager import ReplicaManager
+from fakebroker.core.transactions.asked import Asked
 from fakebroker.core.transactions.coordinator import TransactionCoordinator
 from fakebroker.core.transactions.ending import ProducerIdAndEpoch
 from fakebroker.core.transactions.marker_sender import MarkerSender, TxnMarkerEntry
@@ -81,6 +82,8 @@ class TransactionService:
         self._peer = peer
         self.replicas = replicas
         self._report = report
+        self.asked = Asked()
+        self._is_closed = False
         self._deadlines = deadlines
         self._timers = TimerDeadlines(clock.now.mono_ms)
         deadlines.add(self._timers, (TIMEOUTS, broker_id, _TIMERS))
@@ -176,6 +179,8 @@ class TransactionService:
         self._deadlines.remove(self._timers)
         for task in self._tasks:
             task.stop()
+        self._is_closed = True
+        self.asked.close()
 
     def _in(self, delay_ms: int, call: Callable[[], None]) -> None:
         self._timers.timer.add(_Later(delay_ms, call), self._clock.now.mono_ms)
@@ -192,7 +197,14 @@ class TransactionService:
         peer = self._peer(broker_id)
         if peer is None:
             return False
-        peer.write_marks(entry, answered)
+        asked = peer.asked
+        number = asked.begin(lambda: answered(dict.fromkeys(entry.partitions, ErrorCode.network_exception)))
+
+        def told(errors: Mapping[TopicPartition, ErrorCode]) -> None:
+            if asked.end(number):
+                answered(errors)
+
+        peer.write_marks(entry, told)
         return True
 
     def write_marks(
@@ -241,6 +253,8 @@ class TransactionService:
         """For a partition's leader: whether these belong to the transaction, or have them added to it (version 2)."""
 
         def answered(errors: Mapping[TopicPartition, ErrorCode]) -> None:
+            if self._is_closed:
+                return
             for listener in self.replicas.probe.listeners:
                 listener.partitions_verified(transactional_id, self.replicas.broker_id, *producer, adds, errors)
             then(errors)
@@ -251,13 +265,14 @@ class TransactionService:
         if peer is None:
             answered(dict.fromkeys(partitions, ErrorCode.coordinator_not_available))
         elif adds:
-            peer.coordinator.add_partitions(
-                transactional_id,
-                producer,
-                partitions,
-                EPOCH_BUMP,
-                lambda error: answered(dict.fromkeys(partitions, error)),
-            )
+            asked = peer.asked
+            number = asked.begin(lambda: answered(dict.fromkeys(partitions, ErrorCode.network_exception)))
+
+            def added(error: ErrorCode) -> None:
+                if asked.end(number):
+                    answered(dict.fromkeys(partitions, error))
+
+            peer.coordinator.add_partitions(transactional_id, producer, partitions, EPOCH_BUMP, added)
         else:
             answered(peer.coordinator.verify_partitions(transactional_id, producer, partitions))
 
