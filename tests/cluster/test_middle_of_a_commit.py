@@ -23,7 +23,12 @@ from support.transacting import (
 from support.transactions import END, add, end, init
 
 from fakebroker.core.controller.topics import NewTopic
-from fakebroker.core.journal.transaction_events import MarkersRetried, TransitionCompleted, TransitionPrepared
+from fakebroker.core.journal.transaction_events import (
+    MarkersRetried,
+    TransitionCompleted,
+    TransitionFailed,
+    TransitionPrepared,
+)
 
 STATE = "__transaction_state"
 NONE, NOT_AVAILABLE, CONCURRENT = 0, 15, 51
@@ -256,7 +261,7 @@ class TestFrozenFollowersOfTheStateTopic:
         world.simulation.advance(1)
         ((answered_ms, _),) = client.answers
         assert (answered_ms - started_ms, world.ended(client)) == (60_000, NOT_AVAILABLE)
-        assert [event.error for event in of_transactions(world.journal) if hasattr(event, "error")] == [
+        assert [event.error for event in of_transactions(world.journal) if isinstance(event, TransitionFailed)] == [
             "COORDINATOR_NOT_AVAILABLE"
         ]
         assert (world.state, world.read(0)) == ("Ongoing", [])
