@@ -32,6 +32,7 @@ _AGAIN: Final = frozenset(
         ErrorCode.not_enough_replicas_after_append,
         ErrorCode.request_timed_out,
         ErrorCode.kafka_storage_error,
+        ErrorCode.network_exception,  # the broker stopped before it answered: wasDisconnected
     }
 )
 
