@@ -31,8 +31,8 @@ _AGAIN: Final = frozenset(
         ErrorCode.not_enough_replicas,
         ErrorCode.not_enough_replicas_after_append,
         ErrorCode.request_timed_out,
-        ErrorCode.network_exception,
         ErrorCode.kafka_storage_error,
+        ErrorCode.network_exception,  # the broker stopped before it answered: wasDisconnected
     }
 )
 
