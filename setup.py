@@ -120,6 +120,7 @@ COMPILED = [
     "fakebroker/core/replication/replica.py",
     "fakebroker/core/replication/replica_manager.py",
     "fakebroker/core/replication/wakeups.py",
+    "fakebroker/core/transactions/add_partitions_manager.py",
     "fakebroker/core/transactions/coordinator.py",
     "fakebroker/core/transactions/ending.py",
     "fakebroker/core/transactions/log_records.py",
