@@ -59,8 +59,10 @@ class _Channel:
 class TransactionHarness:
     """`version` is that of transactions; `deaf` brokers are sent no marks."""
 
-    def __init__(self, brokers: int = 1, version: int = 2, followers: str = "instant") -> None:
-        self.simulation = Simulation(brokers=brokers, followers=followers)
+    def __init__(
+        self, brokers: int = 1, version: int = 2, followers: str = "instant", config: dict[str, str] | None = None
+    ) -> None:
+        self.simulation = Simulation(brokers=brokers, followers=followers, config=config)
         self.simulation.topic(TOPIC, 1, brokers)
         self.simulation.topic("t", 2, brokers)
         self.version = version

@@ -3,6 +3,8 @@
 Theory   Once a decision is replicated, each partition's leader is sent a mark. What cannot be written now is sent
          again: the leader may be gone, or another one, or too few replicas in sync. A partition that is not there any
          more is left out. When no partition is left the transaction is complete, which is written as well.
+         A broker is sent one request at a time: a mark that cannot be replicated holds up all that are behind it, for
+         request.timeout.ms at most (max.in.flight.requests.per.connection=1 between brokers).
 Units    milliseconds.
 Source   core/.../coordinator/transaction/{TransactionMarkerChannelManager,TransactionMarkerRequestCompletionHandler}
          .scala @ 4.4.
@@ -11,6 +13,7 @@ Differs  No thread: what is to be sent again is so after a moment, of which nobo
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final, Protocol, final
@@ -23,6 +26,7 @@ from fakebroker.protocol.topic_partition import TopicPartition
 from fakebroker.protocol.transaction_records.control_records import COMMIT, EndTransactionMarker
 
 NO_LEADER: Final = -1
+_REQUESTS_AT_ONCE: Final = 64  # to one broker, of those that waited
 
 _AGAIN: Final = frozenset(
     {
@@ -73,6 +77,17 @@ class MarkerChannel(Protocol):
         """Do it in a moment."""
 
 
+class _Lane:
+    """The way to one broker: what waits until the request that is under way is answered."""
+
+    __slots__ = ("is_busy", "is_sending", "waiting")
+
+    def __init__(self) -> None:
+        self.waiting: deque[tuple[PendingCompleteTxn, TxnMarkerEntry]] = deque()
+        self.is_busy = False
+        self.is_sending = False
+
+
 @final
 class MarkerSender:
     """Of one coordinator."""
@@ -81,6 +96,7 @@ class MarkerSender:
         self._states = states
         self._channel = channel
         self._pending: dict[str, PendingCompleteTxn] = {}
+        self._lanes: dict[int, _Lane] = {}  # by broker
 
     @property
     def pending(self) -> list[PendingCompleteTxn]:
@@ -117,9 +133,42 @@ class MarkerSender:
                 self._again(pending, marker_type, frozenset(led), "there is no leader")
                 continue
             entry = TxnMarkerEntry(now.producer_id, now.producer_epoch, marker, now.transaction_version, tuple(led))
-            self._states.points.markers_sent(pending.transaction, leader_id, marker_type == COMMIT, led)
-            if not self._channel.send(leader_id, entry, lambda errors: self._answered(pending, marker_type, errors)):
-                self._again(pending, marker_type, frozenset(led), f"broker {leader_id} is not there")
+            lane = self._lanes.get(leader_id)
+            if lane is None:
+                lane = self._lanes[leader_id] = _Lane()
+            lane.waiting.append((pending, entry))
+            self._send_next(leader_id, lane)
+
+    def _send_next(self, leader_id: int, lane: _Lane) -> None:
+        """What waits for its turn at a broker, as long as that answers at once."""
+        if lane.is_sending:
+            return
+        lane.is_sending = True
+        sent = 0
+        try:
+            while lane.waiting and not lane.is_busy and sent < _REQUESTS_AT_ONCE:
+                pending, entry = lane.waiting.popleft()
+                if self._is_pending(pending):
+                    self._send_to(leader_id, lane, pending, entry)
+                    sent += 1
+        finally:
+            lane.is_sending = False
+        if lane.waiting and not lane.is_busy:
+            self._channel.again_later(lambda: self._send_next(leader_id, lane))
+
+    def _send_to(self, leader_id: int, lane: _Lane, pending: PendingCompleteTxn, entry: TxnMarkerEntry) -> None:
+        marker_type = entry.marker.control_type
+
+        def answered(errors: Mapping[TopicPartition, ErrorCode]) -> None:
+            lane.is_busy = False
+            self._answered(pending, marker_type, errors)
+            self._send_next(leader_id, lane)
+
+        lane.is_busy = True
+        self._states.points.markers_sent(pending.transaction, leader_id, marker_type == COMMIT, entry.partitions)
+        if not self._channel.send(leader_id, entry, answered):
+            lane.is_busy = False
+            self._again(pending, marker_type, frozenset(entry.partitions), f"broker {leader_id} is not there")
 
     def _again(
         self, pending: PendingCompleteTxn, marker_type: int, partitions: frozenset[TopicPartition], reason: str

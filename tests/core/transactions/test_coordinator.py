@@ -224,3 +224,69 @@ def test_an_id_that_is_not_used_is_forgotten(harness: TransactionHarness) -> Non
     assert harness.coordinator.states.find("tx") is None
     harness.elect()
     assert harness.coordinator.states.find("tx") is None
+
+
+class TestOneRequestToEachBroker:
+    """A mark that cannot be replicated holds up all others that its broker is to write, as in Kafka."""
+
+    def test_the_second_waits_for_the_first(self) -> None:
+        harness = TransactionHarness(brokers=3, version=1)
+        harness.simulation.topic("alone", 1, 1)
+        first, second = begun(harness), begun_as(harness, "second")
+        assert harness.add(first, T0) == [NONE]
+        alone = TopicPartition("alone", 0)
+        assert harness.partition(T0).leader_id == harness.partition(alone).leader_id
+        harness.coordinator.add_partitions("second", second, frozenset({alone}), 1, lambda error: None)
+        harness.simulation.followers("frozen", "t")
+        harness.end(first, COMMIT)
+        harness.coordinator.end_transaction("second", second, COMMIT, 1, lambda error, given: None)
+        assert (harness.state, state_of(harness, "second")) == ("PrepareCommit", "PrepareCommit")
+        assert harness.partition(alone).leader_log.log_end_offset == 0
+        harness.simulation.followers(None, "t")
+        assert (harness.state, state_of(harness, "second")) == ("CompleteCommit", "CompleteCommit")
+
+    def test_no_longer_than_its_time(self) -> None:
+        """request.timeout.ms; then the second has its turn, and the first is sent again."""
+        harness = TransactionHarness(brokers=3, version=1, config={"replica.lag.time.max.ms": "600000"})
+        harness.simulation.topic("alone", 1, 1)
+        first, second = begun(harness), begun_as(harness, "second")
+        harness.add(first, T0)
+        alone = TopicPartition("alone", 0)
+        harness.coordinator.add_partitions("second", second, frozenset({alone}), 1, lambda error: None)
+        harness.simulation.followers("frozen", "t")
+        harness.end(first, COMMIT)
+        harness.coordinator.end_transaction("second", second, COMMIT, 1, lambda error, given: None)
+        harness.simulation.advance(29_999)
+        assert state_of(harness, "second") == "PrepareCommit"
+        harness.simulation.advance(1)
+        assert (harness.state, state_of(harness, "second")) == ("PrepareCommit", "CompleteCommit")
+
+    def test_many_wait(self) -> None:
+        harness = TransactionHarness(brokers=3, version=1)
+        harness.simulation.topic("alone", 1, 1)
+        first, names = begun(harness), [f"other {number}" for number in range(200)]
+        others = {name: begun_as(harness, name) for name in names}
+        harness.add(first, T0)
+        harness.simulation.followers("frozen", "t")
+        harness.end(first, COMMIT)
+        for name, producer in others.items():
+            partitions = frozenset({TopicPartition("alone", 0)})
+            harness.coordinator.add_partitions(name, producer, partitions, 1, lambda error: None)
+            harness.coordinator.end_transaction(name, producer, COMMIT, 1, lambda error, given: None)
+        assert {state_of(harness, name) for name in names} == {"PrepareCommit"}
+        harness.simulation.followers(None, "t")
+        for _ in range(4):
+            harness.retry()
+        assert {state_of(harness, name) for name in names} == {"CompleteCommit"}
+
+
+def begun_as(harness: TransactionHarness, transactional_id: str) -> ProducerIdAndEpoch:
+    given: list[ProducerIdAndEpoch] = []
+    harness.coordinator.init_producer_id(transactional_id, 60_000, None, lambda error, producer: given.append(producer))
+    return given[0]
+
+
+def state_of(harness: TransactionHarness, transactional_id: str) -> str:
+    found = harness.coordinator.states.find(transactional_id)
+    assert found is not None
+    return found.transaction.now.state.value
