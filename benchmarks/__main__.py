@@ -1,7 +1,7 @@
 """`python -m benchmarks NAME [options]` runs one benchmark, `python -m benchmarks` all of them in turn.
 
-A benchmark is a module of this package with `main(argv) -> int`, its purpose in the first line of its docstring; the
-packages within it hold their parts. Adding one takes nothing but the file.
+A benchmark is a module of this package with `main(argv) -> int`, its purpose in the first line of its docstring, or a
+package whose `__main__` is such a module; other packages hold parts. Adding one takes nothing but the file.
 
 Options: --quick (all of them in about five minutes), --json (one line for each).
 """
@@ -11,20 +11,32 @@ from __future__ import annotations
 import importlib
 import pkgutil
 import sys
+from pathlib import Path
+from types import ModuleType
 
 import benchmarks
 
+HERE = Path(__file__).resolve().parent
 NOT_IN_ALL = {"guard", "report", "modules"}  # the first two measure nothing; the third takes twenty minutes
 ALWAYS_QUICK = {"wheel"}  # in full it takes ten minutes: for when the wheel is changed
 
 
 def names() -> list[str]:
     found = pkgutil.iter_modules(benchmarks.__path__)
-    return sorted(module.name for module in found if not module.ispkg and not module.name.startswith("_"))
+    return sorted(
+        module.name
+        for module in found
+        if not module.name.startswith("_") and (not module.ispkg or (HERE / module.name / "__main__.py").exists())
+    )
+
+
+def module_of(name: str) -> ModuleType:
+    is_package = (HERE / name).is_dir()
+    return importlib.import_module(f"benchmarks.{name}.__main__" if is_package else f"benchmarks.{name}")
 
 
 def run(name: str, argv: list[str]) -> int:
-    return int(importlib.import_module(f"benchmarks.{name}").main(argv))
+    return int(module_of(name).main(argv))
 
 
 def run_all(argv: list[str]) -> int:
@@ -51,7 +63,7 @@ def main(argv: list[str]) -> int:
     if argv and argv[0] in {"-h", "--help"}:
         print(__doc__)
         for name in names():
-            purpose = (importlib.import_module(f"benchmarks.{name}").__doc__ or "").strip().splitlines()
+            purpose = (module_of(name).__doc__ or "").strip().splitlines()
             print(f"  {name:<12} {purpose[0] if purpose else ''}")
         return 0
     if unknown := [option for option in argv if option not in {"--quick", "--json"}]:

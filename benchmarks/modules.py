@@ -100,17 +100,24 @@ GROUPS: dict[str, tuple[str, ...]] = {
     ),
 }
 # In no group: classes that others extend, and what the guard's work has nothing of. What the simulation gains is
-# a matter of `simulation`, what groups of consumers gain one of `groups`.
+# a matter of `simulation`, what groups of consumers gain one of `groups`, what transactions gain one of `transactions`.
 ELSEWHERE = (
     "fakebroker/testing/",
     "fakebroker/apis/groups/",
     "fakebroker/apis/later.py",
+    "fakebroker/apis/produce/verification.py",
+    "fakebroker/apis/transactions/",
     "fakebroker/core/coordinator/",
     "fakebroker/core/groups/",
+    "fakebroker/core/transactions/",
+    "fakebroker/protocol/answers/frame.py",
     "fakebroker/protocol/answers/group_answers.py",
+    "fakebroker/protocol/answers/transaction_answers.py",
     "fakebroker/protocol/group_records/",
     "fakebroker/protocol/groups/",
     "fakebroker/protocol/java_hash.py",
+    "fakebroker/protocol/transaction_records/",
+    "fakebroker/protocol/transactions/",
 )
 ALWAYS = ("timingwheel/task.py",)
 

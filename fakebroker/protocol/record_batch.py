@@ -186,6 +186,28 @@ def encode_batch(
     return pack_batch(header, body)
 
 
+def encode_single(
+    key: bytes,
+    value: bytes | None,
+    timestamp_ms: int,
+    producer_id: int = -1,
+    producer_epoch: int = -1,
+    attributes: int = 0,
+) -> bytes:
+    """`encode_batch` of one record, which has a key and no headers, by hand."""
+    record = b"".join((b"\0\0\0", encode_varint(len(key)), key, *_sized(value), b"\0"))
+    length = encode_varint(len(record))
+    batch = bytearray(RECORD_BATCH_OVERHEAD)
+    batch += length
+    batch += record
+    HEADER.pack_into(
+        batch, 0, 0, len(batch) - LOG_OVERHEAD, -1, 2, 0, attributes, 0, timestamp_ms, timestamp_ms, producer_id,
+        producer_epoch, -1, 1,
+    )  # fmt: skip
+    _CRC.pack_into(batch, CRC_AT, compute_crc(batch, 0, len(batch)))
+    return bytes(batch)
+
+
 def pack_batch(header: BatchHeader, records: bytes | bytearray) -> bytes:
     """The batch of this header and these records, compressed or not; its length and its CRC are set to fit."""
     batch = bytearray(RECORD_BATCH_OVERHEAD)

@@ -21,6 +21,7 @@ from fakebroker.protocol.record_batch import (
     compute_crc,
     decode_records,
     encode_batch,
+    encode_single,
     is_crc_valid,
     read_batch_header,
 )
@@ -258,3 +259,24 @@ def test_any_bytes_give_records_or_an_invalid_record_error(count: int, body: byt
     except InvalidRecordError:
         return
     assert len(found) == count
+
+
+@given(
+    st.binary(max_size=300),
+    st.none() | st.binary(max_size=300),
+    st.integers(0, 2**63 - 1),
+    st.integers(-1, 2**63 - 1),
+    st.integers(-1, 2**15 - 1),
+    st.sampled_from([0, 0x10, 0x30]),
+)
+def test_one_record_by_hand(
+    key: bytes, value: bytes | None, timestamp_ms: int, producer_id: int, producer_epoch: int, attributes: int
+) -> None:
+    expected = encode_batch(
+        [Record(key, value)],
+        base_timestamp_ms=timestamp_ms,
+        producer_id=producer_id,
+        producer_epoch=producer_epoch,
+        attributes=attributes,
+    )
+    assert encode_single(key, value, timestamp_ms, producer_id, producer_epoch, attributes) == expected

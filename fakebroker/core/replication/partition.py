@@ -113,7 +113,7 @@ class Partition(Assignment):
     def _derive(self, config: TopicConfig) -> None:
         """What is kept of the settings in the form in which it is asked for."""
         self.config = config
-        self._plain_rules = PlainRules(config)
+        self.plain_rules = PlainRules(config)
         self._retention_bytes = config.retention_bytes if "delete" in config.cleanup_policy else -1
         self._min_insync_replicas = config.min_insync_replicas
 
@@ -207,7 +207,7 @@ class Partition(Assignment):
         """Validate and append one batch; raises KafkaError with the partition's error and appends nothing. `is_plain`
         as protocol/plain_batch.py has it. For a batch that may take long: append_in_slices.py."""
         self.check_min_isr(required_acks)
-        log, rules, epoch, tp = self.leader_log, self._plain_rules, self.leader_epoch, self.topic_partition
+        log, rules, epoch, tp = self.leader_log, self.plain_rules, self.leader_epoch, self.topic_partition
         prepared = prepare_append(log, records, is_plain, self.config, rules, tp, epoch, now.wall_ms, guard)
         return self.append_prepared(log, prepared, records, now)
 

@@ -12,6 +12,7 @@ Differs  One thread, so no locks.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Final, NamedTuple, final
 
 import re2
@@ -23,17 +24,17 @@ from fakebroker.core.replication.partition import Partition
 from fakebroker.core.replication.replica_manager import ReplicaManager
 from fakebroker.core.transactions.log_records import read_transaction, transaction_record
 from fakebroker.core.transactions.metadata import TransactionMetadata, TransitMetadata
+from fakebroker.core.transactions.own_records import write_own
 from fakebroker.core.transactions.points import CoordinatorPoints
 from fakebroker.core.transactions.states import EXPIRATION_ALLOWED, TransactionState
 from fakebroker.core.transactions.time_outs import TimeOuts
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
 from fakebroker.protocol.java_hash import java_hash
-from fakebroker.protocol.produce_reader import PartitionProduceData
-from fakebroker.protocol.record_batch import Record, decode_records, encode_batch
+from fakebroker.protocol.record_batch import Record, decode_records, encode_batch, encode_single
 from fakebroker.protocol.slices import Slices
 
-_ACKS: Final = -1  # of all that is written: TransactionLog.EnforcedRequiredAcks
+_NONE: Final = ErrorCode.none
 _RECORDS_OF_A_SLICE: Final = 64
 _TOMBSTONES_OF_A_BATCH: Final = 256
 
@@ -52,6 +53,13 @@ _APPEND_ERRORS: Final = {
 Then = Callable[[ErrorCode], None]
 
 
+class Found(NamedTuple):
+    """A transaction, with the coordinator's epoch in which that is so."""
+
+    coordinator_epoch: int
+    transaction: TransactionMetadata
+
+
 class _Coordinated:
     """One partition: the transactions by their ids, once they are loaded."""
 
@@ -60,14 +68,7 @@ class _Coordinated:
     def __init__(self, epoch: int) -> None:
         self.epoch = epoch
         self.is_loading = True
-        self.transactions: dict[str, TransactionMetadata] = {}
-
-
-class Found(NamedTuple):
-    """A transaction, with the coordinator's epoch in which that is so."""
-
-    coordinator_epoch: int
-    transaction: TransactionMetadata
+        self.transactions: dict[str, Found] = {}
 
 
 @final
@@ -103,17 +104,17 @@ class TransactionStateManager:
         loaded = self._partitions[index] = _Coordinated(epoch)
         partition = self._find_partition(index)
         if partition is not None:
-            yield from _read(partition.leader_log, loaded.transactions)
+            yield from _read(partition.leader_log, epoch, loaded.transactions)
         if self._partitions.get(index) is not loaded:
             return []  # it was resigned meanwhile
         loaded.is_loading = False
         decided: list[Found] = []
         for each in loaded.transactions.values():
-            state = each.now.state
+            state = each.transaction.now.state
             if state is TransactionState.ONGOING:
-                self.time_outs.note(each)
+                self.time_outs.note(each.transaction)
             elif state is TransactionState.PREPARE_COMMIT or state is TransactionState.PREPARE_ABORT:
-                decided.append(Found(epoch, each))
+                decided.append(each)
         return decided
 
     def unload(self, index: int) -> None:
@@ -131,13 +132,11 @@ class TransactionStateManager:
 
     def find(self, transactional_id: str) -> Found | None:
         """Raises COORDINATOR_LOAD_IN_PROGRESS, NOT_COORDINATOR."""
-        loaded = self._loaded(transactional_id)
-        transaction = loaded.transactions.get(transactional_id)
-        return None if transaction is None else Found(loaded.epoch, transaction)
+        return self._loaded(transactional_id).transactions.get(transactional_id)
 
     def put_if_not_there(self, transaction: TransactionMetadata) -> Found:
         loaded = self._loaded(transaction.transactional_id)
-        return Found(loaded.epoch, loaded.transactions.setdefault(transaction.transactional_id, transaction))
+        return loaded.transactions.setdefault(transaction.transactional_id, Found(loaded.epoch, transaction))
 
     def _loaded(self, transactional_id: str) -> _Coordinated:
         loaded = self._partitions.get(self.partition_for(transactional_id))
@@ -149,22 +148,18 @@ class TransactionStateManager:
 
     def _is_current(self, transaction: TransactionMetadata) -> bool:
         loaded = self._partitions.get(self.partition_for(transaction.transactional_id))
-        return loaded is not None and loaded.transactions.get(transaction.transactional_id) is transaction
+        found = None if loaded is None else loaded.transactions.get(transaction.transactional_id)
+        return found is not None and found.transaction is transaction
 
     def is_current(self, coordinator_epoch: int, transaction: TransactionMetadata) -> bool:
         """Whether it is coordinated here, in that epoch."""
         loaded = self._partitions.get(self.partition_for(transaction.transactional_id))
-        return (
-            loaded is not None
-            and loaded.epoch == coordinator_epoch
-            and loaded.transactions.get(transaction.transactional_id) is transaction
-        )
+        return loaded is not None and loaded.epoch == coordinator_epoch and self._is_current(transaction)
 
     def all(self) -> Iterator[Found]:
         """As they are when each partition's turn comes: what changes meanwhile does no harm."""
         for loaded in list(self._partitions.values()):
-            for transaction in list(loaded.transactions.values()):
-                yield Found(loaded.epoch, transaction)
+            yield from list(loaded.transactions.values())
 
     def timed_out(self, now_ms: int) -> list[str]:
         """Open for longer than their producers said."""
@@ -188,30 +183,37 @@ class TransactionStateManager:
         except KafkaError as error:
             then(error.code)
             return
-        index = self.partition_for(transactional_id)
-        partition = self._find_partition(index)
+        partition = self._find_partition(self.partition_for(transactional_id))
         if found is None or found.coordinator_epoch != coordinator_epoch or partition is None:
             then(ErrorCode.not_coordinator)
             return
         self.points.prepared(found.transaction, transit, reason)
         key, value = transaction_record(transactional_id, transit, self._log_version())
-        self._write(
-            index,
-            partition,
-            [Record(key, value)],
-            transit.timeout_ms,
-            lambda error: then(self._written(transactional_id, coordinator_epoch, transit, error, keeps_pending)),
-        )
+        now = self._now()
+        data = encode_single(key, value, now.wall_ms)
+        then_written = partial(self._told, transactional_id, coordinator_epoch, transit, keeps_pending, then)
+        self._write(partition, data, 1, transit.timeout_ms, then_written)
 
-    def _write(self, index: int, partition: Partition, records: list[Record], timeout_ms: int, then: Then) -> None:
+    def _told(
+        self,
+        transactional_id: str,
+        coordinator_epoch: int,
+        transit: TransitMetadata,
+        keeps_pending: Callable[[ErrorCode], bool],
+        then: Then,
+        error: ErrorCode,
+    ) -> None:
+        then(self._written(transactional_id, coordinator_epoch, transit, error, keeps_pending))
+
+    def _write(self, partition: Partition, records: bytes, count: int, timeout_ms: int, then: Then) -> None:
+        """One batch of so many records, which is known to be a good one."""
         now = self._now()
 
         def answered(status: list[ProducePartitionStatus]) -> None:
-            then(ErrorCode(status[0].response.error_code))
+            code = status[0].response.error_code
+            then(_NONE if code == 0 else ErrorCode(code))
 
-        data = PartitionProduceData(index, encode_batch(records, base_timestamp_ms=now.wall_ms))
-        self._replicas.append_records(timeout_ms, _ACKS, True, {partition: data}, answered, now)
-        self._replicas.try_complete_actions(now)
+        write_own(self._replicas, timeout_ms, partition, records, count, answered, now)
 
     def _written(
         self,
@@ -249,7 +251,7 @@ class TransactionStateManager:
         now_ms = self._now().wall_ms
         for index, loaded in list(self._partitions.items()):
             expired: list[TransactionMetadata] = []
-            for transaction in list(loaded.transactions.values()):
+            for _, transaction in list(loaded.transactions.values()):
                 if (
                     transaction.pending_state is None
                     and transaction.now.state in EXPIRATION_ALLOWED
@@ -290,7 +292,8 @@ class TransactionStateManager:
                 else:
                     transaction.pending_state = None
 
-        self._write(index, partition, records, self._request_timeout_ms, written)
+        data = encode_batch(records, base_timestamp_ms=self._now().wall_ms)
+        self._write(partition, data, len(records), self._request_timeout_ms, written)
 
     _request_timeout_ms: int = 30_000  # request.timeout.ms
 
@@ -306,7 +309,7 @@ def id_pattern(pattern: str) -> Callable[[str], bool]:
     return lambda transactional_id: compiled.fullmatch(transactional_id) is not None
 
 
-def _read(log: Log, transactions: dict[str, TransactionMetadata]) -> Slices[None]:
+def _read(log: Log, epoch: int, transactions: dict[str, Found]) -> Slices[None]:
     done = 0
     for batch in log.batches_from(log.log_start_offset):
         for record in decode_records(batch.records):
@@ -316,7 +319,7 @@ def _read(log: Log, transactions: dict[str, TransactionMetadata]) -> Slices[None
                 if transaction is None:
                     transactions.pop(transactional_id, None)
                 else:
-                    transactions[transactional_id] = transaction
+                    transactions[transactional_id] = Found(epoch, transaction)
             done += 1
             if done % _RECORDS_OF_A_SLICE == 0:
                 yield

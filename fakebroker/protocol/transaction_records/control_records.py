@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 
 from fakebroker.protocol.batch_layout import CONTROL_FLAG, TRANSACTIONAL_FLAG
 from fakebroker.protocol.errors import InvalidRecordError
-from fakebroker.protocol.record_batch import Record, decode_records, encode_batch
+from fakebroker.protocol.record_batch import decode_records, encode_single
 
 ABORT: Final = 0
 COMMIT: Final = 1
@@ -30,18 +30,15 @@ class EndTransactionMarker(NamedTuple):
     coordinator_epoch: int
 
 
-def encode_marker(
-    marker: EndTransactionMarker, producer_id: int, producer_epoch: int, timestamp_ms: int, base_offset: int = 0
-) -> bytes:
+def encode_marker(marker: EndTransactionMarker, producer_id: int, producer_epoch: int, timestamp_ms: int) -> bytes:
     """The batch that ends a transaction of this producer."""
-    record = Record(_KEY.pack(0, marker.control_type), _VALUE.pack(0, marker.coordinator_epoch))
-    return encode_batch(
-        [record],
-        base_timestamp_ms=timestamp_ms,
-        producer_id=producer_id,
-        producer_epoch=producer_epoch,
-        attributes=TRANSACTIONAL_FLAG | CONTROL_FLAG,
-        base_offset=base_offset,
+    return encode_single(
+        _KEY.pack(0, marker.control_type),
+        _VALUE.pack(0, marker.coordinator_epoch),
+        timestamp_ms,
+        producer_id,
+        producer_epoch,
+        TRANSACTIONAL_FLAG | CONTROL_FLAG,
     )
 
 

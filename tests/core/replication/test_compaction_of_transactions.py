@@ -36,7 +36,8 @@ class Writer:
         self.sequence += 1
 
     def end(self, committed: bool) -> None:
-        code, *self.producer = end(self.client, self.producer, committed)
+        code, *_ = ended = end(self.client, self.producer, committed)
+        self.producer = ended[1:]
         assert code == 0
         self.sequence = 0
 

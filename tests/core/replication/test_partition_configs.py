@@ -39,7 +39,7 @@ def partition(config: TopicConfig, isr: set[int]) -> Partition:
 
 
 def derived(partition: Partition) -> list[object]:
-    rules = partition._plain_rules
+    rules = partition.plain_rules
     return [
         partition.config,
         partition._retention_bytes,
