@@ -1,7 +1,8 @@
 """AddPartitionsToTxn (API key 24), versions 0-5.
 
 Behaviour      A producer says where it is about to write; it is answered when that is replicated in the coordinator's
-               log. All or none: if one partition is not there, it is told so and the others OPERATION_NOT_ATTEMPTED.
+               log. All or none: if one partition is not there, it is told so and the others OPERATION_NOT_ATTEMPTED;
+               topics of the brokers' own are none that producers may write to (TOPIC_AUTHORIZATION_FAILED).
 Version notes  v3 flexible; v4 brokers ask for many transactions at once, and may only verify (KIP-890); v5
                TRANSACTION_ABORTABLE may be answered.
 Source         core/.../server/KafkaApis.scala handleAddPartitionsToTxnRequest; clients/.../AddPartitionsToTxnRequest
@@ -10,7 +11,7 @@ Source         core/.../server/KafkaApis.scala handleAddPartitionsToTxnRequest; 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -20,6 +21,7 @@ from fakebroker.core.transactions.ending import ProducerIdAndEpoch
 from fakebroker.protocol.build import build
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.messages import response_type
+from fakebroker.protocol.topic_name import is_internal
 from fakebroker.protocol.topic_partition import TopicPartition
 
 if TYPE_CHECKING:
@@ -27,40 +29,48 @@ if TYPE_CHECKING:
 
 KEY = 24
 _BATCHED_SINCE: Final = 4
-_ABORTABLE_SINCE: Final = 5
-_VERSION_1: Final = 1  # of transactions: partitions are added before they are written to
+_FENCED_SINCE: Final = 2
+_VERSION_0: Final = 0  # what Kafka notes of a client of before version 2
 _VERSION_2: Final = 2
 
 Errors = dict[TopicPartition, ErrorCode]
+Topics = list[tuple[str, list[tuple[int, ErrorCode]]]]
 
 
 class _Asked(NamedTuple):
-    """One transaction of the request."""
+    """One transaction of the request; topics with their partitions as they stand there."""
 
     transactional_id: str
     producer: ProducerIdAndEpoch
     verify_only: bool
-    partitions: tuple[TopicPartition, ...]
+    topics: tuple[tuple[str, tuple[int, ...]], ...]
+
+    @property
+    def partitions(self) -> list[TopicPartition]:
+        return [TopicPartition(topic, index) for topic, indexes in self.topics for index in indexes]
+
+    def all_failed(self, code: ErrorCode) -> Topics:
+        return [(topic, [(index, code) for index in indexes]) for topic, indexes in self.topics]
 
 
 def _transactions(ctx: RequestContext, request: Any) -> list[_Asked]:
     if ctx.api_version < _BATCHED_SINCE:
         producer = ProducerIdAndEpoch(request.v3_and_below_producer_id, request.v3_and_below_producer_epoch)
         topics = request.v3_and_below_topics
-        return [_Asked(request.v3_and_below_transactional_id, producer, False, _partitions(topics))]
+        return [_Asked(request.v3_and_below_transactional_id, producer, False, _topics(topics))]
     return [
         _Asked(
             each.transactional_id,
             ProducerIdAndEpoch(each.producer_id, each.producer_epoch),
             each.verify_only,
-            _partitions(each.topics),
+            _topics(each.topics),
         )
         for each in request.transactions
     ]
 
 
-def _partitions(topics: Any) -> tuple[TopicPartition, ...]:
-    return tuple(TopicPartition(topic.name, index) for topic in topics for index in topic.partitions)
+def _topics(topics: Any) -> tuple[tuple[str, tuple[int, ...]], ...]:
+    return tuple((topic.name, tuple(topic.partitions)) for topic in topics)
 
 
 def error_response(ctx: RequestContext, request: AddPartitionsToTxnRequest, code: ErrorCode) -> None:
@@ -68,16 +78,16 @@ def error_response(ctx: RequestContext, request: AddPartitionsToTxnRequest, code
     if ctx.api_version >= _BATCHED_SINCE:
         _respond(ctx, [], code)
     else:
-        _respond(ctx, [(each.transactional_id, dict.fromkeys(each.partitions, code)) for each in asked])
+        _respond(ctx, [(each.transactional_id, each.all_failed(code)) for each in asked])
 
 
 @registry.api(KEY, 0, 5, error_response=error_response)
 def handle(ctx: RequestContext, request: AddPartitionsToTxnRequest) -> None:
     asked = _transactions(ctx, request)
-    results: list[tuple[str, Errors]] = []
+    results: list[tuple[str, Topics]] = []
 
-    def answered(each: _Asked, errors: Errors) -> None:
-        results.append((each.transactional_id, errors))
+    def answered(each: _Asked, topics: Topics) -> None:
+        results.append((each.transactional_id, topics))
         if len(results) == len(asked):
             _respond(ctx, results)
 
@@ -87,43 +97,50 @@ def handle(ctx: RequestContext, request: AddPartitionsToTxnRequest) -> None:
         _respond(ctx, results)
 
 
-def _ask(ctx: RequestContext, each: _Asked, answered: Any) -> None:
-    unknown = {
-        partition: ErrorCode.unknown_topic_or_partition
-        for partition in each.partitions
-        if ctx.metadata.find_partition(*partition) is None
-    }
-    if unknown:
-        not_attempted = dict.fromkeys(each.partitions, ErrorCode.operation_not_attempted)
-        answered(each, not_attempted | unknown)
+def _ask(ctx: RequestContext, each: _Asked, answered: Callable[[_Asked, Topics], None]) -> None:
+    failed = {tp: code for tp in each.partitions if (code := _refused(ctx, tp)) is not ErrorCode.none}
+    if failed:
+        answered(each, _by_topic(dict.fromkeys(each.partitions, ErrorCode.operation_not_attempted) | failed))
         return
     partitions = frozenset(each.partitions)
     coordinator = ctx.transactions.coordinator
     if each.verify_only:
-        verified = coordinator.verify_partitions(each.transactional_id, each.producer, partitions)
-        answered(each, {partition: _known(ctx, verified[partition]) for partition in each.partitions})
+        answered(each, _by_topic(coordinator.verify_partitions(each.transactional_id, each.producer, partitions)))
         return
-    version = _VERSION_1 if ctx.api_version < _BATCHED_SINCE else _VERSION_2
+    version = _VERSION_0 if ctx.api_version < _BATCHED_SINCE else _VERSION_2
     coordinator.add_partitions(
         each.transactional_id,
         each.producer,
         partitions,
         version,
-        lambda error: answered(each, dict.fromkeys(each.partitions, _known(ctx, error))),
+        lambda error: answered(each, each.all_failed(_known(ctx, error))),
     )
+
+
+def _refused(ctx: RequestContext, partition: TopicPartition) -> ErrorCode:
+    """What producers may not write to is not theirs, and brokers may; what is not there cannot be added."""
+    if ctx.api_version < _BATCHED_SINCE and is_internal(partition.topic):
+        return ErrorCode.topic_authorization_failed
+    is_there = ctx.metadata.find_partition(*partition) is not None
+    return ErrorCode.none if is_there else ErrorCode.unknown_topic_or_partition
 
 
 def _known(ctx: RequestContext, error: ErrorCode) -> ErrorCode:
     """Who does not know an error of now is told one of before."""
-    if error is ErrorCode.producer_fenced and ctx.api_version < 2:
+    if error is ErrorCode.producer_fenced and ctx.api_version < _FENCED_SINCE:
         return ErrorCode.invalid_producer_epoch
-    if error is ErrorCode.transaction_abortable and ctx.api_version < _ABORTABLE_SINCE:
-        return ErrorCode.invalid_txn_state
     return error
 
 
-def _respond(ctx: RequestContext, results: Sequence[tuple[str, Errors]], code: ErrorCode = ErrorCode.none) -> None:
-    told = [(transactional_id, _topics(errors)) for transactional_id, errors in results]
+def _by_topic(errors: Errors) -> Topics:
+    by_topic: dict[str, list[tuple[int, ErrorCode]]] = {}
+    for (topic, index), error in errors.items():
+        by_topic.setdefault(topic, []).append((index, error))
+    return list(by_topic.items())
+
+
+def _respond(ctx: RequestContext, results: Sequence[tuple[str, Topics]], code: ErrorCode = ErrorCode.none) -> None:
+    told = [(transactional_id, _told(topics)) for transactional_id, topics in results]
     values: dict[str, Any] = {"throttle_time": timedelta(0), "error_code": code}
     if ctx.api_version < _BATCHED_SINCE:
         values["results_by_topic_v3_and_below"] = [topic for _, topics in told for topic in topics]
@@ -134,8 +151,13 @@ def _respond(ctx: RequestContext, results: Sequence[tuple[str, Errors]], code: E
     ctx.respond(build(response_type(KEY, ctx.api_version), values))
 
 
-def _topics(errors: Errors) -> list[dict[str, Any]]:
-    by_topic: dict[str, list[dict[str, Any]]] = {}
-    for (topic, index), error in errors.items():
-        by_topic.setdefault(topic, []).append({"partition_index": index, "partition_error_code": error})
-    return [{"name": topic, "results_by_partition": partitions} for topic, partitions in by_topic.items()]
+def _told(topics: Topics) -> list[dict[str, Any]]:
+    return [
+        {
+            "name": topic,
+            "results_by_partition": [
+                {"partition_index": index, "partition_error_code": error} for index, error in partitions
+            ],
+        }
+        for topic, partitions in topics
+    ]
