@@ -59,7 +59,7 @@ class ProduceAnswer:
         response = PartitionProduceResponse(index, code, -1, error_message=message)
         self._results.setdefault(self._key(topic), {})[index] = response
 
-    def failed_known(self, tp: TopicPartition, code: ErrorCode, message: str) -> None:
+    def failed_known(self, tp: TopicPartition, code: ErrorCode, message: str | None) -> None:
         """The same for a partition that is known."""
         response = PartitionProduceResponse(tp.partition, code, -1, error_message=message)
         self._results.setdefault((tp.topic, self._ids.get(tp.topic)), {}).setdefault(tp.partition, response)

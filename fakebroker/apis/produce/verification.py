@@ -83,7 +83,7 @@ def _ask(
             )
         except KafkaError as error:
             del entries[partition], batches[partition]
-            answer.failed_known(partition.topic_partition, error.code, error.message)
+            answer.failed_known(partition.topic_partition, error.code, None)  # Kafka tells no reason either
     asked = {partition.topic_partition: partition for partition, guard in guards.items() if guard != NO_GUARD}
     if not asked:
         go_on(guards)
@@ -148,7 +148,7 @@ def _known(ctx: RequestContext, error: ErrorCode) -> ErrorCode:
     return error
 
 
-def _told(error: ErrorCode, has_epoch_bump: bool) -> tuple[ErrorCode, str]:
+def _told(error: ErrorCode, has_epoch_bump: bool) -> tuple[ErrorCode, str | None]:
     """An error that older clients do not try again is told as one that they do."""
     if error is ErrorCode.invalid_txn_state:
         return error, "Partition was not added to the transaction"
@@ -156,4 +156,4 @@ def _told(error: ErrorCode, has_epoch_bump: bool) -> tuple[ErrorCode, str]:
         return ErrorCode.not_enough_replicas, (
             "Unable to verify the partition has been added to the transaction. Underlying error: " + kafka_name(error)
         )
-    return error, ""
+    return error, None

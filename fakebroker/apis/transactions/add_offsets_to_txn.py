@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 KEY = 25
 _FENCED_SINCE: Final = 2
-_VERSION_1: Final = 1  # of transactions: with version 2 TxnOffsetCommit does this
+_VERSION_0: Final = 0  # what Kafka notes of a client of before version 2, with which TxnOffsetCommit does this
 
 
 def _respond(ctx: RequestContext, code: ErrorCode) -> None:
@@ -46,7 +46,7 @@ def handle(ctx: RequestContext, request: AddOffsetsToTxnRequest) -> None:
         request.transactional_id,
         ProducerIdAndEpoch(request.producer_id, request.producer_epoch),
         frozenset({partition}),
-        _VERSION_1,
+        _VERSION_0,
         lambda code: _respond(ctx, code),
         "AddOffsetsToTxn",
     )

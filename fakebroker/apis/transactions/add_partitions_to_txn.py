@@ -1,7 +1,8 @@
 """AddPartitionsToTxn (API key 24), versions 0-5.
 
 Behaviour      A producer says where it is about to write; it is answered when that is replicated in the coordinator's
-               log. All or none: if one partition is not there, it is told so and the others OPERATION_NOT_ATTEMPTED.
+               log. All or none: if one partition is not there, it is told so and the others OPERATION_NOT_ATTEMPTED;
+               topics of the brokers' own are none that producers may write to (TOPIC_AUTHORIZATION_FAILED).
 Version notes  v3 flexible; v4 brokers ask for many transactions at once, and may only verify (KIP-890); v5
                TRANSACTION_ABORTABLE may be answered.
 Source         core/.../server/KafkaApis.scala handleAddPartitionsToTxnRequest; clients/.../AddPartitionsToTxnRequest
@@ -10,7 +11,7 @@ Source         core/.../server/KafkaApis.scala handleAddPartitionsToTxnRequest; 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import Any, Final, NamedTuple
 
@@ -21,6 +22,7 @@ from fakebroker.protocol.answers.transaction_answers import encode_add_partition
 from fakebroker.protocol.build import build
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.messages import response_type
+from fakebroker.protocol.topic_name import is_internal
 from fakebroker.protocol.topic_partition import TopicPartition
 from fakebroker.protocol.transactions.by_hand import read_add_partitions
 from fakebroker.protocol.transactions.requests import (
@@ -30,20 +32,28 @@ from fakebroker.protocol.transactions.requests import (
 )
 
 KEY = 24
-_ABORTABLE_SINCE: Final = 5
-_VERSION_1: Final = 1  # of transactions: partitions are added before they are written to
+_FENCED_SINCE: Final = 2
+_VERSION_0: Final = 0  # what Kafka notes of a client of before version 2
 _VERSION_2: Final = 2
 
 Errors = dict[TopicPartition, ErrorCode]
+Topics = list[tuple[str, list[tuple[int, ErrorCode]]]]
 
 
 class _Asked(NamedTuple):
-    """One transaction of the request."""
+    """One transaction of the request; topics with their partitions as they stand there."""
 
     transactional_id: str
     producer: ProducerIdAndEpoch
     verify_only: bool
-    partitions: tuple[TopicPartition, ...]
+    topics: tuple[tuple[str, tuple[int, ...]], ...]
+
+    @property
+    def partitions(self) -> list[TopicPartition]:
+        return [TopicPartition(topic, index) for topic, indexes in self.topics for index in indexes]
+
+    def all_failed(self, code: ErrorCode) -> Topics:
+        return [(topic, [(index, code) for index in indexes]) for topic, indexes in self.topics]
 
 
 def _transactions(request: AddPartitionsRequest) -> list[_Asked]:
@@ -52,10 +62,14 @@ def _transactions(request: AddPartitionsRequest) -> list[_Asked]:
             each.transactional_id,
             ProducerIdAndEpoch(each.producer_id, each.producer_epoch),
             each.verify_only,
-            tuple([TopicPartition(topic.name, index) for topic in each.topics for index in topic.partitions]),
+            _topics(each.topics),
         )
         for each in request.transactions
     ]
+
+
+def _topics(topics: Any) -> tuple[tuple[str, tuple[int, ...]], ...]:
+    return tuple((topic.name, tuple(topic.partitions)) for topic in topics)
 
 
 def error_response(ctx: RequestContext, request: AddPartitionsRequest, code: ErrorCode) -> None:
@@ -63,7 +77,7 @@ def error_response(ctx: RequestContext, request: AddPartitionsRequest, code: Err
     if ctx.api_version >= BATCHED_SINCE:
         _respond(ctx, [], code)
     else:
-        _respond(ctx, [(each.transactional_id, dict.fromkeys(each.partitions, code)) for each in asked])
+        _respond(ctx, [(each.transactional_id, each.all_failed(code)) for each in asked])
 
 
 @registry.api(
@@ -76,10 +90,10 @@ def error_response(ctx: RequestContext, request: AddPartitionsRequest, code: Err
 )
 def handle(ctx: RequestContext, request: AddPartitionsRequest) -> None:
     asked = _transactions(request)
-    results: list[tuple[str, Errors]] = []
+    results: list[tuple[str, Topics]] = []
 
-    def answered(each: _Asked, errors: Errors) -> None:
-        results.append((each.transactional_id, errors))
+    def answered(each: _Asked, topics: Topics) -> None:
+        results.append((each.transactional_id, topics))
         if len(results) == len(asked):
             _respond(ctx, results)
 
@@ -89,45 +103,51 @@ def handle(ctx: RequestContext, request: AddPartitionsRequest) -> None:
         _respond(ctx, results)
 
 
-def _ask(ctx: RequestContext, each: _Asked, answered: Any) -> None:
-    unknown = {
-        partition: ErrorCode.unknown_topic_or_partition
-        for partition in each.partitions
-        if ctx.metadata.find_partition(*partition) is None
-    }
-    if unknown:
-        not_attempted = dict.fromkeys(each.partitions, ErrorCode.operation_not_attempted)
-        answered(each, not_attempted | unknown)
+def _ask(ctx: RequestContext, each: _Asked, answered: Callable[[_Asked, Topics], None]) -> None:
+    failed = {tp: code for tp in each.partitions if (code := _refused(ctx, tp)) is not ErrorCode.none}
+    if failed:
+        answered(each, _by_topic(dict.fromkeys(each.partitions, ErrorCode.operation_not_attempted) | failed))
         return
     partitions = frozenset(each.partitions)
     coordinator = ctx.transactions.coordinator
     if each.verify_only:
-        verified = coordinator.verify_partitions(each.transactional_id, each.producer, partitions)
-        answered(each, {partition: _known(ctx, verified[partition]) for partition in each.partitions})
+        answered(each, _by_topic(coordinator.verify_partitions(each.transactional_id, each.producer, partitions)))
         return
-    version = _VERSION_1 if ctx.api_version < BATCHED_SINCE else _VERSION_2
+    version = _VERSION_0 if ctx.api_version < BATCHED_SINCE else _VERSION_2
     coordinator.add_partitions(
         each.transactional_id,
         each.producer,
         partitions,
         version,
-        lambda error: answered(each, dict.fromkeys(each.partitions, _known(ctx, error))),
+        lambda error: answered(each, each.all_failed(_known(ctx, error))),
     )
+
+
+def _refused(ctx: RequestContext, partition: TopicPartition) -> ErrorCode:
+    """What producers may not write to is not theirs, and brokers may; what is not there cannot be added."""
+    if ctx.api_version < BATCHED_SINCE and is_internal(partition.topic):
+        return ErrorCode.topic_authorization_failed
+    is_there = ctx.metadata.find_partition(*partition) is not None
+    return ErrorCode.none if is_there else ErrorCode.unknown_topic_or_partition
 
 
 def _known(ctx: RequestContext, error: ErrorCode) -> ErrorCode:
     """Who does not know an error of now is told one of before."""
-    if error is ErrorCode.producer_fenced and ctx.api_version < 2:
+    if error is ErrorCode.producer_fenced and ctx.api_version < _FENCED_SINCE:
         return ErrorCode.invalid_producer_epoch
-    if error is ErrorCode.transaction_abortable and ctx.api_version < _ABORTABLE_SINCE:
-        return ErrorCode.invalid_txn_state
     return error
 
 
-def _respond(ctx: RequestContext, results: Sequence[tuple[str, Errors]], code: ErrorCode = ErrorCode.none) -> None:
-    told = [(transactional_id, _topics(errors)) for transactional_id, errors in results]
+def _by_topic(errors: Errors) -> Topics:
+    by_topic: dict[str, list[tuple[int, ErrorCode]]] = {}
+    for (topic, index), error in errors.items():
+        by_topic.setdefault(topic, []).append((index, error))
+    return list(by_topic.items())
+
+
+def _respond(ctx: RequestContext, results: Sequence[tuple[str, Topics]], code: ErrorCode = ErrorCode.none) -> None:
     if ctx.api_version < BATCHED_SINCE:
-        topics = [topic for _, topics in told for topic in topics]
+        topics = [topic for _, topics in results for topic in topics]
         ctx.respond_frame(encode_add_partitions_to_txn(ctx.api_version, ctx.correlation_id, ctx.throttle(), topics))
         return
     values: dict[str, Any] = {
@@ -146,14 +166,7 @@ def _respond(ctx: RequestContext, results: Sequence[tuple[str, Errors]], code: E
                     for topic, partitions in topics
                 ],
             }
-            for transactional_id, topics in told
+            for transactional_id, topics in results
         ],
     }
     ctx.respond(build(response_type(KEY, ctx.api_version), values))
-
-
-def _topics(errors: Errors) -> list[tuple[str, list[tuple[int, ErrorCode]]]]:
-    by_topic: dict[str, list[tuple[int, ErrorCode]]] = {}
-    for (topic, index), error in errors.items():
-        by_topic.setdefault(topic, []).append((index, error))
-    return list(by_topic.items())

@@ -46,6 +46,6 @@ def handle(ctx: RequestContext, request: EndTxnRequest) -> None:
         request.transactional_id,
         ProducerIdAndEpoch(request.producer_id, request.producer_epoch),
         COMMIT if request.committed else ABORT,
-        2 if ctx.api_version >= _EPOCH_BUMP_SINCE else 1,
+        2 if ctx.api_version >= _EPOCH_BUMP_SINCE else 0,
         lambda code, given: _respond(ctx, code, given),
     )

@@ -20,6 +20,7 @@ from fakebroker.core.transactions.marker_sender import TxnMarkerEntry
 from fakebroker.protocol.build import build
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.messages import response_type
+from fakebroker.protocol.topic_name import GROUP_METADATA_TOPIC_NAME
 from fakebroker.protocol.topic_partition import TopicPartition
 from fakebroker.protocol.transaction_records.control_records import ABORT, COMMIT, EndTransactionMarker
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 KEY = 27
 _VERSION_SINCE: Final = 2
+_NONE: Final = -1
 
 Errors = dict[TopicPartition, ErrorCode]
 
@@ -58,19 +60,34 @@ def handle(ctx: RequestContext, request: WriteTxnMarkersRequest) -> None:
 
     def written(marker: WritableTxnMarker, errors: Mapping[TopicPartition, ErrorCode]) -> None:
         nonlocal waiting
-        results.setdefault(marker.producer_id, {}).update(errors)
+        if errors:
+            results.setdefault(marker.producer_id, {}).update(errors)
         waiting -= 1
         if waiting == 0:
             _respond(ctx, results)
 
     for marker in request.markers:
+        partitions = _partitions(marker)
+        if _cannot_be_written(ctx, marker, partitions):
+            error_response(ctx, request, ErrorCode.unknown_server_error)  # what Kafka fails with
+            return
         entry = TxnMarkerEntry(
             marker.producer_id,
             marker.producer_epoch,
             EndTransactionMarker(COMMIT if marker.transaction_result else ABORT, marker.coordinator_epoch),
             marker.transaction_version if ctx.api_version >= _VERSION_SINCE else 0,
-            _partitions(marker),
+            partitions,
         )
         ctx.transactions.write_marks(entry, partial(written, marker))
     if not request.markers:
         _respond(ctx, results)
+
+
+def _cannot_be_written(ctx: RequestContext, marker: WritableTxnMarker, partitions: tuple[TopicPartition, ...]) -> bool:
+    """A mark of no producer, or no epoch, is no batch (MemoryRecordsBuilder); those before it are written."""
+    if marker.producer_id != _NONE and marker.producer_epoch != _NONE:
+        return False
+    return any(
+        each.topic != GROUP_METADATA_TOPIC_NAME and ctx.metadata.find_partition(*each) is not None
+        for each in partitions
+    )

@@ -141,9 +141,9 @@ class TransactionCoordinator:
     ) -> None:
         """The producer is about to write there. It is answered when that is replicated."""
         try:
-            found = self._found_of(transactional_id, producer)
+            found = self._found_of(transactional_id, producer, waits_for_change=True)
             transaction, now = found.transaction, found.transaction.now
-            if transaction.pending_state is not None or now.state in _DECIDED:
+            if now.state in _DECIDED:
                 raise Answered(ErrorCode.concurrent_transactions)
             if now.state is _S.ONGOING and partitions <= now.partitions:
                 raise Answered(ErrorCode.none)
@@ -168,10 +168,13 @@ class TransactionCoordinator:
         added = found.transaction.now.partitions
         return {each: ErrorCode.none if each in added else ErrorCode.transaction_abortable for each in partitions}
 
-    def _found_of(self, transactional_id: str, producer: ProducerIdAndEpoch) -> Found:
+    def _found_of(self, transactional_id: str, producer: ProducerIdAndEpoch, waits_for_change: bool = False) -> Found:
+        """`waits_for_change`: while one is under way nobody is told who is fenced."""
         if not transactional_id:
             raise Answered(ErrorCode.invalid_request)
         found = self.states.find(transactional_id)
+        if found is not None and waits_for_change and found.transaction.pending_state is not None:
+            raise Answered(ErrorCode.concurrent_transactions)
         if found is None or found.transaction.now.producer_id != producer.producer_id:
             raise Answered(ErrorCode.invalid_producer_id_mapping)
         if found.transaction.now.producer_epoch != producer.producer_epoch:

@@ -58,7 +58,7 @@ def test_brokers_ask_for_many(version: int) -> None:
         (each.transactional_id, int(each.topic_results[0].results_by_partition[0].partition_error_code))
         for each in answer.results_by_transaction
     ]
-    assert told == [("tx", 0), ("tx", ABORTABLE if version >= 5 else INVALID_STATE), ("other", MAPPING)]
+    assert told == [("tx", 0), ("tx", ABORTABLE), ("other", MAPPING)]
 
 
 @pytest.mark.parametrize("version", [4, 5])

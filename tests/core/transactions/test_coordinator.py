@@ -142,6 +142,7 @@ class TestReplication:
         added = harness.add(producer, T0)
         assert added == []
         assert harness.add(producer, T1) == [CONCURRENT]
+        assert harness.add(ProducerIdAndEpoch(7, 9), T1) == [CONCURRENT]  # nobody is told yet that he is fenced
         assert harness.init() == [(CONCURRENT, NOBODY)]
         harness.simulation.followers(None, "__transaction_state", broker=3)
         assert added == [NONE]
