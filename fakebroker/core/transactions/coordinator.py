@@ -270,9 +270,7 @@ class TransactionCoordinator:
         self.marker_sender.add(coordinator_epoch, result, transaction, complete)
 
     def _refused(self, error: ErrorCode, transactional_id: str, producer: ProducerIdAndEpoch, api: str) -> None:
-        if error is ErrorCode.producer_fenced:
-            found = self.states.find(transactional_id)
-            assert found is not None
+        if error is ErrorCode.producer_fenced and (found := self.states.find(transactional_id)) is not None:
             self.states.points.fenced(found.transaction, producer, api)
 
     # What happens by itself.
