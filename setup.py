@@ -93,6 +93,7 @@ COMPILED = [
     "fakebroker/core/log/segment.py",
     "fakebroker/core/log/time_index.py",
     "fakebroker/core/log/time_search.py",
+    "fakebroker/core/log/transactions/points.py",
     "fakebroker/core/log/transactions/state.py",
     "fakebroker/core/log/transactions/verification.py",
     "fakebroker/core/probe.py",

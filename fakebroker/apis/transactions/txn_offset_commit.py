@@ -68,6 +68,7 @@ def handle(ctx: RequestContext, request: TxnOffsetCommitRequest) -> Slices[None]
     if not known:
         yield from ctx.respond_in_slices(_answer(version, errors.topics))
         return
+    producer = ProducerIdAndEpoch(request.producer_id, request.producer_epoch)
     commit = OffsetCommit(
         request.group_id,
         getattr(request, "member_id", ""),
@@ -76,13 +77,13 @@ def handle(ctx: RequestContext, request: TxnOffsetCommitRequest) -> Slices[None]
         -1,
         version,
         known,
+        producer,
     )
     later: Later[list[TopicErrors]] = Later(
         ctx,
         lambda committed: _answer(version, errors.merge(committed)),
         lambda code: _answer(version, errors.merge(all_failed(known, code))),
     )
-    producer = ProducerIdAndEpoch(request.producer_id, request.producer_epoch)
     _Commit(ctx, request.transactional_id, producer, commit, later).begin()
     yield from later.answer()
 

@@ -12,7 +12,7 @@ Differs  No network between brokers: a mark is written in the moment in which it
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Final, final
 
@@ -39,6 +39,8 @@ from timingwheel import TimerTask
 
 _TIMERS: Final = 3  # of a broker's deadlines, behind the purgatories and the groups
 _AGAIN_MS: Final = 20  # until a mark that could not be sent is sent again
+
+Answered = Callable[[Mapping[TopicPartition, ErrorCode]], None]
 
 
 class _Later(TimerTask):
@@ -81,6 +83,9 @@ class TransactionService:
         self._peer = peer
         self.replicas = replicas
         self._report = report
+        self._in_hand: dict[int, tuple[Iterable[TopicPartition], Answered]] = {}  # what other brokers have asked
+        self._asked = 0
+        self._is_closed = False
         self._deadlines = deadlines
         self._timers = TimerDeadlines(clock.now.mono_ms)
         deadlines.add(self._timers, (TIMEOUTS, broker_id, _TIMERS))
@@ -170,12 +175,16 @@ class TransactionService:
         self._sender.remove(lambda transactional_id: self.states.partition_for(transactional_id) == index)
 
     def close(self) -> None:
-        """The broker stops."""
+        """The broker stops; who has asked it loses the connection."""
         self.states.close()
         self._sender.remove(lambda transactional_id: True)
         self._deadlines.remove(self._timers)
         for task in self._tasks:
             task.stop()
+        self._is_closed = True
+        in_hand, self._in_hand = self._in_hand, {}
+        for partitions, answered in in_hand.values():
+            answered(dict.fromkeys(partitions, ErrorCode.network_exception))
 
     def _in(self, delay_ms: int, call: Callable[[], None]) -> None:
         self._timers.timer.add(_Later(delay_ms, call), self._clock.now.mono_ms)
@@ -186,18 +195,26 @@ class TransactionService:
         found = self._metadata.find_partition(partition.topic, partition.partition)
         return None if found is None else found.leader_id
 
-    def send(
-        self, broker_id: int, entry: TxnMarkerEntry, answered: Callable[[Mapping[TopicPartition, ErrorCode]], None]
-    ) -> bool:
+    def send(self, broker_id: int, entry: TxnMarkerEntry, answered: Answered) -> bool:
         peer = self._peer(broker_id)
         if peer is None:
             return False
-        peer.write_marks(entry, answered)
+        peer.write_marks(entry, answered if peer is self else peer.taken_in_hand(entry.partitions, answered))
         return True
 
-    def write_marks(
-        self, entry: TxnMarkerEntry, answered: Callable[[Mapping[TopicPartition, ErrorCode]], None]
-    ) -> None:
+    def taken_in_hand(self, partitions: Iterable[TopicPartition], answered: Answered) -> Answered:
+        """What another broker asks: it is answered once, if not before then when this one stops."""
+        self._asked += 1
+        number = self._asked
+        self._in_hand[number] = partitions, answered
+
+        def tell(errors: Mapping[TopicPartition, ErrorCode]) -> None:
+            if self._in_hand.pop(number, None) is not None:
+                answered(errors)
+
+        return tell
+
+    def write_marks(self, entry: TxnMarkerEntry, answered: Answered) -> None:
         """Whatever coordinator asks: write marks to partitions that this broker leads."""
         errors: dict[TopicPartition, ErrorCode] = {}
         mark = Mark(entry.producer_id, entry.producer_epoch, entry.marker, entry.transaction_version)
@@ -236,26 +253,33 @@ class TransactionService:
         producer: ProducerIdAndEpoch,
         partitions: frozenset[TopicPartition],
         adds: bool,
-        then: Callable[[Mapping[TopicPartition, ErrorCode]], None],
+        then: Answered,
     ) -> None:
         """For a partition's leader: whether these belong to the transaction, or have them added to it (version 2)."""
+
+        def answered(errors: Mapping[TopicPartition, ErrorCode]) -> None:
+            if self._is_closed:
+                return
+            for listener in self.replicas.probe.listeners:
+                listener.partitions_verified(transactional_id, self.replicas.broker_id, *producer, adds, errors)
+            then(errors)
+
         index = self.states.partition_for(transactional_id)
         found = self._metadata.find_partition(TRANSACTION_STATE_TOPIC_NAME, index)
         peer = None if found is None else self._peer(found.leader_id)
         if peer is None:
-            then(dict.fromkeys(partitions, ErrorCode.coordinator_not_available))
+            answered(dict.fromkeys(partitions, ErrorCode.coordinator_not_available))
         elif adds:
+            tell = answered if peer is self else peer.taken_in_hand(partitions, answered)
             peer.coordinator.add_partitions(
-                transactional_id, producer, partitions, EPOCH_BUMP, lambda error: then(dict.fromkeys(partitions, error))
+                transactional_id, producer, partitions, EPOCH_BUMP, lambda error: tell(dict.fromkeys(partitions, error))
             )
         else:
-            then(peer.coordinator.verify_partitions(transactional_id, producer, partitions))
+            answered(peer.coordinator.verify_partitions(transactional_id, producer, partitions))
 
     def again_later(self, action: Callable[[], None]) -> None:
         self._in(_AGAIN_MS, action)
 
 
-def _tell_one(
-    tell: Callable[[Mapping[TopicPartition, ErrorCode]], None], partition: TopicPartition, code: ErrorCode
-) -> None:
+def _tell_one(tell: Answered, partition: TopicPartition, code: ErrorCode) -> None:
     tell({partition: code})

@@ -23,6 +23,7 @@ from fakebroker.core.replication.partition import Partition
 from fakebroker.core.replication.replica_manager import ReplicaManager
 from fakebroker.core.transactions.log_records import read_transaction, transaction_record
 from fakebroker.core.transactions.metadata import TransactionMetadata, TransitMetadata
+from fakebroker.core.transactions.points import CoordinatorPoints
 from fakebroker.core.transactions.states import EXPIRATION_ALLOWED, TransactionState
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
@@ -81,6 +82,7 @@ class TransactionStateManager:
         now: Callable[[], Now],
     ) -> None:
         self._replicas = replicas
+        self.points = CoordinatorPoints(replicas.probe, replicas.broker_id)
         self._find_partition = find_partition
         self._num_partitions = num_partitions
         self._log_version = log_version
@@ -158,11 +160,12 @@ class TransactionStateManager:
         transactional_id: str,
         coordinator_epoch: int,
         transit: TransitMetadata,
+        reason: str,
         then: Then,
         keeps_pending: Callable[[ErrorCode], bool] = lambda error: False,
     ) -> None:
         """Write a change that was prepared, and make it once it is replicated; `then` is told how that ended. After an
-        error the change is forgotten, unless it is one that `keeps_pending`."""
+        error the change is forgotten, unless it is one that `keeps_pending`. `reason` is for whoever listens."""
         try:
             found = self.find(transactional_id)
         except KafkaError as error:
@@ -173,6 +176,7 @@ class TransactionStateManager:
         if found is None or found.coordinator_epoch != coordinator_epoch or partition is None:
             then(ErrorCode.not_coordinator)
             return
+        self.points.prepared(found.transaction, transit, reason)
         key, value = transaction_record(transactional_id, transit, self._log_version())
         self._write(
             index,
@@ -208,12 +212,14 @@ class TransactionStateManager:
             return problem.code if error is ErrorCode.none else error
         is_same = found is not None and found.coordinator_epoch == coordinator_epoch
         if error is not ErrorCode.none:
+            self.points.failed(transactional_id, transit, error)
             if found is not None and is_same and not keeps_pending(error):
                 found.transaction.pending_state = None
             return error
         if found is None or not is_same:
             return ErrorCode.not_coordinator
         found.transaction.complete_transition_to(transit)
+        self.points.completed(transactional_id, transit)
         return ErrorCode.none
 
     # What expires.
@@ -237,6 +243,8 @@ class TransactionStateManager:
         self, index: int, partition: Partition, loaded: _Coordinated, expired: list[TransactionMetadata]
     ) -> None:
         dead = [(each, each.prepare_dead()) for each in expired]
+        for transaction, transit in dead:
+            self.points.prepared(transaction, transit, "transactional.id.expiration.ms is over")
         records = [Record(transaction_record(each.transactional_id, None, 0)[0], None) for each in expired]
 
         def written(error: ErrorCode) -> None:
@@ -248,6 +256,7 @@ class TransactionStateManager:
                     and transaction.now.producer_epoch == transit.producer_epoch
                 ):
                     del loaded.transactions[transaction.transactional_id]
+                    self.points.completed(transaction.transactional_id, transit)
                 else:
                     transaction.pending_state = None
 

@@ -54,6 +54,7 @@ class Offsets(GroupManager):
         self._on_commit = on_commit
         self._pending = PendingOffsets(services.registry)
         self._expiry = OffsetExpiry(services, self._offsets, self._pending)
+        self._is_loaded = False  # what is read while it loads was told before
 
     # Requests.
 
@@ -106,10 +107,12 @@ class Offsets(GroupManager):
                 )
                 records.append(CoordinatorRecord(key, value))
             response.append(TopicErrors(topic.name, topic.topic_id, errors))
+        who = request.group_id, request.member_id, request.generation_or_epoch
         for listener in self._services.environment.probe.listeners:
-            listener.offsets_committed(
-                request.group_id, request.member_id, request.generation_or_epoch, _committed(records)
-            )
+            if request.producer is None:
+                listener.offsets_committed(*who, _committed(records))
+            else:
+                listener.offsets_pending(*who, *request.producer, _committed(records))
         return CoordinatorResult(records, response)
 
     def _group_to_commit(self, request: OffsetCommit) -> Group:
@@ -226,9 +229,14 @@ class Offsets(GroupManager):
         self._offsets.put(key.group, key.topic, key.partition, value)
         self._pending.overtake(key)
 
-    def replay_end_transaction_marker(self, producer_id: int, is_commit: bool) -> None:
+    def replay_end_transaction_marker(self, producer_id: int, producer_epoch: int, is_commit: bool) -> None:
         """A transaction is over: what it has written is committed, unless somebody was later, or dropped."""
-        for key, pending in self._pending.take(producer_id):
+        taken = self._pending.take(producer_id)
+        if taken and self._is_loaded:
+            told = [(key.group, key.topic, key.partition, pending.value.offset) for key, pending in taken]
+            for listener in self._services.environment.probe.listeners:
+                listener.pending_offsets_ended(producer_id, producer_epoch, is_commit, told)
+        for key, pending in taken:
             if is_commit and not (
                 pending.is_overtaken and self._offsets.get(key.group, key.topic, key.partition) is not None
             ):
@@ -236,6 +244,7 @@ class Offsets(GroupManager):
                 self._pending.overtake(key)
 
     def on_loaded(self) -> None:
+        self._is_loaded = True
         self._expiry.start()
 
     def on_unloaded(self) -> None:

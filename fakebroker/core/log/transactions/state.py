@@ -68,6 +68,11 @@ class Transactions:
         return min(first_ongoing, first_ended)
 
     @property
+    def num_open(self) -> int:
+        """How many have no mark in the log."""
+        return len(self._ongoing)
+
+    @property
     def aborted(self) -> list[AbortedTransaction]:
         """A copy: to look at, not to work with."""
         return list(self._aborted)
