@@ -28,11 +28,13 @@ from fakebroker.core.transactions.state_manager import Found, TransactionStateMa
 from fakebroker.core.transactions.states import TransactionState
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
+from fakebroker.protocol.slices import Slices
 from fakebroker.protocol.topic_partition import TopicPartition
 from fakebroker.protocol.transaction_records.control_records import ABORT, COMMIT
 
 _S = TransactionState
 _DECIDED: Final = (_S.PREPARE_COMMIT, _S.PREPARE_ABORT)
+_TRANSACTIONS_OF_A_SLICE: Final = 4  # that are ended at once, each with three records and a mark or more
 
 
 ProducerThen = Callable[[ErrorCode, ProducerIdAndEpoch], None]
@@ -272,27 +274,45 @@ class TransactionCoordinator:
 
     # What happens by itself.
 
-    def abort_timed_out_transactions(self) -> None:
-        """Fence their producers and abort them."""
-        for found in self.states.timed_out(self._now().wall_ms):
-            transit = found.transaction.prepare_fence_producer_epoch()
-            self.states.points.prepared(found.transaction, transit, "transaction.timeout.ms is over")
-            self._end(
-                found.transaction.transactional_id,
-                ProducerIdAndEpoch(transit.producer_id, transit.producer_epoch),
-                ABORT,
-                self._transaction_version(),
-                lambda error, _: None,  # who was late hears of it when he comes
-                "the producer was fenced",
-            )
+    def abort_timed_out_transactions(self) -> Slices[None]:
+        """Fence their producers and abort them, some at a time."""
+        now_ms = self._now().wall_ms
+        for number, transactional_id in enumerate(self.states.timed_out(now_ms), 1):
+            self._abort_if_timed_out(transactional_id, now_ms)
+            if number % _TRANSACTIONS_OF_A_SLICE == 0:
+                yield
 
-    def go_on_with(self, decided: list[Found]) -> None:
-        """Their partition was loaded here, and their marks are to be written."""
-        for found in decided:
-            transaction = found.transaction
-            result = COMMIT if transaction.now.state is _S.PREPARE_COMMIT else ABORT
-            complete = transaction.prepare_complete(self._now().wall_ms)
-            self.marker_sender.add(found.coordinator_epoch, result, transaction, complete)
+    def _abort_if_timed_out(self, transactional_id: str, now_ms: int) -> None:
+        try:
+            found = self.states.find(transactional_id)
+        except KafkaError:
+            return
+        if found is None:
+            return
+        transaction, now = found.transaction, found.transaction.now
+        is_open = now.state is _S.ONGOING and transaction.pending_state is None
+        if not is_open or now.start_ms + now.timeout_ms >= now_ms:
+            return
+        transit = transaction.prepare_fence_producer_epoch()
+        self.states.points.prepared(transaction, transit, "transaction.timeout.ms is over")
+        self._end(
+            transactional_id,
+            ProducerIdAndEpoch(transit.producer_id, transit.producer_epoch),
+            ABORT,
+            self._transaction_version(),
+            lambda error, _: None,  # who was late hears of it when he comes
+            "the producer was fenced",
+        )
+
+    def go_on_with(self, decided: list[Found]) -> Slices[None]:
+        """Their partition was loaded here, and their marks are to be written, some at a time."""
+        for number, (epoch, transaction) in enumerate(decided, 1):
+            if self.states.is_current(epoch, transaction):
+                result = COMMIT if transaction.now.state is _S.PREPARE_COMMIT else ABORT
+                complete = transaction.prepare_complete(self._now().wall_ms)
+                self.marker_sender.add(epoch, result, transaction, complete)
+            if number % _TRANSACTIONS_OF_A_SLICE == 0:
+                yield
 
 
 def _may_go_on(now: TransitMetadata, expected: ProducerIdAndEpoch) -> bool:

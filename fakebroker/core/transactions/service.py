@@ -29,8 +29,8 @@ from fakebroker.core.transactions.ending import ProducerIdAndEpoch
 from fakebroker.core.transactions.marker_sender import MarkerSender, TxnMarkerEntry
 from fakebroker.core.transactions.markers import Mark, write_marks
 from fakebroker.core.transactions.metadata import EPOCH_BUMP
-from fakebroker.core.transactions.state_manager import Found, TransactionStateManager
-from fakebroker.core.transactions.states import EXPIRATION_ALLOWED, TransactionState
+from fakebroker.core.transactions.state_manager import TransactionStateManager
+from fakebroker.core.transactions.states import EXPIRATION_ALLOWED
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.slices import Slices
 from fakebroker.protocol.topic_name import GROUP_METADATA_TOPIC_NAME, TRANSACTION_STATE_TOPIC_NAME
@@ -108,13 +108,16 @@ class TransactionService:
         self._tasks = [
             self._every(
                 configs.current.transaction_abort_timed_out_transaction_cleanup_interval_ms,
-                lambda now: self.coordinator.abort_timed_out_transactions(),
+                lambda now: self._go_on("aborting transactions", self.coordinator.abort_timed_out_transactions()),
                 self._timeouts_matter_ms,
                 housekeeping,
             ),
             self._every(
                 configs.current.transaction_remove_expired_transaction_cleanup_interval_ms,
-                lambda now: self.states.remove_expired(configs.current.transactional_id_expiration_ms),
+                lambda now: self._go_on(
+                    "expiring transactional ids",
+                    self.states.remove_expired(configs.current.transactional_id_expiration_ms),
+                ),
                 self._expiry_matters_ms,
                 housekeeping,
             ),
@@ -136,12 +139,8 @@ class TransactionService:
         return PeriodicTask(interval_ms, interval_ms, action, matters_ms, housekeeping, lambda: self._clock.now)
 
     def _timeouts_matter_ms(self, now: Now) -> int:
-        ends_ms = [
-            each.transaction.now.start_ms + each.transaction.now.timeout_ms + 1
-            for each in self.states.all()
-            if each.transaction.now.state is TransactionState.ONGOING
-        ]
-        return now.mono_at(min(ends_ms)) if ends_ms else NEVER_MS
+        first_ms = self.states.time_outs.first_ms()
+        return NEVER_MS if first_ms == NEVER_MS else now.mono_at(first_ms + 1)
 
     def _expiry_matters_ms(self, now: Now) -> int:
         expiration_ms = self._configs.current.transactional_id_expiration_ms
@@ -157,17 +156,22 @@ class TransactionService:
     def on_election(self, index: int, leader_epoch: int) -> None:
         """This broker leads a partition of __transaction_state."""
         self._sender.remove(lambda transactional_id: self.states.partition_for(transactional_id) == index)
-        self._load_on(self.states.load(index, leader_epoch))
+        self._go_on("loading transactions", self._loaded(index, leader_epoch))
 
-    def _load_on(self, slices: Slices[list[Found]]) -> None:
+    def _loaded(self, index: int, leader_epoch: int) -> Slices[None]:
+        decided = yield from self.states.load(index, leader_epoch)
+        yield from self.coordinator.go_on_with(decided)
+
+    def _go_on(self, where: str, slices: Slices[None]) -> None:
+        """The next slice now, the others as soon as others had their turn."""
         try:
             next(slices)
-        except StopIteration as done:
-            self.coordinator.go_on_with(done.value)
+        except StopIteration:
+            return
         except Exception as error:
-            self._report("loading transactions", error)
+            self._report(where, error)
         else:
-            self._in(0, lambda: self._load_on(slices))
+            self._in(0, lambda: self._go_on(where, slices))
 
     def on_resignation(self, index: int) -> None:
         """It does not, or not any more."""

@@ -25,6 +25,7 @@ from fakebroker.core.transactions.log_records import read_transaction, transacti
 from fakebroker.core.transactions.metadata import TransactionMetadata, TransitMetadata
 from fakebroker.core.transactions.points import CoordinatorPoints
 from fakebroker.core.transactions.states import EXPIRATION_ALLOWED, TransactionState
+from fakebroker.core.transactions.time_outs import TimeOuts
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
 from fakebroker.protocol.java_hash import java_hash
@@ -34,6 +35,7 @@ from fakebroker.protocol.slices import Slices
 
 _ACKS: Final = -1  # of all that is written: TransactionLog.EnforcedRequiredAcks
 _RECORDS_OF_A_SLICE: Final = 64
+_TOMBSTONES_OF_A_BATCH: Final = 256
 
 # What clients hear of errors of the log.
 _APPEND_ERRORS: Final = {
@@ -88,6 +90,7 @@ class TransactionStateManager:
         self._log_version = log_version
         self._now = now
         self._partitions: dict[int, _Coordinated] = {}
+        self.time_outs = TimeOuts(self._is_current)
 
     def partition_for(self, transactional_id: str) -> int:
         """Of __transaction_state."""
@@ -104,8 +107,14 @@ class TransactionStateManager:
         if self._partitions.get(index) is not loaded:
             return []  # it was resigned meanwhile
         loaded.is_loading = False
-        decided = (TransactionState.PREPARE_COMMIT, TransactionState.PREPARE_ABORT)
-        return [Found(epoch, each) for each in loaded.transactions.values() if each.now.state in decided]
+        decided: list[Found] = []
+        for each in loaded.transactions.values():
+            state = each.now.state
+            if state is TransactionState.ONGOING:
+                self.time_outs.note(each)
+            elif state is TransactionState.PREPARE_COMMIT or state is TransactionState.PREPARE_ABORT:
+                decided.append(Found(epoch, each))
+        return decided
 
     def unload(self, index: int) -> None:
         """It does not lead it any more."""
@@ -138,20 +147,28 @@ class TransactionStateManager:
             raise KafkaError(ErrorCode.coordinator_load_in_progress, "The coordinator is loading.")
         return loaded
 
+    def _is_current(self, transaction: TransactionMetadata) -> bool:
+        loaded = self._partitions.get(self.partition_for(transaction.transactional_id))
+        return loaded is not None and loaded.transactions.get(transaction.transactional_id) is transaction
+
+    def is_current(self, coordinator_epoch: int, transaction: TransactionMetadata) -> bool:
+        """Whether it is coordinated here, in that epoch."""
+        loaded = self._partitions.get(self.partition_for(transaction.transactional_id))
+        return (
+            loaded is not None
+            and loaded.epoch == coordinator_epoch
+            and loaded.transactions.get(transaction.transactional_id) is transaction
+        )
+
     def all(self) -> Iterator[Found]:
-        for loaded in self._partitions.values():
-            for transaction in loaded.transactions.values():
+        """As they are when each partition's turn comes: what changes meanwhile does no harm."""
+        for loaded in list(self._partitions.values()):
+            for transaction in list(loaded.transactions.values()):
                 yield Found(loaded.epoch, transaction)
 
-    def timed_out(self, now_ms: int) -> list[Found]:
+    def timed_out(self, now_ms: int) -> list[str]:
         """Open for longer than their producers said."""
-        return [
-            found
-            for found in self.all()
-            if found.transaction.pending_state is None
-            and found.transaction.now.state is TransactionState.ONGOING
-            and found.transaction.now.start_ms + found.transaction.now.timeout_ms < now_ms
-        ]
+        return [each.transactional_id for each in self.time_outs.over(now_ms)]
 
     # What is written.
 
@@ -220,24 +237,37 @@ class TransactionStateManager:
             return ErrorCode.not_coordinator
         found.transaction.complete_transition_to(transit)
         self.points.completed(transactional_id, transit)
+        if transit.state is TransactionState.ONGOING:
+            self.time_outs.note(found.transaction)
         return ErrorCode.none
 
     # What expires.
 
-    def remove_expired(self, expiration_ms: int) -> None:
-        """Write a tombstone of each id that was not used for so long, and forget it once that is replicated."""
+    def remove_expired(self, expiration_ms: int) -> Slices[None]:
+        """Write a tombstone of each id that was not used for so long, and forget it once that is replicated. Some at a
+        time, where Kafka has as many in a batch as it may hold."""
         now_ms = self._now().wall_ms
         for index, loaded in list(self._partitions.items()):
-            partition = self._find_partition(index)
-            expired = [
-                transaction
-                for transaction in loaded.transactions.values()
-                if transaction.pending_state is None
-                and transaction.now.state in EXPIRATION_ALLOWED
-                and transaction.now.last_update_ms <= now_ms - expiration_ms
-            ]
-            if partition is not None and expired:
-                self._remove(index, partition, loaded, expired)
+            expired: list[TransactionMetadata] = []
+            for transaction in list(loaded.transactions.values()):
+                if (
+                    transaction.pending_state is None
+                    and transaction.now.state in EXPIRATION_ALLOWED
+                    and transaction.now.last_update_ms <= now_ms - expiration_ms
+                ):
+                    expired.append(transaction)
+                    if len(expired) == _TOMBSTONES_OF_A_BATCH:
+                        self._remove_all(index, loaded, expired)
+                        expired = []
+                        yield
+            if expired:
+                self._remove_all(index, loaded, expired)
+                yield
+
+    def _remove_all(self, index: int, loaded: _Coordinated, expired: list[TransactionMetadata]) -> None:
+        partition = self._find_partition(index)
+        if partition is not None and self._partitions.get(index) is loaded:
+            self._remove(index, partition, loaded, expired)
 
     def _remove(
         self, index: int, partition: Partition, loaded: _Coordinated, expired: list[TransactionMetadata]
