@@ -14,8 +14,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from fakebroker.testing.actors.asking import Asking
 from fakebroker.testing.groups import frames
-from fakebroker.testing.groups.asking import Asking
 from fakebroker.testing.groups.frames import Place
 from fakebroker.testing.groups.judge import GroupHistory
 from fakebroker.testing.simulation import Simulation

@@ -13,12 +13,10 @@ Theory   The members are clients of the simulated cluster over frames, the judge
 
 from __future__ import annotations
 
-from contextlib import suppress
-
-from fakebroker.core.errors import KafkaError
 from fakebroker.core.journal.events import Event, LeaderChanged, WatermarkMoved
 from fakebroker.core.journal.journal import Journal
 from fakebroker.testing import wire
+from fakebroker.testing.actors.world import World
 from fakebroker.testing.groups.classic import ClassicConsumer
 from fakebroker.testing.groups.consumer import ConsumerGroupMember
 from fakebroker.testing.groups.frames import Place
@@ -30,10 +28,9 @@ OFFSETS = "__consumer_offsets"
 LAG_MAX_MS = 4_000
 # A read and a commit of each member, each after a back-off, and a request to nobody.
 READS_MS = 10_000
-_MAX_TURNS = 10_000
 
 
-class GroupWorld:
+class GroupWorld(World):
     """One group of members of one protocol, "classic" or "consumer", and one topic."""
 
     def __init__(
@@ -71,15 +68,15 @@ class GroupWorld:
         return [member for member in self.members if member.is_alive]
 
     @property
-    def now_ms(self) -> int:
-        return self.simulation.elapsed_ms
+    def actors(self) -> list[SimulatedConsumer]:
+        return self.members
 
     def join(self) -> SimulatedConsumer:
         kind = ClassicConsumer if self._protocol == "classic" else ConsumerGroupMember
         name = f"m{len(self.members) + 1}"
         member = kind(name, self.simulation, self.history, self.group, self.topic, self._watermark)
         self.members.append(member)
-        self._act()
+        self.act()
         return member
 
     def produce(self, partition: int, records: int) -> None:
@@ -92,43 +89,7 @@ class GroupWorld:
         client = self.simulation.connect(leader)
         batch = wire.batch(b"%d" % self._produced, records, START_WALL_MS)
         client.send(wire.produce(self._produced, -1, 2_000, [(place, batch)]))
-        self._act()
-
-    def stop(self, broker: int) -> None:
-        if self.simulation.cluster.is_running(broker):
-            self.simulation.stop(broker)
-            self._act()
-
-    def start(self, broker: int) -> None:
-        if not self.simulation.cluster.is_running(broker):
-            self.simulation.start(broker)
-            self._act()
-
-    def followers(self, behaviour: str, topic: str | None = None, broker: int | None = None) -> None:
-        with suppress(KafkaError):  # nobody follows there
-            self.simulation.followers(behaviour, topic, None, broker)
-        self._act()
-
-    def move(self, topic: str, partition: int, which: int) -> None:
-        """To one of those in sync; that of the group's log is the coordinator."""
-        if self.simulation.cluster.metadata.topic(topic) is None:
-            return
-        found = self.simulation.partition(topic, partition)
-        if found.leader_id >= 0:
-            in_sync = sorted(found.isr)
-            with suppress(KafkaError):
-                self.simulation.move_leader(in_sync[which % len(in_sync)], topic, partition)
-        self._act()
-
-    def advance(self, ms: int) -> None:
-        """Members act whenever they have something to do."""
-        end_ms = self.now_ms + ms
-        self._act()
-        while self.now_ms < end_ms:
-            times = [self.simulation.next_event_ms(), *(member.next_wake_ms() for member in self.members)]
-            at_ms = min([each for each in times if each is not None], default=end_ms)
-            self.simulation.run_until(min(max(at_ms, self.now_ms + (at_ms < self.now_ms)), end_ms))
-            self._act()
+        self.act()
 
     def heal(self) -> None:
         """Nothing fails any more."""
@@ -137,7 +98,7 @@ class GroupWorld:
         self.followers("instant")
         for member in self.members:
             member.is_paused = False
-        self._act()
+        self.act()
 
     def finish(self) -> None:
         """Everything is healed; the group settles, and has read everything, within a bounded time."""
@@ -180,10 +141,3 @@ class GroupWorld:
     def _watermark(self, place: Place) -> int:
         """As the journal has told by now."""
         return self._watermarks.get(place, 0)
-
-    def _act(self) -> None:
-        """Until nobody has anything to do at this time."""
-        for _ in range(_MAX_TURNS):
-            if sum([member.act() for member in self.members]) == 0:
-                return
-        raise AssertionError(f"the members never come to rest at {self.now_ms} ms")

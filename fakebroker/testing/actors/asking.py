@@ -1,4 +1,4 @@
-"""A connection of a simulated member: one request at a time, with an end to its patience."""
+"""A connection of a simulated client: one request at a time, with an end to its patience."""
 
 from __future__ import annotations
 

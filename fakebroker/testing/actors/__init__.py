@@ -1,0 +1,1 @@
+"""What simulated clients that act by themselves have in common."""

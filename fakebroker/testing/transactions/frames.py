@@ -1,0 +1,219 @@
+"""Requests of simulated transactional producers and their readers, and what the answers say: FindCoordinator v3,
+InitProducerId v5, AddPartitionsToTxn v3, AddOffsetsToTxn v3, Produce v11 and v12, TxnOffsetCommit v3 and v5, EndTxn v4
+and v5, Fetch v10, UpdateFeatures v1. Version 1 of transactions takes the lower ones."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from typing import Any, NamedTuple
+
+from fakebroker.protocol.batch_layout import TRANSACTIONAL_FLAG
+from fakebroker.protocol.build import build
+from fakebroker.protocol.messages import decode_response, encode_request, request_type
+from fakebroker.protocol.record_batch import Record, encode_batch
+from fakebroker.testing.wire import CLIENT_ID, FETCH, FETCH_MAX_BYTES, FETCH_VERSION, PRODUCE
+
+FIND, INIT, ADD, ADD_OFFSETS, END, COMMIT, UPDATE_FEATURES = 10, 22, 24, 25, 26, 28, 57
+_ONLY = {FIND: 3, INIT: 5, ADD: 3, ADD_OFFSETS: 3, UPDATE_FEATURES: 1}
+_BY_VERSION = {PRODUCE: (11, 12), COMMIT: (3, 5), END: (4, 5)}  # of transactions 1, of transactions 2
+GROUP, TRANSACTION = 0, 1  # what a coordinator is found for
+_SAFE_DOWNGRADE = 2
+
+Place = tuple[str, int]
+
+
+class Producer(NamedTuple):
+    """Who asks. `version` is that of transactions."""
+
+    transactional_id: str
+    producer_id: int
+    epoch: int
+    version: int
+
+
+class Fetched(NamedTuple):
+    """The answer to a Fetch of one partition; `aborted` are producer id and first offset."""
+
+    error: int
+    watermark: int
+    stable: int
+    aborted: tuple[tuple[int, int], ...]
+    records: bytes
+
+
+def version_of(api: int, version: int) -> int:
+    """Of the API, in a version of transactions."""
+    return _BY_VERSION[api][version - 1] if api in _BY_VERSION else _ONLY[api]
+
+
+def answered(api: int, version: int, frame: bytes) -> Any:
+    return decode_response(api, version_of(api, version), frame)[1]
+
+
+def find_coordinator(number: int, key: str, key_type: int) -> bytes:
+    return _request(FIND, 1, number, {"key": key, "key_type": key_type})
+
+
+def init(number: int, producer: Producer, timeout_ms: int) -> bytes:
+    """With producer id -1, for whoever begins."""
+    values = {
+        "transactional_id": producer.transactional_id,
+        "transaction_timeout": timedelta(milliseconds=timeout_ms),
+        "producer_id": producer.producer_id,
+        "producer_epoch": producer.epoch,
+    }
+    return _request(INIT, 1, number, values)
+
+
+def add_partitions(number: int, producer: Producer, places: Sequence[Place]) -> bytes:
+    names = sorted({topic for topic, _ in places})
+    values = {
+        "v3_and_below_transactional_id": producer.transactional_id,
+        "v3_and_below_producer_id": producer.producer_id,
+        "v3_and_below_producer_epoch": producer.epoch,
+        "v3_and_below_topics": [
+            {"name": name, "partitions": [index for topic, index in places if topic == name]} for name in names
+        ],
+    }
+    return _request(ADD, 1, number, values)
+
+
+def added(answer: Any) -> set[int]:
+    """The errors of an AddPartitionsToTxn."""
+    return {
+        int(each.partition_error_code)
+        for topic in answer.results_by_topic_v3_and_below
+        for each in topic.results_by_partition
+    }
+
+
+def add_offsets(number: int, producer: Producer, group: str) -> bytes:
+    values = {
+        "transactional_id": producer.transactional_id,
+        "producer_id": producer.producer_id,
+        "producer_epoch": producer.epoch,
+        "group_id": group,
+    }
+    return _request(ADD_OFFSETS, 1, number, values)
+
+
+def commit_offsets(number: int, producer: Producer, group: str, offsets: Mapping[Place, int]) -> bytes:
+    """For a group without members."""
+    topics: dict[str, list[dict[str, Any]]] = {}
+    for (topic, index), offset in offsets.items():
+        part = {
+            "partition_index": index,
+            "committed_offset": offset,
+            "committed_leader_epoch": -1,
+            "committed_metadata": "",
+        }
+        topics.setdefault(topic, []).append(part)
+    values = {
+        "transactional_id": producer.transactional_id,
+        "group_id": group,
+        "producer_id": producer.producer_id,
+        "producer_epoch": producer.epoch,
+        "generation_id": -1,
+        "member_id": "",
+        "group_instance_id": None,
+        "topics": [{"name": name, "partitions": parts} for name, parts in topics.items()],
+    }
+    return _request(COMMIT, producer.version, number, values)
+
+
+def offsets_committed(answer: Any) -> set[int]:
+    """The errors of a TxnOffsetCommit."""
+    return {int(each.error_code) for topic in answer.topics for each in topic.partitions}
+
+
+def end(number: int, producer: Producer, commits: bool) -> bytes:
+    values = {
+        "transactional_id": producer.transactional_id,
+        "producer_id": producer.producer_id,
+        "producer_epoch": producer.epoch,
+        "committed": commits,
+    }
+    return _request(END, producer.version, number, values)
+
+
+def produce(
+    number: int, producer: Producer, place: Place, values: Sequence[bytes], sequence: int, now_ms: int, timeout_ms: int
+) -> bytes:
+    """One batch with acks=all, a record for each value."""
+    data = encode_batch(
+        [Record(None, value) for value in values],
+        base_timestamp_ms=now_ms,
+        producer_id=producer.producer_id,
+        producer_epoch=producer.epoch,
+        base_sequence=sequence,
+        attributes=TRANSACTIONAL_FLAG,
+    )
+    asked = {
+        "transactional_id": producer.transactional_id,
+        "acks": -1,
+        "timeout": timedelta(milliseconds=timeout_ms),
+        "topic_data": [{"name": place[0], "partition_data": [{"index": place[1], "records": data}]}],
+    }
+    return _request(PRODUCE, producer.version, number, asked)
+
+
+def produced(answer: Any) -> tuple[int, int]:
+    """Error and base offset of a Produce of one partition."""
+    [topic] = answer.responses
+    [partition] = topic.partition_responses
+    return int(partition.error_code), int(partition.base_offset)
+
+
+def fetch(number: int, place: Place, offset: int, is_committed: bool, wait_ms: int, max_bytes: int) -> bytes:
+    """A consumer's, of one partition."""
+    values = {
+        "replica_id": -1,
+        "max_wait": timedelta(milliseconds=wait_ms),
+        "min_bytes": 1,
+        "max_bytes": FETCH_MAX_BYTES,
+        "isolation_level": int(is_committed),
+        "session_id": 0,
+        "session_epoch": -1,
+        "topics": [
+            {
+                "topic": place[0],
+                "partitions": [
+                    {
+                        "partition": place[1],
+                        "current_leader_epoch": -1,
+                        "fetch_offset": offset,
+                        "log_start_offset": -1,
+                        "partition_max_bytes": max_bytes,
+                    }
+                ],
+            }
+        ],
+        "forgotten_topics_data": [],
+    }
+    return encode_request(build(request_type(FETCH, FETCH_VERSION), values), number, CLIENT_ID)
+
+
+def fetched(frame: bytes) -> Fetched:
+    response: Any = decode_response(FETCH, FETCH_VERSION, frame)[1]
+    [topic] = response.responses
+    [partition] = topic.partitions
+    aborted = tuple((int(each.producer_id), int(each.first_offset)) for each in partition.aborted_transactions or ())
+    return Fetched(
+        int(partition.error_code),
+        partition.high_watermark,
+        partition.last_stable_offset,
+        aborted,
+        bytes(partition.records or b""),
+    )
+
+
+def transaction_version(level: int) -> bytes:
+    """UpdateFeatures: transactions of this version from now on."""
+    update = {"feature": "transaction.version", "max_version_level": level, "upgrade_type": _SAFE_DOWNGRADE}
+    values = {"timeout": timedelta(seconds=1), "feature_updates": [update], "validate_only": False}
+    return _request(UPDATE_FEATURES, 1, 1, values)
+
+
+def _request(api: int, version: int, number: int, values: Mapping[str, Any]) -> bytes:
+    return encode_request(build(request_type(api, version_of(api, version)), dict(values)), number, CLIENT_ID)

@@ -1,0 +1,253 @@
+"""What must hold of transactions, whoever coordinates them: told by producers and readers, judged by rules that know no
+broker. The names are Jepsen's.
+
+    history = TransactionHistory()
+    history.begins("t1", "producer")
+    history.writes("t1", ("orders", 0), b"a")               # it sends a record; each has a value of its own
+    history.written("t1", b"a", offset)                     # and was told where it stands
+    history.asks("t1", commits=True)                        # it asks; what comes of it is told next, if anything
+    history.ends("t1", committed=True)
+    history.reads("me", ("orders", 0), offset, b"a", stable) # each record, with the last stable offset told with it
+    history.passes("me", ("orders", 0), offset + 1)         # it has read whatever it may below that
+    history.finish()
+    assert not history.findings, describe(history.findings)
+
+Theory   Of a reader of what is committed (`stable` is given):
+           aborted read      it was given a record of a transaction that was aborted, or that its producer gave up
+           precommitted read it was given a record before its producer asked for the commit
+           fractured read    it was given a part of what a transaction has written to one partition, and was told that
+                             nothing behind that part is decided: it sees one part now and another later. (Between
+                             partitions Kafka promises no such moment: each has a mark of its own.)
+           torn transaction  of a transaction it has seen one part, and passed another for good; or the offsets that a
+                             transaction has committed count and its records do not, or the other way round
+         Of every reader:
+           lost write        a record was acknowledged, and its transaction was committed or the reader reads all: the
+                             reader has passed it and was not given it; or another one stood there before
+           duplicate         a record stands in two places
+           reordered         records of one producer do not stand in the order in which it sent them
+         unsettled           told by whoever waits in vain for a transaction to end
+         A producer asks for a commit when all that it has written is acknowledged, and not before.
+Limit    Topics that lose records (retention, unclean elections) are not for this judge. What became of a transaction,
+         if its producer was not told, is known only by what readers see of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from fakebroker.testing.history import Finding
+
+ABORTED_READ, PRECOMMITTED_READ, FRACTURED_READ = "aborted read", "precommitted read", "fractured read"
+TORN, LOST_WRITE = "torn transaction", "lost write"
+DUPLICATE, REORDERED, UNSETTLED = "duplicate", "reordered", "unsettled"
+ANOMALIES = (ABORTED_READ, PRECOMMITTED_READ, TORN, LOST_WRITE, FRACTURED_READ)
+TRANSACTION_KINDS = (*ANOMALIES, DUPLICATE, REORDERED, UNSETTLED)
+
+Place = tuple[str, int]  # topic and partition
+
+
+class _Transaction:
+    """`cuts`: by partition, the lowest end that a reader of a part of it was told."""
+
+    def __init__(self, name: str, producer: str) -> None:
+        self.name, self.producer = name, producer
+        self.records: list[_Record] = []
+        self.asked: bool | None = None  # to commit, or to abort
+        self.committed: bool | None = None  # as it was told
+        self.cuts: dict[Place, tuple[int, str]] = {}
+
+
+class _Record:
+    """`offset` is where it stands, as far as anybody was told; `is_sure`, its producer was."""
+
+    def __init__(self, value: bytes, place: Place, transaction: _Transaction | None) -> None:
+        self.value, self.place, self.transaction = value, place, transaction
+        self.offset = -1
+        self.is_sure = False
+
+
+class _Reader:
+    def __init__(self, is_committed: bool) -> None:
+        self.is_committed = is_committed
+        self.given: dict[Place, dict[int, bytes]] = {}
+        self.passed: dict[Place, int] = {}
+
+
+class TransactionHistory:
+    """What producers and readers tell, as it happens. `findings` are what is not as it should be."""
+
+    def __init__(self) -> None:
+        self.findings: list[Finding] = []
+        self._transactions: dict[str, _Transaction] = {}
+        self._records: dict[bytes, _Record] = {}
+        self._standing: dict[tuple[Place, int], bytes] = {}
+        self._readers: dict[str, _Reader] = {}
+        self._effects: dict[tuple[Place, int], list[bytes]] = {}
+
+    # What producers tell.
+
+    def begins(self, transaction: str, producer: str) -> None:
+        self._transactions[transaction] = _Transaction(transaction, producer)
+
+    def writes(self, transaction: str | None, place: Place, value: bytes) -> None:
+        """A record is sent, or will be, in a transaction, or in none. Again is no news."""
+        if value not in self._records:
+            within = None if transaction is None else self._transactions[transaction]
+            record = self._records[value] = _Record(value, place, within)
+            if within is not None:
+                within.records.append(record)
+
+    def written(self, value: bytes, offset: int) -> None:
+        """It was acknowledged by all in sync."""
+        record = self._records[value]
+        record.is_sure = True
+        self._stands(record, offset, "its producer was told so")
+
+    def asks(self, transaction: str, commits: bool) -> None:
+        """The producer asks for the end, or gives up (`commits` is False)."""
+        self._transactions[transaction].asked = commits
+
+    def ends(self, transaction: str, committed: bool) -> None:
+        """The producer knows how it ended: it was told, or was refused for good before a commit could come."""
+        found = self._transactions[transaction]
+        found.committed = committed
+        if not committed:
+            for reader_name, reader in self._readers.items():
+                for record in found.records:
+                    if reader.is_committed and record.offset in reader.given.get(record.place, {}):
+                        self._add(
+                            ABORTED_READ,
+                            record,
+                            f"{reader_name} has read it, and {found.name} turned out to be aborted",
+                        )
+
+    def effect(self, place: Place, offset: int, value: bytes) -> None:
+        """A record that is about to be written is what comes of the input there; other tries have others."""
+        values = self._effects.setdefault((place, offset), [])
+        if value not in values:
+            values.append(value)
+
+    # What readers tell.
+
+    def reads(self, reader: str, place: Place, offset: int, value: bytes, stable: int | None = None) -> None:
+        """The reader was given a record. `stable`: it wants what is committed, and was told this last stable offset."""
+        found = self._reader(reader, stable is not None)
+        found.given.setdefault(place, {})[offset] = value
+        record = self._records.get(value)
+        if record is None:
+            self.findings.append(
+                Finding(LOST_WRITE, *place, offset, f"{place} offset {offset}: nobody wrote {value!r}")
+            )
+            return
+        self._stands(record, offset, f"{reader} read it")
+        if stable is not None and record.transaction is not None:
+            self._judge_read(reader, record, record.transaction, stable)
+
+    def passes(self, reader: str, place: Place, to: int, is_committed: bool = True) -> None:
+        """The reader was given everything below that it may read there, from the beginning of the partition on."""
+        self._reader(reader, is_committed).passed[place] = to
+
+    def unsettled(self, what: str) -> None:
+        """Somebody waited in vain."""
+        self.findings.append(Finding(UNSETTLED, "", -1, -1, what))
+
+    # The end.
+
+    def finish(self, committed_offsets: Mapping[Place, int] | None = None) -> None:
+        """Everybody has read all there is. `committed_offsets` are those of the group whose effects were told."""
+        for name, reader in self._readers.items():
+            if reader.is_committed:
+                for transaction in self._transactions.values():
+                    self._judge_whole(name, reader, transaction)
+            else:
+                self._judge_lost(name, reader)
+        self._judge_order()
+        for place, to in (committed_offsets or {}).items():
+            self._judge_effects(place, to)
+
+    # How it is judged.
+
+    def _reader(self, name: str, is_committed: bool) -> _Reader:
+        return self._readers.setdefault(name, _Reader(is_committed))
+
+    def _stands(self, record: _Record, offset: int, who: str) -> None:
+        if record.offset not in (-1, offset):
+            self._add(DUPLICATE, record, f"it stands at {offset} as well: {who}")
+        record.offset = offset
+        value = self._standing.setdefault((record.place, offset), record.value)
+        if value != record.value:
+            self._add(LOST_WRITE, record, f"{value!r} stood there before: {who}")
+        transaction = record.transaction
+        cut = None if transaction is None else transaction.cuts.get(record.place)
+        if transaction is not None and cut is not None and offset >= cut[0]:
+            what = f"{cut[1]} has read a part of {transaction.name} when only what is below {cut[0]} was decided"
+            self._add(FRACTURED_READ, record, what)
+
+    def _judge_read(self, reader: str, record: _Record, transaction: _Transaction, stable: int) -> None:
+        if transaction.committed is False or (transaction.asked is False and transaction.committed is None):
+            what = "was aborted" if transaction.committed is False else "was given up by its producer"
+            self._add(ABORTED_READ, record, f"{reader} read it, and {transaction.name} {what}")
+        elif transaction.asked is None:
+            self._add(PRECOMMITTED_READ, record, f"{reader} read it, and nobody has asked to commit {transaction.name}")
+        if stable < transaction.cuts.get(record.place, (stable + 1, ""))[0]:
+            transaction.cuts[record.place] = stable, reader
+        for other in transaction.records:
+            if other.place == record.place and other.offset >= stable:
+                what = f"{reader} read {record.value!r} of {transaction.name}, and was told that {stable} ends what is"
+                self._add(FRACTURED_READ, other, f"{what} decided")
+
+    def _judge_whole(self, name: str, reader: _Reader, transaction: _Transaction) -> None:
+        """A reader of what is committed has seen all of a transaction that it has passed, or nothing."""
+        passed = [
+            each for each in transaction.records if each.is_sure and each.offset < reader.passed.get(each.place, 0)
+        ]
+        missing = [each for each in passed if reader.given.get(each.place, {}).get(each.offset) != each.value]
+        if not missing or transaction.committed is False:
+            return
+        if len(missing) < len(passed):
+            what = f"{name} has passed it, and has read {len(passed) - len(missing)} others of {transaction.name}"
+            self._add(TORN, missing[0], what)
+        elif transaction.committed:
+            self._add(LOST_WRITE, missing[0], f"{name} has passed it, and {transaction.name} was committed")
+
+    def _judge_lost(self, name: str, reader: _Reader) -> None:
+        for record in self._records.values():
+            if record.is_sure and record.offset < reader.passed.get(record.place, 0):
+                given = reader.given.get(record.place, {}).get(record.offset)
+                if given != record.value:
+                    self._add(LOST_WRITE, record, f"{name} reads all, has passed it, and was given {given!r}")
+
+    def _judge_order(self) -> None:
+        latest: dict[tuple[str, Place], _Record] = {}
+        for record in self._records.values():  # in the order in which they were sent
+            if record.transaction is None or record.offset < 0:
+                continue
+            key = record.transaction.producer, record.place
+            before = latest.get(key)
+            if before is not None and before.offset > record.offset:
+                self._add(REORDERED, record, f"it was sent after {before.value!r}, which stands at {before.offset}")
+            latest[key] = record
+
+    def _judge_effects(self, place: Place, to: int) -> None:
+        seen = {
+            value
+            for reader in self._readers.values()
+            if reader.is_committed
+            for given in reader.given.values()
+            for value in given.values()
+        }
+        for offset in range(to):
+            values = [value for value in self._effects.get((place, offset), []) if value in seen]
+            if len(values) != 1:
+                what = f"{to} is committed, and of its effects {values} are to be seen"
+                self._add_at(TORN, place, offset, what)
+        for (where, offset), tried in self._effects.items():
+            if where == place and offset >= to and (values := [value for value in tried if value in seen]):
+                self._add_at(TORN, place, offset, f"only {to} is committed, and its effects {values} are to be seen")
+
+    def _add(self, kind: str, record: _Record, what: str) -> None:
+        self._add_at(kind, record.place, record.offset, f"{record.value!r}: {what}")
+
+    def _add_at(self, kind: str, place: Place, offset: int, what: str) -> None:
+        where = f"{place[0]}-{place[1]}" + (f" offset {offset}" if offset >= 0 else "")
+        self.findings.append(Finding(kind, *place, offset, f"{where}: {what}"))

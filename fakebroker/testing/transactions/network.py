@@ -1,0 +1,77 @@
+"""The way from a simulated producer to brokers: one request at a time, which may be lost, late, or never answered."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from fakebroker.testing.actors.asking import Answer, Asking
+from fakebroker.testing.simulation import Simulation
+
+
+class Held(NamedTuple):
+    """A request that is under way."""
+
+    broker: int
+    frame: bytes
+
+
+class Network:
+    """What is held back, of all lines."""
+
+    def __init__(self, simulation: Simulation) -> None:
+        self.simulation = simulation
+        self.held: list[Held] = []
+        self.delivered = 0  # so many came late
+
+    def deliver(self, which: int) -> None:
+        """One of those that are held arrives, at the broker to which it was sent. Nobody waits for its answer."""
+        if self.held:
+            broker, frame = self.held.pop(which % len(self.held))
+            if self.simulation.cluster.is_running(broker):
+                self.delivered += 1
+                self.simulation.connect(broker).send(frame)
+
+
+class Line:
+    """Of one client. `fault` is what becomes of its next request: "hold" (it comes later, if ever), "drop" (it does
+    not come), "lose" (its answer does not come)."""
+
+    def __init__(self, network: Network) -> None:
+        self._network = network
+        self._asking = Asking(network.simulation)
+        self._lost: Answer | None = None
+        self._lost_ms = 0
+        self.fault = ""
+
+    @property
+    def is_idle(self) -> bool:
+        return self._lost is None and self._asking.is_idle
+
+    @property
+    def gives_up_ms(self) -> int | None:
+        return self._asking.gives_up_ms if self._lost is None else self._lost_ms
+
+    def ask(self, broker: int, api: int, frame: bytes, patience_ms: int) -> None:
+        fault, self.fault = self.fault, ""
+        simulation = self._network.simulation
+        if not fault:
+            self._asking.ask(broker, api, frame, patience_ms)
+            return
+        if fault == "hold":
+            self._network.held.append(Held(broker, frame))
+        elif fault == "lose" and simulation.cluster.is_running(broker):
+            simulation.connect(broker).send(frame)
+        self._lost, self._lost_ms = Answer(api, None), simulation.elapsed_ms + patience_ms
+
+    def take(self) -> Answer | None:
+        """As `Asking.take`."""
+        if self._lost is None:
+            return self._asking.take()
+        if self._network.simulation.elapsed_ms < self._lost_ms:
+            return None
+        answer, self._lost = self._lost, None
+        return answer
+
+    def close(self) -> None:
+        self._lost = None
+        self._asking.close()

@@ -1,0 +1,223 @@
+"""Plans of transactions among faults: actions as in `fakebroker.testing.plan`, drawn by a seed, and carried out.
+
+Text     "transactions 3 2 2 1; producer 0 1 0; transact 0 3 1; hold 0; advance 5000"
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from random import Random
+
+from fakebroker.testing.history import describe
+from fakebroker.testing.messages import Violation
+from fakebroker.testing.plan import Action, to_text
+from fakebroker.testing.transactions.judge import ANOMALIES
+from fakebroker.testing.transactions.processor import Processor
+from fakebroker.testing.transactions.world import OFFSETS, STATE, TOPIC, TransactionWorld
+
+BEHAVIOURS = ("instant", "frozen", "lagging:40", "lagging:900")
+TIMEOUTS_MS = (2_000, 6_000, 15_000)
+PACES_MS = (5, 1, 50, 700)
+TOPICS = (TOPIC, STATE, OFFSETS, None)
+MAX_PRODUCERS, MAX_READERS, MAX_JOBS = 12, 6, 5
+
+# Name -> (how often it is drawn, what its numbers are). Numbers are taken modulo what there is.
+ACTIONS: dict[str, tuple[int, tuple[str, ...]]] = {
+    "transactions": (0, ("brokers", "partitions", "version", "min.insync.replicas of the topic")),
+    "producer": (3, ("transactional id", "time-out", "pace")),
+    "processor": (2, ("time-out", "pace")),
+    "transact": (14, ("producer", "bits of partitions", "records", "0 of 4 aborts")),
+    "plain": (3, ("partition", "records")),
+    "input": (4, ("records",)),
+    "reader": (2, ("0 of what is committed, 1 of all",)),
+    "crashes": (2, ("producer",)),
+    "pauses": (2, ("producer",)),
+    "wakes": (3, ("producer",)),
+    "sleeps": (1, ("reader; again wakes it",)),
+    "hold": (3, ("producer",)),
+    "drop": (2, ("producer",)),
+    "lose": (3, ("producer",)),
+    "deliver": (4, ("request",)),
+    "followers": (4, ("behaviour", "topic: 0 t, 1 of transactions, 2 of offsets, 3 all", "broker, 0 for all")),
+    "stop": (2, ("broker",)),
+    "start": (4, ("broker",)),
+    "move": (3, ("partition", "replica in sync")),
+    "coordinator": (3, ("partition of __transaction_state", "replica in sync")),
+    "group": (1, ("replica in sync",)),
+    "advance": (24, ("ms",)),
+}
+_STEPS_MS = (0, 1, 2, 5, 10, 17, 40, 100, 499, 1_000, 2_500, 5_000, 8_000)
+
+
+def random_transaction_plan(seed: int, steps: int, version: int | None = None) -> list[Action]:
+    """The plan that a seed stands for: even seeds are of version 2 of transactions, odd ones of 1, unless told."""
+    random = Random(seed)
+    brokers, partitions, min_isr = random.choice((1, 3, 3, 4)), random.randint(1, 3), random.randint(1, 2)
+    plan = [Action("transactions", (brokers, partitions, version or 2 - seed % 2, min_isr))]
+    plan += [Action("producer", (0, 1, 0)), Action("reader", (0,)), Action("transact", (0, 7, 2, 1))]
+    weights = [often for often, _ in ACTIONS.values()]
+    while len(plan) < steps:
+        [name] = random.choices(list(ACTIONS), weights)
+        if name == "advance":
+            plan.append(Action(name, (random.choice(_STEPS_MS),)))
+        else:
+            plan.append(Action(name, tuple(random.randrange(8) for _ in ACTIONS[name][1])))
+    return plan
+
+
+def transaction_plan_from_text(text: str) -> list[Action]:
+    """Raises ValueError for what is no plan."""
+    plan = []
+    for part in text.split(";"):
+        name, *numbers = part.split()
+        if name not in ACTIONS or len(numbers) != len(ACTIONS[name][1]):
+            raise ValueError(f"{part.strip()!r} is no action of transactions: {', '.join(ACTIONS)}")
+        plan.append(Action(name, tuple(map(int, numbers))))
+    return plan
+
+
+class TransactionRun:
+    """A plan carried out on a `world`, step by step: `perform` its actions, the first being `transactions`, and
+    `finish` it; or `run` it."""
+
+    def __init__(self, plan: Iterable[Action] = (), seed: int = 0, check_every: int = 16) -> None:
+        self.plan = list(plan)
+        self.seed = seed
+        self.performed: list[Action] = []
+        self.torn = 0  # findings that version 1 allows, since requests came late
+        self._check_every = check_every
+        self._world: TransactionWorld | None = None
+
+    @property
+    def world(self) -> TransactionWorld:
+        if self._world is None:
+            raise ValueError("a plan begins with its transactions")
+        return self._world
+
+    def run(self) -> None:
+        """Raises Violation as soon as something is not as it must be, and in the end if not all has ended."""
+        if not self.plan or self.plan[0].name != "transactions":
+            raise ValueError("a plan begins with its transactions")
+        for action in self.plan:
+            self.perform(action)
+        self.finish()
+
+    def perform(self, action: Action) -> None:
+        self.performed.append(action)
+        self._guarded(f"step {len(self.performed)} ({action})", lambda: self._perform(action))
+
+    def finish(self) -> None:
+        if self._world is not None:
+            self._guarded("the end", self._world.finish)
+
+    def _guarded(self, where: str, what: object) -> None:
+        problem, cause = "", None
+        try:
+            what()  # type: ignore[operator]
+            self.world.check()
+        except (AssertionError, Violation) as error:
+            problem, cause = str(error) or repr(error), error
+        problem = problem or describe(self._judged())
+        if problem:
+            raise Violation(f"{where} at {self.world.now_ms} ms: {problem}\nplan: {to_text(self.performed)}") from cause
+
+    def _judged(self) -> list[object]:
+        """What counts of the findings."""
+        findings = self.world.history.findings
+        if not self.world.may_tear:
+            return list(findings)
+        self.torn = sum(finding.kind in ANOMALIES for finding in findings)
+        return [finding for finding in findings if finding.kind not in ANOMALIES]
+
+    def _perform(self, action: Action) -> None:
+        numbers = action.arguments
+        if action.name == "transactions":
+            if self._world is not None:
+                raise ValueError("a plan has one world")
+            brokers, partitions, version, min_isr = numbers
+            self._world = TransactionWorld(
+                max(1, min(brokers, 5)), max(1, min(partitions, 4)), 1 if version == 1 else 2, self.seed, min_isr,
+                self._check_every,
+            )  # fmt: skip
+            return
+        world = self.world
+        match action.name:
+            case "producer" | "processor":
+                if len(world.producers) < MAX_PRODUCERS:
+                    timeout_ms, pace_ms = TIMEOUTS_MS[numbers[-2] % 3], PACES_MS[numbers[-1] % 4]
+                    if action.name == "producer":
+                        world.producer(f"tx{numbers[0] % 3}", timeout_ms, pace_ms)
+                    else:
+                        world.processor(timeout_ms, pace_ms)
+            case "reader":
+                if len(world.readers) < MAX_READERS:
+                    world.reader(numbers[0] % 2 == 0)
+            case "sleeps":
+                if world.readers:
+                    reader = world.readers[numbers[0] % len(world.readers)]
+                    reader.is_paused = not reader.is_paused
+            case "transact" | "crashes" | "pauses" | "wakes" | "hold" | "drop" | "lose":
+                self._happen(action.name, numbers)
+            case "plain":
+                world.plain(world.places[numbers[0] % len(world.places)], numbers[1] % 3 + 1)
+            case "input":
+                world.plain(world.source, numbers[0] % 5 + 1)
+            case "deliver":
+                world.deliver(numbers[0])
+            case "advance":
+                world.advance(max(0, min(numbers[0], 60_000)))
+            case _:
+                self._fail(action.name, numbers)
+
+    def _happen(self, name: str, numbers: Sequence[int]) -> None:
+        """To a producer; a processor has its own transactions."""
+        world = self.world
+        alive = [each for each in world.alive if name != "transact" or not isinstance(each, Processor)]
+        if not alive:
+            return
+        producer = alive[numbers[0] % len(alive)]
+        match name:
+            case "transact":
+                if len(producer.jobs) < MAX_JOBS:
+                    places = [place for bit, place in enumerate(world.places) if numbers[1] >> bit & 1]
+                    records = dict.fromkeys(places or world.places[:1], numbers[2] % 4 + 1)
+                    producer.transact(records, numbers[3] % 4 != 0)
+            case "crashes":
+                producer.crash()
+            case "pauses":
+                producer.is_paused = True
+            case "wakes":
+                producer.is_paused = False
+            case _:
+                producer.line.fault = name
+
+    def _fail(self, name: str, numbers: Sequence[int]) -> None:
+        """What happens to the cluster."""
+        world = self.world
+        ids = len(world.simulation.cluster.registry.broker_ids)
+        match name:
+            case "followers":
+                topic, broker = TOPICS[numbers[1] % len(TOPICS)], numbers[2] % (ids + 1)
+                if topic is None or world.simulation.cluster.metadata.topic(topic) is not None:
+                    world.followers(BEHAVIOURS[numbers[0] % len(BEHAVIOURS)], topic, broker or None)
+            case "stop":
+                world.stop(1 + numbers[0] % ids)
+            case "start":
+                world.start(1 + numbers[0] % ids)
+            case "move":
+                world.move(TOPIC, numbers[0] % len(world.places), numbers[1])
+            case "coordinator":
+                world.move(STATE, numbers[0] % 2, numbers[1])
+            case "group":
+                world.move(OFFSETS, 0, numbers[0])
+
+
+def transaction_plan_fails(plan: Sequence[Action], seed: int) -> bool:
+    """Whether a plan breaks a rule; one that makes no sense does not."""
+    try:
+        TransactionRun(plan, seed).run()
+    except Violation:
+        return True
+    except ValueError:
+        return False
+    return False

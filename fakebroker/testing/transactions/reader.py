@@ -1,0 +1,110 @@
+"""A simulated consumer without a group: reads every partition from its beginning, in order, all or what is committed.
+
+Theory   As Kafka's consumers it is given batches and a list of aborted transactions, and leaves out by itself what
+         belongs to those. `check` is told every answer, with what was asked; the judge what it keeps.
+Units    milliseconds since the start of the simulation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from fakebroker.testing.actors.asking import Asking
+from fakebroker.testing.simulation import Simulation
+from fakebroker.testing.transactions import frames
+from fakebroker.testing.transactions.frames import Fetched, Place
+from fakebroker.testing.transactions.judge import TransactionHistory
+from fakebroker.testing.transactions.oracle import batches_in, committed
+from fakebroker.testing.wire import FETCH
+
+REQUEST_MS, BACKOFF_MS, WAIT_MS = 4_000, 100, 500
+_MAX_BYTES = 400  # of an answer: some batches, so that readers stop in the middle of transactions
+
+
+class Asked(NamedTuple):
+    """A Fetch, and who led the partition in which epoch when it was sent."""
+
+    place: Place
+    offset: int
+    is_committed: bool
+    broker: int
+    leader_epoch: int
+
+
+class Reader:
+    """`positions` is where it reads next."""
+
+    def __init__(
+        self,
+        name: str,
+        simulation: Simulation,
+        history: TransactionHistory,
+        places: Sequence[Place],
+        is_committed: bool,
+        check: Callable[[Asked, Fetched], None] = lambda asked, fetched: None,
+    ) -> None:
+        self.name, self.places, self.is_committed = name, list(places), is_committed
+        self.positions = dict.fromkeys(self.places, 0)
+        self.kept: dict[Place, list[tuple[int, bytes]]] = {place: [] for place in self.places}
+        self.is_paused = False
+        self._simulation, self._history, self._check = simulation, history, check
+        self._asking = Asking(simulation)
+        self._asked: Asked | None = None
+        self._turn = self._not_before_ms = 0
+
+    def act(self) -> bool:
+        """Take what was answered, and ask for more; whether there was anything."""
+        if self.is_paused:
+            return False
+        did = False
+        answer = self._asking.take()
+        if answer is not None:
+            did = True
+            if answer.frame is None:
+                self._not_before_ms = self._simulation.elapsed_ms + BACKOFF_MS
+            else:
+                self._on_fetched(frames.fetched(answer.frame))
+        if self._asking.is_idle and self._simulation.elapsed_ms >= self._not_before_ms:
+            did = self._ask() or did
+        return did
+
+    def next_wake_ms(self) -> int | None:
+        if self.is_paused:
+            return None
+        at_ms = self._not_before_ms if self._asking.is_idle else self._asking.gives_up_ms
+        return at_ms if at_ms is not None and at_ms > self._simulation.elapsed_ms else None
+
+    def _ask(self) -> bool:
+        self._turn += 1
+        place = self.places[self._turn % len(self.places)]
+        partition = self._simulation.partition(*place)
+        if partition.leader_id < 0:
+            self._not_before_ms = self._simulation.elapsed_ms + BACKOFF_MS
+            return False
+        offset = self.positions[place]
+        self._asked = Asked(place, offset, self.is_committed, partition.leader_id, partition.leader_epoch)
+        frame = frames.fetch(self._turn, place, offset, self.is_committed, WAIT_MS, _MAX_BYTES)
+        self._asking.ask(partition.leader_id, FETCH, frame, REQUEST_MS)
+        return True
+
+    def _on_fetched(self, fetched: Fetched) -> None:
+        asked = self._asked
+        assert asked is not None
+        if fetched.error:
+            self._not_before_ms = self._simulation.elapsed_ms + BACKOFF_MS
+            return
+        self._check(asked, fetched)
+        batches = batches_in(fetched.records)
+        if self.is_committed:
+            kept = committed(batches, fetched.aborted, asked.offset)
+        else:
+            values = [each for batch in batches for each in enumerate(batch.values, batch.base)]
+            kept = [each for each in values if each[0] >= asked.offset]
+        stable = fetched.stable if self.is_committed else None
+        for offset, value in kept:
+            self._history.reads(self.name, asked.place, offset, value, stable)
+        self.kept[asked.place] += kept
+        if batches:
+            self.positions[asked.place] = batches[-1].last + 1
+        self._history.passes(self.name, asked.place, self.positions[asked.place], self.is_committed)

@@ -1,0 +1,261 @@
+"""Transactions among faults, in virtual time: producers begin, are fenced, crash, stand still and run out of time;
+requests come late, answers are lost; brokers stop, leaders and coordinators move, followers freeze. In the end all is
+healed, every transaction must end, and what readers have seen must be right.
+
+    world = TransactionWorld(brokers=3, partitions=2, version=2)
+    producer = world.producer("tx"); producer.transact({("t", 0): 2, ("t", 1): 1}, commits=True)
+    world.reader(is_committed=True); world.advance(5_000); world.finish()
+    assert not world.history.findings
+
+Theory   Producers and readers are clients of the simulated cluster over frames; the judge (`TransactionHistory`) hears
+         what they were told. Beside it every answer to a reader, and after every step the last stable offset of every
+         leader, is held against what the log's bytes say (`LogOracle`).
+         Liveness: once nothing fails any more no transaction is open after SETTLES_MS of virtual time, nor does any
+         producer have something to do.
+Limit    With version 1 Kafka's protocol cannot tell a late request of one transaction from one of the next: both have
+         the same epoch. So what came late (`Network.delivered`) may tear transactions there, and `may_tear` says so.
+         With version 2 nothing may.
+Errors   Violation, if the broker contradicts the log's bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fakebroker.core.journal.journal import Journal
+from fakebroker.protocol.record_batch import Record, encode_batch
+from fakebroker.testing import wire
+from fakebroker.testing.actors.world import Actor, World
+from fakebroker.testing.messages import Violation
+from fakebroker.testing.simulation import START_WALL_MS, Simulation
+from fakebroker.testing.transactions import frames
+from fakebroker.testing.transactions.frames import Fetched, Place
+from fakebroker.testing.transactions.judge import TransactionHistory
+from fakebroker.testing.transactions.network import Network
+from fakebroker.testing.transactions.oracle import LogOracle, batches_in, committed
+from fakebroker.testing.transactions.processor import Processor
+from fakebroker.testing.transactions.producer import TransactionalProducer
+from fakebroker.testing.transactions.reader import Asked, Reader
+
+STATE, OFFSETS, INPUT, TOPIC = "__transaction_state", "__consumer_offsets", "in", "t"
+LAG_MAX_MS, CLEANUP_MS, MAX_TIMEOUT_MS = 4_000, 1_000, 15_000
+# A transaction runs out of time, is looked for, and its end is asked for again after requests to nobody; producers do
+# what they still have to do, and give up what they cannot.
+SETTLES_MS = 60_000
+_STEP_MS = 500
+
+
+class TransactionWorld(World):
+    """Producers write to the topic "t", a processor reads "in"."""
+
+    def __init__(
+        self,
+        brokers: int = 3,
+        partitions: int = 2,
+        version: int = 2,
+        seed: int = 0,
+        min_isr: int = 1,
+        check_every: int = 16,
+    ) -> None:
+        self.version = version
+        self.journal = Journal(1_000_000)
+        replicas = min(brokers, 3)
+        config = {
+            "offsets.topic.num.partitions": "1",
+            "offsets.topic.replication.factor": str(replicas),
+            "transaction.state.log.num.partitions": "2",
+            "transaction.state.log.replication.factor": str(replicas),
+            "transaction.state.log.min.isr": str(min(2, replicas)),
+            "transaction.abort.timed.out.transaction.cleanup.interval.ms": str(CLEANUP_MS),
+            "replica.lag.time.max.ms": str(LAG_MAX_MS),
+            "auto.leader.rebalance.enable": "false",
+            "connections.max.idle.ms": "-1",
+        }
+        self.simulation = Simulation(brokers, config=config, seed=seed, journal=self.journal, check_every=check_every)
+        min_isr = max(1, min(min_isr, replicas))
+        self.simulation.topic(TOPIC, partitions, replicas, retention_ms=-1, min_insync_replicas=min_isr)
+        self.simulation.topic(INPUT, 1, replicas, retention_ms=-1)
+        if version == 1:
+            self.simulation.connect(1).send(frames.transaction_version(1))
+        self.places: list[Place] = [(TOPIC, index) for index in range(partitions)]
+        self.source: Place = (INPUT, 0)
+        self.history = TransactionHistory()
+        self.network = Network(self.simulation)
+        self.producers: list[TransactionalProducer] = []
+        self.readers: list[Reader] = []
+        self.settled_ms = 0  # how long it took when everything was healed
+        self._plain = 0
+        self._logs: dict[Place, tuple[tuple[int, int], LogOracle]] = {}
+
+    @property
+    def actors(self) -> Sequence[Actor]:
+        return [*self.producers, *self.readers]
+
+    @property
+    def alive(self) -> list[TransactionalProducer]:
+        return [each for each in self.producers if each.is_alive]
+
+    @property
+    def may_tear(self) -> bool:
+        return self.version == 1 and self.network.delivered > 0
+
+    # What happens.
+
+    def producer(self, transactional_id: str, timeout_ms: int = 6_000, pace_ms: int = 5) -> TransactionalProducer:
+        """Whoever has the id already is fenced."""
+        name = f"{transactional_id}.{len(self.producers)}"
+        made = TransactionalProducer(
+            name, transactional_id, self.network, self.history, self.version, timeout_ms, pace_ms
+        )
+        return self._add(made)
+
+    def processor(self, timeout_ms: int = 6_000, pace_ms: int = 5) -> TransactionalProducer:
+        """There is one program of that kind, and each incarnation fences the one before."""
+        made = Processor(
+            f"p.{len(self.producers)}",
+            "processor",
+            self.network,
+            self.history,
+            self.version,
+            timeout_ms,
+            self.source,
+            self.places[0],
+            pace_ms,
+        )
+        return self._add(made)
+
+    def _add(self, made: TransactionalProducer) -> TransactionalProducer:
+        self.producers.append(made)
+        self.act()
+        return made
+
+    def reader(self, is_committed: bool) -> Reader:
+        name = f"{'committed' if is_committed else 'all'}.{len(self.readers)}"
+        places = [*self.places, self.source]
+        made = Reader(name, self.simulation, self.history, places, is_committed, self._check_fetched)
+        self.readers.append(made)
+        self.act()
+        return made
+
+    def plain(self, place: Place, records: int) -> None:
+        """Records of no transaction, to whoever leads, acks=all. Nobody waits for the answer."""
+        leader = self.simulation.partition(*place).leader_id
+        if leader < 0:
+            return
+        values = [b"plain %d" % number for number in range(self._plain, self._plain + records)]
+        self._plain += records
+        for value in values:
+            self.history.writes(None, place, value)
+        batch = encode_batch([Record(None, value) for value in values], base_timestamp_ms=START_WALL_MS)
+        self.simulation.connect(leader).send(wire.produce(self._plain, -1, 2_000, [(place, batch)]))
+        self.act()
+
+    def deliver(self, which: int) -> None:
+        """A request that was held back comes."""
+        self.network.deliver(which)
+        self.act()
+
+    def heal(self) -> None:
+        """Nothing fails any more; what was under way comes."""
+        for broker in self.simulation.cluster.registry.broker_ids:
+            self.start(broker)
+        self.followers("instant")
+        while self.network.held:
+            self.deliver(0)
+        for actor in (*self.producers, *self.readers):
+            actor.is_paused = False
+        for producer in self.producers:
+            producer.line.fault = ""
+        self.act()
+
+    # What must hold.
+
+    def check(self) -> None:
+        """After each step: what every leader says is decided is what its log says."""
+        for place in (*self.places, self.source):
+            partition = self.simulation.partition(*place)
+            if partition.leader_id >= 0:
+                told = partition.leader_log.last_stable_offset
+                found = self._log(place).stable(partition.high_watermark)
+                if told != found:
+                    raise Violation(
+                        f"{place}: the last stable offset is {told}, and by the log {found}, at the watermark "
+                        f"{partition.high_watermark}"
+                    )
+
+    def _log(self, place: Place) -> LogOracle:
+        partition = self.simulation.partition(*place)
+        log = partition.leader_log
+        state = partition.leader_epoch, log.log_end_offset
+        known = self._logs.get(place)
+        if known is None or known[0] != state:
+            data = log.read(log.log_start_offset, log.log_end_offset, 1 << 30).join()
+            known = self._logs[place] = state, LogOracle(data)
+        return known[1]
+
+    def _check_fetched(self, asked: Asked, fetched: Fetched) -> None:
+        """A reader was given what it should be, all of it in order, and nothing else."""
+        partition = self.simulation.partition(*asked.place)
+        if partition.leader_id < 0:
+            return
+        log, batches = self._log(asked.place), batches_in(fetched.records)
+        to = batches[-1].last + 1 if batches else asked.offset
+        what = f"{asked} was answered {fetched._replace(records=b'')} and {batches}"
+        if fetched.stable != log.stable(fetched.watermark):
+            raise Violation(f"{what}: {log.stable(fetched.watermark)} is stable by the log")
+        limit = fetched.stable if asked.is_committed else fetched.watermark
+        if to > max(limit, asked.offset) or (not batches and asked.offset < limit):
+            raise Violation(f"{what}: it may be given what is below {limit}")
+        if asked.is_committed:
+            if committed(batches, fetched.aborted, asked.offset) != log.committed(asked.offset, to):
+                raise Violation(f"{what}: committed is {log.committed(asked.offset, to)}")
+            same = (partition.leader_id, partition.leader_epoch) == (asked.broker, asked.leader_epoch)
+            if same and not set(fetched.aborted) <= log.aborted(asked.offset):
+                raise Violation(f"{what}: aborted are {sorted(log.aborted(asked.offset))}")
+
+    # The end.
+
+    def finish(self) -> None:
+        """Everything is healed; all transactions end, and everybody reads all there is, within a bounded time."""
+        self.heal()
+        has_processor = any(isinstance(each, Processor) for each in self.producers)
+        began_ms = self.now_ms
+        while (left := self._unsettled()) and self.now_ms - began_ms < SETTLES_MS:
+            if has_processor and not any(isinstance(each, Processor) for each in self.alive):
+                self.processor()
+            self.advance(_STEP_MS)
+        self.settled_ms = self.now_ms - began_ms
+        self.check()
+        if left:
+            self.history.unsettled(f"{SETTLES_MS} ms after the faults ended: {'; '.join(left)}")
+            return
+        last = [self.reader(is_committed=True), self.reader(is_committed=False)]
+        while any(self._behind(reader) for reader in last) and self.now_ms - began_ms < 2 * SETTLES_MS:
+            self.advance(_STEP_MS)
+        for reader in last:
+            if behind := self._behind(reader):
+                self.history.unsettled(f"{reader.name} has not read {behind}")
+        for place in (*self.places, self.source):
+            told, found = last[0].kept[place], self._log(place).committed(0, self._end(place))
+            if told != found:
+                raise Violation(f"{place}: who reads what is committed was given {told}, and the log has {found}")
+        self.history.finish({self.source: self._end(self.source)} if has_processor else {})
+
+    def _end(self, place: Place) -> int:
+        return self.simulation.partition(*place).leader_log.log_end_offset
+
+    def _unsettled(self) -> list[str]:
+        """What is not over yet."""
+        left = [f"{each.name} is busy" for each in self.alive if each.is_busy]
+        processors = [each for each in self.producers if isinstance(each, Processor)]
+        if processors and not any(each.is_alive and each.position == self._end(self.source) for each in processors):
+            left.append("the input is not processed")
+        for place in (*self.places, self.source, (OFFSETS, 0)):
+            if self.simulation.cluster.metadata.topic(place[0]) is not None:
+                partition = self.simulation.partition(*place)
+                if partition.leader_log.last_stable_offset != self._end(place):
+                    left.append(f"{place} is open from {partition.leader_log.last_stable_offset} on")
+        return left
+
+    def _behind(self, reader: Reader) -> list[Place]:
+        return [place for place in reader.places if reader.positions[place] != self._end(place)]

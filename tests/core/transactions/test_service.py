@@ -1,0 +1,63 @@
+"""What a broker has in hand for others when it stops (core/transactions/service.py)."""
+
+from __future__ import annotations
+
+import pytest
+
+from fakebroker.core.transactions.ending import ProducerIdAndEpoch
+from fakebroker.protocol.error_code import ErrorCode
+from fakebroker.protocol.topic_partition import TopicPartition
+from fakebroker.testing.transactions.producer import TransactionalProducer
+from fakebroker.testing.transactions.world import STATE, TransactionWorld
+
+
+@pytest.fixture(params=[1, 2])
+def world(request: pytest.FixtureRequest) -> TransactionWorld:
+    return TransactionWorld(brokers=3, partitions=1, version=request.param)
+
+
+def writing(world: TransactionWorld) -> TransactionalProducer:
+    """It has written what it wants to; broker 1 coordinates, broker 2 leads the topic."""
+    world.move("t", 0, 1)
+    producer = world.producer("tx", pace_ms=10)
+    world.advance(200)
+    for partition in (0, 1):
+        world.move(STATE, partition, 0)
+    producer.transact({("t", 0): 1}, commits=True)
+    while producer.transaction is None or producer.transaction.left:
+        world.advance(1)
+    return producer
+
+
+def test_a_mark_that_waits_where_a_broker_stops_is_sent_again(world: TransactionWorld) -> None:
+    producer = writing(world)
+    world.followers("frozen", "t")
+    world.advance(50)
+    assert producer.committed == 1
+    partition = world.simulation.partition("t", 0)
+    assert (partition.leader_log.last_stable_offset, partition.leader_log.log_end_offset) == (0, 2)
+    world.stop(2)
+    world.followers("instant", "t")
+    world.advance(100)
+    assert partition.leader_log.last_stable_offset == partition.leader_log.log_end_offset == 2
+
+
+def test_a_question_that_waits_where_the_coordinator_stops_is_answered(world: TransactionWorld) -> None:
+    producer = writing(world)
+    world.followers("frozen", STATE)
+    answers: list[dict[TopicPartition, ErrorCode]] = []
+    brokers = world.simulation.cluster.brokers
+    current = brokers[1].transactions.states.find("tx")
+    assert current is not None
+    asked = TopicPartition("in", 0)
+    brokers[2].transactions.ask_coordinator(
+        "tx",
+        ProducerIdAndEpoch(current.transaction.now.producer_id, current.transaction.now.producer_epoch),
+        frozenset({asked}),
+        True,
+        lambda errors: answers.append(dict(errors)),
+    )
+    assert answers == []
+    world.stop(1)
+    assert answers == [{asked: ErrorCode.network_exception}]
+    assert producer.is_alive
