@@ -4,11 +4,13 @@ in the end all inputs have had their effect once.
 Theory   A program says what it has consumed and waits for the word to go on; so the harness knows which input is under
          way when the program dies, and whether the next one may get it again. Each input is written to both partitions
          of `out`: a transaction that is torn shows. Members are static, so that nobody waits for the session of a dead
-         one.
+         one. Who is silent for long while brokers go is killed, as a supervisor would: librdkafka 2.16 waits for ever
+         for a coordinator that it knew, if Metadata left that broker out for a moment while it was down.
 """
 
 from __future__ import annotations
 
+import threading
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -22,7 +24,8 @@ from conformance.clients.process import Broken, ClientProcess
 from conformance.clients.wire import Wire
 
 IN_PARTITIONS, OUT_PARTITIONS = 1, 2
-_LIMIT_S = 60.0
+_LIMIT_S = 180.0
+_SILENT_S = 5.0
 _STARTS = 5  # of a program until an input is done, when brokers go
 
 
@@ -58,22 +61,19 @@ class Outcome:
 class Chain:
     """Programs of one client on the topics `in` and `out`, behind a proxy. Use in its `with` block."""
 
-    def __init__(self, command: tuple[Sequence[str], Path], proxy: Proxy, name: str, settings: dict[str, Any]) -> None:
+    def __init__(self, command: tuple[Sequence[str], Path], proxy: Proxy, name: str) -> None:
         self._command = command
         self._proxy = proxy
         self.name = name
         self.inputs, self.outputs = f"{name}-in", f"{name}-out"
-        self._settings = settings
+        # Those that must be there, with their partitions; records have old timestamps, so nothing may be too old.
+        self.topics = {self.inputs: IN_PARTITIONS, self.outputs: OUT_PARTITIONS}
         self._consumed: Counter[str] = Counter()
         self._errors: dict[str, list[str]] = {}
         self._program: ClientProcess | None = None
 
-    def topics(self) -> dict[str, int]:
-        """Those that must be there, with their partitions."""
-        return {self.inputs: IN_PARTITIONS, self.outputs: OUT_PARTITIONS}
-
     def crash(self, points: Sequence[Point]) -> list[Outcome]:
-        """A program dies at each; the last one gets to the end. Raises Broken for a program that does something else."""
+        """A program dies at each; the last one gets to the end. Raises Broken if one does something else."""
         outcomes = []
         for number, point in enumerate(points):
             outcome = Outcome(f"{number} {point.name}", point)
@@ -112,7 +112,7 @@ class Chain:
             "in": self.inputs,
             "out": self.outputs,
             "die": die,
-        } | self._settings
+        }
         command, folder = self._command
         plan = {"bootstrap": self._proxy.bootstrap_servers, "processor": settings}
         return ClientProcess(list(command), folder, plan, _LIMIT_S)
@@ -163,8 +163,7 @@ class Chain:
                 return
             except _Told as error:
                 self._errors.setdefault(value, []).append(str(error))
-                self._program.__exit__(None, None, None)
-                self._program = None
+                self._close()
             then, aborts = lambda: None, False
         raise Broken(f"{value!r}: {_STARTS} programs gave up: {self._errors[value]}")
 
@@ -192,7 +191,20 @@ class Chain:
             self._do(program, "commit")
 
     def _hear(self, program: ClientProcess) -> dict[str, Any]:
-        told = program.hear()
+        silence = threading.Event()
+
+        def end() -> None:
+            silence.set()
+            program.kill()
+
+        timer = threading.Timer(_SILENT_S, end)
+        timer.start()
+        try:
+            told = program.hear()
+        except Broken as how:
+            raise (_Told("silence") if silence.is_set() else how) from how
+        finally:
+            timer.cancel()
         if "error" in told:
             raise _Told(told["error"])
         return told
@@ -213,4 +225,4 @@ class Chain:
 
 
 class _Told(Exception):
-    """An error that the program told, before it ended."""
+    """An error that the program told, before it ended; or that it told nothing."""

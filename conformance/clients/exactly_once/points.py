@@ -37,8 +37,8 @@ class Point:
 def _request(name: str, api_key: int, **more: bool) -> list[Point]:
     is_done = more.pop("is_done", False)
     return [
-        Point(f"{name} is lost", None, api_key, **more),
-        Point(f"the answer to {name} is lost", None, api_key, is_after=True, is_done=is_done, **more),
+        Point(f"before {name}", None, api_key, **more),
+        Point(f"before the answer to {name}", None, api_key, is_after=True, is_done=is_done, **more),
     ]
 
 

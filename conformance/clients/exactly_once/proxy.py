@@ -20,7 +20,7 @@ from fakebroker.protocol.messages import api_name, decode_response, encode_respo
 
 PRODUCE, FETCH, METADATA, FIND_COORDINATOR = 0, 1, 3, 10
 INIT_PRODUCER_ID, ADD_PARTITIONS_TO_TXN, ADD_OFFSETS_TO_TXN, END_TXN, TXN_OFFSET_COMMIT = 22, 24, 25, 26, 28
-DESCRIBE_CLUSTER = 60
+API_VERSIONS, DESCRIBE_CLUSTER = 18, 60
 
 _LIMIT_S = 10.0
 _SINCE = {PRODUCE: 10, FETCH: 16}  # where their answers name brokers (KIP-951)
@@ -172,8 +172,11 @@ class _Connections:
 
 
 async def _struck(strike: Strike) -> None:
-    await asyncio.get_running_loop().run_in_executor(None, strike.do)
-    strike.over.set()
+    def strike_and_tell() -> None:
+        strike.do()
+        strike.over.set()  # here: the task may be cancelled by what is done, as it stops a broker
+
+    await asyncio.get_running_loop().run_in_executor(None, strike_and_tell)
 
 
 async def _frame(reader: asyncio.StreamReader) -> bytes:

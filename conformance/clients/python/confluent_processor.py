@@ -34,7 +34,8 @@ def run(given: Processor) -> None:
         if error := message.error():
             raise KafkaException(error)
         value, offset = message.value(), message.offset()
-        assert value is not None and offset is not None
+        assert value is not None
+        assert offset is not None
         consumed = TopicPartition(given.inputs, message.partition() or 0, offset + 1)
         while not _transformed(producer, consumer, given, steps, value, consumed):
             pass
