@@ -38,6 +38,8 @@ from fakebroker.protocol.errors import KafkaError
 from fakebroker.protocol.group_records.offset_commit import NONE, OffsetCommitKey, OffsetCommitValue
 
 _GROUP_ID_NOT_FOUND_SINCE: Final = 9  # version of OffsetCommit
+_KIP_1319_SINCE: Final = 6  # version of TxnOffsetCommit
+_ILLEGAL_BEFORE_KIP_1319: Final = (ErrorCode.group_id_not_found, ErrorCode.stale_member_epoch)
 
 
 @final
@@ -70,17 +72,17 @@ class Offsets(GroupManager):
         group = self._groups.get(request.group_id)
         if group is None and request.generation_or_epoch < 0:
             group = self._groups.get_or_create_classic_group(request.group_id)
-        if group is None:
-            raise KafkaError(ErrorCode.illegal_generation, "Specified group generation id is not valid.")
         try:
+            if group is None:
+                group = self._groups.group(request.group_id)
             validate = group.validate_offset_commit(
                 request.member_id, request.group_instance_id, request.generation_or_epoch, True, request.version
             )
+            return self._written(request, validate)
         except KafkaError as error:
-            if error.code is not ErrorCode.stale_member_epoch:
+            if request.version >= _KIP_1319_SINCE or error.code not in _ILLEGAL_BEFORE_KIP_1319:
                 raise
             raise KafkaError(ErrorCode.illegal_generation, error.message) from None
-        return self._written(request, validate)
 
     def _written(
         self, request: OffsetCommit, validate: Callable[[str, int], None] | None
