@@ -68,6 +68,15 @@ RULES: tuple[Rule, ...] = (
         "producer-id/*",
         holds=lambda kafka, ours: both_numbers(kafka, ours) and min(kafka, ours) >= 0,
     ),
+    *(
+        Rule(
+            "the clocks are two: when it began, when something was written",
+            f"*.{field}",
+            "transactions*",
+            both_wall_times,
+        )
+        for field in ("transaction_start_time", "last_timestamp", "timestamp")
+    ),
     Rule("each cluster makes up ids of its own", "*.client_instance_id", "telemetry/new-id", both_texts),
     Rule(
         "the number of a subscription has the client's id in it", "*.subscription_id", "telemetry/new-id", both_numbers
@@ -81,6 +90,11 @@ RULES: tuple[Rule, ...] = (
         "DeleteGroups v3 is not served: kio reads 0 to 2",
         "*.says.api_keys.42.max_version",
         holds=lambda kafka, ours: (kafka, ours) == (3, 2),
+    ),
+    Rule(
+        "TxnOffsetCommit v6 is not served: kio reads 0 to 5",
+        "*.says.api_keys.28.max_version",
+        holds=lambda kafka, ours: (kafka, ours) == (6, 5),
     ),
     Rule(
         "ApiVersions v5 (KIP-1242) is not served: a client that begins with it is told 0 to 4, and asks again",
