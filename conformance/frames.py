@@ -162,6 +162,7 @@ def fetch(
     correlation_id: int = 1,
     client_id: str = CLIENT_ID,
     session_epoch: int = -1,
+    isolation_level: int = 0,
 ) -> bytes:
     """A consumer's Fetch of one partition, outside of sessions or as the first of one (epoch 0). A UUID names the
     topic (v13 and later)."""
@@ -178,7 +179,7 @@ def fetch(
         "max_wait": timedelta(milliseconds=max_wait_ms),
         "min_bytes": min_bytes,
         "max_bytes": max_bytes,
-        "isolation_level": 0,
+        "isolation_level": isolation_level,
         "session_id": 0,
         "session_epoch": session_epoch,
         "topics": [({"topic_id": topic} if isinstance(topic, UUID) else {"topic": topic}) | {"partitions": [part]}],
@@ -188,10 +189,18 @@ def fetch(
     return request(FETCH, version, values, correlation_id, client_id)
 
 
-def list_offsets(topic: str, timestamp: int, partition: int = 0, *, version: int = 7, correlation_id: int = 1) -> bytes:
+def list_offsets(
+    topic: str,
+    timestamp: int,
+    partition: int = 0,
+    *,
+    version: int = 7,
+    correlation_id: int = 1,
+    isolation_level: int = 0,
+) -> bytes:
     """-1 asks for the latest offset, -2 for the earliest, -3 for the one with the largest timestamp."""
     part = {"partition_index": partition, "current_leader_epoch": -1, "timestamp": timestamp}
-    values = {"replica_id": -1, "isolation_level": 0, "topics": [{"name": topic, "partitions": [part]}]}
+    values = {"replica_id": -1, "isolation_level": isolation_level, "topics": [{"name": topic, "partitions": [part]}]}
     return request(LIST_OFFSETS, version, values, correlation_id)
 
 

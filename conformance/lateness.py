@@ -21,8 +21,9 @@ from typing import Any, NamedTuple
 
 from conformance import frames
 from conformance.scenario import Topic
+from conformance.targets.admin import Admin
 from conformance.targets.boxes import BOXES
-from conformance.targets.target import Admin, KafkaTarget
+from conformance.targets.target import KafkaTarget
 from conformance.targets.wire import SocketConnection
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.messages import decode_response

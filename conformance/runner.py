@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from uuid import UUID
 
 from conformance import frames
@@ -11,6 +12,7 @@ from conformance.scenario import (
     AwaitCoordinator,
     AwaitGroup,
     AwaitIsr,
+    AwaitTransaction,
     Case,
     CatchUp,
     DeleteTopic,
@@ -21,6 +23,7 @@ from conformance.scenario import (
     Pause,
     Play,
     ReadLog,
+    ReadTransactions,
     Send,
     SetQuota,
     Settle,
@@ -33,9 +36,12 @@ from conformance.scenario import (
 from conformance.session_ids import SessionIds
 from conformance.targets.target import Target, ask
 from conformance.targets.wire import FENCE, FENCE_ID, Connection, Sent, correlation_id, requests_in
+from conformance.transactions.awaited import await_transaction
+from conformance.transactions.stand_ins import ProducerIds
 from conformance.transcripts.recording import Answer, Entry, Heard, Isr, Log, Recording
 from conformance.transcripts.words import batches_in
 from fakebroker.protocol.record_batch import read_batch_header
+from fakebroker.protocol.topic_name import TRANSACTION_STATE_TOPIC_NAME
 
 _POLL_MS = 5
 _LOG_LIMIT_S = 20.0
@@ -78,6 +84,7 @@ class _Run:
         self._frozen: set[int] = set()
         self._random_ids = RandomIds()
         self._session_ids = SessionIds()
+        self._producer_ids = ProducerIds()
         self._ids = {name: (placeholder(name), real) for name, real in self._topic_ids(case).items()}
 
     def _topic_ids(self, case: Case) -> dict[str, UUID]:
@@ -99,7 +106,7 @@ class _Run:
                 data = b"".join(parts)
                 for stand_in, real in self._ids.values():
                     data = data.replace(stand_in.bytes, real.bytes)
-                data = self._session_ids.real(self._random_ids.real(data))
+                data = self._producer_ids.real(self._session_ids.real(self._random_ids.real(data)))
                 self._client(conn, broker).send(data, target.now_s())
             case Settle(conn, within_ms):
                 self._settle(conn, within_ms)
@@ -120,6 +127,8 @@ class _Run:
                 target.thaw(broker)
             case MoveLeader(topic, broker, partition):
                 target.move_leader(topic, partition, broker)
+                if topic == TRANSACTION_STATE_TOPIC_NAME and self._producer_ids.first_epoch is None:
+                    self._producer_ids.first_epoch = leader_epoch(target, topic, broker)
             case StopBroker(broker):
                 target.stop_broker(broker)
             case StartBroker(broker):
@@ -133,11 +142,22 @@ class _Run:
             case AwaitIsr(topic, isr, partition, within_ms):
                 self._await_isr(topic, partition, set(isr), within_ms)
             case ReadLog(topic, partition, broker):
-                self._entries.append(read_log(target, topic, partition, broker))
+                log = read_log(target, topic, partition, broker)
+                stored = tuple(map(self._producer_ids.stored, log.batches))
+                self._entries.append(replace(log, batches=stored))
             case AwaitCoordinator():
                 await_coordinator(target, step)
             case AwaitGroup():
                 await_group(target, step)
+            case AwaitTransaction():
+                await_transaction(target, step)
+            case ReadTransactions(transactional_id, broker):
+                self._entries.append(self._read_transactions(transactional_id, broker))
+
+    def _read_transactions(self, transactional_id: str, broker: int) -> Log:
+        log = read_log(self._target, TRANSACTION_STATE_TOPIC_NAME, 0, broker)
+        batches = tuple(self._producer_ids.state_records(transactional_id, list(log.batches)))
+        return Log(f"{log.partition}:{transactional_id}", log.error, 0, len(batches), len(batches), batches)
 
     def _client(self, name: str, broker: int = 1) -> _Client:
         client = self._clients.get(name)
@@ -183,7 +203,7 @@ class _Run:
             after_ms = round((arrival.at_s - client.sent_at.get(number, arrival.at_s)) * 1000, 1)
             sent = client.sent.get(number)
             frame = self._random_ids.stand_ins(sent, self._with_placeholders(arrival.frame))
-            frame = self._session_ids.stand_ins(sent, frame)
+            frame = self._producer_ids.stand_ins(sent, self._session_ids.stand_ins(sent, frame))
             answers.append(Answer(sent, frame, after_ms))
         self._entries.append(Heard(kind, name, tuple(answers), end))
 
@@ -200,6 +220,15 @@ class _Run:
             self._target.pause(_POLL_MS * 4)
             found = self._target.isr(topic, partition)
         self._entries.append(Isr(f"{topic}-{partition}", tuple(sorted(found))))
+
+
+def leader_epoch(target: Target, topic: str, broker: int) -> int:
+    """Of its first partition, as a broker tells it."""
+    connection = target.connect(broker)
+    try:
+        return int(ask(connection, target, 3, 12, frames.metadata([topic])).topics[0].partitions[0].leader_epoch)
+    finally:
+        connection.close()
 
 
 def read_log(target: Target, topic: str, partition: int, broker: int) -> Log:

@@ -174,6 +174,28 @@ class AwaitGroup:
     within_ms: int = 10_000
 
 
+@dataclass(frozen=True)
+class AwaitTransaction:
+    """Wait until a transaction is in a state, "CompleteCommit", as its coordinator tells it; "" if only the coordinator
+    is awaited, which knows it or does not. `settled`: nothing is being ended, whatever the state. RuntimeError if that
+    is not so in time."""
+
+    transactional_id: str
+    state: str = ""
+    broker: int = 1
+    within_ms: int = 30_000
+    settled: bool = False
+
+
+@dataclass(frozen=True)
+class ReadTransactions:
+    """Note what __transaction_state has of a transactional id, one batch for each record, as if nothing else were
+    there. For boxes in which it has one partition."""
+
+    transactional_id: str
+    broker: int = 1
+
+
 Step: TypeAlias = (
     Send
     | Settle
@@ -193,6 +215,8 @@ Step: TypeAlias = (
     | ReadLog
     | AwaitCoordinator
     | AwaitGroup
+    | AwaitTransaction
+    | ReadTransactions
 )
 
 

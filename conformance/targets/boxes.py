@@ -15,12 +15,23 @@ _COMMON = {
 _GROUPS = _COMMON | {"group.initial.rebalance.delay.ms": "0", "group.min.session.timeout.ms": "300"}
 
 
+# One coordinator for all transactional ids and groups; transactions that took too long are looked for all the time.
+_TRANSACTIONS = _GROUPS | {
+    "offsets.topic.num.partitions": "1",
+    "transaction.state.log.num.partitions": "1",
+    "transaction.abort.timed.out.transaction.cleanup.interval.ms": "200",
+}
+_ALONE = {"transaction.state.log.replication.factor": "1", "transaction.state.log.min.isr": "1"}
+_THREE = {"transaction.state.log.replication.factor": "3", "offsets.topic.replication.factor": "3"}
+_SHORT_SESSIONS = {"broker.session.timeout.ms": "6000", "broker.heartbeat.interval.ms": "500"}
+
+
 @dataclass(frozen=True)
 class Box:
     brokers: int
     config: dict[str, str]
     kafka_only: dict[str, str] = field(default_factory=dict)  # what fakebroker has no use for
-    features: dict[str, int] = field(default_factory=dict)  # levels that Kafka is formatted with
+    features: dict[str, int] = field(default_factory=dict)  # levels that are other than the highest
     racks: dict[int, str] = field(default_factory=dict)  # where brokers stand, by id
 
 
@@ -103,5 +114,9 @@ BOXES = {
         _COMMON | {"log.cleaner.enable": "true", "log.cleaner.backoff.ms": "500"},
         {"log.cleaner.dedupe.buffer.size": str(2**21), "log.cleaner.io.buffer.size": str(2**17)},
     ),
+    "transactions": Box(1, _TRANSACTIONS | _ALONE),
+    "transactions-1": Box(1, _TRANSACTIONS | _ALONE, features={"transaction.version": 1}),
+    "transactions-three": Box(3, _TRANSACTIONS | _THREE, _SHORT_SESSIONS),
+    "transactions-three-1": Box(3, _TRANSACTIONS | _THREE, _SHORT_SESSIONS, {"transaction.version": 1}),
     "stops": Box(3, _COMMON, {"broker.session.timeout.ms": "6000", "broker.heartbeat.interval.ms": "500"}),
 }

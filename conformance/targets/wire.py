@@ -18,6 +18,8 @@ from enum import Enum
 from typing import Any, NamedTuple, Protocol
 from uuid import UUID
 
+from conformance.targets.described import KEY as DESCRIBE_TRANSACTIONS
+from conformance.targets.described import described_transactions
 from fakebroker.protocol.error_code import ErrorCode, kafka_name
 from fakebroker.protocol.errors import ProtocolError
 from fakebroker.protocol.messages import decode_response, versions
@@ -125,6 +127,9 @@ def decoded(sent: Sent | None, frame: bytes) -> Any:
     """The body of an answer as plain values: dicts, lists, numbers, strings; hex if it cannot be decoded."""
     if sent is None:
         return {"hex": frame[4:].hex()}
+    if sent.api_key == DESCRIBE_TRANSACTIONS:
+        with suppress(ValueError):
+            return described_transactions(frame)[0]
     try:
         return plain(decode_response(sent.api_key, sent.version, frame)[1])
     except ProtocolError:

@@ -67,6 +67,15 @@ RULES: tuple[Rule, ...] = (
         "producer-id/*",
         holds=lambda kafka, ours: both_numbers(kafka, ours) and min(kafka, ours) >= 0,
     ),
+    *(
+        Rule(
+            "the clocks are two: when it began, when something was written",
+            f"*.{field}",
+            "transactions*",
+            both_wall_times,
+        )
+        for field in ("transaction_start_time", "last_timestamp", "timestamp")
+    ),
     Rule("each cluster makes up ids of its own", "*.client_instance_id", "telemetry/new-id", both_texts),
     Rule(
         "the number of a subscription has the client's id in it", "*.subscription_id", "telemetry/new-id", both_numbers

@@ -23,6 +23,13 @@ SORTED_BY = {
     "replica_election_results": ("topic",),
     "active_producers": ("producer_id",),
     "observers": ("replica_id",),
+    # Of transactions: the same.
+    "results_by_topic_v3_and_below": ("name",),
+    "results_by_transaction": ("transactional_id",),
+    "topic_results": ("name",),
+    "results_by_partition": ("partition_index",),
+    "transaction_states": ("transactional_id",),
+    "markers": ("producer_id",),
     # Of consumer groups: by the hash of a random id.
     "topic_partitions": ("topic_name", "topic_id"),
 }

@@ -10,6 +10,8 @@ from uuid import UUID
 from conformance.scenario import Topic
 from conformance.targets.boxes import Box
 from conformance.targets.wire import Arrival
+from fakebroker.apis.features import supported_features
+from fakebroker.core.controller.features import UNSAFE_DOWNGRADE, FeatureUpdate
 from fakebroker.core.controller.topics import NewTopic
 from fakebroker.core.quota.quota import QuotaEntity
 from fakebroker.protocol.errors import KafkaError
@@ -54,6 +56,10 @@ class VirtualTarget:
 
     def __init__(self, box: Box) -> None:
         self.simulation = Simulation(box.brokers, config=box.config, racks=box.racks)
+        supported = supported_features()
+        updates = [FeatureUpdate(name, level, UNSAFE_DOWNGRADE) for name, level in box.features.items()]
+        known = [update for update in updates if update.feature in supported]
+        self.simulation.cluster.controller.features.update(known, supported, 1, False)
 
     def now_s(self) -> float:
         return self.simulation.elapsed_ms / 1000

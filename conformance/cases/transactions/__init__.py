@@ -1,0 +1,1 @@
+"""Cases of transactions; most of them for both versions (KIP-890)."""

@@ -1,0 +1,154 @@
+"""AddPartitionsToTxn: what producers say, and what brokers ask."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from conformance.scenario import AwaitTransaction, Case, ReadTransactions, Step
+from conformance.transactions.frames import (
+    FIRST,
+    add_partitions,
+    add_partitions_batched,
+    describe_transactions,
+    init_transactions,
+    transaction,
+)
+from conformance.transactions.stand_ins import producer
+from conformance.transactions.steps import Txn, ask, both
+
+
+def _versions(txn: Txn) -> Sequence[Step]:
+    """Each partition by another version; then who is wrong, in each."""
+    return (
+        *txn.begin(),
+        *ask(*(txn.add(version, version=version) for version in range(6))),
+        *ask(*(txn.add(version, version=version, epoch=3) for version in range(6))),
+        *ask(*(txn.add(version, version=version, producer_id=4_000_005) for version in range(6))),
+        *ask(*(add_partitions("", {txn.topic: (0,)}, version=version) for version in range(6))),
+        *ask(describe_transactions(txn.id)),
+        *ask(txn.end(version=3)),
+        txn.done(),
+        ReadTransactions(txn.id),
+    )
+
+
+def _unknown(txn: Txn) -> Sequence[Step]:
+    """One that is not there, and the others are not attempted."""
+    named = {f"{txn.topic}-not": (0, 1), txn.topic: (0,)}
+    return (
+        *txn.begin(),
+        *ask(
+            *(
+                add_partitions(txn.id, partitions, version=version)
+                for version in (0, 3, 4, 5)
+                for partitions in ({txn.topic: (0, 7)}, named, {"": (0,)}, {f"{txn.topic}-not": ()})
+            ),
+        ),
+        *ask(describe_transactions(txn.id)),
+    )
+
+
+def _nothing(txn: Txn) -> Sequence[Step]:
+    """No partitions, and the same twice."""
+    return (
+        *txn.begin(),
+        *ask(add_partitions(txn.id, {}), describe_transactions(txn.id)),
+        *ask(txn.add(0, 0), txn.add(0), add_partitions(txn.id, {txn.topic: ()}), describe_transactions(txn.id)),
+        ReadTransactions(txn.id),
+    )
+
+
+def _nobody(txn: Txn) -> Sequence[Step]:
+    return (
+        AwaitTransaction(txn.id),
+        *ask(txn.add(0, producer_id=4_000_006)),
+        *ask(txn.add(0, producer_id=4_000_006, version=5)),
+        *ask(txn.add(0, producer_id=4_000_006, version=5, verify_only=True)),
+        *ask(init_transactions(txn.id)),
+        *ask(txn.add(0, epoch=-1), txn.add(0, epoch=1), txn.add(0, producer_id=-1)),
+        *ask(txn.add(0, epoch=-1, version=1), txn.add(0, epoch=1, version=1)),
+    )
+
+
+def _verify(txn: Txn) -> Sequence[Step]:
+    """A broker asks whether partitions belong to the transaction."""
+    return (
+        *txn.begin(),
+        *ask(*(txn.add(0, version=version, verify_only=True) for version in (4, 5))),
+        *ask(txn.add(0)),
+        *ask(*(txn.add(0, version=version, verify_only=True) for version in (4, 5))),
+        *ask(*(txn.add(0, 1, version=version, verify_only=True) for version in (4, 5))),
+        *ask(*(txn.add(0, version=version, verify_only=True, epoch=1) for version in (4, 5))),
+        *ask(*(txn.add(0, version=version, verify_only=True, producer_id=4_000_007) for version in (4, 5))),
+        *ask(*(add_partitions("", {txn.topic: (0,)}, version=version, verify_only=True) for version in (4, 5))),
+        *ask(txn.end()),
+        txn.done(),
+        *ask(*(txn.add(0, version=5, verify_only=True, epoch=txn.after(1)) for version in (4, 5))),
+        *ask(describe_transactions(txn.id)),
+    )
+
+
+def _batched(txn: Txn) -> Sequence[Step]:
+    """Several transactions in one request of a broker."""
+    other = f"{txn.id}-b"
+    part, all_parts = {txn.topic: (0,)}, {txn.topic: (0, 1)}
+    return (
+        *txn.begin(),
+        *ask(init_transactions(other)),
+        *(
+            step
+            for version in (4, 5)
+            for step in ask(
+                add_partitions_batched(
+                    transaction(txn.id, part),
+                    transaction(other, part, producer(2)),
+                    transaction(f"{txn.id}-nobody", part),
+                    version=version,
+                ),
+                add_partitions_batched(
+                    transaction(txn.id, all_parts, verify_only=True),
+                    transaction(other, {f"{txn.topic}-not": (0,), txn.topic: (0,)}, producer(2)),
+                    version=version,
+                ),
+            )
+        ),
+        *ask(describe_transactions(txn.id, other)),
+        ReadTransactions(txn.id),
+    )
+
+
+def _more(txn: Txn) -> Sequence[Step]:
+    """Partitions while the transaction is open, by producer and by broker."""
+    return (
+        *txn.begin(),
+        *ask(txn.add(0), txn.add(1), txn.add(2, version=5), txn.add(0, 1, 2)),
+        *ask(txn.end(version=4)),
+        txn.done(),
+        *ask(txn.add(2), txn.add(1, 0, version=5)),
+        *ask(txn.end(version=5, commit=False)),
+        txn.done(commit=False),
+        *ask(txn.add(2, epoch=0), txn.add(2, epoch=1)),
+        ReadTransactions(txn.id),
+    )
+
+
+def _internal(txn: Txn) -> Sequence[Step]:
+    """Partitions of topics that are the brokers' own."""
+    return (
+        *txn.begin(),
+        *ask(add_partitions(txn.id, {"__transaction_state": (0,)})),
+        *ask(add_partitions(txn.id, {"__cluster_metadata": (0,)})),
+        *ask(init_transactions(txn.id, producer_id=FIRST, epoch=0)),
+    )
+
+
+CASES: list[Case] = [
+    *both("add-versions", "each version, and its errors", _versions, partitions=6),
+    *both("add-unknown", "a partition that is not there: 3, and 55 for the others", _unknown),
+    *both("add-nothing", "no partitions, and those that are added already", _nothing),
+    *both("add-nobody", "of an id that nobody began, and that others have", _nobody),
+    *both("add-verify", "verifyOnly (KIP-890)", _verify, partitions=2),
+    *both("add-batched", "several transactions at once", _batched, partitions=2),
+    *both("add-more", "more partitions in an open transaction", _more, partitions=3),
+    *both("add-internal", "topics that are the brokers' own", _internal, partitions=0),
+]

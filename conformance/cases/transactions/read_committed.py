@@ -1,0 +1,156 @@
+"""Reading what is committed: the last stable offset, aborted ranges, and who is woken."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from conformance.frames import batch, fetch, list_offsets, produce
+from conformance.scenario import Case, Listen, Pause, Send, Settle, Step, placeholder
+from conformance.transactions.steps import READ_COMMITTED, Txn, ask, both, numbered
+
+_WITH_TOPIC_IDS = 13
+
+
+def _filled(txn: Txn) -> Sequence[Step]:
+    """A plain record, an aborted and a committed transaction, then an open one: offsets 0, 1-2 (3 is the mark), 4 (5),
+    6 plain, 7."""
+    return (
+        *txn.begin(),
+        *ask(produce(txn.topic, batch(b"plain"))),
+        *txn.written(b"a", b"b"),
+        *txn.ended(commit=False),
+        Pause(3),  # marks have different times
+        *txn.written(b"c", sequence=0 if txn.is_v2 else 2, epoch=txn.after(1)),
+        *txn.ended(epoch=txn.after(1)),
+        *ask(produce(txn.topic, batch(b"plain"))),
+        *txn.written(b"open", sequence=0 if txn.is_v2 else 3, epoch=txn.after(2)),
+        *ask(produce(txn.topic, batch(b"behind"))),
+    )
+
+
+def _fetch(txn: Txn, offset: int, version: int, isolation: int = READ_COMMITTED, **values: Any) -> bytes:
+    topic = placeholder(txn.topic) if version >= _WITH_TOPIC_IDS else txn.topic
+    return fetch(topic, offset, version=version, isolation_level=isolation, **values)
+
+
+def _versions(txn: Txn) -> Sequence[Step]:
+    return (
+        *_filled(txn),
+        *ask(*(_fetch(txn, 0, version, isolation) for version in range(4, 19) for isolation in (0, 1))),
+    )
+
+
+def _offsets(txn: Txn) -> Sequence[Step]:
+    """From each offset, small reads too; then the open one is aborted as well."""
+    return (
+        *_filled(txn),
+        *ask(*(_fetch(txn, offset, 12) for offset in range(11))),
+        *ask(*(_fetch(txn, offset, 12, max_bytes=1) for offset in range(9))),
+        *txn.ended(commit=False, epoch=txn.after(2)),
+        *ask(*(_fetch(txn, offset, 12) for offset in range(11))),
+        *ask(*(_fetch(txn, offset, 12, max_bytes=1) for offset in range(10))),
+        *ask(*(_fetch(txn, offset, 12, max_bytes=200) for offset in range(10))),
+    )
+
+
+def _list_offsets(txn: Txn) -> Sequence[Step]:
+    times = (-1, -2, -3, 0, 1_700_000_000_000, 1_700_000_000_001)
+    asked = [
+        list_offsets(txn.topic, time, version=version, isolation_level=isolation)
+        for version in (2, 5, 7)
+        for time in times
+        for isolation in (0, 1)
+        if time != -3 or version == 7
+    ]
+    return *_filled(txn), *ask(*asked), Pause(3), *txn.ended(epoch=txn.after(2)), *ask(*asked)
+
+
+def _later_times(txn: Txn) -> Sequence[Step]:
+    """Records by their time, which are behind the last stable offset."""
+    first, second = 1_700_000_000_000, 1_700_000_000_100
+    asked = [
+        list_offsets(txn.topic, time, isolation_level=isolation)
+        for time in (first, second, second + 1, -3)
+        for isolation in (0, 1)
+    ]
+    return (
+        *txn.begin(),
+        *ask(produce(txn.topic, batch(b"first", timestamp_ms=first))),
+        *txn.written(b"open"),
+        *ask(produce(txn.topic, batch(b"second", timestamp_ms=second))),
+        *ask(*asked),
+        *txn.ended(),
+        *ask(*asked),
+    )
+
+
+def _long_poll(txn: Txn, commit: bool = True) -> Sequence[Step]:
+    """Who reads at the last stable offset waits: records do not wake it, the mark does."""
+    waits = _fetch(txn, 0, 12, max_wait_ms=8_000)
+    return (
+        *txn.begin(),
+        *txn.written(b"open"),
+        Send(numbered([waits]), "b"),
+        *ask(txn.write(b"more", sequence=1)),
+        *ask(produce(txn.topic, batch(b"plain"))),
+        Listen(150, "b"),
+        *txn.ended(commit),
+        Settle("b"),
+    )
+
+
+def _long_poll_aborted(txn: Txn) -> Sequence[Step]:
+    return _long_poll(txn, commit=False)
+
+
+def _waits_for_bytes(txn: Txn) -> Sequence[Step]:
+    """So many bytes as are there count only up to the last stable offset."""
+    waits = _fetch(txn, 0, 12, max_wait_ms=8_000, min_bytes=150)
+    return (
+        *txn.begin(),
+        *ask(produce(txn.topic, batch(b"plain"))),
+        *txn.written(b"open"),
+        Send(numbered([waits]), "b"),
+        *ask(produce(txn.topic, batch(b"behind"))),
+        Listen(150, "b"),
+        *txn.ended(),
+        Settle("b"),
+    )
+
+
+def _session(txn: Txn) -> Sequence[Step]:
+    """In a fetch session the last stable offset moves without records being there."""
+    first = fetch(txn.topic, 0, version=12, isolation_level=READ_COMMITTED, session_epoch=0)
+    return (
+        *txn.begin(),
+        *ask(first),
+        *txn.written(b"open"),
+        *txn.ended(),
+        *ask(txn.read(), txn.last_stable()),
+    )
+
+
+def _empty(txn: Txn) -> Sequence[Step]:
+    """Nothing is there, and only marks are."""
+    return (
+        *txn.begin(),
+        *ask(txn.read(), txn.last_stable()),
+        *ask(txn.add(0)),
+        *ask(txn.read(), txn.last_stable()),
+        *txn.ended(),
+        *ask(txn.read(), txn.read(1), txn.read(2), txn.last_stable()),
+    )
+
+
+CASES: list[Case] = [
+    *both("read-versions", "each version, committed and all", _versions),
+    *both("read-offsets", "from each offset: aborted ranges", _offsets),
+    *both("read-list-offsets", "ListOffsets of what is committed", _list_offsets),
+    *both("read-times", "offsets by time, behind the last stable one", _later_times),
+    *both("read-waits", "a consumer that waits is woken by the mark of a commit", _long_poll),
+    *both("read-waits-aborted", "and of an abort", _long_poll_aborted),
+    *both("read-bytes", "min_bytes of what is committed", _waits_for_bytes),
+    *both("read-session", "in a fetch session", _session),
+    *both("read-empty", "an empty partition, and one with marks only", _empty),
+]

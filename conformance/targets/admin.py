@@ -1,0 +1,129 @@
+"""What the harness itself asks of a cluster, over the wire."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from datetime import timedelta
+from typing import Any
+
+from conformance import frames
+from conformance.scenario import Topic
+from conformance.targets.wire import Connection
+from fakebroker.apis.features import supported_features
+from fakebroker.protocol.error_code import ErrorCode, kafka_name
+from fakebroker.protocol.messages import decode_response
+
+METADATA, CREATE_TOPICS, DELETE_TOPICS, OFFSET_FOR_LEADER_EPOCH = 3, 19, 20, 23
+ELECT_LEADERS, ALTER_PARTITION_REASSIGNMENTS, ALTER_CLIENT_QUOTAS, UPDATE_FEATURES = 43, 45, 49, 57
+LIMIT_S = 60.0
+_UNSAFE_DOWNGRADE = 3
+
+
+class Admin:
+    """Requests to a cluster that the harness itself sends. Raises RuntimeError for an error code."""
+
+    def __init__(self, connect: Callable[[int], Connection], now_s: Callable[[], float]) -> None:
+        self._connect = connect
+        self._now_s = now_s
+        self._connections: dict[int, Connection] = {}
+
+    def close(self) -> None:
+        for connection in self._connections.values():
+            connection.close()
+
+    def ask(self, api_key: int, version: int, frame: bytes, broker: int = 1) -> Any:
+        connection = self._connections.get(broker)
+        if connection is None or connection.closed:
+            connection = self._connections[broker] = self._connect(broker)
+        seen = len(connection.arrivals)
+        connection.send(frame)
+        connection.wait(seen, self._now_s() + LIMIT_S)
+        if len(connection.arrivals) == seen:
+            raise RuntimeError(f"API {api_key} v{version} was not answered")
+        return decode_response(api_key, version, connection.arrivals[seen].frame)[1]
+
+    def request(self, api_key: int, version: int, values: Mapping[str, Any]) -> Any:
+        return self.ask(api_key, version, frames.request(api_key, version, values))
+
+    def create_topics(self, topics: Sequence[Topic]) -> None:
+        answer = self.ask(CREATE_TOPICS, 7, frames.create_topics([_creation(topic) for topic in topics]))
+        for each in answer.topics:
+            check(each.error_code, f"creating {each.name}: {each.error_message}")
+        for topic in topics:
+            for partition in {0, topic.partitions - 1}:
+                self._await_leader(topic.name, partition, 1)
+
+    def _await_leader(self, topic: str, partition: int, broker: int) -> None:
+        """Until the broker itself says that it leads."""
+        frame = frames.end_offset(topic, partition)
+        limit = self._now_s() + LIMIT_S
+        while self._now_s() < limit:
+            answer = self.ask(OFFSET_FOR_LEADER_EPOCH, 4, frame, broker)
+            if answer.topics[0].partitions[0].error_code is ErrorCode.none:
+                return
+            time.sleep(0.005)
+        raise RuntimeError(f"broker {broker} does not lead {topic}-{partition}")
+
+    def metadata(self, names: Sequence[str]) -> Any:
+        return self.ask(METADATA, 12, frames.metadata(list(names))).topics
+
+    def delete_topic(self, name: str) -> None:
+        answer = self.ask(DELETE_TOPICS, 5, frames.delete_topics([name]))
+        check(answer.responses[0].error_code, f"deleting {name}")
+
+    def move_leader(self, topic: str, partition: int, broker: int) -> None:
+        """Make the broker the preferred leader, then elect it."""
+        [found] = self.metadata([topic])
+        replicas = next(list(p.replica_nodes) for p in found.partitions if p.partition_index == partition)
+        order = [broker] + [replica for replica in replicas if replica != broker]
+        part = {"partition_index": partition, "replicas": order}
+        answer = self.request(
+            ALTER_PARTITION_REASSIGNMENTS,
+            0,
+            {"timeout": timedelta(seconds=30), "topics": [{"name": topic, "partitions": [part]}]},
+        )
+        check(answer.error_code, f"reassigning {topic}")
+        answer = self.request(
+            ELECT_LEADERS,
+            2,
+            {
+                "election_type": 0,
+                "topic_partitions": [{"topic": topic, "partitions": [partition]}],
+                "timeout": timedelta(seconds=30),
+            },
+        )
+        check(answer.error_code, f"electing {broker} for {topic}")
+        self._await_leader(topic, partition, broker)
+
+    def lower_features(self, levels: Mapping[str, int]) -> None:
+        """Of those that are supported."""
+        supported = supported_features()
+        updates = [
+            {"feature": name, "max_version_level": level, "upgrade_type": _UNSAFE_DOWNGRADE}
+            for name, level in levels.items()
+            if name in supported
+        ]
+        if updates:
+            values = {"timeout": timedelta(seconds=30), "feature_updates": updates, "validate_only": False}
+            check(self.request(UPDATE_FEATURES, 1, values).error_code, f"lowering {sorted(levels)}")
+
+    def set_quota(self, client_id: str, quotas: Mapping[str, float]) -> None:
+        ops = [{"key": name, "value": value, "remove": False} for name, value in quotas.items()]
+        entry = {"entity": [{"entity_type": "client-id", "entity_name": client_id}], "ops": ops}
+        answer = self.request(ALTER_CLIENT_QUOTAS, 1, {"entries": [entry], "validate_only": False})
+        check(answer.entries[0].error_code, f"quota of {client_id}")
+
+
+def _creation(topic: Topic) -> dict[str, Any]:
+    replicas = list(range(1, topic.replicas + 1))
+    return {
+        "name": topic.name,
+        "assignments": [{"partition_index": i, "broker_ids": replicas} for i in range(topic.partitions)],
+        "configs": [{"name": name, "value": value} for name, value in topic.configs.items()],
+    }
+
+
+def check(code: ErrorCode, what: str) -> None:
+    if code is not ErrorCode.none:
+        raise RuntimeError(f"{what} failed with {kafka_name(code)}")
