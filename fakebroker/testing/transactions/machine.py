@@ -19,19 +19,17 @@ from fakebroker.testing.plan import Action, to_text
 from fakebroker.testing.transactions.plan import ACTIONS, TransactionRun
 
 
+def _step(name: str) -> st.SearchStrategy[Action]:
+    numbers = st.tuples(*[st.integers(0, 7)] * len(ACTIONS[name][1]))
+    return numbers.map(lambda drawn: Action(name, drawn))
+
+
 def _steps(*names: str) -> st.SearchStrategy[Action]:
-    small = st.integers(0, 7)
-    return st.one_of(
-        *(
-            st.tuples(*[small] * len(ACTIONS[name][1])).map(lambda drawn, name=name: Action(name, drawn))
-            for name in names
-        )
-    )
+    return st.one_of(*map(_step, names))
 
 
 class TransactionMachine(RuleBasedStateMachine):
-    """Producers, programs and readers, and all that may happen to them and to their cluster. `steps` of all machines are
-    counted."""
+    """Producers, programs and readers, and whatever happens to them and their cluster. `steps` of all are counted."""
 
     steps = 0
 
