@@ -132,8 +132,20 @@ def metadata(topics: list[str | UUID] | None, version: int = 12, correlation_id:
     return request(METADATA, version, values | flags, correlation_id)
 
 
-def api_versions(version: int = 3, correlation_id: int = 1, name: str = "test", software_version: str = "1.0") -> bytes:
-    values = {"client_software_name": name, "client_software_version": software_version}
+def api_versions(
+    version: int = 3,
+    correlation_id: int = 1,
+    name: str = "test",
+    software_version: str = "1.0",
+    cluster_id: str | None = None,
+    node_id: int = -1,
+) -> bytes:
+    values = {
+        "client_software_name": name,
+        "client_software_version": software_version,
+        "cluster_id": cluster_id,
+        "node_id": node_id,
+    }
     return request(API_VERSIONS, version, values, correlation_id)
 
 

@@ -79,6 +79,31 @@ def test_eight_days() -> None:
     assert re.fullmatch(r"which took \d+\.\d s", took)
 
 
+READ_V1 = "what is read of what is committed: {'alice': ['alice -10', 'alice -99'], 'bob': ['bob +10']}"
+READ_V2 = "what is read of what is committed: {'alice': ['alice -10'], 'bob': ['bob +10']}"
+
+
+def test_torn_transaction() -> None:
+    """Version 1 is torn, version 2 is not; and the story shows what the program prints."""
+    printed = run("torn_transaction.py")
+    _, first, second = printed.split("--- version")
+    assert READ_V1 in first
+    assert "the request that was held arrives: NONE" in first
+    assert READ_V2 in second
+    assert "the request that was held arrives: PRODUCER_FENCED" in second
+    story = (EXAMPLES.parent / "docs" / "stories" / "torn-transaction.md").read_text()
+    for part in (first, second):
+        assert part[part.index("the second transaction") :].strip() in story
+
+
+@pytest.mark.clients
+def test_held_commit() -> None:
+    committed, aborted, read = run("held_commit.py").splitlines()
+    assert re.fullmatch(r"the first is committed, after \d+\.\d s", committed)
+    assert aborted == "the second is aborted"
+    assert read == "what a consumer reads of what is committed: ['alice -10', 'alice -99', 'bob +10']"
+
+
 def test_every_example_is_run() -> None:
     elsewhere = Path(__file__).parent / "spark" / "test_spark_reads_and_writes.py"
     source = Path(__file__).read_text() + elsewhere.read_text()

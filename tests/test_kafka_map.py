@@ -28,6 +28,7 @@ AREAS = (
     "Fetch",
     "Purgatory and timer",
     "Coordinators and groups",
+    "Transactions",
     "The journal",
 )
 

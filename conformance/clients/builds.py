@@ -39,6 +39,7 @@ class Client:
     plays   its program can be a member of groups and an administrator too (plays.py); the clients written in Python are
             that in the tests (tests/clients)
     rereads   plays in which it reads records again by chance, with Kafka too
+    processor   the command of its program that does things exactly once (exactly_once), if that is another one
     """
 
     name: str
@@ -46,6 +47,7 @@ class Client:
     command: tuple[str, ...]
     plays: bool = False
     rereads: tuple[str, ...] = ()
+    processor: tuple[str, ...] = ()
 
 
 _JAVA = Folder("java", ("java", "mvn"), (("mvn", "-q", "-B", "-Dstyle.color=never", "package"),))
@@ -73,9 +75,11 @@ CLIENTS = (
     Client("franz-go", _GO, ("bin/franz",), plays=True),
     Client("sarama", _GO, ("bin/sarama",), plays=True),
     Client("kafkajs", _NODE, ("node", "client.mjs"), plays=True),
-    Client("librdkafka", _PYTHON, _python("confluent_kafka_client"), plays=True),
-    Client("kafka-python", _PYTHON, _python("kafka_python_client")),
-    Client("aiokafka", _PYTHON, _python("aiokafka_client")),
+    Client(
+        "librdkafka", _PYTHON, _python("confluent_kafka_client"), plays=True, processor=_python("confluent_processor")
+    ),
+    Client("kafka-python", _PYTHON, _python("kafka_python_client"), processor=_python("kafka_python_processor")),
+    Client("aiokafka", _PYTHON, _python("aiokafka_client"), processor=_python("aiokafka_processor")),
     Client("krafka", _RUST, ("target/debug/krafka-client",), plays=True, rereads=("one-dies-cooperative",)),
 )
 

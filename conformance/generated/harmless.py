@@ -79,7 +79,7 @@ def _request_refusal(key: int, request: Any) -> str | None:
         if None in records:
             return "Kafka hangs on null records"
         if request.transactional_id is not None and any(len(r) > 22 and r[22] & 0x10 for r in records):
-            return "transactions are not served"
+            return "the coordinator of a transaction would be asked"
     if key == 1 and request.max_wait > _MAX_WAIT:
         return "the Fetch would wait long"
     if key == 3 and not request.topics:
@@ -94,5 +94,5 @@ def _request_refusal(key: int, request: Any) -> str | None:
         if key == 33 and len(request.resources) > len({each.resource_name for each in request.resources}):
             return "Kafka never answers AlterConfigs of one resource twice"
     if key == 22 and request.transactional_id is not None:
-        return "transactions are not served"
+        return "a transactional id would stay"
     return None

@@ -30,9 +30,9 @@ REASONS = (
     Reason(
         r"^kafka-features",
         r"^[-+](status|\d out of \d|Can not"
-        r"|(Feature: )?(kraft|share|streams|transaction|eligible\.leader\.replicas)\.version)",
+        r"|(Feature: )?(kraft|share|streams|eligible\.leader\.replicas)\.version)",
         "a feature stands for what is served: there is no quorum of controllers to be reconfigured here, and there are"
-        " no share groups, no groups of Streams, no transactions and no eligible leader replicas",
+        " no share groups, no groups of Streams and no eligible leader replicas",
     ),
     Reason(
         r"^kafka-metadata-quorum describe --status",

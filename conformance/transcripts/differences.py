@@ -23,7 +23,6 @@ _OF_A_BOX = (
 )  # fmt: skip
 _OUR_OWN = [name for name, key in BrokerConfig.SETTINGS.items() if not key.is_kafkas]
 _SERVED = registry.load().keys()
-_ANSWERED_IN_V0 = ((4, 0), ("NONE(0)", "UNSUPPORTED_VERSION(35)"))  # how it is read, and its error
 
 RULES: tuple[Rule, ...] = (
     Rule("each broker has log directories of its own", "*.says.results[*].log_dir", "describe-log-dirs/*", both_texts),
@@ -76,24 +75,6 @@ RULES: tuple[Rule, ...] = (
         "fakebroker serves fewer APIs than Kafka, and advertises only what it serves",
         "*.says.api_keys.*",
         holds=lambda kafka, ours: only_kafka(kafka, ours) and kafka["api_key"] not in _SERVED,
-    ),
-    Rule(
-        "DeleteGroups v3 is not served: kio reads 0 to 2",
-        "*.says.api_keys.42.max_version",
-        holds=lambda kafka, ours: (kafka, ours) == (3, 2),
-    ),
-    Rule(
-        "ApiVersions v5 (KIP-1242) is not served: a client that begins with it is told 0 to 4, and asks again",
-        "*.says.api_keys.18.max_version",
-        holds=lambda kafka, ours: (kafka, ours) == (5, 4),
-    ),
-    Rule(
-        "ApiVersions v5 (KIP-1242) is not served: it is answered in v0 with 35, as by Kafka 4.3",
-        "[*].answers[*].says.*",
-        "handshake/api-versions-v5",
-        holds=lambda kafka, ours: (
-            ours == "(absent)" or (kafka, ours) in ((4, 0), ("NONE(0)", "UNSUPPORTED_VERSION(35)"))
-        ),
     ),
     Rule(
         "features whose APIs are not served are not told",

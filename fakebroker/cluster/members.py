@@ -59,6 +59,7 @@ class Members(HasNow):
         """`racks` has where brokers stand that do not stand in the rack of the `config`. Raises ValueError if it names
         others."""
         super().__init__(now)
+        self._supported = supported_features()
         self.broker_configs = DynamicBrokerConfig(config)
         self.probe = Probe()
         self.deadlines = Deadlines()
@@ -117,7 +118,7 @@ class Members(HasNow):
         )
 
     def _transaction_version(self) -> int:
-        return self.controller.features.level(TRANSACTION_VERSION, supported_features())
+        return self.controller.features.level(TRANSACTION_VERSION, self._supported)
 
     def _transactions_of(self, broker_id: int) -> TransactionService | None:
         broker = self.brokers.get(broker_id)

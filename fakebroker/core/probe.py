@@ -13,7 +13,7 @@ Source   Kafka has no such thing: its listeners are many (MetricsReporter, Parti
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import final
 from uuid import UUID
 
@@ -152,6 +152,125 @@ class Listener:
 
     def offsets_expired(self, group_id: str, partitions: Sequence[tuple[str, int]]) -> None:
         """Offsets that nobody needed for too long are about to be deleted: (topic, partition) of each."""
+
+    # Transactions. A producer is told by its id and epoch. States have Kafka's names, PrepareCommit.
+
+    def transition_prepared(
+        self,
+        transactional_id: str,
+        coordinator_id: int,
+        producer_id: int,
+        producer_epoch: int,
+        state: str,
+        next_state: str,
+        partitions: Sequence[TopicPartition],
+        reason: str,
+    ) -> None:
+        """A transaction is about to go from one state to the next, with this producer and these partitions. That is
+        written to __transaction_state next; PrepareEpochFence is not, the PrepareAbort that it is for comes then."""
+
+    def transition_completed(
+        self,
+        transactional_id: str,
+        coordinator_id: int,
+        producer_id: int,
+        producer_epoch: int,
+        state: str,
+        partitions: Sequence[TopicPartition],
+    ) -> None:
+        """The state is replicated, and holds. Who asked for it is answered next, or the marks are sent."""
+
+    def transition_failed(
+        self, transactional_id: str, coordinator_id: int, next_state: str, error_code: ErrorCode
+    ) -> None:
+        """It could not be written, or not be replicated in time: then it may stand in the log all the same. The state
+        is the one from before; who asked is told next."""
+
+    def producer_fenced(
+        self,
+        transactional_id: str,
+        coordinator_id: int,
+        producer_id: int,
+        producer_epoch: int,
+        current_epoch: int,
+        api: str,
+    ) -> None:
+        """Somebody with another epoch than the one of now is about to be refused."""
+
+    def partitions_verified(
+        self,
+        transactional_id: str,
+        leader_id: int,
+        producer_id: int,
+        producer_epoch: int,
+        adds: bool,
+        errors: Mapping[TopicPartition, ErrorCode],
+    ) -> None:
+        """A partition's leader has heard from the coordinator whether these belong to the transaction, or were added to
+        it. What may be is appended next."""
+
+    def markers_sent(
+        self,
+        transactional_id: str,
+        coordinator_id: int,
+        leader_id: int,
+        producer_id: int,
+        producer_epoch: int,
+        is_commit: bool,
+        partitions: Sequence[TopicPartition],
+    ) -> None:
+        """The coordinator is about to have the marks written by the leader of these."""
+
+    def markers_retried(
+        self, transactional_id: str, coordinator_id: int, partitions: Sequence[TopicPartition], reason: str
+    ) -> None:
+        """Their marks could not be written, or not be replicated in time; they are sent again in a moment."""
+
+    def transaction_began(
+        self, topic_partition: TopicPartition, leader_id: int, producer_id: int, producer_epoch: int, first_offset: int
+    ) -> None:
+        """The first batch of a transaction stands in the leader's log of a partition. It was told as appended."""
+
+    def marker_written(
+        self,
+        topic_partition: TopicPartition,
+        leader_id: int,
+        producer_id: int,
+        producer_epoch: int,
+        coordinator_epoch: int,
+        is_commit: bool,
+        offset: int,
+    ) -> None:
+        """The mark of a transaction stands in the leader's log. It was told as appended before, and is not replicated
+        yet."""
+
+    def stable_offset_moved(
+        self,
+        topic_partition: TopicPartition,
+        leader_epoch: int,
+        last_stable_offset: int,
+        first_unstable_offset: int,
+        open_transactions: int,
+    ) -> None:
+        """Who reads what is committed reads up to there, in a partition that has transactions. The first unstable
+        offset is -1 if there is none. Open are those without a mark in the log, in this partition."""
+
+    def offsets_pending(
+        self,
+        group_id: str,
+        member_id: str,
+        generation_id: int,
+        producer_id: int,
+        producer_epoch: int,
+        offsets: Sequence[tuple[str, int, int]],
+    ) -> None:
+        """The offsets of a transaction are accepted, and about to be written: (topic, partition, offset) of each."""
+
+    def pending_offsets_ended(
+        self, producer_id: int, producer_epoch: int, is_commit: bool, offsets: Sequence[tuple[str, str, int, int]]
+    ) -> None:
+        """The mark is written: they are committed, unless somebody has committed others since, or dropped.
+        (group, topic, partition, offset) of each."""
 
     # Topics and brokers.
 

@@ -1,4 +1,4 @@
-"""Requests and responses as kio's frozen dataclasses, for every API key and version that kio knows.
+"""Requests and responses as kio's frozen dataclasses, for every API key and version that kio knows, and newer ones.
 
 `decode_request` takes a frame and the place where its header ended; `encode_response` gives a whole frame, ready for
 the socket. Both can be done in slices. The other two directions are for clients: tests, the load generator, tools.
@@ -26,6 +26,7 @@ from fakebroker.protocol.body.read_slices import read_in_slices
 from fakebroker.protocol.body.write_slices import write_in_slices
 from fakebroker.protocol.errors import ProtocolError
 from fakebroker.protocol.headers import decode_response_header, encode_request_header, encode_response_header
+from fakebroker.protocol.newer import NEWER
 from fakebroker.protocol.slices import Slices
 
 __all__ = [
@@ -58,11 +59,11 @@ _DECODE_ERRORS = (ProtocolError, SerialError, ValueError, LookupError, Arithmeti
 
 
 def versions(api_key: int) -> range:
-    """The versions of an API that kio can read and write; empty for a key it does not know."""
+    """The versions of an API that can be read and written; empty for a key that kio does not know."""
     name = api_key_map.get(api_key)
     if name is None:
         return range(0)
-    known = schema_name_map[name]
+    known = {*schema_name_map[name], *(version for key, version in NEWER if key == api_key)}
     return range(min(known), max(known) + 1)
 
 
@@ -73,21 +74,25 @@ def api_name(api_key: int) -> str:
 
 
 def request_type(api_key: int, version: int) -> type[RequestPayload]:
-    """The class of a request. Raises ProtocolError for a key or version kio does not know."""
+    """The class of a request. Raises ProtocolError for a key or version that is not known."""
     try:
         return _request_types[api_key, version]
     except KeyError:
         _check_version(api_key, version)
-        return _request_types.setdefault((api_key, version), load_request_schema(api_key, version))
+        newer = NEWER.get((api_key, version))
+        kind = load_request_schema(api_key, version) if newer is None else newer[0]
+        return _request_types.setdefault((api_key, version), kind)
 
 
 def response_type(api_key: int, version: int) -> type[ResponsePayload]:
-    """The class of a response. Raises ProtocolError for a key or version kio does not know."""
+    """The class of a response. Raises ProtocolError for a key or version that is not known."""
     try:
         return _response_types[api_key, version]
     except KeyError:
         _check_version(api_key, version)
-        return _response_types.setdefault((api_key, version), load_response_schema(api_key, version))
+        newer = NEWER.get((api_key, version))
+        kind = load_response_schema(api_key, version) if newer is None else newer[1]
+        return _response_types.setdefault((api_key, version), kind)
 
 
 def is_flexible(api_key: int, version: int) -> bool:
@@ -109,7 +114,7 @@ def decode_request(api_key: int, version: int, frame: bytes, offset: int) -> Req
     """Read the body of a request that starts at the offset.
 
     Bytes behind the body are ignored, as a broker ignores them: Kafka reads the fields and looks no further.
-    Raises ProtocolError for anything malformed, and for a key or version kio does not know.
+    Raises ProtocolError for anything malformed, and for a key or version that is not known.
     """
     try:
         check, read = _request_readers[api_key, version]

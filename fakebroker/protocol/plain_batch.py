@@ -18,15 +18,25 @@ from fakebroker.protocol.batch_layout import (
     LOG_OVERHEAD,
     MAGIC_AT,
     RECORD_BATCH_OVERHEAD,
+    TRANSACTIONAL_FLAG,
 )
 
-__all__ = ["is_plain"]
+__all__ = ["is_plain", "is_plain_in_transaction"]
 
 
 def is_plain(records: bytes) -> bool:
     """Whether the bytes are one such batch and nothing else."""
+    return _is_one(records, 0)
+
+
+def is_plain_in_transaction(records: bytes) -> bool:
+    """The same of a batch that is transactional besides."""
+    return _is_one(records, TRANSACTIONAL_FLAG)
+
+
+def _is_one(records: bytes, flags: int) -> bool:
     size = len(records)
-    if size < RECORD_BATCH_OVERHEAD or records[MAGIC_AT] != 2 or records[FLAGS_AT] or records[ATTRIBUTES_AT]:
+    if size < RECORD_BATCH_OVERHEAD or records[MAGIC_AT] != 2 or records[FLAGS_AT] != flags or records[ATTRIBUTES_AT]:
         return False
     at = LENGTH_AT
     length = records[at] << 24 | records[at + 1] << 16 | records[at + 2] << 8 | records[at + 3]

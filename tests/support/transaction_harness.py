@@ -97,7 +97,7 @@ class TransactionHarness:
             return
         coordinator = self._coordinators.get(partition.leader_id) or self._new(partition.leader_id)
         self._coordinators[partition.leader_id] = coordinator
-        coordinator.go_on_with(finish(coordinator.states.load(0, partition.leader_epoch)))
+        finish(coordinator.go_on_with(finish(coordinator.states.load(0, partition.leader_epoch))))
 
     def _new(self, broker_id: int) -> TransactionCoordinator:
         states = TransactionStateManager(

@@ -48,7 +48,7 @@ def _closed(name: str, why: str, *frames: bytes) -> Case:
 CASES = [
     *(
         _closed(f"api-versions-v{version}", "what is served, in this version's layout", api_versions(version))
-        for version in range(5)
+        for version in range(6)
     ),
     *(
         _closed(
@@ -59,17 +59,31 @@ CASES = [
         )
         for version in (99, -1, 32767)
     ),
+    *(
+        _closed(
+            f"api-versions-meant-{name}",
+            "who means another cluster or broker is told so; the one without the other is bad (KIP-1242)",
+            api_versions(5, cluster_id=cluster, node_id=node),
+            api_versions(4, correlation_id=2),
+        )
+        for name, cluster, node in (
+            ("no-cluster", None, 1),
+            ("no-node", "another", -1),
+            ("empty", "", 1),
+            ("another", "another", 1),
+            ("neither", None, -1),
+        )
+    ),
     _closed(
-        "api-versions-v5",
-        "what a client of Kafka 4.4 begins with (KIP-1242), and what it goes on with if it is told 35",
-        header(API_VERSIONS, 5, True, b"\x05test\x041.0\0\xff\xff\xff\xff\0"),
-        api_versions(4, correlation_id=2),
+        "api-versions-meant-and-bad-name",
+        "the form of the software's name is looked at first",
+        api_versions(5, name="a b", cluster_id="another", node_id=1),
     ),
     *(
         _closed(
             f"software-{name}",
             "who names his software in another form than Kafka's gets 42 (ApiVersionsRequest.isValid)",
-            *(api_versions(version, version, *software) for version in (3, 4)),
+            *(api_versions(version, version, *software) for version in (3, 4, 5)),
         )
         for name, software in _SOFTWARE.items()
     ),

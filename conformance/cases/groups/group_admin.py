@@ -113,7 +113,7 @@ def _deleted(version: int) -> Case:
 CASES = [
     *map(_listed, range(6)),
     *map(_described, range(7)),
-    *map(_deleted, range(3)),
+    *map(_deleted, range(4)),
     _case(
         "delete-groups/rebalancing",
         "while members join the group is not empty",

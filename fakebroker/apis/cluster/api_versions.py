@@ -1,10 +1,13 @@
-"""ApiVersions (API key 18), versions 0-4.
+"""ApiVersions (API key 18), versions 0-5.
 
 Behaviour      Lists the registry. A version that is not served is answered in the v0 layout with UNSUPPORTED_VERSION
                and the range of ApiVersions alone, its body unread (KIP-511): the dispatcher calls
                `respond_unsupported_version`. A software name or version that is not of Kafka's form: INVALID_REQUEST.
+               A client that means another cluster or broker: REBOOTSTRAP_REQUIRED, and it is served on all the same.
+               The one without the other: INVALID_REQUEST.
 Version notes  v1 throttle time; v3 flexible, client software name and version (KIP-511), features (KIP-584);
-               v4 features whose minimum is 0 may be listed (KAFKA-17492).
+               v4 features whose minimum is 0 may be listed (KAFKA-17492); v5 the cluster and the node that are meant
+               (KIP-1242).
                The epoch of features grows with each change of theirs; in Kafka it is an offset of its metadata.
 Not done       Features whose APIs are not served are not told (apis/features.py).
 Source         core/.../server/KafkaApis.scala handleApiVersionsRequest; clients/.../requests/ApiVersionsRequest.java,
@@ -25,9 +28,11 @@ from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.messages import response_type
 
 if TYPE_CHECKING:
-    from kio.schema.api_versions.v4.request import ApiVersionsRequest
+    from fakebroker.protocol.newer.api_versions_v5 import ApiVersionsRequest
 
 KEY = 18
+_MEANT_SINCE = 5
+_NO_NODE = -1
 _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 
 
@@ -40,19 +45,33 @@ def error_response(ctx: RequestContext, request: ApiVersionsRequest, code: Error
     _respond(ctx, ctx.api_version, code, [])
 
 
-@registry.api(KEY, 0, 4, error_response=error_response)
+@registry.api(KEY, 0, 5, error_response=error_response)
 def handle(ctx: RequestContext, request: ApiVersionsRequest) -> None:
-    if ctx.api_version >= 3 and not (
-        _SOFTWARE.fullmatch(request.client_software_name) and _SOFTWARE.fullmatch(request.client_software_version)
-    ):
+    if not _is_valid(ctx.api_version, request):
         error_response(ctx, request, ErrorCode.invalid_request)
         return
     if ctx.api_version >= 3:
         ctx.tell_software(request.client_software_name, request.client_software_version)
     else:
         ctx.tell_software("", "")  # and what was told before is forgotten
+    if ctx.api_version >= _MEANT_SINCE and not _is_meant(ctx, request):
+        error_response(ctx, request, ErrorCode.rebootstrap_required)
+        return
     keys = [_range(api) for api in registry.load().values() if api.is_advertised]
     _respond(ctx, ctx.api_version, ErrorCode.none, keys, **(_features(ctx) if ctx.api_version >= 3 else {}))
+
+
+def _is_valid(version: int, request: ApiVersionsRequest) -> bool:
+    if version >= _MEANT_SINCE and (request.cluster_id is None) != (request.node_id == _NO_NODE):
+        return False
+    return version < 3 or all(
+        _SOFTWARE.fullmatch(text) for text in (request.client_software_name, request.client_software_version)
+    )
+
+
+def _is_meant(ctx: RequestContext, request: ApiVersionsRequest) -> bool:
+    here = (ctx.metadata.cluster_id, ctx.broker.broker_id)
+    return request.cluster_id is None or (request.cluster_id, request.node_id) == here
 
 
 def _features(ctx: RequestContext) -> dict[str, Any]:

@@ -1,12 +1,12 @@
-"""DeleteGroups (API key 42), versions 0-2.
+"""DeleteGroups (API key 42), versions 0-3.
 
 Behaviour      Groups of any type, each with all its offsets, if it is empty: else NON_EMPTY_GROUP, and
                GROUP_ID_NOT_FOUND for what nobody has. A group that is named twice is answered once. Those of one
                partition of __consumer_offsets go together.
-Version notes  v2 flexible.
+Version notes  v2 flexible; v3 error message, which is null for all groups that are served here.
 Not done       Authorization.
 Source         core/.../server/KafkaApis.scala handleDeleteGroupsRequest; GroupCoordinatorService.java deleteGroups;
-               GroupCoordinatorShard.java deleteGroups @ 4.2
+               GroupCoordinatorShard.java deleteGroups @ 4.4
 """
 
 from __future__ import annotations
@@ -26,8 +26,9 @@ from fakebroker.protocol.messages import response_type
 from fakebroker.protocol.slices import Slices
 
 if TYPE_CHECKING:
-    from kio.schema.delete_groups.v2.request import DeleteGroupsRequest
     from kio.static.protocol import ResponsePayload
+
+    from fakebroker.protocol.newer.delete_groups_v3 import DeleteGroupsRequest
 
 KEY = 42
 _GROUPS_OF_A_SLICE = 256
@@ -43,7 +44,7 @@ def error_response(ctx: RequestContext, request: DeleteGroupsRequest, code: Erro
     return ctx.respond_in_slices(_message(ctx.api_version, results))
 
 
-@registry.api(KEY, 0, 2, error_response=error_response)
+@registry.api(KEY, 0, 3, error_response=error_response)
 def handle(ctx: RequestContext, request: DeleteGroupsRequest) -> Slices[None]:
     by_partition: dict[int, list[str]] = {}
     for number, group_id in enumerate(dict.fromkeys(request.groups_names), 1):

@@ -11,26 +11,26 @@ Version notes  v2-v4 retention_time; v3 throttle_time; v5 without it, offsets ar
                (KIP-211); v6 leader epoch; v7 static members (KIP-345); v8 flexible; v9 KIP-848: GROUP_ID_NOT_FOUND
                where it was ILLEGAL_GENERATION, STALE_MEMBER_EPOCH; v10 topics by id: UNKNOWN_TOPIC_ID.
 Not done       Nothing.
-Source         core/.../server/KafkaApis.scala handleOffsetCommitRequest; OffsetCommitResponse.java Builder @ 4.2;
+Source         core/.../server/KafkaApis.scala handleOffsetCommitRequest; topics_to_commit.py;
                GroupCoordinatorService.java commitOffsets @ 4.4 (read out of the released jars).
 """
 
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Final
-from uuid import UUID
+from typing import TYPE_CHECKING, Final
 
 from fakebroker.apis import registry
 from fakebroker.apis.context import RequestContext
-from fakebroker.apis.later import Later
-from fakebroker.core.groups.offsets.messages import (
-    ZERO_ID,
-    OffsetCommit,
-    OffsetToCommit,
-    TopicErrors,
-    TopicToCommit,
+from fakebroker.apis.groups.topics_to_commit import (
+    CommitErrors,
+    all_failed,
+    commit_answer,
+    refused,
+    topics_to_commit,
 )
+from fakebroker.apis.later import Later
+from fakebroker.core.groups.offsets.messages import OffsetCommit, TopicErrors
 from fakebroker.protocol.build import build_lazily
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.messages import response_type
@@ -43,78 +43,22 @@ if TYPE_CHECKING:
 KEY = 8
 _TOPIC_IDS_SINCE: Final = 10
 _NO_RETENTION: Final = timedelta(milliseconds=-1)
-_PARTITIONS_OF_A_SLICE: Final = 256
 
 
 def _answer(version: int, topics: list[TopicErrors]) -> ResponsePayload:
-    values: dict[str, Any] = {
-        "throttle_time": timedelta(0),
-        "topics": [
-            {
-                "name": topic.name,
-                "topic_id": topic.topic_id,
-                "partitions": [{"partition_index": index, "error_code": code} for index, code in topic.partitions],
-            }
-            for topic in topics
-        ],
-    }
-    return build_lazily(response_type(KEY, version), values)
-
-
-def _refused(request: OffsetCommitRequest, code: ErrorCode) -> list[TopicErrors]:
-    return [
-        TopicErrors(
-            getattr(topic, "name", ""),
-            getattr(topic, "topic_id", None) or ZERO_ID,
-            [(partition.partition_index, code) for partition in topic.partitions],
-        )
-        for topic in request.topics
-    ]
+    return build_lazily(response_type(KEY, version), commit_answer(topics))
 
 
 def error_response(ctx: RequestContext, request: OffsetCommitRequest, code: ErrorCode) -> Slices[None]:
-    return ctx.respond_in_slices(_answer(ctx.api_version, _refused(request, code)))
+    return ctx.respond_in_slices(_answer(ctx.api_version, refused(request.topics, code)))
 
 
 @registry.api(KEY, 2, 10, error_response=error_response)
 def handle(ctx: RequestContext, request: OffsetCommitRequest) -> Slices[None]:
     version = ctx.api_version
-    errors = _Answer(by_id=version >= _TOPIC_IDS_SINCE)
-    known: list[TopicToCommit] = []
-    looked_at = 0
-    for topic in request.topics:
-        topic_id, name = getattr(topic, "topic_id", None) or ZERO_ID, getattr(topic, "name", "")
-        if version >= _TOPIC_IDS_SINCE:
-            found = ctx.metadata.topic_by_id(topic_id)
-            if found is None:
-                errors.add(
-                    name, topic_id, [(each.partition_index, ErrorCode.unknown_topic_id) for each in topic.partitions]
-                )
-                continue
-            name = found.name
-        else:
-            found = ctx.metadata.topic(name)
-            topic_id = ZERO_ID if found is None else found.topic_id  # the record has it, whoever commits
-        there: list[OffsetToCommit] = []
-        for each in topic.partitions:
-            if ctx.metadata.find_partition(name, each.partition_index) is None:
-                errors.add(name, topic_id, [(each.partition_index, ErrorCode.unknown_topic_or_partition)])
-            else:
-                there.append(
-                    OffsetToCommit(
-                        each.partition_index,
-                        each.committed_offset,
-                        getattr(each, "committed_leader_epoch", -1),
-                        each.committed_metadata,
-                    )
-                )
-            looked_at += 1
-            if looked_at % _PARTITIONS_OF_A_SLICE == 0:
-                yield
-        if there:
-            known.append(TopicToCommit(name, topic_id, there))
-        elif not topic.partitions and found is None:
-            errors.add(name, topic_id, [])
+    by_id = version >= _TOPIC_IDS_SINCE
+    errors = CommitErrors(by_id)
+    known = yield from topics_to_commit(ctx, request.topics, by_id, errors)
     if not known:
         yield from ctx.respond_in_slices(_answer(version, errors.topics))
         return
@@ -130,39 +74,7 @@ def handle(ctx: RequestContext, request: OffsetCommitRequest) -> Slices[None]:
     later: Later[list[TopicErrors]] = Later(
         ctx,
         lambda committed: _answer(version, errors.merge(committed)),
-        lambda code: _answer(version, errors.merge(_all(known, code))),
+        lambda code: _answer(version, errors.merge(all_failed(known, code))),
     )
     ctx.groups.write("commit-offset", request.group_id, lambda shard: shard.offsets.commit(commit), later)
     yield from later.answer()
-
-
-def _all(topics: list[TopicToCommit], code: ErrorCode) -> list[TopicErrors]:
-    return [
-        TopicErrors(topic.name, topic.topic_id, [(each.partition, code) for each in topic.partitions])
-        for topic in topics
-    ]
-
-
-class _Answer:
-    """OffsetCommitResponse.Builder: what is known of the same topic goes together, first come, first told."""
-
-    def __init__(self, by_id: bool) -> None:
-        self.topics: list[TopicErrors] = []
-        self._by_id = by_id
-        self._places: dict[str | UUID, TopicErrors] = {}
-
-    def add(self, name: str, topic_id: UUID, partitions: list[tuple[int, ErrorCode]]) -> None:
-        key = topic_id if self._by_id else name
-        topic = self._places.get(key)
-        if topic is None:
-            topic = self._places[key] = TopicErrors(name, topic_id, [])
-            self.topics.append(topic)
-        topic.partitions.extend(partitions)
-
-    def merge(self, committed: list[TopicErrors]) -> list[TopicErrors]:
-        """With what the coordinator says; if there is nothing else, as it says it."""
-        if not self.topics:
-            return committed
-        for topic in committed:
-            self.add(topic.name, topic.topic_id, topic.partitions)
-        return self.topics

@@ -24,6 +24,7 @@ from fakebroker.apis.produce.verification import verify
 from fakebroker.core.replication.partition import Partition
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
+from fakebroker.protocol.plain_batch import is_plain_in_transaction
 from fakebroker.protocol.produce_reader import (
     PartitionProduceData,
     ProduceRequest,
@@ -61,6 +62,9 @@ def error_response(ctx: RequestContext, request: ProduceRequest, code: ErrorCode
 )
 def handle(ctx: RequestContext, request: ProduceRequest) -> Slices[None] | None:
     if not _is_usual(request):
+        if _is_usual_transaction(request):
+            _handle_in_transaction(ctx, request)
+            return None
         return begin(_handle_in_slices(ctx, request))
     answer = _asked(ctx, request)
     topic = request.topic_data[0]
@@ -89,6 +93,24 @@ def _is_usual(request: ProduceRequest) -> bool:
         return False
     data = request.topic_data[0].partition_data[0]
     return data.is_plain and data.records is not None and len(data.records) <= _SMALL_BYTES
+
+
+def _is_usual_transaction(request: ProduceRequest) -> bool:
+    """The same in a transaction."""
+    if request.transactional_id is None or len(request.topic_data) != 1:
+        return False
+    partitions = request.topic_data[0].partition_data
+    records = partitions[0].records if len(partitions) == 1 else None
+    return records is not None and len(records) <= _SMALL_BYTES and is_plain_in_transaction(records)
+
+
+def _handle_in_transaction(ctx: RequestContext, request: ProduceRequest) -> None:
+    """What the general way does of such a request."""
+    answer = _asked(ctx, request)
+    topic = request.topic_data[0]
+    entries: dict[Partition, PartitionProduceData] = {}
+    if _sort(ctx, request, answer, topic, answer.topic_name(topic), topic.partition_data[0], entries):
+        _append_in_transaction(ctx, request, answer, entries)
 
 
 def _handle_in_slices(ctx: RequestContext, request: ProduceRequest) -> Slices[None]:
@@ -200,6 +222,8 @@ def _refuse(api_version: int, partition: Partition | None, data: PartitionProduc
         return _NONE
     if data.records is None:
         return _UNKNOWN_SERVER_ERROR
+    if is_plain_in_transaction(data.records):
+        return _NONE
     try:
         validate_records(data.records, api_version)
     except KafkaError as error:

@@ -10,6 +10,7 @@ Source   core/.../server/ReplicaManager.scala handleProduceAppend, maybeSendPart
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from struct import Struct
 from typing import Final, NamedTuple
 
 from fakebroker.apis.context import RequestContext
@@ -17,12 +18,14 @@ from fakebroker.apis.produce.produce_answer import ProduceAnswer
 from fakebroker.core.log.transactions.verification import NO_GUARD, UNCHECKED
 from fakebroker.core.replication.partition import Partition
 from fakebroker.core.transactions.ending import ProducerIdAndEpoch
+from fakebroker.protocol.batch_layout import FLAGS_AT, PRODUCER_ID_AT, TRANSACTIONAL_FLAG
 from fakebroker.protocol.error_code import ErrorCode, kafka_name
 from fakebroker.protocol.errors import KafkaError
 from fakebroker.protocol.produce_reader import PartitionProduceData
-from fakebroker.protocol.record_batch import read_batch_header
 from fakebroker.protocol.topic_partition import TopicPartition
 
+_PRODUCER: Final = Struct(">qhi")  # id, epoch, and first sequence
+_PRODUCER_END: Final = PRODUCER_ID_AT + _PRODUCER.size
 _EPOCH_BUMP_SINCE: Final = 12
 _ABORTABLE_SINCE: Final = 11
 
@@ -55,9 +58,23 @@ def verify(
     if not ctx.controller.config.transaction_partition_verification_enable:
         go_on(dict.fromkeys(batches, UNCHECKED))
         return
+    _ask(ctx, transactional_id, answer, entries, batches, go_on, ctx.now.mono_ms)
+
+
+def _ask(
+    ctx: RequestContext,
+    transactional_id: str,
+    answer: ProduceAnswer,
+    entries: dict[Partition, PartitionProduceData],
+    batches: dict[Partition, _Batch],
+    go_on: Callable[[Mapping[Partition, int]], None],
+    since_ms: int,
+) -> None:
+    """Where the leader adds partitions it asks once more, for a while, if the last transaction is not over yet: a
+    Produce is expensive to send again."""
     has_epoch_bump = ctx.api_version >= _EPOCH_BUMP_SINCE
     guards: dict[Partition, int] = {}
-    for partition, ((producer_id, epoch), sequence) in batches.items():
+    for partition, ((producer_id, epoch), sequence) in list(batches.items()):
         if ctx.replicas.refused(partition, internal_topics_allowed=True) is not None:
             continue  # the append says so
         try:
@@ -65,7 +82,7 @@ def verify(
                 producer_id, sequence, epoch, has_epoch_bump, ctx.now.wall_ms
             )
         except KafkaError as error:
-            del entries[partition]
+            del entries[partition], batches[partition]
             answer.failed_known(partition.topic_partition, error.code, error.message)
     asked = {partition.topic_partition: partition for partition, guard in guards.items() if guard != NO_GUARD}
     if not asked:
@@ -73,6 +90,18 @@ def verify(
         return
 
     def answered(errors: Mapping[TopicPartition, ErrorCode]) -> None:
+        ctx.now = ctx.transactions.now  # it may have waited
+        for listener in ctx.probe.listeners:
+            listener.request_resumed(ctx.connection, ctx.broker.broker_id)
+        config = ctx.controller.config
+        limit_ms = min(config.add_partitions_to_txn_retry_backoff_max_ms, config.request_timeout_ms)
+        is_too_soon = has_epoch_bump and ErrorCode.concurrent_transactions in errors.values()
+        if is_too_soon and ctx.now.mono_ms - since_ms < limit_ms:
+            ctx.transactions.in_a_while(
+                config.add_partitions_to_txn_retry_backoff_ms,
+                lambda: _ask(ctx, transactional_id, answer, entries, batches, go_on, since_ms),
+            )
+            return
         for topic_partition, partition in asked.items():
             error = _known(ctx, errors[topic_partition])
             if error is not ErrorCode.none:
@@ -87,17 +116,26 @@ def verify(
 def _in_transaction(entries: Mapping[Partition, PartitionProduceData]) -> dict[Partition, _Batch]:
     """The batches that are part of a transaction; raises KafkaError if it is more than one."""
     batches: dict[Partition, _Batch] = {}
+    first: ProducerIdAndEpoch | None = None
     for partition, data in entries.items():
-        assert data.records is not None
-        if not data.is_plain:
-            header = read_batch_header(data.records)
-            if header.producer_id >= 0 and header.is_transactional:
-                producer = ProducerIdAndEpoch(header.producer_id, header.producer_epoch)
-                batches[partition] = _Batch(producer, header.base_sequence)
-    if len({batch.producer for batch in batches.values()}) > 1:
-        raise KafkaError(
-            ErrorCode.invalid_producer_id_mapping, "Transactional records contained more than one producer ID"
-        )
+        records = data.records
+        assert records is not None
+        if data.is_plain or records[FLAGS_AT] & TRANSACTIONAL_FLAG == 0:
+            continue
+        if len(records) < _PRODUCER_END:
+            # Kafka runs over the end of the batch, and the whole request fails.
+            raise KafkaError(ErrorCode.unknown_server_error, f"A batch of {len(records)} bytes has no sequence.")
+        producer_id, epoch, sequence = _PRODUCER.unpack_from(records, PRODUCER_ID_AT)
+        if producer_id < 0:
+            continue
+        producer = ProducerIdAndEpoch(producer_id, epoch)
+        if first is None:
+            first = producer
+        elif producer != first:
+            raise KafkaError(
+                ErrorCode.invalid_producer_id_mapping, "Transactional records contained more than one producer ID"
+            )
+        batches[partition] = _Batch(producer, sequence)
     return batches
 
 

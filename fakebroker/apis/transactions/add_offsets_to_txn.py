@@ -48,4 +48,5 @@ def handle(ctx: RequestContext, request: AddOffsetsToTxnRequest) -> None:
         frozenset({partition}),
         _VERSION_1,
         lambda code: _respond(ctx, code),
+        "AddOffsetsToTxn",
     )

@@ -12,21 +12,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from fakebroker.apis import registry
 from fakebroker.apis.context import RequestContext
 from fakebroker.core.transactions.ending import ProducerIdAndEpoch
+from fakebroker.protocol.answers.transaction_answers import encode_add_partitions_to_txn
 from fakebroker.protocol.build import build
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.messages import response_type
 from fakebroker.protocol.topic_partition import TopicPartition
-
-if TYPE_CHECKING:
-    from kio.schema.add_partitions_to_txn.v5.request import AddPartitionsToTxnRequest
+from fakebroker.protocol.transactions.by_hand import read_add_partitions
+from fakebroker.protocol.transactions.requests import (
+    BATCHED_SINCE,
+    AddPartitionsRequest,
+    read_add_partitions_in_slices,
+)
 
 KEY = 24
-_BATCHED_SINCE: Final = 4
 _ABORTABLE_SINCE: Final = 5
 _VERSION_1: Final = 1  # of transactions: partitions are added before they are written to
 _VERSION_2: Final = 2
@@ -43,37 +46,36 @@ class _Asked(NamedTuple):
     partitions: tuple[TopicPartition, ...]
 
 
-def _transactions(ctx: RequestContext, request: Any) -> list[_Asked]:
-    if ctx.api_version < _BATCHED_SINCE:
-        producer = ProducerIdAndEpoch(request.v3_and_below_producer_id, request.v3_and_below_producer_epoch)
-        topics = request.v3_and_below_topics
-        return [_Asked(request.v3_and_below_transactional_id, producer, False, _partitions(topics))]
+def _transactions(request: AddPartitionsRequest) -> list[_Asked]:
     return [
         _Asked(
             each.transactional_id,
             ProducerIdAndEpoch(each.producer_id, each.producer_epoch),
             each.verify_only,
-            _partitions(each.topics),
+            tuple([TopicPartition(topic.name, index) for topic in each.topics for index in topic.partitions]),
         )
         for each in request.transactions
     ]
 
 
-def _partitions(topics: Any) -> tuple[TopicPartition, ...]:
-    return tuple(TopicPartition(topic.name, index) for topic in topics for index in topic.partitions)
-
-
-def error_response(ctx: RequestContext, request: AddPartitionsToTxnRequest, code: ErrorCode) -> None:
-    asked = _transactions(ctx, request)
-    if ctx.api_version >= _BATCHED_SINCE:
+def error_response(ctx: RequestContext, request: AddPartitionsRequest, code: ErrorCode) -> None:
+    asked = _transactions(request)
+    if ctx.api_version >= BATCHED_SINCE:
         _respond(ctx, [], code)
     else:
         _respond(ctx, [(each.transactional_id, dict.fromkeys(each.partitions, code)) for each in asked])
 
 
-@registry.api(KEY, 0, 5, error_response=error_response)
-def handle(ctx: RequestContext, request: AddPartitionsToTxnRequest) -> None:
-    asked = _transactions(ctx, request)
+@registry.api(
+    KEY,
+    0,
+    5,
+    error_response=error_response,
+    decode=read_add_partitions,
+    decode_in_slices=read_add_partitions_in_slices,
+)
+def handle(ctx: RequestContext, request: AddPartitionsRequest) -> None:
+    asked = _transactions(request)
     results: list[tuple[str, Errors]] = []
 
     def answered(each: _Asked, errors: Errors) -> None:
@@ -103,7 +105,7 @@ def _ask(ctx: RequestContext, each: _Asked, answered: Any) -> None:
         verified = coordinator.verify_partitions(each.transactional_id, each.producer, partitions)
         answered(each, {partition: _known(ctx, verified[partition]) for partition in each.partitions})
         return
-    version = _VERSION_1 if ctx.api_version < _BATCHED_SINCE else _VERSION_2
+    version = _VERSION_1 if ctx.api_version < BATCHED_SINCE else _VERSION_2
     coordinator.add_partitions(
         each.transactional_id,
         each.producer,
@@ -124,18 +126,34 @@ def _known(ctx: RequestContext, error: ErrorCode) -> ErrorCode:
 
 def _respond(ctx: RequestContext, results: Sequence[tuple[str, Errors]], code: ErrorCode = ErrorCode.none) -> None:
     told = [(transactional_id, _topics(errors)) for transactional_id, errors in results]
-    values: dict[str, Any] = {"throttle_time": timedelta(0), "error_code": code}
-    if ctx.api_version < _BATCHED_SINCE:
-        values["results_by_topic_v3_and_below"] = [topic for _, topics in told for topic in topics]
-    else:
-        values["results_by_transaction"] = [
-            {"transactional_id": transactional_id, "topic_results": topics} for transactional_id, topics in told
-        ]
+    if ctx.api_version < BATCHED_SINCE:
+        topics = [topic for _, topics in told for topic in topics]
+        ctx.respond_frame(encode_add_partitions_to_txn(ctx.api_version, ctx.correlation_id, ctx.throttle(), topics))
+        return
+    values: dict[str, Any] = {
+        "throttle_time": timedelta(0),
+        "error_code": code,
+        "results_by_transaction": [
+            {
+                "transactional_id": transactional_id,
+                "topic_results": [
+                    {
+                        "name": topic,
+                        "results_by_partition": [
+                            {"partition_index": index, "partition_error_code": error} for index, error in partitions
+                        ],
+                    }
+                    for topic, partitions in topics
+                ],
+            }
+            for transactional_id, topics in told
+        ],
+    }
     ctx.respond(build(response_type(KEY, ctx.api_version), values))
 
 
-def _topics(errors: Errors) -> list[dict[str, Any]]:
-    by_topic: dict[str, list[dict[str, Any]]] = {}
+def _topics(errors: Errors) -> list[tuple[str, list[tuple[int, ErrorCode]]]]:
+    by_topic: dict[str, list[tuple[int, ErrorCode]]] = {}
     for (topic, index), error in errors.items():
-        by_topic.setdefault(topic, []).append({"partition_index": index, "partition_error_code": error})
-    return [{"name": topic, "results_by_partition": partitions} for topic, partitions in by_topic.items()]
+        by_topic.setdefault(topic, []).append((index, error))
+    return list(by_topic.items())

@@ -10,19 +10,16 @@ Source         core/.../server/KafkaApis.scala handleEndTxnRequest; TransactionV
 
 from __future__ import annotations
 
-from datetime import timedelta
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from fakebroker.apis import registry
 from fakebroker.apis.context import RequestContext
 from fakebroker.core.transactions.ending import ProducerIdAndEpoch
-from fakebroker.protocol.build import build
+from fakebroker.protocol.answers.transaction_answers import encode_end_txn
 from fakebroker.protocol.error_code import ErrorCode
-from fakebroker.protocol.messages import response_type
 from fakebroker.protocol.transaction_records.control_records import ABORT, COMMIT
-
-if TYPE_CHECKING:
-    from kio.schema.end_txn.v5.request import EndTxnRequest
+from fakebroker.protocol.transactions.by_hand import read_end_txn
+from fakebroker.protocol.transactions.requests import EndTxnRequest, read_end_txn_in_slices
 
 KEY = 26
 _EPOCH_BUMP_SINCE: Final = 5
@@ -32,20 +29,18 @@ _FENCED_SINCE: Final = 2
 def _respond(ctx: RequestContext, code: ErrorCode, given: ProducerIdAndEpoch) -> None:
     if code is ErrorCode.producer_fenced and ctx.api_version < _FENCED_SINCE:
         code = ErrorCode.invalid_producer_epoch
-    values = {
-        "throttle_time": timedelta(0),
-        "error_code": code,
-        "producer_id": given.producer_id,
-        "producer_epoch": given.producer_epoch,
-    }
-    ctx.respond(build(response_type(KEY, ctx.api_version), values))
+    ctx.respond_frame(
+        encode_end_txn(
+            ctx.api_version, ctx.correlation_id, ctx.throttle(), code, given.producer_id, given.producer_epoch
+        )
+    )
 
 
 def error_response(ctx: RequestContext, request: EndTxnRequest, code: ErrorCode) -> None:
     _respond(ctx, code, ProducerIdAndEpoch())
 
 
-@registry.api(KEY, 0, 5, error_response=error_response)
+@registry.api(KEY, 0, 5, error_response=error_response, decode=read_end_txn, decode_in_slices=read_end_txn_in_slices)
 def handle(ctx: RequestContext, request: EndTxnRequest) -> None:
     ctx.transactions.coordinator.end_transaction(
         request.transactional_id,

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from kio.schema.list_transactions.v2.request import ListTransactionsRequest
 
 KEY = 66
+_TRANSACTIONS_OF_A_SLICE = 128
 _STATES = {state.value: state for state in TransactionState}
 
 
@@ -49,17 +50,21 @@ def error_response(ctx: RequestContext, request: ListTransactionsRequest, code: 
 def handle(ctx: RequestContext, request: ListTransactionsRequest) -> Slices[None]:
     states = ctx.transactions.states
     if states.is_loading:
-        return _respond(ctx, ErrorCode.coordinator_load_in_progress)
+        yield from _respond(ctx, ErrorCode.coordinator_load_in_progress)
+        return
     wanted = {_STATES[name] for name in request.state_filters if name in _STATES}
     longer_than_ms = request.duration_filter if ctx.api_version >= 1 else -1
     pattern = (request.transactional_id_pattern or "") if ctx.api_version >= 2 else ""
     try:
         matches = id_pattern(pattern)
     except KafkaError as error:
-        return _respond(ctx, error.code)
+        yield from _respond(ctx, error.code)
+        return
     now_ms = ctx.now.wall_ms
     found: list[dict[str, Any]] = []
-    for _, transaction in states.all():
+    for number, (_, transaction) in enumerate(states.all(), 1):
+        if number % _TRANSACTIONS_OF_A_SLICE == 0:
+            yield
         now = transaction.now
         if (
             now.state is TransactionState.DEAD
@@ -77,4 +82,4 @@ def handle(ctx: RequestContext, request: ListTransactionsRequest) -> Slices[None
             }
         )
     unknown = [name for name in request.state_filters if name not in _STATES]
-    return _respond(ctx, ErrorCode.none, unknown, found)
+    yield from _respond(ctx, ErrorCode.none, unknown, found)

@@ -1,105 +1,91 @@
-"""TxnOffsetCommit (API key 28), versions 0-5: offsets that a transaction commits, or not.
+"""TxnOffsetCommit (API key 28), versions 0-6: offsets that a transaction commits, or not.
 
 Behaviour      As OffsetCommit, partition by partition; but what is written counts only when the transaction is
                committed. The coordinator of the transaction is asked first, as for records.
 Version notes  v2 leader epoch; v3 flexible, group metadata: generation, member and instance (KIP-447); v4
                TRANSACTION_ABORTABLE may be answered; v5 transactions v2: the group's partition is added to the
-               transaction here (KIP-890).
+               transaction here (KIP-890); v6 topics by id: UNKNOWN_TOPIC_ID; GROUP_ID_NOT_FOUND and STALE_MEMBER_EPOCH
+               where it was ILLEGAL_GENERATION (KIP-1319).
 Source         core/.../server/KafkaApis.scala handleTxnOffsetCommitRequest; GroupCoordinatorService.java
                commitTransactionalOffsets; CoordinatorPartitionWriter.java maybeStartTransactionVerification @ 4.4
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Final
 
 from fakebroker.apis import registry
 from fakebroker.apis.context import RequestContext
+from fakebroker.apis.groups.topics_to_commit import (
+    CommitErrors,
+    all_failed,
+    commit_answer,
+    refused,
+    topics_to_commit,
+)
+from fakebroker.apis.later import Later
 from fakebroker.core.groups.coordinator import operation_error
-from fakebroker.core.groups.offsets.messages import ZERO_ID, OffsetCommit, OffsetToCommit, TopicErrors, TopicToCommit
+from fakebroker.core.groups.offsets.messages import OffsetCommit, TopicErrors
 from fakebroker.core.log.producer_entry import NO_SEQUENCE
 from fakebroker.core.log.transactions.verification import NO_GUARD, UNCHECKED
 from fakebroker.core.transactions.ending import ProducerIdAndEpoch
 from fakebroker.core.transactions.markers import Producer
-from fakebroker.protocol.build import build
+from fakebroker.protocol.build import build_lazily
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
 from fakebroker.protocol.messages import response_type
+from fakebroker.protocol.slices import Slices
 from fakebroker.protocol.topic_name import GROUP_METADATA_TOPIC_NAME
 from fakebroker.protocol.topic_partition import TopicPartition
 
 if TYPE_CHECKING:
-    from kio.schema.txn_offset_commit.v5.request import TxnOffsetCommitRequest
+    from kio.static.protocol import ResponsePayload
+
+    from fakebroker.protocol.newer.txn_offset_commit_v6 import TxnOffsetCommitRequest
 
 KEY = 28
 _EPOCH_BUMP_SINCE: Final = 5
 _ABORTABLE_SINCE: Final = 4
+_TOPIC_IDS_SINCE: Final = 6
 _NO_GENERATION: Final = -1
 
 
-class _Answer:
-    """What became of each partition, in the order in which it was decided."""
-
-    def __init__(self, ctx: RequestContext) -> None:
-        self._ctx = ctx
-        self._topics: dict[str, list[dict[str, Any]]] = {}
-
-    def add(self, topic: str, index: int, code: ErrorCode) -> None:
-        self._topics.setdefault(topic, []).append({"partition_index": index, "error_code": code})
-
-    def respond(self) -> None:
-        topics = [{"name": name, "partitions": partitions} for name, partitions in self._topics.items()]
-        values = {"throttle_time": timedelta(0), "topics": topics}
-        self._ctx.respond(build(response_type(KEY, self._ctx.api_version), values))
-
-    def fail(self, topics: list[TopicToCommit], code: ErrorCode) -> None:
-        for topic in topics:
-            for each in topic.partitions:
-                self.add(topic.name, each.partition, code)
-        self.respond()
+def _answer(version: int, topics: list[TopicErrors]) -> ResponsePayload:
+    return build_lazily(response_type(KEY, version), commit_answer(topics))
 
 
-def error_response(ctx: RequestContext, request: TxnOffsetCommitRequest, code: ErrorCode) -> None:
-    answer = _Answer(ctx)
-    for topic in request.topics:
-        for each in topic.partitions:
-            answer.add(topic.name, each.partition_index, code)
-    answer.respond()
+def error_response(ctx: RequestContext, request: TxnOffsetCommitRequest, code: ErrorCode) -> Slices[None]:
+    return ctx.respond_in_slices(_answer(ctx.api_version, refused(request.topics, code)))
 
 
-@registry.api(KEY, 0, 5, error_response=error_response)
-def handle(ctx: RequestContext, request: TxnOffsetCommitRequest) -> None:
-    answer = _Answer(ctx)
-    known: list[TopicToCommit] = []
-    for topic in request.topics:
-        there: list[OffsetToCommit] = []
-        for each in topic.partitions:
-            if ctx.metadata.find_partition(topic.name, each.partition_index) is None:
-                answer.add(topic.name, each.partition_index, ErrorCode.unknown_topic_or_partition)
-            else:
-                epoch = getattr(each, "committed_leader_epoch", -1)
-                there.append(
-                    OffsetToCommit(each.partition_index, each.committed_offset, epoch, each.committed_metadata)
-                )
-        if there:
-            found = ctx.metadata.topic(topic.name)
-            known.append(TopicToCommit(topic.name, ZERO_ID if found is None else found.topic_id, there))
+@registry.api(KEY, 0, 6, error_response=error_response)
+def handle(ctx: RequestContext, request: TxnOffsetCommitRequest) -> Slices[None]:
+    version = ctx.api_version
+    by_id = version >= _TOPIC_IDS_SINCE
+    errors = CommitErrors(by_id)
+    known = yield from topics_to_commit(ctx, request.topics, by_id, errors)
     if not known:
-        answer.respond()
+        yield from ctx.respond_in_slices(_answer(version, errors.topics))
         return
+    producer = ProducerIdAndEpoch(request.producer_id, request.producer_epoch)
     commit = OffsetCommit(
         request.group_id,
         getattr(request, "member_id", ""),
         getattr(request, "group_instance_id", None),
         getattr(request, "generation_id", _NO_GENERATION),
         -1,
-        ctx.api_version,
+        version,
         known,
+        producer,
     )
-    producer = ProducerIdAndEpoch(request.producer_id, request.producer_epoch)
-    _Commit(ctx, request.transactional_id, producer, commit, answer).begin()
+    later: Later[list[TopicErrors]] = Later(
+        ctx,
+        lambda committed: _answer(version, errors.merge(committed)),
+        lambda code: _answer(version, errors.merge(all_failed(known, code))),
+    )
+    _Commit(ctx, request.transactional_id, producer, commit, later).begin()
+    yield from later.answer()
 
 
 class _Commit:
@@ -111,13 +97,13 @@ class _Commit:
         transactional_id: str,
         producer: ProducerIdAndEpoch,
         commit: OffsetCommit,
-        answer: _Answer,
+        then: Callable[[list[TopicErrors] | KafkaError], None],
     ) -> None:
         self._ctx = ctx
         self._transactional_id = transactional_id
         self._producer = producer
         self._commit = commit
-        self._answer = answer
+        self._then = then
         index = ctx.groups.partition_for(commit.group_id)
         self._partition = TopicPartition(GROUP_METADATA_TOPIC_NAME, index)
 
@@ -170,17 +156,8 @@ class _Commit:
             self._commit.group_id,
             Producer(self._producer.producer_id, self._producer.producer_epoch, guard),
             lambda shard: shard.offsets.commit_in_transaction(self._commit),
-            self._written,
+            self._then,
         )
 
-    def _written(self, response: list[TopicErrors] | KafkaError) -> None:
-        if isinstance(response, KafkaError):
-            self._fail(response.code)
-            return
-        for topic in response:
-            for index, code in topic.partitions:
-                self._answer.add(topic.name, index, code)
-        self._answer.respond()
-
     def _fail(self, code: ErrorCode) -> None:
-        self._answer.fail(list(self._commit.topics), operation_error(KafkaError(code, "")).code)
+        self._then(operation_error(KafkaError(code, "")))

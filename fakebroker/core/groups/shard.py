@@ -37,7 +37,7 @@ class GroupCoordinatorShard(CoordinatorShard):
         self._replayers[type(record.key)](record.key, record.value, producer_id)
 
     def replay_end_transaction_marker(self, producer_id: int, producer_epoch: int, is_commit: bool) -> None:
-        self.offsets.replay_end_transaction_marker(producer_id, is_commit)
+        self.offsets.replay_end_transaction_marker(producer_id, producer_epoch, is_commit)
 
     def on_loaded(self) -> None:
         for manager in self._managers:

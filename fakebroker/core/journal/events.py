@@ -10,7 +10,7 @@ Theory   Every event has both clocks of the moment at which it happened (`Now`).
 Units    milliseconds of `mono_ms` (origin arbitrary) and `wall_ms` (since 1970); sizes are bytes. `error` is Kafka's
          name, "NONE" for none. Offsets, epochs, sequences and producer ids are -1 where there is none.
 JSON     json_lines.py.
-Groups   group_events.py has what is told of them.
+Groups   group_events.py has what is told of them, transaction_events.py what is told of transactions.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from fakebroker.core.journal.group_events import (
     OffsetsExpired,
     RebalanceBegan,
 )
+from fakebroker.core.journal.transaction_events import TransactionEvent
 
 NO_ERROR = "NONE"
 
@@ -312,6 +313,7 @@ Event = (
     | GroupStabilized
     | OffsetsCommitted
     | OffsetsExpired
+    | TransactionEvent
     | BrokerStopped
     | BrokerStarted
     | TimerFired

@@ -20,6 +20,15 @@ from fakebroker.core.journal.events import (
 )
 from fakebroker.core.journal.group_events import GenerationBegan, OffsetsCommitted, OffsetsExpired
 from fakebroker.core.journal.json_lines import from_json, to_json
+from fakebroker.core.journal.transaction_events import (
+    MarkersRetried,
+    MarkersSent,
+    OffsetsPending,
+    PartitionsVerified,
+    PendingOffsetsEnded,
+    TransitionCompleted,
+    TransitionPrepared,
+)
 
 DEFAULT_SIZE = 100_000
 
@@ -84,6 +93,13 @@ _LONG: dict[type[Event], int] = {
     GenerationBegan: GenerationBegan._fields.index("members"),
     OffsetsCommitted: OffsetsCommitted._fields.index("offsets"),
     OffsetsExpired: OffsetsExpired._fields.index("partitions"),
+    TransitionPrepared: TransitionPrepared._fields.index("partitions"),
+    TransitionCompleted: TransitionCompleted._fields.index("partitions"),
+    PartitionsVerified: PartitionsVerified._fields.index("partitions"),
+    MarkersSent: MarkersSent._fields.index("partitions"),
+    MarkersRetried: MarkersRetried._fields.index("partitions"),
+    OffsetsPending: OffsetsPending._fields.index("offsets"),
+    PendingOffsetsEnded: PendingOffsetsEnded._fields.index("offsets"),
 }
 
 

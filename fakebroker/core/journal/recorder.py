@@ -18,7 +18,7 @@ from fakebroker.core.clock import HasNow
 from fakebroker.core.journal import events, group_events
 from fakebroker.core.journal.fingerprints import fingerprints, fingerprints_if_whole
 from fakebroker.core.journal.journal import Journal
-from fakebroker.core.probe import Listener
+from fakebroker.core.journal.transaction_recorder import TransactionRecorder
 from fakebroker.protocol.error_code import ErrorCode, kafka_name
 from fakebroker.protocol.framing import LENGTH_BYTES
 from fakebroker.protocol.headers import RequestHeader
@@ -52,21 +52,16 @@ class _Trail:
         return self.arrivals[0][1] if self.arrivals else now_ms
 
 
-class Recorder(Listener):
+class Recorder(TransactionRecorder):
     """One for a cluster and its journal. The clock is the cluster's."""
 
     def __init__(self, journal: Journal, clock: HasNow) -> None:
-        self._journal = journal
-        self._clock = clock
+        super().__init__(journal, clock)
         self._requests = count(1)
         self._request = 0  # the one that is being handled
         self._trails: dict[int, _Trail] = {}
         self._broker_id = 0  # who handles it
         self._parked: dict[object, tuple[int, int]] = {}  # by operation: its broker and its request
-
-    def _record(self, kind: type[events.Event], *values: object) -> None:
-        now = self._clock.now
-        self._journal.append(kind(now.mono_ms, now.wall_ms, *values))  # type: ignore[arg-type]
 
     def _trail(self, connection: int, broker_id: int = 0) -> _Trail:
         trail = self._trails.get(connection)

@@ -22,6 +22,7 @@ from fakebroker.core.log.records.record_checks import MAX_RECORD_ERRORS
 from fakebroker.core.log.transactions.verification import NO_GUARD
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
+from fakebroker.protocol.plain_batch import is_plain_in_transaction
 from fakebroker.protocol.record_batch import BatchHeader
 from fakebroker.protocol.slices import Slices, finish
 from fakebroker.protocol.topic_partition import TopicPartition
@@ -59,10 +60,10 @@ def prepare_append(
 
     Raises KafkaError with the partition's error.
     """
-    if is_plain:
+    if is_plain or is_plain_in_transaction(records):
         batch = prepare_plain(records, plain_rules, log.log_end_offset, leader_epoch, now_wall_ms)
         if batch is not None:
-            return _unless_repeated(batch, NO_TIMESTAMP, log, topic_partition)
+            return _unless_repeated(batch, NO_TIMESTAMP, log, topic_partition, guard)
     checked = finish(validate_append(records, config, topic_partition, now_wall_ms))
     return place(checked, log, topic_partition, leader_epoch, now_wall_ms, guard)
 

@@ -24,12 +24,14 @@ from fakebroker.protocol.batch_layout import (
     BASE_SEQUENCE_AT,
     BASE_TIMESTAMP_AT,
     CRC_AT,
+    FLAGS_AT,
     LAST_OFFSET_DELTA_AT,
     MAX_TIMESTAMP_AT,
     PRODUCER_EPOCH_AT,
     PRODUCER_ID_AT,
     RECORD_BATCH_OVERHEAD,
     RECORD_COUNT_AT,
+    TRANSACTIONAL_FLAG,
 )
 from fakebroker.protocol.errors import InvalidRecordError
 from fakebroker.protocol.record_batch import compute_crc
@@ -62,7 +64,8 @@ class PlainRules:
 def prepare_plain(
     records: bytes, rules: PlainRules, first_offset: int, leader_epoch: int, now_wall_ms: int
 ) -> LoggedBatch | None:
-    """A plain batch for `first_offset`, to be stamped when it is looked at; None if the general way has to see it."""
+    """A plain batch, in a transaction or not, for `first_offset`, to be stamped when it is looked at; None if the
+    general way has to see it."""
     size = len(records)
     if size > rules.max_bytes or read_i64_be(records, BASE_OFFSET_AT) != 0:
         return None
@@ -96,6 +99,12 @@ def prepare_plain(
         return None
     producer = None
     if producer_id >= 0:
-        producer = ProducerBatch(producer_id, read_i16_be(records, PRODUCER_EPOCH_AT), base_sequence, max_timestamp_ms)
+        producer = ProducerBatch(
+            producer_id,
+            read_i16_be(records, PRODUCER_EPOCH_AT),
+            base_sequence,
+            max_timestamp_ms,
+            records[FLAGS_AT] & TRANSACTIONAL_FLAG != 0,
+        )
     timestamp_ms = now_wall_ms if max_timestamp_ms == -1 else max_timestamp_ms
     return LoggedBatch(first_offset, first_offset + delta, leader_epoch, records, timestamp_ms, producer)

@@ -1,11 +1,12 @@
 """Questions for offsets: where does an epoch end, which record was the first at a time, where do readers stand.
 
-Theory   A consumer is told of nothing that it could not read: below the high watermark. Errors as for a read. The
-         records of a batch are gone through as a stream, in slices, as far as the first that is asked for.
+Theory   A consumer is told of nothing that it could not read: below the high watermark, or the last stable offset.
+         Errors as for a read. The records of a batch are gone through as a stream, in slices, as far as the first that
+         is asked for.
 Units    offsets count records; record timestamps are milliseconds of wall time.
 Source   core/.../cluster/Partition.scala @ 4.0: fetchOffsetForTimestamp, lastOffsetForLeaderEpoch; UnifiedLog.scala
          fetchOffsetByTimestamp.
-Differs  No transactions: the last stable offset is the watermark. Nothing is tiered.
+Differs  Nothing is tiered.
 """
 
 from __future__ import annotations

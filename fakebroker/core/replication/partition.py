@@ -30,6 +30,7 @@ from fakebroker.core.log.plain_append import PlainRules
 from fakebroker.core.log.producer_entry import BatchMetadata
 from fakebroker.core.log.retention import start_by_memory, start_by_size
 from fakebroker.core.log.store import Store
+from fakebroker.core.log.transactions.points import tell_stable_offset, tell_transaction
 from fakebroker.core.log.transactions.verification import NO_GUARD
 from fakebroker.core.probe import Probe
 from fakebroker.core.replication.append_info import LeaderHwChange, LogAppendInfo
@@ -190,6 +191,8 @@ class Partition(Assignment):
             listener.leader_changed(
                 self.topic_partition, self.leader_id, self.leader_epoch, self.isr_ids, log_end_offset, high_watermark
             )
+            if high_watermark != -1:
+                tell_stable_offset(listener, self.topic_partition, self.leader_epoch, self.leader_log, -1)
 
     def update_isr(self, isr: Iterable[int], now_ms: int) -> bool:
         """A new ISR in the same leader epoch. True if the high watermark moved because of it."""
@@ -221,9 +224,8 @@ class Partition(Assignment):
     ) -> LogAppendInfo:
         """Append to the leader's log what was made ready for this end of it, and is `records` as they came."""
         if isinstance(prepared, BatchMetadata):  # sent again: the answer of the first time, and nothing appended
-            return self._append_info(
-                prepared.first_offset, prepared.last_offset, prepared.timestamp_ms, now, records, is_duplicate=True
-            )
+            first, last, timestamp_ms = prepared.first_offset, prepared.last_offset, prepared.timestamp_ms
+            return self._append_info(first, last, timestamp_ms, now, records, None)
         batch, append_time_ms = prepared
         self._memory.make_room(batch.size)
         for follower in self.followers:
@@ -232,25 +234,22 @@ class Partition(Assignment):
                 follower.update_fetch_state(batch.base_offset, now.mono_ms)
         log.append(batch)
         self._leader.update_fetch_state(log.log_end_offset, now.mono_ms)
-        info = self._append_info(batch.base_offset, batch.last_offset, append_time_ms, now, records, is_duplicate=False)
+        info = self._append_info(batch.base_offset, batch.last_offset, append_time_ms, now, records, batch)
         if 0 <= self._retention_bytes < log.size_in_bytes:
             self.delete_records_before(start_by_size(log, self._retention_bytes))
         return info
 
     def _append_info(
-        self, first_offset: int, last_offset: int, append_time_ms: int, now: Now, records: bytes, is_duplicate: bool
+        self, first_offset: int, last_offset: int, append_ms: int, now: Now, records: bytes, batch: LoggedBatch | None
     ) -> LogAppendInfo:
         tp, leader, epoch = self.topic_partition, self.leader_id, self.leader_epoch
         for listener in self._probe.listeners:
-            listener.appended(tp, leader, epoch, records, first_offset, last_offset, is_duplicate)
+            listener.appended(tp, leader, epoch, records, first_offset, last_offset, batch is None)
+            if batch is not None:
+                tell_transaction(listener, tp, leader, self.leader_log, batch)
         increased = self.maybe_increment_leader_hw(now.mono_ms)
-        return LogAppendInfo(
-            first_offset,
-            last_offset,
-            append_time_ms,
-            self.leader_log.log_start_offset,
-            _INCREASED if increased else _SAME,
-        )
+        hw_change = _INCREASED if increased else _SAME
+        return LogAppendInfo(first_offset, last_offset, append_ms, self.leader_log.log_start_offset, hw_change)
 
     def move_out(self, max_bytes: int, store: Store) -> None:
         move_out([replica.log for replica in self.replicas.values()], max_bytes, store)
@@ -276,13 +275,14 @@ class Partition(Assignment):
 
     def maybe_increment_leader_hw(self, now_ms: int) -> bool:
         """Move the high watermark as far as the in-sync replicas allow. True if it moved."""
+        listeners, log = self._probe.listeners, self.leader_log
+        stable_before = log.last_stable_offset if listeners else -1
         moved = self._increment_leader_hw(now_ms)
         if moved:
-            log = self.leader_log
-            for listener in self._probe.listeners:
-                listener.watermark_moved(
-                    self.topic_partition, self.leader_epoch, log.high_watermark, log.log_end_offset
-                )
+            tp, epoch = self.topic_partition, self.leader_epoch
+            for listener in listeners:
+                listener.watermark_moved(tp, epoch, log.high_watermark, log.log_end_offset)
+                tell_stable_offset(listener, tp, epoch, log, stable_before)
         return moved
 
     def _increment_leader_hw(self, now_ms: int) -> bool:

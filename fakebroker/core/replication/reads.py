@@ -1,14 +1,14 @@
 """What is read from one replica of a partition, by consumers and by followers over the wire.
 
-Theory   A consumer reads below the high watermark of the replica that it asks, a follower up to the leader's log end. A
+Theory   A consumer reads below the high watermark of the replica that it asks, or below its last stable offset if it
+         wants what is committed, and is told what was aborted there; a follower up to the leader's log end. A
          follower's fetch first reads and then tells the leader how far it has come, so its answer carries the watermark
          from before. Order of checks: the leader epoch (older 74, newer 75), leadership (6), the replica id (not
          assigned: 75 if the request knew the epoch, else 6), divergence, the offset (1), the broker epoch (6).
 Units    offsets count records, sizes are bytes, times milliseconds; record timestamps are wall time.
 Source   core/.../server/ReplicaManager.scala readFromLog, getPartitionOrError; core/.../cluster/Partition.scala @ 4.0:
          getLocalLog, fetchRecords, readRecords, followerReplicaOrThrow.
-Differs  No transactions: the last stable offset is the watermark. A fetch with the id of a follower that is not
-         `external` is refused with NOT_LEADER_OR_FOLLOWER.
+Differs  A fetch with the id of a follower that is not `external` is refused with NOT_LEADER_OR_FOLLOWER.
 """
 
 from __future__ import annotations

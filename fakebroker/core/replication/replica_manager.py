@@ -101,7 +101,7 @@ class ReplicaManager:
         self._config = config
         self._followers = followers
         self._wakeups = wakeups
-        self._probe = probe
+        self.probe = probe
         self._action_queue: list[_Action] = []
 
     def append_records(
@@ -201,10 +201,10 @@ class ReplicaManager:
             else:
                 callback(status)
                 return
-            operation = DelayedProduce(self.broker_id, timeout_ms, status, callback, self._on_expired, self._probe)
+            operation = DelayedProduce(self.broker_id, timeout_ms, status, callback, self._on_expired, self.probe)
             keys = [entry.topic_partition for entry in status]
             if not self.produce_purgatory.try_complete_else_watch(operation, keys, now.mono_ms):
-                for listener in self._probe.listeners:
+                for listener in self.probe.listeners:
                     listener.parked(operation, "Produce", timeout_ms)
         else:
             callback(status)
@@ -221,7 +221,7 @@ class ReplicaManager:
 
     def failed_to_append(self, partition: Partition, records: bytes, error: KafkaError) -> ProducePartitionStatus:
         tp = partition.topic_partition
-        for listener in self._probe.listeners:
+        for listener in self.probe.listeners:
             listener.append_refused(tp, partition.leader_id, partition.leader_epoch, records, error.code)
         log_start = -1 if error.code in WITHOUT_LOG_START else partition.leader_log.log_start_offset
         failed = PartitionProduceResponse(tp.partition, error.code, -1, -1, log_start)
@@ -282,10 +282,10 @@ class ReplicaManager:
         if params.max_wait_ms <= 0 or not partitions or is_satisfied(results, params.min_bytes):
             callback(results)
             return
-        operation = DelayedFetch(params, partitions, self.reader, callback, self.fetch_expirations, self._probe)
+        operation = DelayedFetch(params, partitions, self.reader, callback, self.fetch_expirations, self.probe)
         keys = [fetch.partition.topic_partition for fetch in partitions]
         if not self.fetch_purgatory.try_complete_else_watch(operation, keys, now.mono_ms):
-            for listener in self._probe.listeners:
+            for listener in self.probe.listeners:
                 listener.parked(operation, "Fetch", params.max_wait_ms)
 
     def fetch_offset(self, query: OffsetQuery) -> Slices[TimestampAndOffset]:

@@ -28,11 +28,13 @@ from fakebroker.core.transactions.state_manager import Found, TransactionStateMa
 from fakebroker.core.transactions.states import TransactionState
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
+from fakebroker.protocol.slices import Slices
 from fakebroker.protocol.topic_partition import TopicPartition
 from fakebroker.protocol.transaction_records.control_records import ABORT, COMMIT
 
 _S = TransactionState
 _DECIDED: Final = (_S.PREPARE_COMMIT, _S.PREPARE_ABORT)
+_TRANSACTIONS_OF_A_SLICE: Final = 4  # that are ended at once, each with three records and a mark or more
 
 
 ProducerThen = Callable[[ErrorCode, ProducerIdAndEpoch], None]
@@ -70,9 +72,11 @@ class TransactionCoordinator:
         try:
             found, transit = self._prepare_init(transactional_id, timeout_ms, expected)
         except (KafkaError, Answered) as answer:
+            self._refused(answer.code, transactional_id, expected or ProducerIdAndEpoch(), "InitProducerId")
             then(answer.code, ProducerIdAndEpoch())
             return
         if transit.state is _S.PREPARE_EPOCH_FENCE:
+            self.states.points.prepared(found.transaction, transit, "another producer begins with the same id")
 
             def aborted(error: ErrorCode, _: ProducerIdAndEpoch) -> None:
                 then(ErrorCode.concurrent_transactions if error is ErrorCode.none else error, ProducerIdAndEpoch())
@@ -83,7 +87,7 @@ class TransactionCoordinator:
                 ABORT,
                 self._transaction_version(),
                 aborted,
-                is_from_client=False,
+                "the producer was fenced",
             )
             return
 
@@ -91,7 +95,7 @@ class TransactionCoordinator:
             given = ProducerIdAndEpoch(transit.producer_id, transit.producer_epoch)
             then(error, given if error is ErrorCode.none else ProducerIdAndEpoch())
 
-        self.states.append(transactional_id, found.coordinator_epoch, transit, written)
+        self.states.append(transactional_id, found.coordinator_epoch, transit, "InitProducerId", written)
 
     def _prepare_init(
         self, transactional_id: str, timeout_ms: int, expected: ProducerIdAndEpoch | None
@@ -133,6 +137,7 @@ class TransactionCoordinator:
         partitions: frozenset[TopicPartition],
         transaction_version: int,
         then: Then,
+        api: str = "AddPartitionsToTxn",
     ) -> None:
         """The producer is about to write there. It is answered when that is replicated."""
         try:
@@ -143,10 +148,11 @@ class TransactionCoordinator:
             if now.state is _S.ONGOING and partitions <= now.partitions:
                 raise Answered(ErrorCode.none)
         except (KafkaError, Answered) as answer:
+            self._refused(answer.code, transactional_id, producer, api)
             then(answer.code)
             return
         transit = transaction.prepare_add_partitions(partitions, self._now().wall_ms, transaction_version)
-        self.states.append(transactional_id, found.coordinator_epoch, transit, then)
+        self.states.append(transactional_id, found.coordinator_epoch, transit, api, then)
 
     def verify_partitions(
         self, transactional_id: str, producer: ProducerIdAndEpoch, partitions: frozenset[TopicPartition]
@@ -157,6 +163,7 @@ class TransactionCoordinator:
             if found.transaction.now.state in _DECIDED:
                 raise Answered(ErrorCode.concurrent_transactions)
         except (KafkaError, Answered) as answer:
+            self._refused(answer.code, transactional_id, producer, "AddPartitionsToTxn")
             return dict.fromkeys(partitions, answer.code)
         added = found.transaction.now.partitions
         return {each: ErrorCode.none if each in added else ErrorCode.transaction_abortable for each in partitions}
@@ -182,7 +189,7 @@ class TransactionCoordinator:
         then: ProducerThen,
     ) -> None:
         """Commit or abort. With version 2 the answer has the producer's next epoch."""
-        self._end(transactional_id, producer, result, transaction_version, then, is_from_client=True)
+        self._end(transactional_id, producer, result, transaction_version, then, "EndTxn", is_from_client=True)
 
     def _end(
         self,
@@ -191,7 +198,8 @@ class TransactionCoordinator:
         result: int,
         transaction_version: int,
         then: ProducerThen,
-        is_from_client: bool,
+        reason: str,
+        is_from_client: bool = False,
     ) -> None:
         now = ProducerIdAndEpoch()
         try:
@@ -206,6 +214,7 @@ class TransactionCoordinator:
             end = End(producer, result, transaction_version, is_from_client, self._now().wall_ms)
             transit = prepare_end(transaction, end, self._generate_producer_id)
         except (KafkaError, Answered) as answer:
+            self._refused(answer.code, transactional_id, producer, reason)
             then(answer.code, now if answer.code is ErrorCode.none else ProducerIdAndEpoch())
             return
 
@@ -222,7 +231,7 @@ class TransactionCoordinator:
                     current.transaction.has_failed_epoch_fence = True
             then(error, ProducerIdAndEpoch())
 
-        self.states.append(transactional_id, found.coordinator_epoch, transit, decided)
+        self.states.append(transactional_id, found.coordinator_epoch, transit, reason, decided)
 
     def _send_marks(
         self,
@@ -257,28 +266,53 @@ class TransactionCoordinator:
         then(ErrorCode.none, next_epoch if has_next_epoch else ProducerIdAndEpoch())
         self.marker_sender.add(coordinator_epoch, result, transaction, complete)
 
+    def _refused(self, error: ErrorCode, transactional_id: str, producer: ProducerIdAndEpoch, api: str) -> None:
+        if error is ErrorCode.producer_fenced:
+            found = self.states.find(transactional_id)
+            assert found is not None
+            self.states.points.fenced(found.transaction, producer, api)
+
     # What happens by itself.
 
-    def abort_timed_out_transactions(self) -> None:
-        """Fence their producers and abort them."""
-        for found in self.states.timed_out(self._now().wall_ms):
-            transit = found.transaction.prepare_fence_producer_epoch()
-            self._end(
-                found.transaction.transactional_id,
-                ProducerIdAndEpoch(transit.producer_id, transit.producer_epoch),
-                ABORT,
-                self._transaction_version(),
-                lambda error, _: None,  # who was late hears of it when he comes
-                is_from_client=False,
-            )
+    def abort_timed_out_transactions(self) -> Slices[None]:
+        """Fence their producers and abort them, some at a time."""
+        now_ms = self._now().wall_ms
+        for number, transactional_id in enumerate(self.states.timed_out(now_ms), 1):
+            self._abort_if_timed_out(transactional_id, now_ms)
+            if number % _TRANSACTIONS_OF_A_SLICE == 0:
+                yield
 
-    def go_on_with(self, decided: list[Found]) -> None:
-        """Their partition was loaded here, and their marks are to be written."""
-        for found in decided:
-            transaction = found.transaction
-            result = COMMIT if transaction.now.state is _S.PREPARE_COMMIT else ABORT
-            complete = transaction.prepare_complete(self._now().wall_ms)
-            self.marker_sender.add(found.coordinator_epoch, result, transaction, complete)
+    def _abort_if_timed_out(self, transactional_id: str, now_ms: int) -> None:
+        try:
+            found = self.states.find(transactional_id)
+        except KafkaError:
+            return
+        if found is None:
+            return
+        transaction, now = found.transaction, found.transaction.now
+        is_open = now.state is _S.ONGOING and transaction.pending_state is None
+        if not is_open or now.start_ms + now.timeout_ms >= now_ms:
+            return
+        transit = transaction.prepare_fence_producer_epoch()
+        self.states.points.prepared(transaction, transit, "transaction.timeout.ms is over")
+        self._end(
+            transactional_id,
+            ProducerIdAndEpoch(transit.producer_id, transit.producer_epoch),
+            ABORT,
+            self._transaction_version(),
+            lambda error, _: None,  # who was late hears of it when he comes
+            "the producer was fenced",
+        )
+
+    def go_on_with(self, decided: list[Found]) -> Slices[None]:
+        """Their partition was loaded here, and their marks are to be written, some at a time."""
+        for number, (epoch, transaction) in enumerate(decided, 1):
+            if self.states.is_current(epoch, transaction):
+                result = COMMIT if transaction.now.state is _S.PREPARE_COMMIT else ABORT
+                complete = transaction.prepare_complete(self._now().wall_ms)
+                self.marker_sender.add(epoch, result, transaction, complete)
+            if number % _TRANSACTIONS_OF_A_SLICE == 0:
+                yield
 
 
 def _may_go_on(now: TransitMetadata, expected: ProducerIdAndEpoch) -> bool:

@@ -6,49 +6,54 @@ Differs  Topics and partitions are in ascending order; in Kafka they come out of
 
 from __future__ import annotations
 
-from itertools import groupby
+from typing import Final
 
 from fakebroker.core.transactions.metadata import NONE, TransactionMetadata, TransitMetadata
 from fakebroker.core.transactions.states import STATES, TransactionState
 from fakebroker.protocol.errors import InvalidRecordError
 from fakebroker.protocol.topic_partition import TopicPartition
 from fakebroker.protocol.transaction_records.transaction_log import (
-    TransactionLogKey,
-    TransactionLogValue,
-    TransactionPartitions,
     decode_record,
+    encode_key,
+    encode_value,
 )
 
-_TAGGED_SINCE = 1
+_TAGGED_SINCE: Final = 1
 
 
 def transaction_record(
     transactional_id: str, transit: TransitMetadata | None, version: int
 ) -> tuple[bytes, bytes | None]:
     """Key and value, which is None for an id that is forgotten."""
-    key = TransactionLogKey(transactional_id).encode()
+    key = encode_key(transactional_id)
     if transit is None:
         return key, None
-    partitions = None
-    if transit.state is not TransactionState.EMPTY:
-        partitions = tuple(
-            TransactionPartitions(topic, tuple(each.partition for each in of_topic))
-            for topic, of_topic in groupby(sorted(transit.partitions), lambda each: each.topic)
-        )
     is_tagged = version >= _TAGGED_SINCE
-    value = TransactionLogValue(
+    value = encode_value(
+        version,
         transit.producer_id,
         transit.producer_epoch,
         transit.timeout_ms,
-        transit.state.number,
-        partitions,
+        STATES.index(transit.state),
+        None if transit.state is TransactionState.EMPTY else by_topic(transit.partitions),
         transit.last_update_ms,
         transit.start_ms,
         transit.prev_producer_id if is_tagged else NONE,
         transit.next_producer_id if is_tagged else NONE,
         transit.transaction_version,
     )
-    return key, value.encode(version)
+    return key, value
+
+
+def by_topic(partitions: frozenset[TopicPartition]) -> list[tuple[str, list[int]]]:
+    """In ascending order."""
+    if len(partitions) == 1:
+        (only,) = partitions
+        return [(only.topic, [only.partition])]
+    found: dict[str, list[int]] = {}
+    for each in sorted(partitions):
+        found.setdefault(each.topic, []).append(each.partition)
+    return list(found.items())
 
 
 def read_transaction(key: bytes | None, value: bytes | None) -> tuple[str, TransactionMetadata | None] | None:

@@ -17,10 +17,10 @@ from typing import Final, Protocol, final
 
 from fakebroker.core.transactions.metadata import TransactionMetadata, TransitMetadata
 from fakebroker.core.transactions.state_manager import TransactionStateManager
-from fakebroker.protocol.error_code import ErrorCode
+from fakebroker.protocol.error_code import ErrorCode, kafka_name
 from fakebroker.protocol.errors import KafkaError
 from fakebroker.protocol.topic_partition import TopicPartition
-from fakebroker.protocol.transaction_records.control_records import EndTransactionMarker
+from fakebroker.protocol.transaction_records.control_records import COMMIT, EndTransactionMarker
 
 NO_LEADER: Final = -1
 
@@ -113,13 +113,19 @@ class MarkerSender:
             if leader_id is None:
                 self._written(pending, led)  # deleted: no mark is needed
                 continue
+            if leader_id == NO_LEADER:
+                self._again(pending, marker_type, frozenset(led), "there is no leader")
+                continue
             entry = TxnMarkerEntry(now.producer_id, now.producer_epoch, marker, now.transaction_version, tuple(led))
-            if leader_id == NO_LEADER or not self._channel.send(
-                leader_id, entry, lambda errors: self._answered(pending, marker_type, errors)
-            ):
-                self._again(pending, marker_type, frozenset(led))
+            self._states.points.markers_sent(pending.transaction, leader_id, marker_type == COMMIT, led)
+            if not self._channel.send(leader_id, entry, lambda errors: self._answered(pending, marker_type, errors)):
+                self._again(pending, marker_type, frozenset(led), f"broker {leader_id} is not there")
 
-    def _again(self, pending: PendingCompleteTxn, marker_type: int, partitions: frozenset[TopicPartition]) -> None:
+    def _again(
+        self, pending: PendingCompleteTxn, marker_type: int, partitions: frozenset[TopicPartition], reason: str
+    ) -> None:
+        self._states.points.markers_retried(pending.transactional_id, partitions, reason)
+
         def send() -> None:
             if self._is_pending(pending):
                 self._send(pending, marker_type, partitions)
@@ -140,9 +146,9 @@ class MarkerSender:
         unexpected = codes - _AGAIN - {ErrorCode.none}
         assert not unexpected, f"marks of {pending.transactional_id}: {unexpected}"
         self._written(pending, [each for each, code in errors.items() if code is ErrorCode.none])
-        again = frozenset(each for each, code in errors.items() if code in _AGAIN)
-        if again:
-            self._again(pending, marker_type, again)
+        for again in sorted(codes & _AGAIN):
+            partitions = frozenset(each for each, code in errors.items() if code is again)
+            self._again(pending, marker_type, partitions, kafka_name(again))
         self._maybe_complete(pending)
 
     def _is_current(self, pending: PendingCompleteTxn) -> bool:
@@ -178,6 +184,7 @@ class MarkerSender:
             pending.transactional_id,
             pending.coordinator_epoch,
             pending.complete,
+            "all markers are written",
             written,
             lambda error: error is ErrorCode.coordinator_not_available,
         )

@@ -12,49 +12,32 @@ Source   transaction-coordinator/.../{TransactionMetadata,TxnTransitMetadata}.ja
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Final
+from typing import final
 
-from fakebroker.core.transactions.states import VALID_PREVIOUS_STATES, TransactionState
+from fakebroker.core.clock import NEVER_MS
+from fakebroker.core.transactions.states import TransactionState, may_follow
+from fakebroker.core.transactions.transit import EPOCH_BUMP, MAX_EPOCH, NONE, TransitMetadata
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
 from fakebroker.protocol.topic_partition import TopicPartition
 
-NONE: Final = -1
-MAX_EPOCH: Final = 2**15 - 1
-EPOCH_BUMP: Final = 2  # the version of transactions since which each of them has an epoch of its own
+__all__ = ["EPOCH_BUMP", "MAX_EPOCH", "NONE", "TransactionMetadata", "TransitMetadata"]
 
 _S = TransactionState
 
 
-@dataclass(frozen=True, slots=True)
-class TransitMetadata:
-    """All that is written of a transaction, in the state that it is about to have. `transaction_version` is the one
-    that the client speaks."""
-
-    producer_id: int
-    prev_producer_id: int
-    next_producer_id: int
-    producer_epoch: int
-    last_producer_epoch: int
-    timeout_ms: int
-    state: TransactionState
-    partitions: frozenset[TopicPartition]
-    start_ms: int
-    last_update_ms: int
-    transaction_version: int = 0
-
-
+@final
 class TransactionMetadata:
     """`now` is how it stands, as it was written last; `pending_state` is where it is about to go."""
 
-    __slots__ = ("has_failed_epoch_fence", "now", "pending_state", "transactional_id")
+    __slots__ = ("has_failed_epoch_fence", "noted_ms", "now", "pending_state", "transactional_id")
 
     def __init__(self, transactional_id: str, now: TransitMetadata) -> None:
         self.transactional_id = transactional_id
         self.now = now
         self.pending_state: TransactionState | None = None
         self.has_failed_epoch_fence = False
+        self.noted_ms = NEVER_MS  # of who watches over its time-out (time_outs.py)
 
     @classmethod
     def empty(cls, transactional_id: str, producer_id: int, timeout_ms: int, now_ms: int) -> TransactionMetadata:
@@ -83,7 +66,7 @@ class TransactionMetadata:
         epoch = self.now.producer_epoch
         if not self.has_failed_epoch_fence and epoch != MAX_EPOCH:
             epoch += 1
-        return self._prepare(replace(self.now, state=_S.PREPARE_EPOCH_FENCE, producer_epoch=epoch))
+        return self._prepare(self.now.but(state=_S.PREPARE_EPOCH_FENCE, producer_epoch=epoch))
 
     def prepare_increment_producer_epoch(
         self, timeout_ms: int, expected_epoch: int | None, now_ms: int
@@ -113,8 +96,7 @@ class TransactionMetadata:
         return self._prepare(self._begun(producer_id, 0, last_epoch, timeout_ms, now_ms))
 
     def _begun(self, producer_id: int, epoch: int, last_epoch: int, timeout_ms: int, now_ms: int) -> TransitMetadata:
-        return replace(
-            self.now,
+        return self.now.but(
             producer_id=producer_id,
             producer_epoch=epoch,
             last_producer_epoch=last_epoch,
@@ -131,8 +113,7 @@ class TransactionMetadata:
         """The first ones begin the transaction."""
         begins = self.now.state in (_S.EMPTY, _S.COMPLETE_ABORT, _S.COMPLETE_COMMIT)
         return self._prepare(
-            replace(
-                self.now,
+            self.now.but(
                 state=_S.ONGOING,
                 partitions=self.now.partitions | partitions,
                 start_ms=now_ms if begins else self.now.start_ms,
@@ -156,8 +137,7 @@ class TransactionMetadata:
             if epoch != MAX_EPOCH or state is not _S.PREPARE_ABORT:
                 epoch += 1
         return self._prepare(
-            replace(
-                self.now,
+            self.now.but(
                 state=state,
                 producer_epoch=epoch,
                 last_producer_epoch=last_epoch,
@@ -176,8 +156,7 @@ class TransactionMetadata:
         if now.transaction_version >= EPOCH_BUMP and now.next_producer_id != NONE:
             producer_id, epoch = now.next_producer_id, 0
         return self._prepare(
-            replace(
-                now,
+            now.but(
                 state=_S.COMPLETE_COMMIT if now.state is _S.PREPARE_COMMIT else _S.COMPLETE_ABORT,
                 producer_id=producer_id,
                 producer_epoch=epoch,
@@ -189,15 +168,15 @@ class TransactionMetadata:
 
     def prepare_dead(self) -> TransitMetadata:
         """The id is to be forgotten."""
-        return self._prepare(replace(self.now, state=_S.DEAD, partitions=frozenset()))
+        return self._prepare(self.now.but(state=_S.DEAD, partitions=frozenset()))
 
     def _prepare(self, transit: TransitMetadata) -> TransitMetadata:
         assert self.pending_state is None, f"{self.transactional_id} is about to be {self.pending_state}"
         assert transit.producer_id >= 0
         assert transit.producer_epoch >= 0 or transit.state is _S.DEAD
-        assert self.now.state in VALID_PREVIOUS_STATES[transit.state], f"{self.now.state} to {transit.state}"
+        assert may_follow(transit.state, self.now.state), f"{self.now.state} to {transit.state}"
         self.pending_state = transit.state
-        return replace(transit, prev_producer_id=self.now.producer_id)
+        return transit.but(prev_producer_id=self.now.producer_id)
 
     # What has come.
 
@@ -212,12 +191,12 @@ class TransactionMetadata:
     def fence(self, producer_epoch: int) -> None:
         """Before it is aborted (version 1): who had it so far has the epoch before."""
         self.pending_state = None
-        self.now = replace(self.now, producer_epoch=producer_epoch, last_producer_epoch=NONE)
+        self.now = self.now.but(producer_epoch=producer_epoch, last_producer_epoch=NONE)
 
     def remove_partition(self, partition: TopicPartition) -> None:
         """Its mark is written."""
         assert self.now.state in (_S.PREPARE_COMMIT, _S.PREPARE_ABORT)
-        self.now = replace(self.now, partitions=self.now.partitions - {partition})
+        self.now = self.now.but(partitions=self.now.partitions - {partition})
 
     def _is_valid(self, transit: TransitMetadata) -> bool:
         now, state = self.now, transit.state

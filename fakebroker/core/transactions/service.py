@@ -24,13 +24,14 @@ from fakebroker.core.purgatory.housekeeping import Housekeeping, PeriodicTask
 from fakebroker.core.replication.delayed_produce import ProducePartitionStatus
 from fakebroker.core.replication.partition import Partition
 from fakebroker.core.replication.replica_manager import ReplicaManager
+from fakebroker.core.transactions.add_partitions_manager import AddPartitionsToTxnManager, Answered, Question
 from fakebroker.core.transactions.coordinator import TransactionCoordinator
 from fakebroker.core.transactions.ending import ProducerIdAndEpoch
 from fakebroker.core.transactions.marker_sender import MarkerSender, TxnMarkerEntry
 from fakebroker.core.transactions.markers import Mark, write_marks
 from fakebroker.core.transactions.metadata import EPOCH_BUMP
-from fakebroker.core.transactions.state_manager import Found, TransactionStateManager
-from fakebroker.core.transactions.states import EXPIRATION_ALLOWED, TransactionState
+from fakebroker.core.transactions.state_manager import TransactionStateManager
+from fakebroker.core.transactions.states import EXPIRATION_ALLOWED
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.slices import Slices
 from fakebroker.protocol.topic_name import GROUP_METADATA_TOPIC_NAME, TRANSACTION_STATE_TOPIC_NAME
@@ -39,8 +40,6 @@ from timingwheel import TimerTask
 
 _TIMERS: Final = 3  # of a broker's deadlines, behind the purgatories and the groups
 _AGAIN_MS: Final = 20  # until a mark that could not be sent is sent again
-
-Answered = Callable[[Mapping[TopicPartition, ErrorCode]], None]
 
 
 class _Later(TimerTask):
@@ -85,6 +84,10 @@ class TransactionService:
         self._report = report
         self._in_hand: dict[int, tuple[Iterable[TopicPartition], Answered]] = {}  # what other brokers have asked
         self._asked = 0
+        self._is_closed = False
+        self._questions = AddPartitionsToTxnManager(
+            self._ask, self._in, lambda: self._configs.current.request_timeout_ms
+        )
         self._deadlines = deadlines
         self._timers = TimerDeadlines(clock.now.mono_ms)
         deadlines.add(self._timers, (TIMEOUTS, broker_id, _TIMERS))
@@ -107,17 +110,24 @@ class TransactionService:
         self._tasks = [
             self._every(
                 configs.current.transaction_abort_timed_out_transaction_cleanup_interval_ms,
-                lambda now: self.coordinator.abort_timed_out_transactions(),
+                lambda now: self._go_on("aborting transactions", self.coordinator.abort_timed_out_transactions()),
                 self._timeouts_matter_ms,
                 housekeeping,
             ),
             self._every(
                 configs.current.transaction_remove_expired_transaction_cleanup_interval_ms,
-                lambda now: self.states.remove_expired(configs.current.transactional_id_expiration_ms),
+                lambda now: self._go_on(
+                    "expiring transactional ids",
+                    self.states.remove_expired(configs.current.transactional_id_expiration_ms),
+                ),
                 self._expiry_matters_ms,
                 housekeeping,
             ),
         ]
+
+    @property
+    def now(self) -> Now:
+        return self._clock.now
 
     @property
     def num_partitions(self) -> int:
@@ -135,12 +145,8 @@ class TransactionService:
         return PeriodicTask(interval_ms, interval_ms, action, matters_ms, housekeeping, lambda: self._clock.now)
 
     def _timeouts_matter_ms(self, now: Now) -> int:
-        ends_ms = [
-            each.transaction.now.start_ms + each.transaction.now.timeout_ms + 1
-            for each in self.states.all()
-            if each.transaction.now.state is TransactionState.ONGOING
-        ]
-        return now.mono_at(min(ends_ms)) if ends_ms else NEVER_MS
+        first_ms = self.states.time_outs.first_ms()
+        return NEVER_MS if first_ms == NEVER_MS else now.mono_at(first_ms + 1)
 
     def _expiry_matters_ms(self, now: Now) -> int:
         expiration_ms = self._configs.current.transactional_id_expiration_ms
@@ -156,17 +162,22 @@ class TransactionService:
     def on_election(self, index: int, leader_epoch: int) -> None:
         """This broker leads a partition of __transaction_state."""
         self._sender.remove(lambda transactional_id: self.states.partition_for(transactional_id) == index)
-        self._load_on(self.states.load(index, leader_epoch))
+        self._go_on("loading transactions", self._loaded(index, leader_epoch))
 
-    def _load_on(self, slices: Slices[list[Found]]) -> None:
+    def _loaded(self, index: int, leader_epoch: int) -> Slices[None]:
+        decided = yield from self.states.load(index, leader_epoch)
+        yield from self.coordinator.go_on_with(decided)
+
+    def _go_on(self, where: str, slices: Slices[None]) -> None:
+        """The next slice now, the others as soon as others had their turn."""
         try:
             next(slices)
-        except StopIteration as done:
-            self.coordinator.go_on_with(done.value)
+        except StopIteration:
+            return
         except Exception as error:
-            self._report("loading transactions", error)
+            self._report(where, error)
         else:
-            self._in(0, lambda: self._load_on(slices))
+            self._in(0, lambda: self._go_on(where, slices))
 
     def on_resignation(self, index: int) -> None:
         """It does not, or not any more."""
@@ -180,6 +191,8 @@ class TransactionService:
         self._deadlines.remove(self._timers)
         for task in self._tasks:
             task.stop()
+        self._is_closed = True
+        self._questions.close()
         in_hand, self._in_hand = self._in_hand, {}
         for partitions, answered in in_hand.values():
             answered(dict.fromkeys(partitions, ErrorCode.network_exception))
@@ -254,18 +267,39 @@ class TransactionService:
         then: Answered,
     ) -> None:
         """For a partition's leader: whether these belong to the transaction, or have them added to it (version 2)."""
+
+        def answered(errors: Mapping[TopicPartition, ErrorCode]) -> None:
+            if self._is_closed:
+                return
+            for listener in self.replicas.probe.listeners:
+                listener.partitions_verified(transactional_id, self.replicas.broker_id, *producer, adds, errors)
+            then(errors)
+
+        question = Question(transactional_id, producer, partitions, adds, answered)
         index = self.states.partition_for(transactional_id)
         found = self._metadata.find_partition(TRANSACTION_STATE_TOPIC_NAME, index)
-        peer = None if found is None else self._peer(found.leader_id)
+        if found is None or self._peer(found.leader_id) is None:
+            question.fail(ErrorCode.coordinator_not_available)
+        else:
+            self._questions.add_or_verify_transaction(found.leader_id, question)
+
+    def _ask(self, broker_id: int, question: Question, answered: Answered) -> None:
+        """AddPartitionsToTxn, as brokers send it to each other."""
+        transactional_id, producer, partitions, adds, _ = question
+        peer = self._peer(broker_id)
         if peer is None:
-            then(dict.fromkeys(partitions, ErrorCode.coordinator_not_available))
+            answered(dict.fromkeys(partitions, ErrorCode.network_exception))
         elif adds:
-            tell = then if peer is self else peer.taken_in_hand(partitions, then)
+            tell = answered if peer is self else peer.taken_in_hand(partitions, answered)
             peer.coordinator.add_partitions(
                 transactional_id, producer, partitions, EPOCH_BUMP, lambda error: tell(dict.fromkeys(partitions, error))
             )
         else:
-            then(peer.coordinator.verify_partitions(transactional_id, producer, partitions))
+            answered(peer.coordinator.verify_partitions(transactional_id, producer, partitions))
+
+    def in_a_while(self, delay_ms: int, call: Callable[[], None]) -> None:
+        """Unless this broker stops before."""
+        self._in(delay_ms, call)
 
     def again_later(self, action: Callable[[], None]) -> None:
         self._in(_AGAIN_MS, action)

@@ -23,7 +23,9 @@ from fakebroker.core.replication.partition import Partition
 from fakebroker.core.replication.replica_manager import ReplicaManager
 from fakebroker.core.transactions.log_records import read_transaction, transaction_record
 from fakebroker.core.transactions.metadata import TransactionMetadata, TransitMetadata
+from fakebroker.core.transactions.points import CoordinatorPoints
 from fakebroker.core.transactions.states import EXPIRATION_ALLOWED, TransactionState
+from fakebroker.core.transactions.time_outs import TimeOuts
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
 from fakebroker.protocol.java_hash import java_hash
@@ -33,6 +35,7 @@ from fakebroker.protocol.slices import Slices
 
 _ACKS: Final = -1  # of all that is written: TransactionLog.EnforcedRequiredAcks
 _RECORDS_OF_A_SLICE: Final = 64
+_TOMBSTONES_OF_A_BATCH: Final = 256
 
 # What clients hear of errors of the log.
 _APPEND_ERRORS: Final = {
@@ -81,11 +84,13 @@ class TransactionStateManager:
         now: Callable[[], Now],
     ) -> None:
         self._replicas = replicas
+        self.points = CoordinatorPoints(replicas.probe, replicas.broker_id)
         self._find_partition = find_partition
         self._num_partitions = num_partitions
         self._log_version = log_version
         self._now = now
         self._partitions: dict[int, _Coordinated] = {}
+        self.time_outs = TimeOuts(self._is_current)
 
     def partition_for(self, transactional_id: str) -> int:
         """Of __transaction_state."""
@@ -102,8 +107,14 @@ class TransactionStateManager:
         if self._partitions.get(index) is not loaded:
             return []  # it was resigned meanwhile
         loaded.is_loading = False
-        decided = (TransactionState.PREPARE_COMMIT, TransactionState.PREPARE_ABORT)
-        return [Found(epoch, each) for each in loaded.transactions.values() if each.now.state in decided]
+        decided: list[Found] = []
+        for each in loaded.transactions.values():
+            state = each.now.state
+            if state is TransactionState.ONGOING:
+                self.time_outs.note(each)
+            elif state is TransactionState.PREPARE_COMMIT or state is TransactionState.PREPARE_ABORT:
+                decided.append(Found(epoch, each))
+        return decided
 
     def unload(self, index: int) -> None:
         """It does not lead it any more."""
@@ -136,20 +147,28 @@ class TransactionStateManager:
             raise KafkaError(ErrorCode.coordinator_load_in_progress, "The coordinator is loading.")
         return loaded
 
+    def _is_current(self, transaction: TransactionMetadata) -> bool:
+        loaded = self._partitions.get(self.partition_for(transaction.transactional_id))
+        return loaded is not None and loaded.transactions.get(transaction.transactional_id) is transaction
+
+    def is_current(self, coordinator_epoch: int, transaction: TransactionMetadata) -> bool:
+        """Whether it is coordinated here, in that epoch."""
+        loaded = self._partitions.get(self.partition_for(transaction.transactional_id))
+        return (
+            loaded is not None
+            and loaded.epoch == coordinator_epoch
+            and loaded.transactions.get(transaction.transactional_id) is transaction
+        )
+
     def all(self) -> Iterator[Found]:
-        for loaded in self._partitions.values():
-            for transaction in loaded.transactions.values():
+        """As they are when each partition's turn comes: what changes meanwhile does no harm."""
+        for loaded in list(self._partitions.values()):
+            for transaction in list(loaded.transactions.values()):
                 yield Found(loaded.epoch, transaction)
 
-    def timed_out(self, now_ms: int) -> list[Found]:
+    def timed_out(self, now_ms: int) -> list[str]:
         """Open for longer than their producers said."""
-        return [
-            found
-            for found in self.all()
-            if found.transaction.pending_state is None
-            and found.transaction.now.state is TransactionState.ONGOING
-            and found.transaction.now.start_ms + found.transaction.now.timeout_ms < now_ms
-        ]
+        return [each.transactional_id for each in self.time_outs.over(now_ms)]
 
     # What is written.
 
@@ -158,11 +177,12 @@ class TransactionStateManager:
         transactional_id: str,
         coordinator_epoch: int,
         transit: TransitMetadata,
+        reason: str,
         then: Then,
         keeps_pending: Callable[[ErrorCode], bool] = lambda error: False,
     ) -> None:
         """Write a change that was prepared, and make it once it is replicated; `then` is told how that ended. After an
-        error the change is forgotten, unless it is one that `keeps_pending`."""
+        error the change is forgotten, unless it is one that `keeps_pending`. `reason` is for whoever listens."""
         try:
             found = self.find(transactional_id)
         except KafkaError as error:
@@ -173,6 +193,7 @@ class TransactionStateManager:
         if found is None or found.coordinator_epoch != coordinator_epoch or partition is None:
             then(ErrorCode.not_coordinator)
             return
+        self.points.prepared(found.transaction, transit, reason)
         key, value = transaction_record(transactional_id, transit, self._log_version())
         self._write(
             index,
@@ -208,35 +229,52 @@ class TransactionStateManager:
             return problem.code if error is ErrorCode.none else error
         is_same = found is not None and found.coordinator_epoch == coordinator_epoch
         if error is not ErrorCode.none:
+            self.points.failed(transactional_id, transit, error)
             if found is not None and is_same and not keeps_pending(error):
                 found.transaction.pending_state = None
             return error
         if found is None or not is_same:
             return ErrorCode.not_coordinator
         found.transaction.complete_transition_to(transit)
+        self.points.completed(transactional_id, transit)
+        if transit.state is TransactionState.ONGOING:
+            self.time_outs.note(found.transaction)
         return ErrorCode.none
 
     # What expires.
 
-    def remove_expired(self, expiration_ms: int) -> None:
-        """Write a tombstone of each id that was not used for so long, and forget it once that is replicated."""
+    def remove_expired(self, expiration_ms: int) -> Slices[None]:
+        """Write a tombstone of each id that was not used for so long, and forget it once that is replicated. Some at a
+        time, where Kafka has as many in a batch as it may hold."""
         now_ms = self._now().wall_ms
         for index, loaded in list(self._partitions.items()):
-            partition = self._find_partition(index)
-            expired = [
-                transaction
-                for transaction in loaded.transactions.values()
-                if transaction.pending_state is None
-                and transaction.now.state in EXPIRATION_ALLOWED
-                and transaction.now.last_update_ms <= now_ms - expiration_ms
-            ]
-            if partition is not None and expired:
-                self._remove(index, partition, loaded, expired)
+            expired: list[TransactionMetadata] = []
+            for transaction in list(loaded.transactions.values()):
+                if (
+                    transaction.pending_state is None
+                    and transaction.now.state in EXPIRATION_ALLOWED
+                    and transaction.now.last_update_ms <= now_ms - expiration_ms
+                ):
+                    expired.append(transaction)
+                    if len(expired) == _TOMBSTONES_OF_A_BATCH:
+                        self._remove_all(index, loaded, expired)
+                        expired = []
+                        yield
+            if expired:
+                self._remove_all(index, loaded, expired)
+                yield
+
+    def _remove_all(self, index: int, loaded: _Coordinated, expired: list[TransactionMetadata]) -> None:
+        partition = self._find_partition(index)
+        if partition is not None and self._partitions.get(index) is loaded:
+            self._remove(index, partition, loaded, expired)
 
     def _remove(
         self, index: int, partition: Partition, loaded: _Coordinated, expired: list[TransactionMetadata]
     ) -> None:
         dead = [(each, each.prepare_dead()) for each in expired]
+        for transaction, transit in dead:
+            self.points.prepared(transaction, transit, "transactional.id.expiration.ms is over")
         records = [Record(transaction_record(each.transactional_id, None, 0)[0], None) for each in expired]
 
         def written(error: ErrorCode) -> None:
@@ -248,6 +286,7 @@ class TransactionStateManager:
                     and transaction.now.producer_epoch == transit.producer_epoch
                 ):
                     del loaded.transactions[transaction.transactional_id]
+                    self.points.completed(transaction.transactional_id, transit)
                 else:
                     transaction.pending_state = None
 

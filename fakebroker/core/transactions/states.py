@@ -52,4 +52,12 @@ VALID_PREVIOUS_STATES: Final = {
     _S.PREPARE_EPOCH_FENCE: frozenset({_S.ONGOING}),
 }
 
+_VALID_BY_NUMBER: Final = tuple(tuple(VALID_PREVIOUS_STATES[state]) for state in STATES)
+
+
+def may_follow(state: TransactionState, previous: TransactionState) -> bool:
+    """The same, without the hash of a state, which Python takes of its name."""
+    return previous in _VALID_BY_NUMBER[STATES.index(state)]
+
+
 EXPIRATION_ALLOWED: Final = _IDLE  # of the transactional id, when nobody has used it for long

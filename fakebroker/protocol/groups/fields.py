@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final, final
 
-from librt.strings import read_i16_be, read_i32_be
+from librt.strings import read_i16_be, read_i32_be, read_i64_be
 from mypy_extensions import mypyc_attr
 
 from fakebroker.protocol.errors import ProtocolError
@@ -34,12 +34,29 @@ class Fields:
         self._at += 4
         return value
 
+    def i64(self) -> int:
+        value: int = read_i64_be(self._frame, self._at)
+        self._at += 8
+        return value
+
+    def i16(self) -> int:
+        value: int = read_i16_be(self._frame, self._at)
+        self._at += 2
+        return value
+
+    def boolean(self) -> bool:
+        value = self._frame[self._at]
+        if value > 1:
+            raise ProtocolError("neither true nor false")
+        self._at += 1
+        return value == 1
+
     def text(self) -> str:
-        size = self._compact() if self._flexible else self._i16()
+        size = self._compact() if self._flexible else self.i16()
         return self._text(size)
 
     def text_or_none(self) -> str | None:
-        size = self._compact() if self._flexible else self._i16()
+        size = self._compact() if self._flexible else self.i16()
         return None if size == -1 else self._text(size)
 
     def data(self) -> bytes:
@@ -71,11 +88,6 @@ class Fields:
             raise ProtocolError("bytes that end, or none")
         self._at = end
         return self._frame[start:end]
-
-    def _i16(self) -> int:
-        value: int = read_i16_be(self._frame, self._at)
-        self._at += 2
-        return value
 
     def _compact(self) -> int:
         """A length or a count, which is one too large; -1 is null."""

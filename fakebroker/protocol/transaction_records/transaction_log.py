@@ -6,14 +6,26 @@ Source   transaction-coordinator/.../{TransactionLog.java, message/TransactionLo
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from struct import Struct
 from typing import Final
 
 from fakebroker.protocol.errors import InvalidRecordError
 from fakebroker.protocol.group_records.layout import INT8, INT16, INT32, INT64, STRING, Field, Layout, array
+from fakebroker.protocol.varint import encode_unsigned_varint
 
 NONE: Final = -1
 _KIND: Final = 0  # of the key
+_FLEXIBLE_SINCE: Final = 1
+_KEY_HEAD: Final = Struct(">hh")
+_HEAD: Final = Struct(">hqhib")
+_TIMES: Final = Struct(">qq")
+_TAGGED_ID: Final = Struct(">BBq")
+_TAGGED_VERSION: Final = Struct(">BBh")
+_INT16: Final = Struct(">h")
+_INT32: Final = Struct(">i")
+_NULL: Final = _INT32.pack(-1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +63,64 @@ class TransactionLogValue:
         return _VALUE.encode_value(self, version)
 
 
+def encode_key(transactional_id: str) -> bytes:
+    """`TransactionLogKey.encode` by hand; tests/protocol/transaction_records ties the two."""
+    encoded = transactional_id.encode()
+    return _KEY_HEAD.pack(_KIND, len(encoded)) + encoded
+
+
+def encode_value(
+    version: int,
+    producer_id: int,
+    producer_epoch: int,
+    transaction_timeout_ms: int,
+    transaction_status: int,
+    partitions: Sequence[tuple[str, Sequence[int]]] | None,
+    last_update_timestamp_ms: int,
+    start_timestamp_ms: int,
+    previous_producer_id: int,
+    next_producer_id: int,
+    client_transaction_version: int,
+) -> bytes:
+    """`TransactionLogValue.encode` by hand: it is written three times in each transaction. Partitions are by topic."""
+    is_flexible = version >= _FLEXIBLE_SINCE
+    parts = [_HEAD.pack(version, producer_id, producer_epoch, transaction_timeout_ms, transaction_status)]
+    if partitions is None:
+        parts.append(b"\0" if is_flexible else _NULL)
+    else:
+        parts.append(_count(len(partitions), is_flexible))
+        for topic, indexes in partitions:
+            encoded = topic.encode()
+            parts.append(encode_unsigned_varint(len(encoded) + 1) if is_flexible else _INT16.pack(len(encoded)))
+            parts.append(encoded)
+            parts.append(_count(len(indexes), is_flexible))
+            for index in indexes:
+                parts.append(_INT32.pack(index))
+            if is_flexible:
+                parts.append(b"\0")
+    parts.append(_TIMES.pack(last_update_timestamp_ms, start_timestamp_ms))
+    if is_flexible:
+        tagged = [b""]
+        if previous_producer_id != NONE:
+            tagged.append(_TAGGED_ID.pack(0, 8, previous_producer_id))
+        if next_producer_id != NONE:
+            tagged.append(_TAGGED_ID.pack(1, 8, next_producer_id))
+        if client_transaction_version != 0:
+            tagged.append(_TAGGED_VERSION.pack(2, 2, client_transaction_version))
+        tagged[0] = encode_unsigned_varint(len(tagged) - 1)
+        parts += tagged
+    return b"".join(parts)
+
+
+def _count(count: int, is_flexible: bool) -> bytes:
+    return encode_unsigned_varint(count + 1) if is_flexible else _INT32.pack(count)
+
+
 _KEY: Final = Layout(TransactionLogKey, (Field("transactional_id", STRING),))
 _PARTITIONS: Final = Layout(
-    TransactionPartitions, (Field("topic", STRING), Field("partition_ids", array(INT32))), flexible_since=1
+    TransactionPartitions,
+    (Field("topic", STRING), Field("partition_ids", array(INT32))),
+    flexible_since=_FLEXIBLE_SINCE,
 )
 _VALUE: Final = Layout(
     TransactionLogValue,
@@ -71,7 +138,7 @@ _VALUE: Final = Layout(
         Field("next_producer_epoch", INT16, since=1, default=NONE, tag=3),
     ),
     highest_version=1,
-    flexible_since=1,
+    flexible_since=_FLEXIBLE_SINCE,
 )
 
 

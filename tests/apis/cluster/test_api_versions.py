@@ -15,6 +15,7 @@ from fakebroker.apis import registry
 VERSIONS = served_versions(API_VERSIONS)
 
 INVALID_REQUEST = 42
+METADATA = 3
 
 
 @pytest.fixture
@@ -46,6 +47,30 @@ def test_it_may_be_asked_between_other_requests(client: SimulatedClient) -> None
     first, versions, second = (frame for _, frame in client.answers)
     assert [Produced(frame).partitions for frame in (first, second)] == [{0: (0, 0)}, {0: (0, 1)}]
     assert decode_response(API_VERSIONS, 0, versions)[0] == 2
+
+
+@pytest.mark.parametrize(
+    ("cluster", "node", "error"),
+    [
+        (None, -1, 0),
+        ("here", 1, 0),
+        ("here", 2, 129),
+        ("elsewhere", 1, 129),
+        ("", 1, 129),
+        (None, 1, 42),
+        ("here", -1, 42),
+    ],
+)
+def test_who_means_another_cluster_or_broker_is_told(
+    client: SimulatedClient, cluster: str | None, node: int, error: int
+) -> None:
+    """And is served on."""
+    nothing = {"topics": [], "include_topic_authorized_operations": False}
+    here = ask(client, METADATA, 12, **nothing).cluster_id
+    values: dict[str, Any] = {"cluster_id": here if cluster == "here" else cluster, "node_id": node}
+    answer = ask(client, API_VERSIONS, 5, client_software_name="test", client_software_version="1.0", **values)
+    assert (int(answer.error_code), bool(answer.api_keys)) == (error, error == 0)
+    assert ask(client, METADATA, 12, **nothing).cluster_id == here
 
 
 @pytest.mark.parametrize("version", served_versions(API_VERSIONS, 1))

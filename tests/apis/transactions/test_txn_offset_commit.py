@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from typing import Any
+from uuid import UUID
 
 import pytest
 from support.asking import ask, served_versions
-from support.offsets import commit, fetch
+from support.offsets import commit, fetch, topic_id
 from support.simulation import SimulatedClient, Simulation
 from support.transactions import ADD_OFFSETS, TXN_COMMIT, end, init, with_coordinator
 
-UNKNOWN, NOT_COORDINATOR, INVALID_STATE, ABORTABLE, UNSTABLE, UNKNOWN_MEMBER = 3, 16, 48, 120, 88, 25
+UNKNOWN, NOT_COORDINATOR, INVALID_STATE, ABORTABLE, UNSTABLE = 3, 16, 48, 120, 88
+ILLEGAL_GENERATION, NO_GROUP, UNKNOWN_TOPIC_ID = 22, 69, 100
 VERSIONS = served_versions(TXN_COMMIT)
 
 
@@ -33,7 +35,13 @@ def begun(client: SimulatedClient, version: int, adds: bool = True) -> tuple[int
 
 
 def txn_commit(
-    client: SimulatedClient, producer: tuple[int, int], version: int, offset: int = 7, partition: int = 0, **values: Any
+    simulation: Simulation,
+    client: SimulatedClient,
+    producer: tuple[int, int],
+    version: int,
+    offset: int = 7,
+    partition: int = 0,
+    **values: Any,
 ) -> int:
     part = {
         "partition_index": partition,
@@ -49,7 +57,7 @@ def txn_commit(
         "generation_id": -1,
         "member_id": "",
         "group_instance_id": None,
-        "topics": [{"name": "t", "partitions": [part]}],
+        "topics": [{"name": "t", "topic_id": topic_id(simulation, "t"), "partitions": [part]}],
     }
     answer = ask(client, TXN_COMMIT, version, **(defaults | values))
     return int(answer.topics[0].partitions[0].error_code)
@@ -62,9 +70,9 @@ def test_it_counts_when_the_transaction_is_committed(
 ) -> None:
     commit(simulation, client, "g", {("t", 0): 3})
     producer = begun(client, version)
-    assert txn_commit(client, producer, version) == 0
+    assert txn_commit(simulation, client, producer, version) == 0
     assert fetch(simulation, client, {"g": [("t", 0)]}) == {"g": {("t", 0): (3, -1, "")}}
-    end(client, producer, committed, 5 if version == 5 else 4)
+    end(client, producer, committed, 5 if version >= 5 else 4)
     expected = 7 if committed else 3
     assert fetch(simulation, client, {"g": [("t", 0)]}) == {"g": {("t", 0): (expected, -1, "")}}
 
@@ -72,41 +80,48 @@ def test_it_counts_when_the_transaction_is_committed(
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_later_commit_wins(simulation: Simulation, client: SimulatedClient, version: int) -> None:
     producer = begun(client, version)
-    txn_commit(client, producer, version)
+    txn_commit(simulation, client, producer, version)
     commit(simulation, client, "g", {("t", 0): 9})
-    end(client, producer, True, 5 if version == 5 else 4)
+    end(client, producer, True, 5 if version >= 5 else 4)
     assert fetch(simulation, client, {"g": [("t", 0)]}) == {"g": {("t", 0): (9, -1, "")}}
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_the_group_was_not_added(client: SimulatedClient, version: int) -> None:
+def test_the_group_was_not_added(simulation: Simulation, client: SimulatedClient, version: int) -> None:
     producer = begun(client, version, adds=False)
-    expected = {4: ABORTABLE, 5: 0}.get(version, INVALID_STATE)
-    assert txn_commit(client, producer, version) == expected
+    expected = {4: ABORTABLE, 5: 0, 6: 0}.get(version, INVALID_STATE)
+    assert txn_commit(simulation, client, producer, version) == expected
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_what_is_not_there(client: SimulatedClient, version: int) -> None:
+def test_what_is_not_there(simulation: Simulation, client: SimulatedClient, version: int) -> None:
     producer = begun(client, version)
-    assert txn_commit(client, producer, version, partition=9) == UNKNOWN
+    assert txn_commit(simulation, client, producer, version, partition=9) == UNKNOWN
 
 
-@pytest.mark.parametrize("version", [3, 4, 5])
-def test_a_member_that_is_none(client: SimulatedClient, version: int) -> None:
+@pytest.mark.parametrize(("version", "error"), [(3, ILLEGAL_GENERATION), (5, ILLEGAL_GENERATION), (6, NO_GROUP)])
+def test_a_member_of_no_group(simulation: Simulation, client: SimulatedClient, version: int, error: int) -> None:
     producer = begun(client, version)
-    assert txn_commit(client, producer, version, generation_id=1, member_id="m") in (22, UNKNOWN_MEMBER)
+    assert txn_commit(simulation, client, producer, version, generation_id=1, member_id="m") == error
+
+
+def test_a_topic_id_that_is_none(simulation: Simulation, client: SimulatedClient) -> None:
+    producer = begun(client, 6)
+    part = {"partition_index": 0, "committed_offset": 1, "committed_leader_epoch": -1, "committed_metadata": ""}
+    topics = [{"topic_id": UUID(int=9), "partitions": [part]}]
+    assert txn_commit(simulation, client, producer, 6, topics=topics) == UNKNOWN_TOPIC_ID
 
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_another_broker(version: int) -> None:
     simulation = with_coordinator(3)
     producer = begun(simulation.connect(1), version)
-    assert txn_commit(simulation.connect(2), producer, version) == NOT_COORDINATOR
+    assert txn_commit(simulation, simulation.connect(2), producer, version) == NOT_COORDINATOR
 
 
 def test_who_wants_what_is_stable_waits(simulation: Simulation, client: SimulatedClient) -> None:
     producer = begun(client, 5)
-    txn_commit(client, producer, 5)
+    txn_commit(simulation, client, producer, 5)
     group = {
         "group_id": "g",
         "member_id": None,

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fakebroker.core.journal import events, group_events
+from fakebroker.core.journal import events, group_events, transaction_events
 from fakebroker.core.journal.events import BrokerStarted, BrokerStopped, Event
 from fakebroker.core.journal.journal import Journal, from_lines, to_lines
 from fakebroker.core.journal.json_lines import from_json, to_json
@@ -101,6 +101,13 @@ LONG: list[Event] = [
     group_events.GenerationBegan(0, 0, "g", 1, "range", "m", ("m",) * 6),
     group_events.OffsetsCommitted(0, 0, "g", "m", 1, (("t", 0, 5),) * 6),
     group_events.OffsetsExpired(0, 0, "g", (("t", 0),) * 6),
+    transaction_events.TransitionPrepared(0, 0, "tx", 1, 7, 0, "Empty", "Ongoing", (("t", 0),) * 6, "EndTxn"),
+    transaction_events.TransitionCompleted(0, 0, "tx", 1, 7, 0, "Ongoing", (("t", 0),) * 6),
+    transaction_events.PartitionsVerified(0, 0, "tx", 1, 7, 0, True, (("t", 0, "NONE"),) * 6),
+    transaction_events.MarkersSent(0, 0, "tx", 1, 2, 7, 0, "COMMIT", (("t", 0),) * 6),
+    transaction_events.MarkersRetried(0, 0, "tx", 1, (("t", 0),) * 6, "there is no leader"),
+    transaction_events.OffsetsPending(0, 0, "g", "m", 1, 7, 0, (("t", 0, 5),) * 6),
+    transaction_events.PendingOffsetsEnded(0, 0, 7, 0, "COMMIT", (("g", "t", 0, 5),) * 6),
 ]
 
 

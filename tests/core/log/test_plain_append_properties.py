@@ -10,12 +10,14 @@ from hypothesis import strategies as st
 from support.batches import TIME_MS, batch_of, flipped, keyed, sequenced
 
 from fakebroker.core.config.topic_config import TopicConfig
-from fakebroker.core.log.append import prepare_append
+from fakebroker.core.log.append import place, validate_append
 from fakebroker.core.log.log import Log, LoggedBatch
 from fakebroker.core.log.plain_append import PlainRules, prepare_plain
-from fakebroker.protocol.plain_batch import is_plain
+from fakebroker.core.log.transactions.verification import UNCHECKED
+from fakebroker.protocol.plain_batch import is_plain, is_plain_in_transaction
 from fakebroker.protocol.produce_request import is_transactional, validate_records
 from fakebroker.protocol.record_batch import Record
+from fakebroker.protocol.slices import finish
 from fakebroker.protocol.topic_partition import TopicPartition
 
 TP = TopicPartition("t", 0)
@@ -70,18 +72,20 @@ def fields(batch: LoggedBatch) -> tuple[object, ...]:
         producer.producer_epoch,
         producer.base_sequence,
         producer.max_timestamp_ms,
+        producer.is_transactional,
     )
     return batch.base_offset, batch.last_offset, batch.data, batch.timestamp_ms, said
 
 
 def agree(batch: bytes, config: TopicConfig, offset: int = 7, epoch: int = 3) -> bool:
     """Whether the fast way took the batch; then the general one makes the same of it."""
-    fast = prepare_plain(batch, PlainRules(config), offset, epoch, TIME_MS) if is_plain(batch) else None
+    may_be = is_plain(batch) or is_plain_in_transaction(batch)
+    fast = prepare_plain(batch, PlainRules(config), offset, epoch, TIME_MS) if may_be else None
     if fast is None:
         return False
     log = Log()
     log.truncate_fully_and_start_at(offset)
-    prepared = prepare_append(log, batch, False, config, PlainRules(config), TP, epoch, TIME_MS)
+    prepared = place(finish(validate_append(batch, config, TP, TIME_MS)), log, TP, epoch, TIME_MS, UNCHECKED)
     assert isinstance(prepared, tuple)
     general, append_time_ms = prepared
     assert fields(fast) == fields(general)
@@ -119,8 +123,10 @@ def test_what_it_takes_the_general_way_takes(
         sequenced(4, 0, 17, 3),
         batch_of([Record(None, None, (("h", b"x"),))]),
         keyed(base_timestamp_ms=-1),
+        keyed(attributes=0x10),
+        keyed(attributes=0x10, producer_id=1, base_sequence=0),
     ],
-    ids=["one", "many", "large", "idempotent", "headers", "no timestamp"],
+    ids=["one", "many", "large", "idempotent", "headers", "no timestamp", "of no transaction", "in a transaction"],
 )
 def test_it_takes_good_batches(batch: bytes) -> None:
     assert agree(batch, CONFIG)
@@ -131,7 +137,7 @@ def test_it_takes_good_batches(batch: bytes) -> None:
     [
         keyed(base_offset=1),
         keyed(codec=1),
-        keyed(attributes=0x10),
+        keyed(attributes=0x20),
         keyed(max_timestamp_ms=5),
         flipped(keyed()),
         keyed() + b"\0",

@@ -7,6 +7,7 @@ from support.transaction_harness import TransactionHarness
 
 from fakebroker.core.transactions.ending import ProducerIdAndEpoch
 from fakebroker.core.transactions.metadata import MAX_EPOCH
+from fakebroker.protocol.slices import finish
 from fakebroker.protocol.topic_partition import TopicPartition
 from fakebroker.protocol.transaction_records.control_records import ABORT, COMMIT
 
@@ -121,10 +122,10 @@ class TestTransaction:
         producer = begun(harness)
         harness.add(producer, T0)
         harness.simulation.advance(60_000)
-        harness.coordinator.abort_timed_out_transactions()
+        finish(harness.coordinator.abort_timed_out_transactions())
         assert harness.state == "Ongoing"
         harness.simulation.advance(1)
-        harness.coordinator.abort_timed_out_transactions()
+        finish(harness.coordinator.abort_timed_out_transactions())
         assert harness.state == "CompleteAbort"
         assert harness.end(producer, COMMIT)[0][0] in (FENCED, INVALID_STATE)
         assert harness.add(producer, T0) == [FENCED]
@@ -217,9 +218,9 @@ def test_epochs_that_are_used_up() -> None:
 def test_an_id_that_is_not_used_is_forgotten(harness: TransactionHarness) -> None:
     begun(harness)
     harness.simulation.advance(10_000)
-    harness.coordinator.states.remove_expired(10_001)
+    finish(harness.coordinator.states.remove_expired(10_001))
     assert harness.coordinator.states.find("tx") is not None
-    harness.coordinator.states.remove_expired(10_000)
+    finish(harness.coordinator.states.remove_expired(10_000))
     assert harness.coordinator.states.find("tx") is None
     harness.elect()
     assert harness.coordinator.states.find("tx") is None

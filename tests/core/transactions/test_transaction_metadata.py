@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -21,7 +19,7 @@ T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 def metadata(state: TransactionState = S.EMPTY, epoch: int = 0, **others: object) -> TransactionMetadata:
     made = TransactionMetadata.empty("tx", 7, 60_000, 0)
     start_ms = NONE if state is S.EMPTY else 5
-    made.now = replace(made.now, state=state, producer_epoch=epoch, start_ms=start_ms, **others)  # type: ignore[arg-type]
+    made.now = made.now.but(state=state, producer_epoch=epoch, start_ms=start_ms, **others)  # type: ignore[arg-type]
     return made
 
 
@@ -126,7 +124,7 @@ class Transactions(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.of = TransactionMetadata.empty("tx", 0, 60_000, 0)
-        self.of.now = replace(self.of.now, producer_epoch=0)
+        self.of.now = self.of.now.but(producer_epoch=0)
         self.seen: list[tuple[int, int]] = []
         self.next_id = 1
 

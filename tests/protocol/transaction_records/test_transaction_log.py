@@ -12,6 +12,8 @@ from fakebroker.protocol.transaction_records.transaction_log import (
     TransactionLogValue,
     TransactionPartitions,
     decode_record,
+    encode_key,
+    encode_value,
 )
 
 BEGUN = TransactionLogValue(5, 3, 60_000, 1, (TransactionPartitions("t", (0, 2)),), 17, 16)
@@ -37,27 +39,51 @@ def test_the_key() -> None:
     assert TransactionLogKey("tx").encode().hex() == "0000" "0002" "7478"  # fmt: skip
 
 
-@given(
-    st.builds(
-        TransactionLogValue,
-        st.integers(0, 2**63 - 1),
-        st.integers(0, 2**15 - 1),
-        st.integers(0, 2**31 - 1),
-        st.integers(0, 7),
-        st.none()
-        | st.lists(
-            st.builds(TransactionPartitions, st.text(max_size=5), st.lists(st.integers(0, 9), max_size=3).map(tuple)),
-            max_size=3,
-        ).map(tuple),
-        st.integers(-1, 2**63 - 1),
-        st.integers(-1, 2**63 - 1),
-        st.integers(-1, 2**63 - 1),
-        st.integers(-1, 2**63 - 1),
-        st.integers(0, 2),
-    )
+values = st.builds(
+    TransactionLogValue,
+    st.integers(0, 2**63 - 1),
+    st.integers(0, 2**15 - 1),
+    st.integers(0, 2**31 - 1),
+    st.integers(0, 7),
+    st.none()
+    | st.lists(
+        st.builds(TransactionPartitions, st.text(max_size=5), st.lists(st.integers(0, 9), max_size=3).map(tuple)),
+        max_size=3,
+    ).map(tuple),
+    st.integers(-1, 2**63 - 1),
+    st.integers(-1, 2**63 - 1),
+    st.integers(-1, 2**63 - 1),
+    st.integers(-1, 2**63 - 1),
+    st.integers(0, 2),
 )
+
+
+@given(values)
 def test_what_is_written_is_read(value: TransactionLogValue) -> None:
     assert decode_record(TransactionLogKey("tx").encode(), value.encode(1)) == ("tx", value)
+
+
+@given(values, st.integers(0, 1))
+def test_by_hand_it_is_the_same(value: TransactionLogValue, version: int) -> None:
+    topics = value.transaction_partitions
+    assert encode_value(
+        version,
+        value.producer_id,
+        value.producer_epoch,
+        value.transaction_timeout_ms,
+        value.transaction_status,
+        None if topics is None else [(each.topic, each.partition_ids) for each in topics],
+        value.transaction_last_update_timestamp_ms,
+        value.transaction_start_timestamp_ms,
+        value.previous_producer_id,
+        value.next_producer_id,
+        value.client_transaction_version,
+    ) == value.encode(version)
+
+
+@given(st.text())
+def test_the_key_by_hand(transactional_id: str) -> None:
+    assert encode_key(transactional_id) == TransactionLogKey(transactional_id).encode()
 
 
 def test_a_tombstone() -> None:

@@ -30,6 +30,7 @@ func main() {
 		Produce:    runJob,
 		Join:       join,
 		Administer: administer,
+		Process:    process,
 		Name:       name,
 	})
 }

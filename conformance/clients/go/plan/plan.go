@@ -103,22 +103,28 @@ type Program struct {
 	Produce        func(bootstrap string, job Job) []Result
 	Join           func(bootstrap string, member Member)
 	Administer     func(bootstrap string) func(Call) (any, error)
+	Process        func(bootstrap string, processor Processor)
 	Name           func(error) string // of an error
 }
 
 // Run reads the plan, does what it says and tells of it.
 func Run(program Program) {
 	var given struct {
-		Bootstrap     string  `json:"bootstrap"`
-		Jobs          []Job   `json:"jobs"`
-		Member        *Member `json:"member"`
-		Administrator bool    `json:"administrator"`
+		Bootstrap     string     `json:"bootstrap"`
+		Jobs          []Job      `json:"jobs"`
+		Member        *Member    `json:"member"`
+		Administrator bool       `json:"administrator"`
+		Processor     *Processor `json:"processor"`
 	}
 	if err := json.Unmarshal(readLine(), &given); err != nil {
 		Fail(err)
 	}
 	if given.Member != nil {
 		program.Join(given.Bootstrap, *given.Member)
+		return
+	}
+	if given.Processor != nil && program.Process != nil {
+		program.Process(given.Bootstrap, *given.Processor)
 		return
 	}
 	if given.Administrator {

@@ -26,7 +26,8 @@ class TopicToCommit(NamedTuple):
 
 
 class OffsetCommit(NamedTuple):
-    """`retention_time_ms` is -1 where the client did not say for how long."""
+    """`retention_time_ms` is -1 where the client did not say for how long. `producer` is the id and epoch of whoever
+    commits in a transaction."""
 
     group_id: str
     member_id: str
@@ -35,6 +36,7 @@ class OffsetCommit(NamedTuple):
     retention_time_ms: int
     version: int
     topics: Sequence[TopicToCommit]
+    producer: tuple[int, int] | None = None
 
 
 class TopicErrors(NamedTuple):

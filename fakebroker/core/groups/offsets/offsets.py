@@ -38,6 +38,8 @@ from fakebroker.protocol.errors import KafkaError
 from fakebroker.protocol.group_records.offset_commit import NONE, OffsetCommitKey, OffsetCommitValue
 
 _GROUP_ID_NOT_FOUND_SINCE: Final = 9  # version of OffsetCommit
+_KIP_1319_SINCE: Final = 6  # version of TxnOffsetCommit
+_ILLEGAL_BEFORE_KIP_1319: Final = (ErrorCode.group_id_not_found, ErrorCode.stale_member_epoch)
 
 
 @final
@@ -52,6 +54,7 @@ class Offsets(GroupManager):
         self._on_commit = on_commit
         self._pending = PendingOffsets(services.registry)
         self._expiry = OffsetExpiry(services, self._offsets, self._pending)
+        self._is_loaded = False  # what is read while it loads was told before
 
     # Requests.
 
@@ -69,17 +72,17 @@ class Offsets(GroupManager):
         group = self._groups.get(request.group_id)
         if group is None and request.generation_or_epoch < 0:
             group = self._groups.get_or_create_classic_group(request.group_id)
-        if group is None:
-            raise KafkaError(ErrorCode.illegal_generation, "Specified group generation id is not valid.")
         try:
+            if group is None:
+                group = self._groups.group(request.group_id)
             validate = group.validate_offset_commit(
                 request.member_id, request.group_instance_id, request.generation_or_epoch, True, request.version
             )
+            return self._written(request, validate)
         except KafkaError as error:
-            if error.code is not ErrorCode.stale_member_epoch:
+            if request.version >= _KIP_1319_SINCE or error.code not in _ILLEGAL_BEFORE_KIP_1319:
                 raise
             raise KafkaError(ErrorCode.illegal_generation, error.message) from None
-        return self._written(request, validate)
 
     def _written(
         self, request: OffsetCommit, validate: Callable[[str, int], None] | None
@@ -104,10 +107,12 @@ class Offsets(GroupManager):
                 )
                 records.append(CoordinatorRecord(key, value))
             response.append(TopicErrors(topic.name, topic.topic_id, errors))
+        who = request.group_id, request.member_id, request.generation_or_epoch
         for listener in self._services.environment.probe.listeners:
-            listener.offsets_committed(
-                request.group_id, request.member_id, request.generation_or_epoch, _committed(records)
-            )
+            if request.producer is None:
+                listener.offsets_committed(*who, _committed(records))
+            else:
+                listener.offsets_pending(*who, *request.producer, _committed(records))
         return CoordinatorResult(records, response)
 
     def _group_to_commit(self, request: OffsetCommit) -> Group:
@@ -224,9 +229,14 @@ class Offsets(GroupManager):
         self._offsets.put(key.group, key.topic, key.partition, value)
         self._pending.overtake(key)
 
-    def replay_end_transaction_marker(self, producer_id: int, is_commit: bool) -> None:
+    def replay_end_transaction_marker(self, producer_id: int, producer_epoch: int, is_commit: bool) -> None:
         """A transaction is over: what it has written is committed, unless somebody was later, or dropped."""
-        for key, pending in self._pending.take(producer_id):
+        taken = self._pending.take(producer_id)
+        if taken and self._is_loaded:
+            told = [(key.group, key.topic, key.partition, pending.value.offset) for key, pending in taken]
+            for listener in self._services.environment.probe.listeners:
+                listener.pending_offsets_ended(producer_id, producer_epoch, is_commit, told)
+        for key, pending in taken:
             if is_commit and not (
                 pending.is_overtaken and self._offsets.get(key.group, key.topic, key.partition) is not None
             ):
@@ -234,6 +244,7 @@ class Offsets(GroupManager):
                 self._pending.overtake(key)
 
     def on_loaded(self) -> None:
+        self._is_loaded = True
         self._expiry.start()
 
     def on_unloaded(self) -> None:

@@ -13,7 +13,9 @@ Source   storage/.../log/{ProducerStateManager,TransactionIndex,UnifiedLog,Abort
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections import OrderedDict
 from collections.abc import Iterator
+from heapq import heappop, heappush
 from typing import NamedTuple, final
 
 
@@ -38,8 +40,10 @@ class Transactions:
     __slots__ = ("_aborted", "_ended", "_ongoing")
 
     def __init__(self) -> None:
-        self._ongoing: dict[int, _Transaction] = {}  # by producer id, in the order in which they began
-        self._ended: dict[int, int] = {}  # first to last offset, of those whose mark may be above the watermark
+        # By producer id, in the order in which they began. No dict: that looks at all who left before the first one.
+        self._ongoing: OrderedDict[int, _Transaction] = OrderedDict()
+        # A heap of first and last offsets, in which are all those whose mark may be above the watermark.
+        self._ended: list[tuple[int, int]] = []
         self._aborted: list[AbortedTransaction] = []  # in the order of their marks
 
     def begin(self, producer_id: int, first_offset: int) -> None:
@@ -50,22 +54,33 @@ class Transactions:
         transaction = self._ongoing.pop(producer_id, None)
         if transaction is None:
             return
-        self._ended[transaction.first_offset] = last_offset
+        heappush(self._ended, (transaction.first_offset, last_offset))
         # After a truncation the log is looked at again, and the aborted ones are known already.
         if is_aborted and (not self._aborted or self._aborted[-1].last_offset < last_offset):
-            last_stable = next((each.first_offset for each in self._ongoing.values()), last_offset + 1)
+            first_ongoing = self._first_ongoing()
+            last_stable = last_offset + 1 if first_ongoing is None else first_ongoing
             self._aborted.append(AbortedTransaction(producer_id, transaction.first_offset, last_offset, last_stable))
 
     def first_unstable_offset(self, high_watermark: int) -> int | None:
         """ProducerStateManager.firstUnstableOffset, once all below the watermark is replicated."""
-        for first, last in list(self._ended.items()):
-            if last < high_watermark:
-                del self._ended[first]
-        first_ongoing = next((each.first_offset for each in self._ongoing.values()), None)
-        first_ended = min(self._ended, default=None)
+        ended = self._ended
+        while ended and ended[0][1] < high_watermark:
+            heappop(ended)
+        first_ended = ended[0][0] if ended else None
+        first_ongoing = self._first_ongoing()
         if first_ongoing is None or first_ended is None:
             return first_ended if first_ongoing is None else first_ongoing
         return min(first_ongoing, first_ended)
+
+    def _first_ongoing(self) -> int | None:
+        for each in self._ongoing.values():
+            return each.first_offset
+        return None
+
+    @property
+    def num_open(self) -> int:
+        """How many have no mark in the log."""
+        return len(self._ongoing)
 
     @property
     def aborted(self) -> list[AbortedTransaction]:
@@ -90,6 +105,11 @@ class Transactions:
     def drop_before(self, log_start_offset: int) -> None:
         """Nobody asks for what is deleted, mark and all."""
         del self._aborted[: bisect_left(self._aborted, log_start_offset, key=_last_offset)]
+
+    def replace_aborted_before(self, offset: int, aborted: list[AbortedTransaction]) -> None:
+        """The log was compacted: of those whose mark lies before `offset` there are only these."""
+        kept = [each for each in aborted if each.last_offset < offset]
+        self._aborted = kept + self._aborted[bisect_left(self._aborted, offset, key=_last_offset) :]
 
     def truncate_to(self, offset: int) -> None:
         """The log is about to be looked at again; what was aborted before `offset` is known for good."""

@@ -8,6 +8,7 @@ import pytest
 from support.consumer_member import ConsumerHarness, error_of, held
 
 from fakebroker.core.groups.consumer.state.member import TopicPartitions
+from fakebroker.core.groups.offsets.messages import ZERO_ID, OffsetCommit, OffsetToCommit, TopicToCommit
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
 from fakebroker.protocol.group_records.consumer_group import (
@@ -220,6 +221,27 @@ def test_offsets_are_committed_for_what_was_held_at_that_epoch(epoch: int, parti
         with pytest.raises(KafkaError, match=error) as refused:
             commit()
         assert refused.value.code is ErrorCode.stale_member_epoch
+
+
+@pytest.mark.parametrize(("version", "code"), [(5, ErrorCode.illegal_generation), (6, ErrorCode.stale_member_epoch)])
+def test_offsets_of_a_transaction_by_a_member_of_the_past(version: int, code: ErrorCode) -> None:
+    """Told as what it is since KIP-1319, for the member or for a partition of it."""
+    groups = harness()
+    groups.join("m", "t")
+    groups.heartbeat("m", 2, topic_names=["t", "u"])
+    groups.join("n", "t", "u")
+    groups.heartbeat("m", 3)
+    offsets = groups.shard("g").offsets
+
+    def commit(epoch: int, partition: int) -> OffsetCommit:
+        topic = TopicToCommit("t", ZERO_ID, [OffsetToCommit(partition, 7, -1, "")])
+        return OffsetCommit("g", "m", None, epoch, -1, version, [topic])
+
+    assert offsets.commit_in_transaction(commit(3, 0)).response[0].partitions == [(0, ErrorCode.none)]
+    for epoch, partition in ((1, 0), (4, 0), (2, 9)):
+        with pytest.raises(KafkaError) as refused:
+            offsets.commit_in_transaction(commit(epoch, partition))
+        assert refused.value.code is code
 
 
 def test_offsets_by_strangers() -> None:

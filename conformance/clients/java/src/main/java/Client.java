@@ -1,4 +1,5 @@
-// Apache Kafka's own clients: the producer here, the consumer in Member, the administrator in Administrator.
+// Apache Kafka's own clients: the producer here, the consumer in Member, the administrator in
+// Administrator, and what does both exactly once in Processor.
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
@@ -29,6 +30,10 @@ public final class Client {
         String bootstrap = plan.get("bootstrap").asText();
         if (plan.has("member")) {
             new Member().run(bootstrap, plan.get("member"));
+            return;
+        }
+        if (plan.has("processor")) {
+            Processor.run(bootstrap, plan.get("processor"));
             return;
         }
         if (plan.has("administrator")) {

@@ -1,0 +1,228 @@
+"""One program after the other consumes, transforms and produces under the same transactional id, and dies at a point;
+in the end all inputs have had their effect once.
+
+Theory   A program says what it has consumed and waits for the word to go on; so the harness knows which input is under
+         way when the program dies, and whether the next one may get it again. Each input is written to both partitions
+         of `out`: a transaction that is torn shows. Members are static, so that nobody waits for the session of a dead
+         one. Who is silent for long while brokers go is killed, as a supervisor would: librdkafka 2.16 waits for ever
+         for a coordinator that it knew, if Metadata left that broker out for a moment while it was down.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from conformance.clients.exactly_once.committed import read_values
+from conformance.clients.exactly_once.points import Point
+from conformance.clients.exactly_once.proxy import INIT_PRODUCER_ID, Proxy, Strike
+from conformance.clients.process import Broken, ClientProcess
+from conformance.clients.wire import Wire
+
+IN_PARTITIONS, OUT_PARTITIONS = 1, 2
+_LIMIT_S = 180.0
+_SILENT_S = 5.0
+_STARTS = 5  # of a program until an input is done, when brokers go
+
+
+@dataclass
+class Outcome:
+    """Of one input.
+
+    met        the client has this step, or sent this request: it came to what the point says
+    consumed   how many programs consumed it, but for those that aborted it and went on
+    seen       in each partition of `out`: how often read_committed sees it
+    written    the same for read_uncommitted
+    errors     what programs told, by the client's names
+    """
+
+    name: str
+    point: Point | None = None
+    met: bool = True
+    consumed: int = 0
+    seen: list[int] = field(default_factory=list)
+    written: list[int] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)
+
+    @property
+    def is_right(self) -> bool:
+        """Its effect is there once, and nobody did again what was done."""
+        once = self.seen == [1] * OUT_PARTITIONS
+        if self.point is None:
+            return once
+        again = self.met and not self.point.is_done and not self.point.at_start
+        return once and self.consumed == (2 if again else 1)
+
+
+class Chain:
+    """Programs of one client on the topics `in` and `out`, behind a proxy. Use in its `with` block."""
+
+    def __init__(self, command: tuple[Sequence[str], Path], proxy: Proxy, name: str) -> None:
+        self._command = command
+        self._proxy = proxy
+        self.name = name
+        self.inputs, self.outputs = f"{name}-in", f"{name}-out"
+        # Those that must be there, with their partitions; records have old timestamps, so nothing may be too old.
+        self.topics = {self.inputs: IN_PARTITIONS, self.outputs: OUT_PARTITIONS}
+        self._consumed: Counter[str] = Counter()
+        self._errors: dict[str, list[str]] = {}
+        self._program: ClientProcess | None = None
+
+    def crash(self, points: Sequence[Point]) -> list[Outcome]:
+        """A program dies at each; the last one gets to the end. Raises Broken if one does something else."""
+        outcomes = []
+        for number, point in enumerate(points):
+            outcome = Outcome(f"{number} {point.name}", point)
+            self._feed(outcome.name)
+            outcome.met = self._die(point, outcome.name)
+            outcomes.append(outcome)
+        self._feed("the last")
+        self._go_on_to("the last", lambda: None)
+        self._close()
+        return self._read([*outcomes, Outcome("the last")])
+
+    def strike(self, points: Sequence[tuple[Point, str, Callable[[], object]]]) -> list[Outcome]:
+        """At each point something is done to the brokers, which the name tells; the program lives on, or another takes
+        its place if it gives up."""
+        outcomes = []
+        for number, (point, what, do) in enumerate(points):
+            outcome = Outcome(f"{number} {point.name}: {what}")
+            self._feed(outcome.name)
+            strike = Strike(point.api_key if point.api_key is not None else -1, point.is_after, do, cut=False)
+            self._go_on_to(outcome.name, lambda strike=strike: self._proxy.arm(strike), aborts=point.aborts)  # type: ignore[misc]
+            self._proxy.disarm()
+            outcome.met = strike.over.is_set()
+            outcomes.append(outcome)
+        self._close()
+        return self._read(outcomes)
+
+    def _feed(self, value: str) -> None:
+        with Wire(self._proxy.bootstrap_servers) as wire:
+            wire.produce(self.inputs, {0: [value]})
+
+    def _start(self, die: str | None = None) -> ClientProcess:
+        settings = {
+            "group": f"{self.name}-group",
+            "instance": "one",
+            "id": f"{self.name}-id",
+            "in": self.inputs,
+            "out": self.outputs,
+            "die": die,
+        }
+        command, folder = self._command
+        plan = {"bootstrap": self._proxy.bootstrap_servers, "processor": settings}
+        return ClientProcess(list(command), folder, plan, _LIMIT_S)
+
+    def _die(self, point: Point, value: str) -> bool:
+        """Whether it did: a client need not have each step, nor send each request."""
+        with self._start(point.step if point.at_start else None) as program:
+            if point.api_key == INIT_PRODUCER_ID:
+                self._proxy.arm(Strike(INIT_PRODUCER_ID, point.is_after, program.kill))
+            if point.at_start:
+                return self._ended(program, "")
+            while (consumed := self._consume(program)) != value:
+                self._commit(program, consumed)
+            if point.api_key is not None:
+                self._proxy.arm(Strike(point.api_key, point.is_after, program.kill))
+            self._do(program, "abort" if point.aborts else "commit", point.step)
+            is_dead = self._ended(program, value)
+            self._proxy.disarm()
+            return is_dead
+
+    def _ended(self, program: ClientProcess, value: str) -> bool:
+        """False if it goes on beyond its point."""
+        while True:
+            try:
+                told = program.hear()
+            except Broken as how:
+                if "status -9" in str(how) or "status 9" in str(how):
+                    return True
+                raise
+            if "error" in told:
+                raise Broken(f"{value}: {told['error']}")
+            if "done" in told or "consumed" in told:
+                return False
+            if "aborted" in told:
+                self._consumed[value] -= 1
+
+    def _go_on_to(self, value: str, then: Callable[[], object], *, aborts: bool = False) -> None:
+        """Until this input is done; `then` is called when it is under way."""
+        for _ in range(_STARTS):
+            if self._program is None:
+                self._program = self._start()
+                self._program.__enter__()
+            try:
+                while (consumed := self._consume(self._program)) != value:
+                    self._commit(self._program, consumed)
+                then()
+                self._commit(self._program, value, aborts=aborts)
+                return
+            except _Told as error:
+                self._errors.setdefault(value, []).append(str(error))
+                self._close()
+            then, aborts = lambda: None, False
+        raise Broken(f"{value!r}: {_STARTS} programs gave up: {self._errors[value]}")
+
+    def _close(self) -> None:
+        if self._program is not None:
+            self._program.__exit__(None, None, None)
+            self._program = None
+
+    def _consume(self, program: ClientProcess) -> str:
+        told = self._hear(program)
+        if "consumed" not in told:
+            raise Broken(f"instead of what it consumed it told {told}")
+        self._consumed[told["consumed"]] += 1
+        return str(told["consumed"])
+
+    def _commit(self, program: ClientProcess, value: str, *, aborts: bool = False) -> None:
+        """What is aborted, at its own wish or ours, it consumes again."""
+        self._do(program, "abort" if aborts else "commit")
+        while (told := self._hear(program)) != {"done": value}:
+            if told != {"aborted": value}:
+                raise Broken(f"instead of ending {value!r} it told {told}")
+            self._consumed[value] -= 1
+            if (again := self._consume(program)) != value:
+                raise Broken(f"instead of {value!r} it consumed {again!r}")
+            self._do(program, "commit")
+
+    def _hear(self, program: ClientProcess) -> dict[str, Any]:
+        silence = threading.Event()
+
+        def end() -> None:
+            silence.set()
+            program.kill()
+
+        timer = threading.Timer(_SILENT_S, end)
+        timer.start()
+        try:
+            told = program.hear()
+        except Broken as how:
+            raise (_Told("silence") if silence.is_set() else how) from how
+        finally:
+            timer.cancel()
+        if "error" in told:
+            raise _Told(told["error"])
+        return told
+
+    def _do(self, program: ClientProcess, what: str, die: str | None = None) -> None:
+        program.say({"do": what, "die": die})
+
+    def _read(self, outcomes: list[Outcome]) -> list[Outcome]:
+        seen, written = (
+            read_values(self._proxy.bootstrap_servers, self.outputs, committed=committed) for committed in (True, False)
+        )
+        for outcome in outcomes:
+            outcome.consumed = self._consumed[outcome.name]
+            outcome.seen = [seen[partition].count(outcome.name) for partition in range(OUT_PARTITIONS)]
+            outcome.written = [written[partition].count(outcome.name) for partition in range(OUT_PARTITIONS)]
+            outcome.errors = self._errors.get(outcome.name, [])
+        return outcomes
+
+
+class _Told(Exception):
+    """An error that the program told, before it ended; or that it told nothing."""

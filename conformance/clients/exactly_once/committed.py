@@ -1,0 +1,72 @@
+"""What a topic holds, read by its partitions' leaders: as read_committed sees it, and as read_uncommitted does.
+
+Theory   The broker tells which transactions were aborted, the reader leaves them out, as every client does. Decoded by
+         aiokafka's reader of records (../log.py says why).
+"""
+
+from __future__ import annotations
+
+import struct
+import time
+from datetime import timedelta
+from typing import Any
+
+from aiokafka.record.memory_records import MemoryRecords
+
+from conformance.clients.wire import Wire, check
+
+_FETCH = 1
+_LIMIT_S = 10.0
+_ABORT = 0  # the type of a control record
+
+
+def read_values(bootstrap_servers: str, topic: str, *, committed: bool) -> dict[int, list[str]]:
+    """The values of each partition, up to its end; what stands open is a TimeoutError after 10 s. Raises RuntimeError
+    if a broker refuses."""
+    with Wire(bootstrap_servers) as wire:
+        addresses, found = wire.described(topic)
+        return {
+            part.partition_index: _read(wire, addresses[part.leader_id], topic, part.partition_index, committed)
+            for part in sorted(found.partitions, key=lambda part: int(part.partition_index))
+        }
+
+
+def _read(wire: Wire, leader: str, topic: str, partition: int, committed: bool) -> list[str]:
+    values: list[str] = []
+    offset = 0
+    aborting: set[int] = set()  # producers in the midst of a transaction that was aborted
+    limit = time.monotonic() + _LIMIT_S
+    while True:
+        answer = _fetch(wire, leader, topic, partition, offset, committed)
+        aborted = sorted((each.first_offset, each.producer_id) for each in answer.aborted_transactions or ())
+        batches = MemoryRecords(answer.records or b"")
+        while batches.has_next():
+            batch: Any = batches.next_batch()
+            while aborted and aborted[0][0] <= batch.next_offset - 1:
+                aborting.add(aborted.pop(0)[1])
+            if batch.is_control_batch:
+                [control] = batch
+                if struct.unpack_from(">h", control.key, 2)[0] == _ABORT:
+                    aborting.discard(batch.producer_id)
+            elif not (committed and batch.is_transactional and batch.producer_id in aborting):
+                values += [each.value.decode() for each in batch if each.offset >= offset]
+            offset = max(offset, batch.next_offset)
+        if offset == answer.high_watermark == answer.last_stable_offset:
+            return values
+        if time.monotonic() > limit:
+            said = f"last stable offset {answer.last_stable_offset}, high watermark {answer.high_watermark}"
+            raise TimeoutError(f"{topic}-{partition} has an open transaction: {said}")
+
+
+def _fetch(wire: Wire, leader: str, topic: str, partition: int, offset: int, committed: bool) -> Any:
+    wanted = {"partition": partition, "fetch_offset": offset, "partition_max_bytes": 1 << 24}
+    values = {
+        "max_wait": timedelta(milliseconds=20),
+        "min_bytes": 1,
+        "isolation_level": int(committed),
+        "topics": [{"topic": topic, "partitions": [wanted]}],
+        "forgotten_topics_data": [],
+    }
+    [answer] = wire.ask(leader, _FETCH, 11, values).responses[0].partitions
+    check(answer.error_code, f"reading {topic}-{partition}")
+    return answer

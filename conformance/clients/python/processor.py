@@ -1,0 +1,65 @@
+"""What programs that consume, transform and produce exactly once have in common (../README.md)."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from dataclasses import dataclass
+from typing import Any
+
+from conformance.clients.python.lines import tell
+
+DEAD = 9
+
+
+@dataclass(frozen=True)
+class Processor:
+    """What it is: who, from where to where. `die` is the step at which it ends before it has consumed anything."""
+
+    bootstrap: str
+    group: str
+    instance: str
+    id: str
+    inputs: str
+    outputs: str
+    die: str | None
+
+
+class Steps:
+    """Where it is, and the one after which it dies."""
+
+    def __init__(self, die: str | None) -> None:
+        self._die = die
+        self.aborts = False
+
+    def consumed(self, value: str) -> None:
+        """Tells of an input, and waits for the word to go on."""
+        tell({"consumed": value})
+        said = json.loads(sys.stdin.readline())
+        self._die, self.aborts = said["die"], said["do"] == "abort"
+        self.reached("consumed")
+
+    def reached(self, step: str) -> None:
+        """Nothing is closed, nobody is told."""
+        if step == self._die:
+            os._exit(DEAD)
+
+
+def processor() -> Processor:
+    """From the first line of stdin."""
+    return of(json.loads(sys.stdin.readline()))
+
+
+def of(plan: dict[str, Any]) -> Processor:
+    given = plan["processor"]
+    return Processor(
+        plan["bootstrap"], given["group"], given["instance"], given["id"], given["in"], given["out"], given["die"]
+    )
+
+
+def give_up(error: BaseException) -> None:
+    """The program tells why and ends: another will take its place."""
+    name = getattr(error.args[0], "name", None) if error.args else None
+    tell({"error": name() if callable(name) else type(error).__name__})
+    os._exit(1)

@@ -1,0 +1,84 @@
+"""An answer, field by field: a whole frame.
+
+Source   https://kafka.apache.org/protocol#protocol_types; KIP-482
+"""
+
+from __future__ import annotations
+
+from typing import final
+
+from librt.strings import BytesWriter, write_i16_be, write_i32_be, write_i64_be
+from mypy_extensions import mypyc_attr
+
+from fakebroker.protocol.varint import encode_unsigned_varint
+
+
+@mypyc_attr(acyclic=True, free_list_len=1)
+@final
+class Frame:
+    """Of a flexible version or not. The header is that of all answers but those to ApiVersions."""
+
+    __slots__ = ("_flexible", "_out")
+
+    def __init__(self, correlation_id: int, flexible: bool) -> None:
+        self._flexible = flexible
+        self._out = BytesWriter()
+        self.i32(correlation_id)
+        self.end()
+
+    def i32(self, value: int) -> None:
+        write_i32_be(self._out, value)
+
+    def i64(self, value: int) -> None:
+        write_i64_be(self._out, value)
+
+    def i16(self, value: int) -> None:
+        write_i16_be(self._out, value)
+
+    def boolean(self, value: bool) -> None:
+        self._out.append(1 if value else 0)
+
+    def text(self, value: str | None) -> None:
+        """Whether null may be is not asked."""
+        if value is None:
+            if self._flexible:
+                self._out.append(0)
+            else:
+                self.i16(-1)
+            return
+        encoded = value.encode()
+        if self._flexible:
+            self._compact(len(encoded))
+        else:
+            self.i16(len(encoded))
+        self._out.write(encoded)
+
+    def data(self, value: bytes) -> None:
+        self.count(len(value))
+        self._out.write(value)
+
+    def count(self, value: int) -> None:
+        """Of an array, or of bytes."""
+        if self._flexible:
+            self._compact(value)
+        else:
+            self.i32(value)
+
+    def end(self) -> None:
+        """Of a struct: nothing is tagged."""
+        if self._flexible:
+            self._out.append(0)
+
+    def whole(self) -> bytes:
+        """With its length."""
+        body = self._out.getvalue()
+        framed = BytesWriter()
+        write_i32_be(framed, len(body))
+        framed.write(body)
+        return framed.getvalue()
+
+    def _compact(self, value: int) -> None:
+        if value < 127:
+            self._out.append(value + 1)
+        else:
+            self._out.write(encode_unsigned_varint(value + 1))

@@ -1,0 +1,1 @@
+"""What producers ask a transaction coordinator."""

@@ -1,0 +1,127 @@
+"""A producer's part in a transaction over simulated connections, what readers see of it, and what the journal tells."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+from fakebroker.core.journal.events import Event
+from fakebroker.core.journal.journal import Journal
+from fakebroker.core.journal.recorder import Recorder
+from fakebroker.core.journal.transaction_events import TransactionEvent
+from fakebroker.protocol.record_batch import decode_records, read_batch_header
+from support.asking import ask
+from support.messages import decode_response
+from support.requests import FETCH, PRODUCE, batch, request
+from support.simulation import SimulatedClient, Simulation
+from support.transactions import TRANSACTIONAL
+
+READ_COMMITTED = 1
+
+
+def recorded(simulation: Simulation) -> Journal:
+    journal = Journal()
+    simulation.cluster.probe.listeners.append(Recorder(journal, simulation.cluster))
+    return journal
+
+
+def of_transactions(journal: Journal) -> list[Event]:
+    """And forget the events so far."""
+    found: list[Event] = [event for event in journal if isinstance(event, TransactionEvent)]
+    journal.clear()
+    return found
+
+
+def names(events: list[Event]) -> list[str]:
+    return [type(event).__name__ for event in events]
+
+
+def produce_frame(
+    producer: tuple[int, int], value: bytes, partition: int = 0, sequence: int = 0, version: int = 12
+) -> bytes:
+    """One record to topic t in the transaction of "tx": v11 and below are version 1 of transactions."""
+    records = batch(
+        value,
+        timestamp_ms=1_800_000_000_000,
+        producer_id=producer[0],
+        producer_epoch=producer[1],
+        base_sequence=sequence,
+        attributes=TRANSACTIONAL,
+    )
+    values = {
+        "transactional_id": "tx",
+        "acks": -1,
+        "timeout": timedelta(seconds=30),
+        "topic_data": [{"name": "t", "partition_data": [{"index": partition, "records": records}]}],
+    }
+    return request(PRODUCE, version, values, correlation_id=9)
+
+
+def produce(
+    client: SimulatedClient,
+    producer: tuple[int, int],
+    value: bytes = b"v",
+    partition: int = 0,
+    sequence: int = 0,
+    version: int = 12,
+) -> int:
+    """The error, at once."""
+    before = len(client.answers)
+    client.send(produce_frame(producer, value, partition, sequence, version))
+    ((_, frame),) = client.answers[before:]
+    return produced(frame, version)
+
+
+def produced(frame: bytes, version: int = 12) -> int:
+    _, answer = decode_response(PRODUCE, version, frame)
+    return int(answer.responses[0].partition_responses[0].error_code)
+
+
+def fetched(client: SimulatedClient, partition: int = 0, isolation: int = READ_COMMITTED) -> Any:
+    """What is read of a partition of topic t, from its start."""
+    answer = ask(
+        client,
+        FETCH,
+        11,
+        replica_id=-1,
+        max_wait=timedelta(0),
+        min_bytes=0,
+        max_bytes=1 << 20,
+        isolation_level=isolation,
+        session_id=0,
+        session_epoch=-1,
+        topics=[
+            {
+                "topic": "t",
+                "partitions": [
+                    {
+                        "partition": partition,
+                        "current_leader_epoch": -1,
+                        "fetch_offset": 0,
+                        "log_start_offset": -1,
+                        "partition_max_bytes": 1 << 20,
+                    }
+                ],
+            }
+        ],
+        forgotten_topics_data=[],
+        rack_id="",
+    )
+    return answer.responses[0].partitions[0]
+
+
+def read_committed(client: SimulatedClient, partition: int = 0) -> list[bytes]:
+    """The values that a consumer gives to its user: without what was aborted."""
+    answer = fetched(client, partition)
+    aborted = sorted((each.first_offset, each.producer_id) for each in answer.aborted_transactions or ())
+    data, values, hidden = answer.records or b"", [], set()
+    while data:
+        header = read_batch_header(data)
+        one, data = data[: header.size_in_bytes], data[header.size_in_bytes :]
+        while aborted and aborted[0][0] <= header.base_offset:
+            hidden.add(aborted.pop(0)[1])
+        if header.is_control:
+            hidden.discard(header.producer_id)
+        elif not (header.is_transactional and header.producer_id in hidden):
+            values += [record.value or b"" for record in decode_records(one)]
+    return values
