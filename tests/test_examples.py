@@ -57,6 +57,17 @@ def test_thirty_seconds() -> None:
 
 
 @pytest.mark.clients
+def test_sixty_seconds() -> None:
+    went, told, everything, committed = run("sixty_seconds.py").splitlines()
+    found = re.fullmatch(r"for the broker 70 s went by, for us (\d+) ms", went)
+    assert found
+    assert int(found[1]) < 50
+    assert told == "the producer was told: _FENCED"
+    assert everything == "who reads all: ['one']"
+    assert committed == "who reads what is committed: []"
+
+
+@pytest.mark.clients
 def test_eight_days() -> None:
     *reads, took = run("eight_days.py").splitlines()
     assert [line.split(":")[1].strip() for line in reads] == [

@@ -4,9 +4,16 @@ from __future__ import annotations
 
 import sys
 from argparse import Namespace
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from fakebroker.commands.command_line import Parser, Slip, file_name, whole_number
+
+if TYPE_CHECKING:
+    from fakebroker.testing.groups.plan import GroupRun
+    from fakebroker.testing.plan import Action
+    from fakebroker.testing.transactions.plan import TransactionRun
 
 _VIOLATION = 1
 
@@ -33,19 +40,24 @@ def declare(parser: Parser) -> None:
         action="store_true",
         help="A group among faults instead of producers: members, a coordinator, brokers (no oracle, a judge).",
     )
+    parser.add_argument(
+        "--transactions",
+        action="store_true",
+        help="Transactions among faults: producers, readers, coordinators, brokers (a judge, an oracle of the logs).",
+    )
     parser.add_argument("--shrink", action="store_true", help="Look for a shorter plan that fails as well.")
 
 
 def run(options: Namespace) -> int:
-    return _run_group(options) if options.group else _run_cluster(options)
+    if options.group and options.transactions:
+        raise Slip("--group and --transactions are two simulations")
+    if options.group:
+        return _run_group(options)
+    return _run_transactions(options) if options.transactions else _run_cluster(options)
 
 
 def _run_group(options: Namespace) -> int:
-    from fakebroker.core.journal.journal import to_lines
-    from fakebroker.testing import replay as replaying
     from fakebroker.testing.groups.plan import GroupRun, group_plan_fails, group_plan_from_text, random_group_plan
-    from fakebroker.testing.messages import Violation
-    from fakebroker.testing.plan import to_text
 
     seed, text = options.seed, options.plan
     try:
@@ -53,20 +65,55 @@ def _run_group(options: Namespace) -> int:
         group = GroupRun(plan, seed)
     except ValueError as error:
         raise Slip(str(error)) from None
+    return _carry_out(options, "--group", group, group_plan_fails)
+
+
+def _run_transactions(options: Namespace) -> int:
+    from fakebroker.testing.transactions.plan import (
+        TransactionRun,
+        random_transaction_plan,
+        transaction_plan_fails,
+        transaction_plan_from_text,
+    )
+
+    seed, text = options.seed, options.plan
+    try:
+        plan = random_transaction_plan(seed, options.steps) if text is None else transaction_plan_from_text(text)
+        transactions = TransactionRun(plan, seed)
+    except ValueError as error:
+        raise Slip(str(error)) from None
+    return _carry_out(options, "--transactions", transactions, transaction_plan_fails)
+
+
+def _carry_out(
+    options: Namespace,
+    option: str,
+    wanted: GroupRun | TransactionRun,
+    breaks: Callable[[Sequence[Action], int], bool],
+) -> int:
+    """A plan among faults that has a judge, and what came of it."""
+    from fakebroker.core.journal.journal import to_lines
+    from fakebroker.testing import replay as replaying
+    from fakebroker.testing.messages import Violation
+    from fakebroker.testing.plan import to_text
+
     broken = ""
     try:
-        group.run()
+        wanted.run()
     except Violation as violation:
         broken = str(violation)
+    except ValueError as error:
+        raise Slip(str(error)) from None
     if options.journal is not None:
-        _write("--journal", options.journal, "".join(to_lines(group.world.journal)))
+        _write("--journal", options.journal, "".join(to_lines(wanted.world.journal)))
     if not broken:
-        print(f"every rule held: {len(plan)} steps, settled {group.settled_ms} ms after the faults", file=sys.stderr)
+        steps = len(wanted.plan)
+        print(f"every rule held: {steps} steps, settled {wanted.settled_ms} ms after the faults", file=sys.stderr)
         return 0
     print(f"broken: {broken}", file=sys.stderr)
     if options.shrink:
-        shorter = to_text(replaying.shrink(plan, seed, group_plan_fails))
-        print(f'shorter: fakebroker replay {seed} --group --plan "{shorter}"', file=sys.stderr)
+        shorter = to_text(replaying.shrink(wanted.plan, options.seed, breaks))
+        print(f'shorter: fakebroker replay {options.seed} {option} --plan "{shorter}"', file=sys.stderr)
     return _VIOLATION
 
 

@@ -7,11 +7,14 @@
     GroupHistory                        what members of a group were told, judged: owners, reading, commits
     GroupWorld, GroupRun, random_group_plan
                                         a group of simulated consumers among faults; `fakebroker replay --group`
+    TransactionHistory                  what producers and readers of transactions were told, judged, by Jepsen's names
+    TransactionWorld, TransactionRun, random_transaction_plan
+                                        transactions among faults; `fakebroker replay --transactions`
     ClientMachine                       your client under Hypothesis: subclass it
-    ClusterMachine                      the broker itself under Hypothesis
+    ClusterMachine, TransactionMachine  the broker itself under Hypothesis
     strategies                          batches, requests, topologies, fault plans, plans
 
-The last three need Hypothesis: pip install hypothesis. docs/testing-kit.md shows all of them at work.
+The last four need Hypothesis: pip install hypothesis. docs/testing-kit.md shows all of them at work.
 """
 
 from __future__ import annotations
@@ -28,11 +31,15 @@ from fakebroker.testing.plan import Action, from_text, random_plan, to_text
 from fakebroker.testing.replay import Replay, command
 from fakebroker.testing.run import Run
 from fakebroker.testing.simulation import SimulatedClient, Simulation
+from fakebroker.testing.transactions.judge import TransactionHistory
+from fakebroker.testing.transactions.plan import TransactionRun, random_transaction_plan
+from fakebroker.testing.transactions.world import TransactionWorld
 
 if TYPE_CHECKING:
     from fakebroker.testing import strategies
     from fakebroker.testing.client_machine import ClientMachine
     from fakebroker.testing.cluster_machine import ClusterMachine
+    from fakebroker.testing.transactions.machine import TransactionMachine
 
 __all__ = [
     "Action",
@@ -46,6 +53,10 @@ __all__ = [
     "Run",
     "SimulatedClient",
     "Simulation",
+    "TransactionHistory",
+    "TransactionMachine",
+    "TransactionRun",
+    "TransactionWorld",
     "Violation",
     "check_history",
     "command",
@@ -53,12 +64,18 @@ __all__ = [
     "from_text",
     "random_group_plan",
     "random_plan",
+    "random_transaction_plan",
     "strategies",
     "to_text",
 ]
 
 # What needs Hypothesis is imported when it is asked for.
-_LAZY = {"ClientMachine": "client_machine", "ClusterMachine": "cluster_machine", "strategies": "strategies"}
+_LAZY = {
+    "ClientMachine": "client_machine",
+    "ClusterMachine": "cluster_machine",
+    "TransactionMachine": "transactions.machine",
+    "strategies": "strategies",
+}
 
 
 def __getattr__(name: str) -> Any:

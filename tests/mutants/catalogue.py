@@ -8,13 +8,15 @@ from typing import NamedTuple
 
 
 class Mutant(NamedTuple):
-    """A slip in a file: `old` stands there exactly once. `verdict` judges one that lives."""
+    """A slip in a file: `old` stands there exactly once. `verdict` judges one that lives. `finds` is the anomaly of
+    transactions, by its name, to which it leads."""
 
     path: str
     why: str
     old: str
     new: str
     verdict: str = ""
+    finds: str = ""
 
 
 MUTANTS = [Mutant(**entry) for entry in tomllib.loads(Path(__file__).with_name("mutants.toml").read_text())["mutant"]]
@@ -111,4 +113,16 @@ TESTS |= {
     "fakebroker/core/groups/offsets/offsets.py": _GROUPS,
     "fakebroker/core/coordinator/loading.py": _GROUPS,
 }
+# So do transactions among faults.
+_TRANSACTIONS = ["tests/properties/test_transaction_seeds.py"]
+TESTS |= {
+    "fakebroker/core/replication/reads.py": [*_GROUPS, *_TRANSACTIONS],
+    "fakebroker/core/log/transactions/state.py": _TRANSACTIONS,
+    "fakebroker/core/transactions/coordinator.py": _TRANSACTIONS,
+    "fakebroker/core/transactions/ending.py": _TRANSACTIONS,
+    "fakebroker/core/transactions/marker_sender.py": ["tests/core/transactions/test_service.py", *_TRANSACTIONS],
+    "fakebroker/core/transactions/state_manager.py": _TRANSACTIONS,
+    "fakebroker/core/groups/offsets/pending.py": _TRANSACTIONS,
+}
+TESTS["fakebroker/core/log/producer_state.py"] += _TRANSACTIONS
 SIMULATION = ["tests/properties/test_seeds.py"]

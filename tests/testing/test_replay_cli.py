@@ -38,6 +38,22 @@ def test_a_group(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[
     assert '"JoinGroup"' in path.read_text() or '"ConsumerGroupHeartbeat"' in path.read_text()
 
 
+def test_transactions(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    path = tmp_path / "journal.jsonl"
+    assert run(monkeypatch, "3", "--transactions", "--steps", "20", "--journal", str(path)) == 0
+    assert "every rule held: 20 steps, settled " in capsys.readouterr().err
+    assert '"InitProducerId"' in path.read_text()
+
+
+def test_transactions_that_fail_are_shrunk(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr("fakebroker.testing.transactions.world.SETTLES_MS", 1_000)
+    plan = "transactions 1 1 2 1; reader 0; producer 0 2 3; transact 0 1 1 1; advance 2500; crashes 0"
+    assert run(monkeypatch, "3", "--transactions", "--plan", plan, "--shrink") == 1
+    shorter = capsys.readouterr().err.splitlines()[-1].split('"')[1]
+    assert shorter.startswith("transactions 1 1 2 1; producer 0 2 3; ")
+    assert run(monkeypatch, "3", "--transactions", "--plan", shorter) == 1
+
+
 @pytest.mark.interpreted  # patches what is compiled
 def test_a_group_that_fails_is_shrunk(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(GroupHistory, "committed", lambda self, member, place, offset, generation: self.unsettled("x"))
@@ -67,6 +83,9 @@ def test_a_seed_that_fails_is_shrunk(monkeypatch: pytest.MonkeyPatch, capsys: py
         (["x"], "fakebroker: "),
         (["1", "--plan", "dance"], "fakebroker: there is no action 'dance'; "),
         (["1", "--group", "--plan", "dance"], "fakebroker: 'dance' is no action of a group: "),
+        (["1", "--transactions", "--plan", "dance"], "fakebroker: 'dance' is no action of transactions: "),
+        (["1", "--transactions", "--plan", "deliver 1"], "fakebroker: a plan begins with its transactions\n"),
+        (["1", "--transactions", "--group"], "fakebroker: --group and --transactions are two simulations\n"),
         (["1", "--plan", "jump"], "fakebroker: a plan begins with its cluster, and has one\n"),
         (["1", "--plan", "cluster 3 1000; cluster 3 1000"], "fakebroker: a plan begins with its cluster"),
         (["1", "--steps", "5", "--journal", "/nowhere/at/all"], "fakebroker: --journal /nowhere/at/all: "),

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from fakebroker.testing.actors.asking import Answer, Asking
 from fakebroker.testing.simulation import Simulation
+from fakebroker.testing.transactions.frames import END
 
 
 class Held(NamedTuple):
@@ -34,7 +35,7 @@ class Network:
 
 class Line:
     """Of one client. `fault` is what becomes of its next request: "hold" (it comes later, if ever), "drop" (it does
-    not come), "lose" (its answer does not come)."""
+    not come), "lose" (its answer does not come); "hold end", of its next EndTxn."""
 
     def __init__(self, network: Network) -> None:
         self._network = network
@@ -52,12 +53,12 @@ class Line:
         return self._asking.gives_up_ms if self._lost is None else self._lost_ms
 
     def ask(self, broker: int, api: int, frame: bytes, patience_ms: int) -> None:
-        fault, self.fault = self.fault, ""
         simulation = self._network.simulation
-        if not fault:
+        if not self.fault or (self.fault == "hold end" and api != END):
             self._asking.ask(broker, api, frame, patience_ms)
             return
-        if fault == "hold":
+        fault, self.fault = self.fault, ""
+        if fault.startswith("hold"):
             self._network.held.append(Held(broker, frame))
         elif fault == "lose" and simulation.cluster.is_running(broker):
             simulation.connect(broker).send(frame)

@@ -13,49 +13,25 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from fakebroker.testing.simulation import START_WALL_MS
 from fakebroker.testing.transactions import frames
+from fakebroker.testing.transactions.coordinated import NONE, REQUEST_MS, Coordinated
 from fakebroker.testing.transactions.frames import Place, Producer
+from fakebroker.testing.transactions.job import Job, Transaction
 from fakebroker.testing.transactions.judge import TransactionHistory
-from fakebroker.testing.transactions.network import Line, Network
+from fakebroker.testing.transactions.network import Network
 from fakebroker.testing.wire import PRODUCE
 
-REQUEST_MS, BACKOFF_MS, DELIVERY_MS, PRODUCE_MS = 4_000, 100, 12_000, 2_000
+DELIVERY_MS, PRODUCE_MS = 12_000, 2_000
 BATCH = 2  # records
-NONE, DUPLICATE_SEQUENCE, CONCURRENT_TRANSACTIONS = 0, 46, 51
-OF_COORDINATOR = frozenset({14, 15, 16})  # loading, not available, not coordinator
-# Unknown topic or partition, leader not available, not leader, timed out, not enough replicas, ... after append,
-# unknown topic id.
-AGAIN = frozenset({3, 5, 6, 7, 19, 20, 100, CONCURRENT_TRANSACTIONS})
+DUPLICATE_SEQUENCE = 46
 FENCED = frozenset({47, 48, 49, 53, 90})  # old epoch, not in that state, unknown producer id
 
 
-class Job(NamedTuple):
-    """A transaction to do: batches of values, how it ends, and what its group then has read."""
-
-    writes: tuple[tuple[Place, tuple[bytes, ...]], ...]
-    commits: bool
-    offsets: Mapping[Place, int] = {}
-
-
-class _Transaction:
-    """Under way. `has_begun`: the broker may know of it; `is_unsure`: some of its records may still be under way."""
-
-    def __init__(self, name: str, job: Job) -> None:
-        self.name, self.job = name, job
-        self.left = deque(job.writes)
-        self.offsets_left = bool(job.offsets)
-        self.added: set[Place] = set()
-        self.has_added_group = self.has_begun = self.is_unsure = self.is_given_up = False
-        self.commits = job.commits
-        self.end_asked = 0  # so often
-        self.since_ms = -1  # since when it tries what it does now
-
-
-class TransactionalProducer:
-    """`version` is that of transactions; `pace_ms` is how long it thinks between two steps."""
+class TransactionalProducer(Coordinated):
+    """`version` is that of transactions."""
 
     def __init__(
         self,
@@ -67,22 +43,17 @@ class TransactionalProducer:
         timeout_ms: int,
         pace_ms: int = 5,
     ) -> None:
-        self.name, self.transactional_id, self.version, self.timeout_ms = name, transactional_id, version, timeout_ms
-        self.pace_ms = pace_ms
-        self.is_alive, self.is_paused = True, False
+        super().__init__(transactional_id, network, pace_ms)
+        self.name, self.version, self.timeout_ms = name, version, timeout_ms
         self.is_fenced = False
         self.jobs: deque[Job] = deque()
-        self.line = Line(network)
-        self.transaction: _Transaction | None = None
+        self.transaction: Transaction | None = None
         self.committed = self.aborted = 0  # so many, as it was told
-        self._simulation, self._history = network.simulation, history
+        self._history = history
         self._id = Producer(transactional_id, -1, -1, version)
         self._wants_id = True
         self._sequences: dict[Place, int] = {}
-        self._coordinators: dict[int, int | None] = {frames.TRANSACTION: None, frames.GROUP: None}
-        self._finding = frames.TRANSACTION
-        self._not_before_ms = 0
-        self._number = self._begun = self._turn = 0
+        self._begun = 0
 
     # What a plan wants of it.
 
@@ -127,18 +98,7 @@ class TransactionalProducer:
             did = self._ask() or did
         return did
 
-    def next_wake_ms(self) -> int | None:
-        """When it next has something to do by itself."""
-        if not self.is_alive or self.is_paused:
-            return None
-        at_ms = self._not_before_ms if self.line.is_idle else self.line.gives_up_ms
-        return at_ms if at_ms is not None and at_ms > self._now_ms else None
-
     # Asking.
-
-    @property
-    def _now_ms(self) -> int:
-        return self._simulation.elapsed_ms
 
     def _ask(self) -> bool:
         if self._coordinators[frames.TRANSACTION] is None:
@@ -155,14 +115,14 @@ class TransactionalProducer:
         return True
 
     def _begin(self, name: str, job: Job) -> None:
-        self.transaction = _Transaction(name, job)
+        self.transaction = Transaction(name, job)
         self._history.begins(name, self.transactional_id)
         for place, values in job.writes:
             for value in values:
                 self._history.writes(name, place, value)
         self._think()
 
-    def _ask_next(self, now: _Transaction) -> None:
+    def _ask_next(self, now: Transaction) -> None:
         if now.since_ms < 0:
             now.since_ms = self._now_ms
         is_over = now.end_asked or now.is_given_up or not (now.left or now.offsets_left)
@@ -186,9 +146,7 @@ class TransactionalProducer:
             frame = frames.commit_offsets(self._next(), self._id, self.group, now.job.offsets)
             self._to_coordinator(frames.COMMIT, frame, frames.GROUP)
 
-    group = ""  # whose offsets it commits
-
-    def _ask_produce(self, now: _Transaction) -> None:
+    def _ask_produce(self, now: Transaction) -> None:
         place, values = now.left[0]
         leader = self._simulation.partition(*place).leader_id
         if leader < 0:
@@ -200,7 +158,7 @@ class TransactionalProducer:
         frame = frames.produce(self._next(), self._id, place, values, sequence, wall_ms, PRODUCE_MS)
         self.line.ask(leader, PRODUCE, frame, REQUEST_MS)
 
-    def _ask_end(self, now: _Transaction) -> None:
+    def _ask_end(self, now: Transaction) -> None:
         if not now.has_begun:
             self._end(now, committed=False)  # nobody knows of it
             return
@@ -208,35 +166,7 @@ class TransactionalProducer:
         self._history.asks(now.name, now.commits)
         self._to_coordinator(frames.END, frames.end(self._next(), self._id, now.commits))
 
-    def _find(self, key_type: int) -> None:
-        self._turn += 1
-        self._finding = key_type
-        brokers = list(self._simulation.cluster.registry.broker_ids)
-        key = self.transactional_id if key_type == frames.TRANSACTION else self.group
-        frame = frames.find_coordinator(self._next(), key, key_type)
-        self.line.ask(brokers[self._turn % len(brokers)], frames.FIND, frame, REQUEST_MS)
-
-    def _to_coordinator(self, api: int, frame: bytes, key_type: int = frames.TRANSACTION) -> None:
-        broker = self._coordinators[key_type]
-        assert broker is not None
-        self.line.ask(broker, api, frame, REQUEST_MS)
-
-    def _next(self) -> int:
-        self._number += 1
-        return self._number
-
-    def _think(self) -> None:
-        self._not_before_ms = self._now_ms + self.pace_ms
-
-    def _back_off(self) -> None:
-        self._not_before_ms = self._now_ms + BACKOFF_MS
-
     # Answers.
-
-    def _on_nothing(self) -> None:
-        """The connection, or patience, was lost."""
-        self._coordinators = dict.fromkeys(self._coordinators)
-        self._back_off()
 
     def _on_answer(self, api: int, answer: Any) -> None:
         now = self.transaction
@@ -261,13 +191,6 @@ class TransactionalProducer:
     def _decoded(self, api: int, frame: bytes) -> Any:
         return frames.answered(api, self.version, frame)
 
-    def _on_found(self, answer: Any) -> None:
-        if answer.error_code == NONE:
-            self._coordinators[self._finding] = int(answer.node_id)
-            self._think()
-        else:
-            self._back_off()
-
     def _on_id(self, answer: Any) -> None:
         error = int(answer.error_code)
         if error == NONE:
@@ -281,16 +204,7 @@ class TransactionalProducer:
         self._id = Producer(self.transactional_id, producer_id, epoch, self.version)
         self._sequences = {}
 
-    def _is_again(self, error: int, key_type: int) -> bool:
-        """Whether it will be asked again, here or elsewhere."""
-        if error in OF_COORDINATOR:
-            self._coordinators[key_type] = None
-        elif error not in AGAIN:
-            return False
-        self._back_off()
-        return True
-
-    def _is_fine(self, now: _Transaction, errors: set[int], key_type: int = frames.TRANSACTION) -> bool:
+    def _is_fine(self, now: Transaction, errors: set[int], key_type: int = frames.TRANSACTION) -> bool:
         errors -= {NONE}
         if not errors:
             now.since_ms = -1
@@ -305,7 +219,7 @@ class TransactionalProducer:
                 self._abort(now)
         return False
 
-    def _on_produced(self, now: _Transaction, error: int, base_offset: int) -> None:
+    def _on_produced(self, now: Transaction, error: int, base_offset: int) -> None:
         if error in (NONE, DUPLICATE_SEQUENCE):
             place, values = now.left.popleft()
             if error == NONE:
@@ -317,13 +231,13 @@ class TransactionalProducer:
         elif not self._is_again(error, frames.TRANSACTION):
             self._abort(now)
 
-    def _abort(self, now: _Transaction) -> None:
+    def _abort(self, now: Transaction) -> None:
         """What it cannot finish."""
         now.commits, now.is_given_up, now.end_asked = False, True, 0
         self._history.asks(now.name, commits=False)
         self._back_off()
 
-    def _on_end(self, now: _Transaction, answer: Any) -> None:
+    def _on_end(self, now: Transaction, answer: Any) -> None:
         error = int(answer.error_code)
         if error == NONE:
             if self.version > 1:
@@ -341,7 +255,7 @@ class TransactionalProducer:
                 self._history.ends(now.name, committed=False)  # it was refused the first time that it asked
             self._is_over()
 
-    def _end(self, now: _Transaction, committed: bool) -> None:
+    def _end(self, now: Transaction, committed: bool) -> None:
         self._history.ends(now.name, committed)
         self.committed, self.aborted = self.committed + committed, self.aborted + (not committed)
         self.transaction = None

@@ -1,0 +1,67 @@
+"""Each anomaly of transactions is found when a bug that leads to it is planted: in a copy of the project, by the seeds
+that the suite asks as well (test_transaction_seeds.py), told by its name. The judge is alone there: with the oracle of
+the logs' bytes most of them would end at the first wrong answer."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from mutants.__main__ import copy_project
+from mutants.catalogue import MUTANTS, Mutant
+
+from fakebroker.testing.transactions.judge import ANOMALIES
+
+PLANTED = [mutant for mutant in MUTANTS if mutant.finds]
+SEEDS, STEPS, TIMEOUT_S = 60, 80, 240
+
+# The seeds in their order, until one tells of the anomaly.
+_SEARCH = """
+import sys
+from fakebroker.testing.messages import Violation
+from fakebroker.testing.transactions.plan import TransactionRun, random_transaction_plan
+
+kind, seeds, steps = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+for seed in range(seeds):
+    try:
+        TransactionRun(random_transaction_plan(seed, steps), seed, 10_000, judge_alone=True).run()
+    except Violation as violation:
+        print(seed, str(violation)[:300], file=sys.stderr)
+        if f"{kind}: " in str(violation):
+            sys.exit(0)
+sys.exit(1)
+"""
+
+
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return copy_project(tmp_path_factory.mktemp("planted") / "copy")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mutant", PLANTED, ids=lambda mutant: f"{mutant.finds}: {mutant.why}")
+def test_it_is_found_by_its_name(mutant: Mutant, copy: Path) -> None:
+    path = copy / mutant.path
+    original = path.read_text()
+    assert original.count(mutant.old) == 1
+    path.write_text(original.replace(mutant.old, mutant.new))
+    try:
+        done = subprocess.run(
+            [sys.executable, "-c", _SEARCH, mutant.finds, str(SEEDS), str(STEPS)],
+            cwd=copy,
+            env={**os.environ, "PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "1"},
+            capture_output=True,
+            text=True,
+            timeout=TIMEOUT_S,
+            check=False,
+        )
+    finally:
+        path.write_text(original)
+    assert done.returncode == 0, done.stderr
+
+
+def test_there_is_one_for_each_anomaly() -> None:
+    assert {mutant.finds for mutant in PLANTED} >= set(ANOMALIES)
