@@ -34,7 +34,6 @@ from fakebroker.protocol.transaction_records.control_records import ABORT, COMMI
 
 _S = TransactionState
 _DECIDED: Final = (_S.PREPARE_COMMIT, _S.PREPARE_ABORT)
-_TRANSACTIONS_OF_A_SLICE: Final = 4  # that are ended at once, each with three records and a mark or more
 
 
 ProducerThen = Callable[[ErrorCode, ProducerIdAndEpoch], None]
@@ -276,12 +275,11 @@ class TransactionCoordinator:
     # What happens by itself.
 
     def abort_timed_out_transactions(self) -> Slices[None]:
-        """Fence their producers and abort them, some at a time."""
+        """Fence their producers and abort them, one at a time: each takes three records and a mark or more."""
         now_ms = self._now().wall_ms
-        for number, transactional_id in enumerate(self.states.timed_out(now_ms), 1):
+        for transactional_id in self.states.timed_out(now_ms):
             self._abort_if_timed_out(transactional_id, now_ms)
-            if number % _TRANSACTIONS_OF_A_SLICE == 0:
-                yield
+            yield
 
     def _abort_if_timed_out(self, transactional_id: str, now_ms: int) -> None:
         try:
@@ -306,13 +304,12 @@ class TransactionCoordinator:
         )
 
     def go_on_with(self, decided: list[Found]) -> Slices[None]:
-        """Their partition was loaded here, and their marks are to be written, some at a time."""
-        for number, (epoch, transaction) in enumerate(decided, 1):
+        """Their partition was loaded here, and their marks are to be written, one at a time."""
+        for epoch, transaction in decided:
             if self.states.is_current(epoch, transaction):
                 result = COMMIT if transaction.now.state is _S.PREPARE_COMMIT else ABORT
                 complete = transaction.prepare_complete(self._now().wall_ms)
                 self.marker_sender.add(epoch, result, transaction, complete)
-            if number % _TRANSACTIONS_OF_A_SLICE == 0:
                 yield
 
 

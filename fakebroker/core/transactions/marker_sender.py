@@ -15,8 +15,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Final, Protocol, final
+from typing import Final, NamedTuple, Protocol, final
 
 from fakebroker.core.transactions.metadata import TransactionMetadata, TransitMetadata
 from fakebroker.core.transactions.state_manager import TransactionStateManager
@@ -41,8 +40,7 @@ _AGAIN: Final = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class TxnMarkerEntry:
+class TxnMarkerEntry(NamedTuple):
     """What one leader is asked to write."""
 
     producer_id: int
@@ -52,8 +50,7 @@ class TxnMarkerEntry:
     partitions: tuple[TopicPartition, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class PendingCompleteTxn:
+class PendingCompleteTxn(NamedTuple):
     """A transaction that is decided, and how it will be when all marks are written."""
 
     transactional_id: str
@@ -113,6 +110,8 @@ class MarkerSender:
 
     def remove(self, is_of_partition: Callable[[str], bool]) -> None:
         """Somebody else coordinates these ids now."""
+        if not self._pending:
+            return
         for transactional_id in [each for each in self._pending if is_of_partition(each)]:
             del self._pending[transactional_id]
 
@@ -121,7 +120,7 @@ class MarkerSender:
 
     def _send(self, pending: PendingCompleteTxn, marker_type: int, partitions: frozenset[TopicPartition]) -> None:
         by_leader: dict[int | None, list[TopicPartition]] = {}
-        for partition in sorted(partitions):
+        for partition in sorted(partitions) if len(partitions) > 1 else partitions:
             by_leader.setdefault(self._channel.leader_of(partition), []).append(partition)
         now = pending.transaction.now
         marker = EndTransactionMarker(marker_type, pending.coordinator_epoch)
