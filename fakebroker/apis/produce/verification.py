@@ -55,7 +55,7 @@ def verify(
     if not batches:
         go_on({})
         return
-    if not ctx.controller.config.transaction_partition_verification_enable:
+    if not ctx.transactions.verifies:
         go_on(dict.fromkeys(batches, UNCHECKED))
         return
     has_epoch_bump = ctx.api_version >= _EPOCH_BUMP_SINCE
