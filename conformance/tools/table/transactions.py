@@ -4,16 +4,11 @@ from __future__ import annotations
 
 from conformance.tools.command import Chapter, Command, Open
 
-# Ids of producers, and how long ago it was.
-_IDS = {r"^(\d\s+)?(hanging-\w+\s+)\d+(\s+0\s+|\s+)": r"\1\2N\3"}
-_DESCRIBED = {r"(hanging-known\s+)\d+(\s+\d+\s+\w+\s+\d+)\s+\d+\s+\d+": r"\1N\2 START DURATION"}
-_PRODUCERS = {r"^\d+(\s+\d+\s+-?\d+\s+\d+\s+\d+)": r"N\1"}
-_HANGING = {r"^(hanging-b\s+0\s+)\d+(.*?)\d+$": r"\1N\2MINUTES"}
-_LISTED = {
-    r"^(?!hanging-|TransactionalId).*\n?": "",
-    r"^(hanging-\w+\s+\d\s+)\d+": r"\1N",
-    r"(hanging-\w+\s+)\d\s": r"\1C ",
-}
+# Who coordinates, ids of producers, and how long ago it was.
+_DESCRIBED = {r"^\d+(\s+hanging-\w+\s+)\d+": r"C\1N", r"(Ongoing\s+\d+\s+)\d+\s+\d+": r"\1START DURATION"}
+_PRODUCERS = {r"^\d+(\s+\d+\s+-?\d+\s+-?\d+\s)": r"N\1"}
+_HANGING = {r"^(hanging-b\s+0\s+)\d+(.*\s)\d+[ \t]*$": r"\1N\2MINUTES"}
+_LISTED = {r"^(?!hanging-|TransactionalId).*\n?": "", r"^(hanging-\w+\s+)\d\s+\d+": r"\1C N"}
 
 HANGING = Chapter(
     "hanging",
@@ -31,7 +26,7 @@ HANGING = Chapter(
         Command("kafka-transactions list --transactional-id-pattern hanging-k.*", mask=_LISTED),
         Command("kafka-transactions list --duration-filter 3600000", mask=_LISTED),
         Command("kafka-transactions describe --transactional-id hanging-known", mask=_DESCRIBED),
-        Command("kafka-transactions describe --transactional-id hanging-lost", mask=_IDS),
+        Command("kafka-transactions describe --transactional-id hanging-lost", mask=_DESCRIBED),
         Command("kafka-transactions describe-producers --topic hanging-a --partition 0", mask=_PRODUCERS),
         Command("kafka-transactions describe-producers --topic hanging-b --partition 0 --broker-id 2", mask=_PRODUCERS),
         Command("kafka-transactions find-hanging"),
@@ -56,7 +51,7 @@ HANGING = Chapter(
         Command("kafka-transactions describe-producers --topic hanging-b --partition 0", mask=_PRODUCERS),
         Command("kafka-transactions forceTerminateTransaction --transactionalId hanging-known"),
         Command("kafka-transactions forceTerminateTransaction --transactionalId hanging-none"),
-        Command("kafka-transactions list", until="CompleteAbort", mask=_LISTED, unordered=True),
+        Command("kafka-transactions list", until=r"hanging-known\s+\d\s+\d+\s+Empty", mask=_LISTED, unordered=True),
         Command("kafka-transactions describe-producers --topic hanging-a --partition 0", mask=_PRODUCERS),
         Command("kafka-get-offsets --topic hanging-a"),
         Command(

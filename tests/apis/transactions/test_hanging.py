@@ -39,7 +39,7 @@ def abort(client: SimulatedClient, producer: tuple[int, int]) -> int:
 
 
 def test_it_is_made_where_nobody_asks_and_is_aborted_by_hand() -> None:
-    simulation = with_coordinator(**{VERIFICATION.replace(".", "_"): "false"})
+    simulation = with_coordinator(transaction_partition_verification_enable="false")
     client = simulation.connect()
     _, *producer = init(client)
     lost = producer[0], producer[1]
