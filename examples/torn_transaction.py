@@ -137,8 +137,8 @@ def run(version: int) -> dict[str, list[str]]:
     """Both transactions, with a message in between that was meant for the first. What is read in the end."""
     journal = Journal()
     cluster = Simulation(brokers=1, journal=journal)
-    for topic, partitions in (("__transaction_state", 1), ("accounts", 2)):
-        cluster.topic(topic, partitions, 1)
+    for topic, count in (("__transaction_state", 1), ("accounts", 2)):
+        cluster.topic(topic, count, 1)
     producer = Producer(cluster, version)
 
     print("the first transaction")

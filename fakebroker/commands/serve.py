@@ -10,10 +10,12 @@ from contextlib import contextmanager
 
 from fakebroker.commands.command_line import Parser, Slip, file_name, whole_number
 from fakebroker.commands.specs import (
+    FEATURE_FORM,
     QUOTA_FORM,
     RACK_FORM,
     TOPIC_FORM,
     parse_broker_ids,
+    parse_features,
     parse_quota,
     parse_racks,
     parse_settings,
@@ -37,6 +39,13 @@ def declare(parser: Parser) -> None:
         action="append",
         default=[],
         help="Where a broker stands, as in 1=a; may be repeated. Of the others the setting broker.rack says it.",
+    )
+    parser.add_argument(
+        "--feature",
+        metavar=FEATURE_FORM,
+        action="append",
+        default=[],
+        help="The level of a feature from the start, as in transaction.version=1; may be repeated.",
     )
     parser.add_argument("--host", metavar="HOST", help="Address to listen on (default: 127.0.0.1).")
     parser.add_argument(
@@ -132,7 +141,7 @@ def run(options: Namespace) -> int:
     topics = [parse_topic(text) for text in options.topic]
     quotas = [parse_quota(text) for text in options.quota]
     broker_ids = None if options.broker_ids is None else parse_broker_ids(options.broker_ids)
-    racks = parse_racks(options.rack)
+    racks, features = parse_racks(options.rack), parse_features(options.feature)
     settings, unknown = _settings(options)
     port = options.port if options.port is not None or "listeners" in settings else _PORT
     with _lean_imports():
@@ -147,6 +156,7 @@ def run(options: Namespace) -> int:
             brokers=options.brokers,
             broker_ids=broker_ids,
             racks=racks,
+            features=features,
             host=options.host,
             port=port,
             advertised_host=options.advertised_host,

@@ -1,4 +1,4 @@
-"""What the values of `serve`'s options say: topics, settings, brokers, racks, quotas. Each raises Slip."""
+"""What the values of `serve`'s options say: topics, settings, brokers, racks, features, quotas. Each raises Slip."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ TOPIC_FORM = "NAME[:PARTITIONS[:REPLICATION]][,config=value...]"
 _ASSIGNED_FORM = "NAME=[[BROKER,...],...][,config=value...]"
 QUOTA_FORM = "ENTITY=NAME[,ENTITY=NAME],QUOTA=VALUE..."
 RACK_FORM = "BROKER=RACK"
+FEATURE_FORM = "NAME=LEVEL"
 _ASSIGNED = re.compile(r"(?P<name>[^:=,]+)=(?P<assignments>\[.*\])(?:,(?P<settings>[^\[\]]*))?")
 _ENTITY = {"user": "user", "client-id": "client_id"}
 
@@ -98,6 +99,17 @@ def parse_racks(texts: Sequence[str]) -> dict[int, str]:
             raise Slip(f"--rack {text!r} is not {RACK_FORM}, as in 1=a")
         racks[int(broker_id)] = rack
     return racks
+
+
+def parse_features(texts: Sequence[str]) -> dict[str, int]:
+    """Read NAME=LEVEL."""
+    features = {}
+    for text in texts:
+        name, equals, level = text.partition("=")
+        if not equals or not name or not level.strip().isdecimal():
+            raise Slip(f"--feature {text!r} is not {FEATURE_FORM}, as in transaction.version=1")
+        features[name.strip()] = int(level)
+    return features
 
 
 def parse_quota(text: str) -> QuotaSpec:

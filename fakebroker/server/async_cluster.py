@@ -40,6 +40,7 @@ class AsyncFakeCluster(Administration):
 
     broker_ids        their ids, in place of 1 to N
     racks             where brokers stand, by id, e.g. {1: "a", 2: "b"}; the others stand where broker.rack says
+    features          levels of features, e.g. {"transaction.version": 1}; the others are at their highest
     host, port        where to listen (127.0.0.1): the n-th broker on port + n - 1; port 0 (default) takes free ports
     advertised_host   what clients are told to connect to; the host if not given
     advertised_port   the same of the first broker's port, for the n-th + n - 1; 0 (default): where it listens
@@ -64,6 +65,7 @@ class AsyncFakeCluster(Administration):
         *,
         broker_ids: Sequence[int] | None = None,
         racks: Mapping[int, str] | None = None,
+        features: Mapping[str, int] | None = None,
         host: str | None = None,
         port: int | None = None,
         advertised_host: str | None = None,
@@ -80,6 +82,7 @@ class AsyncFakeCluster(Administration):
             brokers,
             broker_ids,
             racks,
+            features,
             host,
             port,
             advertised_host,
@@ -145,6 +148,7 @@ class AsyncFakeCluster(Administration):
             made = self._arguments
             settings = made.broker_ids, made.config, made.behaviour, made.seed
             cluster = Cluster(clock.stamp(), *settings, journal, self._store, MeasuredTurn, made.racks)
+            cluster.controller.features.format(made.features)
             driver = Driver(cluster, clock)
             self._listeners = Listeners(driver)
             await self._listeners.start(made.place)

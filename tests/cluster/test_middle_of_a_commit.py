@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pytest
 from support.messages import decode_response
-from support.requests import request
+from support.requests import metadata, request
 from support.simulation import SimulatedClient, Simulation
 from support.transacting import (
     fetched,
@@ -29,6 +29,7 @@ from fakebroker.core.journal.transaction_events import (
     TransitionFailed,
     TransitionPrepared,
 )
+from fakebroker.core.journal.view import view_produce
 
 STATE = "__transaction_state"
 NONE, NOT_AVAILABLE, CONCURRENT = 0, 15, 51
@@ -207,6 +208,22 @@ class TestBeforeTheRecords:
         ((_, frame),) = leader.answers
         assert (produced(frame), log.log_end_offset, log.last_stable_offset) == (NONE, 1, 0)
 
+    def test_their_time_begins_when_they_are_appended(self) -> None:
+        """And the journal knows whose they are."""
+        world = World(assignment=((2, 1), (3, 1)), replica_lag_time_max_ms="600000")
+        world.simulation.followers("lagging:5000", STATE)
+        world.simulation.followers("frozen", "t")
+        leader, other = world.leader(0), world.leader(0)
+        leader.send(produce_frame(world.producer, b"v"))
+        other.send(metadata(["t"]))
+        world.simulation.advance(34_999)
+        assert leader.answers == []
+        world.simulation.advance(1)
+        ((_, frame),) = leader.answers
+        assert produced(frame) == 7  # REQUEST_TIMED_OUT
+        [told] = view_produce(world.journal, 0, "t", None, None)
+        assert (told.error, told.records, told.waited_ms) == ("REQUEST_TIMED_OUT", 1, 35_000)
+
     def test_the_coordinator_goes_while_a_leader_waits_for_it(self) -> None:
         """The leader's connection to it ends, which its producer is told as it is told of any coordinator that cannot
         be reached: to come again."""
@@ -218,6 +235,42 @@ class TestBeforeTheRecords:
         ((_, frame),) = leader.answers
         assert produced(frame) == 19  # NOT_ENOUGH_REPLICAS
         assert world.simulation.partition("t", 0).leader_log.log_end_offset == 0
+
+    def test_the_coordinator_does_not_answer(self) -> None:
+        """The leader takes it for gone after request.timeout.ms, whatever the transaction's own time is."""
+        world = World()
+        world.simulation.followers("frozen", STATE)
+        leader = world.leader(0)
+        leader.send(produce_frame(world.producer, b"v"))
+        world.simulation.advance(29_999)
+        assert leader.answers == []
+        world.simulation.advance(1)
+        ((_, frame),) = leader.answers
+        assert produced(frame) == 19  # NOT_ENOUGH_REPLICAS
+        world.simulation.followers(None, STATE)
+        world.simulation.advance(1_000)
+        assert world.simulation.partition("t", 0).leader_log.log_end_offset == 0
+
+    @pytest.mark.parametrize("back_after_ms", [0, 50, None])
+    def test_the_last_transaction_is_not_over(self, back_after_ms: int | None) -> None:
+        """Version 2: the leader asks again every 20 ms, and gives up after 100."""
+        world = World()
+        assert (world.write(b"a", 0), world.write(b"b", 1)) == (NONE, NONE)
+        world.simulation.stop(3)
+        assert world.ended(world.send_end()) == NONE
+        world.producer = world.producer[0], 1
+        if back_after_ms == 0:
+            world.simulation.start(3)
+        leader, began_ms = world.leader(0), world.simulation.elapsed_ms
+        leader.send(produce_frame(world.producer, b"next"))
+        if back_after_ms is not None:
+            world.simulation.advance(back_after_ms)
+            world.simulation.start(3)
+        world.simulation.advance(200)
+        ((answered_ms, frame),) = leader.answers
+        error, waited_ms = {0: (NONE, 20), 50: (NONE, 80), None: (CONCURRENT, 100)}[back_after_ms]
+        assert produced(frame) == error
+        assert waited_ms - 20 <= answered_ms - began_ms <= waited_ms
 
     def test_a_commit_overtakes_records(self) -> None:
         """Version 1: the producer was not waited for. The guard keeps its record out of the next transaction."""

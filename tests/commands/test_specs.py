@@ -1,4 +1,4 @@
-"""The values of `serve`'s options: topics, settings, brokers, racks, quotas."""
+"""The values of `serve`'s options: topics, settings, brokers, racks, features, quotas."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from fakebroker.commands.specs import (
     QuotaSpec,
     TopicSpec,
     parse_broker_ids,
+    parse_features,
     parse_quota,
     parse_racks,
     parse_settings,
@@ -44,6 +45,13 @@ def test_the_last_of_two_values_counts() -> None:
 
 def test_broker_ids_are_read() -> None:
     assert parse_broker_ids("0, 7,100") == [0, 7, 100]
+
+
+def test_features_are_read() -> None:
+    assert parse_features(["transaction.version=1", "group.version = 0"]) == {
+        "transaction.version": 1,
+        "group.version": 0,
+    }
 
 
 def test_racks_are_read() -> None:
@@ -81,6 +89,8 @@ QUOTA = "is not ENTITY=NAME.*, as in client-id=loader,producer_byte_rate=1000"
         (parse_topic, "t:2=[[1]]", "is not NAME"),
         (parse_broker_ids, "1,", "--broker-ids '1,' are not whole numbers with commas between them, as in 0,1,2"),
         (parse_broker_ids, "1-3", "--broker-ids '1-3' are not whole numbers"),
+        (lambda text: parse_features([text]), "a", "--feature 'a' is not NAME=LEVEL, as in transaction.version=1"),
+        (lambda text: parse_features([text]), "a=x", "--feature 'a=x' is not NAME=LEVEL, as in transaction.version=1"),
         (lambda text: parse_racks([text]), "a", "--rack 'a' is not BROKER=RACK, as in 1=a"),
         (lambda text: parse_racks([text]), "1=", "--rack '1=' is not BROKER=RACK, as in 1=a"),
         (lambda text: parse_racks([text]), "x=a", "--rack 'x=a' is not BROKER=RACK, as in 1=a"),

@@ -58,9 +58,23 @@ def verify(
     if not ctx.transactions.verifies:
         go_on(dict.fromkeys(batches, UNCHECKED))
         return
+    _ask(ctx, transactional_id, answer, entries, batches, go_on, ctx.now.mono_ms)
+
+
+def _ask(
+    ctx: RequestContext,
+    transactional_id: str,
+    answer: ProduceAnswer,
+    entries: dict[Partition, PartitionProduceData],
+    batches: dict[Partition, _Batch],
+    go_on: Callable[[Mapping[Partition, int]], None],
+    since_ms: int,
+) -> None:
+    """Where the leader adds partitions it asks once more, for a while, if the last transaction is not over yet: a
+    Produce is expensive to send again."""
     has_epoch_bump = ctx.api_version >= _EPOCH_BUMP_SINCE
     guards: dict[Partition, int] = {}
-    for partition, ((producer_id, epoch), sequence) in batches.items():
+    for partition, ((producer_id, epoch), sequence) in list(batches.items()):
         if ctx.replicas.refused(partition, internal_topics_allowed=True) is not None:
             continue  # the append says so
         try:
@@ -68,7 +82,7 @@ def verify(
                 producer_id, sequence, epoch, has_epoch_bump, ctx.now.wall_ms
             )
         except KafkaError as error:
-            del entries[partition]
+            del entries[partition], batches[partition]
             answer.failed_known(partition.topic_partition, error.code, error.message)
     asked = {partition.topic_partition: partition for partition, guard in guards.items() if guard != NO_GUARD}
     if not asked:
@@ -76,6 +90,18 @@ def verify(
         return
 
     def answered(errors: Mapping[TopicPartition, ErrorCode]) -> None:
+        ctx.now = ctx.transactions.now  # it may have waited
+        for listener in ctx.probe.listeners:
+            listener.request_resumed(ctx.connection, ctx.broker.broker_id)
+        config = ctx.controller.config
+        limit_ms = min(config.add_partitions_to_txn_retry_backoff_max_ms, config.request_timeout_ms)
+        is_too_soon = has_epoch_bump and ErrorCode.concurrent_transactions in errors.values()
+        if is_too_soon and ctx.now.mono_ms - since_ms < limit_ms:
+            ctx.transactions.in_a_while(
+                config.add_partitions_to_txn_retry_backoff_ms,
+                lambda: _ask(ctx, transactional_id, answer, entries, batches, go_on, since_ms),
+            )
+            return
         for topic_partition, partition in asked.items():
             error = _known(ctx, errors[topic_partition])
             if error is not ErrorCode.none:

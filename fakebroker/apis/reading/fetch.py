@@ -9,7 +9,7 @@ Version notes  v5 log start offset; v7 sessions (KIP-227), core/fetch_sessions/;
                consumer says where it is, may ask a follower, which reads up to the watermark that it knows, and is sent
                to one by the leader (KIP-392); v12 flexible, last fetched and diverging epochs (KIP-595); v13 topic ids;
                v15 replica state (KIP-903); v16 node endpoints (KIP-951); v17 and v18 say more of the controllers.
-Not done       Transactions.
+Not done       Nothing.
 Source         core/.../server/KafkaApis.scala handleFetchRequest @ 4.4
 """
 

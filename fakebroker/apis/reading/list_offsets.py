@@ -8,7 +8,7 @@ Behaviour      The latest offset is the high watermark for a consumer, the log e
 Version notes  v2 isolation level; v4 leader epochs; v5 OFFSET_NOT_AVAILABLE (below it, LEADER_NOT_AVAILABLE); v6
                flexible; v7 offset of the maximum timestamp (-3); v8 earliest local (-4); v9 last tiered (-5); v10
                timeout; v11 earliest pending upload (-6). Nothing is tiered, so -5 and -6 are never found.
-Not done       v0; transactions (a read-committed reader sees up to the watermark); tiered storage.
+Not done       v0; tiered storage.
 Source         core/.../server/KafkaApis.scala handleListOffsetRequestV1AndAbove; ReplicaManager.scala fetchOffset @ 4.0
 """
 

@@ -38,6 +38,10 @@ class FeatureControl:
         self.epoch = 1
         self._levels: dict[str, int] = {}
 
+    def format(self, levels: Mapping[str, int]) -> None:
+        """Those that a new cluster has, where they are not the highest (`kafka-storage format --feature`)."""
+        self._levels |= levels
+
     def level(self, feature: str, supported: Mapping[str, tuple[int, int]]) -> int:
         """At which it is; 0 if it is not supported."""
         return self._levels.get(feature, supported.get(feature, (0, 0))[1])

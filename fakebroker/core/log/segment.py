@@ -159,10 +159,11 @@ class Segment(Stored):
             producer_id,
             producer_epoch,
             base_sequence,
-            _count,
+            count,
         ) = HEADER.unpack_from(buffer, at)
         producer = None
-        if producer_id >= 0:
+        # A mark of which compaction has left nothing says nothing of its producer.
+        if producer_id >= 0 and (count > 0 or attributes & CONTROL_FLAG == 0):
             marker = None
             if attributes & CONTROL_FLAG:
                 marker = decode_marker(self.read(position, length + LOG_OVERHEAD))

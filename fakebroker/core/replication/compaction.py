@@ -18,7 +18,7 @@ from typing import Final
 
 from fakebroker.core.clock import NEVER_MS, Now
 from fakebroker.core.log.batch import LoggedBatch
-from fakebroker.core.log.compaction.cleaning import LogToClean, cleaned, log_to_clean
+from fakebroker.core.log.compaction.cleaning import Cleaned, LogToClean, cleaned, log_to_clean
 from fakebroker.core.log.log import Log
 from fakebroker.core.log.memory import LogMemory
 from fakebroker.core.log.segment import Segment
@@ -98,14 +98,14 @@ class LogCleaner:
         if wanted.end_offset <= log.log_start_offset:
             return False
         before = _state_of(log)
-        batches = yield from cleaned(log, wanted, partition.config, now.wall_ms)
+        left = yield from cleaned(log, wanted, partition.config, now.wall_ms)
         if partition.is_deleted or partition.leader_id == NO_LEADER or partition.leader_log is not log:
             return False
         if _state_of(log) != before:
             return False
-        return self._put_in_place(partition, log, wanted, batches)
+        return self._put_in_place(partition, log, wanted, left)
 
-    def _put_in_place(self, partition: Partition, log: Log, wanted: LogToClean, batches: list[LoggedBatch]) -> bool:
+    def _put_in_place(self, partition: Partition, log: Log, wanted: LogToClean, left: Cleaned) -> bool:
         end = wanted.end_offset
         old = log.rewriting
         logs = [
@@ -116,7 +116,7 @@ class LogCleaner:
             and replica.log.log_start_offset == log.log_start_offset
         ]
         position = log.position_of(end)
-        fresh = [_fresh(batch) for batch in batches]
+        fresh = [_fresh(batch) for batch in left.batches]
         for batch in reversed(fresh):
             position -= batch.size
             batch.position = position
@@ -129,6 +129,7 @@ class LogCleaner:
         rewriting = next(self._rewritings)
         for each in logs:
             each.rewrite_before(end, fresh, segment, rewriting)
+            each.producer_state.transactions.replace_aborted_before(end, left.aborted)
         return True
 
 

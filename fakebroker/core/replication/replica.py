@@ -164,6 +164,9 @@ class Replica:
         if end_offset > log.log_end_offset:
             self._copy(leader.log, end_offset, has_epochs=True)
             log.log_end_offset = max(log.log_end_offset, end_offset)
+        if leader.log.has_transactions:
+            aborted = leader.log.producer_state.transactions.aborted
+            log.producer_state.transactions.replace_aborted_before(end_offset, aborted)
         log.update_high_watermark(log.high_watermark)
 
     def _copy_cold(self, leader_log: Log, up_to: int, has_epochs: bool) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from typing import final
 
 from fakebroker.core.probe import Probe
 from fakebroker.core.transactions.metadata import TransactionMetadata, TransitMetadata
@@ -10,6 +11,7 @@ from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.topic_partition import TopicPartition
 
 
+@final
 class CoordinatorPoints:
     """Of one coordinator: the points that tell how its transactions go on."""
 

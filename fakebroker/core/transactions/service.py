@@ -24,6 +24,7 @@ from fakebroker.core.purgatory.housekeeping import Housekeeping, PeriodicTask
 from fakebroker.core.replication.delayed_produce import ProducePartitionStatus
 from fakebroker.core.replication.partition import Partition
 from fakebroker.core.replication.replica_manager import ReplicaManager
+from fakebroker.core.transactions.add_partitions_manager import AddPartitionsToTxnManager, Answered, Question
 from fakebroker.core.transactions.coordinator import TransactionCoordinator
 from fakebroker.core.transactions.ending import ProducerIdAndEpoch
 from fakebroker.core.transactions.marker_sender import MarkerSender, TxnMarkerEntry
@@ -39,8 +40,6 @@ from timingwheel import TimerTask
 
 _TIMERS: Final = 3  # of a broker's deadlines, behind the purgatories and the groups
 _AGAIN_MS: Final = 20  # until a mark that could not be sent is sent again
-
-Answered = Callable[[Mapping[TopicPartition, ErrorCode]], None]
 
 
 class _Later(TimerTask):
@@ -86,6 +85,9 @@ class TransactionService:
         self._in_hand: dict[int, tuple[Iterable[TopicPartition], Answered]] = {}  # what other brokers have asked
         self._asked = 0
         self._is_closed = False
+        self._questions = AddPartitionsToTxnManager(
+            self._ask, self._in, lambda: self._configs.current.request_timeout_ms
+        )
         self._deadlines = deadlines
         self._timers = TimerDeadlines(clock.now.mono_ms)
         deadlines.add(self._timers, (TIMEOUTS, broker_id, _TIMERS))
@@ -122,6 +124,10 @@ class TransactionService:
                 housekeeping,
             ),
         ]
+
+    @property
+    def now(self) -> Now:
+        return self._clock.now
 
     @property
     def num_partitions(self) -> int:
@@ -191,6 +197,7 @@ class TransactionService:
         for task in self._tasks:
             task.stop()
         self._is_closed = True
+        self._questions.close()
         in_hand, self._in_hand = self._in_hand, {}
         for partitions, answered in in_hand.values():
             answered(dict.fromkeys(partitions, ErrorCode.network_exception))
@@ -273,11 +280,20 @@ class TransactionService:
                 listener.partitions_verified(transactional_id, self.replicas.broker_id, *producer, adds, errors)
             then(errors)
 
+        question = Question(transactional_id, producer, partitions, adds, answered)
         index = self.states.partition_for(transactional_id)
         found = self._metadata.find_partition(TRANSACTION_STATE_TOPIC_NAME, index)
-        peer = None if found is None else self._peer(found.leader_id)
+        if found is None or self._peer(found.leader_id) is None:
+            question.fail(ErrorCode.coordinator_not_available)
+        else:
+            self._questions.add_or_verify_transaction(found.leader_id, question)
+
+    def _ask(self, broker_id: int, question: Question, answered: Answered) -> None:
+        """AddPartitionsToTxn, as brokers send it to each other."""
+        transactional_id, producer, partitions, adds, _ = question
+        peer = self._peer(broker_id)
         if peer is None:
-            answered(dict.fromkeys(partitions, ErrorCode.coordinator_not_available))
+            answered(dict.fromkeys(partitions, ErrorCode.network_exception))
         elif adds:
             tell = answered if peer is self else peer.taken_in_hand(partitions, answered)
             peer.coordinator.add_partitions(
@@ -285,6 +301,10 @@ class TransactionService:
             )
         else:
             answered(peer.coordinator.verify_partitions(transactional_id, producer, partitions))
+
+    def in_a_while(self, delay_ms: int, call: Callable[[], None]) -> None:
+        """Unless this broker stops before."""
+        self._in(delay_ms, call)
 
     def again_later(self, action: Callable[[], None]) -> None:
         self._in(_AGAIN_MS, action)

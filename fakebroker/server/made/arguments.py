@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
+from fakebroker.apis.features import supported_features
 from fakebroker.cluster.members import racks_of
 from fakebroker.core.arguments import (
     MAPPING_OR_NONE,
@@ -56,6 +57,7 @@ class Arguments:
 
     broker_ids: tuple[int, ...]
     racks: Mapping[int, str]
+    features: Mapping[str, int]
     place: Place
     config: BrokerConfig
     behaviour: Behaviour
@@ -68,6 +70,7 @@ class Arguments:
         brokers: int | None,
         broker_ids: Sequence[int] | None,
         racks: Mapping[int, str] | None,
+        features: Mapping[str, int] | None,
         host: str | None,
         port: int | None,
         advertised_host: str | None,
@@ -91,6 +94,7 @@ class Arguments:
         return cls(
             broker_ids=ids,
             racks=_racks(ids, racks, settings),
+            features=_features(features),
             place=_place(len(ids), address, host, port, advertised_host, advertised_port),
             config=settings,
             behaviour=Behaviour.parse(followers),
@@ -147,6 +151,19 @@ def _racks(broker_ids: Sequence[int], racks: Mapping[int, str] | None, config: B
         require(STRING, **{f"the rack of broker {broker_id}": rack})
     racks_of(broker_ids, config, racks or {})
     return dict(racks or {})
+
+
+def _features(levels: Mapping[str, int] | None) -> Mapping[str, int]:
+    require(MAPPING_OR_NONE, features=levels)
+    supported = supported_features()
+    for name, level in (levels or {}).items():
+        if name not in supported:
+            raise ValueError(f"there is no feature {name!r}: there are {', '.join(sorted(supported))}")
+        require(WHOLE_NUMBER, **{f"the level of {name}": level})
+        lowest, highest = supported[name]
+        if not lowest <= level <= highest:
+            raise ValueError(f"{name} has the levels {lowest} to {highest}, not {level}")
+    return dict(levels or {})
 
 
 def read_assignments(assignments: Sequence[Sequence[int]] | None) -> list[tuple[int, tuple[int, ...]]]:

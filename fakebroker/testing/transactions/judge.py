@@ -7,17 +7,18 @@ broker. The names are Jepsen's.
     history.written("t1", b"a", offset)                     # and was told where it stands
     history.asks("t1", commits=True)                        # it asks; what comes of it is told next, if anything
     history.ends("t1", committed=True)
-    history.reads("me", ("orders", 0), offset, b"a", stable) # each record, with the last stable offset told with it
+    history.reads("me", ("orders", 0), offset, b"a", watermark=end)  # each record; what was replicated then, if known
     history.passes("me", ("orders", 0), offset + 1)         # it has read whatever it may below that
     history.finish()
     assert not history.findings, describe(history.findings)
 
-Theory   Of a reader of what is committed (`stable` is given):
+Theory   Of a reader of what is committed:
            aborted read      it was given a record of a transaction that was aborted, or that its producer gave up
            precommitted read it was given a record before its producer asked for the commit
-           fractured read    it was given a part of what a transaction has written to one partition, and was told that
-                             nothing behind that part is decided: it sees one part now and another later. (Between
-                             partitions Kafka promises no such moment: each has a mark of its own.)
+           fractured read    it was given a part of what a transaction has written to one partition before the rest was
+                             replicated, so before its mark can have been: it sees one part now and another later.
+                             (Kafka promises no moment at which all of a transaction is there to be read. Each partition
+                             has a mark of its own, and another's open transaction may hold up the rest of one.)
            torn transaction  of a transaction it has seen one part, and passed another for good; or the offsets that a
                              transaction has committed count and its records do not, or the other way round
          Of every reader:
@@ -47,7 +48,7 @@ Place = tuple[str, int]  # topic and partition
 
 
 class _Transaction:
-    """`cuts`: by partition, the lowest end that a reader of a part of it was told."""
+    """`cuts`: by partition, the lowest watermark that a reader of a part of it was told."""
 
     def __init__(self, name: str, producer: str) -> None:
         self.name, self.producer = name, producer
@@ -129,9 +130,17 @@ class TransactionHistory:
 
     # What readers tell.
 
-    def reads(self, reader: str, place: Place, offset: int, value: bytes, stable: int | None = None) -> None:
-        """The reader was given a record. `stable`: it wants what is committed, and was told this last stable offset."""
-        found = self._reader(reader, stable is not None)
+    def reads(
+        self,
+        reader: str,
+        place: Place,
+        offset: int,
+        value: bytes,
+        watermark: int | None = None,
+        is_committed: bool = True,
+    ) -> None:
+        """The reader, of what is committed or of all, was given a record, and told that watermark with it."""
+        found = self._reader(reader, is_committed)
         found.given.setdefault(place, {})[offset] = value
         record = self._records.get(value)
         if record is None:
@@ -140,8 +149,10 @@ class TransactionHistory:
             )
             return
         self._stands(record, offset, f"{reader} read it")
-        if stable is not None and record.transaction is not None:
-            self._judge_read(reader, record, record.transaction, stable)
+        if is_committed and record.transaction is not None:
+            self._judge_read(reader, record, record.transaction)
+            if watermark is not None:
+                self._judge_part(reader, record, record.transaction, watermark)
 
     def passes(self, reader: str, place: Place, to: int, is_committed: bool = True) -> None:
         """The reader was given everything below that it may read there, from the beginning of the partition on."""
@@ -180,21 +191,23 @@ class TransactionHistory:
         transaction = record.transaction
         cut = None if transaction is None else transaction.cuts.get(record.place)
         if transaction is not None and cut is not None and offset >= cut[0]:
-            what = f"{cut[1]} has read a part of {transaction.name} when only what is below {cut[0]} was decided"
+            what = f"{cut[1]} has read a part of {transaction.name} when only what is below {cut[0]} was replicated"
             self._add(FRACTURED_READ, record, what)
 
-    def _judge_read(self, reader: str, record: _Record, transaction: _Transaction, stable: int) -> None:
+    def _judge_read(self, reader: str, record: _Record, transaction: _Transaction) -> None:
         if transaction.committed is False or (transaction.asked is False and transaction.committed is None):
             what = "was aborted" if transaction.committed is False else "was given up by its producer"
             self._add(ABORTED_READ, record, f"{reader} read it, and {transaction.name} {what}")
         elif transaction.asked is None:
             self._add(PRECOMMITTED_READ, record, f"{reader} read it, and nobody has asked to commit {transaction.name}")
-        if stable < transaction.cuts.get(record.place, (stable + 1, ""))[0]:
-            transaction.cuts[record.place] = stable, reader
+
+    def _judge_part(self, reader: str, record: _Record, transaction: _Transaction, watermark: int) -> None:
+        if watermark < transaction.cuts.get(record.place, (watermark + 1, ""))[0]:
+            transaction.cuts[record.place] = watermark, reader
         for other in transaction.records:
-            if other.place == record.place and other.offset >= stable:
-                what = f"{reader} read {record.value!r} of {transaction.name}, and was told that {stable} ends what is"
-                self._add(FRACTURED_READ, other, f"{what} decided")
+            if other.place == record.place and other.offset >= watermark:
+                what = f"{reader} read {record.value!r} of {transaction.name} at the watermark {watermark}"
+                self._add(FRACTURED_READ, other, what)
 
     def _judge_whole(self, name: str, reader: _Reader, transaction: _Transaction) -> None:
         """A reader of what is committed has seen all of a transaction that it has passed, or nothing."""

@@ -5,10 +5,10 @@ Text     "transactions 3 2 2 1; producer 0 1 0; transact 0 3 1; hold 0; advance 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from random import Random
 
-from fakebroker.testing.history import describe
+from fakebroker.testing.history import Finding, describe
 from fakebroker.testing.messages import Violation
 from fakebroker.testing.plan import Action, to_text
 from fakebroker.testing.transactions.judge import ANOMALIES
@@ -34,10 +34,10 @@ ACTIONS: dict[str, tuple[int, tuple[str, ...]]] = {
     "pauses": (2, ("producer",)),
     "wakes": (3, ("producer",)),
     "sleeps": (1, ("reader; again wakes it",)),
-    "hold": (3, ("producer",)),
+    "hold": (5, ("producer",)),
     "drop": (2, ("producer",)),
     "lose": (3, ("producer",)),
-    "deliver": (4, ("request",)),
+    "deliver": (6, ("request",)),
     "followers": (4, ("behaviour", "topic: 0 t, 1 of transactions, 2 of offsets, 3 all", "broker, 0 for all")),
     "stop": (2, ("broker",)),
     "start": (4, ("broker",)),
@@ -94,6 +94,11 @@ class TransactionRun:
             raise ValueError("a plan begins with its transactions")
         return self._world
 
+    @property
+    def settled_ms(self) -> int:
+        """How long it took until all had ended, when nothing failed any more."""
+        return self.world.settled_ms
+
     def run(self) -> None:
         """Raises Violation as soon as something is not as it must be, and in the end if not all has ended."""
         if not self.plan or self.plan[0].name != "transactions":
@@ -110,18 +115,19 @@ class TransactionRun:
         if self._world is not None:
             self._guarded("the end", self._world.finish)
 
-    def _guarded(self, where: str, what: object) -> None:
-        problem, cause = "", None
+    def _guarded(self, where: str, what: Callable[[], None]) -> None:
+        problem = ""
+        cause: Exception | None = None
         try:
-            what()  # type: ignore[operator]
+            what()
             self.world.check()
         except (AssertionError, Violation) as error:
             problem, cause = str(error) or repr(error), error
-        problem = problem or describe(self._judged())
+        problem = "\n".join(each for each in (problem, describe(self._judged())) if each)
         if problem:
             raise Violation(f"{where} at {self.world.now_ms} ms: {problem}\nplan: {to_text(self.performed)}") from cause
 
-    def _judged(self) -> list[object]:
+    def _judged(self) -> list[Finding]:
         """What counts of the findings."""
         findings = self.world.history.findings
         if not self.world.may_tear:

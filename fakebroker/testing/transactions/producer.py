@@ -23,6 +23,7 @@ from fakebroker.testing.transactions.network import Line, Network
 from fakebroker.testing.wire import PRODUCE
 
 REQUEST_MS, BACKOFF_MS, DELIVERY_MS, PRODUCE_MS = 4_000, 100, 12_000, 2_000
+BATCH = 2  # records
 NONE, DUPLICATE_SEQUENCE, CONCURRENT_TRANSACTIONS = 0, 46, 51
 OF_COORDINATOR = frozenset({14, 15, 16})  # loading, not available, not coordinator
 # Unknown topic or partition, leader not available, not leader, timed out, not enough replicas, ... after append,
@@ -86,13 +87,16 @@ class TransactionalProducer:
     # What a plan wants of it.
 
     def transact(self, places: Mapping[Place, int], commits: bool) -> None:
-        """So many records to each of these, in one transaction, when those before are done."""
+        """So many records to each of these, in batches, in one transaction, when those before are done."""
         number = self._begun + len(self.jobs) + 1
-        writes = tuple((place, self._values(number, place, count)) for place, count in places.items())
-        self.jobs.append(Job(writes, commits))
-
-    def _values(self, number: int, place: Place, count: int) -> tuple[bytes, ...]:
-        return tuple(f"{self.name}-{number} {place[0]}-{place[1]} {n}".encode() for n in range(count))
+        writes: list[tuple[Place, tuple[bytes, ...]]] = []
+        for first in range(0, max(places.values()), BATCH):
+            for place, count in places.items():
+                last = min(first + BATCH, count)
+                values = [f"{self.name}-{number} {place[0]}-{place[1]} {n}".encode() for n in range(first, last)]
+                if values:
+                    writes.append((place, tuple(values)))
+        self.jobs.append(Job(tuple(writes), commits))
 
     def crash(self) -> None:
         """It is gone: its connections close, and nobody is told."""

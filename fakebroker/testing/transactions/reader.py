@@ -94,17 +94,16 @@ class Reader:
         if fetched.error:
             self._not_before_ms = self._simulation.elapsed_ms + BACKOFF_MS
             return
-        self._check(asked, fetched)
         batches = batches_in(fetched.records)
         if self.is_committed:
             kept = committed(batches, fetched.aborted, asked.offset)
         else:
             values = [each for batch in batches for each in enumerate(batch.values, batch.base)]
             kept = [each for each in values if each[0] >= asked.offset]
-        stable = fetched.stable if self.is_committed else None
         for offset, value in kept:
-            self._history.reads(self.name, asked.place, offset, value, stable)
+            self._history.reads(self.name, asked.place, offset, value, fetched.watermark, self.is_committed)
         self.kept[asked.place] += kept
         if batches:
             self.positions[asked.place] = batches[-1].last + 1
         self._history.passes(self.name, asked.place, self.positions[asked.place], self.is_committed)
+        self._check(asked, fetched)

@@ -162,10 +162,10 @@ class TransactionWorld(World):
         self.followers("instant")
         while self.network.held:
             self.deliver(0)
-        for actor in (*self.producers, *self.readers):
-            actor.is_paused = False
         for producer in self.producers:
-            producer.line.fault = ""
+            producer.is_paused, producer.line.fault = False, ""
+        for reader in self.readers:
+            reader.is_paused = False
         self.act()
 
     # What must hold.

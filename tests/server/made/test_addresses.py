@@ -26,6 +26,7 @@ def made(config: dict[str, str], **given: Any) -> Arguments:
         "brokers": None,
         "broker_ids": None,
         "racks": None,
+        "features": None,
         "host": None,
         "port": None,
         "advertised_host": None,

@@ -8,7 +8,10 @@ from typing import Any
 import pytest
 from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec
+from support.messages import decode_response
 from support.ports import free_ports
+from support.raw_client import RawClient
+from support.requests import api_versions
 
 from fakebroker import AsyncFakeCluster, FakeCluster, KafkaError
 
@@ -57,6 +60,18 @@ def test_clients_are_told_of_racks() -> None:
         assert [(node.node_id, node.rack) for node in kafka.endpoints] == [(5, "a"), (6, "z")]
 
 
+@pytest.mark.parametrize("level", [0, 1, 2])
+def test_clients_are_told_of_the_levels_of_features(level: int) -> None:
+    with (
+        FakeCluster(brokers=1, features={"transaction.version": level}) as kafka,
+        RawClient(kafka.endpoints[0]) as client,
+    ):
+        _, answer = decode_response(18, 4, client.ask(api_versions(4)))
+        told = {each.name: each.max_version_level for each in answer.finalized_features}
+        assert told.get("transaction.version", 0) == level
+        assert told["group.version"] == 1
+
+
 def test_ports_are_in_the_order_of_the_ids() -> None:
     port = free_ports(2)
     with FakeCluster(broker_ids=[9, 4], port=port) as kafka:
@@ -82,6 +97,18 @@ def test_clients_are_told_another_port_and_a_broker_comes_back_on_its_own() -> N
         ({"broker_ids": ["1"]}, TypeError, "each of broker_ids must be a whole number, not '1'"),
         ({"broker_ids": "12"}, TypeError, "broker_ids must be a list of whole numbers, not '12'"),
         ({"broker_ids": 3}, TypeError, "broker_ids must be a list of whole numbers, not 3"),
+        (
+            {"features": {"exactly.once": 1}},
+            ValueError,
+            "there is no feature 'exactly.once': there are group.version, metadata.version, transaction.version",
+        ),
+        ({"features": {"transaction.version": 3}}, ValueError, "transaction.version has the levels 0 to 2, not 3"),
+        (
+            {"features": {"transaction.version": "1"}},
+            TypeError,
+            "the level of transaction.version must be a whole number, not '1'",
+        ),
+        ({"features": 1}, TypeError, "features must be a mapping of names to values, or None, not 1"),
         ({"racks": {4: "a"}}, ValueError, "there is no broker 4: the ids are 1 to 3"),
         ({"racks": {1: 5}}, TypeError, "the rack of broker 1 must be a string, not 5"),
         ({"racks": {"1": "a"}}, TypeError, "a broker of racks must be a whole number, not '1'"),

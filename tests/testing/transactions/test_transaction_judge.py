@@ -64,7 +64,7 @@ def test_what_is_aborted_is_read_by_who_reads_all() -> None:
     history = two_records()
     abort(history)
     for place, value in ((A, b"a"), (B, b"b")):
-        history.reads("all", place, 0, value)
+        history.reads("all", place, 0, value, is_committed=False)
         history.passes("all", place, 1, is_committed=False)
         history.passes("committed", place, 1)
     assert kinds(history) == []
@@ -117,11 +117,11 @@ def lost_to_who_reads_all(history: TransactionHistory) -> None:
 
 def another_stands_there(history: TransactionHistory) -> None:
     history.writes(None, A, b"x")
-    history.reads("r", A, 0, b"x")
+    history.reads("r", A, 0, b"x", is_committed=False)
 
 
 def from_nobody(history: TransactionHistory) -> None:
-    history.reads("r", A, 5, b"who?")
+    history.reads("r", A, 5, b"who?", is_committed=False)
 
 
 def fractured(history: TransactionHistory) -> None:
@@ -139,7 +139,7 @@ def fractured_and_seen_later(history: TransactionHistory) -> None:
 
 
 def doubled(history: TransactionHistory) -> None:
-    history.reads("r", A, 3, b"a")
+    history.reads("r", A, 3, b"a", is_committed=False)
 
 
 def reordered(history: TransactionHistory) -> None:

@@ -70,6 +70,12 @@ class TransactionConfigs:
         BOOLEAN, False, doc="transactions that only another system ends (KIP-939)"
     )
     add_partitions_to_txn_retry_backoff_max_ms = Setting(
-        INT, 100, at_least(0), doc="how long a broker tries again to add a partition to a transaction"
+        INT,
+        100,
+        at_least(0),
+        by="apis/produce/verification",
+        doc="how long a broker tries again to add a partition to a transaction",
     )
-    add_partitions_to_txn_retry_backoff_ms = Setting(INT, 20, at_least(1), doc="how long it pauses in between")
+    add_partitions_to_txn_retry_backoff_ms = Setting(
+        INT, 20, at_least(1), by="apis/produce/verification", doc="how long it pauses in between"
+    )

@@ -3,7 +3,8 @@
 Theory   A log is clean up to its first dirty offset. From there to the active segment, the watermark, and the first
          segment with something younger than min.compaction.lag.ms, it may be cleaned; it is worth it if that is more
          than min.cleanable.dirty.ratio of it, or if something there is older than max.compaction.lag.ms. Then the last
-         offset of each key is noted of what is dirty, and all that comes before goes, in what was clean as well.
+         offset of each key is noted of what is dirty, and all that comes before goes, in what was clean as well. What
+         was aborted goes in any case (transactions.py).
 Units    offsets count records; timestamps are milliseconds since the epoch.
 Source   storage/internals/log/{LogCleanerManager.java cleanableOffsets, calculateCleanableBytes, maxCompactionDelay,
          grabFilthiestCompactedLog; LogToClean.java; Cleaner.java doClean, cleanInto} @ 4.0.
@@ -19,7 +20,10 @@ from fakebroker.core.config.topic_config import TopicConfig
 from fakebroker.core.log.batch import LoggedBatch
 from fakebroker.core.log.compaction.record_filter import Rules, filtered, keys_of
 from fakebroker.core.log.compaction.rolls import Roll, Rolls
+from fakebroker.core.log.compaction.transactions import CleanedTransactions
 from fakebroker.core.log.log import Log
+from fakebroker.core.log.transactions.state import AbortedTransaction
+from fakebroker.protocol.record_batch import read_batch_header
 from fakebroker.protocol.slices import Slices
 
 # Bytes of records, and what a batch takes besides: some 200 us together.
@@ -92,30 +96,56 @@ def _segments(log: Log, first_dirty: int, config: TopicConfig) -> list[Roll]:
     return rolls.segments
 
 
-def cleaned(log: Log, wanted: LogToClean, config: TopicConfig, now_wall_ms: int) -> Slices[list[LoggedBatch]]:
-    """The batches that are to stand for all before `wanted.end_offset`, in slices. The log is not changed."""
+class Cleaned(NamedTuple):
+    """What is to stand for all before an offset: the batches, and the aborted transactions whose mark lies there."""
+
+    batches: list[LoggedBatch]
+    aborted: list[AbortedTransaction]
+
+
+def cleaned(log: Log, wanted: LogToClean, config: TopicConfig, now_wall_ms: int) -> Slices[Cleaned]:
+    """What is left of all before `wanted.end_offset`, in slices. The log is not changed."""
     end = wanted.end_offset
     latest: dict[bytes, int] = {}
+    producers = log.producer_state
+    dirty = CleanedTransactions(producers.transactions.aborted_between(wanted.first_dirty_offset, end))
 
     def note_keys(batch: LoggedBatch) -> None:
-        for key, offset in keys_of(batch):
+        header = read_batch_header(batch.records)
+        if dirty.may_go(batch, header):
+            return
+        for key, offset in keys_of(batch, header):
             if key is not None and offset >= wanted.first_dirty_offset:
                 latest[key] = offset
 
     yield from _each(log, wanted.first_dirty_offset, end, note_keys)
-    producers = log.producer_state
-    entries = map(producers.last_entry, producers.producer_ids)
-    ends = {entry.batches[-1].last_offset for entry in entries if entry and entry.batches}
-    rules = Rules(latest, now_wall_ms, config.delete_retention_ms, frozenset({*ends, end - 1}))
+    rules = _rules(log, latest, end, config, now_wall_ms)
+    transactions = CleanedTransactions(producers.transactions.aborted_between(log.log_start_offset, end))
     found: list[LoggedBatch] = []
 
     def keep(batch: LoggedBatch) -> None:
-        left = filtered(batch, rules)
+        header = read_batch_header(batch.records)
+        left = filtered(batch, rules, header, transactions.may_go(batch, header))
         if left is not None:
             found.append(left)
 
     yield from _each(log, log.log_start_offset, end, keep)
-    return found
+    return Cleaned(found, transactions.kept)
+
+
+def _rules(log: Log, latest: dict[bytes, int], end: int, config: TopicConfig, now_wall_ms: int) -> Rules:
+    """Of each producer its last batch is kept, for its sequences, or where there is none the mark, for its epoch."""
+    ends = {end - 1}
+    marks: set[tuple[int, int]] = set()
+    producers = log.producer_state
+    for producer_id in producers.producer_ids:
+        entry = producers.last_entry(producer_id)
+        assert entry is not None
+        if entry.batches:
+            ends.add(entry.batches[-1].last_offset)
+        else:
+            marks.add((producer_id, entry.producer_epoch))
+    return Rules(latest, now_wall_ms, config.delete_retention_ms, frozenset(ends), frozenset(marks))
 
 
 def _each(log: Log, offset: int, end: int, look: Callable[[LoggedBatch], None]) -> Slices[None]:

@@ -4,11 +4,11 @@ Theory   What keeps all of its records stays as it is, byte for byte. Otherwise 
          and last offset, epoch, producer and sequence, so that offsets and sequences mean what they meant. A batch of
          which nothing is left is kept, empty, where its last offset or its producer is still needed. The mark of a
          deleted key (a null value) gets a time at which it goes: it stands in the place of the base timestamp, flagged,
-         from the first cleaning on (KIP-534).
+         from the first cleaning on (KIP-534). So does the mark of a transaction of which no batch is left.
 Units    timestamps are milliseconds since the epoch; offsets count records.
 Source   clients/.../record/{MemoryRecords.java filterTo, filterBatch, buildRetainedRecordsInto; DefaultRecordBatch.java
-         writeEmptyHeader, deleteHorizonMs}; storage/.../log/Cleaner.java shouldRetainRecord @ 4.0.
-Differs  A batch whose records cannot be read stays as it is. Control batches stay: there are no transactions yet.
+         writeEmptyHeader, deleteHorizonMs}; storage/.../log/Cleaner.java shouldRetainRecord, checkBatchRetention @ 4.4.
+Differs  A batch whose records cannot be read stays as it is.
 """
 
 from __future__ import annotations
@@ -45,35 +45,48 @@ class Rules(NamedTuple):
     delete_retention_ms
                      how long marks of deleted keys stay from then on
     kept_ends        last offsets of batches that are kept whatever is in them
+    kept_marks       producers and epochs of marks that are: of producers that have no batch any more
     """
 
     latest: Mapping[bytes, int]
     now_ms: int
     delete_retention_ms: int
     kept_ends: frozenset[int]
+    kept_marks: frozenset[tuple[int, int]] = frozenset()
 
 
-def keys_of(batch: LoggedBatch) -> list[tuple[bytes | None, int]]:
+def keys_of(batch: LoggedBatch, header: BatchHeader) -> list[tuple[bytes | None, int]]:
     """The key of each record with its offset; none of a control batch, or of one that cannot be read."""
-    data = batch.records
-    header = read_batch_header(data)
-    records = None if header.is_control else _records(data, header)
+    records = None if header.is_control else _records(batch.records, header)
     return [(record.key, batch.base_offset + (record.offset_delta or 0)) for record in records or ()]
 
 
-def filtered(batch: LoggedBatch, rules: Rules) -> LoggedBatch | None:
-    """What is left of a batch: itself, another one in its place, or nothing."""
+def filtered(batch: LoggedBatch, rules: Rules, header: BatchHeader, may_go: bool = False) -> LoggedBatch | None:
+    """What is left of a batch: itself, another one in its place, or nothing. `may_go` of one of an aborted transaction,
+    all of it at once, and of a mark that nobody needs, a while after it was first seen to be one."""
     data = batch.records
-    header = read_batch_header(data)
-    records = None if header.is_control else _records(data, header)
-    if records is None:
-        return batch
     horizon_ms = header.base_timestamp_ms if header.attributes & DELETE_HORIZON_FLAG else None
-    marks_go = horizon_ms is not None and rules.now_ms >= horizon_ms
-    retained = [record for record in records if _is_retained(record, batch.base_offset, marks_go, rules.latest)]
+    is_past_horizon = horizon_ms is not None and rules.now_ms >= horizon_ms
+    records: list[Record] | None
+    if may_go and (is_past_horizon or not header.is_control):
+        records, retained = [], []
+    else:
+        records = _records(data, header)
+        if records is None:
+            return batch
+        retained = records
+        if not header.is_control:
+            base, latest = batch.base_offset, rules.latest
+            retained = [record for record in records if _is_retained(record, base, is_past_horizon, latest)]
     if not retained:
-        return _empty(batch, header) if batch.last_offset in rules.kept_ends else None
-    needs_horizon = horizon_ms is None and any(record.value is None for record in retained)
+        is_kept = batch.last_offset in rules.kept_ends or (
+            header.is_control and (header.producer_id, header.producer_epoch) in rules.kept_marks
+        )
+        return _empty(batch, header) if is_kept else None
+    if header.is_control:
+        needs_horizon = horizon_ms is None and may_go
+    else:
+        needs_horizon = horizon_ms is None and any(record.value is None for record in retained)
     if len(retained) == len(records) and not needs_horizon:
         return batch
     if needs_horizon:
@@ -136,7 +149,10 @@ def _empty(batch: LoggedBatch, header: BatchHeader) -> LoggedBatch:
         base_timestamp_ms=_NO_TIMESTAMP,
         record_count=0,
     )
-    return _instead_of(batch, pack_batch(kept, b""), batch.timestamp_ms)
+    left = _instead_of(batch, pack_batch(kept, b""), batch.timestamp_ms)
+    if header.is_control:
+        left.producer = None  # nobody learns anything of its producer by it
+    return left
 
 
 def _instead_of(batch: LoggedBatch, data: bytes, timestamp_ms: int) -> LoggedBatch:

@@ -106,6 +106,11 @@ class Transactions:
         """Nobody asks for what is deleted, mark and all."""
         del self._aborted[: bisect_left(self._aborted, log_start_offset, key=_last_offset)]
 
+    def replace_aborted_before(self, offset: int, aborted: list[AbortedTransaction]) -> None:
+        """The log was compacted: of those whose mark lies before `offset` there are only these."""
+        kept = [each for each in aborted if each.last_offset < offset]
+        self._aborted = kept + self._aborted[bisect_left(self._aborted, offset, key=_last_offset) :]
+
     def truncate_to(self, offset: int) -> None:
         """The log is about to be looked at again; what was aborted before `offset` is known for good."""
         self._ongoing.clear()

@@ -1,0 +1,71 @@
+"""The transactions of a log, batch by batch, while it is cleaned: what of them may go.
+
+Theory   Records of an aborted transaction go; they do not even count as the last ones of their keys. Its mark stays
+         until all its batches are gone, and so does that of a committed one; then it is given a time at which it goes
+         (record_filter.py). Of the aborted ones those are remembered whose mark still has a batch before it: readers
+         must not wait for a mark that is not there.
+Units    offsets count records.
+Source   storage/.../log/{CleanedTransactionMetadata,Cleaner}.java shouldDiscardBatch @ 4.4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from heapq import heapify, heappop
+from typing import final
+
+from fakebroker.core.log.batch import LoggedBatch
+from fakebroker.core.log.transactions.state import AbortedTransaction
+from fakebroker.protocol.errors import InvalidRecordError
+from fakebroker.protocol.record_batch import BatchHeader, decode_records
+from fakebroker.protocol.transaction_records.control_records import ABORT, COMMIT, decode_marker
+
+
+@final
+class CleanedTransactions:
+    """`aborted` are all of which there may be a batch in what is cleaned, `kept` those that are to be remembered."""
+
+    def __init__(self, aborted: Iterable[AbortedTransaction]) -> None:
+        self._to_come = [(each.first_offset, each) for each in aborted]
+        heapify(self._to_come)
+        self._aborted: dict[int, AbortedTransaction] = {}  # by producer id, those that are open where we are
+        self._seen: set[int] = set()  # of them, those that have a batch
+        self._committed: set[int] = set()  # the same of the others
+        self.kept: list[AbortedTransaction] = []
+
+    def may_go(self, batch: LoggedBatch, header: BatchHeader) -> bool:
+        """The next batch: whether it is of an aborted transaction, or a mark that nobody needs."""
+        while self._to_come and self._to_come[0][0] <= batch.last_offset:
+            transaction = heappop(self._to_come)[1]
+            self._aborted.setdefault(transaction.producer_id, transaction)
+        if header.is_control:
+            return self._may_mark_go(batch, header)
+        if not header.is_transactional:
+            return False
+        if header.producer_id in self._aborted:
+            self._seen.add(header.producer_id)
+            return True
+        self._committed.add(header.producer_id)
+        return False
+
+    def _may_mark_go(self, batch: LoggedBatch, header: BatchHeader) -> bool:
+        producer_id, data = header.producer_id, batch.records
+        try:
+            if not decode_records(data):
+                return True  # it was cleaned before
+            marker = decode_marker(data)
+        except InvalidRecordError:
+            return False
+        if marker is None:
+            return False
+        if marker.control_type == COMMIT:
+            has_batches = producer_id in self._committed
+            self._committed.discard(producer_id)
+            return not has_batches
+        assert marker.control_type == ABORT
+        transaction = self._aborted.pop(producer_id, None)
+        has_batches = producer_id in self._seen
+        self._seen.discard(producer_id)
+        if transaction is not None and has_batches:
+            self.kept.append(transaction)
+        return not has_batches
