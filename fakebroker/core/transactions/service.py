@@ -138,7 +138,8 @@ class TransactionService:
     @property
     def verifies(self) -> bool:
         """Partitions of this broker ask whether they belong to a transaction; it may be altered at any time."""
-        return self._configs.of(self.replicas.broker_id).transaction_partition_verification_enable
+        config = self._configs.of(self.replicas.broker_id)
+        return config.transaction_partition_verification_enable
 
     def _every(
         self,
