@@ -17,7 +17,7 @@ def both(
     simulation: Simulation, size: int, broker: int = 1
 ) -> list[tuple[int, int, list[tuple[int, int, bytes, int]]]]:
     """Error, offset and what is in the log afterwards: by itself, and in the general way."""
-    found: list[tuple[int, int, list[object]]] = []
+    found = []
     for topic in ("own", "general"):
         partition = simulation.partition(topic)
         replicas = simulation.cluster.brokers[broker].replicas
