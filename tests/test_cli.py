@@ -45,7 +45,7 @@ OPTIONS = {
     "apis": ["--markdown"],
     "configs": ["--kind", "--honoured", "--json"],
     "demo": ["--out", "--seed"],
-    "replay": ["--steps", "--plan", "--journal", "--shrink", "--group"],
+    "replay": ["--steps", "--plan", "--journal", "--shrink", "--group", "--transactions"],
 }  # fmt: skip
 
 
@@ -317,7 +317,16 @@ def test_what_is_refused_is_one_sentence_and_status_2(line: str, sentence: str) 
     assert run(*shlex.split(line)) == (2, "", f"fakebroker: {sentence}\n")
 
 
-FLAGS = {"--auto-create-topics", "--no-auto-create-topics", "--shrink", "--group", "--honoured", "--json", "--markdown"}
+FLAGS = {
+    "--auto-create-topics",
+    "--no-auto-create-topics",
+    "--shrink",
+    "--group",
+    "--transactions",
+    "--honoured",
+    "--json",
+    "--markdown",
+}
 WITH_VALUES = [(command, option) for command, options in OPTIONS.items() for option in options if option not in FLAGS]
 
 
@@ -493,15 +502,17 @@ def read(line: str) -> dict[str, Any]:
 DEFAULTS: dict[str, dict[str, Any]] = {
     "serve": {
         "brokers": None, "broker_ids": None, "rack": [], "feature": [], "host": None, "port": None,
-        "advertised_host": None, "advertised_port": None, "topic": [], "auto_create_topics": None, "followers": "instant",
-        "config": [],
+        "advertised_host": None, "advertised_port": None, "topic": [], "auto_create_topics": None,
+        "followers": "instant", "config": [],
         "properties": None, "defaults": "fakebroker", "quota": [], "seed": 0, "clock": "real", "journal": None,
         "ready_file": None,
     },
     "apis": {"markdown": False},
     "configs": {"kind": None, "honoured": False, "json": False},
     "demo": {"out": Path("fakebroker-demo"), "seed": 1},
-    "replay 5": {"seed": 5, "steps": 200, "plan": None, "journal": None, "shrink": False, "group": False},
+    "replay 5": {
+        "seed": 5, "steps": 200, "plan": None, "journal": None, "shrink": False, "group": False, "transactions": False,
+    },
 }  # fmt: skip
 
 
