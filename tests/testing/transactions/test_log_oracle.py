@@ -21,7 +21,7 @@ def written(offset: int, producer_id: int, *values: bytes) -> bytes:
 
 
 def mark(offset: int, producer_id: int, result: int) -> bytes:
-    return encode_marker(EndTransactionMarker(result, 0), producer_id, 0, 0, offset)
+    return offset.to_bytes(8) + encode_marker(EndTransactionMarker(result, 0), producer_id, 0, 0)[8:]
 
 
 LOG = [
