@@ -38,9 +38,9 @@ from fakebroker.core.journal.view import view_produce
 
 OPTIONS = {
     "serve": [
-        "--brokers", "--broker-ids", "--rack", "--feature", "--host", "--port", "--advertised-host", "--advertised-port", "--topic",
-        "--auto-create-topics", "--no-auto-create-topics", "--followers", "--config", "--properties", "--defaults",
-        "--quota", "--seed", "--ready-file", "--clock", "--journal",
+        "--brokers", "--broker-ids", "--rack", "--feature", "--host", "--port", "--advertised-host",
+        "--advertised-port", "--topic", "--auto-create-topics", "--no-auto-create-topics", "--followers", "--config",
+        "--properties", "--defaults", "--quota", "--seed", "--ready-file", "--clock", "--journal",
     ],
     "apis": ["--markdown"],
     "configs": ["--kind", "--honoured", "--json"],
@@ -492,8 +492,9 @@ def read(line: str) -> dict[str, Any]:
 
 DEFAULTS: dict[str, dict[str, Any]] = {
     "serve": {
-        "brokers": None, "broker_ids": None, "rack": [], "feature": [], "host": None, "port": None, "advertised_host": None,
-        "advertised_port": None, "topic": [], "auto_create_topics": None, "followers": "instant", "config": [],
+        "brokers": None, "broker_ids": None, "rack": [], "feature": [], "host": None, "port": None,
+        "advertised_host": None, "advertised_port": None, "topic": [], "auto_create_topics": None, "followers": "instant",
+        "config": [],
         "properties": None, "defaults": "fakebroker", "quota": [], "seed": 0, "clock": "real", "journal": None,
         "ready_file": None,
     },

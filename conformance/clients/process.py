@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import tempfile
 import threading
@@ -80,6 +81,13 @@ class ClientProcess:
             return dict(json.loads(line))
         except (ValueError, TypeError) as error:
             raise Broken(f"instead of JSON it said {line[:200]!r}") from error
+
+    def pause(self) -> None:
+        """It stands still, as a process does that a garbage collector or its machine stops."""
+        self._process.send_signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        self._process.send_signal(signal.SIGCONT)
 
     def kill(self) -> None:
         """At once: the program has no time to say goodbye to anybody."""

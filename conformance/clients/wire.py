@@ -44,7 +44,7 @@ class Wire:
         leaders = {part.partition_index: addresses[part.leader_id] for part in found.partitions}
         for partition, each in values.items():
             frame = frames.produce(topic, {partition: frames.batch(*(value.encode() for value in each))})
-            answer = self._exchange(leaders[partition], _PRODUCE, 9, frame)
+            answer = self.exchange(leaders[partition], _PRODUCE, 9, frame)
             check(answer.responses[0].partition_responses[0].error_code, f"writing to {topic}-{partition}")
 
     def await_coordinator(self, group: str) -> None:
@@ -66,9 +66,10 @@ class Wire:
 
     def ask(self, address: str, api_key: int, version: int, values: Mapping[str, Any]) -> Any:
         request = build(request_type(api_key, version), dict(values))
-        return self._exchange(address, api_key, version, encode_request(request, 1, "conformance"))
+        return self.exchange(address, api_key, version, encode_request(request, 1, "conformance"))
 
-    def _exchange(self, address: str, api_key: int, version: int, frame: bytes) -> Any:
+    def exchange(self, address: str, api_key: int, version: int, frame: bytes) -> Any:
+        """A frame of any making, and its answer."""
         if address not in self._sockets:
             host, _, port = address.rpartition(":")
             self._sockets[address] = socket.create_connection((host.strip("[]"), int(port)), timeout=_LIMIT_S)

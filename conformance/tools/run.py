@@ -11,8 +11,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from conformance.tools.command import KCAT, MAINS, Chapter, Command, Stop
+from conformance.tools.command import KCAT, MAINS, Chapter, Command, Open, Stop
 from conformance.tools.jvm import Jvm, Result
+from conformance.tools.open_transaction import open_transaction
 
 _AGAIN_S = 0.2
 _UNTIL_LIMIT_S = 20.0
@@ -66,7 +67,10 @@ class _Chapter:
         self._took_s = took_s
         self._background: dict[str, tuple[Command, float]] = {}  # with when it began
 
-    def run(self, step: Command | Stop) -> Ran | None:
+    def run(self, step: Command | Stop | Open) -> Ran | None:
+        if isinstance(step, Open):
+            open_transaction(self._bootstrap, step)
+            return None
         if isinstance(step, Stop):
             command, began = self._background.pop(step.background)
             result = self._jvm.stop(step.background)

@@ -7,14 +7,17 @@ from pathlib import Path
 
 import pytest
 
+from conformance.clients.wire import Wire
 from conformance.tools import suite
-from conformance.tools.command import KCAT, MAINS, Chapter, Command, Stop
+from conformance.tools.command import KCAT, MAINS, Chapter, Command, Open, Stop
 from conformance.tools.compare import Row, compare, unneeded
 from conformance.tools.normal import normal
+from conformance.tools.open_transaction import open_transaction
 from conformance.tools.page import page
 from conformance.tools.reasons import REASONS, Reason
 from conformance.tools.run import Ran
 from conformance.tools.table import CHAPTERS
+from fakebroker import FakeCluster
 
 KAFKA = Ran("group", "kafka-topics --list", 0, "one\ntwo\n", "", 1.0)
 CHAPTER = Chapter("group", "A group", (Command("kafka-topics --list"),))
@@ -39,7 +42,7 @@ def test_what_runs_in_the_background_is_stopped_in_its_chapter(chapter: Chapter)
     for step in chapter.steps:
         if isinstance(step, Stop):
             running.remove(step.background)
-        elif step.background:
+        elif isinstance(step, Command) and step.background:
             assert step.background not in running
             running.add(step.background)
     assert running == set()
@@ -256,3 +259,26 @@ def test_a_mask_does_not_ask_kafka_again_but_another_command_does(
     assert not asks(replace(CHAPTER, steps=(Command("kafka-topics --list", mask={"a": "b"}, unordered=True),)))
     assert asks(replace(CHAPTER, steps=(Command("kafka-topics --list --x"),)))
     assert asks(replace(CHAPTER, files={"a": "b"}))
+
+
+# what no tool does
+
+
+def test_a_transaction_is_opened_that_its_coordinator_knows_or_does_not() -> None:
+    with FakeCluster(brokers=2, config={"transaction.partition.verification.enable": False}) as kafka:
+        for topic in ("known", "lost"):
+            kafka.create_topic(topic, configs={"retention.ms": -1})
+        open_transaction(kafka.bootstrap_servers, Open("known", "a"))
+        open_transaction(kafka.bootstrap_servers, Open("lost", "b", is_told=False))
+        kafka.alter_broker_configs({"transaction.partition.verification.enable": True})
+        with pytest.raises(RuntimeError, match="writing to lost failed with error 48"):
+            open_transaction(kafka.bootstrap_servers, Open("lost", "c", is_told=False))
+        with Wire(kafka.bootstrap_servers) as wire:
+            listed = [
+                (each.transactional_id, each.transaction_state)
+                for address in kafka.bootstrap_servers.split(",")
+                for each in wire.ask(
+                    address, 66, 0, {"state_filters": [], "producer_id_filters": []}
+                ).transaction_states
+            ]
+    assert sorted(listed) == [("a", "Ongoing"), ("b", "Empty"), ("c", "Empty")]

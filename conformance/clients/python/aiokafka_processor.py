@@ -9,10 +9,16 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from conformance.clients.python.lines import tell
 from conformance.clients.python.processor import Processor, Steps, give_up, processor
 
+_TIMEOUT_MS, _SESSION_MS = 60_000, 10_000  # its own
+
 
 async def run(given: Processor) -> None:
     steps = Steps(given.die)
-    producer = AIOKafkaProducer(bootstrap_servers=given.bootstrap, transactional_id=given.id)
+    producer = AIOKafkaProducer(
+        bootstrap_servers=given.bootstrap,
+        transactional_id=given.id,
+        transaction_timeout_ms=given.timeout_ms or _TIMEOUT_MS,
+    )
     await producer.start()  # asks for its producer id too
     steps.reached("init")
     consumer = AIOKafkaConsumer(
@@ -23,6 +29,8 @@ async def run(given: Processor) -> None:
         isolation_level="read_committed",
         auto_offset_reset="earliest",
         enable_auto_commit=False,
+        session_timeout_ms=given.session_ms or _SESSION_MS,
+        heartbeat_interval_ms=(given.session_ms or _SESSION_MS) // 5,
     )
     await consumer.start()
     while True:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 
 from conformance.clients.python.lines import tell
@@ -13,18 +15,22 @@ _LIMIT_S = 30.0
 def run(given: Processor) -> None:
     steps = Steps(given.die)
     common = {"bootstrap.servers": given.bootstrap, "log_level": 0}
-    producer = Producer(common | {"transactional.id": given.id, "linger.ms": 0})
+    producer = Producer(
+        common | {"transactional.id": given.id, "linger.ms": 0} | _own(given.timeout_ms, "transaction.timeout.ms")
+    )
     producer.init_transactions(_LIMIT_S)
     steps.reached("init")
     consumer = Consumer(
         common
         | {
             "group.id": given.group,
-            "group.instance.id": given.instance,
             "isolation.level": "read_committed",
             "auto.offset.reset": "earliest",
             "enable.auto.commit": False,
         }
+        | _own(given.instance, "group.instance.id")
+        | _own(given.session_ms, "session.timeout.ms")
+        | _own(given.session_ms and given.session_ms // 5, "heartbeat.interval.ms")
     )
     consumer.subscribe([given.inputs])
     while True:
@@ -39,6 +45,11 @@ def run(given: Processor) -> None:
         consumed = TopicPartition(given.inputs, message.partition() or 0, offset + 1)
         while not _transformed(producer, consumer, given, steps, value, consumed):
             pass
+
+
+def _own(value: object, name: str) -> dict[str, Any]:
+    """A setting, unless it is the client's own."""
+    return {} if value is None else {name: value}
 
 
 def _transformed(

@@ -10,10 +10,16 @@ from kafka.structs import OffsetAndMetadata
 from conformance.clients.python.lines import tell
 from conformance.clients.python.processor import Processor, Steps, give_up, processor
 
+_TIMEOUT_MS, _SESSION_MS = 60_000, 45_000  # its own
+
 
 def run(given: Processor) -> None:
     steps = Steps(given.die)
-    producer: Any = KafkaProducer(bootstrap_servers=given.bootstrap, transactional_id=given.id)
+    producer: Any = KafkaProducer(
+        bootstrap_servers=given.bootstrap,
+        transactional_id=given.id,
+        transaction_timeout_ms=given.timeout_ms or _TIMEOUT_MS,
+    )
     producer.init_transactions()
     steps.reached("init")
     consumer: Any = KafkaConsumer(
@@ -25,6 +31,8 @@ def run(given: Processor) -> None:
         auto_offset_reset="earliest",
         enable_auto_commit=False,
         max_poll_records=1,
+        session_timeout_ms=given.session_ms or _SESSION_MS,
+        heartbeat_interval_ms=(given.session_ms or _SESSION_MS) // 5,
     )
     while True:
         for messages in consumer.poll(100).values():

@@ -15,15 +15,21 @@ DEAD = 9
 
 @dataclass(frozen=True)
 class Processor:
-    """What it is: who, from where to where. `die` is the step at which it ends before it has consumed anything."""
+    """What it is: who, from where to where. `die` is the step at which it ends before it has consumed anything.
+
+    instance     of a static member, or None
+    session_ms   how long its group waits for it, `timeout_ms` how long its transactions may take; None is the client's
+    """
 
     bootstrap: str
     group: str
-    instance: str
+    instance: str | None
     id: str
     inputs: str
     outputs: str
     die: str | None
+    session_ms: int | None
+    timeout_ms: int | None
 
 
 class Steps:
@@ -54,7 +60,15 @@ def processor() -> Processor:
 def of(plan: dict[str, Any]) -> Processor:
     given = plan["processor"]
     return Processor(
-        plan["bootstrap"], given["group"], given["instance"], given["id"], given["in"], given["out"], given["die"]
+        plan["bootstrap"],
+        given["group"],
+        given["instance"],
+        given["id"],
+        given["in"],
+        given["out"],
+        given["die"],
+        given.get("session_ms"),
+        given.get("timeout_ms"),
     )
 
 

@@ -8,7 +8,8 @@ from conformance.tools.table.groups import GROUP_TOOLS, GROUPS, GROUPS_848, RESE
 from conformance.tools.table.kcat import KCAT
 from conformance.tools.table.partitions import PARTITIONS
 from conformance.tools.table.topics import RECORDS, TOPICS
+from conformance.tools.table.transactions import HANGING
 
 CHAPTERS = (
-    TOPICS, RECORDS, CONFIGS, PARTITIONS, CLUSTER, GROUPS, GROUPS_848, RESETS, GROUP_TOOLS, TRANSACTIONS, SECURITY, KCAT,
+    TOPICS, RECORDS, CONFIGS, PARTITIONS, CLUSTER, GROUPS, GROUPS_848, RESETS, GROUP_TOOLS, TRANSACTIONS, HANGING, SECURITY, KCAT,
 )  # fmt: skip

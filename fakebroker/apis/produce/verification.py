@@ -55,7 +55,7 @@ def verify(
     if not batches:
         go_on({})
         return
-    if not ctx.controller.config.transaction_partition_verification_enable:
+    if not ctx.transactions.verifies:
         go_on(dict.fromkeys(batches, UNCHECKED))
         return
     _ask(ctx, transactional_id, answer, entries, batches, go_on, ctx.now.mono_ms)

@@ -117,7 +117,7 @@ class _Commit:
         if partition is None or partition.leader_id != ctx.broker.broker_id:
             self._fail(ErrorCode.not_coordinator)
             return
-        if not ctx.controller.config.transaction_partition_verification_enable:
+        if not ctx.transactions.verifies:
             self._write(UNCHECKED)
             return
         has_epoch_bump = ctx.api_version >= _EPOCH_BUMP_SINCE

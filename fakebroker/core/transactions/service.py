@@ -135,6 +135,12 @@ class TransactionService:
         topic = self._metadata.topic(TRANSACTION_STATE_TOPIC_NAME)
         return self._configs.current.transaction_state_log_num_partitions if topic is None else len(topic.partitions)
 
+    @property
+    def verifies(self) -> bool:
+        """Partitions of this broker ask whether they belong to a transaction; it may be altered at any time."""
+        config = self._configs.of(self.replicas.broker_id)
+        return config.transaction_partition_verification_enable
+
     def _every(
         self,
         interval_ms: int,

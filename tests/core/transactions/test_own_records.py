@@ -17,7 +17,7 @@ def both(
     simulation: Simulation, size: int, broker: int = 1
 ) -> list[tuple[int, int, list[tuple[int, int, bytes, int]]]]:
     """Error, offset and what is in the log afterwards: by itself, and in the general way."""
-    found: list[tuple[int, int, list[object]]] = []
+    found = []
     for topic in ("own", "general"):
         partition = simulation.partition(topic)
         replicas = simulation.cluster.brokers[broker].replicas
@@ -33,9 +33,7 @@ def both(
                 replicas.append_records(100, -1, True, asked, answers.extend, now)
                 replicas.try_complete_actions(now)
         log = partition.leader_log
-        stored: list[object] = [
-            (each.base_offset, each.last_offset, each.data, each.timestamp_ms) for each in log.batches
-        ]
+        stored = [(each.base_offset, each.last_offset, each.data, each.timestamp_ms) for each in log.batches]
         response = answers[-1].response
         found.append((int(response.error_code), response.base_offset, stored))
     return found

@@ -21,7 +21,8 @@ def written(offset: int, producer_id: int, *values: bytes) -> bytes:
 
 
 def mark(offset: int, producer_id: int, result: int) -> bytes:
-    return offset.to_bytes(8) + encode_marker(EndTransactionMarker(result, 0), producer_id, 0, 0)[8:]
+    data = encode_marker(EndTransactionMarker(result, 0), producer_id, 0, 0)
+    return offset.to_bytes(8) + data[8:]
 
 
 LOG = [

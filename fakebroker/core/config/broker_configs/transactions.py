@@ -47,7 +47,7 @@ class TransactionConfigs:
         BOOLEAN,
         True,
         mode=CLUSTER_WIDE,
-        by="apis/produce/verification",
+        by="core/transactions/service",
         doc="a partition asks whether it belongs to the transaction before it takes records of it",
     )
     transactional_id_expiration_ms = Setting(
