@@ -17,6 +17,7 @@ from conformance.clients.reports import rows as client_rows
 from conformance.clients.runs import run_clients
 from conformance.generated.found import keep as keep_find
 from conformance.generated.search import SEED, STREAMS, GeneratedResult, run_generated
+from conformance.generated.walks.case_search import TRANSACTIONS, run_transaction_walks
 from conformance.generated.walks.search import KINDS, THREE, WALKS, WALKS_OF, WalksResult, run_rounds, run_walks
 from conformance.generated.walks.search import SEED as WALKS_SEED
 from conformance.generated.walks.walk import step_words
@@ -33,6 +34,7 @@ from conformance.transcripts.show import case_lines
 
 app = typer.Typer(add_completion=False, no_args_is_help=True)
 console = Console(soft_wrap=True)
+_KINDS = (*KINDS, THREE, *TRANSACTIONS)  # of walks
 
 
 @app.command()
@@ -183,11 +185,12 @@ def generated(
 def walks(
     number: Annotated[int, typer.Option("--walks", min=1, help="How many walks.")] = WALKS,
     seed: Annotated[int, typer.Option(help="The same seed makes the same walks.")] = WALKS_SEED,
-    kind: Annotated[str, typer.Option(help="Whose: " + ", ".join((*KINDS, THREE)))] = "classic",
+    kind: Annotated[str, typer.Option(help="Whose: " + ", ".join(_KINDS))] = "classic",
 ) -> None:
-    """Let members of groups do random things on several connections, on both sides, and show what differs."""
-    if kind not in (*KINDS, THREE):
-        raise _refuse(f"there are no walks of {kind!r}; there are: {', '.join((*KINDS, THREE))}")
+    """Let members of groups, or producers, do random things on several connections, on both sides, and show what
+    differs."""
+    if kind not in _KINDS:
+        raise _refuse(f"there are no walks of {kind!r}; there are: {', '.join(_KINDS)}")
     console.print(f"seed {seed}, {kind}")
     with Sides() as sides:
         result = _walks(sides, number, seed, kind)
@@ -198,6 +201,8 @@ def walks(
         )
         for step in difference.walk.steps:
             console.print(f"    {step_words(step)}", markup=False, highlight=False)
+        for line in case_lines(difference.outcome.case, None) if difference.outcome.case.steps else ():
+            console.print(f"    {line}", markup=False, highlight=False)
         _show(console, difference.outcome)
     for (api, code), times in sorted(result.codes.items()):
         console.print(f"{times:6} {api} {code}", markup=False, highlight=False)
@@ -207,14 +212,16 @@ def walks(
 
 def _walks(sides: Sides, number: int, seed: int, kind: str = "classic") -> WalksResult:
     with Progress(*Progress.get_default_columns(), MofNCompleteColumn(), console=console) as progress:
-        task = progress.add_task("walks of groups", total=number)
+        task = progress.add_task(f"walks: {kind}", total=number)
 
         def tell(so_far: WalksResult) -> None:
             progress.update(task, completed=so_far.walks)
 
-        return (
-            run_rounds(sides, number, seed, tell) if kind == THREE else run_walks(sides, number, seed, tell, kind=kind)
-        )
+        if kind in TRANSACTIONS:
+            return run_transaction_walks(sides, number, seed, tell, kind=kind)
+        if kind == THREE:
+            return run_rounds(sides, number, seed, tell)
+        return run_walks(sides, number, seed, tell, kind=kind)
 
 
 @app.command()

@@ -38,7 +38,7 @@ it sends and what Kafka answered.
 | the same in every field | {same} |
 | different for a reason given below | {explained} |
 | generated streams | {generated_streams} |
-| walks of groups | {walks} |
+| walks of groups and producers | {walks} |
 | differences without a reason | {unexplained} |
 """
 
@@ -79,13 +79,14 @@ sides, and what is stored is compared too (`python -m conformance generated --st
 """
 
 _WALKS = """\
-## Walks of groups
+## Walks
 
 One to four members of a group do random things on connections of their own, most of them what a client might do then:
 join, sync, commit, leave, go away (`python -m conformance walks --kind KIND --walks N --seed N`). `classic` and
 `consumer` (KIP-848) have one broker; beside consumers an admin makes, grows and deletes topics, deletes records and
 alters settings. `three` are groups of both kinds on three brokers, while their coordinator moves and brokers stop and
-start. Seed {walks_seed}:
+start. `transactions`, and `transactions-v1` of before KIP-890, are up to three transactional ids, each with two
+programs that have it, beside consumers of what is committed and of all. Seed {walks_seed}:
 
 {walked}"""
 

@@ -10,10 +10,12 @@ from support.virtual_target import VirtualTarget
 
 from conformance.consumer_group_frames import heartbeat
 from conformance.generated.walks import search
+from conformance.generated.walks.case_search import TRANSACTIONS, run_transaction_walks
 from conformance.generated.walks.classic import classic_walk
 from conformance.generated.walks.rounds import ROUND_BOX, make_round
 from conformance.generated.walks.search import BOX, run_rounds, run_walks
 from conformance.generated.walks.told import ALL_TOLD, FEWER, Told, told_epoch
+from conformance.generated.walks.transactional import transaction_walk
 from conformance.generated.walks.walk import CLIENTS, made_up, step_words
 from conformance.targets.boxes import BOXES
 
@@ -103,6 +105,30 @@ def test_a_member_says_what_it_was_told() -> None:
     frame = heartbeat("g", "m", told_epoch("b"), owned=[(FEWER, [0])])
     assert told.put_in("b", frame) == heartbeat("g", "m", 7, owned=[(topic, [0])])
     assert told.put_in("a", heartbeat("g", "m", told_epoch("a"))) == heartbeat("g", "m", 0)
+
+
+@pytest.mark.parametrize("kind", TRANSACTIONS)
+def test_producers_walk_too(kind: str) -> None:
+    result = run_transaction_walks(two_of_us(_box_of(kind)), 10, at_once=1, kind=kind)
+
+    assert (result.walks, result.repeated, result.differences) == (10, 0, [])
+    assert {("EndTxn", "NONE(0)"), ("Produce", "INVALID_PRODUCER_EPOCH(47)"), ("Fetch", "NONE(0)")} <= set(result.codes)
+
+
+def test_what_producers_are_told_otherwise_is_found_and_made_smaller() -> None:
+    kind = "transactions-v1"
+    other = two_of_us(_box_of(kind), transaction_partition_verification_enable="false")
+    result = run_transaction_walks(other, 4, at_once=1, kind=kind)
+
+    difference = result.differences[0]
+    refused = ("INVALID_TXN_STATE(48)", "TRANSACTION_ABORTABLE(120)", "INVALID_PRODUCER_ID_MAPPING(49)")
+    assert any(finding.kafka in refused for finding in difference.outcome.unexplained)
+    whole = transaction_walk(difference.seed, "walk", 1)[1]
+    assert len(difference.outcome.case.steps) < len(whole.steps)
+
+
+def _box_of(kind: str) -> str:
+    return "transactions" if TRANSACTIONS[kind] == 2 else "transactions-1"
 
 
 def test_the_same_seed_makes_the_same_walk() -> None:

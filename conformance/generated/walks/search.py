@@ -34,7 +34,8 @@ from conformance.transcripts.words import words
 
 WALKS = 600
 THREE = "three"  # walks over three brokers
-WALKS_OF = {"classic": 200, "consumer": 150, THREE: 24}  # in a whole run, which is not to take all day
+# In a whole run, which is not to take all day.
+WALKS_OF = {"classic": 200, "consumer": 150, THREE: 24, "transactions": 60, "transactions-v1": 60}
 SEED = 1
 BOX = "groups"
 # What makes walks, by their kind, and the box that they go to.

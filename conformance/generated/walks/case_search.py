@@ -1,0 +1,102 @@
+"""Plays walks that are cases, many at once, on both sides; what differs is played again, alone, and made smaller.
+
+A difference that does not come back is one of chance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from itertools import count
+from threading import Lock
+
+from conformance.generated.search import signature
+from conformance.generated.walks.search import AT_ONCE, MAX_DIFFERENCES, SEED, Difference, HasBoxes, WalksResult
+from conformance.generated.walks.transactional import transaction_walk
+from conformance.generated.walks.walk import Walk
+from conformance.runner import run
+from conformance.scenario import Case, Step
+from conformance.suite import Outcome
+from conformance.transcripts.compare import compare, silent_differences
+from conformance.transcripts.words import words
+
+# The version of transactions, by kind.
+TRANSACTIONS = {"transactions": 2, "transactions-v1": 1}
+_plays = count()
+
+
+class _Run:
+    def __init__(self, sides: HasBoxes, seed: int, kind: str, progress: Callable[[WalksResult], None]) -> None:
+        self._version = TRANSACTIONS[kind]
+        self._sides = sides
+        self.result = WalksResult(seed, kind)
+        self._progress = progress
+        self._lock = Lock()
+        self._again: list[int] = []
+
+    def play(self, seed: int) -> None:
+        """Among others; what differs then is played again later."""
+        outcome = self._outcome(seed)
+        with self._lock:
+            if outcome.unexplained:
+                self._again.append(seed)
+            else:
+                self.result.note(outcome, False)
+                self._progress(self.result)
+
+    def play_again(self) -> None:
+        """Alone: Kafka asks coordinators for several requests at once, as if all were of the first one's version
+        (AddPartitionsToTxnManager)."""
+        for seed in self._again:
+            outcome = self._outcome(seed)
+            self.result.note(outcome, True)
+            self._progress(self.result)
+            found = {signature(finding) for finding in outcome.unexplained}
+            if found and not found & set(self.result.seen) and len(self.result.differences) < MAX_DIFFERENCES:
+                smaller = self._smaller(seed, outcome, found)
+                self.result.differences.append(Difference(min(found), seed, Walk(()), smaller))
+            self.result.seen.update(found)
+
+    def _outcome(self, seed: int, keep: Callable[[int, Step], bool] = lambda index, step: True) -> Outcome:
+        topic, case = transaction_walk(seed, f"walk-txn-{next(_plays):07d}", self._version)
+        case = replace(case, steps=tuple(step for index, step in enumerate(case.steps) if keep(index, step)))
+        targets = self._sides.kafka[case.box], self._sides.ours[case.box]
+        with self._lock:  # a target's own connections are for one at a time
+            for target in targets:
+                target.create_topics([topic])
+        kafka, ours = (run(case, target) for target in targets)
+        said = words(kafka), words(ours)
+        compared = Case(f"transactions-walks/{self.result.kind}", "", case.steps, box=case.box)
+        found = compare(compared, *said) + silent_differences(compared.name, kafka, ours)
+        return Outcome(compared, *said, found, kafka)
+
+    def _smaller(self, seed: int, outcome: Outcome, wanted: set[str]) -> Outcome:
+        """Without the pairs of sending and settling that it does not need."""
+        steps = outcome.case.steps
+        dropped: set[int] = set()
+        for index in range(len(steps) - 1, -1, -1):
+            if type(steps[index]).__name__ != "Send":
+                continue
+            without = dropped | {index, index + 1}
+            candidate = self._outcome(seed, lambda at, step, without=without: at not in without)  # type: ignore[misc]
+            if wanted & {signature(finding) for finding in candidate.unexplained}:
+                dropped, outcome = without, candidate
+        return outcome
+
+
+def run_transaction_walks(
+    sides: HasBoxes,
+    walks: int,
+    seed: int = SEED,
+    progress: Callable[[WalksResult], None] = lambda result: None,
+    at_once: int = AT_ONCE,
+    kind: str = "transactions",
+) -> WalksResult:
+    """So many walks on both sides, or until too many differences are found; the same seed makes the same walks."""
+    a_run = _Run(sides, seed, kind, progress)
+    with ThreadPoolExecutor(at_once) as pool:
+        for _ in pool.map(a_run.play, range(seed * 1_000_000, seed * 1_000_000 + walks)):
+            pass
+    a_run.play_again()
+    return a_run.result
