@@ -31,7 +31,7 @@ def read(bootstrap_servers: str, isolation_level: str) -> list[str]:
     consumer.subscribe(["orders"])
     values = []
     while (message := consumer.poll(10)) is not None and not message.error():
-        values.append(message.value().decode())
+        values.append((message.value() or b"").decode())
     consumer.close()
     return values
 
