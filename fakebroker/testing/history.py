@@ -10,7 +10,9 @@ Theory   The journal tells every append with a fingerprint of each record, every
                        so a test gives every record a value of its own
            reordered   a client tried a record before another one of the same partition, and it stands behind it
            gap         an offset that was skipped. The broker's fault, not the client's
-         Records that retention deleted are not lost, nor are those of a topic that was deleted.
+         Records that retention deleted are not lost, nor are those of a topic that was deleted. What a transaction has
+         written that was aborted may be written again, in any order: it is neither a duplicate nor out of order. Marks
+         of transactions, and what coordinators write, are all alike, and are not compared.
 Limit    A client is known by its client id, "tried before" by the order of handling. A request that never reached a log
          (unknown topic, wrong broker) has not tried anything.
 Errors   ValueError if the journal has dropped events: then it cannot tell.
@@ -33,11 +35,15 @@ from fakebroker.core.journal.events import (
     Request,
     TopicDeleted,
 )
+from fakebroker.core.journal.transaction_events import MarkerWritten
 
 LOST, DUPLICATE, REORDERED, GAP = "lost", "duplicate", "reordered", "gap"
 KINDS = (LOST, DUPLICATE, REORDERED, GAP)
 
 _CANNOT_TELL = "the journal has dropped {} events, and cannot tell: keep more of them"
+
+_NOT_COMPARED = ""
+_ABORT = "ABORT"
 
 _Place = tuple[str, int]  # topic and partition
 
@@ -56,7 +62,7 @@ class Finding(NamedTuple):
 
 
 class _Record(NamedTuple):
-    """A record in a log: its fingerprint, who wrote it with which request, and when."""
+    """A record in a log: its fingerprint, or NOT_COMPARED, who wrote it with which request, and when."""
 
     fingerprint: str
     client: str
@@ -71,6 +77,7 @@ class _Log:
         self.start = 0
         self.told: dict[int, int] = {}  # offset -> acks with which a client was told that it is there
         self.first_tried: dict[tuple[str, str], int] = {}  # (client, fingerprint) -> its number
+        self.unmarked: dict[int, list[int]] = {}  # producer id -> offsets of its records behind its last mark
 
 
 class _History:
@@ -96,6 +103,8 @@ class _History:
                 self.acks[event.request] = event.acks
             case Append():
                 self._append(event)
+            case MarkerWritten():
+                self._marked(event)
             case Answer():
                 self._answer(event)
             case LeaderChanged():
@@ -121,9 +130,19 @@ class _History:
         if event.base_offset != log.end:
             what = f"the log ended at {log.end}, and the next batch was put at {event.base_offset}"
             self.add(GAP, event.topic, event.partition, event.base_offset, what)
+        is_of_coordinator = event.producer_id >= 0 > event.base_sequence
         for offset, fingerprint in enumerate(event.records, event.base_offset):
-            log.records[offset] = _Record(fingerprint, client, event.request, event.mono_ms)
+            said = _NOT_COMPARED if is_of_coordinator else fingerprint
+            log.records[offset] = _Record(said, client, event.request, event.mono_ms)
         log.end = event.last_offset + 1
+        if event.producer_id >= 0 and not is_of_coordinator:
+            log.unmarked.setdefault(event.producer_id, []).extend(range(event.base_offset, log.end))
+
+    def _marked(self, event: MarkerWritten) -> None:
+        log = self.log(event.topic, event.partition)
+        for offset in log.unmarked.pop(event.producer_id, []):
+            if event.result == _ABORT and offset in log.records:
+                log.records[offset] = log.records[offset]._replace(fingerprint=_NOT_COMPARED)
 
     def _answer(self, event: Answer) -> None:
         if event.outcome != "sent":
@@ -150,6 +169,10 @@ class _History:
                 )
                 self.add(LOST, event.topic, event.partition, offset, what)
         log.end = min(log.end, event.log_end_offset)
+        log.unmarked = {
+            producer_id: [offset for offset in offsets if offset < log.end]
+            for producer_id, offsets in log.unmarked.items()
+        }
 
     def judge(self) -> None:
         for topic in dict.fromkeys(topic for topic, _ in self.logs):
@@ -161,6 +184,8 @@ class _History:
             if name != topic:
                 continue
             for offset, record in sorted(log.records.items()):
+                if record.fingerprint == _NOT_COMPARED:
+                    continue
                 first = seen.setdefault(record.fingerprint, (partition, offset, record))
                 if first[2] is not record:
                     self._duplicate(topic, partition, offset, record, first)
@@ -182,7 +207,7 @@ class _History:
         placed: set[tuple[str, str]] = set()
         for offset, record in sorted(log.records.items()):
             who = record.client, record.fingerprint
-            if who in placed:
+            if who in placed or record.fingerprint == _NOT_COMPARED:
                 continue
             placed.add(who)
             tried = log.first_tried[who]

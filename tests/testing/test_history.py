@@ -11,6 +11,8 @@ from fakebroker.testing import check_history, describe, random_plan, wire
 from fakebroker.testing.history import DUPLICATE, GAP, LOST, REORDERED
 from fakebroker.testing.replay import Replay
 from fakebroker.testing.simulation import START_WALL_MS
+from fakebroker.testing.transactions.job import Job
+from fakebroker.testing.transactions.world import TransactionWorld
 
 
 class Writer:
@@ -178,3 +180,23 @@ def test_simulations_lose_only_by_unclean_elections_and_have_no_gaps(seed: int) 
     assert Replay(plan, seed, journal=journal).violation is None
     found = check_history(journal, {LOST, GAP})
     assert [finding for finding in found if "acks=all" in finding.sentence or finding.kind == GAP] == []
+
+
+@pytest.mark.parametrize(("commits", "found"), [(False, []), (True, [(DUPLICATE, 2)])])
+def test_what_was_aborted_may_be_written_again(commits: bool, found: list[tuple[str, int]]) -> None:
+    world = TransactionWorld(1, partitions=1)
+    producer = world.producer("tx")
+    for number, ends in enumerate((commits, True)):
+        producer.jobs.append(Job(((("t", 0), (b"again",)),), ends))
+        world.advance(1_000)
+        assert producer.committed + producer.aborted == number + 1
+    assert kinds(world.journal) == found
+
+
+def test_marks_are_alike_and_no_duplicates() -> None:
+    world = TransactionWorld(1)
+    producer = world.producer("tx")
+    for commits in (True, False, True, False):
+        producer.transact({("t", 0): 1, ("t", 1): 1}, commits)
+    world.finish()
+    assert kinds(world.journal) == []

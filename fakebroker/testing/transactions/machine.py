@@ -67,7 +67,7 @@ class TransactionMachine(RuleBasedStateMachine):
     def fail_a_client(self, step: Action) -> None:
         self.perform(step)
 
-    @rule(step=_steps("hold", "holdend", "drop", "lose", "deliver"))
+    @rule(step=_steps("hold", "lateend", "drop", "lose", "deliver"))
     def fail_a_message(self, step: Action) -> None:
         self.perform(step)
 

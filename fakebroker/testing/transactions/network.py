@@ -35,13 +35,15 @@ class Network:
 
 class Line:
     """Of one client. `fault` is what becomes of its next request: "hold" (it comes later, if ever), "drop" (it does
-    not come), "lose" (its answer does not come); "hold end", of its next EndTxn."""
+    not come), "lose" (its answer does not come); "hold end", of its next EndTxn, and "late end", which comes in the
+    middle of the next transaction (`come_late`)."""
 
     def __init__(self, network: Network) -> None:
         self._network = network
         self._asking = Asking(network.simulation)
         self._lost: Answer | None = None
         self._lost_ms = 0
+        self._late: Held | None = None
         self.fault = ""
 
     @property
@@ -54,15 +56,24 @@ class Line:
 
     def ask(self, broker: int, api: int, frame: bytes, patience_ms: int) -> None:
         simulation = self._network.simulation
-        if not self.fault or (self.fault == "hold end" and api != END):
+        if not self.fault or (self.fault.endswith(" end") and api != END):
             self._asking.ask(broker, api, frame, patience_ms)
             return
         fault, self.fault = self.fault, ""
-        if fault.startswith("hold"):
+        if fault == "late end":
+            self._late = Held(broker, frame)
+        elif fault.startswith("hold"):
             self._network.held.append(Held(broker, frame))
         elif fault == "lose" and simulation.cluster.is_running(broker):
             simulation.connect(broker).send(frame)
         self._lost, self._lost_ms = Answer(api, None), simulation.elapsed_ms + patience_ms
+
+    def come_late(self) -> None:
+        """What was to come now does."""
+        if self._late is not None:
+            self._network.held.append(self._late)
+            self._late = None
+            self._network.deliver(-1)
 
     def take(self) -> Answer | None:
         """As `Asking.take`."""

@@ -35,7 +35,7 @@ ACTIONS: dict[str, tuple[int, tuple[str, ...]]] = {
     "wakes": (3, ("producer",)),
     "sleeps": (1, ("reader; again wakes it",)),
     "hold": (5, ("producer",)),
-    "holdend": (4, ("producer",)),
+    "lateend": (4, ("producer",)),
     "drop": (2, ("producer",)),
     "lose": (3, ("producer",)),
     "deliver": (6, ("request",)),
@@ -167,7 +167,7 @@ class TransactionRun:
                 if world.readers:
                     reader = world.readers[numbers[0] % len(world.readers)]
                     reader.is_paused = not reader.is_paused
-            case "transact" | "crashes" | "pauses" | "wakes" | "hold" | "holdend" | "drop" | "lose":
+            case "transact" | "crashes" | "pauses" | "wakes" | "hold" | "lateend" | "drop" | "lose":
                 self._happen(action.name, numbers)
             case "plain":
                 world.plain(world.places[numbers[0] % len(world.places)], numbers[1] % 3 + 1)
@@ -199,8 +199,8 @@ class TransactionRun:
                 producer.is_paused = True
             case "wakes":
                 producer.is_paused = False
-            case "holdend":
-                producer.line.fault = "hold end"
+            case "lateend":
+                producer.line.fault = "late end"
             case _:
                 producer.line.fault = name
 

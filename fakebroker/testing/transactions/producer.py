@@ -227,6 +227,8 @@ class TransactionalProducer(Coordinated):
                     self._history.written(value, offset)
             self._sequences[place] = self._sequences.get(place, 0) + len(values)
             now.since_ms, now.is_unsure = -1, False
+            if now.left:
+                self.line.come_late()
             self._think()
         elif not self._is_again(error, frames.TRANSACTION):
             self._abort(now)
