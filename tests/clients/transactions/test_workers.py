@@ -133,9 +133,10 @@ def test_a_worker_joins_in_the_middle_of_a_transaction() -> None:
             wait_until(lambda: len(done) >= 6 or bool(errors), "the last commit", LIMIT_S)
             both.feed({0: ["a3"], 1: ["b3"]})  # with two partitions of two owners
             wait_until(lambda: len(done) >= 8 or bool(errors), "the last commit", LIMIT_S)
-        first.kill()
-        for thread in threads:
-            thread.join(LIMIT_S)
+            for each in (first, second):
+                each.kill()
+            for thread in threads:
+                thread.join(LIMIT_S)
         values = ["a0", "a1", "a2", "a3", "b0", "b1", "b2", "b3"]
         assert (sorted(done), errors) == (values, [])
         assert both.seen() == [values, values]
