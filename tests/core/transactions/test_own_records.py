@@ -13,9 +13,7 @@ from fakebroker.testing.simulation import Simulation
 TOO_LARGE, NOT_LEADER = 10, 6
 
 
-def both(
-    simulation: Simulation, size: int, broker: int = 1
-) -> list[tuple[int, int, list[tuple[int, int, bytes, int]]]]:
+def both(simulation: Simulation, size: int, broker: int = 1) -> list[tuple[int, int, list[object]]]:
     """Error, offset and what is in the log afterwards: by itself, and in the general way."""
     found = []
     for topic in ("own", "general"):
