@@ -184,3 +184,15 @@ def racks_of(broker_ids: Sequence[int], config: BrokerConfig, racks: Mapping[int
             raise ValueError(f"there is no broker {broker_id}: the ids are {ids_in_words(broker_ids)}")
     common = {} if config.broker_rack is None else dict.fromkeys(known, config.broker_rack)
     return common | dict(racks)
+
+
+def features_of(levels: Mapping[str, int]) -> dict[str, int]:
+    """The levels of features that a new cluster has, where they are not the highest."""
+    supported = supported_features()
+    for name, level in levels.items():
+        if name not in supported:
+            raise ValueError(f"there is no feature {name!r}: there are {', '.join(sorted(supported))}")
+        lowest, highest = supported[name]
+        if not lowest <= level <= highest:
+            raise ValueError(f"{name} has the levels {lowest} to {highest}, not {level}")
+    return dict(levels)

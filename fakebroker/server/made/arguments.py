@@ -9,8 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
-from fakebroker.apis.features import supported_features
-from fakebroker.cluster.members import racks_of
+from fakebroker.cluster.members import features_of, racks_of
 from fakebroker.core.arguments import (
     MAPPING_OR_NONE,
     STRING,
@@ -155,15 +154,10 @@ def _racks(broker_ids: Sequence[int], racks: Mapping[int, str] | None, config: B
 
 def _features(levels: Mapping[str, int] | None) -> Mapping[str, int]:
     require(MAPPING_OR_NONE, features=levels)
-    supported = supported_features()
     for name, level in (levels or {}).items():
-        if name not in supported:
-            raise ValueError(f"there is no feature {name!r}: there are {', '.join(sorted(supported))}")
+        require(STRING, **{"the name of a feature": name})
         require(WHOLE_NUMBER, **{f"the level of {name}": level})
-        lowest, highest = supported[name]
-        if not lowest <= level <= highest:
-            raise ValueError(f"{name} has the levels {lowest} to {highest}, not {level}")
-    return dict(levels or {})
+    return features_of(levels or {})
 
 
 def read_assignments(assignments: Sequence[Sequence[int]] | None) -> list[tuple[int, tuple[int, ...]]]:
