@@ -108,7 +108,6 @@ BOXES = {
             "group.consumer.heartbeat.interval.ms": "300",
         },
     ),
-    # For cases that stop brokers: while its session holds, a broker cannot come back (DuplicateBrokerRegistration).
     "compacts": Box(
         1,
         _COMMON | {"log.cleaner.enable": "true", "log.cleaner.backoff.ms": "500"},
@@ -118,5 +117,6 @@ BOXES = {
     "transactions-1": Box(1, _TRANSACTIONS | _ALONE, features={"transaction.version": 1}),
     "transactions-three": Box(3, _TRANSACTIONS | _THREE, _SHORT_SESSIONS),
     "transactions-three-1": Box(3, _TRANSACTIONS | _THREE, _SHORT_SESSIONS, {"transaction.version": 1}),
+    # For cases that stop brokers: while its session holds, a broker cannot come back (DuplicateBrokerRegistration).
     "stops": Box(3, _COMMON, {"broker.session.timeout.ms": "6000", "broker.heartbeat.interval.ms": "500"}),
 }
