@@ -86,7 +86,8 @@ join, sync, commit, leave, go away (`python -m conformance walks --kind KIND --w
 `consumer` (KIP-848) have one broker; beside consumers an admin makes, grows and deletes topics, deletes records and
 alters settings. `three` are groups of both kinds on three brokers, while their coordinator moves and brokers stop and
 start. `transactions`, and `transactions-v1` of before KIP-890, are up to three transactional ids, each with two
-programs that have it, beside consumers of what is committed and of all. Seed {walks_seed}:
+programs that have it, beside consumers of what is committed and of all; `transactions-three` the same while leaders and
+the coordinator move. Seed {walks_seed}:
 
 {walked}"""
 

@@ -15,6 +15,7 @@ from conformance.generated.walks.classic import classic_walk
 from conformance.generated.walks.rounds import ROUND_BOX, make_round
 from conformance.generated.walks.search import BOX, run_rounds, run_walks
 from conformance.generated.walks.told import ALL_TOLD, FEWER, Told, told_epoch
+from conformance.generated.walks.transaction_scene import box_of
 from conformance.generated.walks.transactional import transaction_walk
 from conformance.generated.walks.walk import CLIENTS, made_up, step_words
 from conformance.targets.boxes import BOXES
@@ -128,7 +129,7 @@ def test_what_producers_are_told_otherwise_is_found_and_made_smaller() -> None:
 
 
 def _box_of(kind: str) -> str:
-    return "transactions" if TRANSACTIONS[kind] == 2 else "transactions-1"
+    return box_of(*TRANSACTIONS[kind])
 
 
 def test_the_same_seed_makes_the_same_walk() -> None:

@@ -21,14 +21,19 @@ from conformance.suite import Outcome
 from conformance.transcripts.compare import compare, silent_differences
 from conformance.transcripts.words import words
 
-# The version of transactions, by kind.
-TRANSACTIONS = {"transactions": 2, "transactions-v1": 1}
+# The version of transactions, and how many brokers, by kind. Walks over three have the coordinator for themselves.
+TRANSACTIONS = {
+    "transactions": (2, 1),
+    "transactions-v1": (1, 1),
+    "transactions-three": (2, 3),
+    "transactions-three-v1": (1, 3),
+}
 _plays = count()
 
 
 class _Run:
     def __init__(self, sides: HasBoxes, seed: int, kind: str, progress: Callable[[WalksResult], None]) -> None:
-        self._version = TRANSACTIONS[kind]
+        self._version, self._brokers = TRANSACTIONS[kind]
         self._sides = sides
         self.result = WalksResult(seed, kind)
         self._progress = progress
@@ -59,7 +64,7 @@ class _Run:
             self.result.seen.update(found)
 
     def _outcome(self, seed: int, keep: Callable[[int, Step], bool] = lambda index, step: True) -> Outcome:
-        topic, case = transaction_walk(seed, f"walk-txn-{next(_plays):07d}", self._version)
+        topic, case = transaction_walk(seed, f"walk-txn-{next(_plays):07d}", self._version, self._brokers)
         case = replace(case, steps=tuple(step for index, step in enumerate(case.steps) if keep(index, step)))
         targets = self._sides.kafka[case.box], self._sides.ours[case.box]
         with self._lock:  # a target's own connections are for one at a time
@@ -95,7 +100,7 @@ def run_transaction_walks(
 ) -> WalksResult:
     """So many walks on both sides, or until too many differences are found; the same seed makes the same walks."""
     a_run = _Run(sides, seed, kind, progress)
-    with ThreadPoolExecutor(at_once) as pool:
+    with ThreadPoolExecutor(at_once if TRANSACTIONS[kind][1] == 1 else 1) as pool:
         for _ in pool.map(a_run.play, range(seed * 1_000_000, seed * 1_000_000 + walks)):
             pass
     a_run.play_again()

@@ -35,7 +35,15 @@ from conformance.transcripts.words import words
 WALKS = 600
 THREE = "three"  # walks over three brokers
 # In a whole run, which is not to take all day.
-WALKS_OF = {"classic": 200, "consumer": 150, THREE: 24, "transactions": 60, "transactions-v1": 60}
+WALKS_OF = {
+    "classic": 200,
+    "consumer": 150,
+    THREE: 24,
+    "transactions": 60,
+    "transactions-v1": 60,
+    "transactions-three": 12,
+    "transactions-three-v1": 12,
+}
 SEED = 1
 BOX = "groups"
 # What makes walks, by their kind, and the box that they go to.

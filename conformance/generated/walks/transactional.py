@@ -15,27 +15,22 @@ from random import Random
 from typing import Any
 
 from conformance import frames
-from conformance.offset_frames import offset_commit, offset_delete, offset_fetch
-from conformance.scenario import AwaitCoordinator, AwaitTransaction, Case, ReadLog, ReadTransactions, Step, Topic
+from conformance.generated.walks.transaction_scene import PARTITIONS, Transaction, TransactionScene, box_of
+from conformance.offset_frames import offset_commit, offset_delete
+from conformance.scenario import (
+    AwaitCoordinator,
+    AwaitTransaction,
+    Case,
+    MoveLeader,
+    Topic,
+)
 from conformance.transactions import frames as txn_frames
 from conformance.transactions.frames import in_transaction, init_transactions
 from conformance.transactions.stand_ins import producer
-from conformance.transactions.steps import READ_COMMITTED, ask
+from conformance.transactions.steps import ask
+from fakebroker.protocol.topic_name import GROUP_METADATA_TOPIC_NAME, TRANSACTION_STATE_TOPIC_NAME
 
-PARTITIONS = 3
 _DELETE_RECORDS = 21
-_EVERYTHING = 1 << 20
-
-
-@dataclass
-class _Transaction:
-    """What the coordinator may know of a transactional id."""
-
-    name: str
-    number: int  # of its producer id
-    epoch: int = 0
-    is_open: bool = False
-    added: set[int] = field(default_factory=set)
 
 
 @dataclass
@@ -43,28 +38,28 @@ class _Life:
     """A program that has this transactional id, and what it believes."""
 
     letter: str
-    transaction: _Transaction
+    transaction: Transaction
     epoch: int = 0
     sequences: dict[int, int] = field(default_factory=dict)
 
 
-class TransactionWalker:
-    """Makes one walk. `name` begins what is called after it: a topic, a group, transactional ids."""
+class TransactionWalker(TransactionScene):
+    """Makes one walk. `name` begins what is called after it: a topic, a group, transactional ids. Of several brokers
+    the first coordinates groups; transactions, and partitions, are moved."""
 
-    def __init__(self, random: Random, name: str, version: int) -> None:
-        self._random = random
-        self._name = name
+    def __init__(self, random: Random, name: str, version: int, brokers: int = 1) -> None:
+        super().__init__(random, name, brokers)
         self._version = version  # of transactions
-        self.topic, self._group = f"{name}-t", f"{name}-g"
-        count = random.choice([1, 2, 2, 3])
-        self._transactions = [_Transaction(f"{name}-{number}", number) for number in range(1, count + 1)]
         self._lives = [_Life(f"{letter}{each.number}", each) for each in self._transactions for letter in "ab"]
-        self.steps: list[Step] = []
 
     def case(self, length: int) -> Case:
+        first = self._transactions[0].name
+        self.steps += [AwaitCoordinator(self._group), AwaitTransaction(first)]
+        if self._brokers > 1:
+            self.steps += [MoveLeader(GROUP_METADATA_TOPIC_NAME, 1), MoveLeader(TRANSACTION_STATE_TOPIC_NAME, 1)]
+            self.steps += [AwaitCoordinator(self._group), AwaitTransaction(first)]
         for each in self._transactions:
-            self.steps += (AwaitTransaction(each.name), *ask(init_transactions(each.name)))
-        self.steps.append(AwaitCoordinator(self._group))
+            self.steps += ask(init_transactions(each.name))
         actions: list[tuple[int, Callable[[_Life], None]]] = [
             (14, self._write),
             (5, self._add),
@@ -77,15 +72,14 @@ class TransactionWalker:
             (1, self._plain),
             (1, self._verify),
             (1, self._admin),
+            (3 if self._brokers > 1 else 0, self._move),
         ]
         weights = [weight for weight, _ in actions]
         for _ in range(length):
             [(_, action)] = self._random.choices(actions, weights)
             action(self._random.choice(self._lives))
         self._end_of_walk()
-        return Case(
-            f"walks/{self._name}", "", tuple(self.steps), (), f"transactions{'' if self._version == 2 else '-1'}"
-        )
+        return Case(f"walks/{self._name}", "", tuple(self.steps), (), box_of(self._version, self._brokers))
 
     # Producers.
 
@@ -134,7 +128,8 @@ class TransactionWalker:
             sequence = max(sequence + self._random.choice([-2, -1, 1]), 0)
         batch = in_transaction(*values, sequence=sequence, producer_id=self._id(life), epoch=self._epoch(life))
         name = transaction.name if not self._very_rarely() else self._random.choice(self._transactions).name
-        self._ask(life, frames.produce(self.topic, {partition: batch}, version=version, transactional_id=name))
+        frame = frames.produce(self.topic, {partition: batch}, version=version, transactional_id=name)
+        self._ask(life, frame, self._leaders[partition])
         is_taken = life.epoch == transaction.epoch and (version == 12 or partition in transaction.added)
         if is_taken and sequence == life.sequences.get(partition, 0):
             life.sequences[partition] = sequence + len(values)
@@ -179,7 +174,7 @@ class TransactionWalker:
             **ids,
             **wrong,
         )
-        self._ask(life, frame)
+        self._ask(life, frame, 1)
         life.transaction.is_open |= life.epoch == life.transaction.epoch
 
     def _verify(self, life: _Life) -> None:
@@ -198,32 +193,8 @@ class TransactionWalker:
         if self._random.random() < 0.3:
             ids = {"producer_id": self._id(life), "producer_epoch": self._epoch(life), "base_sequence": 0}
         partition = self._random.randrange(PARTITIONS)
-        self._ask(life, frames.produce(self.topic, {partition: frames.batch(b"plain", **ids)}))
-
-    # Those who look.
-
-    def _read(self, life: _Life) -> None:
-        partition, isolation = self._random.randrange(PARTITIONS), self._random.choice([0, 1, 1])
-        offset = self._random.choice([0, 0, 1, 2, 3, 5, 8])
-        version = self._random.choice([4, 7, 10, 11, 12])
-        size = self._random.choice([_EVERYTHING, _EVERYTHING, 1, 150])
-        self.steps += ask(
-            frames.fetch(self.topic, offset, partition, version=version, isolation_level=isolation, max_bytes=size),
-            frames.list_offsets(
-                self.topic, self._random.choice([-1, -1, -2, -3]), partition, isolation_level=isolation
-            ),
-            conn="c",
-        )
-
-    def _look(self, life: _Life) -> None:
-        topics = [(self.topic, tuple(range(PARTITIONS)))]
-        self.steps += ask(
-            txn_frames.describe_transactions(*(each.name for each in self._transactions)),
-            txn_frames.describe_producers(self.topic, *range(PARTITIONS)),
-            offset_fetch({self._group: topics}, require_stable=self._random.random() < 0.5),
-            txn_frames.list_transactions(pattern=f"{self._name}.*"),
-            conn="c",
-        )
+        frame = frames.produce(self.topic, {partition: frames.batch(b"plain", **ids)})
+        self._ask(life, frame, self._leaders[partition])
 
     def _admin(self, life: _Life) -> None:
         """Marks of a stranger, records that are deleted, offsets that others commit and delete."""
@@ -237,28 +208,18 @@ class TransactionWalker:
         )
         deleted = {"partition_index": partition, "offset": self._random.choice([-1, 1, 2])}
         topics = [{"name": self.topic, "partitions": [deleted]}]
-        frame = self._random.choice(
+        frame, broker = self._random.choice(
             [
-                txn_frames.write_markers(marked, version=self._random.choice([1, 2])),
-                frames.request(_DELETE_RECORDS, 2, {"topics": topics, "timeout": timedelta(seconds=10)}),
-                offset_commit(self._group, [offset]),
-                offset_delete(self._group, [(self.topic, (partition,))]),
+                (txn_frames.write_markers(marked, version=self._random.choice([1, 2])), self._leaders[partition]),
+                (
+                    frames.request(_DELETE_RECORDS, 2, {"topics": topics, "timeout": timedelta(seconds=10)}),
+                    self._leaders[partition],
+                ),
+                (offset_commit(self._group, [offset]), 1),
+                (offset_delete(self._group, [(self.topic, (partition,))]), 1),
             ]
         )
-        self.steps += ask(frame, conn="d")
-
-    def _end_of_walk(self) -> None:
-        for each in self._transactions:
-            self._settle(each)
-        self._look(self._lives[0])
-        for partition in range(PARTITIONS):
-            read = (
-                frames.fetch(self.topic, 0, partition, version=12, isolation_level=isolation) for isolation in (0, 1)
-            )
-            last = frames.list_offsets(self.topic, -1, partition, isolation_level=READ_COMMITTED)
-            self.steps += ask(*read, last, conn="c")
-            self.steps.append(ReadLog(self.topic, partition))
-        self.steps += [ReadTransactions(each.name) for each in self._transactions]
+        self.steps += ask(frame, conn=f"d-{broker}", broker=broker)
 
     # Chance.
 
@@ -279,16 +240,15 @@ class TransactionWalker:
     def _ids(self, life: _Life) -> dict[str, Any]:
         return {"producer_id": self._id(life), "epoch": self._epoch(life)}
 
-    def _ask(self, life: _Life, frame: bytes) -> None:
-        self.steps += ask(frame, conn=life.letter)
+    def _ask(self, life: _Life, frame: bytes, broker: int | None = None) -> None:
+        """A broker, or who coordinates transactions."""
+        broker = broker or self._coordinator
+        self.steps += ask(frame, conn=f"{life.letter}-{broker}", broker=broker)
 
-    def _settle(self, transaction: _Transaction) -> None:
-        self.steps.append(AwaitTransaction(transaction.name, settled=True))
 
-
-def transaction_walk(seed: int, name: str, version: int) -> tuple[Topic, Case]:
+def transaction_walk(seed: int, name: str, version: int, brokers: int = 1) -> tuple[Topic, Case]:
     """A topic to be made, and what then happens."""
     random = Random(seed)
-    walker = TransactionWalker(random, name, version)
+    walker = TransactionWalker(random, name, version, brokers)
     case = walker.case(random.choice([6, 12, 25, 40]))
-    return Topic(walker.topic, PARTITIONS), case
+    return Topic(walker.topic, PARTITIONS, brokers), case

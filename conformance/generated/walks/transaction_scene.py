@@ -1,0 +1,111 @@
+"""Where walks of transactions take place: partitions and their leaders, the coordinator, and those who look.
+
+Theory   Behind whatever may end a transaction all marks are awaited, and behind a move all brokers' knowledge: how long
+         that takes is chance.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from random import Random
+
+from conformance import frames
+from conformance.offset_frames import offset_fetch
+from conformance.scenario import AwaitTransaction, CatchUp, MoveLeader, Pause, ReadLog, ReadTransactions, Step
+from conformance.transactions import frames as txn_frames
+from conformance.transactions.steps import READ_COMMITTED, ask
+from fakebroker.protocol.topic_name import TRANSACTION_STATE_TOPIC_NAME
+
+PARTITIONS = 3
+_EVERYTHING = 1 << 20
+
+
+@dataclass
+class Transaction:
+    """What the coordinator may know of a transactional id."""
+
+    name: str
+    number: int  # of its producer id
+    epoch: int = 0
+    is_open: bool = False
+    added: set[int] = field(default_factory=set)
+
+
+def box_of(version: int, brokers: int) -> str:
+    return f"transactions{'-three' if brokers > 1 else ''}{'' if version == 2 else '-1'}"
+
+
+class TransactionScene:
+    """`name` begins what is called after it: a topic, a group, transactional ids. Of several brokers the first
+    coordinates groups; who coordinates transactions, and leads partitions, moves."""
+
+    def __init__(self, random: Random, name: str, brokers: int) -> None:
+        self._random = random
+        self._name = name
+        self._brokers = brokers
+        self._coordinator = 1
+        self._leaders = dict.fromkeys(range(PARTITIONS), 1)
+        self.topic, self._group = f"{name}-t", f"{name}-g"
+        count = random.choice([1, 2, 2, 3])
+        self._transactions = [Transaction(f"{name}-{number}", number) for number in range(1, count + 1)]
+        self.steps: list[Step] = []
+
+    def _read(self, life: object) -> None:
+        partition, isolation = self._random.randrange(PARTITIONS), self._random.choice([0, 1, 1])
+        offset = self._random.choice([0, 0, 1, 2, 3, 5, 8])
+        version = self._random.choice([4, 7, 10, 11, 12])
+        size = self._random.choice([_EVERYTHING, _EVERYTHING, 1, 150])
+        self._ask_leader(
+            partition,
+            frames.fetch(self.topic, offset, partition, version=version, isolation_level=isolation, max_bytes=size),
+            frames.list_offsets(
+                self.topic, self._random.choice([-1, -1, -2, -3]), partition, isolation_level=isolation
+            ),
+        )
+
+    def _look(self, life: object) -> None:
+        topics = [(self.topic, tuple(range(PARTITIONS)))]
+        for partition in range(PARTITIONS):
+            self._ask_leader(partition, txn_frames.describe_producers(self.topic, partition))
+        self.steps += ask(offset_fetch({self._group: topics}, require_stable=self._random.random() < 0.5), conn="c-1")
+        self.steps += ask(
+            txn_frames.describe_transactions(*(each.name for each in self._transactions)),
+            txn_frames.list_transactions(pattern=f"{self._name}.*"),
+            conn=f"c-{self._coordinator}",
+            broker=self._coordinator,
+        )
+
+    def _move(self, life: object) -> None:
+        """Another broker leads a partition, or coordinates the transactions; everybody knows."""
+        broker = self._random.choice([each for each in range(1, self._brokers + 1) if each != self._coordinator])
+        known = [CatchUp(each) for each in range(1, self._brokers + 1)]
+        if self._random.random() < 0.4:
+            self._coordinator = broker
+            self.steps += [MoveLeader(TRANSACTION_STATE_TOPIC_NAME, broker), *known, Pause(50)]
+            self.steps.append(AwaitTransaction(self._transactions[0].name, settled=True))
+            return
+        partition = self._random.randrange(PARTITIONS)
+        self._leaders[partition] = broker
+        self.steps += [MoveLeader(self.topic, broker, partition), *known, ReadLog(self.topic, partition, broker)]
+
+    def _end_of_walk(self) -> None:
+        for each in self._transactions:
+            self._settle(each)
+        self._look(None)
+        for partition in range(PARTITIONS):
+            read = (
+                frames.fetch(self.topic, 0, partition, version=12, isolation_level=isolation) for isolation in (0, 1)
+            )
+            last = frames.list_offsets(self.topic, -1, partition, isolation_level=READ_COMMITTED)
+            self._ask_leader(partition, *read, last)
+            self.steps.append(ReadLog(self.topic, partition, self._leaders[partition]))
+        self.steps += [ReadTransactions(each.name, self._coordinator) for each in self._transactions]
+        if self._brokers > 1:
+            self.steps += [MoveLeader(TRANSACTION_STATE_TOPIC_NAME, 1), AwaitTransaction(self._transactions[0].name)]
+
+    def _ask_leader(self, partition: int, *asked: bytes) -> None:
+        leader = self._leaders[partition]
+        self.steps += ask(*asked, conn=f"c-{leader}", broker=leader)
+
+    def _settle(self, transaction: Transaction) -> None:
+        self.steps.append(AwaitTransaction(transaction.name, settled=True))
