@@ -239,11 +239,14 @@ class ReplicaManager:
 
     def try_complete_actions(self, now: Now) -> None:
         """The end of a request: expire what had no time, wake whom its appends may have satisfied, and let the
-        followers fetch. If one action fails the others stay queued."""
+        followers fetch. If one action fails the others stay queued. Whom an action wakes may append and come here as
+        well, and leave nothing (DelayedActionQueue.tryCompleteActions)."""
         self.produce_purgatory.expire_at_once()
         self._delete_records_purgatory.expire_at_once()
         queue = self._action_queue
         for _ in range(len(queue)):
+            if not queue:
+                return
             action = queue.pop(0)
             self._wakeups.after_append(action.partition, action.leader_hw_change is _INCREASED)
             self._followers.on_leader_append(action.partition, now)
