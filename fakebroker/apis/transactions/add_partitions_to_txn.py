@@ -5,6 +5,7 @@ Behaviour      A producer says where it is about to write; it is answered when t
                topics of the brokers' own are none that producers may write to (TOPIC_AUTHORIZATION_FAILED).
 Version notes  v3 flexible; v4 brokers ask for many transactions at once, and may only verify (KIP-890); v5
                TRANSACTION_ABORTABLE may be answered.
+Not done       To be silent, as Kafka is, to a broker's request without transactions: it is answered.
 Source         core/.../server/KafkaApis.scala handleAddPartitionsToTxnRequest; clients/.../AddPartitionsToTxnRequest
                .java getErrorResponse @ 4.4
 """
