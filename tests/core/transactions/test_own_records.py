@@ -15,7 +15,7 @@ TOO_LARGE, NOT_LEADER = 10, 6
 
 def both(simulation: Simulation, size: int, broker: int = 1) -> list[tuple[int, int, list[object]]]:
     """Error, offset and what is in the log afterwards: by itself, and in the general way."""
-    found = []
+    found: list[tuple[int, int, list[object]]] = []
     for topic in ("own", "general"):
         partition = simulation.partition(topic)
         replicas = simulation.cluster.brokers[broker].replicas
@@ -31,7 +31,9 @@ def both(simulation: Simulation, size: int, broker: int = 1) -> list[tuple[int, 
                 replicas.append_records(100, -1, True, asked, answers.extend, now)
                 replicas.try_complete_actions(now)
         log = partition.leader_log
-        stored = [(each.base_offset, each.last_offset, each.data, each.timestamp_ms) for each in log.batches]
+        stored: list[object] = [
+            (each.base_offset, each.last_offset, each.data, each.timestamp_ms) for each in log.batches
+        ]
         response = answers[-1].response
         found.append((int(response.error_code), response.base_offset, stored))
     return found
