@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 from conformance.frames import batch, request
+from conformance.scenario import placeholder
 from conformance.transactions.stand_ins import producer
 
 INIT_PRODUCER_ID, ADD_PARTITIONS, ADD_OFFSETS, END_TXN, WRITE_MARKERS, TXN_OFFSET_COMMIT = 22, 24, 25, 26, 27, 28
@@ -136,7 +137,9 @@ def txn_offset_commit(
         "generation_id": generation,
         "member_id": member_id,
         "group_instance_id": instance_id,
-        "topics": [{"name": name, "partitions": parts} for name, parts in topics.items()],
+        "topics": [
+            {"name": name, "topic_id": placeholder(name), "partitions": parts} for name, parts in topics.items()
+        ],
     }
     return request(TXN_OFFSET_COMMIT, version, values, correlation_id)
 

@@ -134,6 +134,31 @@ def _rebalancing(txn: Txn) -> Sequence[Step]:
     )
 
 
+def _by_id(txn: Txn) -> Sequence[Step]:
+    """TxnOffsetCommit v6: topics by id, and errors by their own names (KIP-1319)."""
+    joins = join_group(txn.group, nth(1), protocols=RANGE)
+    return (
+        *_begun(txn),
+        *ask(_commit(txn, version=6, member_id="nobody", generation=1)),  # there is no such group
+        *ask(
+            txn_offset_commit(txn.id, txn.group, [(txn.topic, 0, 1), (txn.topic, 9, 1)], version=6),
+            txn_offset_commit(txn.id, txn.group, [("txn-no-such-topic", 0, 1), (txn.topic, 1, 2)], version=6),
+            txn_offset_commit(txn.id, txn.group, [("txn-no-such-topic", 0, 1)], version=6),
+            txn_offset_commit(txn.id, txn.group, [], version=6),
+            txn_offset_commit(txn.id, "", [(txn.topic, 0, 1)], version=6),
+            _commit(txn, version=6, epoch=4),
+            _commit(txn, 8, version=6),
+        ),
+        *ask(join_group(txn.group, protocols=RANGE), conn="m"),
+        *ask(joins, conn="m"),
+        *ask(sync_group(txn.group, nth(1), assignments={nth(1): b"all"}, version=3), conn="m"),
+        *ask(*(_commit(txn, 9, version=6, member_id=nth(1), generation=generation) for generation in (1, 2, -1))),
+        *_seen(txn),
+        *txn.ended(),
+        *_seen(txn),
+    )
+
+
 def _unknown(txn: Txn) -> Sequence[Step]:
     """Partitions that are not there, empty lists, no group, long metadata."""
     version = 5 if txn.is_v2 else 4
@@ -192,6 +217,7 @@ CASES: list[Case] = [
     *both("offsets-again", "the same partition twice", _again, partitions=2, logs=0),
     *both("offsets-versions", "each version, with and without AddOffsetsToTxn", _versions, partitions=2, logs=0),
     *both("offsets-members", "members and generations (KIP-447)", _members, partitions=2, logs=0),
+    *both("offsets-by-id", "topics by id (KIP-1319)", _by_id, partitions=2, logs=0),
     *both("offsets-rebalancing", "while the group rebalances", _rebalancing, partitions=2, logs=0),
     *both("offsets-unknown", "partitions and groups that are not there", _unknown, partitions=2, logs=0),
     *both("offsets-deleted", "deleted while they are pending", _deleted, partitions=2, logs=0),
