@@ -145,6 +145,12 @@ RULES: tuple[Rule, ...] = (
         lambda kafka, ours: (kafka, ours) == ("3", "0"),
     ),
     Rule(
+        "no replication factor is set: it is as many brokers as there are, at most three (docs/decisions.md)",
+        "*.configs.transaction.state.log.replication.factor.*",
+        "describe-configs/broker-v?",
+        lambda kafka, ours: (kafka, ours) == ("3", "0"),
+    ),
+    Rule(
         "Kafka in a box is told to log warnings only",
         "*.configs.root.value",
         holds=lambda kafka, ours: (kafka, ours) == ("WARN", "INFO"),

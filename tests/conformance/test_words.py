@@ -29,13 +29,13 @@ def test_a_version_of_api_versions_that_is_not_served_is_answered_in_v0() -> Non
 
 
 def test_a_version_of_api_versions_that_kio_does_not_know_is_read_as_its_newest() -> None:
-    read = says(5, api_versions(4, ErrorCode.none))
+    read = says(6, api_versions(5, ErrorCode.none))
     assert isinstance(read, dict)
-    assert (read["as_version"], read["error_code"]) == (4, "NONE(0)")
+    assert (read["as_version"], read["error_code"]) == (5, "NONE(0)")
 
 
 def test_what_cannot_be_read_is_told_as_it_is() -> None:
-    assert says(5, b"\0\0\0\1\xff") == {"hex": "ff"}
+    assert says(6, b"\0\0\0\1\xff") == {"hex": "ff"}
     assert says(99, b"\0\0\0\1\0\0", api_key=0) == {"hex": "0000"}
     assert answer_words(Answer(None, b"\0")) == {"correlation_id": -1, "to": "?", "says": {"hex": ""}}
 

@@ -121,7 +121,7 @@ TESTS |= {
     "fakebroker/core/transactions/coordinator.py": _TRANSACTIONS,
     "fakebroker/core/transactions/ending.py": _TRANSACTIONS,
     "fakebroker/core/transactions/marker_sender.py": ["tests/core/transactions/test_service.py", *_TRANSACTIONS],
-    "fakebroker/core/transactions/state_manager.py": _TRANSACTIONS,
+    "fakebroker/core/transactions/own_records.py": _TRANSACTIONS,
     "fakebroker/core/groups/offsets/pending.py": _TRANSACTIONS,
 }
 TESTS["fakebroker/core/log/producer_state.py"] += _TRANSACTIONS

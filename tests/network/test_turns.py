@@ -134,13 +134,13 @@ def test_who_asks_now_and_then_does_not_wait_for_those_who_begin_with_much() -> 
     cluster, order = new_cluster(new_turn=Waiting)
     *busy, quiet = (cluster.open_connection(1, "client", now()) for _ in range(101))
     for client in busy:
-        cluster.receive(client, ask(1) * 220, now())
+        cluster.receive(client, ask(1) * 150, now())
     cluster.receive(quiet, ask(1) * 5, now())
     assert order.connections == []
     cluster.turn.is_open = True  # type: ignore[attr-defined]
     cluster.advance_to(now())
     assert order.connections.index(101) <= 1
-    assert Counter(order.connections) == {101: 5} | {client.number: 220 for client in busy}
+    assert Counter(order.connections) == {101: 5} | {client.number: 150 for client in busy}
 
 
 def test_one_door_serves_all_alike() -> None:

@@ -198,7 +198,7 @@ def test_a_request_above_socket_request_max_bytes_closes_the_connection(
 # ApiVersions.
 
 
-@pytest.mark.parametrize("version", [5, 99, 32_767, -1, -32_768])
+@pytest.mark.parametrize("version", [6, 99, 32_767, -1, -32_768])
 def test_an_unknown_version_of_api_versions_is_answered_in_the_layout_of_v0(client: RawClient, version: int) -> None:
     ours = registry.load()[API_VERSIONS].max_version
     client.send(frame(pack(">hhih", API_VERSIONS, version, 1, 4) + b"demo\0" + b"\xffnonsense"))
@@ -207,9 +207,9 @@ def test_an_unknown_version_of_api_versions_is_answered_in_the_layout_of_v0(clie
 
 
 def test_the_answer_to_an_unknown_version_is_the_golden_one(client: RawClient) -> None:
-    client.send(frame(pack(">hhih", API_VERSIONS, 5, 1, 4) + b"demo\0"))
+    client.send(frame(pack(">hhih", API_VERSIONS, 6, 1, 4) + b"demo\0"))
 
-    expected = bytes.fromhex("00000010 00000001 0023 00000001 0012 0000 0004")
+    expected = bytes.fromhex("00000010 00000001 0023 00000001 0012 0000 0005")
     assert frame(client.receive()) == expected
 
 
