@@ -61,14 +61,18 @@ def add(client: SimulatedClient, producer: tuple[int, int], *partitions: int, ve
 
 
 def end(
-    client: SimulatedClient, producer: tuple[int, int], committed: bool = True, version: int = 5
+    client: SimulatedClient,
+    producer: tuple[int, int],
+    committed: bool = True,
+    version: int = 5,
+    transactional_id: str = "tx",
 ) -> tuple[int, int, int]:
     """Error, and from v5 on the next producer id and epoch."""
     answer = ask(
         client,
         END,
         version,
-        transactional_id="tx",
+        transactional_id=transactional_id,
         producer_id=producer[0],
         producer_epoch=producer[1],
         committed=committed,

@@ -86,6 +86,24 @@ def test_a_later_commit_wins(simulation: Simulation, client: SimulatedClient, ve
     assert fetch(simulation, client, {"g": [("t", 0)]}) == {"g": {("t", 0): (9, -1, "")}}
 
 
+def test_of_two_transactions_the_one_that_wrote_last_counts(simulation: Simulation, client: SimulatedClient) -> None:
+    """Not the one that ended last (found by a walk beside Kafka)."""
+
+    def begun_as(name: str) -> tuple[int, int]:
+        _, producer_id, epoch = init(client, transactional_id=name)
+        return producer_id, epoch
+
+    for partition, first_to_end in ((0, 0), (1, 1)):
+        names = [f"{partition}-{number}" for number in range(2)]
+        producers = [begun_as(name) for name in names]
+        for number, (name, producer) in enumerate(zip(names, producers, strict=True)):
+            values = {"transactional_id": name, "offset": 10 + number, "partition": partition}
+            assert txn_commit(simulation, client, producer, 5, **values) == 0
+        for number in (first_to_end, 1 - first_to_end):
+            end(client, producers[number], True, 5, transactional_id=names[number])
+        assert fetch(simulation, client, {"g": [("t", partition)]}) == {"g": {("t", partition): (11, -1, "")}}
+
+
 @pytest.mark.parametrize("version", VERSIONS)
 def test_the_group_was_not_added(simulation: Simulation, client: SimulatedClient, version: int) -> None:
     producer = begun(client, version, adds=False)

@@ -241,7 +241,7 @@ class Offsets(GroupManager):
                 pending.is_overtaken and self._offsets.get(key.group, key.topic, key.partition) is not None
             ):
                 self._offsets.put(key.group, key.topic, key.partition, pending.value)
-                self._pending.overtake(key)
+                self._pending.overtake(key, pending.order)
 
     def on_loaded(self) -> None:
         self._is_loaded = True

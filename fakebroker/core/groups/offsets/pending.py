@@ -17,9 +17,11 @@ from fakebroker.protocol.group_records.offset_commit import OffsetCommitKey, Off
 
 @dataclass(frozen=True, slots=True)
 class PendingOffset:
-    """`is_overtaken`: somebody has committed another one since."""
+    """`order` grows as they are written: Kafka's record offset. `is_overtaken`: one that was written later is committed
+    already."""
 
     value: OffsetCommitValue
+    order: int
     is_overtaken: bool = False
 
 
@@ -32,24 +34,28 @@ class PendingOffsets:
         self._by_producer: TimelineDict[int, TimelineDict[OffsetCommitKey, PendingOffset]] = TimelineDict(registry)
         self._producers: TimelineDict[OffsetCommitKey, frozenset[int]] = TimelineDict(registry)
         self._of_group: TimelineDict[str, int] = TimelineDict(registry)
+        self._written = 0  # never goes back: what is taken back leaves a gap
 
     def put(self, producer_id: int, key: OffsetCommitKey, value: OffsetCommitValue) -> None:
         offsets = self._by_producer.get(producer_id)
         if offsets is None:
             offsets = self._by_producer[producer_id] = TimelineDict(self._registry)
-        offsets[key] = PendingOffset(value)
+        self._written += 1
+        offsets[key] = PendingOffset(value, self._written)
         producers = self._producers.get(key) or frozenset()
         if producer_id not in producers:
             self._producers[key] = producers | {producer_id}
             self._of_group[key.group] = (self._of_group.get(key.group) or 0) + 1
 
-    def overtake(self, key: OffsetCommitKey) -> None:
-        """Somebody has committed an offset without a transaction, or in one that is over."""
+    def overtake(self, key: OffsetCommitKey, order: int | None = None) -> None:
+        """Somebody has committed an offset: just now, or, in a transaction that is over, when it was written: then it
+        is not newer than what was written behind it."""
+        order = self._written + 1 if order is None else order
         for producer_id in self._producers.get(key) or ():
             offsets = self._by_producer.get(producer_id)
             pending = None if offsets is None else offsets.get(key)
-            if offsets is not None and pending is not None and not pending.is_overtaken:
-                offsets[key] = PendingOffset(pending.value, True)
+            if offsets is not None and pending is not None and pending.order < order:
+                offsets[key] = PendingOffset(pending.value, pending.order, True)
 
     def drop(self, key: OffsetCommitKey) -> None:
         """The offset is deleted, whoever has written it."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -24,14 +26,16 @@ def value(offset: int) -> OffsetCommitValue:
 def test_beside_a_plain_dict(steps: list[tuple[str, int, OffsetCommitKey]]) -> None:
     pending = PendingOffsets(SnapshotRegistry())
     model: dict[tuple[int, OffsetCommitKey], PendingOffset] = {}
+    written = 0
     for number, (kind, producer_id, key) in enumerate(steps):
         if kind == "put":
             pending.put(producer_id, key, value(number))
-            model[producer_id, key] = PendingOffset(value(number))
+            written += 1
+            model[producer_id, key] = PendingOffset(value(number), written)
         elif kind == "overtake":
             pending.overtake(key)
             for each in [each for each in model if each[1] == key]:
-                model[each] = PendingOffset(model[each].value, True)
+                model[each] = replace(model[each], is_overtaken=True)
         elif kind == "drop":
             pending.drop(key)
             model = {each: found for each, found in model.items() if each[1] != key}
@@ -46,6 +50,16 @@ def test_beside_a_plain_dict(steps: list[tuple[str, int, OffsetCommitKey]]) -> N
             assert set(pending.keys_of(group)) == {known for _, known in model if known.group == group}
 
 
+def test_what_is_committed_first_overtakes_only_what_was_written_before_it() -> None:
+    pending = PendingOffsets(SnapshotRegistry())
+    for producer_id in (1, 2, 3):
+        pending.put(producer_id, KEYS[0], value(producer_id))
+    ((_, second),) = pending.take(2)
+    pending.overtake(KEYS[0], second.order)
+    assert pending.take(1) == [(KEYS[0], PendingOffset(value(1), 1, True))]
+    assert pending.take(3) == [(KEYS[0], PendingOffset(value(3), 3))]
+
+
 def test_it_goes_back_to_a_snapshot() -> None:
     registry = SnapshotRegistry()
     pending = PendingOffsets(registry)
@@ -55,5 +69,5 @@ def test_it_goes_back_to_a_snapshot() -> None:
     assert [key for key, _ in pending.take(1)] == [KEYS[0]]
     registry.revert_to_snapshot(10)
     assert pending.take(2) == []
-    assert pending.take(1) == [(KEYS[0], PendingOffset(value(1)))]
+    assert pending.take(1) == [(KEYS[0], PendingOffset(value(1), 1))]
     assert not pending.has(KEYS[0])
