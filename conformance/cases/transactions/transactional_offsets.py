@@ -8,9 +8,10 @@ from typing import Any
 from conformance.group_frames import delete_groups, join_group, sync_group
 from conformance.group_steps import RANGE, nth
 from conformance.offset_frames import offset_commit, offset_delete, offset_fetch
-from conformance.scenario import AwaitCoordinator, Case, ReadTransactions, Step
-from conformance.transactions.frames import add_offsets, describe_transactions, txn_offset_commit
-from conformance.transactions.steps import Txn, ask, both
+from conformance.scenario import AwaitCoordinator, AwaitTransaction, Case, ReadTransactions, Step
+from conformance.transactions.frames import add_offsets, describe_transactions, end_txn, txn_offset_commit
+from conformance.transactions.stand_ins import producer
+from conformance.transactions.steps import Txn, ask, begin_another, both
 
 
 def _commit(txn: Txn, offset: int = 5, partition: int = 0, **values: Any) -> bytes:
@@ -65,6 +66,42 @@ def _again(txn: Txn) -> Sequence[Step]:
         *txn.ended(),
         *_seen(txn),
         *ask(offset_commit(txn.group, [(txn.topic, 0, 1)])),
+        *_seen(txn),
+    )
+
+
+def _of_two(txn: Txn) -> Sequence[Step]:
+    """Two transactions commit an offset of the same partition: the one that wrote last counts, whichever ends last."""
+    other = {"producer_id": producer(2)}
+    id_2 = f"{txn.id}-2"
+    version = 5 if txn.is_v2 else 4
+
+    def commit_2(offset: int, partition: int, epoch: int) -> bytes:
+        parts = [(txn.topic, partition, offset)]
+        return txn_offset_commit(id_2, txn.group, parts, version=version, epoch=epoch, **other)
+
+    def end_2(epoch: int) -> tuple[Step, ...]:
+        ends = ask(end_txn(id_2, version=txn.end_version, epoch=epoch, **other))
+        return *ends, AwaitTransaction(id_2, "CompleteCommit")
+
+    add_2 = () if txn.is_v2 else ask(add_offsets(id_2, txn.group, **other))
+    add = () if txn.is_v2 else ask(add_offsets(txn.id, txn.group))
+    after = txn.after(1)
+    return (
+        *_begun(txn),
+        *begin_another(id_2),
+        *add_2,
+        *ask(_commit(txn, 10, 0), commit_2(20, 0, 0), _commit(txn, 11, 1), _commit(txn, 12, 0)),
+        *txn.ended(),
+        *_seen(txn),
+        *end_2(0),
+        *_seen(txn),
+        *add,
+        *add_2,
+        *ask(_commit(txn, 31, 1, epoch=after), commit_2(41, 1, after)),
+        *end_2(after),
+        *_seen(txn),
+        *txn.ended(epoch=after),
         *_seen(txn),
     )
 
@@ -215,6 +252,7 @@ CASES: list[Case] = [
     *both("offsets-commit", "pending until the mark, then there", _both, partitions=2, logs=0),
     *both("offsets-abort", "pending until the mark, then as before", _aborted, partitions=2, logs=0),
     *both("offsets-again", "the same partition twice", _again, partitions=2, logs=0),
+    *both("offsets-of-two", "two transactions, one partition", _of_two, partitions=2, logs=0),
     *both("offsets-versions", "each version, with and without AddOffsetsToTxn", _versions, partitions=2, logs=0),
     *both("offsets-members", "members and generations (KIP-447)", _members, partitions=2, logs=0),
     *both("offsets-by-id", "topics by id (KIP-1319)", _by_id, partitions=2, logs=0),
