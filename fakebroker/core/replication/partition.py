@@ -94,7 +94,8 @@ class Partition(Assignment):
 
     @property
     def leader_log(self) -> Log:
-        return self.leader.log
+        leader = self._leader  # not by way of `leader`: a dozen times for each produce
+        return leader.log if self.leader_id == leader.broker_id else self.replicas[self.leader_id].log
 
     @property
     def high_watermark(self) -> int:
@@ -173,7 +174,7 @@ class Partition(Assignment):
         for replica in self.replicas.values():
             replica.reset(now_ms)
         leader.update_fetch_state(end_offset, now_ms)
-        return self._increment_leader_hw(now_ms)
+        return self._increment_leader_hw(self.leader_log, now_ms)
 
     def lose_leader(self) -> None:
         """Nobody may lead. The ISR stays: its last member may lead again when it comes back."""
@@ -277,7 +278,7 @@ class Partition(Assignment):
         """Move the high watermark as far as the in-sync replicas allow. True if it moved."""
         listeners, log = self._probe.listeners, self.leader_log
         stable_before = log.last_stable_offset if listeners else -1
-        moved = self._increment_leader_hw(now_ms)
+        moved = self._increment_leader_hw(log, now_ms)
         if moved:
             tp, epoch = self.topic_partition, self.leader_epoch
             for listener in listeners:
@@ -285,10 +286,9 @@ class Partition(Assignment):
                 tell_stable_offset(listener, tp, epoch, log, stable_before)
         return moved
 
-    def _increment_leader_hw(self, now_ms: int) -> bool:
+    def _increment_leader_hw(self, leader_log: Log, now_ms: int) -> bool:
         if self.is_under_min_isr:
             return False
-        leader_log = self.leader_log
         high_watermark = leader_log.high_watermark
         leader_end_offset = leader_log.log_end_offset
         new_high_watermark = leader_end_offset
