@@ -72,7 +72,7 @@ def _again(txn: Txn) -> Sequence[Step]:
 
 def _of_two(txn: Txn) -> Sequence[Step]:
     """Two transactions commit an offset of the same partition: the one that wrote last counts, whichever ends last."""
-    other = {"producer_id": producer(2)}
+    other: dict[str, Any] = {"producer_id": producer(2)}
     id_2 = f"{txn.id}-2"
     version = 5 if txn.is_v2 else 4
 

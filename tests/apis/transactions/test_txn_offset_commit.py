@@ -97,7 +97,7 @@ def test_of_two_transactions_the_one_that_wrote_last_counts(simulation: Simulati
         names = [f"{partition}-{number}" for number in range(2)]
         producers = [begun_as(name) for name in names]
         for number, (name, producer) in enumerate(zip(names, producers, strict=True)):
-            values = {"transactional_id": name, "offset": 10 + number, "partition": partition}
+            values: dict[str, Any] = {"transactional_id": name, "offset": 10 + number, "partition": partition}
             assert txn_commit(simulation, client, producer, 5, **values) == 0
         for number in (first_to_end, 1 - first_to_end):
             end(client, producers[number], True, 5, transactional_id=names[number])
