@@ -6,6 +6,7 @@ from conformance.transcripts.rule import (
     Rule,
     both_numbers,
     both_or_none,
+    both_random_ids,
     both_texts,
     both_wall_times,
     near,
@@ -162,6 +163,7 @@ RULES: tuple[Rule, ...] = (
         lambda kafka, ours: str(kafka).startswith("Error parsing configuration property") and bool(ours),
     ),
     Rule("each cluster gives topic ids of its own", "*.topics[*].topic_id", "create/*", both_texts),
+    Rule("and to topics that Metadata makes", "*.says.topics[*].topic_id", "generated/*", both_random_ids),
     Rule("each cluster gives topic ids of its own", "*.topics[*].topic_id", "describe-topic-partitions/*", both_texts),
     *(
         Rule("the ISR is a set: ours is in assignment order", "*.partitions[*].isr_nodes[*]", case, both_numbers)

@@ -7,7 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any, Final
+from uuid import UUID
 
+_BY_CHANCE: Final = 4  # version of a UUID
 _BOUNDS: Final = re.compile(r"\[-?\d+, -?\d+\]")
 
 
@@ -36,6 +38,11 @@ def both_numbers(kafka: Any, ours: Any) -> bool:
 
 def both_texts(kafka: Any, ours: Any) -> bool:
     return isinstance(kafka, str) and isinstance(ours, str)
+
+
+def both_random_ids(kafka: Any, ours: Any) -> bool:
+    """Made by chance: what stands in transcripts for a topic's id is not of that version."""
+    return both_texts(kafka, ours) and all(UUID(text).version == _BY_CHANCE for text in (kafka, ours))
 
 
 def both_wall_times(kafka: Any, ours: Any) -> bool:

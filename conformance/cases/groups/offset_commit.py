@@ -190,6 +190,7 @@ def _late() -> Case:
             AwaitCoordinator("warm"),
             Freeze(3),
             Send((frame,)),
+            Pause(100),  # else a busy Kafka may read before it writes
             Send((stable,), "c"),
             Settle(),
             Settle("c"),
