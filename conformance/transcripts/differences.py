@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from conformance.transactions.stand_ins import producer
 from conformance.transcripts.rule import (
     Rule,
     both_numbers,
@@ -163,6 +164,12 @@ RULES: tuple[Rule, ...] = (
         lambda kafka, ours: str(kafka).startswith("Error parsing configuration property") and bool(ours),
     ),
     Rule("each cluster gives topic ids of its own", "*.topics[*].topic_id", "create/*", both_texts),
+    Rule(
+        "an id that a stream has made up may be one that one of the clusters had given",
+        "*.batches[*].producer_id",
+        "generated/*",
+        lambda kafka, ours: both_numbers(kafka, ours) and min(kafka, ours) < producer(1) <= max(kafka, ours),
+    ),
     Rule("and to topics that Metadata makes", "*.says.topics[*].topic_id", "generated/*", both_random_ids),
     Rule("each cluster gives topic ids of its own", "*.topics[*].topic_id", "describe-topic-partitions/*", both_texts),
     *(

@@ -76,6 +76,15 @@ def test_a_bomb_does_not_go_off() -> None:
         decompress(Codec.ZSTD, bomb, 10_000_000)
 
 
+@pytest.mark.parametrize("flags", [0x20, 0x40, 0x80, 0xE0])
+def test_flags_of_gzip_that_nobody_knows_are_not_looked_at(flags: int) -> None:
+    """As in java.util.zip (found by generated traffic)."""
+    first, second = (bytearray(standard_gzip.compress(text, mtime=0)) for text in (b"one ", b"two"))
+    first[3] |= flags
+    second[3] |= flags
+    assert decompress(Codec.GZIP, bytes(first + second), 100) == b"one two"
+
+
 def test_gzip_may_have_members_and_something_behind_them() -> None:
     two = standard_gzip.compress(b"one ") + standard_gzip.compress(b"two")
     assert decompress(Codec.GZIP, two, 100) == b"one two"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import struct
 
 from conformance.frames import batch, batch_of, with_crc
@@ -50,8 +51,17 @@ _PLAIN: Rows = {
     "delta-negative": ("a negative delta", deltas(-1)),
 }
 
+
+def _gzip_with_flags(flags: int) -> bytes:
+    """A good record, behind a header of gzip that says more."""
+    body = bytearray(gzip.compress(b"\x0e\0\0\0\x01\x02v\0", mtime=0))
+    body[3] |= flags
+    return raw(bytes(body), 1)
+
+
 _GZIP: Rows = {
     "gzip-as-it-should-be": ("the record that the others are made of", packed(b"\x0e\0\0\0\x01\x02v\0", 1)),
+    "gzip-flags-of-nobody": ("flags of the gzip header that nobody knows are not looked at", _gzip_with_flags(0xE0)),
     "gzip-bytes-left": ("bytes behind the last record: 87", packed(b"\x0e\0\0\0\x01\x02v\0xyz", 1)),
     "gzip-too-few": ("fewer records than counted: 87", batch(b"1", codec=1, record_count=3, last_offset_delta=2)),
     "gzip-too-many": ("more records than counted: 87", batch(b"1", b"2", codec=1, record_count=1, last_offset_delta=0)),

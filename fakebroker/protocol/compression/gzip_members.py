@@ -21,6 +21,8 @@ _FIRST_INPUT = 16 * 1024  # nearly every batch is one member, and no larger
 _NEXT_INPUT = 512
 _LARGEST_INPUT = 64 * 1024
 _MEMBERS_PER_PIECE = 64
+_FLAGS_AT = 3
+_KNOWN_FLAGS = 0x1F  # java.util.zip looks at no others, zlib refuses them
 
 
 def gunzip(data: bytes) -> Iterator[bytes]:
@@ -30,6 +32,7 @@ def gunzip(data: bytes) -> Iterator[bytes]:
     members = 0
     while True:
         member = zlib.decompressobj(_WINDOW_BITS)
+        is_header = True
         left = b""
         is_full = False  # so there may be more to come out without more to go in
         while not member.eof:
@@ -39,6 +42,9 @@ def gunzip(data: bytes) -> Iterator[bytes]:
                 left = data[position : position + size]
                 position += len(left)
                 size = min(2 * size, _LARGEST_INPUT)
+                if is_header and len(left) > _FLAGS_AT and left[_FLAGS_AT] > _KNOWN_FLAGS:
+                    left = left[:_FLAGS_AT] + bytes([left[_FLAGS_AT] & _KNOWN_FLAGS]) + left[_FLAGS_AT + 1 :]
+                is_header = False
             piece = member.decompress(left, _PIECE_BYTES)
             left = member.unconsumed_tail
             is_full = len(piece) == _PIECE_BYTES
