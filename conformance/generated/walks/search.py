@@ -191,8 +191,7 @@ def run_rounds(
     result = WalksResult(seed, THREE)
     targets = (sides.kafka[ROUND_BOX], sides.ours[ROUND_BOX])
     for target in targets:
-        _prepare(target)
-        target.move_leader("__consumer_offsets", 0, 1)
+        _prepare(target, moves=True)
         await_coordinator(target, AwaitCoordinator("warm"))
     with ThreadPoolExecutor(at_once) as pool:
         for number in count(seed * 1_000):
@@ -228,20 +227,30 @@ def _outcome(kind: str, kafka: Recording, ours: Recording) -> Outcome:
     return Outcome(case, *said, compare(case, *said) + silent_differences(case.name, kafka, ours), kafka)
 
 
-def _prepare(target: Target) -> None:
-    """The topic is there, and every partition of __consumer_offsets has its coordinator."""
+def _prepare(target: Target, moves: bool = False) -> None:
+    """The topic is there, and every partition of __consumer_offsets has its coordinator; broker 1 is that of all, if
+    `moves`: else the cluster has no other."""
     if not target.topic_ids([TOPIC]).get(TOPIC):
         target.create_topics([Topic(TOPIC, PARTITIONS)])
     names = [f"anybody-{number}" for number in range(400)]
-    limit = target.now_s() + _START_LIMIT_S
     connection = target.connect(1)
     try:
-        while not (_all_found(connection, target, names) and _all_described(connection, target, names)):
-            if target.now_s() > limit:
-                raise RuntimeError(f"not all coordinators are there after {_START_LIMIT_S:.0f} s")
-            target.pause(50)
+        _await_all(_all_found, connection, target, names)
+        if moves:
+            target.move_leader("__consumer_offsets", 0, 1)
+        _await_all(_all_described, connection, target, names)
     finally:
         connection.close()
+
+
+def _await_all(
+    are_there: Callable[[Connection, Target, list[str]], bool], connection: Connection, target: Target, names: list[str]
+) -> None:
+    limit = target.now_s() + _START_LIMIT_S
+    while not are_there(connection, target, names):
+        if target.now_s() > limit:
+            raise RuntimeError(f"not all coordinators are there after {_START_LIMIT_S:.0f} s")
+        target.pause(50)
 
 
 def _all_found(connection: Connection, target: Target, names: list[str]) -> bool:
