@@ -66,7 +66,12 @@ def run_all(
     if_reachable: Annotated[
         bool, typer.Option("--if-reachable", help="Succeed, and say so, where Apache Kafka cannot be had.")
     ] = False,
-    one_in: Annotated[int, typer.Option(min=1, help="Only one in so many cases and walks; nothing is written.")] = 1,
+    one_in: Annotated[
+        int,
+        typer.Option(
+            min=1, help="One in so many cases and walks, no streams, lateness or clients; nothing is written."
+        ),
+    ] = 1,
 ) -> None:
     """Everything: cases, generated traffic, lateness, clients. Writes the golden transcripts, results and the page."""
     started = time.monotonic()
