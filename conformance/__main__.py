@@ -68,9 +68,7 @@ def run_all(
     ] = False,
     one_in: Annotated[
         int,
-        typer.Option(
-            min=1, help="One in so many cases and walks, no streams, lateness or clients; nothing is written."
-        ),
+        typer.Option(min=1, help="One in so many cases and walks, no streams, lateness, clients; nothing is written."),
     ] = 1,
 ) -> None:
     """Everything: cases, generated traffic, lateness, clients. Writes the golden transcripts, results and the page."""
