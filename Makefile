@@ -12,6 +12,7 @@ MUST_COMPILE = $$(command -v $${CC:-cc} >/dev/null && test -f "$$($(PYTHON) -c '
 WITH_FAST := PYTHONSAFEPATH=1 PYTHONPATH=$(FAST):$(CURDIR)
 
 MINUTES ?= 10
+SEQUENCES ?= 1000
 
 # A process for each core. Tests of one group (tests/conftest.py) go to one of them. WORKERS=0 is one process, to debug.
 WORKERS ?= auto
@@ -20,7 +21,7 @@ PYTEST := -m pytest -n $(WORKERS) --dist loadgroup
 # Images of containers set it. Then each of several processes compiles all tests and modules again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test quick test-compiled properties fuzz mutants check format bench guard conformance suites clean help
+.PHONY: demo test quick test-compiled properties fuzz mutants check format bench guard conformance conformance-producer suites clean help
 
 help:
 	@sed -n 's/^## //p' $(MAKEFILE_LIST)
@@ -96,6 +97,10 @@ guard: $(FAST)/.built
 ## make conformance  the same traffic to Apache Kafka (from Maven Central, needs Java 17 and Maven) and to us
 conformance: $(STAMP)
 	$(BIN)/python -m conformance run $(CONFORMANCE)
+
+## make conformance-producer SEQUENCES=1000   random sequences to the producer of kafka-clients 2.0.1 and 4.3.0 and to ours
+conformance-producer: $(STAMP)
+	$(BIN)/python -m conformance.producer --sequences $(SEQUENCES)
 
 ## make suites  the clients' own test suites, unmodified, against Apache Kafka and us; SUITES="kgo --side ours" chooses
 suites: $(STAMP)

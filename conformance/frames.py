@@ -23,11 +23,13 @@ from fakebroker.protocol.record_batch import (
     pack_batch,
     read_batch_header,
 )
+from fakebroker.protocol.sent.produce_frame import encode_produce_request
 
 PRODUCE, FETCH, LIST_OFFSETS, METADATA, API_VERSIONS, CREATE_TOPICS, DELETE_TOPICS = 0, 1, 2, 3, 18, 19, 20
 INIT_PRODUCER_ID, OFFSET_FOR_LEADER_EPOCH = 22, 23
 CLIENT_ID = "conformance"
 TIMESTAMP_MS = 1_700_000_000_000
+EARLIEST = -2  # of ListOffsets
 
 _CRC_AT, _ATTRIBUTES_AT = 17, 21  # in a batch of magic 2
 
@@ -101,18 +103,8 @@ def produce_many(
     client_id: str | None = CLIENT_ID,
 ) -> bytes:
     """A Produce request to several topics: {topic: {partition: records}}."""
-    data = [
-        ({"topic_id": topic} if isinstance(topic, UUID) else {"name": topic})
-        | {"partition_data": [{"index": index, "records": records} for index, records in partitions.items()]}
-        for topic, partitions in topics.items()
-    ]
-    values = {
-        "transactional_id": transactional_id,
-        "acks": acks,
-        "timeout": timedelta(milliseconds=timeout_ms),
-        "topic_data": data,
-    }
-    return request(PRODUCE, version, values, correlation_id, client_id)
+    data = [(topic, list(partitions.items())) for topic, partitions in topics.items()]
+    return encode_produce_request(version, correlation_id, client_id, acks, timeout_ms, data, transactional_id)
 
 
 def metadata(topics: list[str | UUID] | None, version: int = 12, correlation_id: int = 1, **flags: bool) -> bytes:

@@ -38,9 +38,13 @@ it sends and what Kafka answered.
 | the same in every field | {same} |
 | different for a reason given below | {explained} |
 | generated streams | {generated_streams} |
-| walks of groups and producers | {walks} |
+| walks of groups and producers, and plans of brokers that die | {walks} |
 | differences without a reason | {unexplained} |
 """
+
+_AGAIN = """\
+**Different once, and not when they were asked again**, without all other cases beside them (on a busy machine Kafka
+too answers now and then as it does not otherwise): """
 
 _REASONS = """\
 ## Why cases differ
@@ -85,9 +89,13 @@ One to four members of a group do random things on connections of their own, mos
 join, sync, commit, leave, go away (`python -m conformance walks --kind KIND --walks N --seed N`). `classic` and
 `consumer` (KIP-848) have one broker; beside consumers an admin makes, grows and deletes topics, deletes records and
 alters settings. `three` are groups of both kinds on three brokers, while their coordinator moves and brokers stop and
-start. `transactions`, and `transactions-v1` of before KIP-890, are up to three transactional ids, each with two
-programs that have it, beside consumers of what is committed and of all; `transactions-three` the same while leaders and
-the coordinator move. Seed {walks_seed}:
+start. `transactions`, and `-v1` and `-v0` of before KIP-890, are up to three transactional ids, each with two programs
+that have it, beside consumers of what is committed and of all; `transactions-three` the same while leaders and the
+coordinator move. `deaths` are topics whose three brokers are killed, stopped, stand still, go on and are started
+again, in rounds: who leads, who is in sync and who eligible (KIP-966), as each broker tells it whenever the cluster has
+come to rest, every answer to Produce and Fetch before anybody has noticed and then, and what each replica has stored. A
+session is counted from the last heartbeat, so times may be a heartbeat and what a busy machine takes apart
+(`conformance/generated/deaths/judge.py`). Seed {walks_seed}:
 
 {walked}"""
 
@@ -142,6 +150,8 @@ def page(found: dict[str, Any]) -> str:
         parts.append(
             "**Different, and nobody knows why:** " + ", ".join(f"`{case}`" for case in found["different"]) + "\n"
         )
+    if found.get("again"):
+        parts.append(_AGAIN + ", ".join(f"`{case}`" for case in found["again"]) + "\n")
     if found["reasons"]:
         parts.append(_REASONS + "".join(_reason(*each) for each in sorted(found["reasons"].items(), key=_most_first)))
     parts.append(_GROUPS + "".join(_group(*each) for each in sorted(groups.items())))

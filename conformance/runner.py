@@ -2,28 +2,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from uuid import UUID
 
 from conformance import frames
 from conformance.awaited_groups import await_coordinator, await_group
+from conformance.dying.awaited import await_partition
 from conformance.random_ids import RandomIds
 from conformance.scenario import (
     AwaitCoordinator,
     AwaitGroup,
     AwaitIsr,
+    AwaitPartition,
     AwaitTransaction,
     Case,
     CatchUp,
+    CutOff,
     DeleteTopic,
     Disconnect,
     Freeze,
+    Join,
+    KillBroker,
     Listen,
+    MakeTopics,
     MoveLeader,
     Pause,
+    PauseBroker,
     Play,
     ReadLog,
     ReadTransactions,
+    ResumeBroker,
     Send,
     SetQuota,
     Settle,
@@ -40,6 +49,7 @@ from conformance.transactions.awaited import await_transaction
 from conformance.transactions.stand_ins import ProducerIds
 from conformance.transcripts.recording import Answer, Entry, Heard, Isr, Log, Recording
 from conformance.transcripts.words import batches_in
+from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.record_batch import read_batch_header
 from fakebroker.protocol.topic_name import TRANSACTION_STATE_TOPIC_NAME
 
@@ -56,6 +66,19 @@ def run(case: Case, target: Target) -> Recording:
     finally:
         run_of_case.end()
     return run_of_case.recording()
+
+
+def run_as_far_as_it_goes(case: Case, target: Target) -> tuple[Recording, str]:
+    """The same for a case that may wait for what never comes: what was noted until then, and what it waited for."""
+    run_of_case = _Run(case, target)
+    try:
+        for step in case.steps:
+            run_of_case.do(step)
+    except (RuntimeError, OSError) as reason:
+        return run_of_case.recording(), str(reason)
+    finally:
+        run_of_case.end()
+    return run_of_case.recording(), ""
 
 
 class _Client:
@@ -81,14 +104,14 @@ class _Run:
         self._target = target
         self._clients: dict[str, _Client] = {}
         self._entries: list[Entry] = []
-        self._frozen: set[int] = set()
+        self._frozen, self._paused, self._cut = set[int](), set[int](), set[int]()
         self._random_ids = RandomIds()
         self._session_ids = SessionIds()
         self._producer_ids = ProducerIds()
-        self._ids = {name: (placeholder(name), real) for name, real in self._topic_ids(case).items()}
+        self._ids = self._placeholders([topic.name for topic in case.topics])
 
-    def _topic_ids(self, case: Case) -> dict[str, UUID]:
-        return self._target.topic_ids([topic.name for topic in case.topics])
+    def _placeholders(self, names: Sequence[str]) -> dict[str, tuple[UUID, UUID]]:
+        return {name: (placeholder(name), real) for name, real in self._target.topic_ids(names).items()}
 
     def recording(self) -> Recording:
         return tuple(self._entries)
@@ -96,6 +119,10 @@ class _Run:
     def end(self) -> None:
         for broker in self._frozen:
             self._target.thaw(broker)
+        for broker in self._paused:
+            self._target.resume_broker(broker)
+        for broker in self._cut:
+            self._target.join(broker)
         for client in self._clients.values():
             client.connection.close()
 
@@ -133,6 +160,24 @@ class _Run:
                 target.stop_broker(broker)
             case StartBroker(broker):
                 target.start_broker(broker)
+            case MakeTopics(topics):
+                target.create_topics(topics)
+                self._ids |= self._placeholders([topic.name for topic in topics])
+            case KillBroker(broker):
+                target.kill_broker(broker)
+                self._paused.discard(broker)
+            case PauseBroker(broker):
+                self._paused.add(broker)
+                target.pause_broker(broker)
+            case ResumeBroker(broker):
+                self._paused.discard(broker)
+                target.resume_broker(broker)
+            case CutOff(broker):
+                self._cut.add(broker)
+                target.cut_off(broker)
+            case Join(broker):
+                self._cut.discard(broker)
+                target.join(broker)
             case DeleteTopic(topic):
                 target.delete_topic(topic)
             case CatchUp(broker):
@@ -141,6 +186,8 @@ class _Run:
                 target.set_quota(client_id, quotas)
             case AwaitIsr(topic, isr, partition, within_ms):
                 self._await_isr(topic, partition, set(isr), within_ms)
+            case AwaitPartition():
+                await_partition(target, step)
             case ReadLog(topic, partition, broker):
                 log = read_log(target, topic, partition, broker)
                 stored = tuple(map(self._producer_ids.stored, log.batches))
@@ -244,8 +291,10 @@ def read_log(target: Target, topic: str, partition: int, broker: int) -> Log:
             epoch = next((p.leader_epoch for p in described.partitions if p.partition_index == partition), -1)
             [end] = ask(connection, target, 23, 4, frames.end_offset(topic, partition, epoch)).topics[0].partitions
             [part] = ask(connection, target, 1, 11, frames.fetch(topic, 0, partition)).responses[0].partitions
-            if part.error_code == 1 and part.log_start_offset > 0:
-                frame = frames.fetch(topic, part.log_start_offset, partition)
+            if part.error_code is ErrorCode.offset_out_of_range:  # records were deleted, and it is not told how many
+                asked = frames.list_offsets(topic, frames.EARLIEST, partition)
+                [first] = ask(connection, target, 2, 7, asked).topics[0].partitions
+                frame = frames.fetch(topic, first.offset, partition)
                 [part] = ask(connection, target, 1, 11, frame).responses[0].partitions
             if end.end_offset == part.high_watermark or end.error_code or target.now_s() > limit:
                 break

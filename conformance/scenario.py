@@ -15,12 +15,19 @@ from uuid import UUID
 
 @dataclass(frozen=True)
 class Topic:
-    """A topic of a case, made before its first step. Broker 1 leads, `replicas` are 1 to N in order."""
+    """A topic of a case, made before its first step. `replicas` are on brokers 1 to N in order, but that who leads is
+    the first."""
 
     name: str
     partitions: int = 1
     replicas: int = 1
     configs: dict[str, str] = field(default_factory=dict)
+    leader: int = 1
+
+    @property
+    def broker_ids(self) -> list[int]:
+        """Of its replicas."""
+        return sorted(range(1, self.replicas + 1), key=lambda broker: broker != self.leader)
 
     @property
     def placeholder(self) -> UUID:
@@ -77,8 +84,7 @@ class Freeze:
 
 @dataclass(frozen=True)
 class Play:
-    """The case speaks for a broker's replicas from now on, by Fetch with its id: the broker itself stands still, or its
-    followers are external. Thaw ends it."""
+    """The case speaks for a broker's replicas, by Fetch with its id, until Thaw: it stands still, or is external."""
 
     broker: int
 
@@ -113,6 +119,48 @@ class StartBroker:
 
 
 @dataclass(frozen=True)
+class MakeTopics:
+    """Topics that are made only now: what brokers did in other cases has not moved their leaders."""
+
+    topics: tuple[Topic, ...]
+
+
+@dataclass(frozen=True)
+class KillBroker:
+    """A broker is dead at once, without a word (SIGKILL)."""
+
+    broker: int
+
+
+@dataclass(frozen=True)
+class PauseBroker:
+    """A broker stands still with all its sockets open (SIGSTOP); it must be resumed before the case ends."""
+
+    broker: int
+
+
+@dataclass(frozen=True)
+class ResumeBroker:
+    """It goes on where it stood (SIGCONT)."""
+
+    broker: int
+
+
+@dataclass(frozen=True)
+class CutOff:
+    """A broker does not reach the controller any more, whoever else it reaches; the box must have `has_cuts`."""
+
+    broker: int
+
+
+@dataclass(frozen=True)
+class Join:
+    """It does again; at the end of the case, if not before."""
+
+    broker: int
+
+
+@dataclass(frozen=True)
 class DeleteTopic:
     topic: str
 
@@ -140,6 +188,20 @@ class AwaitIsr:
     topic: str
     isr: tuple[int, ...]
     partition: int = 0
+    within_ms: int = 30_000
+
+
+@dataclass(frozen=True)
+class AwaitPartition:
+    """Wait until a broker tells of a partition that this one leads it (-1: nobody), and that these are in sync, and
+    eligible. RuntimeError if that takes too long."""
+
+    topic: str
+    leader: int
+    isr: tuple[int, ...]
+    elr: tuple[int, ...] = ()
+    partition: int = 0
+    broker: int = 1
     within_ms: int = 30_000
 
 
@@ -177,14 +239,15 @@ class AwaitGroup:
 @dataclass(frozen=True)
 class AwaitTransaction:
     """Wait until a transaction is in a state, "CompleteCommit", as its coordinator tells it; "" if only the coordinator
-    is awaited, which knows it or does not. `settled`: nothing is being ended, whatever the state. RuntimeError if that
-    is not so in time."""
+    is awaited, which knows it or does not. `settled`: nothing is being ended, whatever the state; `over`: nor is
+    anything open. RuntimeError if that is not so in time."""
 
     transactional_id: str
     state: str = ""
     broker: int = 1
     within_ms: int = 30_000
     settled: bool = False
+    over: bool = False
 
 
 @dataclass(frozen=True)
@@ -208,10 +271,17 @@ Step: TypeAlias = (
     | MoveLeader
     | StopBroker
     | StartBroker
+    | MakeTopics
+    | KillBroker
+    | PauseBroker
+    | CutOff
+    | Join
+    | ResumeBroker
     | DeleteTopic
     | CatchUp
     | SetQuota
     | AwaitIsr
+    | AwaitPartition
     | ReadLog
     | AwaitCoordinator
     | AwaitGroup
@@ -236,10 +306,10 @@ class Case:
     """name     "group/what", unique; the topics of a case carry names that no other case uses
     why      one line: what is compared, and where Kafka decides it
     box      the cluster it runs on: "one" broker, "alone": one for a case of all topics, "three" brokers, "lag":
-             three that shrink the ISR fast, "racks": three in racks a, b and c that send consumers to
-             the nearest, "stops": three that cases stop, "groups": one whose sessions may be short,
-             "small-groups": the same, with groups of two that wait for others at first, or "compacts": one
-             that cleans its logs
+             three that shrink the ISR fast, "deaths": three that die, "racks": three in racks a, b and c
+             that send consumers to the nearest, "stops": three that cases stop, "groups": one whose sessions
+             may be short, "small-groups": the same, with groups of two that wait for others at first, or
+             "compacts": one that cleans its logs
     timed    answers whose time is part of the promise
     """
 

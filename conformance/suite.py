@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from conformance.runner import run
+from conformance.runner import run_as_far_as_it_goes
 from conformance.scenario import Case
 from conformance.targets.target import FakeTarget, KafkaTarget, Targets
 from conformance.transcripts.compare import Finding, compare, silent_differences
@@ -64,7 +64,11 @@ def run_cases(
 
 
 def run_case(case: Case, sides: Sides) -> Outcome:
-    """One case whose topics are there, on Kafka and then on fakebroker."""
-    kafka, ours = run(case, sides.kafka[case.box]), run(case, sides.ours[case.box])
+    """One case whose topics are there, on Kafka and then on fakebroker. One that waits in vain ends there."""
+    kafka, kafka_waits = run_as_far_as_it_goes(case, sides.kafka[case.box])
+    ours, we_wait = run_as_far_as_it_goes(case, sides.ours[case.box])
     said = words(kafka), words(ours)
-    return Outcome(case, *said, compare(case, *said) + silent_differences(case.name, kafka, ours), kafka)
+    found = compare(case, *said) + silent_differences(case.name, kafka, ours)
+    if kafka_waits or we_wait:
+        found.append(Finding("the case waits", kafka_waits, we_wait, None))
+    return Outcome(case, *said, found, kafka)

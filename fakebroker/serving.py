@@ -11,9 +11,12 @@ import os
 import signal
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+from fakebroker.control.listening import DEFAULT_PORT, LOOPBACK, Control, Toxiproxy, missing, new_toxiproxy
 from fakebroker.core.errors import KafkaError
+from fakebroker.core.faults.fault import Fault
+from fakebroker.core.faults.presets import Preset
 from fakebroker.core.quota.quota import QuotaEntity
 from fakebroker.server.async_cluster import AsyncFakeCluster
 from fakebroker.server.loops import new_event_loop
@@ -31,20 +34,57 @@ QuotaSpec = tuple[str | None, str | None, Mapping[str, float]]
 log = logging.getLogger("fakebroker")
 
 
+class ControlSpec(NamedTuple):
+    """How the control is to be served: `is_wanted` if somebody has asked for it, so it is an error if it cannot be.
+    None as port: the default one, or a free one where the brokers have free ones."""
+
+    is_wanted: bool = False
+    port: int | None = None
+    host: str = LOOPBACK
+    token: str | None = None
+
+
+class ToxiproxySpec(NamedTuple):
+    """toxiproxy before the brokers: the port of its API, where it listens in their place, and from which port on (0
+    takes free ones)."""
+
+    port: int
+    host: str
+    first_port: int
+
+
 def serve_until_signal(
     topics: Sequence[TopicSpec],
     quotas: Sequence[QuotaSpec],
     ready_file: Path | None,
     unknown: Sequence[str] = (),
+    scenario: Path | None = None,
+    control: ControlSpec | None = None,
+    toxiproxy: ToxiproxySpec | None = None,
+    faults: Sequence[Fault | Preset] = (),
     **arguments: Any,
 ) -> str | None:
     """Run an AsyncFakeCluster of these arguments until SIGINT or SIGTERM; a second one ends the process at once.
-    `unknown` are names of settings that were given and mean nothing.
+    `unknown` are names of settings that were given and mean nothing; `arguments` count before those of a `scenario`.
+    Without a `control` there is none.
     Returns what is wrong with an option or went wrong at the start, as a sentence; None if nothing did."""
     try:
-        cluster = AsyncFakeCluster(**arguments, journal=0)
+        if scenario is None:
+            cluster = AsyncFakeCluster(**arguments, journal=0)
+        else:
+            cluster = AsyncFakeCluster.from_scenario(scenario, **arguments, journal=0)
     except (ValueError, KafkaError) as error:
         return str(error)
+    except OSError as error:
+        return f"--scenario {scenario}: {error.strerror}"
+    if cluster.clock.kind == "manual":
+        if control is None:
+            return "a manual clock needs somebody who moves it: leave out --no-control, or take --clock auto"
+        control = control._replace(is_wanted=True)
+    if (name := missing()) is not None:
+        if toxiproxy is not None or (control is not None and control.is_wanted):
+            return f"the control needs {name}, which is not installed: pip install 'fakebroker[control]'"
+        control = None
     try:
         announcement = Announcement(ready_file)
     except OSError as error:
@@ -54,7 +94,9 @@ def serve_until_signal(
     loop = new_event_loop()
     tell_of_no_more_files(loop)
     try:
-        return loop.run_until_complete(_serve(cluster, topics, quotas, announcement, ready_file))
+        return loop.run_until_complete(
+            _serve(cluster, topics, quotas, faults, announcement, ready_file, control, toxiproxy)
+        )
     finally:
         announcement.close()
         loop.close()
@@ -64,8 +106,11 @@ async def _serve(
     cluster: AsyncFakeCluster,
     topics: Sequence[TopicSpec],
     quotas: Sequence[QuotaSpec],
+    faults: Sequence[Fault | Preset],
     announcement: Announcement,
     ready_file: Path | None,
+    spec: ControlSpec | None,
+    proxied: ToxiproxySpec | None,
 ) -> str | None:
     loop = asyncio.get_running_loop()
     stopped = asyncio.Event()
@@ -73,24 +118,59 @@ async def _serve(
         loop.add_signal_handler(number, stopped.set)
     try:
         await cluster.start()
+    except ValueError as error:  # what the scenario asks for is refused
+        return str(error)
     except OSError as error:
         if error.filename is not None:
             return f"--journal {error.filename}: {error.strerror}"
         return _why_not_listening(error)
-    try:
+
+    toxiproxy: Toxiproxy | None = None
+    control: Control | None = None
+
+    def set_up(made: AsyncFakeCluster) -> None:
+        if toxiproxy is not None:
+            toxiproxy.advertise()
         for topic in topics:
             try:
-                cluster.create_topic(*topic)
+                made.create_topic(*topic)
             except KafkaError as error:
-                return f"--topic {topic[0]}: {error}"
+                raise ValueError(f"--topic {topic[0]}: {error}") from None
         for user, client_id, alterations in quotas:
             try:
-                cluster._alter_quotas(QuotaEntity(user, client_id), alterations)
+                made._alter_quotas(QuotaEntity(user, client_id), alterations)
             except KafkaError as error:
-                return f"--quota: {error}"
+                raise ValueError(f"--quota: {error}") from None
+        for fault in faults:
+            try:
+                _install(made, fault)
+            except (ValueError, KafkaError) as error:
+                raise ValueError(f"--fault {json.dumps(fault.to_json())}: {error}") from None
+
+    try:
+        if proxied is not None:
+            toxiproxy = new_toxiproxy(cluster)
+            try:
+                await toxiproxy.start(proxied.host, proxied.first_port, proxied.port)
+            except OSError as error:
+                return (
+                    f"cannot listen for toxiproxy: {error.strerror or error}; take another --toxiproxy-port or --port"
+                )
+        if spec is not None:
+            control = Control(cluster, set_up, spec.host, spec.token)
+            problem = await _start_control(control, cluster, spec)
+            if problem is not None:
+                return problem
+        try:
+            set_up(cluster)
+        except ValueError as error:
+            return str(error)
         _collect_seldom()
-        facts = _facts(cluster)
-        line = f"fakebroker ready: bootstrap_servers={facts['bootstrap_servers']} pid={facts['pid']}"
+        facts = _facts(cluster, control)
+        if toxiproxy is not None:
+            facts["toxiproxy_url"] = toxiproxy.url
+        url = "" if facts["control_url"] is None else f" control_url={facts['control_url']}"
+        line = f"fakebroker ready: bootstrap_servers={facts['bootstrap_servers']}{url} pid={facts['pid']}"
         try:
             announcement.make(line, json.dumps(facts))
         except OSError as error:
@@ -101,7 +181,36 @@ async def _serve(
         _leave_to_the_system(cluster._running)
         return None
     finally:
+        if control is not None:
+            await control.stop()
+        if toxiproxy is not None:
+            await toxiproxy.stop()
         await cluster.stop()
+
+
+def _install(cluster: AsyncFakeCluster, fault: Fault | Preset) -> None:
+    if isinstance(fault, Preset):
+        cluster.faults.arise(fault)
+    else:
+        cluster.faults.add(fault)
+
+
+async def _start_control(control: Control, cluster: AsyncFakeCluster, spec: ControlSpec) -> str | None:
+    """What is wrong, if somebody has asked for it."""
+    port = spec.port
+    if port is None:
+        port = 0 if cluster._arguments.place.port == 0 else DEFAULT_PORT
+    try:
+        await control.start(port)
+    except OSError as error:
+        problem = f"cannot listen on {spec.host}:{port} for the control: {error.strerror or error}"
+        if spec.is_wanted:
+            return f"{problem}; take another --control-port, or --control-port 0 for a free one"
+        log.info("%s; serving without it (--control-port, --no-control)", problem)
+        return None
+    if spec.is_wanted:
+        control.load()
+    return None
 
 
 def _collect_seldom() -> None:
@@ -126,10 +235,10 @@ def _why_not_listening(error: OSError) -> str:
     return f"cannot listen: {error.strerror or error}{advice}"
 
 
-def _facts(cluster: AsyncFakeCluster) -> dict[str, Any]:
+def _facts(cluster: AsyncFakeCluster, control: Control | None) -> dict[str, Any]:
     return {
         "bootstrap_servers": cluster.bootstrap_servers,
         "brokers": [{"id": b.node_id, "host": b.host, "port": b.port} for b in cluster.endpoints],
-        "control_url": None,
+        "control_url": control.url or None if control is not None else None,
         "pid": os.getpid(),
     }

@@ -19,8 +19,9 @@ ALLOWED: dict[str, set[str]] = {
     "timingwheel": {"mypy_extensions"},  # for mypyc, while it compiles; never imported
     "fakebroker.protocol": {"construct", "cramjam", "crc32c", "kio", "librt", "mypy_extensions", "zstandard"},
     "fakebroker.core": {"fakebroker.protocol", "timingwheel", "librt", "mypy_extensions", "re2"},
+    "fakebroker.producer": {"fakebroker.protocol", "timingwheel"},
     "fakebroker.network": {"fakebroker.core", "fakebroker.protocol", "timingwheel"},
-    "fakebroker.apis": {"fakebroker.network", "fakebroker.core", "fakebroker.protocol", "kio"},
+    "fakebroker.apis": {"fakebroker.network", "fakebroker.core", "fakebroker.protocol", "kio", "timingwheel.mypyc"},
     "fakebroker.cluster": {
         "fakebroker.apis",
         "fakebroker.network",
@@ -33,12 +34,30 @@ ALLOWED: dict[str, set[str]] = {
         "fakebroker.network",
         "fakebroker.core",
         "fakebroker.protocol",
+        "jsonschema",
         "uvloop",
+        "yaml",
+    },
+    "fakebroker.control": {
+        "fakebroker",
+        "fakebroker.server",
+        "fakebroker.cluster",
+        "fakebroker.core",
+        "fakebroker.protocol",
+        "fastapi",
+        "prometheus_client",
+        "pydantic",
+        "pydantic_core",
+        "starlette",
+        "uvicorn",
     },
     "fakebroker.testing": {"fakebroker", "hypothesis", "timingwheel"},
+    "fakebroker.__main__": {"fakebroker.cli"},
+    "fakebroker.testing.failures": {"fakebroker", "rich"},
+    "fakebroker.testing.plugin": {"fakebroker", "pytest", "_pytest"},
     "fakebroker.cli": {"fakebroker", "rich"},
     "fakebroker.commands": {"fakebroker", "rich", "rich_argparse"},
-    "fakebroker": {"fakebroker.server", "fakebroker.core"},
+    "fakebroker": {"fakebroker.control.listening", "fakebroker.server", "fakebroker.core"},
     "conformance": {"fakebroker", "conformance.clients", "crc32c", "hypothesis", "typer", "rich"},
     "conformance.clients": {"conformance", "fakebroker", "aiokafka", "typer", "rich"},
     "conformance.clients.python": {"aiokafka", "confluent_kafka", "kafka"},
@@ -66,6 +85,7 @@ CORE_ROOMS: dict[str, set[str]] = {
     "security": set(),
     "config": set(),
     "purgatory": set(),
+    "faults": {"replication"},
     "quota": {"config"},
     "log": {"config"},
     "journal": {"log"},
@@ -105,7 +125,13 @@ NOT_IN_CORE = {
     "time",
     "secrets",
 }
-SANS_IO_LAYERS = ("fakebroker.core", "fakebroker.network", "fakebroker.apis", "fakebroker.cluster")
+SANS_IO_LAYERS = (
+    "fakebroker.core",
+    "fakebroker.producer",
+    "fakebroker.network",
+    "fakebroker.apis",
+    "fakebroker.cluster",
+)
 SANS_IO = tuple(
     f"timingwheel.{name}" for name in ("delay_queue", "due_queue", "snapshot", "task", "task_list", "timer", "wheel")
 )

@@ -80,7 +80,7 @@ class Checkout:
             for name, content in self.before.items()
             if name.startswith(("fakebroker/", "timingwheel/", "load/"))
             and (
-                name.endswith((".py", "py.typed", "timingwheel/README.md"))
+                name.endswith((".py", "py.typed", "timingwheel/README.md", "page.html", "schema.json"))
                 or "/scenarios/" in name
                 or "/templates/" in name
             )

@@ -40,7 +40,9 @@ OPTIONS = {
     "serve": [
         "--brokers", "--broker-ids", "--rack", "--feature", "--host", "--port", "--advertised-host",
         "--advertised-port", "--topic", "--auto-create-topics", "--no-auto-create-topics", "--followers", "--config",
-        "--properties", "--defaults", "--quota", "--seed", "--ready-file", "--clock", "--journal",
+        "--properties", "--defaults", "--quota", "--seed", "--schedule", "--ready-file", "--clock", "--scenario",
+        "--fault", "--journal",
+        "--control-port", "--no-control", "--control-host", "--control-token", "--toxiproxy-port",
     ],
     "apis": ["--markdown"],
     "configs": ["--kind", "--honoured", "--json"],
@@ -179,8 +181,12 @@ def test_help_is_shown_whatever_else_is_wrong(words: list[str]) -> None:
 # Mistakes. Each: the arguments of `serve`, and what the sentence says.
 
 MISTAKES: dict[str, tuple[list[str], str]] = {
-    "a manual clock": (["--clock", "manual"], "--clock manual needs somebody who moves it"),
+    "a manual clock": (["--clock", "manual", "--no-control"], "a manual clock needs somebody who moves it"),
+    "a control for others": (["--control-host", "0.0.0.0"], "--control-host 0.0.0.0 lets others in: it needs"),
+    "no control, and one": (["--no-control", "--control-port", "0"], "--no-control and options of the control: take"),
+    "a token that is none": (["--control-token", "a b"], "a token is of printable ASCII characters without spaces"),
     "a clock that does not exist": (["--clock", "fast"], "a clock is real, manual or auto, not 'fast'"),
+    "a scenario in no folder": (["--scenario", "/nowhere/s"], "--scenario /nowhere/s: No such file or directory"),
     "a journal in no folder": (["--journal", "/nowhere/j"], "--journal /nowhere/j: No such file or directory"),
     "a journal that is a folder": (["--journal", "/"], "--journal /: Is a directory"),
     "a topic without a name": (["--topic", ":3"], "--topic ':3' is not NAME[:PARTITIONS[:REPLICATION]]"),
@@ -227,6 +233,22 @@ MISTAKES: dict[str, tuple[list[str], str]] = {
         "Unknown configuration 'num_partitions': Kafka's names have dots, as in 'num.partitions'.",
     ),
     "a topic setting with underscores": (["--topic", "t,retention_ms=2"], "as in 'retention.ms'."),
+    "a fault that is no YAML": (["--fault", "{when: {"], "--fault '{when: {': this is no YAML: "),
+    "a fault that is a word": (["--fault", "disconnect"], "--fault 'disconnect' is not a mapping, as in '{when: "),
+    "a fault that does nothing": (["--fault", "{when: {api: Produce}}"], "a fault needs its 'do'"),
+    "a fault of no API": (["--fault", "{when: {api: Prodcue}, do: drop}"], "no API 'Prodcue' here: 'Produce' may be"),
+    "a fault that says something twice": (["--fault", "{do: drop, do: hold}"], "'do' stands here twice"),
+    "a fault that cannot match": (["--fault", "{when: {api: ApiVersions, topic: t}, do: drop}"], "topic"),
+    "a fault where Kafka has no such error": (
+        ["--fault", '{"when": {"api": "Produce", "at": "after_append"}, "do": "NOT_ENOUGH_REPLICAS"}'],
+        "NOT_ENOUGH_REPLICAS",
+    ),
+    "a fault that is not the first": (["--fault", "{do: drop}", "--fault", "{do: dorp}"], "--fault '{do: dorp}': "),
+    "a preset that there is not": (["--fault", "{preset: gc_puase}"], "'gc_puase': 'gc_pause' may be meant"),
+    "a preset without its broker": (["--fault", "{preset: full_disk}"], "the preset 'full_disk' needs 'broker'"),
+    "a preset of no broker": (
+        ["--fault", "{preset: full_disk, broker: 4}"], """--fault {"preset": "full_disk", "broker": 4}: """,
+    ),
     "a host of somebody else": (["--host", "192.0.2.1"], "cannot listen"),
 }  # fmt: skip
 
@@ -326,6 +348,7 @@ FLAGS = {
     "--honoured",
     "--json",
     "--markdown",
+    "--no-control",
 }
 WITH_VALUES = [(command, option) for command, options in OPTIONS.items() for option in options if option not in FLAGS]
 
@@ -503,8 +526,11 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     "serve": {
         "brokers": None, "broker_ids": None, "rack": [], "feature": [], "host": None, "port": None,
         "advertised_host": None, "advertised_port": None, "topic": [], "auto_create_topics": None,
-        "followers": "instant", "config": [],
-        "properties": None, "defaults": "fakebroker", "quota": [], "seed": 0, "clock": "real", "journal": None,
+        "followers": None, "config": [],
+        "properties": None, "defaults": None, "quota": [], "seed": None, "schedule": None, "clock": None,
+        "scenario": None, "fault": [],
+        "journal": None, "control_port": None, "no_control": False, "control_host": None, "control_token": None,
+        "toxiproxy_port": None,
         "ready_file": None,
     },
     "apis": {"markdown": False},
@@ -552,6 +578,7 @@ READ: dict[str, dict[str, Any]] = {
     "serve --seed -1": {"seed": -1},
     "serve --seed=-5": {"seed": -5},
     "serve --seed 99999999999999999999": {"seed": 99999999999999999999},
+    "serve --fault '{do: drop}' --fault={}": {"fault": ["{do: drop}", "{}"]},
     "serve --clock auto": {"clock": "auto"},
     "serve --clock=fast": {"clock": "fast"},  # who makes clocks refuses it
     "serve --journal j --ready-file=folder/r": {"journal": Path("j"), "ready_file": Path("folder/r")},

@@ -96,6 +96,16 @@ def test_torn_transaction() -> None:
         assert part[part.index("the second transaction") :].strip() in story
 
 
+def test_stale_leader() -> None:
+    """What was acknowledged with acks=1 is found lost; and the story shows what the program prints."""
+    printed = run("stale_leader.py")
+    assert "  with acks=1:   NONE, offset 0" in printed
+    assert "  with acks=all: NOT_LEADER_OR_FOLLOWER, offset 1" in printed
+    [lost] = [line for line in printed.splitlines() if line.startswith("lost: ")]
+    assert "acks=1" in lost
+    assert printed in (EXAMPLES.parent / "docs" / "stories" / "stale-leader.md").read_text()
+
+
 @pytest.mark.clients
 def test_held_commit() -> None:
     committed, aborted, read = run("held_commit.py").splitlines()
@@ -108,3 +118,18 @@ def test_every_example_is_run() -> None:
     elsewhere = Path(__file__).parent / "spark" / "test_spark_reads_and_writes.py"
     source = Path(__file__).read_text() + elsewhere.read_text()
     assert [path.name for path in EXAMPLES.glob("*.py") if f'"{path.name}"' not in source] == []
+
+
+@pytest.mark.clients
+def test_lost_acknowledgement() -> None:
+    lines = [re.sub(r"request \d+", "request N", line) for line in run("lost_acknowledgement.py").splitlines()]
+    assert lines == [
+        "plain: the record of request N is written, offset 0",
+        "plain: f1 acts on request N: disconnect, after_append",
+        "plain: the record of request N is written, offset 1",
+        "plain: sent 2 times, written 2 times",
+        "idempotent: the record of request N is written, offset 0",
+        "idempotent: f2 acts on request N: disconnect, after_append",
+        "idempotent: the record of request N is known already, offset 0",
+        "idempotent: sent 2 times, written 1 times",
+    ]

@@ -30,6 +30,8 @@ AREAS = (
     "Coordinators and groups",
     "Transactions",
     "The journal",
+    "Faults",
+    "The producer",
 )
 
 
@@ -120,7 +122,7 @@ def test_every_module_of_the_core_is_named() -> None:
     package = ROOT / "fakebroker"
     modules = {
         str(path.relative_to(package))
-        for room in ("core", "network", "cluster")
+        for room in ("core", "network", "cluster", "producer")
         for path in (package / room).rglob("*.py")
         if path.stem != "__init__"
     }

@@ -39,7 +39,9 @@ def modules_after(code: str, *arguments: str) -> set[str]:
     return set(facts_after(code, *arguments)["modules"])
 
 
-@pytest.mark.parametrize("name", ["hypothesis", "pydantic", "typer", "rich", "rich_argparse", "difflib"])
+@pytest.mark.parametrize(
+    "name", ["hypothesis", "pydantic", "typer", "rich", "rich_argparse", "difflib", "yaml", "jsonschema"]
+)
 def test_a_process_that_serves_has_not_imported_what_it_does_not_need(name: str) -> None:
     pytest.importorskip(name, reason="it cannot be imported anyway")
     modules = modules_after(SERVE, "serve", "--port", "0", "--topic", "t")

@@ -13,7 +13,7 @@ Differs  Sorted, where Kafka runs tasks in the order in which they were found to
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Final
 
 from timingwheel.task import TaskCounter, TimerTask
@@ -75,6 +75,17 @@ class DueQueue:
         if deadline_ms is None or deadline_ms >= horizon_ms:
             return None
         return self._lists[deadline_ms].pop_first()
+
+    def pop_any_before(self, horizon_ms: int, pick: Callable[[int], int]) -> TimerTask | None:
+        """The same with any task of the soonest deadline: `pick(n)` says which of n, from 0. Takes time in proportion
+        to their number."""
+        deadline_ms = self.peek_ms()
+        if deadline_ms is None or deadline_ms >= horizon_ms:
+            return None
+        tasks = list(self._lists[deadline_ms])
+        task = tasks[pick(len(tasks))]
+        task._unlink()
+        return task
 
     def add_all_later(self, later: DueQueue) -> None:
         """Take over another queue whose tasks were added after all of this one."""

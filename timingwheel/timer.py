@@ -5,7 +5,7 @@ Theory   `add` files a task in the wheel, or, if it is due already, in the queue
 
            flush  take the buckets that are due, soonest first. The wheel's clock goes to the start of the bucket,
                   never to `now`; its tasks go to finer wheels or to the queue of due tasks.
-           run    call what is due, by deadline, equal deadlines in the order of adding.
+           run    call what is due, by deadline; equal deadlines in the order of adding, or as `pick` says.
 
          A callback may add, cancel and reschedule anything, itself included. A task cancelled or moved before its
          turn does not run. A task added by a callback waits for the next advance even if it is due, so one
@@ -24,11 +24,12 @@ Errors   An exception in a callback leaves `advance_clock` at once. The task tha
 Units    Milliseconds on the caller's monotonic clock; with tick_ms > 1 tasks may run up to tick_ms - 1 early.
 Source   org.apache.kafka.server.util.timer.SystemTimer, Kafka 4.0.
 Differs  No clock, no executor, no lock, no waiting: due tasks run in the caller of `advance_clock`. In the
-         order of their deadlines. `next_deadline_ms`, `limit` and `pop_due` are new.
+         order of their deadlines. `next_deadline_ms`, `limit`, `pick` and `pop_due` are new.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 from timingwheel.delay_queue import DelayQueue
@@ -42,7 +43,10 @@ MIN_MOVES: Final = 1024
 
 
 class SystemTimer:
-    __slots__ = ("_closed", "_counter", "_due", "_late", "_queue", "_running", "_wheel")
+    """`pick(n)`, if it is given, says which of n tasks with the same deadline runs next, from 0: for tests of programs
+    that must not rely on an order."""
+
+    __slots__ = ("_closed", "_counter", "_due", "_late", "_queue", "_running", "_wheel", "pick")
 
     def __init__(self, start_ms: int, tick_ms: int = 1, wheel_size: int = 20) -> None:
         self._counter = TaskCounter()
@@ -54,6 +58,7 @@ class SystemTimer:
         self._running: DueQueue | None = None
         self._late = DueQueue(self._counter)
         self._closed = False
+        self.pick: Callable[[int], int] | None = None
 
     def add(self, task: TimerTask, now_ms: int) -> None:
         """Schedule the task for now_ms + task.delay_ms; one that is pending is moved there."""
@@ -77,7 +82,8 @@ class SystemTimer:
         count = 0
         try:
             while count != limit:
-                task = running.pop_before(horizon_ms)
+                pick = self.pick
+                task = running.pop_before(horizon_ms) if pick is None else running.pop_any_before(horizon_ms, pick)
                 if task is None:
                     break
                 count += 1

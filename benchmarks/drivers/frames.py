@@ -8,12 +8,10 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from datetime import timedelta
 from pathlib import Path
 
-from fakebroker.protocol.build import build
-from fakebroker.protocol.messages import encode_request, request_type
 from fakebroker.protocol.record_batch import Record, encode_batch
+from fakebroker.protocol.sent.produce_frame import encode_produce_request
 
 PRODUCE_VERSION = 7
 CLIENT_ID = "bench"
@@ -43,13 +41,7 @@ def record_batch(value_bytes: int, records: int = 1, sequence: int = -1) -> byte
 
 
 def produce_frame(topic: str, partition: int, batch: bytes, acks: int, timeout_ms: int = 30_000) -> bytes:
-    values = {
-        "transactional_id": None,
-        "acks": acks,
-        "timeout": timedelta(milliseconds=timeout_ms),
-        "topic_data": [{"name": topic, "partition_data": [{"index": partition, "records": batch}]}],
-    }
-    return encode_request(build(request_type(0, PRODUCE_VERSION), values), 1, CLIENT_ID)
+    return encode_produce_request(PRODUCE_VERSION, 1, CLIENT_ID, acks, timeout_ms, [(topic, ((partition, batch),))])
 
 
 def repeated(frames: Sequence[bytes]) -> bytes:

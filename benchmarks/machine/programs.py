@@ -64,4 +64,6 @@ def _compiled(name: str) -> Path:
 def kfake_program() -> Path:
     """The kfake peer. Raises Missing where there is no Go, or its modules cannot be fetched."""
     folder = HERE / "peers" / "kfake"
-    return built("kfake", "go", [folder / name for name in ("main.go", "go.mod", "go.sum")], ["build", "-o"], folder)
+    return built(
+        "kfake", "go", [folder / name for name in ("main.go", "lives.go", "go.mod", "go.sum")], ["build", "-o"], folder
+    )

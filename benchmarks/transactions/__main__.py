@@ -82,7 +82,7 @@ class Side:
         return took
 
     def warm_up(self) -> None:
-        run(self.producers, WARM_S)
+        run(self.producers, WARM_S, is_warm=False)
 
 
 def measure_rates(report: Report, rounds: int, run_s: float) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import fnmatch
 import time
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -81,7 +81,8 @@ def _suite(suite: Suite, folder: Path, sides: list[str], pattern: str, end: floa
 def _run(suite: Suite, home: Path, side: str, tests: list[str], results: Results, end: float) -> None:
     columns = (*Progress.get_default_columns(), MofNCompleteColumn(), TimeElapsedColumn())
     wanted = suite.broker_ids, suite.broker_settings, suite.port
-    with (SIDES | PEERS)[side](*wanted) as running, Progress(*columns, console=console) as progress:
+    proxied: dict[str, Any] = {"racks": suite.racks, "is_proxied": True} if suite.is_proxied and side in SIDES else {}
+    with (SIDES | PEERS)[side](*wanted, **proxied) as running, Progress(*columns, console=console) as progress:
         brokers = running.side
         task = progress.add_task(f"{suite.name} on {brokers.name}", total=len(tests))
         for test in tests:

@@ -14,7 +14,8 @@ _BINARY = "suite.test"
 class GoSuite(Suite):
     """The tests of one package of a module. `settings_of` has its variables for a side. `methods` is a function whose
     tests are the methods of a type of that name with Suite behind it (testify): they are run one by one. `files` are
-    those that say where the brokers are, by name: the tests run in the folder with them, not in the package's."""
+    those that say where the brokers are, by name: the tests run in the folder with them, not in the package's.
+    `sources` says which files of the package have the tests, where others need no brokers."""
 
     def __init__(
         self,
@@ -29,6 +30,9 @@ class GoSuite(Suite):
         port: int | None = None,
         methods: str = "",
         files: Mapping[str, str] | None = None,
+        sources: str = "",
+        racks: Mapping[int, str] | None = None,
+        is_proxied: bool = False,
         limit_s: float = 120.0,
     ) -> None:
         super().__init__(name, version, f"{module}@{version}")
@@ -41,6 +45,9 @@ class GoSuite(Suite):
         self.port = port
         self._methods = methods
         self._files = files or {}
+        self._sources = sources
+        self.racks = racks or {}
+        self.is_proxied = is_proxied
         self.limit_s = limit_s
 
     def prepare(self, folder: Path) -> None:
@@ -70,6 +77,10 @@ class GoSuite(Suite):
             )
             sources = sorted(self._package_folder(folder).glob("*_test.go"))
             return [f"{self._methods}/{name}" for source in sources for name in method.findall(source.read_text())]
+        if self._sources:
+            named = re.compile(r"^func (Test(?!Main\b)\w+)\(", re.MULTILINE)
+            sources = sorted(self._package_folder(folder).glob(self._sources))
+            return [name for source in sources for name in named.findall(source.read_text())]
         listed = tool([str(folder / _BINARY), "-test.list", "^Test"], self.where(folder))
         return [line for line in listed.splitlines() if line.startswith("Test")]
 

@@ -10,11 +10,9 @@ from conformance.suites.suite import LATE
 _SHOWN = 160
 # What a client says that has looked into ApiVersions, and does not even ask.
 _NOT_OFFERED = re.compile(r"does not support the '(\w+)Request'|API does not support this version: (\w+)")
-_TRANSACTIONS = "needs transactions, which are not served yet"
 # By the name of a suite and of its test: what neither its output nor what it asked for tells.
 _KNOWN = (
     (re.compile(r"^kgo .*Share"), "needs share groups, which are not served yet"),
-    (re.compile(r"(?i)txn|transaction|^kafka-go TestClientFindCoordinator"), _TRANSACTIONS),
     (
         re.compile(r"^kafka-go TestConsumerGroupWithGroupTopicsSingle"),
         "wants a topic that is created by itself to be unknown for some milliseconds more. Its twin of one topic, "

@@ -12,7 +12,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
+from urllib.request import Request, urlopen
 
 from conformance.suites.suite import NotRun, Side
 from conformance.targets.kafka_box import KafkaBox, kafka_version
@@ -58,35 +59,42 @@ class Running:
 
 
 @contextmanager
-def fakebroker(broker_ids: Sequence[int], settings: Mapping[str, str], port: int | None = None) -> Iterator[Running]:
-    """`fakebroker serve`, as a user starts it; with a port, as the broker on that port of localhost. Raises NotRun."""
+def fakebroker(
+    broker_ids: Sequence[int],
+    settings: Mapping[str, str],
+    port: int | None = None,
+    *,
+    racks: Mapping[int, str] | None = None,
+    is_proxied: bool = False,
+) -> Iterator[Running]:
+    """`fakebroker serve`, as a user starts it; with a port, as the broker on that port of localhost, or the first one.
+    Raises NotRun."""
+    options = ["--broker-ids", ",".join(map(str, broker_ids)), "--port", str(port or 0)]
+    options += ["--advertised-host", _HOST if port else "127.0.0.1", "--defaults", "kafka"]
+    if is_proxied:
+        options += ["--toxiproxy-port", "0"]
+    for broker_id, rack in (racks or {}).items():
+        options += ["--rack", f"{broker_id}={rack}"]
+    for name, value in (SETTINGS | dict(settings)).items():
+        options += ["--config", f"{name}={value}"]
+    with _serve(options) as (facts, events):
+        where = [(each["host"], each["port"]) for each in facts["brokers"]]
+        yield Running(Side(OURS, __version__, where, facts.get("toxiproxy_url", "")), events)
+
+
+@contextmanager
+def _serve(options: Sequence[str]) -> Iterator[tuple[dict[str, Any], IO[str]]]:
+    """What it says of itself when it is ready, and its journal."""
     with tempfile.TemporaryDirectory(prefix="fakebroker-suites-") as folder:
         ready, journal = Path(folder) / "ready.json", Path(folder) / "journal"
-        command = [
-            sys.executable,
-            "-c",
-            _SERVE,
-            "serve",
-            "--broker-ids",
-            ",".join(map(str, broker_ids)),
-            "--port",
-            str(port or 0),
-            "--advertised-host",
-            _HOST if port else "127.0.0.1",
-            "--defaults",
-            "kafka",
-        ]
-        for name, value in (SETTINGS | dict(settings)).items():
-            command += ["--config", f"{name}={value}"]
+        command = [sys.executable, "-c", _SERVE, "serve", *options]
         command += ["--ready-file", str(ready), "--journal", str(journal)]
         with (Path(folder) / "log").open("w+") as log:
             process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=log, stdin=subprocess.DEVNULL)
             try:
                 _await_file(ready, process, log.name)
-                brokers = json.loads(ready.read_text())["brokers"]
-                where = [(each["host"], each["port"]) for each in brokers]
                 with journal.open() as events:
-                    yield Running(Side(OURS, __version__, where), events)
+                    yield json.loads(ready.read_text()), events
             finally:
                 process.kill()
                 process.wait()
@@ -101,16 +109,55 @@ def _await_file(path: Path, process: subprocess.Popen[bytes], log: str) -> None:
 
 
 @contextmanager
-def apache_kafka(broker_ids: Sequence[int], settings: Mapping[str, str], port: int | None = None) -> Iterator[Running]:
-    """With a port it is one broker there. Raises Unavailable."""
+def apache_kafka(
+    broker_ids: Sequence[int],
+    settings: Mapping[str, str],
+    port: int | None = None,
+    *,
+    racks: Mapping[int, str] | None = None,
+    is_proxied: bool = False,
+) -> Iterator[Running]:
+    """With a port it is one broker there, or the proxies of all of them from there on. Raises Unavailable."""
     as_usual = {"log.cleaner.enable": "true", "log.roll.ms": "604800000"}
-    told = {"advertised.listeners": f"PLAINTEXT://{_HOST}:{port}"} if port else {}
-    box = KafkaBox(broker_ids, SETTINGS | as_usual | told | dict(settings), port=port)
+    told = {"advertised.listeners": f"PLAINTEXT://{_HOST}:{port}"} if port and not is_proxied else {}
+    asked = SETTINGS | as_usual | told | dict(settings)
+    if is_proxied:
+        box = KafkaBox(broker_ids, asked, racks=racks, advertised_port=port)
+    else:
+        box = KafkaBox(broker_ids, asked, racks=racks, port=port)
     box.start()
     try:
-        yield Running(Side(KAFKA, kafka_version(), list(box.endpoints.values())))
+        if is_proxied:
+            assert port is not None
+            with _proxies(list(box.endpoints.values()), port) as url:
+                where = [(_HOST, port + index) for index in range(len(broker_ids))]
+                yield Running(Side(KAFKA, kafka_version(), where, url))
+        else:
+            yield Running(Side(KAFKA, kafka_version(), list(box.endpoints.values())))
     finally:
         box.stop()
+
+
+@contextmanager
+def _proxies(brokers: Sequence[tuple[str, int]], port: int) -> Iterator[str]:
+    """The same toxiproxy as before ours, with proxies from this port on: the address of its API."""
+    with _serve(["--brokers", "1", "--port", "0", "--toxiproxy-port", "0"]) as (facts, _):
+        url = facts["toxiproxy_url"]
+        _ask("DELETE", f"{url}/proxies/kafka1")
+        for index, (host, upstream) in enumerate(brokers):
+            listen = f"127.0.0.1:{port + index}"
+            _ask(
+                "POST",
+                f"{url}/proxies",
+                {"name": f"kafka{index + 1}", "listen": listen, "upstream": f"{host}:{upstream}"},
+            )
+        yield url
+
+
+def _ask(method: str, url: str, body: Mapping[str, str] | None = None) -> None:
+    content = None if body is None else json.dumps(body).encode()
+    with urlopen(Request(url, content, method=method), timeout=_START_LIMIT_S):
+        pass
 
 
 SIDES = {"ours": fakebroker, "kafka": apache_kafka}

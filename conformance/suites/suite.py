@@ -37,11 +37,12 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Side:
-    """Brokers that run: who they are, and where."""
+    """Brokers that run: who they are, and where; and the API of the toxiproxy before them, if there is one."""
 
     name: str
     version: str
     bootstrap: Sequence[tuple[str, int]]
+    toxiproxy: str = ""
 
     @property
     def servers(self) -> str:
@@ -50,12 +51,16 @@ class Side:
 
 class Suite(ABC):
     """One package. `limit_s` is what one test may take, `broker_ids` and `broker_settings` are what it wants to meet,
-    as the fixtures say that start brokers in its repository; `port` is where, for one that takes no address."""
+    as the fixtures say that start brokers in its repository; `racks` are where these stand, `port` is the first one's,
+    for a suite that takes no address. One that `is_proxied` wants toxiproxy before them, its proxies kafka1 ... there.
+    """
 
     limit_s = 120.0
     broker_ids: Sequence[int] = (1, 2, 3)
     broker_settings: Mapping[str, str] = {}
     port: int | None = None
+    racks: Mapping[int, str] = {}
+    is_proxied = False
 
     def __init__(self, name: str, version: str, package: str) -> None:
         self.name = name

@@ -53,6 +53,10 @@ def _watermill(side: Side) -> Mapping[str, str]:
     return {"WATERMILL_TEST_KAFKA_BROKERS": side.servers}
 
 
+def _sarama(side: Side) -> Mapping[str, str]:
+    return {"TOXIPROXY_ADDR": side.toxiproxy, "KAFKA_VERSION": "4.3.1"}  # 127.0.0.1:29091 to 29095 are in its tests
+
+
 # What its tests import of test/service.py, which starts brokers in its repository; here they run already.
 _SERVICE = """\
 class ExternalService:
@@ -82,6 +86,14 @@ _CONFLUENT_SETTINGS = {"num.partitions": "4", "default.replication.factor": "1"}
 _CONFLUENT = "github.com/confluentinc/confluent-kafka-go/v2"
 _KAFKA_GO = "github.com/segmentio/kafka-go"
 _FRANZ = "github.com/twmb/franz-go"
+_SARAMA = "github.com/IBM/sarama"
+_SARAMA_SETTINGS = {
+    "default.replication.factor": "2",
+    "offsets.topic.replication.factor": "2",
+    "transaction.state.log.replication.factor": "2",
+    "replica.selector.class": "org.apache.kafka.common.replica.RackAwareReplicaSelector",
+    "auto.create.topics.enable": "false",
+}
 _WATERMILL = "github.com/ThreeDotsLabs/watermill-kafka/v3"
 
 SUITES: tuple[Suite, ...] = (
@@ -153,14 +165,29 @@ SUITES: tuple[Suite, ...] = (
             ("confluent-kafka-go-consumer", _confluent_consumer),  # the protocol of KIP-848
         )
     ),
+    GoSuite(
+        "sarama",
+        "v1.61.1",
+        _SARAMA,
+        _SARAMA,
+        _sarama,
+        tags="functional",
+        broker_ids=(1, 2, 3, 4, 5),  # these, their racks and the settings as in its docker-compose.yml
+        broker_settings=_SARAMA_SETTINGS,
+        port=29091,
+        sources="functional_*test.go",
+        racks={broker_id: str(broker_id) for broker_id in (1, 2, 3, 4, 5)},
+        is_proxied=True,
+        limit_s=180,
+    ),
     GoSuite("watermill-kafka", "v3.0.6", _WATERMILL, f"{_WATERMILL}/pkg/kafka", _watermill, limit_s=480),
 )
 
 NOT_THERE = {
     "aiokafka": "none of its sdists has a test: 0.5.2, 0.6.0, 0.7.2, 0.8.1, 0.9.0, 0.10.0, 0.11.0, 0.12.0, 0.13.0 and "
     "0.14.0 were fetched and looked into. The suite of 0.14.0 was run by hand from its repository, its `kafka_server` "
-    "fixture given one broker of ours: of the files that need no SASL and no transactional producer, 936 tests pass "
-    "and 4 do not; 3 of them want SSL certificates, 1 a coordinator of transactions.",
+    "fixture given one broker of ours: of the files that need no SASL, 936 tests pass and 3 do not, which want SSL "
+    "certificates; then those of its transactional producer and consumer, 20, which all pass.",
     "KafkaJS": "its package on npm (2.2.4) has one test file, of a table of defaults. The suite was run by hand from "
     "its repository (admin, broker, cluster, consumer, producer: 641 tests, 487 pass). Those that do not pass want "
     "SASL, SSL, an authorizer, transactions or the scripts of its containers, or do not pass on Apache Kafka either "

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
+from threading import Lock
 from typing import Any
 
 from conformance import frames
@@ -12,7 +13,7 @@ from conformance.scenario import Topic
 from conformance.targets.wire import Connection
 from fakebroker.apis.features import supported_features
 from fakebroker.protocol.error_code import ErrorCode, kafka_name
-from fakebroker.protocol.messages import decode_response
+from fakebroker.protocol.messages import api_name, decode_response
 
 METADATA, CREATE_TOPICS, DELETE_TOPICS, OFFSET_FOR_LEADER_EPOCH = 3, 19, 20, 23
 ELECT_LEADERS, ALTER_PARTITION_REASSIGNMENTS, ALTER_CLIENT_QUOTAS, UPDATE_FEATURES = 43, 45, 49, 57
@@ -21,18 +22,25 @@ _UNSAFE_DOWNGRADE = 3
 
 
 class Admin:
-    """Requests to a cluster that the harness itself sends. Raises RuntimeError for an error code."""
+    """Requests to a cluster that the harness itself sends, from any thread, one after the other. Raises RuntimeError
+    for an error code."""
 
     def __init__(self, connect: Callable[[int], Connection], now_s: Callable[[], float]) -> None:
         self._connect = connect
         self._now_s = now_s
         self._connections: dict[int, Connection] = {}
+        self._lock = Lock()
 
     def close(self) -> None:
         for connection in self._connections.values():
             connection.close()
 
     def ask(self, api_key: int, version: int, frame: bytes, broker: int = 1) -> Any:
+        with self._lock:
+            answer = self._answer(api_key, version, frame, broker)
+        return decode_response(api_key, version, answer)[1]
+
+    def _answer(self, api_key: int, version: int, frame: bytes, broker: int) -> bytes:
         connection = self._connections.get(broker)
         if connection is None or connection.closed:
             connection = self._connections[broker] = self._connect(broker)
@@ -40,8 +48,9 @@ class Admin:
         connection.send(frame)
         connection.wait(seen, self._now_s() + LIMIT_S)
         if len(connection.arrivals) == seen:
-            raise RuntimeError(f"API {api_key} v{version} was not answered")
-        return decode_response(api_key, version, connection.arrivals[seen].frame)[1]
+            instead = "closed the connection" if connection.closed else f"was silent for {LIMIT_S:.0f} s"
+            raise RuntimeError(f"{api_name(api_key)} v{version} was not answered: broker {broker} {instead}")
+        return connection.arrivals[seen].frame
 
     def request(self, api_key: int, version: int, values: Mapping[str, Any]) -> Any:
         return self.ask(api_key, version, frames.request(api_key, version, values))
@@ -52,7 +61,7 @@ class Admin:
             check(each.error_code, f"creating {each.name}: {each.error_message}")
         for topic in topics:
             for partition in {0, topic.partitions - 1}:
-                self._await_leader(topic.name, partition, 1)
+                self._await_leader(topic.name, partition, topic.leader)
 
     def _await_leader(self, topic: str, partition: int, broker: int) -> None:
         """Until the broker itself says that it leads."""
@@ -116,10 +125,9 @@ class Admin:
 
 
 def _creation(topic: Topic) -> dict[str, Any]:
-    replicas = list(range(1, topic.replicas + 1))
     return {
         "name": topic.name,
-        "assignments": [{"partition_index": i, "broker_ids": replicas} for i in range(topic.partitions)],
+        "assignments": [{"partition_index": i, "broker_ids": topic.broker_ids} for i in range(topic.partitions)],
         "configs": [{"name": name, "value": value} for name, value in topic.configs.items()],
     }
 

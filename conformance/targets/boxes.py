@@ -23,7 +23,18 @@ _TRANSACTIONS = _GROUPS | {
 }
 _ALONE = {"transaction.state.log.replication.factor": "1", "transaction.state.log.min.isr": "1"}
 _THREE = {"transaction.state.log.replication.factor": "3", "offsets.topic.replication.factor": "3"}
+_CLEANS = {"log.cleaner.enable": "true", "log.cleaner.backoff.ms": "500"}
+_CLEANS_SMALL = {"log.cleaner.dedupe.buffer.size": str(2**21), "log.cleaner.io.buffer.size": str(2**17)}
+_UNVERIFIED = {"transaction.partition.verification.enable": "false"}
 _SHORT_SESSIONS = {"broker.session.timeout.ms": "6000", "broker.heartbeat.interval.ms": "500"}
+
+
+_DYING = _COMMON | {"broker.session.timeout.ms": "3000"}
+_DYING_FAST = {
+    "broker.heartbeat.interval.ms": "300",
+    "replica.fetch.backoff.ms": "100",  # who follows somebody who does not lead yet is back soon
+    "replica.high.watermark.checkpoint.interval.ms": "100",  # else it is luck what a dead leader remembers
+}
 
 
 @dataclass(frozen=True)
@@ -33,6 +44,8 @@ class Box:
     kafka_only: dict[str, str] = field(default_factory=dict)  # what fakebroker has no use for
     features: dict[str, int] = field(default_factory=dict)  # levels that are other than the highest
     racks: dict[int, str] = field(default_factory=dict)  # where brokers stand, by id
+    controller_apart: bool = False  # in Kafka: then every broker may die
+    has_cuts: bool = False  # and be cut off from the controller
 
 
 # What Kafka in a box is given anyway (kafka_box.py), so that both tell the same of it.
@@ -69,6 +82,11 @@ BOXES = {
             "offsets.topic.replication.factor": "3",
             "offsets.commit.timeout.ms": "1000",
         },
+    ),
+    # One broker, and two would be needed: nobody ever coordinates a group or a transactional id.
+    "no-coordinators": Box(
+        1,
+        _COMMON | {"offsets.topic.replication.factor": "2", "transaction.state.log.replication.factor": "2"},
     ),
     # Every change has its assignment at once, and a group may have short sessions of its own.
     "consumer-groups": Box(
@@ -108,15 +126,26 @@ BOXES = {
             "group.consumer.heartbeat.interval.ms": "300",
         },
     ),
-    "compacts": Box(
-        1,
-        _COMMON | {"log.cleaner.enable": "true", "log.cleaner.backoff.ms": "500"},
-        {"log.cleaner.dedupe.buffer.size": str(2**21), "log.cleaner.io.buffer.size": str(2**17)},
-    ),
+    "compacts": Box(1, _COMMON | _CLEANS, _CLEANS_SMALL),
     "transactions": Box(1, _TRANSACTIONS | _ALONE),
     "transactions-1": Box(1, _TRANSACTIONS | _ALONE, features={"transaction.version": 1}),
+    "transactions-0": Box(1, _TRANSACTIONS | _ALONE, features={"transaction.version": 0}),
+    "transactions-unverified": Box(1, _TRANSACTIONS | _ALONE | _UNVERIFIED),
+    "transactions-unverified-1": Box(1, _TRANSACTIONS | _ALONE | _UNVERIFIED, features={"transaction.version": 1}),
+    "transactions-compact": Box(1, _TRANSACTIONS | _ALONE | _CLEANS, _CLEANS_SMALL),
+    "transactions-compact-1": Box(
+        1, _TRANSACTIONS | _ALONE | _CLEANS, _CLEANS_SMALL, features={"transaction.version": 1}
+    ),
     "transactions-three": Box(3, _TRANSACTIONS | _THREE, _SHORT_SESSIONS),
     "transactions-three-1": Box(3, _TRANSACTIONS | _THREE, _SHORT_SESSIONS, {"transaction.version": 1}),
+    # For programs that do things exactly once while brokers die: whoever is silent is given up after three seconds.
+    "exactly-once": Box(
+        3, _TRANSACTIONS | _THREE | {"broker.session.timeout.ms": "3000"}, _DYING_FAST, controller_apart=True
+    ),
     # For cases that stop brokers: while its session holds, a broker cannot come back (DuplicateBrokerRegistration).
     "stops": Box(3, _COMMON, {"broker.session.timeout.ms": "6000", "broker.heartbeat.interval.ms": "500"}),
+    # For brokers that die: a session is over soon, and nobody leaves an ISR but with one.
+    "deaths": Box(3, _DYING, _DYING_FAST, features={"eligible.leader.replicas.version": 0}, controller_apart=True),
+    "deaths-elr": Box(3, _DYING, _DYING_FAST, controller_apart=True),
+    "cuts": Box(3, _DYING, _DYING_FAST, controller_apart=True, has_cuts=True),
 }

@@ -1,8 +1,9 @@
 """Apache Kafka in a box: fetched by Maven once, formatted, started, stopped and cleaned up in every case.
 
-A box is N broker processes on loopback with free ports; the first is the controller too. It is never frozen. All files
-are in a temporary folder. The processes die with this one, however it ends (Linux); a folder that was left behind by a
-harness that was killed is removed by the next.
+A box is N broker processes on loopback with free ports; the first is the controller too, and is never frozen, or the
+controller is a process of its own, and every broker may die. All files are in a temporary folder. The processes die
+with this one, however it ends (Linux); a folder that was left behind by a harness that was killed is removed by the
+next.
 """
 
 from __future__ import annotations
@@ -17,14 +18,18 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
+
+from conformance.targets.controller_proxy import ControllerProxy
 
 POM = Path(__file__).with_name("pom.xml")
 COPY_GOAL = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies"
 CLUSTER_ID = "ZmFrZWJyb2tlci1jb25mb3Jt"
 START_LIMIT_S = 60.0
 _PREFIX = "fakebroker-kafka-"
+_CONTROLLER_APART = 3000  # its node id
 JAVA_OPTIONS = ("-Xmx512m", "-Xshare:auto", "-XX:-UsePerfData", "-Dlog4j2.level=WARN")
 
 
@@ -99,10 +104,15 @@ class KafkaBox:
         features: Mapping[str, int] | None = None,
         racks: Mapping[int, str] | None = None,
         port: int | None = None,
+        *,
+        advertised_port: int | None = None,
+        controller_apart: bool = False,
+        has_cuts: bool = False,
     ) -> None:
         """`brokers` are their ids, or how many there are: 1 to so many. The first is the controller too.
         `features` has levels that are other than Kafka's own, `racks` where brokers stand, by id; `port` is the first
-        broker's, and the others have those above it."""
+        broker's, and the others have those above it, `advertised_port` the same for what clients are told, on
+        localhost. `controller_apart`: no broker is the controller. `has_cuts`: brokers can be cut off from it."""
         self._jars = fetch_kafka()
         self._config = dict(config)
         self._features = [f"{name}={level}" for name, level in (features or {}).items()]
@@ -110,21 +120,27 @@ class KafkaBox:
         remove_leftovers()
         self._folder = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-"))
         self._processes: dict[int, subprocess.Popen[bytes]] = {}
+        # Linux takes the thread for the parent that a process is to die with: so this one starts them all.
+        self._starter = ThreadPoolExecutor(1)
         ids = range(1, brokers + 1) if isinstance(brokers, int) else brokers
-        self._controller = ids[0]
-        ports = _free_ports(len(ids) + 1)
-        self._controller_port = ports.pop()
+        self._controller = _CONTROLLER_APART if controller_apart else ids[0]
+        ports = _free_ports(len(ids) + 2)
+        self._controller_port, self._told_port = ports.pop(), ports.pop()
+        if not has_cuts:
+            self._told_port = self._controller_port
+        self._proxy = ControllerProxy(self._told_port, self._controller_port) if has_cuts else None
         if port is not None:
             ports = [port + index for index in range(len(ids))]
+        self._advertised_port = advertised_port
         self.endpoints = {broker_id: ("127.0.0.1", port) for broker_id, port in zip(ids, ports, strict=True)}
 
     def start(self) -> None:
         """Format and start all brokers; return when they accept connections. Raises Unavailable."""
         atexit.register(self.stop)
         try:
-            for broker_id in self.endpoints:
-                self._format(broker_id)
-                self.start_broker(broker_id)
+            for node_id in dict.fromkeys((self._controller, *self.endpoints)):
+                self._format(node_id)
+                self.start_broker(node_id)
             for broker_id in self.endpoints:
                 self.await_start(broker_id)
         except BaseException:
@@ -139,6 +155,9 @@ class KafkaBox:
         for process in self._processes.values():
             process.wait()
         self._processes.clear()
+        if self._proxy is not None:
+            self._proxy.stop()
+        self._starter.shutdown()
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def freeze(self, broker_id: int) -> None:
@@ -150,20 +169,34 @@ class KafkaBox:
     def thaw(self, broker_id: int) -> None:
         self._processes[broker_id].send_signal(signal.SIGCONT)
 
+    def cut_off(self, broker_id: int) -> None:
+        """The broker does not reach the controller from now on."""
+        assert self._proxy is not None, "brokers of this box cannot be cut off"
+        self._proxy.cut(broker_id)
+
+    def join(self, broker_id: int) -> None:
+        """It does again."""
+        assert self._proxy is not None
+        self._proxy.heal(broker_id)
+
     def start_broker(self, broker_id: int) -> None:
         log = self._file(broker_id, "log").open("ab")
+        command = [*dying_with_us(), *self._java(), "kafka.Kafka", str(self._file(broker_id, "properties"))]
         with log:
-            self._processes[broker_id] = subprocess.Popen(
-                [*dying_with_us(), *self._java(), "kafka.Kafka", str(self._file(broker_id, "properties"))],
-                stdout=log,
-                stderr=log,
-                stdin=subprocess.DEVNULL,
-            )
+            self._processes[broker_id] = self._starter.submit(
+                subprocess.Popen, command, stdout=log, stderr=log, stdin=subprocess.DEVNULL
+            ).result()
 
-    def stop_broker(self, broker_id: int) -> None:
-        """Shut a broker down in order, as an operator does."""
+    def stop_broker(self, broker_id: int) -> int:
+        """Shut a broker down in order, as an operator does; the exit status."""
         process = self._processes.pop(broker_id)
         process.terminate()
+        return process.wait()
+
+    def kill_broker(self, broker_id: int) -> None:
+        """A broker is dead at once (SIGKILL), frozen or not."""
+        process = self._processes.pop(broker_id)
+        process.kill()
         process.wait()
 
     def _java(self) -> list[str]:
@@ -173,17 +206,13 @@ class KafkaBox:
         return self._folder / f"broker-{broker_id}.{suffix}"
 
     def _format(self, broker_id: int) -> None:
-        _, port = self.endpoints[broker_id]
-        controller = f"127.0.0.1:{self._controller_port}"
-        controls = broker_id == self._controller
+        controller = f"127.0.0.1:{self._told_port}"
         properties = {
             "node.id": str(broker_id),
-            "process.roles": "broker,controller" if controls else "broker",
+            **self._role(broker_id),
             "controller.quorum.voters": f"{self._controller}@{controller}",
             "controller.listener.names": "CONTROLLER",
             "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT",
-            "listeners": f"PLAINTEXT://127.0.0.1:{port}" + (f",CONTROLLER://{controller}" if controls else ""),
-            "advertised.listeners": f"PLAINTEXT://127.0.0.1:{port}",
             "log.dirs": str(self._folder / f"data-{broker_id}"),
             "broker.session.timeout.ms": "3600000",  # a frozen broker stays unfenced, and so in the ISR
             "offsets.topic.replication.factor": "1",
@@ -203,6 +232,24 @@ class KafkaBox:
         )
         if done.returncode:
             raise Unavailable(f"Kafka could not format its storage: {(done.stderr or done.stdout).strip()}")
+
+    def _role(self, node_id: int) -> dict[str, str]:
+        controls, controller = node_id == self._controller, f"127.0.0.1:{self._controller_port}"
+        if node_id not in self.endpoints:
+            told = f"CONTROLLER://127.0.0.1:{self._told_port}"
+            roles = {"process.roles": "controller", "listeners": f"CONTROLLER://{controller}"}
+            return roles if self._proxy is None else roles | {"advertised.listeners": told}
+        listener = f"PLAINTEXT://127.0.0.1:{self.endpoints[node_id][1]}"
+        return {
+            "process.roles": "broker,controller" if controls else "broker",
+            "listeners": listener + (f",CONTROLLER://{controller}" if controls else ""),
+            "advertised.listeners": self._advertised(node_id) or listener,
+        }
+
+    def _advertised(self, node_id: int) -> str:
+        if self._advertised_port is None:
+            return ""
+        return f"PLAINTEXT://localhost:{self._advertised_port + list(self.endpoints).index(node_id)}"
 
     def await_start(self, broker_id: int) -> None:
         """Return when a broker accepts connections. Raises Unavailable."""
@@ -228,5 +275,6 @@ def _free_ports(count: int) -> list[int]:
 
 
 def dying_with_us() -> list[str]:
-    """What stands before a command so that the process ends when this one is killed, where Linux can do that."""
+    """What stands before a command so that the process ends when the thread that starts it does, where Linux can do
+    that: when we are killed, at the latest."""
     return ["setpriv", "--pdeathsig", "KILL"] if shutil.which("setpriv") else []

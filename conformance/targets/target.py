@@ -18,6 +18,7 @@ from conformance.targets.wire import Connection, SocketConnection
 from fakebroker import FakeCluster, __version__
 from fakebroker.protocol.errors import KafkaError
 from fakebroker.protocol.messages import api_name, decode_response
+from fakebroker.server.arising.from_threads import Arisen
 
 API_VERSIONS, INIT_PRODUCER_ID, DESCRIBE_QUORUM = 18, 22, 55
 _ANSWER_LIMIT_S = 20.0
@@ -40,6 +41,11 @@ class Target(Protocol):
     def move_leader(self, topic: str, partition: int, broker: int) -> None: ...
     def stop_broker(self, broker: int) -> None: ...
     def start_broker(self, broker: int) -> None: ...
+    def kill_broker(self, broker: int) -> None: ...
+    def pause_broker(self, broker: int) -> None: ...
+    def resume_broker(self, broker: int) -> None: ...
+    def cut_off(self, broker: int) -> None: ...
+    def join(self, broker: int) -> None: ...
     def delete_topic(self, topic: str) -> None: ...
     def catch_up(self, broker: int) -> None: ...
     def set_quota(self, client_id: str, quotas: Mapping[str, float]) -> None: ...
@@ -100,20 +106,27 @@ class KafkaTarget(_OverTheWire):
 
     def __init__(self, box: Box) -> None:
         self.version = kafka_version()
-        self._box = KafkaBox(box.brokers, box.config | box.kafka_only, box.features, box.racks)
+        config = box.config | box.kafka_only
+        apart = box.controller_apart
+        self._box = KafkaBox(
+            box.brokers, config, box.features, box.racks, controller_apart=apart, has_cuts=box.has_cuts
+        )
         self.endpoints = self._box.endpoints
         super().__init__()
 
     def start(self) -> None:
         self._box.start()
-        # Until its first block of producer ids has come a broker answers COORDINATOR_LOAD_IN_PROGRESS.
-        limit = self.now_s() + LIMIT_S
         for broker in self.endpoints:
-            while (code := self.admin.ask(INIT_PRODUCER_ID, 4, frames.init_producer_id(), broker).error_code) and (
-                self.now_s() < limit
-            ):
-                time.sleep(0.01)
-            check(code, f"asking broker {broker} for a producer id")
+            self._await_producer_ids(broker)
+
+    def _await_producer_ids(self, broker: int) -> None:
+        """Until its first block of them has come a broker answers COORDINATOR_LOAD_IN_PROGRESS."""
+        limit = self.now_s() + LIMIT_S
+        while (code := self.admin.ask(INIT_PRODUCER_ID, 4, frames.init_producer_id(), broker).error_code) and (
+            self.now_s() < limit
+        ):
+            time.sleep(0.01)
+        check(code, f"asking broker {broker} for a producer id")
 
     def stop(self) -> None:
         self.admin.close()
@@ -148,6 +161,22 @@ class KafkaTarget(_OverTheWire):
     def start_broker(self, broker: int) -> None:
         self._box.start_broker(broker)
         self._box.await_start(broker)
+        self._await_producer_ids(broker)
+
+    def kill_broker(self, broker: int) -> None:
+        self._box.kill_broker(broker)
+
+    def pause_broker(self, broker: int) -> None:
+        self._box.freeze(broker)
+
+    def resume_broker(self, broker: int) -> None:
+        self._box.thaw(broker)
+
+    def cut_off(self, broker: int) -> None:
+        self._box.cut_off(broker)
+
+    def join(self, broker: int) -> None:
+        self._box.join(broker)
 
     def set_quota(self, client_id: str, quotas: Mapping[str, float]) -> None:
         self.admin.set_quota(client_id, quotas)
@@ -160,6 +189,7 @@ class FakeTarget(_OverTheWire):
         self.version = __version__
         self._cluster = FakeCluster(box.brokers, config=box.config, racks=box.racks)
         self._features = box.features
+        self._cuts: dict[int, Arisen] = {}
         super().__init__()
 
     def start(self) -> None:
@@ -189,9 +219,30 @@ class FakeTarget(_OverTheWire):
 
     def stop_broker(self, broker: int) -> None:
         self._cluster.brokers[broker].stop()
+        limit = self.now_s() + LIMIT_S
+        while self._cluster.brokers[broker].state != "stopped" and self.now_s() < limit:
+            time.sleep(0.02)
 
     def start_broker(self, broker: int) -> None:
         self._cluster.brokers[broker].start()
+        limit = self.now_s() + LIMIT_S
+        while self._cluster.brokers[broker].state != "running" and self.now_s() < limit:
+            time.sleep(0.02)
+
+    def kill_broker(self, broker: int) -> None:
+        self._cluster.brokers[broker].kill()
+
+    def pause_broker(self, broker: int) -> None:
+        self._cluster.brokers[broker].pause()
+
+    def resume_broker(self, broker: int) -> None:
+        self._cluster.brokers[broker].resume()
+
+    def cut_off(self, broker: int) -> None:
+        self._cuts[broker] = self._cluster.faults.partition([broker], [], controller="b")
+
+    def join(self, broker: int) -> None:
+        self._cuts.pop(broker).heal()
 
     def set_quota(self, client_id: str, quotas: Mapping[str, float]) -> None:
         whole = ("producer_byte_rate", "consumer_byte_rate")

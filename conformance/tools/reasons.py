@@ -18,7 +18,7 @@ REASONS = (
     Reason(
         r"^kafka-configs --describe --broker 1 --all",
         r"^[-+] (controller\.(listener\.names|quorum\.voters)|listener(s|\.security\.protocol\.map)|process\.roles"
-        r"|log\.dirs|(default|offsets\.topic)\.replication\.factor|fakebroker\..+|log\.memory\.(bytes|full))=",
+        r"|log\.dirs|(default|offsets\.topic|transaction\.state\.log)\.replication\.factor|fakebroker\..+|log\.memory\.(bytes|full))=",
         "there are no controllers of their own and no folders here; there are settings that Kafka does not have; and"
         " the default that `--defaults kafka` replaces is shown as the default",
     ),

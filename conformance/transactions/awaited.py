@@ -15,7 +15,7 @@ from conformance.transactions.frames import (
 )
 from fakebroker.protocol.error_code import ErrorCode, kafka_name
 
-_POLL_MS = 5
+_POLL_MS, _RARELY_MS = 5, 25
 _ANSWER_LIMIT_S = 20.0
 _KNOWN = tuple(map(named, (ErrorCode.none, ErrorCode.transactional_id_not_found)))
 
@@ -29,7 +29,7 @@ def await_transaction(target: Target, step: AwaitTransaction) -> None:
             return
         if target.now_s() > limit:
             raise RuntimeError(f"transaction {step.transactional_id} is not {step.state or 'there'}: {seen}")
-        target.pause(_POLL_MS)
+        target.pause(_RARELY_MS if step.over else _POLL_MS)
 
 
 def _described(target: Target, step: AwaitTransaction) -> tuple[bool, str]:
@@ -51,7 +51,9 @@ def _described(target: Target, step: AwaitTransaction) -> tuple[bool, str]:
     if told["error_code"] not in _KNOWN:
         return False, told["error_code"]
     state = told["transaction_state"]
-    return step.state in ("", state) and not (step.settled and state.startswith("Prepare")), state
+    is_ending, is_open = state.startswith("Prepare"), state == "Ongoing"
+    waits = (is_ending and (step.settled or step.over)) or (is_open and step.over)
+    return step.state in ("", state) and not waits, state
 
 
 def _ask(target: Target, broker: int, key: int, version: int, frame: bytes) -> Any:

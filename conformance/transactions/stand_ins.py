@@ -6,6 +6,8 @@ Theory   `producer(1)` stands for the first producer id that an answer to InitPr
          and encoded again, if that gives the same bytes when nothing is changed.
          The mark that ends a transaction has the coordinator's time; it has `MARK_MS` here, and the CRC that fits. Its
          coordinator's epoch is counted from the one that a case begins with, if the case moves coordinators.
+         A case that writes to the log of transactions itself does so behind what other cases left there: where that was
+         is told as 0.
 Units    wall milliseconds.
 """
 
@@ -30,6 +32,7 @@ from fakebroker.protocol.record_batch import (
     is_crc_valid,
     read_batch_header,
 )
+from fakebroker.protocol.topic_name import TRANSACTION_STATE_TOPIC_NAME
 from fakebroker.protocol.transaction_records.transaction_log import TransactionLogValue, decode_record
 
 MARK_MS = 1_700_000_000_123
@@ -156,6 +159,8 @@ class ProducerIds:
     def _in(self, value: Any, name: str = "") -> Any:
         if is_dataclass(value) and not isinstance(value, type):
             changed = {each.name: self._in(getattr(value, each.name), each.name) for each in fields(value) if each.init}
+            if changed.get("name") == TRANSACTION_STATE_TOPIC_NAME and "partition_responses" in changed:
+                changed["partition_responses"] = tuple(map(_as_if_first, changed["partition_responses"]))
             return replace(value, **changed)
         if isinstance(value, tuple):
             return tuple(self._in(item, name) for item in value)
@@ -182,6 +187,11 @@ class ProducerIds:
         if header.is_control:
             whole = _put(_put(whole, _BASE_TIMESTAMP_AT, MARK_MS), _BASE_TIMESTAMP_AT + 8, MARK_MS)
         return (whole[:_CRC_AT] + bytes(4) + whole[_CRC_AT + 4 :])[: len(batch)]
+
+
+def _as_if_first(appended: Any) -> Any:
+    """What Produce told of a partition."""
+    return replace(appended, base_offset=type(appended.base_offset)(min(appended.base_offset, 0)))
 
 
 def _with_crc_around(data: bytes, at: int) -> bytes:

@@ -1,8 +1,9 @@
-"""Steps that cases of transactions share, and a case for both versions of transactions.
+"""Steps that cases of transactions share, and a case for each version of transactions.
 
 Theory   With version 1 a producer says where it is about to write (AddPartitionsToTxn), and keeps its epoch;
-         with version 2 (KIP-890) a Produce says it by itself, and every end gives the next epoch. Most cases are about
-         what is the same in both, or should differ in nothing else, so they are made once.
+         with version 2 (KIP-890) a Produce says it by itself, and every end gives the next epoch. Version 0 is as 1,
+         but for what is written to the log. Most cases are about what is the same in all, or should differ in nothing
+         else, so they are made once.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from conformance.transactions.frames import (
     init_transactions,
 )
 
-VERSIONS = (1, 2)
+VERSIONS = (0, 1, 2)
 READ_COMMITTED = 1
 _CORRELATION_ID_AT = 8  # in a frame, length included
 
@@ -136,9 +137,9 @@ def both(
     other topics, by what they are called behind the topic's own name."""
     for version in versions:
         txn = Txn(what, version)
-        suffix = "" if version == 2 else "-1"
+        suffix = "" if version == 2 else f"-{version}"
         names = [txn.topic, *(f"{txn.topic}-{name}" for name in more)]
         topics = tuple(Topic(name, partitions, replicas, dict(configs or {})) for name in names) if partitions else ()
         read = [ReadLog(txn.topic, index) for index in range(partitions if logs is None else logs)]
-        group = box + ("" if version == 2 else "-v1")
+        group = box + ("" if version == 2 else f"-v{version}")
         yield Case(f"{group}/{what}", why, (*steps(txn), *read), topics, f"{box}{suffix}")

@@ -73,9 +73,10 @@ RULES: tuple[Rule, ...] = (
         Rule(
             "the clocks are two: when it began, when something was written",
             f"*.{field}",
-            "transactions*",
+            case,
             both_wall_times,
         )
+        for case in ("transactions*", "compaction/transactions-*")
         for field in ("transaction_start_time", "last_timestamp", "timestamp")
     ),
     Rule("each cluster makes up ids of its own", "*.client_instance_id", "telemetry/new-id", both_texts),
@@ -174,7 +175,7 @@ RULES: tuple[Rule, ...] = (
     Rule("each cluster gives topic ids of its own", "*.topics[*].topic_id", "describe-topic-partitions/*", both_texts),
     *(
         Rule("the ISR is a set: ours is in assignment order", "*.partitions[*].isr_nodes[*]", case, both_numbers)
-        for case in ("reassign/*", "elect-leaders/*")
+        for case in ("reassign/*", "elect-leaders/*", "deaths*/*", "cuts/*")
     ),
     *(
         Rule(

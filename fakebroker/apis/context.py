@@ -68,8 +68,10 @@ class RequestContext:
         throttled: Throttled,
         now: Now,
         probe: Probe,
+        throttle_time_ms: int = -1,
     ) -> None:
-        """`throttled` makes of an answer the one of a client that is muted for so many milliseconds."""
+        """`throttled` makes of an answer the one of a client that is muted for so many milliseconds. With a
+        `throttle_time_ms` what the request uses is recorded already, and that came of it."""
         self.broker = broker
         self.now = now
         self.api_version = header.api_version
@@ -82,7 +84,7 @@ class RequestContext:
         self._connection: Connection | None = connection
         self._request_bytes = request_bytes
         self._throttled = throttled
-        self._throttle_time_ms = -1
+        self._throttle_time_ms = throttle_time_ms
 
     # What a handler works with.
 
@@ -96,7 +98,7 @@ class RequestContext:
 
     @property
     def metadata(self) -> MetadataCache:
-        return self.broker.controller.metadata
+        return self.broker.metadata
 
     @property
     def producer_ids(self) -> ProducerIdManager:
@@ -207,15 +209,27 @@ class RequestContext:
 
     def respond_frame(self, frame: bytes) -> None:
         """Answer with a frame that is already encoded; call `throttle` before."""
-        self._sockets.answer(self._take_connection(), frame)
+        connection = self._take_connection()
+        if connection.plan is None:
+            self._sockets.answer(connection, frame)
+        else:
+            connection.plan.take(frame)
 
     def respond_in_pieces(self, frame: FrameInPieces) -> None:
         """The same with a frame that need not be put together; call `throttle` before."""
-        self._sockets.answer_in_pieces(self._take_connection(), frame)
+        connection = self._take_connection()
+        if connection.plan is None:
+            self._sockets.answer_in_pieces(connection, frame)
+        else:
+            connection.plan.take(frame.join())
 
     def respond_nothing(self) -> None:
         """The request is done and its protocol has no answer (acks=0)."""
-        self._sockets.answer(self._take_connection(), None)
+        connection = self._take_connection()
+        if connection.plan is None:
+            self._sockets.answer(connection, None)
+        else:
+            connection.plan.take(None)
 
     def close(self, reason: str) -> None:
         """Close the connection instead of answering."""

@@ -9,7 +9,11 @@ Source   server-common/.../common/{Feature,MetadataVersion,GroupVersion,Transact
 from __future__ import annotations
 
 from fakebroker.apis import registry
-from fakebroker.core.controller.features import METADATA_VERSION, TRANSACTION_VERSION
+from fakebroker.core.controller.features import (
+    ELIGIBLE_LEADER_REPLICAS_VERSION,
+    METADATA_VERSION,
+    TRANSACTION_VERSION,
+)
 
 _METADATA_LEVELS = (7, 33)
 _END_TXN, _CONSUMER_GROUP_HEARTBEAT, _SHARE_GROUP_HEARTBEAT, _SHARE_FETCH, _STREAMS_GROUP_HEARTBEAT = 26, 68, 76, 78, 88
@@ -18,7 +22,7 @@ _END_TXN, _CONSUMER_GROUP_HEARTBEAT, _SHARE_GROUP_HEARTBEAT, _SHARE_FETCH, _STRE
 def supported_features() -> dict[str, tuple[int, int]]:
     """The lowest and the highest level of each."""
     served = registry.load()
-    features = {METADATA_VERSION: _METADATA_LEVELS}
+    features = {METADATA_VERSION: _METADATA_LEVELS, ELIGIBLE_LEADER_REPLICAS_VERSION: (0, 1)}
     if _CONSUMER_GROUP_HEARTBEAT in served:
         features["group.version"] = (0, 1)
     if _SHARE_GROUP_HEARTBEAT in served and _SHARE_FETCH in served:

@@ -1,7 +1,7 @@
 """An answer that may come at once, within the handler, or later, when somebody else is at work.
 
-Theory   At once the handler answers in slices; later, whoever calls has no time to lose, and the answer is made in one
-         go.
+Theory   Either way the answer is made in slices: at once by the handler; later by the broker itself, since whoever
+         calls then has no time to lose.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Later(Generic[T]):
         except Exception:
             self._ctx.respond(self._fail(ErrorCode.unknown_server_error))
             raise
-        self._ctx.respond(message)
+        self._ctx.transactions.in_turns.go_on("an answer", self._ctx.respond_in_slices(message))
 
     def answer(self) -> Slices[None]:
         """Answer, if the response is there; else whoever brings it does."""

@@ -1,12 +1,11 @@
 """The cluster: brokers, topics, followers, connections, and the doors through which time comes in.
 
 Theory   `receive` (bytes), `advance_to` (time), `open_connection`, `set_write_blocked`, `connection_lost` and what a
-         user does are all that ever happens to it.
-         Each door leaves effects behind (`take_effects`) and a next deadline (`next_deadline_ms`). The same calls with
-         the same times give the same effects: nothing in here waits, looks at a clock or draws without the seed.
-         A door does bounded work: what is left (`has_work`) is done by the next `advance_to`.
-         `advance_to` runs every event at its own time; at the same millisecond followers come before housekeeping and
-         that before timeouts, so what was replicated in time counts.
+         user does are all that ever happens to it. Each door leaves effects behind (`take_effects`) and a next deadline
+         (`next_deadline_ms`). The same calls with the same times give the same effects: nothing in here waits, looks at
+         a clock or draws without the seed. A door does bounded work: what is left (`has_work`) is done by the next
+         `advance_to`. That runs every event at its own time; at the same millisecond followers come before housekeeping
+         and that before timeouts, so what was replicated in time counts.
 Units    milliseconds (`Now`).
 Source   The roles of BrokerServer, KRaft's controller and ReplicaManager's scheduler, in one object.
 """
@@ -14,11 +13,13 @@ Source   The roles of BrokerServer, KRaft's controller and ReplicaManager's sche
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from random import Random
 from typing import Any, Final, final
 
 from fakebroker.cluster.dispatcher import Dispatcher
+from fakebroker.cluster.faults.engine import Faults
 from fakebroker.cluster.housekeeping import start_housekeeping
-from fakebroker.cluster.members import Members
+from fakebroker.cluster.lives import Lives
 from fakebroker.cluster.reconfigurables import register_reconfigurables
 from fakebroker.core.clock import Now
 from fakebroker.core.config.broker_config import BrokerConfig
@@ -26,7 +27,6 @@ from fakebroker.core.controller.topics import NewTopic, Topic
 from fakebroker.core.journal.journal import Journal
 from fakebroker.core.journal.recorder import Recorder
 from fakebroker.core.log.store import Store
-from fakebroker.core.quota.quota import QuotaEntity
 from fakebroker.core.replication.behaviour import INSTANT, Behaviour
 from fakebroker.core.replication.followers import Selection
 from fakebroker.core.replication.replica_manager import ReplicaManager
@@ -43,9 +43,8 @@ _SLICE_IS_WORTH: Final = 8  # requests, for the turn
 
 
 @final
-class Cluster(Members):
-    """A Kafka cluster without a network. What happens is told to the journal, and to whoever else listens at the
-    `probe`."""
+class Cluster(Lives):
+    """A Kafka cluster without a network. What happens is told to the journal, and to who else listens at `probe`."""
 
     def __init__(
         self,
@@ -58,22 +57,26 @@ class Cluster(Members):
         store: Store | None = None,
         new_turn: Callable[[], Turn] = Turn,
         racks: Mapping[int, str] | None = None,
+        order: Random | None = None,
     ) -> None:
         """`brokers` are their ids, or how many there are: 1 to so many.
         `store` is where records go that do not fit into log.memory.bytes; memory again, if none is given.
         `new_turn` measures how much a door may do: requests have one turn, timers another.
-        `racks` has where each broker stands, by id; the others stand where `broker.rack` says."""
+        `racks` has where brokers stand, by id, if not where `broker.rack` says. `order`: core/schedule.py."""
         broker_ids = range(1, brokers + 1) if isinstance(brokers, int) else brokers
-        super().__init__(now, broker_ids, config or BrokerConfig(), followers, seed, store, racks)
+        super().__init__(now, list(broker_ids), config or BrokerConfig(), followers, seed, store, racks, order)
         if journal is not None:
             self.probe.listeners.append(Recorder(journal, self))
-        self.turn, self._timer_turn = new_turn(), new_turn()
-        self._has_due, self._advanced_ms = False, now.mono_ms
-        self._effects: list[Effect] = []
-        emit, timer, slow_timer = self._effects.append, self.timer.timer, self.housekeeping.timer
-        self.sockets = SocketServer(self.registry.broker_ids, self.config, timer, slow_timer, emit, self, self.probe)
+        self.turn, self._timer_turn, self._has_due, self._advanced_ms = new_turn(), new_turn(), False, now.mono_ms
+        self._is_handling = False
+        self.on_taken: Callable[[], None] | None = None  # called before effects are handed out
+        ids, timer, slow_timer = self.registry.broker_ids, self.timer.timer, self.housekeeping.timer
+        emit = self._effects.append
+        self.sockets = SocketServer(ids, self.config, timer, slow_timer, emit, self, self.probe, order)
         self.client_quotas.on_ip_rate = self.sockets.connections.update_ip_connection_rate_quota
         self._dispatcher = Dispatcher(self.sockets, emit, self, self.probe)
+        self.faults = Faults(self, self.sockets, self._dispatcher, emit)
+        self._due = self.faults.due
         self.controller.log_memory.on_full = self._warn
         start_housekeeping(self.housekeeping, self.broker_configs, self.controller, self.log_cleaner, self._read_now)
         register_reconfigurables(self.broker_configs, self.controller, self.followers, self.sockets, self.brokers)
@@ -89,8 +92,10 @@ class Cluster(Members):
         closed at once."""
         self.now = now
         connection = self.sockets.open(broker_id, peer, address, listener)
-        if not self.is_running(broker_id):
+        if not self.takes_connections(broker_id):
             self.sockets.close(connection, f"broker {broker_id} has stopped")
+        if self.faults.at_connect:
+            self.faults.connected(connection)
         self._handle_requests()
         return connection
 
@@ -103,7 +108,8 @@ class Cluster(Members):
         far as the turn goes."""
         self.now = now
         self.sockets.receive(connection, data)
-        self._handle_requests()
+        if self._order is None:  # else when all have been read
+            self._handle_requests()
         self.sockets.received(connection)
 
     def set_write_blocked(self, connection: Connection, blocked: bool, now: Now) -> None:
@@ -144,7 +150,9 @@ class Cluster(Members):
             self.now = now.at(step_ms)
             try:
                 ran = self.deadlines.advance_clock(step_ms, _TIMERS_AT_ONCE)
-                turn.handled(ran, 0)
+                if self._due:
+                    self.faults.run()
+                turn.handled(max(ran, _SLICE_IS_WORTH), 0)  # one may be a slice of long work
                 if ran:
                     for listener in self.probe.listeners:
                         listener.timers_fired(ran, now.mono_ms)
@@ -178,6 +186,8 @@ class Cluster(Members):
 
     def take_effects(self) -> list[Effect]:
         """What is to be done outside, in order, the answers first; each effect is handed out once."""
+        if self.on_taken is not None:
+            self.on_taken()
         taken = self.sockets.take_answers()
         if self._effects:
             taken += self._effects
@@ -219,29 +229,6 @@ class Cluster(Members):
         self.controller.reassignments.alter(topic, partition, broker_ids, now)
         self._handle_requests()
 
-    def compact(self, topic: str, now: Now) -> int:
-        """Compact a topic at once; raises KafkaError. How many partitions were cleaned."""
-        self._enter(now)
-        return self.log_cleaner.compact(self.controller.existing(topic).partitions, now)
-
-    def stop_broker(self, broker_id: int, now: Now) -> None:
-        """Stop a broker: its connections are closed, what is parked there is never answered; its log stays, what it has
-        counted for quotas does not. Nothing happens if it is stopped. Raises ValueError for an unknown id."""
-        self._check_known(broker_id)
-        if self.is_running(broker_id):
-            self._enter(now)
-            self.sockets.close_all(broker_id, f"broker {broker_id} has stopped")
-            self._stop(broker_id)
-            self._handle_requests()
-
-    def start_broker(self, broker_id: int, now: Now) -> None:
-        """Start a broker that was stopped; nothing happens if it runs. Raises ValueError for an unknown id."""
-        self._check_known(broker_id)
-        if not self.is_running(broker_id):
-            self._enter(now)
-            self._start(broker_id)
-            self._handle_requests()
-
     def set_followers(
         self,
         behaviour: Behaviour | None,
@@ -253,8 +240,7 @@ class Cluster(Members):
         """Change what followers do: all, or those of a topic, partition or broker. None undoes a freeze.
 
         Without topic, partition and broker it also holds for topics made later. Raises KafkaError if it concerns
-        nobody that follows. A replica that leads takes the behaviour up once it follows.
-        """
+        nobody that follows. A replica that leads takes the behaviour up once it follows."""
         self._enter(now)
         self.followers.set_behaviour(behaviour, Selection(topic, partition, broker_id), now)
         self._handle_requests()
@@ -265,27 +251,32 @@ class Cluster(Members):
         self.followers.script(steps, selection, now)
         self._handle_requests()
 
-    def alter_topic_configs(self, name: str, changes: Mapping[str, str | None], now: Now) -> None:
-        """Set some settings of a topic, or take them back with None; raises KafkaError, and nothing is changed."""
-        self._enter(now)
-        self.controller.alter_topic_configs(name, changes)
-
     def alter_broker_configs(self, changes: Mapping[str, str | None], now: Now) -> None:
         """Set some settings of all brokers, or have them as at the start with None; raises KafkaError."""
         self._enter(now)
         self.broker_configs.alter(changes)
         self._handle_requests()
 
-    def alter_client_quotas(self, entity: QuotaEntity, alterations: Mapping[str, float | None] | None) -> None:
-        """Set or remove the quotas of an entity; raises KafkaError. Takes effect with the next request."""
-        self.client_quotas.alter(entity, alterations)
-
     # Inside.
 
     def _handle_requests(self) -> None:
-        """Handle the next requests, as far as the turn goes. What one wakes joins the queue: completions never nest."""
+        """Handle the next requests, as far as the turn goes. What one wakes joins the queue: completions never nest.
+        Nor does this, if a fault between two requests does what a user's door does: it goes on where it is."""
+        if self._is_handling:
+            return
+        self._is_handling = True
+        try:
+            self._take_turn()
+        finally:
+            self._is_handling = False
+
+    def _take_turn(self) -> None:
+        if self.faults.is_acting:  # and has changed something: whoever lets it act goes on here
+            return
         sockets, turn = self.sockets, self.turn
         turn.enter()
+        if self._due:
+            self.faults.run()
         while not turn.is_over() and (connection := sockets.poll()) is not None:
             self.housekeeping.changed(self.now.mono_ms)
             request = connection.request
@@ -297,9 +288,13 @@ class Cluster(Members):
                 turn.handled(1, len(request))
             if connection.work is None:
                 sockets.handled(connection)
+            if self._due:
+                self.faults.run()
             broker = self.brokers.get(connection.broker_id)
             if broker is not None:
                 self._complete_actions(broker.replicas)
+            if self._due:
+                self.faults.run()
         turn.leave()
         sockets.end_turn()
 
@@ -321,5 +316,5 @@ class Cluster(Members):
     def check_invariants(self) -> None:
         super().check_invariants()
         for broker_id in self.registry.broker_ids:
-            assert self.is_running(broker_id) or self.sockets.connections.last(broker_id) is None
+            assert self.takes_connections(broker_id) or self.sockets.connections.last(broker_id) is None
         self.sockets.check_invariants()

@@ -29,6 +29,7 @@ from fakebroker.protocol.headers import RequestHeader, decode_request_header, pe
 from fakebroker.protocol.large_frame import LargeFrame
 from fakebroker.protocol.messages import api_name, is_flexible
 from fakebroker.protocol.slices import Slices
+from timingwheel.mypyc import mypyc_attr
 
 
 @final
@@ -59,6 +60,15 @@ class _Work(Work):
         return True
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
+class Interceptor:
+    """Who has a look at requests before they are handled."""
+
+    def takes(self, broker: Broker, connection: Connection, header: RequestHeader, frame: bytes | LargeFrame) -> bool:
+        """Whether it has the request in hand from now on: it gives the connection a plan, and has it handled."""
+        raise NotImplementedError
+
+
 @final
 class Dispatcher:
     """Hands the requests of all connections to their handlers."""
@@ -70,6 +80,7 @@ class Dispatcher:
         self._probe = probe
         self._apis = registry.load()
         self._flexible: dict[int, bool] = {}  # by what is served: key and version in one number
+        self.interceptor: Interceptor | None = None
 
     def handle(self, broker: Broker, connection: Connection, now: Now) -> None:
         """Handle the request of a connection whose turn has come; it is BUSY with it."""
@@ -77,8 +88,11 @@ class Dispatcher:
         assert frame is not None
         try:
             header = self._read_any_header(frame)
-            for listener in self._probe.listeners:
-                listener.request_begun(connection.number, broker.broker_id, header, len(frame))
+            if connection.plan is None:
+                for listener in self._probe.listeners:
+                    listener.request_begun(connection.number, broker.broker_id, header, len(frame))
+                if self.interceptor is not None and self.interceptor.takes(broker, connection, header, frame):
+                    return
             api = self._apis[header.api_key]
             context = RequestContext(
                 broker, self._sockets, connection, header, len(frame), api.throttled, now, self._probe
@@ -135,7 +149,7 @@ class Dispatcher:
         assert work is not None
         if work.go_on():
             self._sockets.goes_on(connection)
-        else:
+        elif connection.work is work:
             connection.work = None
 
     def _read_and_call(self, reading: Slices[Any], api: registry.Api, context: RequestContext) -> Slices[None]:

@@ -1,7 +1,7 @@
 """The brokers of a cluster, and what they share: controller, metadata, followers, quotas and settings.
 
-Theory   A broker is there from its start to its stop; its log, its place in the metadata and where it listens outlive
-         it. Whoever starts anew is made anew.
+Theory   A broker is there from its start to its end; its log, its place in the metadata and where it listens outlive
+         it. Whoever starts anew is made anew. How that goes is in lives.py.
 Units    milliseconds (`Now`).
 Source   The roles of BrokerServer and KRaft's ControllerServer, core/.../server @ 4.0, in one object.
 """
@@ -21,13 +21,14 @@ from fakebroker.core.clock import HasNow, Now
 from fakebroker.core.config.broker_config import BrokerConfig
 from fakebroker.core.config.dynamic_broker_config import DynamicBrokerConfig
 from fakebroker.core.controller.controller import Controller
-from fakebroker.core.controller.features import TRANSACTION_VERSION
+from fakebroker.core.controller.features import ELIGIBLE_LEADER_REPLICAS_VERSION, TRANSACTION_VERSION
 from fakebroker.core.controller.metadata_cache import MetadataCache
 from fakebroker.core.log.store import Store
 from fakebroker.core.probe import Probe
 from fakebroker.core.purgatory.deadlines import FOLLOWERS, HOUSEKEEPING, Deadlines, TimerDeadlines
 from fakebroker.core.purgatory.housekeeping import Housekeeping
 from fakebroker.core.quota.client_quotas import ClientQuotas
+from fakebroker.core.quota.quota import QuotaEntity
 from fakebroker.core.quota.replication import ReplicationQuotas
 from fakebroker.core.replication.behaviour import Behaviour
 from fakebroker.core.replication.compaction import LogCleaner
@@ -39,7 +40,7 @@ from fakebroker.protocol.produce_response import NodeEndpoint
 
 
 class Members(HasNow):
-    """`brokers` are those that run, by id. `now` is the time of the event at hand.
+    """`brokers` are those that run and do not stand still, by id. `now` is the time of the event at hand.
 
     timer         of what followers do, and of throttled connections
     housekeeping  what nobody waits for
@@ -55,6 +56,7 @@ class Members(HasNow):
         seed: int,
         store: Store | None,
         racks: Mapping[int, str] | None = None,
+        order: Random | None = None,
     ) -> None:
         """`racks` has where brokers stand that do not stand in the rack of the `config`. Raises ValueError if it names
         others."""
@@ -62,7 +64,8 @@ class Members(HasNow):
         self._supported = supported_features()
         self.broker_configs = DynamicBrokerConfig(config)
         self.probe = Probe()
-        self.deadlines = Deadlines()
+        self._order = order
+        self.deadlines = Deadlines(order)
         self.timer = TimerDeadlines(now.mono_ms)
         self.housekeeping = Housekeeping(now.mono_ms)
         self.deadlines.add(self.timer, (FOLLOWERS, 0, 0))
@@ -88,10 +91,12 @@ class Members(HasNow):
             self._read_now,
             store,
         )
+        self.registry.has_elr = self._has_elr
         self.log_cleaner = LogCleaner(self.controller.log_memory, self.housekeeping.timer, self._read_now)
         self.client_quotas = ClientQuotas(lambda: (broker.quotas for broker in self.brokers.values()), config)
         self.brokers = {broker_id: self._new_broker(broker_id) for broker_id in self.registry.broker_ids}
-        self.metadata.publisher = BrokerMetadataPublisher(self.brokers)
+        self.publisher = BrokerMetadataPublisher(self.brokers)
+        self.metadata.publisher = self.publisher
 
     @property
     def config(self) -> BrokerConfig:
@@ -114,15 +119,21 @@ class Members(HasNow):
             self._session_ids,
             self.report_bug,
             self._transaction_version,
-            self._transactions_of,
+            lambda other: self._transactions_of(broker_id, other),
         )
 
     def _transaction_version(self) -> int:
         return self.controller.features.level(TRANSACTION_VERSION, self._supported)
 
-    def _transactions_of(self, broker_id: int) -> TransactionService | None:
-        broker = self.brokers.get(broker_id)
-        return None if broker is None else broker.transactions
+    def _has_elr(self) -> bool:
+        return self.controller.features.level(ELIGIBLE_LEADER_REPLICAS_VERSION, self._supported) > 0
+
+    def _transactions_of(self, broker_id: int, other: int) -> TransactionService | None:
+        """Those of another broker, if this one reaches it."""
+        broker = self.brokers.get(other)
+        if broker is None or (other != broker_id and not self.registry.can_reach(broker_id, other)):
+            return None
+        return broker.transactions
 
     def _random_uuid(self) -> UUID:
         return UUID(int=self._random.getrandbits(128), version=4)
@@ -142,6 +153,7 @@ class Members(HasNow):
     # Who runs, and where.
 
     def is_running(self, broker_id: int) -> bool:
+        """It takes requests and answers them; while it stands still, it does not."""
         return broker_id in self.brokers
 
     def set_endpoint(self, broker_id: int, host: str, port: int, listener: Listener = PLAINTEXT) -> None:
@@ -158,22 +170,25 @@ class Members(HasNow):
         if broker_id not in self.registry.broker_ids:
             raise ValueError(f"there is no broker {broker_id}: the ids are {ids_in_words(self.registry.broker_ids)}")
 
-    def _start(self, broker_id: int) -> None:
-        """The broker leads and follows again; it has no clients yet."""
-        self.brokers[broker_id] = self._new_broker(broker_id)
-        self.controller.start_broker(broker_id, self.now)
+    def compact(self, topic: str, now: Now) -> int:
+        """Compact a topic at once; raises KafkaError. How many partitions were cleaned."""
+        self._enter(now)
+        return self.log_cleaner.compact(self.controller.existing(topic).partitions, now)
 
-    def _stop(self, broker_id: int) -> None:
-        """The broker is gone, with all that waits there; its clients went before. What it led goes to others."""
-        self.brokers.pop(broker_id).stop()
-        self._wakeups.stop_broker(broker_id)
-        self.controller.stop_broker(broker_id, self.now)
+    def alter_topic_configs(self, name: str, changes: Mapping[str, str | None], now: Now) -> None:
+        """Set some settings of a topic, or take them back with None; raises KafkaError, and nothing is changed."""
+        self._enter(now)
+        self.controller.alter_topic_configs(name, changes)
+
+    def alter_client_quotas(self, entity: QuotaEntity, alterations: Mapping[str, float | None] | None) -> None:
+        """Set or remove the quotas of an entity; raises KafkaError. Takes effect with the next request."""
+        self.client_quotas.alter(entity, alterations)
 
     def check_invariants(self) -> None:
         self.controller.check_invariants()
         self.deadlines.check_invariants()
         for broker_id in self.registry.broker_ids:
-            assert self.is_running(broker_id) == self.registry.is_alive(broker_id)
+            assert self.is_running(broker_id) == self.registry[broker_id].is_working
 
 
 def racks_of(broker_ids: Sequence[int], config: BrokerConfig, racks: Mapping[int, str]) -> dict[int, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import sys
 from argparse import BooleanOptionalAction, Namespace
 from collections.abc import Iterator
@@ -23,6 +24,8 @@ from fakebroker.commands.specs import (
 )
 
 _PORT = 9092
+_LOOPBACK = "127.0.0.1"
+_TOKEN = "FAKEBROKER_CONTROL_TOKEN"
 
 
 def declare(parser: Parser) -> None:
@@ -55,7 +58,9 @@ def declare(parser: Parser) -> None:
         help=f"The n-th broker listens on P + n - 1; 0 takes free ports (default: {_PORT}).",
     )
     parser.add_argument(
-        "--advertised-host", metavar="HOST", help="What clients are told to connect to (default: --host)."
+        "--advertised-host",
+        metavar="HOST",
+        help="What clients are told to connect to; dialled: the address that each has come by (default: --host).",
     )
     parser.add_argument(
         "--advertised-port",
@@ -77,9 +82,8 @@ def declare(parser: Parser) -> None:
     parser.add_argument(
         "--followers",
         metavar="BEHAVIOUR",
-        default="instant",
         help="What followers do: instant, lagging:MS (milliseconds), throttled:BYTES_PER_S, frozen, or external "
-        "(default: %(default)s).",
+        "(default: instant).",
     )
     parser.add_argument(
         "--config",
@@ -97,9 +101,8 @@ def declare(parser: Parser) -> None:
     parser.add_argument(
         "--defaults",
         metavar="WHOSE",
-        default="fakebroker",
         help="kafka takes Kafka's defaults where ours differ: replication factor 1, no bound of memory "
-        "(default: %(default)s).",
+        "(default: fakebroker).",
     )
     parser.add_argument(
         "--quota",
@@ -112,18 +115,58 @@ def declare(parser: Parser) -> None:
         "--seed",
         metavar="N",
         type=whole_number(),
-        default=0,
-        help="Of topic ids and cluster id (default: %(default)s).",
+        help="Of topic ids, cluster id and schedule (default: 0).",
+    )
+    parser.add_argument(
+        "--schedule",
+        metavar="SCHEDULE",
+        help="first-come; or random: what could happen in any order happens in one that the seed draws "
+        "(default: first-come).",
     )
     parser.add_argument(
         "--clock",
         metavar="CLOCK",
-        default="real",
-        help="real; or auto, which skips the time that a request waits for while the clients are quiet "
-        "(default: %(default)s).",
+        help="real; auto, which skips the time that a request waits for while the clients are quiet; or manual, which "
+        "goes when the control says so (default: real).",
+    )
+    parser.add_argument(
+        "--scenario",
+        metavar="FILE",
+        type=file_name,
+        help="A cluster and what is in it from the start, as YAML; what other options say counts before.",
+    )
+    parser.add_argument(
+        "--fault",
+        metavar="FAULT",
+        action="append",
+        default=[],
+        help="A fault that is there from the start, in JSON or YAML, as in '{when: {api: Produce}, do: disconnect}' or "
+        "'{preset: slow_disk, broker: 1, ms: 40}'; may be repeated.",
     )
     parser.add_argument(
         "--journal", metavar="FILE", type=file_name, help="Write what happens to a file, a line of JSON for each event."
+    )
+    parser.add_argument(
+        "--control-port",
+        metavar="P",
+        type=whole_number(0, 65535),
+        help="Port of the HTTP control; 0 takes a free one (default: 9644, if it is free; a free one with --port 0).",
+    )
+    parser.add_argument("--no-control", action="store_true", help="Serve no HTTP control.")
+    parser.add_argument(
+        "--control-host", metavar="HOST", help="Address of the HTTP control (default: 127.0.0.1); others need a token."
+    )
+    parser.add_argument(
+        "--control-token",
+        metavar="TOKEN",
+        help=f"What each request to the HTTP control brings as bearer token (default: {_TOKEN} of the environment).",
+    )
+    parser.add_argument(
+        "--toxiproxy-port",
+        metavar="P",
+        type=whole_number(0, 65535),
+        help="Port of the API of toxiproxy, on 127.0.0.1; its proxies kafka1, kafka2 ... stand before the brokers, on "
+        "the ports that these would have.",
     )
     parser.add_argument(
         "--ready-file",
@@ -134,43 +177,87 @@ def declare(parser: Parser) -> None:
 
 
 def run(options: Namespace) -> int:
-    if options.clock == "manual":
-        raise Slip(
-            "--clock manual needs somebody who moves it: take FakeCluster(clock='manual') in Python, or --clock auto"
-        )
     topics = [parse_topic(text) for text in options.topic]
     quotas = [parse_quota(text) for text in options.quota]
     broker_ids = None if options.broker_ids is None else parse_broker_ids(options.broker_ids)
     racks, features = parse_racks(options.rack), parse_features(options.feature)
     settings, unknown = _settings(options)
-    port = options.port if options.port is not None or "listeners" in settings else _PORT
+    asked = _control(options)
+    arguments = {
+        "brokers": options.brokers,
+        "broker_ids": broker_ids,
+        "racks": racks,
+        "features": features,
+        "host": options.host,
+        "port": options.port,
+        "advertised_host": options.advertised_host,
+        "advertised_port": options.advertised_port,
+        "followers": options.followers,
+        "config": settings,
+        "defaults": options.defaults,
+        "seed": options.seed,
+        "schedule": options.schedule,
+        "clock": options.clock,
+        "journal_file": options.journal,
+    }
+    given = {name: value for name, value in arguments.items() if value not in (None, {})}
+    if options.scenario is None and "listeners" not in settings:
+        given.setdefault("port", _PORT)
     with _lean_imports():
         from fakebroker.server.writing.log_handler import logging_to_stderr
-        from fakebroker.serving import serve_until_signal
+        from fakebroker.serving import ControlSpec, ToxiproxySpec, serve_until_signal
+
+        faults = []
+        if options.fault:
+            from fakebroker.commands.faults import parse_fault
+
+            faults = [parse_fault(text) for text in options.fault]
+    toxiproxy = None
+    if options.toxiproxy_port is not None:
+        _refuse_with_toxiproxy(options)
+        first_port = given.get("port", 0)
+        toxiproxy = ToxiproxySpec(options.toxiproxy_port, options.host or _LOOPBACK, first_port)
+        given["port"] = 0
+    control = None if asked is None else ControlSpec(*asked)
     with logging_to_stderr():
         problem = serve_until_signal(
-            topics,
-            quotas,
-            options.ready_file,
-            unknown,
-            brokers=options.brokers,
-            broker_ids=broker_ids,
-            racks=racks,
-            features=features,
-            host=options.host,
-            port=port,
-            advertised_host=options.advertised_host,
-            advertised_port=options.advertised_port,
-            followers=options.followers,
-            config=settings,
-            defaults=options.defaults,
-            seed=options.seed,
-            clock=options.clock,
-            journal_file=options.journal,
+            topics, quotas, options.ready_file, unknown, options.scenario, control, toxiproxy, faults, **given
         )
     if problem is not None:
         raise Slip(problem)
     return 0
+
+
+def _control(options: Namespace) -> tuple[bool, int | None, str, str | None] | None:
+    """Whether somebody asked for it, port, host and token; None if there is to be none."""
+    port, host, token = options.control_port, options.control_host, options.control_token
+    is_wanted = (port, host, token) != (None, None, None)
+    if options.no_control:
+        if is_wanted:
+            raise Slip("--no-control and options of the control: take one of both")
+        return None
+    token = token or os.environ.get(_TOKEN) or None
+    host = host or _LOOPBACK
+    if token is None and not _is_loopback(host):
+        raise Slip(
+            f"--control-host {host} lets others in: it needs --control-token TOKEN, or the token in the environment as "
+            f"{_TOKEN}"
+        )
+    if token is not None and not (token.isascii() and token.isprintable() and " " not in token):
+        raise Slip("a token is of printable ASCII characters without spaces")
+    return is_wanted, port, host, token
+
+
+def _refuse_with_toxiproxy(options: Namespace) -> None:
+    """What tells clients of another way to the brokers."""
+    if options.advertised_port is not None or options.advertised_host == "dialled":
+        raise Slip(
+            "--toxiproxy-port says itself which ports are advertised: leave out --advertised-port, and 'dialled'"
+        )
+
+
+def _is_loopback(host: str) -> bool:
+    return host in (_LOOPBACK, "localhost", "::1") or host.startswith("127.")
 
 
 def _settings(options: Namespace) -> tuple[dict[str, str], list[str]]:

@@ -17,6 +17,7 @@ from collections.abc import Mapping, Sequence
 from typing import final
 from uuid import UUID
 
+from fakebroker.core.broker_points import BrokerPoints
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.headers import RequestHeader
 from fakebroker.protocol.produce_reader import ProduceRequest
@@ -26,7 +27,7 @@ from timingwheel.mypyc import mypyc_attr
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
-class Listener:
+class Listener(BrokerPoints):
     """Hears every point and does nothing. Who wants to know something extends it."""
 
     # Connections.
@@ -272,7 +273,18 @@ class Listener:
         """The mark is written: they are committed, unless somebody has committed others since, or dropped.
         (group, topic, partition, offset) of each."""
 
-    # Topics and brokers.
+    # Faults, by their names: f1.
+
+    def fault_added(self, fault: str, text: str) -> None:
+        """A fault is installed."""
+
+    def fault_fired(self, fault: str, connection: int, at: str, done: str) -> None:
+        """A fault is about to act on a connection's request."""
+
+    def fault_removed(self, fault: str, hits: int, reason: str) -> None:
+        """A fault is gone; who is held by it goes on next."""
+
+    # Topics. What happens to brokers: broker_points.py.
 
     def topic_created(self, name: str, topic_id: UUID, replicas: Sequence[Sequence[int]]) -> None:
         """A topic is there, with the broker ids of each partition; who leads is told next."""
@@ -288,12 +300,6 @@ class Listener:
 
     def topic_deleted(self, name: str) -> None:
         """A topic is about to be deleted; who waits for it is answered then."""
-
-    def broker_started(self, broker_id: int) -> None:
-        """A broker is about to lead and follow again."""
-
-    def broker_stopped(self, broker_id: int) -> None:
-        """A broker has stopped; what it led is about to go to others."""
 
 
 @final

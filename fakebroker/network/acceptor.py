@@ -76,6 +76,8 @@ class Acceptor:
 
     def let_in(self, broker_id: int) -> None:
         """Let in who may come in by now."""
+        if broker_id in self._connections.standing:
+            return
         connections = self._connections
         now_ms = self._clock.now.mono_ms
         while (connection := connections.next_to_come_in(broker_id, now_ms)) is not None:

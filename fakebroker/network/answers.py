@@ -5,6 +5,7 @@ Units    sizes are bytes.
 
 from __future__ import annotations
 
+from random import Random
 from typing import final
 
 from fakebroker.network.connection import Connection
@@ -14,11 +15,12 @@ from fakebroker.protocol.answers.pieces import Part
 
 @final
 class Answers:
-    """Of all connections, in the order in which they had their first one."""
+    """Of all connections, in the order in which they had their first one, or as `order` draws them."""
 
-    __slots__ = ("_answered",)
+    __slots__ = ("_answered", "_order")
 
-    def __init__(self) -> None:
+    def __init__(self, order: Random | None = None) -> None:
+        self._order = order
         self._answered: list[Connection] = []
 
     def add(self, connection: Connection, frame: bytes) -> None:
@@ -43,6 +45,8 @@ class Answers:
     def take(self) -> list[Effect]:
         """Each is handed out once."""
         sends: list[Effect] = []
+        if self._order is not None:
+            self._order.shuffle(self._answered)
         for connection in self._answered:
             answers = connection.answers
             assert answers is not None

@@ -32,6 +32,7 @@ from fakebroker.protocol.answers.pieces import Part
 from fakebroker.protocol.framing import FrameDecoder
 from fakebroker.protocol.large_frame import LargeFrame
 from timingwheel import TimerTask
+from timingwheel.mypyc import mypyc_attr
 
 
 @final
@@ -107,6 +108,7 @@ _READY: Final = State.READY
 _CLOSED: Final = State.CLOSED
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Work:
     """What is left to do of a request that is handled in slices."""
 
@@ -114,6 +116,19 @@ class Work:
 
     def go_on(self) -> bool:
         """Do the next slice; whether there is more."""
+        raise NotImplementedError
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class Plan:
+    """What else is to become of the request in hand: its answer comes here, and not to the network."""
+
+    def take(self, frame: bytes | None) -> None:
+        """The answer; None if the request has none."""
+        raise NotImplementedError
+
+    def go_on(self) -> None:
+        """As far as it can."""
         raise NotImplementedError
 
 
@@ -136,6 +151,7 @@ class Connection:
     is_queued        its turn is to come: it may have a request, or has work
     answers          those of this turn of the core, which go out together; none if this is None
     unwritten_bytes  their size
+    plan             who takes the answer of the request in hand, if that is not simply written
     attachment       what somebody outside keeps with it: no weak references, compiled classes have none
     """
 
@@ -151,6 +167,7 @@ class Connection:
         "memory_bytes",
         "number",
         "peer",
+        "plan",
         "principal",
         "reading_paused",
         "request",
@@ -186,6 +203,7 @@ class Connection:
         self.throttle: TimerTask | None = None
         self.request: bytes | LargeFrame | None = None
         self.work: Work | None = None
+        self.plan: Plan | None = None
         self.is_queued = False
         self.memory_bytes = 0
         self.answers: list[Part] | None = None

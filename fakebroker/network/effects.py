@@ -48,10 +48,30 @@ class AwaitWrite(NamedTuple):
 
 
 class Close(NamedTuple):
-    """Close the connection after what was sent before. `reason` is one sentence for the log."""
+    """Close the connection after what was sent before, or, if it `is_dead`, at once: what is not written yet never is.
+    `reason` is one sentence for the log."""
 
     connection: Connection
     reason: str
+    is_dead: bool = False
+
+
+class Listen(NamedTuple):
+    """A broker takes connections from now on."""
+
+    broker_id: int
+
+
+class StopListening(NamedTuple):
+    """A broker takes connections no more: they are refused."""
+
+    broker_id: int
+
+
+class Reset(NamedTuple):
+    """Reset the connection (RST) after what was sent before. A `Close` of it follows."""
+
+    connection: Connection
 
 
 class InternalError(NamedTuple):
@@ -67,4 +87,7 @@ class Warn(NamedTuple):
     text: str
 
 
-Effect = Send | SendInPieces | PauseReading | ResumeReading | AwaitWrite | Close | InternalError | Warn
+Effect = (
+    Send | SendInPieces | PauseReading | ResumeReading | AwaitWrite | Close | Reset | Listen | StopListening
+    | InternalError | Warn
+)  # fmt: skip

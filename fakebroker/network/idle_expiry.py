@@ -12,7 +12,7 @@ Differs  Kafka looks once in each poll of a network thread, so it closes one con
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Container
 
 from fakebroker.core.clock import HasNow
 from fakebroker.network.connection import Connection
@@ -28,7 +28,10 @@ class IdleExpiryManager:
         timer: SystemTimer,
         clock: HasNow,
         close: Callable[[Connection, str], None],
+        standing: Container[int] = (),
     ) -> None:
+        """Connections to brokers that are `standing` still are looked at again later."""
+        self._standing = standing
         self._max_idle_ms = max_idle_ms
         self._timer = timer
         self._clock = clock
@@ -62,6 +65,9 @@ class IdleExpiryManager:
             if (deadline_ms := self._deadline_ms(oldest)) > now_ms:
                 self._wait_until(deadline_ms, now_ms)
                 return
+            if oldest.broker_id in self._standing:
+                self.update(oldest)
+                continue
             self._close(oldest, f"idle for more than {self._max_idle_ms} ms (connections.max.idle.ms)")
 
     def _deadline_ms(self, connection: Connection) -> int:

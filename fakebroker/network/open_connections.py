@@ -23,13 +23,15 @@ _LOOPBACK: Final = "127.0.0.1"
 
 @final
 class OpenConnections:
-    """By broker, in the order in which they came; those that wait are open too."""
+    """By broker, in the order in which they came; those that wait are open too. `standing` are the brokers that stand
+    still: nobody comes in there."""
 
-    __slots__ = ("_first", "_open", "_waiting", "quotas", "waits_until_ms")
+    __slots__ = ("_first", "_open", "_waiting", "quotas", "standing", "waits_until_ms")
 
     def __init__(self, broker_ids: Iterable[int], num_samples: int, time_window_ms: int) -> None:
         """`waits_until_ms` has until when the first in line of a broker waits at least, if it has one."""
         self.quotas = {broker_id: ConnectionQuotas(num_samples, time_window_ms) for broker_id in broker_ids}
+        self.standing: set[int] = set()
         self._first: dict[int, Connection] = {}  # in line, since it was looked at
         self.waits_until_ms: dict[int, int] = {}
         self._waiting: dict[int, OrderedDict[Connection, None]] = {id_: OrderedDict() for id_ in self.quotas}
@@ -103,8 +105,12 @@ class OpenConnections:
         """Who came last; None if the broker has no connection."""
         return next(reversed(self._open[broker_id]), None)
 
+    def all(self, broker_id: int) -> list[Connection]:
+        """Those of a broker."""
+        return list(self._open[broker_id])
+
     def check_invariants(self) -> None:
         for broker_id, quotas in self.quotas.items():
             quotas.check_invariants()
-            assert not self._waiting[broker_id] or broker_id in self._first
+            assert not self._waiting[broker_id] or broker_id in self._first or broker_id in self.standing
             assert all(connection.state is State.WAITING for connection in self._waiting[broker_id])

@@ -17,6 +17,7 @@ Differs  Kafka takes one request of a connection at a time. Here it is a few, so
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from random import Random
 from typing import Final, final
 
 from fakebroker.core.clock import HasNow
@@ -27,9 +28,10 @@ from fakebroker.core.security.identity import Listener
 from fakebroker.network.acceptor import Acceptor
 from fakebroker.network.answers import Answers
 from fakebroker.network.connection import Connection, Event, State
-from fakebroker.network.effects import AwaitWrite, Close, Effect, PauseReading, ResumeReading, SendInPieces
+from fakebroker.network.effects import AwaitWrite, Close, Effect, SendInPieces
 from fakebroker.network.idle_expiry import IdleExpiryManager
 from fakebroker.network.open_connections import OpenConnections
+from fakebroker.network.reading import Reading
 from fakebroker.network.ready_queue import ReadyQueue
 from fakebroker.network.request_memory import RequestMemory
 from fakebroker.network.throttled_channel import Throttling
@@ -48,8 +50,9 @@ _WAITING: Final = State.WAITING
 
 
 @final
-class SocketServer:
-    """The connections of all brokers. Effects go to `emit`, but for the answers of a turn: `take_answers`."""
+class SocketServer(Reading):
+    """The connections of all brokers. Effects go to `emit`, but for the answers of a turn: `take_answers`. `order`, if
+    there is one, draws whose request is next, and whose answer."""
 
     def __init__(
         self,
@@ -60,20 +63,19 @@ class SocketServer:
         emit: Callable[[Effect], None],
         clock: HasNow,
         probe: Probe,
+        order: Random | None = None,
     ) -> None:
+        ready = ReadyQueue(order)
+        connections = OpenConnections(broker_ids, config.quota_window_num, config.quota_window_size_seconds * 1000)
+        acceptor = Acceptor(connections, timer, clock, self._admit, self._refuse, self.close)
+        super().__init__(emit, connections, ready, acceptor)
         self._max_request_bytes = config.socket_request_max_bytes
-        self._emit = emit
-        self._clock = clock
-        self._probe = probe
-        self._opened = 0
-        self._ready = ReadyQueue()
+        self._clock, self._probe, self._opened = clock, probe, 0
         self._throttling = Throttling(timer, self._ready)
         self._in_turn: Connection | None = None  # whose requests are being handled
         self._requests_left = self._bytes_left = 0  # that it may have handled before the next one's turn
-        self._answers = Answers()
-        self._idle = IdleExpiryManager(config.connections_max_idle_ms, idle_timer, clock, self.close)
-        self.connections = OpenConnections(broker_ids, config.quota_window_num, config.quota_window_size_seconds * 1000)
-        self._acceptor = Acceptor(self.connections, timer, clock, self._admit, self._refuse, self.close)
+        self.answers = Answers(order)
+        self._idle = IdleExpiryManager(config.connections_max_idle_ms, idle_timer, clock, self.close, self._standing)
         size = config.queued_max_request_bytes
         self._memory = {id_: RequestMemory(size, self._ready) for id_ in self.connections.quotas} if size > 0 else None
         self.configure(lambda _: config)
@@ -145,12 +147,14 @@ class SocketServer:
         connection = self._in_turn
         if connection is not None:
             self._in_turn = None
-            if connection.can_handle:
+            if connection.can_handle and connection.broker_id not in self._standing:
                 if self._requests_left == 0 or self._bytes_left <= 0:
                     self._put_back(connection)
                 elif self._take_request(connection):
                     return connection
         while (connection := self._ready.pop()) is not None:
+            if connection.broker_id in self._standing:
+                continue  # it is looked at when the broker goes on
             if connection.work is not None:
                 return connection
             if connection.can_handle:
@@ -199,7 +203,7 @@ class SocketServer:
 
     def take_answers(self) -> list[Effect]:
         """The answers of this turn."""
-        return self._answers.take()
+        return self.answers.take()
 
     def handled(self, connection: Connection) -> None:
         """Its request was, though it may not be answered yet."""
@@ -220,11 +224,11 @@ class SocketServer:
         if connection.is_closed:
             return
         if frame is not None:
-            self._answers.add(connection, frame)
+            self.answers.add(connection, frame)
             self._idle.update(connection)
-        self._responded(connection)
+        self.responded(connection)
 
-    def _responded(self, connection: Connection) -> None:
+    def responded(self, connection: Connection) -> None:
         if connection.unwritten_bytes >= _SEND_BUFFER_BYTES and not connection.write_blocked:
             connection.write_blocked = True
             self._emit(AwaitWrite(connection))
@@ -241,8 +245,8 @@ class SocketServer:
             return
         self._idle.update(connection)
         if size < _SEND_BUFFER_BYTES:
-            self._answers.add_parts(connection, frame.take(size), size)
-            self._responded(connection)
+            self.answers.add_parts(connection, frame.take(size), size)
+            self.responded(connection)
         else:
             connection.write_blocked = True
             self._emit(SendInPieces(connection, frame))
@@ -263,10 +267,12 @@ class SocketServer:
             self._release(connection)
             self._emit_close(connection, reason)
 
-    def close_all(self, broker_id: int, reason: str) -> None:
-        """Close every connection to a broker: it has stopped."""
+    def close_all(self, broker_id: int, reason: str, is_dead: bool = False) -> None:
+        """Close every connection to a broker: it has stopped, or its process is dead."""
         while (last := self.connections.last(broker_id)) is not None:  # who waits goes first, and is not let in
-            self.close(last, reason)
+            self._release(last)
+            self._emit_close(last, reason, is_dead)
+        self._standing.discard(broker_id)
         self._acceptor.restart(broker_id)
 
     # Inside.
@@ -293,23 +299,13 @@ class SocketServer:
         self._throttling.stop(connection)
         self._acceptor.let_in(connection.broker_id)
 
-    def _emit_close(self, connection: Connection, reason: str) -> None:
+    def _emit_close(self, connection: Connection, reason: str, is_dead: bool = False) -> None:
         self._tell_closed(connection, reason)
-        self._emit(Close(connection, reason))
+        self._emit(Close(connection, reason, is_dead))
 
     def _tell_closed(self, connection: Connection, reason: str) -> None:
         for listener in self._probe.listeners:
             listener.connection_closed(connection.number, connection.broker_id, reason)
-
-    def _pause_reading(self, connection: Connection) -> None:
-        if not connection.reading_paused and not connection.is_closed:
-            connection.reading_paused = True
-            self._emit(PauseReading(connection))
-
-    def _resume_reading(self, connection: Connection) -> None:
-        if connection.reading_paused:
-            connection.reading_paused = False
-            self._emit(ResumeReading(connection))
 
     def _put_back(self, connection: Connection) -> None:
         """It has had its turn: it waits behind all others if there is more of it. If not, its next request is fresh."""

@@ -24,4 +24,8 @@ def error_from_name(name: str) -> ErrorCode:
     try:
         return _BY_NAME[name.upper()]
     except KeyError:
-        raise ValueError(f"Kafka has no error called {name!r}") from None
+        from difflib import get_close_matches  # who makes no slip does not wait for it
+
+        near = get_close_matches(name.upper(), _BY_NAME, 1)
+        meant = f": {near[0]!r} may be meant" if near else ""
+        raise ValueError(f"Kafka has no error called {name!r}{meant}") from None

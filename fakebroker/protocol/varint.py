@@ -22,13 +22,13 @@ __all__ = [
 
 _BITS_OF_FIVE_BYTES = 35
 
-_ONE_BYTE = [bytes([value]) for value in range(128)]
+_SHORT = [bytes((value,) if value < 128 else (value & 0x7F | 0x80, value >> 7)) for value in range(1024)]
 
 
 def encode_unsigned_varint(value: int) -> bytes:
     """The bytes of a number that is not negative."""
-    if value < 128:
-        return _ONE_BYTE[value]
+    if value < 1024:
+        return _SHORT[value]
     encoded = bytearray()
     while value >= 128:
         encoded.append(value & 0x7F | 0x80)

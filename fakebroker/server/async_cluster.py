@@ -6,20 +6,21 @@ import asyncio
 import logging
 from collections.abc import Mapping, Sequence
 from os import PathLike
-from typing import Self
+from typing import TYPE_CHECKING, Any, Self
 
 from fakebroker.cluster.cluster import Cluster
-from fakebroker.core.arguments import PATH_OR_NONE, WHOLE_NUMBER, require
 from fakebroker.core.journal.journal import DEFAULT_SIZE, Journal
 from fakebroker.core.quota.quota import QuotaEntity
 from fakebroker.core.replication.followers import Selection
+from fakebroker.core.schedule import order_of
 from fakebroker.core.security.identity import PLAINTEXT
 from fakebroker.protocol.produce_response import NodeEndpoint
 from fakebroker.server.administration import Administration
 from fakebroker.server.brokers_in_hand import AsyncBroker, Brokers
 from fakebroker.server.clock_in_hand import AsyncClock
-from fakebroker.server.clocks import check_name, new_clock
+from fakebroker.server.clocks import Clock, check_name, new_clock
 from fakebroker.server.driver import Driver
+from fakebroker.server.faults_in_hand import AsyncFaults, AsyncHeld, hold_fault
 from fakebroker.server.followers_in_hand import Followers, Step
 from fakebroker.server.journal_in_hand import JournalInHand, Snapshot
 from fakebroker.server.listeners import Listeners
@@ -28,7 +29,10 @@ from fakebroker.server.quotas_in_hand import Quotas
 from fakebroker.server.running.home import Home
 from fakebroker.server.spill.file import SpillFile
 from fakebroker.server.turn.measured_turn import MeasuredTurn
-from fakebroker.server.writing.journal_file import JournalFile
+from fakebroker.server.writing.kept_journal import KeptJournal
+
+if TYPE_CHECKING:
+    from fakebroker.server.scenario.scenario import Scenario
 
 log = logging.getLogger("fakebroker")
 
@@ -42,13 +46,16 @@ class AsyncFakeCluster(Administration):
     racks             where brokers stand, by id, e.g. {1: "a", 2: "b"}; the others stand where broker.rack says
     features          levels of features, e.g. {"transaction.version": 1}; the others are at their highest
     host, port        where to listen (127.0.0.1): the n-th broker on port + n - 1; port 0 (default) takes free ports
-    advertised_host   what clients are told to connect to; the host if not given
+    advertised_host   what clients are told to connect to; the host if not given. "dialled": each client is told the
+                      address that it has connected to itself (docs/addresses.md)
     advertised_port   the same of the first broker's port, for the n-th + n - 1; 0 (default): where it listens
     followers         what followers do from the start: "instant", "lagging:MS", "throttled:BYTES_PER_S", "frozen" or
                       "external"
     config            broker settings by Kafka's names, e.g. {"min.insync.replicas": 2}
     defaults          "kafka" takes Kafka's defaults where ours differ (docs/settings.md)
-    seed              of topic ids and cluster id: the same seed gives the same ids
+    seed              of topic ids, cluster id and schedule: the same seed gives the same ids
+    schedule          "first-come", or "random": what could happen in any order happens in one that the seed draws
+                      (requests that are there at the same time, answers, timeouts of a millisecond)
     clock             "real", "manual" (it goes when `clock.advance` tells it) or "auto" (the real one, but what nobody
                       needs is skipped: while a request waits for time alone, and the clients are quiet)
     journal           how many events `journal` keeps, the last ones (one with many records counts as many); 0 keeps
@@ -74,6 +81,7 @@ class AsyncFakeCluster(Administration):
         config: Mapping[str, str | int | bool] | None = None,
         defaults: str = "fakebroker",
         seed: int = 0,
+        schedule: str = "first-come",
         clock: str = "real",
         journal: int = DEFAULT_SIZE,
         journal_file: str | PathLike[str] | None = None,
@@ -92,29 +100,39 @@ class AsyncFakeCluster(Administration):
             defaults,
             seed,
         )
-        require(WHOLE_NUMBER, journal=journal)
-        require(PATH_OR_NONE, journal_file=journal_file)
         check_name(clock)
-        if journal < 0:
-            raise ValueError(f"a journal keeps 0 events or more, not {journal}")
-        self._journal_size = journal
-        self._journal_path = journal_file
-        self._journal = Journal(journal)
-        self._journal_file: JournalFile | None = None
+        order_of(schedule, seed)
+        self._schedule = schedule
+        self._journal = KeptJournal(journal, journal_file)
         self._listeners: Listeners | None = None
         self._driver: Driver | None = None
         self._store: SpillFile | None = None
+        self._scenario: Scenario | None = None
         self._home = Home(self._descriptors)
         self._is_started = False
         self._turn = asyncio.Lock()  # of who starts or stops it
         self.clock = AsyncClock(clock, lambda: self._at_home)
-        self.journal = JournalInHand(self._snapshot_journal, self._clear_journal)
+        self.journal = JournalInHand(self._snapshot_journal, self._journal.clear)
         self.followers = Followers(self._run_followers)
         self.quotas = Quotas(self._alter_quotas)
+        self.faults = AsyncFaults(lambda: self._at_home)
         self.brokers = Brokers({broker_id: self._new_broker(broker_id) for broker_id in self._arguments.broker_ids})
 
     def _new_broker(self, broker_id: int) -> AsyncBroker:
         return AsyncBroker(broker_id, lambda: self._seen, lambda: self._listeners_at_home)
+
+    @classmethod
+    def from_scenario(cls, path: str | PathLike[str], **arguments: Any) -> Self:
+        """A cluster as a scenario file says (docs/scenarios.md), with what is in it once it runs; `arguments` count
+        before the file's. Raises OSError, or ScenarioError (a ValueError) with the line of the mistake; so does start()
+        for what the cluster refuses."""
+        from fakebroker.server.scenario.scenario import Scenario  # who has no scenario does not wait for YAML
+
+        scenario = Scenario.read_file(path)
+        scenario.check_arguments(cls)
+        cluster = cls(**(scenario.arguments | arguments))
+        cluster._scenario = scenario
+        return cluster
 
     async def __aenter__(self) -> Self:
         await self.start()
@@ -143,24 +161,55 @@ class AsyncFakeCluster(Administration):
         self._home.enter()
         clock = new_clock(self.clock.kind)
         try:
-            journal = self._open_journal()
+            journal = self._journal.open()
             self._store = SpillFile()
-            made = self._arguments
-            settings = made.broker_ids, made.config, made.behaviour, made.seed
-            cluster = Cluster(clock.stamp(), *settings, journal, self._store, MeasuredTurn, made.racks)
-            cluster.controller.features.format(made.features)
-            driver = Driver(cluster, clock)
+            driver = self._new_driver(clock, journal)
             self._listeners = Listeners(driver)
-            await self._listeners.start(made.place)
-            self._driver = driver
-            for note in made.notes:
+            await self._listeners.start(self._arguments.place)
+            self._begin(driver)
+            for note in self._arguments.notes:
                 log.warning("%s", note)
         except BaseException:
-            self._listeners = None
-            await self._close_journal()
+            listeners, self._listeners = self._listeners, None
+            if self._driver is not None and listeners is not None:
+                self._driver = None
+                await listeners.stop()
+            await self._journal.close()
             self._close_store()
             self._home.leave()
             raise
+
+    def _new_driver(self, clock: Clock, journal: Journal | None) -> Driver:
+        made = self._arguments
+        settings = made.broker_ids, made.config, made.behaviour, made.seed
+        order = order_of(self._schedule, made.seed)
+        cluster = Cluster(clock.stamp(), *settings, journal, self._store, MeasuredTurn, made.racks, order)
+        cluster.controller.features.format(made.features)
+        return Driver(cluster, clock)
+
+    async def reset(self) -> None:
+        """Be as new, on the same ports: no topics, groups, transactions and quotas but those of its scenario; settings,
+        followers, brokers, journal and clock as at the start, ids of the same seed. All connections are closed, and
+        what was parked is not answered: clients connect again. What is written to a journal_file goes on in it."""
+        self._at_home  # noqa: B018  or it is the wrong place to ask
+        async with self._turn:
+            old = self._store
+            try:
+                await self._running_listeners.replace(self._replace_driver)
+            finally:
+                if old is not None and old is not self._store:
+                    old.close()
+
+    def _replace_driver(self) -> Driver:
+        self._store = SpillFile()
+        driver = self._new_driver(new_clock(self.clock.kind), self._journal.renew())
+        self._begin(driver)
+        return driver
+
+    def _begin(self, driver: Driver) -> None:
+        self._driver = driver
+        if self._scenario is not None:
+            self._scenario.set_up(self)
 
     async def stop(self) -> None:
         """Close everything. Requests that are parked are not answered. One who is cancelled here leaves it to be done.
@@ -178,8 +227,9 @@ class AsyncFakeCluster(Administration):
             listeners, self._listeners = self._listeners, None
             self._driver = None
             if listeners is not None:
+                self.faults.tell_unfired()
                 await listeners.stop()
-                await self._close_journal()
+                await self._journal.close()
                 self._close_store()
                 self._home.leave()
                 self._is_started = False
@@ -188,9 +238,7 @@ class AsyncFakeCluster(Administration):
         """If its loop was closed while it ran, all that was open is closed with that."""
         if self._home.is_gone:
             self._driver = self._listeners = None
-            file, self._journal_file = self._journal_file, None
-            if file is not None:
-                file.close_at_once()
+            self._journal.close_at_once()
             self._close_store()
             self._home.leave()
             self._is_started = False
@@ -200,33 +248,20 @@ class AsyncFakeCluster(Administration):
         if store is not None:
             store.close()
 
-    def _open_journal(self) -> Journal | None:
-        """An empty journal, if one is kept or written."""
-        on_event = None
-        if self._journal_path is not None:
-            self._journal_file = JournalFile(self._journal_path, asyncio.get_running_loop())
-            on_event = self._journal_file.write
-        self._journal = Journal(self._journal_size, on_event)
-        return self._journal if self._journal_size or on_event is not None else None
-
-    async def _close_journal(self) -> None:
-        file, self._journal_file = self._journal_file, None
-        if file is not None:
-            await file.close()
-
     def _descriptors(self) -> list[int]:
         """All that it has open."""
-        found = [] if self._journal_file is None else self._journal_file.descriptors()
+        found = self._journal.descriptors()
         return found if self._listeners is None else found + self._listeners.descriptors()
 
     def _snapshot_journal(self) -> Snapshot:
         self._home.check_process()
-        if not self._journal_size:
-            raise RuntimeError("the cluster keeps no journal: it was made with journal=0")
-        return Snapshot(self._journal.events(), self._journal.dropped)
+        return self._journal.snapshot()
 
-    def _clear_journal(self) -> None:
-        self._journal.clear()
+    def hold(self, *, api: Any = None, at: str | None = None, n: int = 1, times: Any = None, **when: Any) -> AsyncHeld:
+        """A barrier: the requests that fit stand still at a point (before the work) until they are released, or the
+        block ends. `when` has selectors of faults (docs/faults.md): topic="t", partition=2; `n` is how many `wait`
+        waits for. Raises ValueError."""
+        return AsyncHeld(self.faults.add(hold_fault(n, api, at, times, when)), n)
 
     @property
     def endpoints(self) -> list[NodeEndpoint]:

@@ -1,4 +1,5 @@
-"""One broker in the user's hand: `kafka.brokers[2].stop()`."""
+"""One broker in the user's hand: `kafka.brokers[2].stop()`. What each does is in cluster/lives.py, and what clients see
+of it in docs/replication.md."""
 
 from __future__ import annotations
 
@@ -38,14 +39,35 @@ class AsyncBroker:
         """Id, host and port, as clients are told; the same after a restart."""
         return self._driver().cluster.endpoint(self.broker_id)
 
+    @property
+    def state(self) -> str:
+        """running, stopping, stopped, killed, paused or starting."""
+        return self._driver().cluster.state_of(self.broker_id)
+
     async def stop(self) -> None:
-        """Close its listener and its connections; what is parked there is never answered. It leaves every ISR, and what
-        it led goes to the next in-sync replica, or to nobody. Nothing happens if it is stopped."""
+        """Stop it in order (SIGTERM). It leaves every ISR, what it led goes to the next in-sync replica, or to nobody,
+        and who waits there is answered NOT_LEADER_OR_FOLLOWER; then its connections close, and it is fenced. Nothing
+        happens if it is stopped. Raises ValueError if it is paused."""
         await self._listeners().stop_broker(self.broker_id)
 
+    async def kill(self) -> None:
+        """Kill its process (SIGKILL). Its connections are gone, and nothing is answered; until its session ends, after
+        broker.session.timeout.ms, it is still in sync, and leads. Nothing happens if it is stopped."""
+        await self._listeners().kill_broker(self.broker_id)
+
+    async def pause(self) -> None:
+        """Let its process stand still (SIGSTOP) with its sockets open: nothing is read or answered, no time comes for
+        it. Its session runs on. Raises ValueError if it does not run."""
+        await self._listeners().pause_broker(self.broker_id)
+
+    async def resume(self) -> None:
+        """Let it go on where it stood (SIGCONT). Raises ValueError if it is not paused, and does not run either."""
+        await self._listeners().resume_broker(self.broker_id)
+
     async def start(self) -> None:
-        """Listen again, on the same port. Its replicas drop what the present leaders do not have, and follow them.
-        Nothing happens if it runs. Raises OSError if the port is taken."""
+        """Start it anew, on the same port: at once, or, if it was killed, when the session of its last life has ended;
+        it is `starting` until then. Its replicas drop what the present leaders do not have, and follow them. Nothing
+        happens if it runs. Raises OSError if the port is taken, ValueError if it is paused."""
         await self._listeners().start_broker(self.broker_id)
 
 
@@ -75,9 +97,26 @@ class Broker:
         """`AsyncBroker.endpoint`."""
         return self._call(lambda: self._broker.endpoint)
 
+    @property
+    def state(self) -> str:
+        """`AsyncBroker.state`."""
+        return self._call(lambda: self._broker.state)
+
     def stop(self) -> None:
         """`AsyncBroker.stop`."""
         self._await(self._broker.stop())
+
+    def kill(self) -> None:
+        """`AsyncBroker.kill`."""
+        self._await(self._broker.kill())
+
+    def pause(self) -> None:
+        """`AsyncBroker.pause`."""
+        self._await(self._broker.pause())
+
+    def resume(self) -> None:
+        """`AsyncBroker.resume`."""
+        self._await(self._broker.resume())
 
     def start(self) -> None:
         """`AsyncBroker.start`."""

@@ -12,24 +12,28 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from fakebroker.cluster.cluster import Cluster
+from fakebroker.core.security.identity import Listener
 from fakebroker.network.connection import Connection
 from fakebroker.network.effects import (
     AwaitWrite,
     Close,
     Effect,
     InternalError,
+    Listen,
     PauseReading,
+    Reset,
     ResumeReading,
     Send,
     SendInPieces,
+    StopListening,
     Warn,
 )
 from fakebroker.protocol.answers.pieces import FrameInPieces, Part
 from fakebroker.server.clocks import AutoClock, Clock
-from fakebroker.server.loops import gathers
+from fakebroker.server.loops import gathers, reset
 from fakebroker.server.skipping import SkippingTimerDriver
 from fakebroker.server.timer_driver import TimerDriver
 from fakebroker.server.turn.intake import Intake
@@ -67,6 +71,7 @@ class Driver:
         self._intake = Intake(self._loop)
         self._gathers = gathers(self._loop)
         self.told = LimitedLog(log, self._loop)
+        self.on_listening: Callable[[int, bool], None] = lambda broker_id, listens: None  # who has the ports
 
     def stop(self) -> None:
         """Do not wake any more, nor go on with what was left."""
@@ -79,8 +84,10 @@ class Driver:
 
     # Called by the connections.
 
-    def opened(self, transport: asyncio.Transport, broker_id: int, peer: str, address: str) -> Connection:
-        connection = self.cluster.open_connection(broker_id, peer, self.clock.stamp(), address)
+    def opened(
+        self, transport: asyncio.Transport, broker_id: int, peer: str, address: str, listener: Listener
+    ) -> Connection:
+        connection = self.cluster.open_connection(broker_id, peer, self.clock.stamp(), address, listener)
         self.transports[connection] = transport
         self._after_door()
         return connection
@@ -135,6 +142,10 @@ class Driver:
         """The loop has gone round."""
         self._next_turn = None
         self.cluster.turn.begin()
+        self._wake()
+
+    def go_on(self) -> None:
+        """Do what is due by now, and go on with what was held."""
         self._wake()
 
     def settle(self) -> None:
@@ -242,14 +253,21 @@ class Driver:
                         transport.resume_reading()
                 case AwaitWrite(connection):
                     awaited.append(connection)
-                case Close(connection, reason):
+                case Close(connection, reason, is_dead):
                     self.told.info("closed the connection from %s: %s", connection.peer, reason, about=reason)
                     self._write(connection, frames.pop(connection, []))
                     if (transport := self._open_transport(connection)) is not None:
-                        if connection in self._outgoing:  # Kafka does not wait for a peer that does not read either
+                        # Kafka does not wait for a peer that does not read either.
+                        if is_dead or connection in self._outgoing:
                             transport.abort()
                         else:
                             transport.close()
+                case Listen(broker_id) | StopListening(broker_id):
+                    self.on_listening(broker_id, isinstance(effect, Listen))
+                case Reset(connection):
+                    self._write(connection, frames.pop(connection, []))
+                    if (transport := self._open_transport(connection)) is not None:
+                        reset(transport)
                 case InternalError(what, error):
                     log.error("bug in fakebroker: %s failed", what, exc_info=error)
                 case Warn(text):

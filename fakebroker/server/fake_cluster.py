@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from os import PathLike
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from fakebroker.core.journal.journal import DEFAULT_SIZE
 from fakebroker.core.quota.quota import QuotaEntity
@@ -15,6 +15,8 @@ from fakebroker.protocol.produce_response import NodeEndpoint
 from fakebroker.server.async_cluster import NOT_RUNNING, AsyncFakeCluster
 from fakebroker.server.brokers_in_hand import Broker, Brokers
 from fakebroker.server.clock_in_hand import ClockInHand
+from fakebroker.server.faults_from_threads import FaultsInHand, Held
+from fakebroker.server.faults_in_hand import hold_fault
 from fakebroker.server.followers_in_hand import Followers, Step
 from fakebroker.server.journal_in_hand import JournalInHand, Snapshot
 from fakebroker.server.loops import new_event_loop
@@ -40,6 +42,7 @@ class FakeCluster:
         config: Mapping[str, str | int | bool] | None = None,
         defaults: str = "fakebroker",
         seed: int = 0,
+        schedule: str = "first-come",
         clock: str = "real",
         journal: int = DEFAULT_SIZE,
         journal_file: str | PathLike[str] | None = None,
@@ -57,6 +60,7 @@ class FakeCluster:
             config=config,
             defaults=defaults,
             seed=seed,
+            schedule=schedule,
             clock=clock,
             journal=journal,
             journal_file=journal_file,
@@ -65,11 +69,23 @@ class FakeCluster:
         self._call, self._await = self._thread.call, self._thread.wait_for
         self.followers = Followers(self._run_followers)
         self.quotas = Quotas(self._alter_quotas)
+        self.faults = FaultsInHand(self._cluster.faults, self._call, self._await, self._thread.call_or_do)
         self.clock = ClockInHand(self._cluster.clock, self._call, self._await)
         self.journal = JournalInHand(self._snapshot_journal, self._clear_journal)
         self.brokers = Brokers(
             {broker_id: Broker(broker, self._call, self._await) for broker_id, broker in self._cluster.brokers.items()}
         )
+
+    @classmethod
+    def from_scenario(cls, path: str | PathLike[str], **arguments: Any) -> Self:
+        """A cluster as a scenario file says: `AsyncFakeCluster.from_scenario`."""
+        from fakebroker.server.scenario.scenario import Scenario
+
+        scenario = Scenario.read_file(path)
+        scenario.check_arguments(AsyncFakeCluster)
+        cluster = cls(**(scenario.arguments | arguments))
+        cluster._cluster._scenario = scenario
+        return cluster
 
     def __enter__(self) -> Self:
         try:
@@ -93,6 +109,14 @@ class FakeCluster:
     def stop(self) -> None:
         """Close everything and end the thread. In a child process there is nothing to stop."""
         self._thread.stop()
+
+    def reset(self) -> None:
+        """Be as new, on the same ports: `AsyncFakeCluster.reset`. For a cluster that many tests share."""
+        self._await(self._cluster.reset())
+
+    def hold(self, *, api: Any = None, at: str | None = None, n: int = 1, times: Any = None, **when: Any) -> Held:
+        """A barrier: `AsyncFakeCluster.hold`."""
+        return Held(self.faults.add(hold_fault(n, api, at, times, when)), n)
 
     @property
     def endpoints(self) -> list[NodeEndpoint]:
@@ -149,7 +173,7 @@ class FakeCluster:
         return self._thread.call_or_do(self._cluster._snapshot_journal)
 
     def _clear_journal(self) -> None:
-        self._thread.call_or_do(self._cluster._clear_journal)
+        self._thread.call_or_do(self._cluster._journal.clear)
 
 
 def _new_event_loop() -> asyncio.AbstractEventLoop:

@@ -7,35 +7,48 @@ import socket
 from collections.abc import Callable
 from typing import cast
 
+from fakebroker.core.security.identity import PLAINTEXT, Listener
 from fakebroker.network.connection import Connection
 from fakebroker.server.driver import Driver
 
+_MAPPED = "::ffff:"  # before an IPv4 address, at a socket that speaks both
+
 
 class KafkaProtocol(asyncio.BufferedProtocol):
-    """The transport's callbacks, for one connection to one broker. `is_refused` says of a broker and a descriptor
-    whether the broker has stopped meanwhile, or no more files can be opened; `shared` is a buffer for what all
-    connections read."""
+    """The transport's callbacks, for one connection to one broker. `driver` tells who serves it, once it is open;
+    `is_refused` says of a broker and a descriptor whether the broker has stopped meanwhile, or no more files can be
+    opened; `shared` is a buffer for what all connections read. `is_dialled`: it is told to find all brokers at the
+    address that it uses itself."""
 
     connection: Connection
+    _driver: Driver
     transport: asyncio.Transport
     _buffer: memoryview
     _is_own: bool
 
     def __init__(
-        self, driver: Driver, broker_id: int, shared: memoryview, is_refused: Callable[[int, int], bool]
+        self,
+        driver: Callable[[], Driver],
+        broker_id: int,
+        shared: memoryview,
+        is_refused: Callable[[int, int], bool],
+        is_dialled: bool,
     ) -> None:
-        self._driver = driver
+        self._present_driver = driver
         self._shared = shared
         self._broker_id = broker_id
         self._is_refused = is_refused
+        self._is_dialled = is_dialled
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = cast(asyncio.Transport, transport)
+        self._driver = self._present_driver()
         sock = transport.get_extra_info("socket")
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)  # asyncio and uvloop set TCP_NODELAY themselves
         # So pause_writing says "not completely written" and resume_writing "completely written", as Kafka counts it.
         self.transport.set_write_buffer_limits(high=0)
-        self.connection = self._driver.opened(self.transport, self._broker_id, *_peer(transport))
+        listener = _dialled(transport) if self._is_dialled else PLAINTEXT
+        self.connection = self._driver.opened(self.transport, self._broker_id, *_peer(transport), listener)
         if self._is_refused(self._broker_id, sock.fileno()):
             self.transport.abort()
 
@@ -59,6 +72,12 @@ class KafkaProtocol(asyncio.BufferedProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._driver.lost(self.connection, exc)
+
+
+def _dialled(transport: asyncio.BaseTransport) -> Listener:
+    """With the address at this end, which is the one that it connected to unless something between has changed it."""
+    address = transport.get_extra_info("sockname")
+    return PLAINTEXT._replace(address=address[0].removeprefix(_MAPPED)) if address else PLAINTEXT
 
 
 def _peer(transport: asyncio.BaseTransport) -> tuple[str, str]:

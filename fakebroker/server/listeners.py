@@ -8,8 +8,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import socket
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
 
 from fakebroker.server.driver import Driver
 from fakebroker.server.kafka_protocol import KafkaProtocol
@@ -32,27 +32,28 @@ class Listeners:
 
     def __init__(self, driver: Driver) -> None:
         self._driver = driver
-        self._cluster = driver.cluster
         self._loop = asyncio.get_running_loop()
         self._receive_buffer = memoryview(bytearray(_RECEIVE_BYTES))
         self._listeners: dict[int, asyncio.Server] = {}
-        self._host = ""
+        self._place = Place("", 0, "", 0)
         self._ports: dict[int, int] = {}
         self._reserved: dict[int, socket.socket] = {}  # ports of stopped brokers
         # Taken by who stops or starts a broker.
-        self._turns = {broker_id: asyncio.Lock() for broker_id in self._cluster.registry.broker_ids}
+        self._turns = {broker_id: asyncio.Lock() for broker_id in driver.cluster.registry.broker_ids}
         self._stopped = False
+        self._changes: dict[int, asyncio.Task[None]] = {}  # of ports that are opened or closed
+        driver.on_listening = self._on_listening
         self._files = Files(driver.told)
 
     async def start(self, place: Place) -> None:
         """Listen for all brokers. Raises OSError if a port is taken; nothing is left open then, nor if it is
         cancelled."""
-        self._host = place.host
+        self._place = place
         try:
-            for index, broker_id in enumerate(self._cluster.registry.broker_ids):
+            for index, broker_id in enumerate(self._turns):
                 listener = await self._listen(broker_id, place.port_of(index))
-                port = self._ports[broker_id] = listener.sockets[0].getsockname()[1]
-                self._cluster.set_endpoint(broker_id, place.advertised_host, place.advertised_port_of(index, port))
+                self._ports[broker_id] = listener.sockets[0].getsockname()[1]
+            self._tell_endpoints()
             for listener in self._listeners.values():
                 await listener.start_serving()
         except BaseException:
@@ -64,18 +65,54 @@ class Listeners:
         """Take the port; connections are accepted once the listener is told to serve."""
         try:
             listener = await self._loop.create_server(
-                lambda: KafkaProtocol(self._driver, broker_id, self._receive_buffer, self._is_refused),
-                self._host,
+                lambda: KafkaProtocol(
+                    self._present_driver, broker_id, self._receive_buffer, self._is_refused, self._place.is_dialled
+                ),
+                self._place.host,
                 port,
                 backlog=_BACKLOG,
                 start_serving=False,
             )
         except socket.gaierror as error:
-            raise socket.gaierror(error.errno, f"the host {self._host!r} is not known: {error.strerror}") from None
+            host = self._place.host
+            raise socket.gaierror(error.errno, f"the host {host!r} is not known: {error.strerror}") from None
         except ValueError as error:  # no resolver can be asked for it
-            raise socket.gaierror(socket.EAI_NONAME, f"the host {self._host!r} is no host name: {error}") from error
+            host = self._place.host
+            raise socket.gaierror(socket.EAI_NONAME, f"the host {host!r} is no host name: {error}") from error
         self._listeners[broker_id] = listener
         return listener
+
+    def _tell_endpoints(self) -> None:
+        place = self._place
+        for index, broker_id in enumerate(self._turns):
+            port = place.advertised_port_of(index, self._ports[broker_id])
+            self._driver.cluster.set_endpoint(broker_id, place.advertised_host, port)
+
+    async def replace(self, new_driver: Callable[[], Driver]) -> None:
+        """Serve another cluster of the same brokers, on the same ports: who is connected is closed, and who connects
+        from now on comes to that one. All its brokers run. `new_driver` is called, once nobody stops or starts any."""
+        async with AsyncExitStack() as stack:
+            for broker_id in self._turns:
+                await stack.enter_async_context(self._turn(broker_id))
+            await self._changed()
+            for broker_id in self._turns:
+                if broker_id not in self._listeners:
+                    await self._listen_again(broker_id)
+            old, self._driver = self._driver, new_driver()
+            old.on_listening, self._driver.on_listening = _ignore, self._on_listening
+            self._files = Files(self._driver.told)
+            self._tell_endpoints()
+            old.stop()
+            try:
+                for listener in self._listeners.values():
+                    await listener.start_serving()  # which most do
+                for transport in old.transports.values():
+                    transport.abort()
+                while old.transports:  # abort() reports connection_lost in the next turns of the loop
+                    await asyncio.sleep(0)
+            finally:
+                old.stop()  # what the lost connections left to do arms it again
+                self._driver.settle()
 
     async def stop(self) -> None:
         """Close the listeners and every connection. What was parked is not answered, as when a broker stops."""
@@ -83,6 +120,7 @@ class Listeners:
         for turn in self._turns.values():  # who comes later finds that all is stopped
             async with turn:
                 pass
+        await self._changed()
         self._driver.stop()
         await turns(_TURNS_BEFORE_CLOSE)
         for listener in self._listeners.values():
@@ -101,13 +139,63 @@ class Listeners:
         self._reserved.clear()
 
     async def stop_broker(self, broker_id: int) -> None:
-        """Close the broker's listener and connections. Its port is kept, so that nobody takes it meanwhile."""
+        """Stop a broker in order; once it has stopped its port is kept, so that nobody takes it meanwhile. Raises
+        ValueError for one that stands still."""
         async with self._turn(broker_id):
-            await self._stop_broker(broker_id)
+            self._driver.cluster.stop_broker(broker_id, self._driver.clock.stamp())
+            await self._settle(broker_id)
 
-    async def _stop_broker(self, broker_id: int) -> None:
-        self._cluster.stop_broker(broker_id, self._driver.clock.stamp())
+    async def kill_broker(self, broker_id: int) -> None:
+        """Kill a broker; its port is kept as well."""
+        async with self._turn(broker_id):
+            self._driver.cluster.kill_broker(broker_id, self._driver.clock.stamp())
+            await self._settle(broker_id)
+
+    async def pause_broker(self, broker_id: int) -> None:
+        """Let a broker stand still; its port and its connections stay open. Raises ValueError if it does not run."""
+        async with self._turn(broker_id):
+            self._driver.cluster.pause_broker(broker_id, self._driver.clock.stamp())
+            self._driver.settle()
+
+    async def resume_broker(self, broker_id: int) -> None:
+        """Let it go on. Raises ValueError if it has no process."""
+        async with self._turn(broker_id):
+            self._driver.cluster.resume_broker(broker_id, self._driver.clock.stamp())
+            self._driver.settle()
+
+    async def _settle(self, broker_id: int) -> None:
+        """What was decided is done, the port too. What takes the controller's time is not waited for."""
         self._driver.settle()
+        change = self._changes.get(broker_id)
+        if change is not None:
+            await change
+
+    async def _changed(self) -> None:
+        """What is under way is done."""
+        await asyncio.gather(*self._changes.values(), return_exceptions=True)
+
+    def _on_listening(self, broker_id: int, listens: bool) -> None:
+        """The broker has come up, or gone."""
+        before = self._changes.get(broker_id)
+        task = self._loop.create_task(self._change(broker_id, listens, before))
+        self._changes[broker_id] = task
+
+    async def _change(self, broker_id: int, listens: bool, before: asyncio.Task[None] | None) -> None:
+        if before is not None:
+            await before
+        try:
+            if listens:
+                if broker_id not in self._listeners:  # nobody here was asked: a fault has started it
+                    await self._listen_again(broker_id)
+                await self._listeners[broker_id].start_serving()
+            else:
+                await self._close_port(broker_id)
+        except OSError as error:
+            log.error("broker %d runs, but nobody can connect: %s", broker_id, error)
+        if self._changes.get(broker_id) is asyncio.current_task():
+            del self._changes[broker_id]
+
+    async def _close_port(self, broker_id: int) -> None:
         listener = self._listeners.pop(broker_id, None)
         if listener is None:
             return
@@ -120,7 +208,10 @@ class Listeners:
         await listener.wait_closed()
         while self._of_broker(broker_id):
             await asyncio.sleep(0)
-        self._reserved[broker_id] = _reserve(self._host, self._ports[broker_id])
+        self._reserved[broker_id] = _reserve(self._place.host, self._ports[broker_id])
+
+    def _present_driver(self) -> Driver:
+        return self._driver
 
     def descriptors(self) -> list[int]:
         """Of all that is open: ports, those that are kept, connections."""
@@ -133,12 +224,20 @@ class Listeners:
         return [transport for connection, transport in transports.items() if connection.broker_id == broker_id]
 
     def _is_refused(self, broker_id: int, descriptor: int) -> bool:
-        return self._stopped or not self._cluster.is_running(broker_id) or self._files.are_short(descriptor)
+        return (
+            self._stopped or not self._driver.cluster.takes_connections(broker_id) or self._files.are_short(descriptor)
+        )
 
     async def start_broker(self, broker_id: int) -> None:
-        """Listen again, on the same port. Raises OSError if somebody has taken it; the broker stays stopped then."""
+        """Start a broker that was stopped or killed: it listens on the same port as soon as it has registered. Raises
+        OSError if somebody has taken the port; the broker stays as it was then. ValueError if it stands still."""
         async with self._turn(broker_id):
-            await self._start_broker(broker_id)
+            if (change := self._changes.get(broker_id)) is not None:
+                await change
+            if broker_id not in self._listeners:
+                await self._listen_again(broker_id)
+            self._driver.cluster.start_broker(broker_id, self._driver.clock.stamp())
+            await self._settle(broker_id)
 
     @asynccontextmanager
     async def _turn(self, broker_id: int) -> AsyncIterator[None]:
@@ -148,16 +247,15 @@ class Listeners:
                 raise RuntimeError("the cluster is not running: it has been stopped meanwhile")
             yield
 
-    async def _start_broker(self, broker_id: int) -> None:
-        if broker_id in self._listeners:
-            return
+    async def _listen_again(self, broker_id: int) -> None:
         reserved = self._reserved.pop(broker_id, None)
         if reserved is not None:
             reserved.close()
-        listener = await self._listen(broker_id, self._ports[broker_id])
-        self._cluster.start_broker(broker_id, self._driver.clock.stamp())
-        self._driver.settle()
-        await listener.start_serving()
+        await self._listen(broker_id, self._ports[broker_id])
+
+
+def _ignore(broker_id: int, listens: bool) -> None:
+    """Nobody listens for that cluster any more."""
 
 
 def _reserve(host: str, port: int) -> socket.socket:

@@ -1,6 +1,7 @@
 """The testing kit: simulated clusters beside an oracle, your own client under Hypothesis, a judge of journals.
 
     check_history, describe, Finding    what was lost, doubled, reordered or left out, by the journal
+    ProducerHistory, recorded           the same by what producers were told: acknowledged, refused, possibly written
     Simulation, SimulatedClient         a cluster in virtual time, without sockets
     Run, Replay, random_plan, from_text, to_text, command
                                         plans carried out beside an oracle; `fakebroker replay` on the command line
@@ -10,11 +11,14 @@
     TransactionHistory                  what producers and readers of transactions were told, judged, by Jepsen's names
     TransactionWorld, TransactionRun, random_transaction_plan
                                         transactions among faults; `fakebroker replay --transactions`
+    every_failure                       a test, again for each request and answer that could have failed
+    KafkaContainer                      in place of testcontainers' class of that name
     ClientMachine                       your client under Hypothesis: subclass it
     ClusterMachine, TransactionMachine  the broker itself under Hypothesis
     strategies                          batches, requests, topologies, fault plans, plans
 
-The last four need Hypothesis: pip install hypothesis. docs/testing-kit.md shows all of them at work.
+The last four need Hypothesis: pip install hypothesis. docs/testing-kit.md shows all of them at work, docs/pytest.md
+the plugin for pytest, which is in `plugin`.
 """
 
 from __future__ import annotations
@@ -22,24 +26,27 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from fakebroker.testing.groups.judge import GroupHistory
-from fakebroker.testing.groups.plan import GroupRun, random_group_plan
-from fakebroker.testing.groups.world import GroupWorld
-from fakebroker.testing.history import Finding, check_history, describe
-from fakebroker.testing.messages import Violation
-from fakebroker.testing.plan import Action, from_text, random_plan, to_text
-from fakebroker.testing.replay import Replay, command
-from fakebroker.testing.run import Run
-from fakebroker.testing.simulation import SimulatedClient, Simulation
-from fakebroker.testing.transactions.judge import TransactionHistory
-from fakebroker.testing.transactions.plan import TransactionRun, random_transaction_plan
-from fakebroker.testing.transactions.world import TransactionWorld
-
 if TYPE_CHECKING:
     from fakebroker.testing import strategies
     from fakebroker.testing.client_machine import ClientMachine
     from fakebroker.testing.cluster_machine import ClusterMachine
+    from fakebroker.testing.container import KafkaContainer
+    from fakebroker.testing.failures.every_failure import every_failure
+    from fakebroker.testing.groups.judge import GroupHistory
+    from fakebroker.testing.groups.plan import GroupRun, random_group_plan
+    from fakebroker.testing.groups.world import GroupWorld
+    from fakebroker.testing.history import Finding, check_history, describe
+    from fakebroker.testing.messages import Violation
+    from fakebroker.testing.plan import Action, from_text, random_plan, to_text
+    from fakebroker.testing.producers.judge import ProducerHistory, ReadRecord
+    from fakebroker.testing.producers.stock import recorded
+    from fakebroker.testing.replay import Replay, command
+    from fakebroker.testing.run import Run
+    from fakebroker.testing.simulation import SimulatedClient, Simulation
+    from fakebroker.testing.transactions.judge import TransactionHistory
     from fakebroker.testing.transactions.machine import TransactionMachine
+    from fakebroker.testing.transactions.plan import TransactionRun, random_transaction_plan
+    from fakebroker.testing.transactions.world import TransactionWorld
 
 __all__ = [
     "Action",
@@ -49,6 +56,9 @@ __all__ = [
     "GroupHistory",
     "GroupRun",
     "GroupWorld",
+    "KafkaContainer",
+    "ProducerHistory",
+    "ReadRecord",
     "Replay",
     "Run",
     "SimulatedClient",
@@ -61,21 +71,39 @@ __all__ = [
     "check_history",
     "command",
     "describe",
+    "every_failure",
     "from_text",
     "random_group_plan",
     "random_plan",
     "random_transaction_plan",
+    "recorded",
     "strategies",
     "to_text",
 ]
 
-# What needs Hypothesis is imported when it is asked for.
-_LAZY = {
-    "ClientMachine": "client_machine",
-    "ClusterMachine": "cluster_machine",
-    "TransactionMachine": "transactions.machine",
-    "strategies": "strategies",
+# Imported when it is asked for: pytest imports this package for its plugin, in every project that has it installed.
+_MODULES = {
+    "client_machine": ["ClientMachine"],
+    "cluster_machine": ["ClusterMachine"],
+    "container": ["KafkaContainer"],
+    "failures.every_failure": ["every_failure"],
+    "groups.judge": ["GroupHistory"],
+    "groups.plan": ["GroupRun", "random_group_plan"],
+    "groups.world": ["GroupWorld"],
+    "history": ["Finding", "check_history", "describe"],
+    "messages": ["Violation"],
+    "plan": ["Action", "from_text", "random_plan", "to_text"],
+    "producers.judge": ["ProducerHistory", "ReadRecord"],
+    "producers.stock": ["recorded"],
+    "replay": ["Replay", "command"],
+    "run": ["Run"],
+    "simulation": ["SimulatedClient", "Simulation"],
+    "transactions.judge": ["TransactionHistory"],
+    "transactions.machine": ["TransactionMachine"],
+    "transactions.plan": ["TransactionRun", "random_transaction_plan"],
+    "transactions.world": ["TransactionWorld"],
 }
+_LAZY = {name: module for module, names in _MODULES.items() for name in names} | {"strategies": "strategies"}
 
 
 def __getattr__(name: str) -> Any:
@@ -89,4 +117,5 @@ def __getattr__(name: str) -> Any:
         raise ImportError(
             f"fakebroker.testing.{name} needs Hypothesis, which is not installed: pip install hypothesis"
         ) from None
-    return module if name == "strategies" else getattr(module, name)
+    value = globals()[name] = module if name == "strategies" else getattr(module, name)
+    return value

@@ -5,6 +5,7 @@
     impatient       waits a third of the timeout that it asked for, then closes the connection and sends again
     disconnecting   closes its connection right after every third request, and never learns what became of it
     malformed       like well-behaved, but its bytes are wrong whenever its plan says so
+    transactional   pipelining; its batches are in transactions, which it ends as a coordinator would, by marks
 
 Every second client of a kind is an idempotent producer, the pipelining ones all are. A producer that is told that its
 sequence or epoch is wrong goes on with the next epoch, from 0.
@@ -15,10 +16,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
+from fakebroker.protocol.batch_layout import TRANSACTIONAL_FLAG
 from fakebroker.testing import wire
-from fakebroker.testing.messages import Batch, Error, Fetch, Garbage, Key, Produce, Request
-from fakebroker.testing.plan import MODELS
+from fakebroker.testing.messages import Batch, Error, Fetch, Garbage, Key, Marks, Produce, Request
+from fakebroker.testing.plan import MAX_CLIENTS, MODELS
 from fakebroker.testing.simulation import START_WALL_MS, SimulatedClient
+from fakebroker.testing.transactions.marks import marks
 
 RETRIABLE = frozenset(
     {Error.UNKNOWN_TOPIC, Error.NOT_LEADER, Error.TIMED_OUT, Error.NOT_ENOUGH, Error.NOT_ENOUGH_AFTER}
@@ -26,6 +29,7 @@ RETRIABLE = frozenset(
 MAX_RETRIES = 2
 IN_FLIGHT = 5
 FIRST_PRODUCER_ID = 1_000
+MARKS_TIMEOUT_MS = 1_500  # request.timeout.ms of the brokers
 
 
 class Surroundings(Protocol):
@@ -54,7 +58,9 @@ class Client:
 
     def __init__(self, number: int, around: Surroundings) -> None:
         self.number, self.around = number, around
-        self.model = MODELS[number % len(MODELS)]
+        self.is_transactional = number >= MAX_CLIENTS
+        self.transactional_id = f"tx{number}" if self.is_transactional else ""
+        self.model = "pipelining" if self.is_transactional else MODELS[number % len(MODELS)]
         self.is_idempotent = self.model == "pipelining" or number >= len(MODELS)
         self.is_impatient = self.model == "impatient"
         self.links: dict[int, SimulatedClient] = {}
@@ -69,10 +75,7 @@ class Client:
         """Send a request to each broker that is believed to lead any of these partitions."""
         if len(self.sent) >= (IN_FLIGHT if self.model == "pipelining" else 1):
             return
-        by_broker: dict[int, list[Key]] = {}
-        for key in keys:
-            by_broker.setdefault(self._leader(key), []).append(key)
-        for broker, led in by_broker.items():
+        for broker, led in self._by_broker(keys).items():
             self._send(broker, [self._new(acks, timeout_ms, led, count, fault if self.model == "malformed" else "")])
 
     def burst(self, acks: int, timeout_ms: int, key: Key, requests: int) -> None:
@@ -82,10 +85,22 @@ class Client:
         if made:
             self._send(self._leader(key), made)
 
-    def fetch(self, key: Key, offset: int, max_wait_ms: int) -> None:
-        request = Fetch(self.around.next_number(), key, offset, max_wait_ms)
+    def fetch(self, key: Key, offset: int, max_wait_ms: int, is_committed: bool = False) -> None:
+        request = Fetch(self.around.next_number(), key, offset, max_wait_ms, is_committed)
         link = self._link(self._leader(key))
-        self.around.send(link, [(request, wire.fetch(request.number, *key, offset, max_wait_ms))])
+        self.around.send(link, [(request, wire.fetch(request.number, *key, offset, max_wait_ms, is_committed))])
+
+    def end(self, commits: bool, is_fenced: bool, keys: Sequence[Key]) -> None:
+        """Marks of the end of its transaction; it is fenced if they are of the next epoch, in which it goes on."""
+        if is_fenced:
+            self._next_epoch()
+        producer_id = FIRST_PRODUCER_ID + self.number
+        ident = wire.mark_ident(producer_id, self.epoch, commits)
+        mark = Batch(ident, 1, (producer_id, self.epoch, -1), is_transactional=True, commits=commits)
+        for broker, led in self._by_broker(keys).items():
+            request = Marks(self.around.next_number(), -1, MARKS_TIMEOUT_MS, tuple((key, mark) for key in led))
+            frame = marks(request.number, producer_id, self.epoch, commits, led)
+            self.around.send(self._link(broker), [(request, frame)])
 
     def garbage(self, kind: str, broker: int) -> None:
         number = self.around.next_number()
@@ -167,8 +182,10 @@ class Client:
         first = self.sequences.get(key, 0)
         self.sequences[key] = first + count
         producer_id = FIRST_PRODUCER_ID + self.number
-        data = wire.batch(value, count, START_WALL_MS, producer_id, self.epoch, first)
-        return data, Batch(wire.ident(data), count, (producer_id, self.epoch, first))
+        attributes = TRANSACTIONAL_FLAG if self.is_transactional else 0
+        data = wire.batch(value, count, START_WALL_MS, producer_id, self.epoch, first, attributes)
+        producer = producer_id, self.epoch, first
+        return data, Batch(wire.ident(data), count, producer, is_transactional=self.is_transactional)
 
     def _next_epoch(self) -> None:
         self.epoch += 1
@@ -181,10 +198,7 @@ class Client:
             if self.is_idempotent:
                 self._next_epoch()
             return
-        by_broker: dict[int, list[Key]] = {}
-        for key in keys:
-            by_broker.setdefault(self._leader(key), []).append(key)
-        for broker, led in by_broker.items():
+        for broker, led in self._by_broker(keys).items():
             parts = [(key, batch) for key, batch in request.parts if key in led]
             records = {key: sent.records[key] for key in led}
             self._send(broker, [self._sent(request.acks, request.timeout_ms, parts, records, sent.retries_left - 1)])
@@ -198,7 +212,8 @@ class Client:
             if request.acks != 0:
                 self.sent[request.number] = sent
             parts = [(key, sent.records[key]) for key, _ in request.parts]
-            frames.append((request, wire.produce(request.number, request.acks, request.timeout_ms, parts)))
+            acks, timeout_ms = request.acks, request.timeout_ms
+            frames.append((request, wire.produce(request.number, acks, timeout_ms, parts, self.transactional_id)))
         self.around.send(link, frames)
         if self.model == "disconnecting" and self.count % 3 == 0 and link.closed is None:
             self._drop(link)
@@ -208,6 +223,13 @@ class Client:
         self.sent = {number: sent for number, sent in self.sent.items() if sent.link is not link}
         self.links = {broker: other for broker, other in self.links.items() if other is not link}
         self.around.disconnect(link)
+
+    def _by_broker(self, keys: Sequence[Key]) -> dict[int, list[Key]]:
+        """By whom it takes for their leader."""
+        by_broker: dict[int, list[Key]] = {}
+        for key in keys:
+            by_broker.setdefault(self._leader(key), []).append(key)
+        return by_broker
 
     def _leader(self, key: Key) -> int:
         if key not in self.leaders:

@@ -53,6 +53,28 @@ class ClusterMachine(RuleBasedStateMachine):
     def consume(self, step: Action) -> None:
         self.perform(step)
 
+    @rule(step=actions("committed"))
+    def consume_what_is_committed(self, step: Action) -> None:
+        self.perform(step)
+
+    @rule(step=actions("transact"))
+    def transact(self, step: Action) -> None:
+        self.perform(step)
+
+    @rule(step=actions("end"))
+    def end_transaction(self, step: Action) -> None:
+        self.perform(step)
+
+    @rule(step=actions("transact"), end=actions("end"), ms=st.sampled_from((0, 1, 40, 500)), reads=st.booleans())
+    def transact_and_end(self, step: Action, end: Action, ms: int, reads: bool) -> None:
+        """By the same producer, in the same partitions; somebody waits for it."""
+        producer, _, _, bits, _ = step.arguments
+        self.perform(step)
+        if reads:
+            self.perform(action("committed", 0, bits.bit_length() - 1, 0, 400))
+        self.perform(action("advance", ms))
+        self.perform(action("end", producer, end.arguments[1], end.arguments[2], bits))
+
     @rule(step=actions("garbage"))
     def send_garbage(self, step: Action) -> None:
         self.perform(step)
@@ -71,6 +93,10 @@ class ClusterMachine(RuleBasedStateMachine):
 
     @rule(step=actions("start"))
     def start_broker(self, step: Action) -> None:
+        self.perform(step)
+
+    @rule(step=actions("kill", "pause", "resume"))
+    def kill_or_pause_broker(self, step: Action) -> None:
         self.perform(step)
 
     @rule(step=actions("move"))

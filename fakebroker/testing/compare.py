@@ -8,9 +8,10 @@ from fakebroker.core.replication.partition import NO_LEADER
 from fakebroker.network.connection import State
 from fakebroker.protocol.batch_layout import LEADER_EPOCH_AT, MAGIC_AT
 from fakebroker.testing import wire
-from fakebroker.testing.messages import Fetch, Outcome, Produce
+from fakebroker.testing.messages import Fetch, Outcome
 from fakebroker.testing.oracle import Oracle
-from fakebroker.testing.oracle_partition import NOBODY
+from fakebroker.testing.rules.elections import NOBODY
+from fakebroker.testing.rules.lives import PAUSED
 from fakebroker.testing.simulation import SimulatedClient, Simulation
 
 
@@ -43,11 +44,17 @@ def _partitions(simulation: Simulation, world: Oracle, closely: bool) -> str | N
             or partition.leader_id != model.leader
             or partition.leader_epoch != model.epoch
             or partition.isr != model.isr
+            or set(partition.elr) != model.elr
             or partition.replicas.keys() != model.replicas.keys()
         ):
-            found = partition.leader_id, partition.leader_epoch, partition.isr, watermark, partition.replica_ids, ends
-            wanted = model.leader, model.epoch, model.isr, model_watermark, list(model.replicas), model_ends
-            return f"{key} has (leader, epoch, ISR, watermark, replicas, ends) {found}, and should have {wanted}"
+            isr, elr = partition.isr, set(partition.elr)
+            found = partition.leader_id, partition.leader_epoch, isr, elr, watermark, partition.replica_ids, ends
+            wanted = model.leader, model.epoch, model.isr, model.elr, model_watermark, list(model.replicas), model_ends
+            return f"{key} has (leader, epoch, ISR, ELR, watermark, replicas, ends) {found}, and should have {wanted}"
+        if partition.leader_id != NO_LEADER:
+            stable = partition.leader_log.last_stable_offset
+            if stable != model.last_stable_offset:
+                return f"the last stable offset of {key} is {stable}, and should be {model.last_stable_offset}"
         if closely:
             for broker, replica in partition.replicas.items():
                 logged = [(b.base_offset, _epoch_of(b.data), wire.ident(b.data)) for b in replica.log.batches]
@@ -65,7 +72,7 @@ def _waiting(simulation: Simulation, world: Oracle) -> str | None:
         manager = running.replicas
         produces, fetches = manager.produce_purgatory.num_delayed(), manager.fetch_purgatory.num_delayed()
         waiting = [type(w.request) for w in world.waiting if w.broker == broker]
-        if produces != waiting.count(Produce) or fetches != waiting.count(Fetch):
+        if produces != len(waiting) - waiting.count(Fetch) or fetches != waiting.count(Fetch):
             return (
                 f"in the purgatories of broker {broker} are {produces} produces and {fetches} fetches, and should be "
                 f"{waiting}"
@@ -76,8 +83,9 @@ def _waiting(simulation: Simulation, world: Oracle) -> str | None:
 def _timers(simulation: Simulation, world: Oracle, periodic_tasks: int) -> str | None:
     arrivals = len([1 for p in world.partitions.values() for r in p.replicas.values() if r.under_way])
     timers = simulation.cluster.timer.timer.size - periodic_tasks
-    if timers != arrivals:
-        return f"{timers} timers of followers are pending, and {arrivals} should be"
+    sessions = len(world.sessions)
+    if timers != arrivals + sessions:
+        return f"{timers} timers are pending, and {arrivals} of followers and {sessions} of sessions should be"
     return None
 
 
@@ -91,7 +99,8 @@ def _connections(world: Oracle, links: Iterable[SimulatedClient]) -> str | None:
                 f"connection {link.number} is {state}, and should be open: {model_connection.is_open}, busy with "
                 f"{model_connection.in_hand}"
             )
-        if is_open and not is_busy and model_connection.queue:
+        stands = world.states[model_connection.broker] == PAUSED
+        if is_open and not is_busy and model_connection.queue and not stands:
             return f"connection {link.number} is free, and its next request is not handled"
     return None
 

@@ -29,21 +29,28 @@ class Invariants:
     def __init__(self, simulation: Simulation) -> None:
         self._simulation = simulation
         self.periodic_tasks = simulation.cluster.timer.timer.size
-        self._asked_of: dict[int, dict[Key, Partition | None]] = {}
+        self._asked_of: dict[int, dict[Key, tuple[Partition, int] | None]] = {}
         self._partitions: dict[Partition, _Seen] = {}
 
     def handled(self, request: Produce) -> None:
         """The broker takes a request in hand: it is about the topics that there are now."""
         find = self._simulation.cluster.metadata.find_partition
-        self._asked_of[request.number] = {key: find(*key) for key, _ in request.parts}
+        found = {key: find(*key) for key, _ in request.parts}
+        self._asked_of[request.number] = {
+            key: None if partition is None else (partition, partition.leader_epoch) for key, partition in found.items()
+        }
 
     def answered(self, request: Produce, result: Sequence[wire.PartitionResult]) -> None:
-        """A client has an answer: a record that timed out is in the log, and one acknowledged by all stays there."""
+        """A client has an answer: a record that timed out is in the log, unless whoever says so stood still and leads
+        no more; and one acknowledged by all stays there."""
         batches = dict(request.parts)
         asked_of = self._asked_of.pop(request.number)
         for key, error, base in result:
-            partition = asked_of[key]
-            if error not in (Error.NONE, Error.TIMED_OUT) or request.acks != -1 or partition is None:
+            asked = asked_of[key]
+            if error not in (Error.NONE, Error.TIMED_OUT) or request.acks != -1 or asked is None:
+                continue
+            partition, epoch = asked
+            if error == Error.TIMED_OUT and partition.leader_epoch != epoch:
                 continue
             if partition.config.unclean_leader_election_enable:
                 continue
@@ -87,8 +94,11 @@ class Invariants:
         if partition.config.unclean_leader_election_enable:
             return
         there = {batch.base_offset: wire.ident(batch.data) for batch in partition.leader_log.batches}
+        # A new leader learns the watermark from those in sync: one of them may stand still, or they are too few.
+        followers = partition.isr - {partition.leader_id}
+        knows = not partition.is_under_min_isr and all(partition.replicas[each].is_connected for each in followers)
         for base, batch in self._of(partition).acknowledged.items():
-            if there.get(base) != batch or base >= partition.high_watermark:
+            if there.get(base) != batch or (knows and base >= partition.high_watermark):
                 raise Violation(f"{partition.topic_partition}: what was acknowledged by all at {base} is lost")
 
     def _check_producers(self, partition: Partition) -> None:
@@ -98,7 +108,7 @@ class Invariants:
         found: set[tuple[int, int, int]] = set()
         for batch in partition.leader_log.batches:
             header = read_batch_header(batch.data)
-            if header.producer_id >= 0:
+            if header.producer_id >= 0 and not header.is_control:
                 place = header.producer_id, header.producer_epoch, header.base_sequence
                 if place in found:
                     raise Violation(f"{partition.topic_partition} has the batch {place} of a producer twice")
@@ -112,7 +122,9 @@ class Invariants:
             if cluster.is_running(broker):
                 [result] = cluster.brokers[broker].replicas.reader.read_from_log(_READ_ALL, [fetch])
                 end = _end_of(result.records.join())
-                if end > partition.high_watermark or end != result.high_watermark:
+                # Who does not reach the leader knows what he knew: an earlier leader may have had a higher watermark.
+                is_beyond = end > partition.high_watermark and partition.replicas[broker].is_connected
+                if is_beyond or end != result.high_watermark:
                     raise Violation(
                         f"a consumer of {partition.topic_partition} reads up to {end} from broker {broker}, which says "
                         f"{result.high_watermark}; the watermark is {partition.high_watermark}"

@@ -33,12 +33,14 @@ class Violation(AssertionError):
 
 class Batch(NamedTuple):
     """What a producer sends: `size` records; `ident` tells it from all others, `producer` is
-    (id, epoch, first sequence)."""
+    (id, epoch, first sequence). One that `commits`, or not, is the mark of a transaction."""
 
     ident: bytes
     size: int = 1
     producer: tuple[int, int, int] | None = None
     fault: str = ""
+    is_transactional: bool = False
+    commits: bool | None = None
 
 
 class Produce(NamedTuple):
@@ -48,13 +50,23 @@ class Produce(NamedTuple):
     parts: tuple[tuple[Key, Batch], ...]
 
 
+class Marks(NamedTuple):
+    """Of a coordinator of transactions: a mark for each partition, which all in sync must have."""
+
+    number: int
+    acks: int
+    timeout_ms: int
+    parts: tuple[tuple[Key, Batch], ...]
+
+
 class Fetch(NamedTuple):
-    """Of a consumer, from the leader, of at least one byte."""
+    """Of a consumer, from the leader, of at least one byte; of what is committed, or of all."""
 
     number: int
     key: Key
     offset: int
     max_wait_ms: int
+    is_committed: bool = False
 
 
 class Garbage(NamedTuple):
@@ -64,12 +76,13 @@ class Garbage(NamedTuple):
     is_frame: bool = True
 
 
-Request = Produce | Fetch | Garbage
+Request = Produce | Marks | Fetch | Garbage
 
 
 class Outcome(NamedTuple):
-    """What a client sees. `result` is (key, error, base offset) by partition of a Produce, (error, watermark, idents)
-    of a Fetch, and None if the connection is closed."""
+    """What a client sees. `result` is (key, error, base offset) by partition of a Produce, with -1 as offset of Marks,
+    (error, watermark, idents) of a Fetch, with the last stable offset behind the watermark if it is of what is
+    committed; and None if the connection is closed."""
 
     connection: int
     at_ms: int

@@ -9,7 +9,8 @@ Rules    connection   one request in hand; in the moment that it is answered the
                       more; 3 if the topic is gone; 7 exactly at handled + timeout, what was replicated then counting
                       as in time, and a timeout of 0 or less being over before any follower fetches
          ISR          is looked at every half of the lag
-         the rest     oracle_partition.py
+         marks        as records with acks=-1; a timeout of the broker's own
+         the rest     oracle_partition.py, rules/transactions.py
 Units    milliseconds since the start; offsets count records. Error codes are Kafka's numbers.
 Source   the rules of core/.../server/ReplicaManager.scala, DelayedProduce.scala, DelayedFetch.scala and
          core/.../network/SocketServer.scala @ 4.0, as described.
@@ -17,43 +18,27 @@ Source   the rules of core/.../server/ReplicaManager.scala, DelayedProduce.scala
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Sequence
 
-from fakebroker.testing.messages import Error, Fetch, Garbage, Key, Outcome, Produce, Request, Violation
-from fakebroker.testing.oracle_partition import INSTANT, NOBODY, Partition
+from fakebroker.testing.messages import Error, Fetch, Garbage, Key, Marks, Outcome, Produce, Request, Violation
+from fakebroker.testing.oracle_partition import INSTANT, Partition
+from fakebroker.testing.rules.elections import NOBODY
+from fakebroker.testing.rules.lives import PAUSED, RUNNING, STOPPING, BrokerLives, Connection, Waiting
+from fakebroker.testing.rules.transactions import committed
 
 REFUSED_FIRST = {"empty": 87, "two batches": 87, "truncated": 87}  # before the replica manager sees it
 
 
-class Connection:
-    def __init__(self, broker: int) -> None:
-        self.broker, self.is_open = broker, True
-        self.queue: deque[Request] = deque()
-        self.in_hand: int | None = None
+SESSION: Key = ("", 0)  # in the place of a partition: the session of a broker ends
 
 
-class Waiting:
-    """A request in the purgatory of a broker. `pending` says what offset the watermark must reach."""
-
-    def __init__(self, request: Produce | Fetch, connection: int, broker: int, deadline: int) -> None:
-        self.request, self.connection, self.broker, self.deadline = request, connection, broker, deadline
-        self.pending: dict[Key, int] = {}
-        self.decided: dict[Key, tuple[int, int]] = {}
-        self.is_done = False
-
-
-class Oracle:
+class Oracle(BrokerLives):
     """One world. `outcomes` are what clients must have seen since they were last taken."""
 
-    def __init__(self, brokers: Sequence[int], lag_max_ms: int) -> None:
+    def __init__(self, brokers: Sequence[int], lag_max_ms: int, session_ms: int = 9_000) -> None:
+        super().__init__(brokers, session_ms)
         self.brokers, self.lag_max_ms = list(brokers), lag_max_ms
-        self.alive = set(brokers)
-        self.now = 0
         self.next_tick = max(lag_max_ms // 2, 1)
-        self.partitions: dict[Key, Partition] = {}
-        self.connections: dict[int, Connection] = {}
-        self.waiting: list[Waiting] = []
         self.default_lag: int | None = INSTANT
         self.outcomes: list[Outcome] = []
 
@@ -61,18 +46,26 @@ class Oracle:
 
     def create_topic(self, topic: str, partitions: int, replicas: int, min_isr: int, unclean: bool = False) -> None:
         alive = [b for b in self.brokers if b in self.alive]
-        dead = [b for b in self.brokers if b not in self.alive]
+        dead = [b for b in self.brokers if b not in self.alive | self.going]
         for index in range(partitions):
             turned = [names[(index + i) % len(names)] for names in (alive, dead) for i in range(len(names))]
-            partition = Partition(turned[:replicas], self.alive, min_isr, unclean, self.lag_max_ms)
+            partition = Partition(turned[:replicas], self.alive, min_isr, unclean, self.lag_max_ms, self.working)
             for replica in partition.replicas.values():
                 replica.lag_ms = self.default_lag
             in_sync = [b for b in partition.replicas if b in self.alive]
             partition.lead(in_sync[0], set(in_sync), self.now)
             self.partitions[topic, index] = partition
+        self.all_partitions = list(self.partitions.values())
 
     def delete_topic(self, topic: str) -> None:
+        for waiting in self.waiting:
+            if self.states[waiting.broker] == PAUSED:
+                request = waiting.request
+                keys = [request.key] if isinstance(request, Fetch) else list(waiting.pending)
+                waiting.gone.update(key for key in keys if key[0] == topic)
+        self.forget(topic)
         self.partitions = {key: partition for key, partition in self.partitions.items() if key[0] != topic}
+        self.all_partitions = list(self.partitions.values())
         self.look()
 
     def selected(self, topic: str | None, index: int | None, broker: int | None) -> list[tuple[Partition, int]]:
@@ -96,36 +89,6 @@ class Oracle:
                 partition.take(who, self.now)
         self.look()
 
-    def stop(self, broker: int) -> None:
-        for number, connection in self.connections.items():
-            if connection.broker == broker and connection.is_open:
-                self._close(number)
-        self.waiting = [waiting for waiting in self.waiting if waiting.broker != broker]
-        for partition in self.partitions.values():
-            replica = partition.replicas.get(broker)
-            if replica is not None:
-                if (
-                    partition.leader not in (NOBODY, broker)
-                    and replica.known == partition.replicas[partition.leader].end
-                ):
-                    replica.caught_up = self.now
-                replica.under_way.clear()
-        self.alive.discard(broker)
-        for partition in self.partitions.values():
-            if broker in partition.isr:
-                partition.elect(partition.isr - {broker}, self.now)
-        self.look()
-
-    def start(self, broker: int) -> None:
-        self.alive.add(broker)
-        for partition in self.partitions.values():
-            if broker in partition.replicas:
-                if partition.leader == NOBODY:
-                    partition.elect(set(partition.isr), self.now)
-                else:
-                    partition.start_over(broker, self.now)
-        self.look()
-
     def move_leader(self, key: Key, broker: int) -> None:
         partition = self.partitions[key]
         if partition.leader != broker:
@@ -136,8 +99,8 @@ class Oracle:
 
     def connect(self, connection: int, broker: int) -> None:
         self.connections[connection] = Connection(broker)
-        if broker not in self.alive:
-            self._close(connection)
+        if self.states[broker] not in (RUNNING, PAUSED, STOPPING):
+            self.close(connection)
 
     def disconnect(self, connection: int) -> None:
         self.connections[connection].is_open = False
@@ -146,15 +109,15 @@ class Oracle:
     def send(self, connection: int, *requests: Request) -> None:
         if self.connections[connection].is_open:
             self.connections[connection].queue.extend(requests)
-            self._serve(connection)
+            self.look_at(connection)
 
-    def _serve(self, number: int) -> None:
+    def look_at(self, number: int) -> None:
         """What is no frame needs nobody to handle it."""
         connection = self.connections[number]
-        if connection.in_hand is None and connection.queue:
+        if connection.in_hand is None and connection.queue and self.states[connection.broker] != PAUSED:
             first = connection.queue[0]
             if isinstance(first, Garbage) and not first.is_frame:
-                self._close(number)
+                self.close(number)
 
     # What the broker does.
 
@@ -167,14 +130,14 @@ class Oracle:
         connection.in_hand = request.number
         match request:
             case Garbage():
-                self._close(number)
+                self.close(number)
             case Fetch():
                 self._fetch(number, connection.broker, request)
-            case Produce():
+            case Produce() | Marks():
                 self._produce(number, connection.broker, request)
         return request
 
-    def _produce(self, number: int, broker: int, request: Produce) -> None:
+    def _produce(self, number: int, broker: int, request: Produce | Marks) -> None:
         waiting = Waiting(request, number, broker, self.now + max(request.timeout_ms, 0))
         appended: list[Partition] = []
         for key, batch in request.parts:
@@ -196,6 +159,8 @@ class Oracle:
                         waiting.pending[key] = base + batch.size
         self._park(waiting, request.timeout_ms)
         self.look()
+        if appended:
+            self.writes(broker)
         for partition in appended:
             for follower, _ in partition.followers():
                 partition.take(follower, self.now)
@@ -211,22 +176,23 @@ class Oracle:
             return
         self._decide(waiting)
         if not waiting.is_done:
-            self._expire(waiting)
+            self.expire(waiting)
 
     def look(self) -> None:
         """Whoever waits is looked at again."""
         for waiting in self.waiting:
-            self._decide(waiting)
+            if self.states[waiting.broker] != PAUSED:
+                self._decide(waiting)
         self.waiting = [waiting for waiting in self.waiting if not waiting.is_done]
 
     def _decide(self, waiting: Waiting) -> None:
         if isinstance(waiting.request, Fetch):
-            result, is_final = self._read(waiting.request, waiting.broker)
+            result, is_final = self._read(waiting.request, waiting.broker, waiting.gone)
             if is_final:
                 self._answer(waiting, result)
             return
         for key, required in list(waiting.pending.items()):
-            partition = self.partitions.get(key)
+            partition = None if key in waiting.gone else self.partitions.get(key)
             base = waiting.decided[key][1]
             if partition is None or partition.leader != waiting.broker:
                 waiting.decided[key] = (Error.UNKNOWN_TOPIC if partition is None else Error.NOT_LEADER), base
@@ -238,37 +204,45 @@ class Oracle:
         if not waiting.pending:
             self._answer_produce(waiting)
 
-    def _read(self, request: Fetch, broker: int) -> tuple[tuple[object, ...], bool]:
+    def _read(self, request: Fetch, broker: int, gone: set[Key]) -> tuple[tuple[object, ...], bool]:
         """What a consumer gets, and whether it need not wait for more."""
-        partition = self.partitions.get(request.key)
+        partition = None if request.key in gone else self.partitions.get(request.key)
+        nothing: tuple[object, ...] = (-1, -1, ()) if request.is_committed else (-1, ())
         if partition is None or partition.leader != broker:
-            return (Error.UNKNOWN_TOPIC if partition is None else Error.NOT_LEADER, -1, ()), True
+            return (Error.UNKNOWN_TOPIC if partition is None else Error.NOT_LEADER, *nothing), True
         if not 0 <= request.offset <= partition.replicas[partition.leader].end:
-            return (Error.OUT_OF_RANGE, -1, ()), True
+            return (Error.OUT_OF_RANGE, *nothing), True
         watermark = partition.watermark
+        if request.is_committed:
+            stable = partition.last_stable_offset
+            is_any = any(logged.end > request.offset and logged.end <= stable for logged in partition.log)
+            kept = committed(partition.log, request.offset, stable)
+            return (Error.NONE, watermark, stable, kept), is_any or request.offset > stable
         found = tuple(
             logged.batch.ident for logged in partition.log if logged.end > request.offset and logged.end <= watermark
         )
         return (Error.NONE, watermark, found), bool(found) or request.offset > watermark
 
-    def _expire(self, waiting: Waiting) -> None:
+    def expire(self, waiting: Waiting) -> None:
         if isinstance(waiting.request, Fetch):
-            self._answer(waiting, self._read(waiting.request, waiting.broker)[0])
+            self._answer(waiting, self._read(waiting.request, waiting.broker, waiting.gone)[0])
             return
         for key in waiting.pending:
             waiting.decided[key] = Error.TIMED_OUT, waiting.decided[key][1]
         self._answer_produce(waiting)
 
     def _answer_produce(self, waiting: Waiting) -> None:
-        assert isinstance(waiting.request, Produce)
+        assert not isinstance(waiting.request, Fetch)
         waiting.is_done = True
-        if waiting.request.acks != 0:
+        if isinstance(waiting.request, Marks):
+            self._answer(waiting, tuple([(key, error, -1) for key, (error, _) in sorted(waiting.decided.items())]))
+        elif waiting.request.acks != 0:
             self._answer(waiting, tuple([(key, error, base) for key, (error, base) in sorted(waiting.decided.items())]))
         elif any(error for error, _ in waiting.decided.values()):
-            self._close(waiting.connection)
+            self.close(waiting.connection)
         else:
             self.connections[waiting.connection].in_hand = None
-            self._serve(waiting.connection)
+            self.look_at(waiting.connection)
 
     def _answer(self, waiting: Waiting, result: tuple[object, ...]) -> None:
         waiting.is_done = True
@@ -276,9 +250,9 @@ class Oracle:
         connection.in_hand = None
         if connection.is_open:
             self.outcomes.append(Outcome(waiting.connection, self.now, waiting.request.number, result))
-            self._serve(waiting.connection)
+            self.look_at(waiting.connection)
 
-    def _close(self, number: int) -> None:
+    def close(self, number: int) -> None:
         self.disconnect(number)
         self.outcomes.append(Outcome(number, self.now, -1, None))
 
@@ -286,7 +260,8 @@ class Oracle:
 
     def next_due(self) -> int:
         times = [self.next_tick]
-        times += [w.deadline for w in self.waiting]
+        times += [w.deadline for w in self.waiting if self.states[w.broker] != PAUSED]
+        times += self.sessions.values()
         times += [r.under_way[0][0] for p in self.partitions.values() for r in p.replicas.values() if r.under_way]
         return min(times)
 
@@ -294,10 +269,13 @@ class Oracle:
         """What is due at this moment, in this order; then the timeouts."""
         self.now = at
         for key, broker in order:
+            if key == SESSION:
+                self.session_over(broker)
+                continue
             partition = self.partitions[key]
             if broker == NOBODY:
                 if lagging := partition.lagging(at):
-                    partition.isr -= lagging
+                    partition.change_isr(partition.isr - lagging)
                     partition.move_watermark(at)
             else:
                 under_way = partition.replicas[broker].under_way
@@ -309,5 +287,6 @@ class Oracle:
         if self.next_tick <= at:
             self.next_tick += max(self.lag_max_ms // 2, 1)
         for waiting in [waiting for waiting in self.waiting if waiting.deadline <= at]:
-            self._expire(waiting)
+            if self.states[waiting.broker] != PAUSED:
+                self.expire(waiting)
         self.waiting = [waiting for waiting in self.waiting if not waiting.is_done]

@@ -2,13 +2,12 @@
 
 Rules    append       ISR below the minimum and acks=-1: 19. Then the batch, its producer, the log
          producer     the same (first, last) among the last five of its epoch: the old offset. Else it must continue the
-                      last one (45); a new epoch begins at 0 (45), an old one is refused (47)
+                      last one (45); a new epoch begins at 0 (45), an old one is refused (47); so is a mark of one
          watermark    the least log end of the leader, the ISR, and those caught up within the lag who may join it; only
                       upwards; not while the ISR is below the minimum; looked at when a log or the ISR changes
          ISR          out goes who lacks something and was last caught up more than the lag ago; in comes who has
                       reached the watermark and the start of the leadership
-         election     the first replica in order of assignment that is alive and in the ISR; followers drop what the
-                      leader does not have
+         election     rules/elections.py; followers drop what the leader does not have
 Units    milliseconds since the start; offsets count records.
 Source   the rules of core/.../cluster/Partition.scala, Replica.scala, storage/.../log/ProducerStateManager.java and
          metadata/.../controller/PartitionChangeBuilder.java @ 4.0, as described.
@@ -17,17 +16,18 @@ Source   the rules of core/.../cluster/Partition.scala, Replica.scala, storage/.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from fakebroker.testing.messages import Batch, Error
+from fakebroker.testing.rules.elections import NOBODY, Elections
+from fakebroker.testing.rules.producers import check_producer, is_of_the_past
+from fakebroker.testing.rules.transactions import last_stable_offset
 
 REFUSED_BY_LOG = {"crc": 2, "no records": 87}  # what is wrong with a batch, and what the leader's log says
 INSTANT, FROZEN = -1, None  # what a follower does, or its lag
 NEVER = -(1 << 62)
-NOBODY = UNKNOWN = -1
-CACHED_BATCHES = 5
-SEQUENCES = 1 << 31
+UNKNOWN = -1
 
 
 class Logged(NamedTuple):
@@ -52,13 +52,27 @@ class Replica:
         self.end = self.log[-1].end if self.log else 0
 
 
-class Partition:
-    def __init__(self, replicas: Sequence[int], alive: set[int], min_isr: int, unclean: bool, lag_max_ms: int) -> None:
+class Partition(Elections):
+    """`alive` are the brokers that may lead, `working` those that do anything."""
+
+    def __init__(
+        self,
+        replicas: Sequence[int],
+        alive: set[int],
+        min_isr: int,
+        unclean: bool,
+        lag_max_ms: int,
+        working: set[int] | None = None,
+    ) -> None:
         self.replicas: dict[int, Replica] = {broker: Replica(INSTANT) for broker in replicas}
-        self.alive, self.lag_max_ms, self.unclean = alive, lag_max_ms, unclean
-        self.min_isr = min(min_isr, len(replicas))
-        self.leader, self.epoch, self.epoch_start = NOBODY, -1, 0
-        self.isr: set[int] = set()
+        super().__init__(alive, min(min_isr, len(replicas)), unclean)
+        self.lag_max_ms = lag_max_ms
+        self.working = alive if working is None else working
+        self.epoch_start = 0
+        self.is_begun = True
+
+    def assigned(self) -> Iterable[int]:
+        return self.replicas
 
     @property
     def log(self) -> list[Logged]:
@@ -69,34 +83,36 @@ class Partition:
         return self.replicas[self.leader].watermark
 
     def followers(self) -> list[tuple[int, Replica]]:
-        """Those that are alive."""
-        led = self.leader != NOBODY
-        return [(b, r) for b, r in self.replicas.items() if led and b != self.leader and b in self.alive]
+        """Those that reach the leader."""
+        led = self.leader in self.working
+        return [(b, r) for b, r in self.replicas.items() if led and b != self.leader and b in self.working]
+
+    def lose_touch(self, broker: int, now: int) -> None:
+        """The broker is about to work no more: whoever had everything was caught up until now."""
+        for follower, replica in self.followers():
+            if broker in (follower, self.leader):
+                if replica.known == self.replicas[self.leader].end:
+                    replica.caught_up = now
+                replica.under_way.clear()
 
     def lead(self, broker: int, isr: set[int], now: int) -> None:
-        self.leader, self.isr, self.epoch = broker, set(isr), self.epoch + 1
-        self.epoch_start = self.replicas[broker].end
-        for other, replica in self.replicas.items():
-            replica.known, replica.caught_up = UNKNOWN, now if other in isr else NEVER
-            replica.under_way.clear()
+        self.leader, self.isr, self.epoch, self.last_known = broker, set(isr), self.epoch + 1, NOBODY
+        self.begin(now)
         self.move_watermark(now)
         for other, _ in self.followers():
             self.start_over(other, now)
 
-    def elect(self, target: set[int], now: int) -> None:
-        living = [broker for broker in self.replicas if broker in self.alive]
-        candidates = [broker for broker in living if broker in target]
-        if self.leader in candidates:
-            self.isr = set(target)
-            self.move_watermark(now)
-        elif candidates:
-            self.lead(candidates[0], target, now)
-        elif living and self.unclean:
-            self.lead(living[0], {living[0]}, now)
-        elif self.leader != NOBODY:
-            self.leader, self.epoch = NOBODY, self.epoch + 1
-            for replica in self.replicas.values():
-                replica.under_way.clear()
+    def begin(self, now: int) -> None:
+        """The leader knows that it leads, and nothing of the others; one that stands still learns it later."""
+        self.is_begun = self.leader in self.working
+        self.epoch_start = self.replicas[self.leader].end
+        for other, replica in self.replicas.items():
+            replica.known, replica.caught_up = UNKNOWN, now if other in self.isr else NEVER
+            replica.under_way.clear()
+
+    def forget_under_way(self) -> None:
+        for replica in self.replicas.values():
+            replica.under_way.clear()
 
     def start_over(self, broker: int, now: int) -> None:
         """A follower drops what the leader does not have, and fetches from there."""
@@ -128,8 +144,9 @@ class Partition:
             replica.caught_up = now
         elif not resumes:
             replica.caught_up = max(replica.caught_up, leader.log[len(replica.log)].at_ms)
-        if broker not in self.isr and replica.known >= max(leader.watermark, self.epoch_start):
-            self.isr.add(broker)
+        is_in_sync = replica.known >= max(leader.watermark, self.epoch_start)
+        if broker not in self.isr and broker in self.alive and is_in_sync:
+            self.change_isr(self.isr | {broker})
             before = UNKNOWN
         if before != replica.known:
             self.move_watermark(now)
@@ -139,7 +156,7 @@ class Partition:
         return replica.known == self.replicas[self.leader].end or now - replica.caught_up <= self.lag_max_ms
 
     def move_watermark(self, now: int) -> None:
-        if len(self.isr) < self.min_isr:
+        if len(self.isr) < self.min_isr or self.leader not in self.working:
             return
         leader = self.replicas[self.leader]
         least = leader.end
@@ -155,7 +172,9 @@ class Partition:
 
     def lagging(self, now: int) -> set[int]:
         """Who must leave the ISR."""
-        return {b for b, r in self.followers() if b in self.isr and not self.is_caught_up(r, now)}
+        if self.leader not in self.working:
+            return set()
+        return {b for b in self.isr - {self.leader} if not self.is_caught_up(self.replicas[b], now)}
 
     def append(self, batch: Batch, acks: int, now: int) -> tuple[int, int]:
         """(error, base offset)."""
@@ -165,37 +184,22 @@ class Partition:
             return REFUSED_BY_LOG[batch.fault], -1
         leader = self.replicas[self.leader]
         base = leader.end
-        if batch.producer is not None:
-            error, known_base = self._check_producer(batch)
+        if batch.commits is not None:
+            if is_of_the_past(self.log, batch):
+                return Error.INVALID_EPOCH, -1
+        elif batch.producer is not None:
+            error, known_base = check_producer(self.log, batch)
             if known_base >= 0:
                 self.move_watermark(now)
             if error or known_base >= 0:
                 return error, known_base
         for broker, replica in self.replicas.items():
-            if replica.known == base and broker in self.alive:  # the leader's is never known
+            if replica.known == base and broker in self.working:  # the leader's is never known
                 replica.caught_up = max(replica.caught_up, now)
         leader.add((Logged(base, base + batch.size, batch, self.epoch, now),))
         self.move_watermark(now)
         return Error.NONE, base
 
-    def _check_producer(self, batch: Batch) -> tuple[int, int]:
-        """(error, offset of the same batch if it is there)."""
-        assert batch.producer is not None
-        producer, epoch, first = batch.producer
-        known: list[Logged] = []  # the newest first
-        wanted, last_epoch = first, epoch  # of whom nothing is known
-        for logged in reversed(self.log):
-            its = logged.batch.producer
-            if its is not None and its[0] == producer:
-                if not known:
-                    last_epoch = its[1]
-                    wanted = 0 if epoch > last_epoch else (its[2] + logged.batch.size) % SEQUENCES
-                known.append(logged)
-                if len(known) == CACHED_BATCHES or (epoch >= last_epoch and first == wanted):
-                    break
-        for logged in known:
-            if epoch == last_epoch and (logged.batch.size, logged.batch.producer) == (batch.size, batch.producer):
-                return Error.NONE, logged.base
-        if epoch < last_epoch:
-            return Error.INVALID_EPOCH, -1
-        return (Error.NONE if first == wanted else Error.OUT_OF_ORDER), -1
+    @property
+    def last_stable_offset(self) -> int:
+        return last_stable_offset(self.log, self.watermark)

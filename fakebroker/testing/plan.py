@@ -8,7 +8,7 @@ Text     "cluster 3 1000; topic 2 3 1 0; produce 0 -1 500 1 1 0; advance 20"
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from random import Random
 from typing import NamedTuple
 
@@ -18,6 +18,7 @@ STEPS_MS = (0, 1, 6, 7, 33, 40, 100, 250, 499, 500, 501, 1_000, 1_600)
 MODELS = ("well-behaved", "pipelining", "impatient", "disconnecting", "malformed")
 FAULTS = ("empty", "two batches", "truncated", "crc", "no records")
 MAX_CLIENTS = 2 * len(MODELS)
+MAX_TRANSACTIONAL = 2  # more of them
 
 # Name -> how many arguments it takes, and what they are. All are whole numbers.
 ACTIONS: dict[str, tuple[str, ...]] = {
@@ -28,11 +29,17 @@ ACTIONS: dict[str, tuple[str, ...]] = {
     "produce": ("client", "acks", "timeout ms", "partitions as bits", "records", "fault"),
     "burst": ("client", "acks", "timeout ms", "partition", "requests"),
     "fetch": ("client", "partition", "offsets before the end", "wait ms"),
+    "committed": ("client", "partition", "offsets before the end", "wait ms"),
+    "transact": ("producer", "acks", "timeout ms", "partitions as bits", "records"),
+    "end": ("producer", "0 aborts", "1 of the next epoch", "partitions as bits"),
     "garbage": ("client", "kind"),
     "disconnect": ("client",),
     "followers": ("behaviour", "topic", "partition", "broker"),  # -1 is all
     "stop": ("broker",),
     "start": ("broker",),
+    "kill": ("broker",),
+    "pause": ("broker",),
+    "resume": ("broker",),
     "move": ("partition", "replica in sync"),
     "advance": ("ms",),
     "jump": (),
@@ -81,6 +88,9 @@ _WEIGHTS = {
     "produce": 40,
     "burst": 6,
     "fetch": 8,
+    "committed": 6,
+    "transact": 12,
+    "end": 8,
     "garbage": 1,
     "disconnect": 2,
     "followers": 8,
@@ -91,6 +101,9 @@ _WEIGHTS = {
     "delete": 1,
     "advance": 18,
     "jump": 6,
+    "kill": 1,
+    "pause": 1,
+    "resume": 2,
 }
 
 
@@ -112,6 +125,33 @@ def random_plan(seed: int, steps: int) -> list[Action]:
     return plan
 
 
+Drawn = Mapping[str, tuple[int, tuple[str, ...]]]  # by name: how often it is drawn, and what its numbers are
+
+
+def draw_more(plan: list[Action], actions: Drawn, steps_ms: Sequence[int], steps: int, random: Random) -> list[Action]:
+    """The plan with actions behind it, until it has so many. "advance" takes one of these times, all others numbers
+    below 8."""
+    weights = [often for often, _ in actions.values()]
+    while len(plan) < steps:
+        [name] = random.choices(list(actions), weights)
+        if name == "advance":
+            plan.append(Action(name, (random.choice(steps_ms),)))
+        else:
+            plan.append(Action(name, tuple(random.randrange(8) for _ in actions[name][1])))
+    return plan
+
+
+def read_actions(text: str, actions: Drawn, whose: str) -> list[Action]:
+    """The plan of a line; raises ValueError for what is none."""
+    plan = []
+    for part in text.split(";"):
+        name, *numbers = part.split()
+        if name not in actions or len(numbers) != len(actions[name][1]):
+            raise ValueError(f"{part.strip()!r} is no action of {whose}: {', '.join(actions)}")
+        plan.append(Action(name, tuple(map(int, numbers))))
+    return plan
+
+
 def _one_in(random: Random, count: int) -> int:
     return int(random.randrange(count) == 0)
 
@@ -129,6 +169,14 @@ def _draw(name: str, random: Random) -> Sequence[int]:
             return client, acks, timeout_ms, partition, random.randint(2, 6)
         case "fetch":
             return client, partition, random.randint(-1, 4), random.choice((0, 0, 30, 400))
+        case "committed":
+            return client, partition, random.randint(-1, 6), random.choice((0, 0, 30, 400))
+        case "transact":
+            producer, partitions = random.randrange(MAX_TRANSACTIONAL), random.choice((1 << partition, 7, 511))
+            return producer, random.choice((-1, -1, -1, 1)), timeout_ms, partitions, random.choice((1, 1, 2, 5))
+        case "end":
+            partitions = random.choice((1 << partition, 7, 511))
+            return random.randrange(MAX_TRANSACTIONAL), random.randrange(2), _one_in(random, 5), partitions
         case "garbage":
             return client, random.randrange(5)
         case "followers":
@@ -144,7 +192,19 @@ def _draw(name: str, random: Random) -> Sequence[int]:
             return ()
         case "disconnect":
             return (client,)
-    return (random.randrange(4),)  # delete, stop, start
+    return (random.randrange(4),)  # delete, stop, start, kill, pause, resume
 
 
-__all__ = ["ACTIONS", "BEHAVIOURS", "FAULTS", "MODELS", "Action", "action", "from_text", "random_plan", "to_text"]
+__all__ = [
+    "ACTIONS",
+    "BEHAVIOURS",
+    "FAULTS",
+    "MODELS",
+    "Action",
+    "action",
+    "draw_more",
+    "from_text",
+    "random_plan",
+    "read_actions",
+    "to_text",
+]

@@ -11,10 +11,12 @@ import gc
 
 from fakebroker.core.journal.journal import Journal
 from fakebroker.testing import wire
-from fakebroker.testing.clients import Client
+from fakebroker.testing.clients import MARKS_TIMEOUT_MS, Client
 from fakebroker.testing.messages import Key, Violation
-from fakebroker.testing.oracle_partition import FROZEN, INSTANT, NOBODY
-from fakebroker.testing.plan import BEHAVIOURS, FAULTS, MAX_CLIENTS, Action
+from fakebroker.testing.oracle_partition import FROZEN, INSTANT
+from fakebroker.testing.plan import BEHAVIOURS, FAULTS, MAX_CLIENTS, MAX_TRANSACTIONAL, Action
+from fakebroker.testing.rules.elections import NOBODY
+from fakebroker.testing.rules.lives import KILLED, PAUSED, RUNNING, STARTING, STOPPED, STOPPING
 from fakebroker.testing.side_by_side import SideBySide
 from timingwheel.mypyc import mypyc_attr
 
@@ -93,11 +95,14 @@ class Run:
     def _do_cluster(self, brokers: int, lag_max_ms: int) -> None:
         brokers, lag_max_ms = max(1, min(brokers, 5)), max(lag_max_ms, 1)
         config = {
+            "fakebroker.metadata.delay.ms": "0",  # the oracle has no brokers that know the world too late
             "replica.lag.time.max.ms": str(lag_max_ms),
             "connections.max.idle.ms": "-1",
             "auto.leader.rebalance.enable": "false",
             "producer.purgatory.purge.interval.requests": "5",
             "fetch.purgatory.purge.interval.requests": "5",
+            "request.timeout.ms": str(MARKS_TIMEOUT_MS),
+            "transaction.partition.verification.enable": "false",  # nobody coordinates: clients write their marks
         }
         both = self._both = self._new_side_by_side(brokers, config, lag_max_ms)
         self.brokers, self.simulation, self.worlds, self.clients = (
@@ -119,9 +124,10 @@ class Run:
         self._create(f"t{self._made_topics}", partitions, replicas, min_isr, bool(unclean))
 
     def _create(self, name: str, partitions: int, replicas: int, min_isr: int, unclean: bool) -> None:
-        partitions, replicas = max(1, min(partitions, 4)), max(1, min(replicas, len(self.brokers)))
+        usable = set(self.brokers) - self.worlds.open[0].going
         if not self.worlds.open[0].alive:
             return
+        partitions, replicas = max(1, min(partitions, 4)), max(1, min(replicas, len(usable)))
         self.simulation.topic(
             name,
             partitions,
@@ -154,7 +160,7 @@ class Run:
             self._create(name, 1 + topic % 3, replicas, min_isr, False)
 
     def _do_produce(self, client: int, acks: int, timeout_ms: int, bits: int, records: int, fault: int) -> None:
-        keys = [key for bit, key in enumerate(self._keys()) if bits >> bit & 1]
+        keys = self._chosen(bits)
         name = ("", *FAULTS)[fault % (len(FAULTS) + 1)]
         if keys:
             self._client(client).produce(acks, timeout_ms, keys, max(1, min(records, 50)), name)
@@ -163,12 +169,23 @@ class Run:
         if keys := self._keys():
             self._client(client).burst(acks, timeout_ms, keys[partition % len(keys)], requests)
 
-    def _do_fetch(self, client: int, partition: int, before_end: int, wait_ms: int) -> None:
+    def _do_fetch(self, client: int, partition: int, before_end: int, wait_ms: int, is_committed: bool = False) -> None:
         if keys := self._keys():
             key = keys[partition % len(keys)]
             model = self.worlds.open[0].partitions[key]
             end = 0 if model.leader == NOBODY else model.replicas[model.leader].end
-            self._client(client).fetch(key, end - before_end, max(wait_ms, 0))
+            self._client(client).fetch(key, end - before_end, max(wait_ms, 0), is_committed)
+
+    def _do_committed(self, client: int, partition: int, before_end: int, wait_ms: int) -> None:
+        self._do_fetch(client, partition, before_end, wait_ms, True)
+
+    def _do_transact(self, producer: int, acks: int, timeout_ms: int, bits: int, records: int) -> None:
+        if keys := self._chosen(bits):
+            self._transactional(producer).produce(acks, timeout_ms, keys, max(1, min(records, 50)), "")
+
+    def _do_end(self, producer: int, commits: int, is_fenced: int, bits: int) -> None:
+        if keys := self._chosen(bits):
+            self._transactional(producer).end(commits != 0, is_fenced == 1, keys)
 
     def _do_garbage(self, client: int, kind: int) -> None:
         self._client(client).garbage(wire.GARBAGE[kind % len(wire.GARBAGE)], self._broker(client))
@@ -191,16 +208,44 @@ class Run:
             world.set_followers(lag_ms, name, index, who)
         self.simulation.followers(text, name, index, who)
 
+    def _state(self, who: int) -> str:
+        return self.worlds.open[0].states[who]
+
     def _do_stop(self, broker: int) -> None:
         who = self._broker(broker)
-        if who in self.worlds.open[0].alive:
+        if self._state(who) == RUNNING:
+            for world in self.worlds.open:
+                world.begin_to_stop(who)
+            self.simulation.stop(who)
             for world in self.worlds.open:
                 world.stop(who)
-            self.simulation.stop(who)
+
+    def _do_kill(self, broker: int) -> None:
+        who = self._broker(broker)
+        if self._state(who) in (RUNNING, PAUSED, STOPPING, STARTING):
+            for world in self.worlds.open:
+                world.kill(who)
+            self.simulation.kill(who)
+
+    def _do_pause(self, broker: int) -> None:
+        who = self._broker(broker)
+        if self._state(who) == RUNNING:
+            for world in self.worlds.open:
+                world.pause(who)
+            self.simulation.pause(who)
+
+    def _do_resume(self, broker: int) -> None:
+        who = self._broker(broker)
+        if self._state(who) == PAUSED:
+            for world in self.worlds.open:
+                world.resume(who)
+            self.simulation.resume(who)
 
     def _do_start(self, broker: int) -> None:
+        """Whatever became of it: one that stands still goes on."""
         who = self._broker(broker)
-        if who not in self.worlds.open[0].alive:
+        self._do_resume(broker)
+        if self._state(who) in (STOPPED, KILLED):
             for world in self.worlds.open:
                 world.start(who)
             self.simulation.start(who)
@@ -224,6 +269,12 @@ class Run:
         event_ms = self.simulation.next_event_ms()
         if event_ms is not None:
             self._both.advance(event_ms - self.now_ms)
+
+    def _chosen(self, bits: int) -> list[Key]:
+        return [key for bit, key in enumerate(self._keys()) if bits >> bit & 1]
+
+    def _transactional(self, number: int) -> Client:
+        return self.clients[MAX_CLIENTS + number % MAX_TRANSACTIONAL]
 
     def _keys(self) -> list[Key]:
         return list(self.worlds.open[0].partitions)

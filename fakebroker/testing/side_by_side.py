@@ -16,11 +16,12 @@ from fakebroker.testing.clients import Client
 from fakebroker.testing.compare import by_connection, outcome_difference, state_difference
 from fakebroker.testing.invariants import Invariants
 from fakebroker.testing.marks import Mark, mark
-from fakebroker.testing.messages import Fetch, Key, Outcome, Produce, Request, Violation
+from fakebroker.testing.messages import Fetch, Key, Marks, Outcome, Produce, Request, Violation
 from fakebroker.testing.oracle import Oracle
-from fakebroker.testing.oracle_partition import NOBODY
-from fakebroker.testing.plan import MAX_CLIENTS
+from fakebroker.testing.plan import MAX_CLIENTS, MAX_TRANSACTIONAL
+from fakebroker.testing.rules.elections import NOBODY
 from fakebroker.testing.simulation import SimulatedClient, Simulation
+from fakebroker.testing.transactions.marks import read_committed_answer, read_marks_answer
 from fakebroker.testing.worlds import Worlds
 from timingwheel.mypyc import mypyc_attr
 
@@ -47,7 +48,7 @@ class SideBySide:
         )
         self.simulation.on_handling(self._handled)
         self.worlds = Worlds(Oracle(self.brokers, lag_max_ms))
-        self.clients = [Client(number, self) for number in range(MAX_CLIENTS)]
+        self.clients = [Client(number, self) for number in range(MAX_CLIENTS + MAX_TRANSACTIONAL)]
         self._impatient = [client for client in self.clients if client.is_impatient]
         self._links: dict[int, tuple[SimulatedClient, Client]] = {}
         self._asked: dict[int, Request] = {}
@@ -162,8 +163,7 @@ class SideBySide:
             request = self._asked.get(answered)
             if request is None:
                 raise Violation(f"{self._where()}connection {number} is answered {answered}: nobody asked that")
-            read = wire.read_fetch_answer if isinstance(request, Fetch) else wire.read_produce_answer
-            seen.append(Outcome(number, at_ms, answered, read(frame)))
+            seen.append(Outcome(number, at_ms, answered, _read(request, frame)))
         self.simulation.arrivals.clear()
         return seen
 
@@ -192,3 +192,9 @@ class SideBySide:
 
     def _where(self) -> str:
         return f"{self.where} at {self.now_ms} ms: "
+
+
+def _read(request: Request, frame: bytes) -> tuple[object, ...]:
+    if isinstance(request, Fetch):
+        return read_committed_answer(frame) if request.is_committed else wire.read_fetch_answer(frame)
+    return read_marks_answer(frame) if isinstance(request, Marks) else wire.read_produce_answer(frame)

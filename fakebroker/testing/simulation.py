@@ -11,7 +11,8 @@ Errors   A bug that the broker reports of itself is raised as AssertionError, an
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from fakebroker.cluster.cluster import Cluster
@@ -23,18 +24,22 @@ from fakebroker.core.probe import Listener
 from fakebroker.core.replication.behaviour import Behaviour
 from fakebroker.core.replication.followers import Selection
 from fakebroker.core.replication.partition import Partition
+from fakebroker.core.schedule import order_of
 from fakebroker.network.connection import Connection
 from fakebroker.network.effects import (
     AwaitWrite,
     Close,
     Effect,
     InternalError,
+    Listen,
     PauseReading,
     ResumeReading,
     Send,
     SendInPieces,
+    StopListening,
     Warn,
 )
+from fakebroker.testing.wire import split_frames
 from timingwheel.mypyc import mypyc_attr
 
 # The clocks start far apart, so that code that mixes them fails at once.
@@ -44,7 +49,8 @@ START_WALL_MS = 1_800_000_000_000
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class SimulatedClient:
-    """One connection. `answers` are (milliseconds since the start, frame) in the order of arrival."""
+    """One connection. `answers` are (milliseconds since the start, frame) in the order of arrival. `tell`
+    hears of them too, as the bytes of whole frames, and None when the broker closes."""
 
     def __init__(self, simulation: Simulation, connection: Connection, number: int) -> None:
         self._simulation = simulation
@@ -54,6 +60,7 @@ class SimulatedClient:
         self.closed: str | None = None
         self.closed_ms: int | None = None
         self.reading_paused = False
+        self.tell: Callable[[bytes | None], object] = lambda data: None
         self._takes_answers = True
 
     def take_answers(self, takes: bool) -> None:
@@ -103,6 +110,8 @@ class Simulation:
     journal      where the broker writes what it decides, if anywhere
     check_every  how often the core's own invariants are checked: after every call (1), or after every so many
     racks        where brokers stand, by id
+    schedule     "first-come" or "random", as of `FakeCluster`; what arrives at the same time is what is sent in one
+                 `with simulation.together()`
     """
 
     def __init__(
@@ -115,18 +124,24 @@ class Simulation:
         with_tape: bool = False,
         journal: Journal | None = None,
         racks: dict[int, str] | None = None,
+        schedule: str = "first-come",
     ) -> None:
         self.elapsed_ms = 0
         self.tape: list[tuple[int, str, int, bytes]] = []
         self.arrivals: list[tuple[int, int, bytes | None]] = []
         settings = BrokerConfig().with_text(config or {})
-        self.cluster = Cluster(self.now, brokers, settings, Behaviour.parse(followers), seed, journal, racks=racks)
+        order = order_of(schedule, seed)
+        self.cluster = Cluster(
+            self.now, brokers, settings, Behaviour.parse(followers), seed, journal, racks=racks, order=order
+        )
+        self.listening = set(self.cluster.registry.broker_ids)  # whose ports are open
         self._clients: dict[Connection, SimulatedClient] = {}
         self.warnings: list[str] = []
         self._opened = 0
         self._check_every = check_every
         self._with_tape = with_tape
         self._settled = 0
+        self._is_together = False
 
     @property
     def now(self) -> Now:
@@ -170,6 +185,21 @@ class Simulation:
         self.cluster.stop_broker(broker_id, self.now)
         self.settle()
 
+    def kill(self, broker_id: int) -> None:
+        self.record(f"kill {broker_id}", 0)
+        self.cluster.kill_broker(broker_id, self.now)
+        self.settle()
+
+    def pause(self, broker_id: int) -> None:
+        self.record(f"pause {broker_id}", 0)
+        self.cluster.pause_broker(broker_id, self.now)
+        self.settle()
+
+    def resume(self, broker_id: int) -> None:
+        self.record(f"resume {broker_id}", 0)
+        self.cluster.resume_broker(broker_id, self.now)
+        self.settle()
+
     def start(self, broker_id: int) -> None:
         self.record(f"start {broker_id}", 0)
         self.cluster.start_broker(broker_id, self.now)
@@ -198,6 +228,17 @@ class Simulation:
         client = self._clients[connection] = SimulatedClient(self, connection, self._opened)
         self.settle()
         return client
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """What is sent within arrives at the same time: nothing is done before all of it is there, if the schedule is
+        random. First come, first served, it makes no difference but for when answers are handed out."""
+        self._is_together = True
+        try:
+            yield
+        finally:
+            self._is_together = False
+            self.settle()
 
     def forget(self, client: SimulatedClient) -> None:
         """The client is not looked at any more; its connection must be closed."""
@@ -232,6 +273,8 @@ class Simulation:
 
     def settle(self) -> None:
         """Perform the effects, let the broker do what its turn left, and check what must always hold."""
+        if self._is_together:
+            return
         cluster = self.cluster
         while True:
             while effects := cluster.take_effects():
@@ -256,12 +299,17 @@ class Simulation:
                     client = self._clients[connection]
                     self.record(f"is closed: {reason}", client.number)
                     client.closed, client.closed_ms = reason, self.elapsed_ms
+                    client.tell(None)
                     if self._with_tape:
                         self.arrivals.append((self.elapsed_ms, client.number, None))
                 case PauseReading(connection):
                     self._clients[connection].reading_paused = True
                 case ResumeReading(connection):
                     self._clients[connection].reading_paused = False
+                case Listen(broker_id):
+                    self.listening.add(broker_id)
+                case StopListening(broker_id):
+                    self.listening.discard(broker_id)
                 case InternalError(what, error):
                     raise AssertionError(f"{what} failed") from error
                 case Warn(text):
@@ -270,18 +318,8 @@ class Simulation:
     def _answer(self, client: SimulatedClient, data: bytes) -> None:
         assert client.closed is None, "an answer after the connection was closed"
         self.record("is answered", client.number, data)
+        client.tell(data)
         frames = split_frames(data)
         client.answers += [(self.elapsed_ms, frame) for frame in frames]
         if self._with_tape:
             self.arrivals += [(self.elapsed_ms, client.number, frame) for frame in frames]
-
-
-def split_frames(data: bytes) -> list[bytes]:
-    """The frames that these bytes hold, without their lengths."""
-    frames, start = [], 0
-    while start < len(data):
-        end = start + 4 + int.from_bytes(data[start : start + 4], "big", signed=True)
-        assert start + 4 <= end <= len(data), "bytes that are no whole frames"
-        frames.append(data[start + 4 : end])
-        start = end
-    return frames

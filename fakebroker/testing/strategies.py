@@ -15,7 +15,16 @@ from hypothesis import strategies as st
 from fakebroker.core.errors import KafkaError
 from fakebroker.protocol.record_batch import Record, encode_batch
 from fakebroker.testing import wire
-from fakebroker.testing.plan import BEHAVIOURS, FAULTS, MAX_CLIENTS, STEPS_MS, TIMEOUTS_MS, Action, action
+from fakebroker.testing.plan import (
+    BEHAVIOURS,
+    FAULTS,
+    MAX_CLIENTS,
+    MAX_TRANSACTIONAL,
+    STEPS_MS,
+    TIMEOUTS_MS,
+    Action,
+    action,
+)
 from fakebroker.testing.simulation import Simulation
 
 __all__ = [
@@ -147,12 +156,17 @@ _ACKS = st.sampled_from((-1, -1, -1, -1, 0, 1, 2))
 _TIMEOUT = st.sampled_from(TIMEOUTS_MS)
 _PARTITION = st.integers(0, 8)
 _BROKER = st.integers(0, 3)
+_PRODUCER = st.integers(0, MAX_TRANSACTIONAL - 1)
+_TXN_ACKS = st.sampled_from((-1, -1, -1, 1))
 _FAULT = st.sampled_from((0,) * 12 + tuple(range(1, len(FAULTS) + 1)))
 
 ARGUMENTS: dict[str, tuple[st.SearchStrategy[int], ...]] = {
     "produce": (_CLIENT, _ACKS, _TIMEOUT, st.integers(1, 511), st.integers(1, 4), _FAULT),
     "burst": (_CLIENT, _ACKS, _TIMEOUT, _PARTITION, st.integers(2, 6)),
     "fetch": (_CLIENT, _PARTITION, st.integers(-1, 4), st.sampled_from((0, 30, 400))),
+    "committed": (_CLIENT, _PARTITION, st.integers(-1, 6), st.sampled_from((0, 30, 400))),
+    "transact": (_PRODUCER, _TXN_ACKS, _TIMEOUT, st.integers(1, 511), st.integers(1, 4)),
+    "end": (_PRODUCER, st.integers(0, 1), st.sampled_from((0, 0, 0, 1)), st.integers(1, 511)),
     "garbage": (_CLIENT, st.integers(0, len(wire.GARBAGE) - 1)),
     "disconnect": (_CLIENT,),
     "followers": (
@@ -162,6 +176,9 @@ ARGUMENTS: dict[str, tuple[st.SearchStrategy[int], ...]] = {
         st.sampled_from((-1, 1, 2, 3)),
     ),
     "stop": (_BROKER,),
+    "kill": (_BROKER,),
+    "pause": (_BROKER,),
+    "resume": (_BROKER,),
     "start": (_BROKER,),
     "move": (_PARTITION, st.integers(0, 2)),
     "recreate": (st.integers(0, 2), st.integers(1, 3)),

@@ -1,8 +1,8 @@
 """Frames of simulated clients: Produce v9 and Fetch v10 requests, and what their answers say.
 
-Theory   A simulation sends thousands of requests a second, so batches and the frames of Produce are put together by
-         hand, and answers to Produce without messages of errors are read by hand. The tests tie all of it to kio and to
-         `encode_batch`, byte for byte. Everything else is read by kio. Nothing of the broker's own writer is used.
+Theory   A simulation sends thousands of requests a second, so Produce is written by the protocol's own encoder, and
+         answers to it without messages of errors are read by hand, which the tests tie to kio. Everything else is
+         written and read by kio. Nothing of the broker's own writer is used.
 """
 
 from __future__ import annotations
@@ -10,27 +10,29 @@ from __future__ import annotations
 import struct
 from collections.abc import Sequence
 from datetime import timedelta
-from functools import cache, lru_cache
+from functools import cache
 from typing import Any
 
-from fakebroker.protocol.batch_layout import ATTRIBUTES_AT, CRC_AT, HEADER, LOG_OVERHEAD, RECORD_BATCH_OVERHEAD
+from fakebroker.protocol.batch_layout import (
+    CONTROL_FLAG,
+    CRC_AT,
+    LOG_OVERHEAD,
+    RECORD_BATCH_OVERHEAD,
+)
 from fakebroker.protocol.build import build
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.messages import decode_response, encode_request, request_type
-from fakebroker.protocol.record_batch import compute_crc, read_batch_header
-from fakebroker.protocol.varint import encode_unsigned_varint, encode_varint
+from fakebroker.protocol.record_batch import BatchHeader, Record, encode_batch, read_batch_header
+from fakebroker.protocol.sent.produce_frame import by_topic, encode_produce_request
 
 PRODUCE, PRODUCE_VERSION = 0, 9
 FETCH, FETCH_VERSION = 1, 10  # the newest Fetch that only the leader answers
 FETCH_MAX_BYTES = 1 << 20
 CLIENT_ID = "sim"
 
-# Length, header with client id and no tags; no transactional id, acks, timeout.
-_PRODUCE = struct.Struct(f">ihhih{len(CLIENT_ID)}sxxhi")
-_CLIENT_ID = CLIENT_ID.encode()
-_PARTITION = struct.Struct(">i")
-_NO_TAGS = b"\0"
-_CRC = struct.Struct(">I")
+_CONTROL_AT, _PRODUCER_AT, MARK_TYPE_AT, COMMIT = 22, 43, 69, 1  # where they stand in a batch
+_PRODUCER = struct.Struct(">qh")
+_MARK_IDENT = struct.Struct(">?qh")
 # Index, error, base offset, append time, log start; lengths of record errors and message; no tags.
 _ANSWERED = struct.Struct(">ihqqqBBB")
 _NO_ERRORS, _NO_MESSAGE = 1, 0
@@ -47,77 +49,61 @@ def batch(
     producer_id: int = -1,
     producer_epoch: int = -1,
     base_sequence: int = -1,
+    attributes: int = 0,
 ) -> bytes:
     """A record batch of `count` records that share a value."""
-    records = b"".join([head + value + b"\0" for head in _record_heads(len(value), count)])
-    header = HEADER.pack(
-        0,
-        RECORD_BATCH_OVERHEAD - LOG_OVERHEAD + len(records),
-        -1,
-        2,
-        0,
-        0,
-        count - 1,
-        timestamp_ms,
-        timestamp_ms,
-        producer_id,
-        producer_epoch,
-        base_sequence,
-        count,
+    return encode_batch(
+        [Record(None, value)] * count,
+        base_timestamp_ms=timestamp_ms,
+        producer_id=producer_id,
+        producer_epoch=producer_epoch,
+        base_sequence=base_sequence,
+        attributes=attributes,
     )
-    whole = header + records
-    return whole[:CRC_AT] + _CRC.pack(compute_crc(whole, 0, len(whole))) + whole[ATTRIBUTES_AT:]
-
-
-@lru_cache(1_000)
-def _record_heads(size: int, count: int) -> list[bytes]:
-    """Of each of so many records whose values have this size: what stands before the value. No key, no headers."""
-    heads = []
-    for index in range(count):
-        fields = b"\0\0" + encode_varint(index) + encode_varint(-1) + encode_varint(size)
-        heads.append(encode_varint(len(fields) + size + 1) + fields)
-    return heads
 
 
 def ident(data: bytes) -> bytes:
-    """What tells a batch from every other, wherever in a log it stands: from its CRC to its records."""
+    """What tells a batch from every other, wherever in a log it stands: from its CRC to its records; and of a mark
+    what it says, and to whom."""
+    if data[_CONTROL_AT] & CONTROL_FLAG:
+        producer_id, epoch = _PRODUCER.unpack_from(data, _PRODUCER_AT)
+        return mark_ident(producer_id, epoch, data[MARK_TYPE_AT] == COMMIT)
     return data[CRC_AT:RECORD_BATCH_OVERHEAD]
 
 
-def produce(correlation_id: int, acks: int, timeout_ms: int, parts: Sequence[tuple[tuple[str, int], bytes]]) -> bytes:
+def mark_ident(producer_id: int, epoch: int, commits: bool) -> bytes:
+    """`ident` of the mark that ends a transaction of a producer."""
+    return _MARK_IDENT.pack(commits, producer_id, epoch)
+
+
+def produce(
+    correlation_id: int,
+    acks: int,
+    timeout_ms: int,
+    parts: Sequence[tuple[tuple[str, int], bytes]],
+    transactional_id: str = "",
+) -> bytes:
     """The frame of a Produce request. Partitions of one topic must stand together."""
-    topics: dict[str, list[bytes]] = {}
-    for (topic, partition), records in parts:
-        data = _PARTITION.pack(partition) + encode_unsigned_varint(len(records) + 1) + records + _NO_TAGS
-        topics.setdefault(topic, []).append(data)
-    pieces = [encode_unsigned_varint(len(topics) + 1)]
-    for topic, partitions in topics.items():
-        pieces += (_name(topic), encode_unsigned_varint(len(partitions) + 1), *partitions, _NO_TAGS)
-    pieces.append(_NO_TAGS)
-    body = b"".join(pieces)
-    size = _PRODUCE.size - 4 + len(body)
-    head = _PRODUCE.pack(size, PRODUCE, PRODUCE_VERSION, correlation_id, len(CLIENT_ID), _CLIENT_ID, acks, timeout_ms)
-    return head + body
-
-
-@lru_cache(1_000)
-def _name(topic: str) -> bytes:
-    data = topic.encode()
-    return encode_unsigned_varint(len(data) + 1) + data
+    topics = by_topic(parts)
+    return encode_produce_request(
+        PRODUCE_VERSION, correlation_id, CLIENT_ID, acks, timeout_ms, topics, transactional_id or None
+    )
 
 
 def _sized(frame: bytes) -> bytes:
     return len(frame).to_bytes(4, "big") + frame
 
 
-def fetch(correlation_id: int, topic: str, partition: int, offset: int, max_wait_ms: int) -> bytes:
+def fetch(
+    correlation_id: int, topic: str, partition: int, offset: int, max_wait_ms: int, is_committed: bool = False
+) -> bytes:
     """The frame of a consumer's Fetch for at least one byte of one partition."""
     values = {
         "replica_id": -1,
         "max_wait": timedelta(milliseconds=max_wait_ms),
         "min_bytes": 1,
         "max_bytes": FETCH_MAX_BYTES,
-        "isolation_level": 0,
+        "isolation_level": int(is_committed),
         "session_id": 0,
         "session_epoch": -1,
         "topics": [
@@ -200,11 +186,19 @@ def read_fetch_answer(frame: bytes) -> tuple[int, int, tuple[bytes, ...]]:
 
 def idents(records: bytes) -> tuple[bytes, ...]:
     """Of each batch in what a Fetch gave."""
-    found, at = [], 0
+    return tuple([ident(data) for _, data in batches_of(records)])
+
+
+def batches_of(records: bytes) -> list[tuple[BatchHeader, bytes]]:
+    """Of what a Fetch gave."""
+    found: list[tuple[BatchHeader, bytes]] = []
+    at = 0
     while at < len(records):
-        found.append(ident(records[at : at + 61]))
-        at += LOG_OVERHEAD + read_batch_header(records, at).batch_length
-    return tuple(found)
+        header = read_batch_header(records, at)
+        end = at + LOG_OVERHEAD + header.batch_length
+        found.append((header, records[at:end]))
+        at = end
+    return found
 
 
 @cache
@@ -226,3 +220,14 @@ def garbage(kind: str, number: int = 1) -> bytes:
 
 
 GARBAGE = ("negative size", "huge size", "unknown api", "unserved version", "cut body")
+
+
+def split_frames(data: bytes) -> list[bytes]:
+    """The frames that these bytes hold, without their lengths."""
+    frames, start = [], 0
+    while start < len(data):
+        end = start + 4 + int.from_bytes(data[start : start + 4], "big", signed=True)
+        assert start + 4 <= end <= len(data), "bytes that are no whole frames"
+        frames.append(data[start + 4 : end])
+        start = end
+    return frames

@@ -11,8 +11,10 @@ from collections.abc import Iterator, Sequence
 from itertools import permutations, product
 
 from fakebroker.testing.messages import Fetch, Key, Request, Violation
-from fakebroker.testing.oracle import Connection, Oracle, Waiting
-from fakebroker.testing.oracle_partition import NOBODY, Partition, Replica
+from fakebroker.testing.oracle import SESSION, Oracle
+from fakebroker.testing.oracle_partition import Partition, Replica
+from fakebroker.testing.rules.elections import NOBODY
+from fakebroker.testing.rules.lives import Connection, Waiting
 
 
 def orders_at(oracle: Oracle, at: int) -> list[list[tuple[tuple[Key, int], ...]]]:
@@ -23,7 +25,7 @@ def orders_at(oracle: Oracle, at: int) -> list[list[tuple[tuple[Key, int], ...]]
     for key, partition in oracle.partitions.items():
         arriving = [b for b, r in partition.replicas.items() if r.under_way and r.under_way[0][0] <= at]
         events = [(key, broker) for broker in arriving]
-        ticks = oracle.next_tick <= at and partition.leader != NOBODY
+        ticks = oracle.next_tick <= at and partition.leader in partition.working
         if not (arriving or ticks):
             continue
         shrinks = ticks and bool(partition.lagging(at))
@@ -81,7 +83,14 @@ class Worlds:
 
 def _signature(world: Oracle) -> str:
     partitions = [
-        (key, p.leader, p.epoch, sorted(p.isr), [(r.known, r.caught_up, r.watermark) for r in p.replicas.values()])
+        (
+            key,
+            p.leader,
+            p.epoch,
+            sorted(p.isr),
+            sorted(p.elr),
+            [(r.known, r.caught_up, r.watermark) for r in p.replicas.values()],
+        )
         for key, p in world.partitions.items()
     ]
     return repr(partitions)
@@ -90,6 +99,10 @@ def _signature(world: Oracle) -> str:
 def _successors(world: Oracle, at: int) -> Iterator[Oracle]:
     """The world after what is due, in each order that it may have."""
     orders = [sum(parts, ()) for parts in product(*orders_at(world, at))]
+    ending = [(SESSION, broker) for broker, ends_ms in world.sessions.items() if ends_ms <= at]
+    if ending:  # before the followers that come in the same millisecond, or behind them
+        first, last = [(*ending, *order) for order in orders], [(*order, *ending) for order in orders if order]
+        orders = first + last
     for order in orders[1:]:
         other = copied(world)
         other.run(at, order)
@@ -100,21 +113,28 @@ def _successors(world: Oracle, at: int) -> Iterator[Oracle]:
 
 def copied(world: Oracle) -> Oracle:
     """A world of its own that is the same. What is never changed is shared: requests, batches, outcomes."""
-    other = Oracle(world.brokers, world.lag_max_ms)
-    other.alive = set(world.alive)
+    other = Oracle(world.brokers, world.lag_max_ms, world.session_ms)
+    other.alive, other.working = set(world.alive), set(world.working)
+    other.states, other.sessions, other.killed = dict(world.states), dict(world.sessions), set(world.killed)
+    other.going = set(world.going)
+    other.leaving = {broker: set(silent) for broker, silent in world.leaving.items()}
+    other.sockets = {broker: list(fetches) for broker, fetches in world.sockets.items()}
     other.now, other.next_tick, other.default_lag = world.now, world.next_tick, world.default_lag
-    other.partitions = {key: _copied_partition(partition, other.alive) for key, partition in world.partitions.items()}
+    other.partitions = {key: _copied_partition(partition, other) for key, partition in world.partitions.items()}
+    other.all_partitions = list(other.partitions.values())
     other.connections = {number: _copied_connection(connection) for number, connection in world.connections.items()}
     other.waiting = [_copied_waiting(waiting) for waiting in world.waiting]
     other.outcomes = list(world.outcomes)
     return other
 
 
-def _copied_partition(partition: Partition, alive: set[int]) -> Partition:
-    other = Partition(list(partition.replicas), alive, partition.min_isr, partition.unclean, partition.lag_max_ms)
+def _copied_partition(partition: Partition, world: Oracle) -> Partition:
+    least, unclean, lag_max_ms = partition.min_isr, partition.unclean, partition.lag_max_ms
+    other = Partition(list(partition.replicas), world.alive, least, unclean, lag_max_ms, world.working)
     other.replicas = {broker: _copied_replica(replica) for broker, replica in partition.replicas.items()}
     other.leader, other.isr = partition.leader, set(partition.isr)
-    other.epoch, other.epoch_start = partition.epoch, partition.epoch_start
+    other.epoch, other.epoch_start, other.is_begun = partition.epoch, partition.epoch_start, partition.is_begun
+    other.elr, other.last_known = set(partition.elr), partition.last_known
     return other
 
 
@@ -136,5 +156,5 @@ def _copied_connection(connection: Connection) -> Connection:
 def _copied_waiting(waiting: Waiting) -> Waiting:
     other = Waiting(waiting.request, waiting.connection, waiting.broker, waiting.deadline)
     other.pending, other.decided = dict(waiting.pending), dict(waiting.decided)
-    other.is_done = waiting.is_done
+    other.gone, other.is_done = set(waiting.gone), waiting.is_done
     return other

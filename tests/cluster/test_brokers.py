@@ -108,15 +108,28 @@ def test_a_stopped_follower_leaves_the_isr_without_a_new_epoch_and_frees_the_wat
     assert (partition.leader_id, partition.leader_epoch, partition.isr) == (1, 0, {1, 2})
 
 
-def test_what_is_parked_on_a_stopped_broker_is_never_answered() -> None:
+def test_what_is_parked_on_a_broker_that_stops_is_answered_first() -> None:
     simulation = Simulation()
+    simulation.topic()
+    simulation.followers("frozen")
+    client = simulation.connect()
+    client.send(produce("t", timeout_ms=500), produce("t", timeout_ms=500))
+    simulation.stop(1)
+    assert answers(client) == [(0, NOT_LEADER, 0), (0, NOT_LEADER, -1)]
+    assert client.closed == "broker 1 has stopped"
+    assert not simulation.cluster.has_deadlines
+
+
+def test_what_is_parked_on_a_killed_broker_is_never_answered() -> None:
+    simulation = Simulation(config={"broker.session.timeout.ms": "0"})
     simulation.topic()
     simulation.followers("frozen")
     client = simulation.connect()
     client.send(produce("t", timeout_ms=500))
     pending = simulation.cluster.has_deadlines
-    simulation.stop(1)
-    assert client.closed == "broker 1 has stopped"
+    simulation.kill(1)
+    simulation.advance(0)
+    assert client.closed == "broker 1 was killed"
     assert (pending, simulation.cluster.has_deadlines) == (True, False)
     simulation.advance(60_000)
     simulation.start(1)
@@ -196,7 +209,7 @@ def test_without_an_in_sync_replica_nobody_leads_until_the_last_one_is_back() ->
         "leader_id": -1,
         "leader_epoch": 1,
         "replica_nodes": (1, 2, 3),
-        "isr_nodes": (1,),
+        "isr_nodes": (),
         "offline_replicas": (1,),
     }
     assert send(simulation, b"c", broker=2) == [(0, NOT_LEADER, -1)]
@@ -233,7 +246,7 @@ def test_an_unclean_election_waits_for_anybody_to_start() -> None:
     for broker in (1, 2, 3):
         simulation.stop(broker)
     assert simulation.partition().leader_id == NO_LEADER
-    assert simulation.partition().isr == {3}
+    assert (simulation.partition().isr, simulation.partition().elr) == (set(), (3,))
     simulation.start(1)
     assert (simulation.partition().leader_id, simulation.partition().isr) == (1, {1})
 

@@ -12,7 +12,6 @@ from support.requests import metadata, request
 from support.simulation import SimulatedClient, Simulation
 from support.transacting import (
     fetched,
-    names,
     of_transactions,
     produce,
     produce_frame,
@@ -106,7 +105,8 @@ def version(request: pytest.FixtureRequest) -> int:
 
 class TestOneLeaderIsGone:
     def test_after_the_decision_and_before_a_mark(self, version: int) -> None:
-        """It is answered, one part is read, and the other follows when its leader is there again."""
+        """It is answered, and one part is read. The other has no mark, and hangs: Kafka 4.4 takes a partition without a
+        leader for one that was deleted."""
         world = World(version)
         assert (world.write(b"a", 0), world.write(b"b", 1)) == (NONE, NONE)
         world.simulation.followers("frozen", STATE)
@@ -121,28 +121,18 @@ class TestOneLeaderIsGone:
         world.simulation.stop(3)
         world.simulation.followers(None, STATE)
         assert world.ended(client) == NONE
-        assert (world.state, world.read(0)) == ("PrepareCommit", [b"a"])
+        assert (world.state, world.read(0)) == ("CompleteCommit", [b"a"])
         told = of_transactions(world.journal)
-        assert [event.reason for event in told if isinstance(event, MarkersRetried)] == ["there is no leader"]
-        assert [event.state for event in told if isinstance(event, TransitionCompleted)] == ["PrepareCommit"]
-        assert init(world.coordinator)[0] == CONCURRENT
+        assert [event.state for event in told if isinstance(event, TransitionCompleted)] == [
+            "PrepareCommit",
+            "CompleteCommit",
+        ]
 
-        world.simulation.advance(1_000)
-        assert world.state == "PrepareCommit"
-        of_transactions(world.journal)
         world.simulation.start(3)
+        world.simulation.advance(1_000)
         log = world.simulation.partition("t", 1).leader_log
         assert (log.last_stable_offset, log.log_end_offset) == (0, 1)
-        world.simulation.advance(100)
-        assert (world.state, world.read(1)) == ("CompleteCommit", [b"b"])
-        told = of_transactions(world.journal)
-        assert names(told)[-5:] == [
-            "MarkersSent",
-            "MarkerWritten",
-            "StableOffsetMoved",
-            "TransitionPrepared",
-            "TransitionCompleted",
-        ]
+        assert world.read(1) == []
 
     def test_while_its_mark_is_being_replicated(self, version: int) -> None:
         """Nobody is told what became of the request to a broker that dies: it is sent again, to whoever leads next."""
@@ -254,18 +244,18 @@ class TestBeforeTheRecords:
     @pytest.mark.parametrize("back_after_ms", [0, 50, None])
     def test_the_last_transaction_is_not_over(self, back_after_ms: int | None) -> None:
         """Version 2: the leader asks again every 20 ms, and gives up after 100."""
-        world = World()
+        world = World(assignment=((2, 1), (3, 2)), replica_lag_time_max_ms="600000")
         assert (world.write(b"a", 0), world.write(b"b", 1)) == (NONE, NONE)
-        world.simulation.stop(3)
+        world.simulation.followers("frozen", "t", 1, 2)
         assert world.ended(world.send_end()) == NONE
         world.producer = world.producer[0], 1
         if back_after_ms == 0:
-            world.simulation.start(3)
+            world.simulation.followers(None, "t")
         leader, began_ms = world.leader(0), world.simulation.elapsed_ms
         leader.send(produce_frame(world.producer, b"next"))
         if back_after_ms is not None:
             world.simulation.advance(back_after_ms)
-            world.simulation.start(3)
+            world.simulation.followers(None, "t")
         world.simulation.advance(200)
         ((answered_ms, frame),) = leader.answers
         error, waited_ms = {0: (NONE, 20), 50: (NONE, 80), None: (CONCURRENT, 100)}[back_after_ms]

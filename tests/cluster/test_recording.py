@@ -17,11 +17,10 @@ from support.requests import batch, fetch, metadata, produce
 from support.simulation import START_MONO_MS, START_WALL_MS, SimulatedClient, Simulation
 
 from fakebroker.core.controller.topics import NewTopic
+from fakebroker.core.journal.broker_events import BrokerFenced, BrokerStarted, BrokerStopped, BrokerUnfenced
 from fakebroker.core.journal.events import (
     Answer,
     Append,
-    BrokerStarted,
-    BrokerStopped,
     Completed,
     ConnectionClosed,
     ConnectionOpened,
@@ -97,7 +96,15 @@ def test_the_life_of_a_request_that_times_out(simulation: Recorded) -> None:
         Append(*at(7), 1, 1, "t", 0, "NONE", 0, 0, False, 0, -1, -1, -1, fingerprints(ONE)),
         Parked(*at(7), 1, "Produce", 500, START_MONO_MS + 507),
         Expired(*at(507), 1),
-        Answer(*at(507), 1, 1, "sent", len(answer), (PartitionAnswer("t", 0, "REQUEST_TIMED_OUT", 0),)),
+        Answer(
+            *at(507),
+            1,
+            1,
+            "sent",
+            len(answer),
+            (PartitionAnswer("t", 0, "REQUEST_TIMED_OUT", 0),),
+            "REQUEST_TIMED_OUT: it is appended, and the in-sync replicas did not all have it when timeout.ms was over",
+        ),
         TimerFired(*at(507), 1, START_MONO_MS + 507),
     ]
 
@@ -281,25 +288,71 @@ def test_a_connection_that_is_not_let_in_was_there(simulation: Recorded) -> None
     assert "max.connections.per.ip" in recorded.of(ConnectionClosed)[0].reason
 
 
-def test_a_broker_that_stops_answers_nobody(simulation: Recorded) -> None:
+def test_a_broker_that_stops(simulation: Recorded) -> None:
     simulation.followers("frozen")
     simulation.connect().send(produce("t"))
     simulation.stop(1)
     simulation.advance(1_000)
     simulation.start(1)
 
-    assert (simulation.of(Answer), simulation.of(Expired)) == ([], [])
+    assert simulation.of(Expired) == []
     assert simulation.kinds()[5:] == [
+        "BrokerStopping",
+        "LeaderChanged",
+        "Completed",
+        "Answer",
+        "BrokerFenced",
         "ConnectionClosed",
         "BrokerStopped",
-        "LeaderChanged",
+        "BrokerStarting",
         "BrokerStarted",
+        "BrokerUnfenced",
         "IsrChanged",
     ]
+    assert [answer.error for answer in simulation.of(Answer)[0].partitions] == ["NOT_LEADER_OR_FOLLOWER"]
+    assert simulation.of(BrokerFenced) == [BrokerFenced(*at(0), 1, 1, "controlled shutdown")]
     assert simulation.of(BrokerStopped) == [BrokerStopped(*at(0), 1)]
     assert simulation.of(BrokerStarted) == [BrokerStarted(*at(1_000), 1)]
     # The record was on nobody else: the new leader ends before it.
     assert simulation.of(LeaderChanged) == [LeaderChanged(*at(0), "t", 0, 2, 1, (2, 3), 0, 0)]
+
+
+def test_a_broker_that_dies_answers_nobody(simulation: Recorded) -> None:
+    simulation.followers("frozen")
+    simulation.connect().send(produce("t"))
+    simulation.kill(1)
+    simulation.advance(4_000)
+    simulation.start(1)
+    simulation.advance(5_000)
+
+    assert (simulation.of(Answer), simulation.of(Expired)) == ([], [])
+    kinds = ["BrokerKilled", "ConnectionClosed", "BrokerStarting", "BrokerFenced", "LeaderChanged", "TimerFired"]
+    assert [kind for kind in simulation.kinds()[5:] if kind != "TimerFired"] == [
+        *kinds[:-1],
+        "BrokerStarted",
+        "BrokerUnfenced",
+        "IsrChanged",
+    ]
+    assert simulation.of(BrokerFenced) == [BrokerFenced(*at(9_000), 1, 1, "its session has timed out")]
+    assert simulation.of(BrokerUnfenced) == [BrokerUnfenced(*at(9_000), 1, 4)]
+
+
+def test_a_broker_that_stands_still(simulation: Recorded) -> None:
+    simulation.pause(2)
+    simulation.advance(9_000)
+    simulation.resume(2)
+    simulation.advance(15)
+
+    assert [kind for kind in simulation.kinds() if kind != "TimerFired"] == [
+        "BrokerPaused",
+        "BrokerFenced",
+        "IsrChanged",
+        "BrokerResumed",
+        "MetadataCaughtUp",
+        "BrokerUnfenced",
+        "IsrChanged",
+    ]
+    assert simulation.of(BrokerUnfenced) == [BrokerUnfenced(*at(9_015), 2, 2)]
 
 
 def test_a_topic_is_told_with_its_leaders() -> None:
@@ -330,7 +383,7 @@ def test_nobody_may_lead(simulation: Recorded) -> None:
     simulation.start(1)
 
     assert [(e.leader, e.leader_epoch, e.isr, e.log_end_offset) for e in simulation.of(LeaderChanged)] == [
-        (-1, 1, (1,), -1),
+        (-1, 1, (), -1),  # the last one of the ISR is eligible, and not in it any more (KIP-966)
         (1, 2, (1,), 0),
     ]
     assert [isr.isr for isr in simulation.of(IsrChanged)] == [(1, 2), (1,)]

@@ -11,11 +11,13 @@ import typer
 from confluent_kafka import Consumer, Producer
 
 from conformance.clients.builds import CLIENTS
-from conformance.clients.exactly_once.__main__ import NAMES, run, set_version
+from conformance.clients.exactly_once.__main__ import NAMES, run
 from conformance.clients.exactly_once.chain import Chain, Outcome
 from conformance.clients.exactly_once.committed import read_values
+from conformance.clients.exactly_once.kinds import set_version
 from conformance.clients.exactly_once.points import POINTS, STEPS, Point
 from conformance.clients.exactly_once.proxy import API_VERSIONS, END_TXN, PRODUCE, Proxy, Strike
+from conformance.clients.exactly_once.workers import Workers
 from conformance.clients.process import Broken
 from fakebroker import FakeCluster
 
@@ -27,8 +29,8 @@ import json, os, sys
 from confluent_kafka import Consumer, Producer, TopicPartition
 plan = json.loads(input())
 given, common = plan["processor"], {"bootstrap.servers": plan["bootstrap"], "log_level": 0}
-consumer = Consumer(common | {"group.id": given["group"], "group.instance.id": "one", "auto.offset.reset": "earliest",
-                              "enable.auto.commit": False})
+consumer = Consumer(common | {"group.id": given["group"], "group.instance.id": given["instance"],
+                              "auto.offset.reset": "earliest", "enable.auto.commit": False})
 producer = Producer(common)
 consumer.subscribe([given["in"]])
 while True:
@@ -38,8 +40,11 @@ while True:
     value = message.value().decode()
     print(json.dumps({"consumed": value}), flush=True)
     die = json.loads(input())["die"]
+    if die == "consumed":
+        os._exit(9)
     def commit():
-        consumer.commit(offsets=[TopicPartition(given["in"], 0, message.offset() + 1)], asynchronous=False)
+        place = TopicPartition(given["in"], message.partition(), message.offset() + 1)
+        consumer.commit(offsets=[place], asynchronous=False)
     if ORDER == "first":
         commit()
     producer.produce(given["out"], value, partition=0)
@@ -87,6 +92,19 @@ def test_a_program_that_does_things_at_most_once_is_found_out(kafka: FakeCluster
     torn, done, last = crashed(kafka, f"ORDER = 'first'{CARELESS}", at("produced", "flushed"))
     assert (torn.seen, done.seen, last.seen) == ([1, 0], [1, 1], [1, 1])
     assert (torn.is_right, done.is_right, last.is_right) == (False, False, True)  # nobody did the second again
+
+
+@pytest.mark.clients
+@pytest.mark.slow
+def test_workers_that_do_things_at_least_once_are_found_out(kafka: FakeCluster) -> None:
+    with Proxy(kafka.bootstrap_servers) as proxy:
+        code = f"ORDER = 'last'{CARELESS}"
+        workers = Workers(([sys.executable, "-W", "ignore", "-c", code], Path.cwd()), proxy, "careless")
+        for topic, partitions in workers.topics.items():
+            kafka.create_topic(topic, partitions, configs={"retention.ms": -1})
+        outcomes = workers.run()
+    wrong = [outcome.seen for outcome in outcomes if not outcome.is_right]
+    assert sorted(wrong) == [[2, 1], [2, 1], [2, 2], [2, 2]]  # "consumed" is before the effect
 
 
 def test_a_program_that_tells_of_an_error_or_ends_breaks_the_chain(kafka: FakeCluster) -> None:

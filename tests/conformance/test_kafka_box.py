@@ -6,6 +6,7 @@ import os
 import subprocess
 import tempfile
 from pathlib import Path
+from threading import Thread
 
 import pytest
 from typer.testing import CliRunner
@@ -50,6 +51,32 @@ def test_a_failed_start_leaves_nothing(monkeypatch: pytest.MonkeyPatch, tmp_path
     with pytest.raises(Unavailable, match=r"(?s)broker 1 of Kafka did not start.*no such class"):
         box.start()
     assert not list(scratch.iterdir())
+
+
+@pytest.mark.skipif(not kafka_box.dying_with_us(), reason="it is Linux where processes die with who started them")
+def test_brokers_outlive_the_thread_that_started_them(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Linux takes the thread for the parent."""
+    monkeypatch.setattr(kafka_box, "fetch_kafka", lambda: tmp_path)
+    ready = tmp_path / "ready"
+    os.mkfifo(ready)
+    (tmp_path / "java").write_text(f"#!/bin/sh\ntrap 'exit 7' TERM\necho >{ready}\nwhile :; do sleep 0.05; done\n")
+    (tmp_path / "java").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    box = kafka_box.KafkaBox(1, {})
+
+    def start() -> None:
+        box.start_broker(1)
+        ready.read_text()  # it has asked by now to die with this thread
+
+    try:
+        thread = Thread(target=start)
+        thread.start()
+        thread.join()
+        while Path(f"/proc/self/task/{thread.native_id}").exists():
+            os.sched_yield()
+        assert box.stop_broker(1) == 7, "it was killed before it was asked to end"
+    finally:
+        box.stop()
 
 
 def test_ci_says_that_it_was_not_run(monkeypatch: pytest.MonkeyPatch) -> None:

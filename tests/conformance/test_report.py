@@ -28,6 +28,9 @@ def test_groups_are_counted_and_each_reason_stands_once() -> None:
     assert "| different for a reason given below | 5 |" in text
     assert "| differences without a reason | 1 |" in text
     assert "nobody knows why:** `g/bad`\n" in text
+    assert "Different once" not in text
+    assert "asked again**, without all other cases beside them" in page(found | {"again": ["g/late"]})
+    assert ": `g/late`\n" in page(found | {"again": ["g/late"]})
     assert "| g | 3 | 1 | 1 |\n| h | 4 | 0 | 4 |\n" in text
     assert "| ports \\| differ | 4 | `h/*` |\n| clocks differ | 2 | `g/odd`, `g/bad` |\n" in text
 

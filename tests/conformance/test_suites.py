@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import os
 import socket
 import sys
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from urllib.request import urlopen
 
 import pytest
 
 from conformance.suites import __main__ as program
-from conformance.suites import page
+from conformance.suites import page, sides
 from conformance.suites.go import GoSuite
 from conformance.suites.kfake import kfake
 from conformance.suites.reasons import reason
@@ -109,7 +111,7 @@ def test_why_it_did_not_pass(result: Result, output: str, words: str) -> None:
 
 def test_why_it_did_not_pass_by_its_name() -> None:
     assert reason(Result(SKIPPED, 1), "", "kgo TestShareGroup") == "needs share groups, which are not served yet"
-    assert reason(Result(LATE, 1), "error", "kgo TestTxnEtl") == "needs transactions, which are not served yet"
+    assert reason(Result(LATE, 1), "error", "kafka-go TestConn").startswith("a deleted topic may be told")
 
 
 @pytest.mark.parametrize("suite", SUITES, ids=lambda suite: suite.name)
@@ -171,6 +173,18 @@ def test_what_kfake_made_of_it_is_told(tmp_path: Path, monkeypatch: pytest.Monke
     assert "- tiny `good`: an error of the test. On kfake: timed out." in (tmp_path / "suites.md").read_text()
 
 
+def test_a_suite_that_ran_here_alone_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    suite = TinySuite()
+    for test, what in (("good", PASSED), ("bad", FAILED), ("slow", SKIPPED)):
+        Results(tmp_path, suite, "ours").keep(test, Outcome(what, 1.0, "an error of the test"), [])
+    monkeypatch.setattr(page, "SUITES", (suite,))
+    monkeypatch.setattr(page, "PAGE", tmp_path / "suites.md")
+    page.write_page(tmp_path)
+    text = (tmp_path / "suites.md").read_text()
+    assert "| tiny | `tiny 1` | 3 | not run | 1 | | | | 1 here | |" in text
+    assert "was not run on Apache Kafka\n\n- tiny `bad`: an error of the test." in text
+
+
 def test_both_sides_are_run_and_the_page_is_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -203,3 +217,28 @@ def test_the_methods_of_a_go_suite_are_tests(tmp_path: Path) -> None:
     assert suite.command(tmp_path, "TestIntegration/TestA")[-1] == "^TestIntegration$/^TestA$"
     assert suite.judge(0, "--- PASS: TestIntegration\n    --- SKIP: TestIntegration/TestA (0.0s)\n") == SKIPPED
     assert suite.judge(0, "--- PASS: TestIntegration\n    --- PASS: TestIntegration/TestA (0.0s)\n") == PASSED
+
+
+def test_a_suite_behind_toxiproxy_has_its_proxies_and_its_racks() -> None:
+    """Five would be on fixed ports; here they are free ones."""
+    with fakebroker((1, 2), {}, racks={1: "a", 2: "b"}, is_proxied=True) as running:
+        with urlopen(f"{running.side.toxiproxy}/proxies", timeout=20) as answer:
+            proxies = json.load(answer)
+        listening = [proxies[name]["listen"] for name in ("kafka1", "kafka2")]
+        assert listening == [f"{host}:{port}" for host, port in running.side.bootstrap]
+
+
+def test_kafka_behind_toxiproxy_has_the_same_proxies(free_port: int) -> None:
+    """Of brokers that run already; those of a box are told to advertise them."""
+    with sides._proxies([("127.0.0.1", 1)], free_port) as url, urlopen(f"{url}/proxies", timeout=20) as answer:
+        (proxy,) = json.load(answer).values()
+    assert (proxy["name"], proxy["listen"], proxy["upstream"]) == ("kafka1", f"127.0.0.1:{free_port}", "127.0.0.1:1")
+
+
+def test_some_files_of_a_package_have_the_tests(tmp_path: Path) -> None:
+    suite = GoSuite("g", "v1", "m", "m/p", lambda side: {}, sources="functional_*test.go")
+    (tmp_path / "functional_a_test.go").write_text("func TestA(t *testing.T) {\n}\nfunc TestMain(m *testing.M) {\n")
+    (tmp_path / "functional_test.go").write_text("func TestB(t *testing.T) {\n}\nfunc helper() {\n")
+    (tmp_path / "x_test.go").write_text("func TestC(t *testing.T) {\n")
+    (tmp_path / "package-folder").write_text(str(tmp_path))
+    assert suite.tests(tmp_path) == ["TestA", "TestB"]

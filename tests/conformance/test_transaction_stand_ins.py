@@ -15,6 +15,7 @@ from fakebroker.protocol.build import build
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.messages import encode_response, response_type
 from fakebroker.protocol.record_batch import Record, encode_batch, is_crc_valid
+from fakebroker.protocol.topic_name import TRANSACTION_STATE_TOPIC_NAME
 from fakebroker.protocol.transaction_records.control_records import COMMIT, EndTransactionMarker, encode_marker
 from fakebroker.protocol.transaction_records.transaction_log import (
     TransactionLogKey,
@@ -91,6 +92,20 @@ def test_marks_have_the_time_and_the_epoch_of_the_case(ids: ProducerIds) -> None
     assert ids.stored(mark(3, MARK_MS + 77, 4)) == mark(producer(1), MARK_MS, 4)
     ids.first_epoch = 3
     assert ids.stored(mark(3, MARK_MS + 77, 4)) == mark(producer(1), MARK_MS, 1)
+
+
+def test_where_a_case_wrote_in_the_transaction_log_is_not_told(ids: ProducerIds) -> None:
+    def appended(topic: str, offset: int) -> bytes:
+        part = {"index": 0, "error_code": ErrorCode.none, "base_offset": offset, "record_errors": []}
+        values = {"responses": [{"name": topic, "partition_responses": [part]}], "throttle_time": timedelta(0)}
+        return encode_response(build(response_type(0, 11), values), 1)[4:]
+
+    for topic, offset, told_as in (
+        (TRANSACTION_STATE_TOPIC_NAME, 86, 0),
+        (TRANSACTION_STATE_TOPIC_NAME, -1, -1),
+        ("t", 86, 86),
+    ):
+        assert ids.stand_ins(Sent(0, 11), appended(topic, offset)) == appended(topic, told_as)
 
 
 def test_of_the_transaction_log_only_what_is_of_the_id(ids: ProducerIds) -> None:

@@ -23,7 +23,7 @@ from queue import SimpleQueue
 from .catalogue import MUTANTS, SIMULATION, TESTS, Mutant
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-COPIED = ("fakebroker", "timingwheel", "load", "benchmarks", "tests", "pyproject.toml")
+COPIED = ("fakebroker", "timingwheel", "load", "benchmarks", "conformance", "tests", "pyproject.toml")
 TIMEOUT_S = 600
 SEEDS = 60  # of the simulation, 200 steps each
 GOAL = 0.9

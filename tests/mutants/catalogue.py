@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 class Mutant(NamedTuple):
     """A slip in a file: `old` stands there exactly once. `verdict` judges one that lives. `finds` is the anomaly of
-    transactions, by its name, to which it leads."""
+    transactions, by its name, to which it leads; the oracle of the whole cluster tells of one that is `in_cluster`."""
 
     path: str
     why: str
@@ -17,6 +17,7 @@ class Mutant(NamedTuple):
     new: str
     verdict: str = ""
     finds: str = ""
+    in_cluster: bool = False
 
 
 MUTANTS = [Mutant(**entry) for entry in tomllib.loads(Path(__file__).with_name("mutants.toml").read_text())["mutant"]]
@@ -31,6 +32,38 @@ TESTS = {
     "timingwheel/timer.py": [
         "tests/timingwheel/test_system_timer.py",
         "tests/timingwheel/test_timer_model.py",
+    ],
+    "fakebroker/producer/producer_batch.py": [
+        "tests/producer/test_producer_batch.py",
+        "tests/producer/test_producer_golden.py",
+    ],
+    "fakebroker/producer/accumulator_2_0.py": [
+        "tests/producer/test_record_accumulator.py",
+        "tests/producer/test_producer_golden.py",
+    ],
+    "fakebroker/producer/accumulator_4_3.py": [
+        "tests/producer/test_record_accumulator.py",
+        "tests/producer/test_producer_golden.py",
+    ],
+    "fakebroker/producer/sending/completion.py": [
+        "tests/producer/sending/test_sender.py",
+        "tests/producer/test_producer_golden.py",
+    ],
+    "fakebroker/producer/sending/sender.py": [
+        "tests/producer/sending/test_sender.py",
+        "tests/producer/test_producer_golden.py",
+    ],
+    "fakebroker/producer/sending/in_flight_batches.py": [
+        "tests/producer/sending/test_sender.py",
+        "tests/producer/test_producer_golden.py",
+    ],
+    "fakebroker/producer/sending/in_flight_requests.py": [
+        "tests/producer/sending/test_in_flight_requests.py",
+        "tests/producer/test_producer_golden.py",
+    ],
+    "fakebroker/producer/buffer_pool.py": [
+        "tests/producer/test_buffer_pool.py",
+        "tests/producer/test_producer_golden.py",
     ],
     "fakebroker/core/purgatory/purgatory.py": [
         "tests/core/purgatory/test_purgatory.py",

@@ -22,6 +22,20 @@ FOUND = {
         "cluster 3 300; topic 3 2 3 0; stop 2; recreate 1 1; stop 0; followers 6 0 -1 -1; produce 4 0 2000 2 1 0; "
         "start 0; produce 2 1 -1 27 1 0; stop 3; advance 1600"
     ),
+    # A new leader does not know the watermark before all in sync have fetched, and one of them stands still: what was
+    # acknowledged is there, and nobody may read it yet.
+    "what was acknowledged waits for who stands still": (
+        "cluster 3 5000; topic 3 3 2 0; followers 3 0 2 1; produce 9 -1 7 4 1 0; pause 0; advance 250; move 5 0"
+    ),
+    # The same, when too few are in sync for the watermark to move.
+    "what was acknowledged waits for who is in sync": (
+        "cluster 4 1000; topic 3 3 3 0; followers 4 1 0 -1; followers 0 -1 0 1; produce 4 -1 700 463 2 0; pause 1; "
+        "advance 1000; stop 0"
+    ),
+    # The oracle had a consumer that waits at a broker that stands still hear of the new topic of the name.
+    "a consumer hears of the topic that was deleted first": (
+        "cluster 1 1000; topic 2 1 3 1; fetch 1 2 0 400; pause 1; recreate 1 3; resume 1"
+    ),
     # Two followers of one millisecond move the watermark twice; a consumer that waits gets what the first one brought.
     "a consumer is answered by the first step of the watermark": (
         "cluster 4 300; topic 3 3 1 0; stop 0; followers 4 -1 2 -1; recreate 2 2; produce 0 -1 -1 7 1 0; stop 2; "

@@ -16,6 +16,7 @@ from mutants.catalogue import MUTANTS, Mutant
 from fakebroker.testing.transactions.judge import ANOMALIES
 
 PLANTED = [mutant for mutant in MUTANTS if mutant.finds]
+IN_CLUSTER = [mutant for mutant in MUTANTS if mutant.in_cluster]
 SEEDS, STEPS, TIMEOUT_S = 60, 80, 240
 
 # The seeds in their order, until one tells of the anomaly.
@@ -35,6 +36,19 @@ for seed in range(seeds):
 sys.exit(1)
 """
 
+# Whole clusters, in which transactions are one thing among many.
+_SEARCH_CLUSTERS = """
+import sys
+from fakebroker.testing import Replay, random_plan
+
+for seed in range(int(sys.argv[1])):
+    violation = Replay(random_plan(seed, int(sys.argv[2])), seed).violation
+    if violation is not None:
+        print(seed, str(violation)[:300], file=sys.stderr)
+        sys.exit(0)
+sys.exit(1)
+"""
+
 
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -44,13 +58,23 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.slow
 @pytest.mark.parametrize("mutant", PLANTED, ids=lambda mutant: f"{mutant.finds}: {mutant.why}")
 def test_it_is_found_by_its_name(mutant: Mutant, copy: Path) -> None:
+    assert_found(mutant, copy, _SEARCH, mutant.finds, str(SEEDS), str(STEPS))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mutant", IN_CLUSTER, ids=lambda mutant: mutant.why)
+def test_it_is_found_by_the_oracle_of_the_cluster(mutant: Mutant, copy: Path) -> None:
+    assert_found(mutant, copy, _SEARCH_CLUSTERS, str(SEEDS), str(2 * STEPS))
+
+
+def assert_found(mutant: Mutant, copy: Path, *search: str) -> None:
     path = copy / mutant.path
     original = path.read_text()
     assert original.count(mutant.old) == 1
     path.write_text(original.replace(mutant.old, mutant.new))
     try:
         done = subprocess.run(
-            [sys.executable, "-c", _SEARCH, mutant.finds, str(SEEDS), str(STEPS)],
+            [sys.executable, "-c", *search],
             cwd=copy,
             env={**os.environ, "PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "1"},
             capture_output=True,

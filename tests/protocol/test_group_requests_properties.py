@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from message_strategies import messages
+from support.damage import Damage, damaged, damages, told
 from support.slices import count_slices
 
 from fakebroker.protocol.build import build
-from fakebroker.protocol.errors import ProtocolError
 from fakebroker.protocol.groups.by_hand import read_heartbeat, read_join_group, read_sync_group
 from fakebroker.protocol.groups.reader import (
     heartbeat_of_kio,
@@ -50,13 +50,6 @@ def received_requests(draw: st.DrawFn) -> tuple[Kind, int, bytes, int]:
     return kind, version, frame, decode_request_header(frame, is_flexible(kind.key, version)).body_offset
 
 
-def told(call: Callable[[], object]) -> object:
-    try:
-        return call()
-    except ProtocolError as problem:
-        return str(problem)
-
-
 def three_ways(kind: Kind, version: int, received: bytes, offset: int) -> list[object]:
     return [
         told(lambda: read(kind.key, kind.by_hand, kind.of_kio, version, received, offset)),
@@ -65,20 +58,10 @@ def three_ways(kind: Kind, version: int, received: bytes, offset: int) -> list[o
     ]
 
 
-@given(
-    request=received_requests(),
-    cut=st.integers(0, 400),
-    changes=st.lists(st.tuples(st.integers(0, 400), st.sampled_from([0, 1, 2, 127, 128, 255])), max_size=3),
-)
-def test_all_read_the_same_and_find_the_same_fault(
-    request: tuple[Kind, int, bytes, int], cut: int, changes: list[tuple[int, int]]
-) -> None:
+@given(received_requests(), damages)
+def test_all_read_the_same_and_find_the_same_fault(request: tuple[Kind, int, bytes, int], damage: Damage) -> None:
     kind, version, frame, offset = request
-    damaged = bytearray(frame)
-    for place, value in changes:
-        if offset + place < len(damaged):
-            damaged[offset + place] = value
-    by_hand, general, sliced = three_ways(kind, version, bytes(damaged[: offset + cut]), offset)
+    by_hand, general, sliced = three_ways(kind, version, damaged(frame, offset, damage), offset)
     assert by_hand == general == sliced
 
 

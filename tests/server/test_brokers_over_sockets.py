@@ -16,6 +16,7 @@ from support.requests import METADATA, Produced, metadata, produce
 from support.serving import wait_until
 
 from fakebroker import AsyncFakeCluster, FakeCluster, KafkaError
+from fakebroker.protocol.produce_response import NodeEndpoint
 from fakebroker.server import fake_cluster, loops
 
 NONE, UNKNOWN_TOPIC, NOT_LEADER, TIMED_OUT = 0, 3, 6, 7
@@ -83,13 +84,76 @@ def test_nobody_takes_the_port_of_a_stopped_broker(kafka: FakeCluster) -> None:
     kafka.brokers[2].start()
 
 
-def test_what_is_parked_on_a_stopped_broker_is_never_answered(kafka: FakeCluster) -> None:
+def test_what_is_parked_on_a_broker_that_stops_is_answered_first(kafka: FakeCluster) -> None:
     kafka.followers.freeze()
     with RawClient(kafka.brokers[1].endpoint) as client:
         client.send(produce("t", timeout_ms=NEVER_MS))
         wait_until(lambda: _end_offset(kafka) == 1, "the append")
         kafka.brokers[1].stop()
+        assert Produced(client.receive()).partitions == {0: (NOT_LEADER, 0)}
         assert client.is_closed_by_broker()
+
+
+def test_what_is_parked_on_a_killed_broker_is_never_answered_and_its_port_is_dead(kafka: FakeCluster) -> None:
+    kafka.followers.freeze()
+    with RawClient(kafka.brokers[1].endpoint) as client:
+        client.send(produce("t", timeout_ms=NEVER_MS))
+        wait_until(lambda: _end_offset(kafka) == 1, "the append")
+        kafka.brokers[1].kill()
+        assert client.is_closed_by_broker()
+    with pytest.raises(ConnectionRefusedError):
+        RawClient(kafka.brokers[1].endpoint)
+    assert (kafka.brokers[1].state, leader(kafka, 2)) == ("killed", (1, [1, 2, 3]))
+    kafka.brokers[1].start()
+    assert kafka.brokers[1].state == "starting"
+    with pytest.raises(ConnectionRefusedError):
+        RawClient(kafka.brokers[1].endpoint)
+
+
+def test_a_broker_that_stands_still_takes_connections_and_says_nothing(kafka: FakeCluster) -> None:
+    with RawClient(kafka.brokers[1].endpoint) as client:
+        kafka.brokers[1].pause()
+        with RawClient(kafka.brokers[1].endpoint) as other:
+            for each in (client, other):
+                each.send(produce("t", timeout_ms=300))
+            assert _end_offset(kafka) == 0
+            assert (kafka.brokers[1].state, kafka.brokers[1].is_running) == ("paused", False)
+            kafka.brokers[1].resume()
+            offsets = [Produced(each.receive()).partitions[0] for each in (client, other)]
+            assert sorted(offsets) == [(NONE, 0), (NONE, 1)]
+
+
+def test_a_broker_that_was_killed_comes_back_on_its_port_by_itself() -> None:
+    with FakeCluster(brokers=3, clock="manual") as kafka:
+        kafka.create_topic("t")
+        kafka.brokers[1].kill()
+        kafka.brokers[1].start()
+        assert kafka.brokers[1].state == "starting"
+        kafka.clock.advance(9_000)
+        wait_until(lambda: _is_open(kafka.brokers[1].endpoint), "the port")
+        assert leader(kafka, 1) == (2, [1, 2, 3])
+        kafka.brokers[3].kill()
+        kafka.reset()
+        assert [broker.state for broker in kafka.brokers.values()] == ["running"] * 3
+        assert _is_open(kafka.brokers[3].endpoint)
+
+
+def test_a_controller_that_takes_its_time_closes_the_port_late() -> None:
+    with FakeCluster(brokers=3, clock="manual", config={"fakebroker.controller.delay.ms": 50}) as kafka:
+        kafka.create_topic("t")
+        kafka.brokers[1].stop()
+        assert (kafka.brokers[1].state, _is_open(kafka.brokers[1].endpoint)) == ("stopping", True)
+        kafka.clock.advance(100)
+        wait_until(lambda: not _is_open(kafka.brokers[1].endpoint), "the port")
+        assert kafka.brokers[1].state == "stopped"
+
+
+def _is_open(endpoint: NodeEndpoint) -> bool:
+    try:
+        with RawClient(endpoint):
+            return True
+    except ConnectionRefusedError:
+        return False
 
 
 def _end_offset(kafka: FakeCluster) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import os
+import re
 import socket
 import threading
 from collections.abc import Awaitable, Callable, Iterator
@@ -522,15 +523,28 @@ def test_a_lag_is_what_resume_goes_back_to(kafka: FakeCluster) -> None:
 
 
 @pytest.mark.parametrize(
-    "chosen",
-    [{"topic": "nobody"}, {"topic": "t", "partition": 9}, {"topic": "t", "broker": 1}, {"broker": 9}],
+    ("chosen", "sentence"),
+    [
+        ({"topic": "nobody"}, "topic='nobody': there is no such topic, or nothing of it has a second replica."),
+        (
+            {"topic": "t", "partition": 9},
+            "topic='t', partition=9: there is no such partition, or nothing of it has a second replica.",
+        ),
+        (
+            {"topic": "t", "broker": 1},
+            "topic='t', broker=1: there is no such topic, or nothing of it has a replica there that follows.",
+        ),
+        ({"broker": 9}, "broker=9: there is no such broker."),
+    ],
     ids=str,
 )
 @pytest.mark.parametrize("change", ["freeze", "instant", "resume"])
-def test_a_change_that_concerns_nobody_is_refused(kafka: FakeCluster, change: str, chosen: dict[str, Any]) -> None:
+def test_a_change_that_concerns_nobody_is_refused(
+    kafka: FakeCluster, change: str, chosen: dict[str, Any], sentence: str
+) -> None:
     kafka.create_topic("t", partitions=1)
 
-    with pytest.raises(KafkaError, match=r"^No follower has topic=.*, or that broker leads it\.$"):
+    with pytest.raises(KafkaError, match=f"^No follower has {re.escape(sentence)}$"):
         getattr(kafka.followers, change)(**chosen)
 
 

@@ -140,8 +140,9 @@ def test_a_signal_closes_a_connection_whose_request_is_parked(stopped: tuple[Ser
 def test_stdout_is_one_line_with_the_facts(stopped: tuple[Serving, int, str, str, bytes]) -> None:
     running, _, out, _, _ = stopped
 
-    servers = running.facts["bootstrap_servers"]
-    assert out == f"fakebroker ready: bootstrap_servers={servers} pid={running.process.pid}\n"
+    servers, url = running.facts["bootstrap_servers"], running.facts["control_url"]
+    control = "" if url is None else f" control_url={url}"  # without the extra there is none
+    assert out == f"fakebroker ready: bootstrap_servers={servers}{control} pid={running.process.pid}\n"
 
 
 def test_the_ready_file_tells_where_every_broker_accepts(serving: Serving) -> None:
@@ -151,7 +152,7 @@ def test_the_ready_file_tells_where_every_broker_accepts(serving: Serving) -> No
     assert serving.facts == {
         "bootstrap_servers": ",".join(f"127.0.0.1:{broker['port']}" for broker in brokers),
         "brokers": [{"id": broker["id"], "host": "127.0.0.1", "port": broker["port"]} for broker in brokers],
-        "control_url": None,
+        "control_url": serving.facts["control_url"],  # tests/control/test_control_of_serve.py
         "pid": serving.process.pid,
     }
     for broker in brokers:

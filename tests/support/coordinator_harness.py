@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from fakebroker.core.controller.metadata_publisher import MetadataPublisher
+from fakebroker.core.coordinator.batch_builder import BatchBuilder
 from fakebroker.core.coordinator.context import CoordinatorContext
 from fakebroker.core.coordinator.executor import CoordinatorExecutor
 from fakebroker.core.coordinator.partition_writer import PartitionWriter
@@ -23,7 +24,7 @@ from fakebroker.core.purgatory.deadlines import TIMEOUTS, TimerDeadlines
 from fakebroker.core.replication.partition import Partition
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import InvalidRecordError, KafkaError
-from fakebroker.protocol.record_batch import Record, decode_records
+from fakebroker.protocol.record_batch import decode_records
 from fakebroker.protocol.topic_partition import TopicPartition
 from fakebroker.testing.simulation import Simulation
 
@@ -199,7 +200,7 @@ class CoordinatorHarness:
             vars(writer).pop("append", None)
             return
 
-        def append(index: int, records: list[Record], now: object) -> int:
+        def append(index: int, records: BatchBuilder, now: object) -> int:
             raise KafkaError(code, "refused by the test")
 
-        writer.append = append  # type: ignore[assignment,method-assign]
+        writer.append = append  # type: ignore[method-assign]

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
 from fakebroker.core.clock import Now
+from fakebroker.core.coordinator.batch_builder import BatchBuilder
 from fakebroker.core.coordinator.result import CoordinatorResult
 from fakebroker.core.groups.coordinator import GroupCoordinator
 from fakebroker.core.groups.shard import GroupCoordinatorShard
@@ -17,7 +18,7 @@ from fakebroker.core.replication.partition import Partition
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
 from fakebroker.protocol.group_records.decode import decode_record
-from fakebroker.protocol.record_batch import Record, decode_records
+from fakebroker.protocol.record_batch import decode_records
 from fakebroker.testing.simulation import Simulation
 
 T = TypeVar("T")
@@ -145,11 +146,11 @@ class GroupHarness:
         writer = self.coordinator(group_id).runtime.writer
         append = writer.append
 
-        def refuse(index: int, records: list[Record], now: Now) -> int:
+        def refuse(index: int, records: BatchBuilder, now: Now) -> int:
             writer.append = append  # type: ignore[method-assign]
             raise KafkaError(code, "refused by the test")
 
-        writer.append = refuse  # type: ignore[assignment,method-assign]
+        writer.append = refuse  # type: ignore[method-assign]
 
     def move(self, broker_id: int, group_id: str = "g") -> None:
         """Another broker coordinates the group."""

@@ -7,7 +7,7 @@ from fakebroker.testing.simulation import (
     START_WALL_MS,
     SimulatedClient,
     Simulation,
-    split_frames,
 )
+from fakebroker.testing.wire import split_frames
 
 __all__ = ["START_MONO_MS", "START_WALL_MS", "SimulatedClient", "Simulation", "split_frames"]

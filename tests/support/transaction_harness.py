@@ -18,7 +18,7 @@ from fakebroker.core.transactions.marker_sender import MarkerSender, TxnMarkerEn
 from fakebroker.core.transactions.markers import Mark, write_marks
 from fakebroker.core.transactions.state_manager import TransactionStateManager
 from fakebroker.protocol.error_code import ErrorCode
-from fakebroker.protocol.slices import finish
+from fakebroker.protocol.slices import Slices, finish
 from fakebroker.protocol.topic_partition import TopicPartition
 from fakebroker.testing.simulation import Simulation
 from support.requests import batch
@@ -35,7 +35,7 @@ class _Channel:
 
     def leader_of(self, partition: TopicPartition) -> int | None:
         found = self._harness.simulation.cluster.metadata.find_partition(*partition)
-        return None if found is None else found.leader_id
+        return None if found is None or found.leader_id == NO_LEADER else found.leader_id
 
     def send(
         self, broker_id: int, entry: TxnMarkerEntry, answered: Callable[[Mapping[TopicPartition, ErrorCode]], None]
@@ -51,6 +51,9 @@ class _Channel:
 
         write_marks(broker.replicas, 30_000, marks, written, self._harness.now)
         return True
+
+    def in_slices(self, where: str, slices: Slices[None]) -> None:
+        finish(slices)
 
     def again_later(self, action: Callable[[], None]) -> None:
         self._harness.later.append(action)
@@ -106,7 +109,7 @@ class TransactionHarness:
             self.simulation.cluster.brokers[broker_id].replicas,
             lambda index: self.state_partition,
             lambda: 1,
-            lambda: 1 if self.version >= 2 else 0,
+            lambda: 1 if self.version > 0 else 0,
             lambda: self.now,
         )
         return TransactionCoordinator(

@@ -11,11 +11,15 @@ from conformance.scenario import Topic
 from conformance.targets.boxes import Box
 from conformance.targets.wire import Arrival
 from fakebroker.apis.features import supported_features
+from fakebroker.cluster.arising.arisen import Arisen
 from fakebroker.core.controller.features import UNSAFE_DOWNGRADE, FeatureUpdate
 from fakebroker.core.controller.topics import NewTopic
+from fakebroker.core.faults.presets import Partition
 from fakebroker.core.quota.quota import QuotaEntity
 from fakebroker.protocol.errors import KafkaError
 from support.simulation import START_MONO_MS, SimulatedClient, Simulation
+
+_POLL_MS = 10
 
 
 class VirtualConnection:
@@ -56,6 +60,7 @@ class VirtualTarget:
 
     def __init__(self, box: Box) -> None:
         self.simulation = Simulation(box.brokers, config=box.config, racks=box.racks)
+        self._cuts: dict[int, Arisen] = {}
         supported = supported_features()
         updates = [FeatureUpdate(name, level, UNSAFE_DOWNGRADE) for name, level in box.features.items()]
         known = [update for update in updates if update.feature in supported]
@@ -65,6 +70,8 @@ class VirtualTarget:
         return self.simulation.elapsed_ms / 1000
 
     def connect(self, broker: int) -> VirtualConnection:
+        if broker not in self.simulation.listening:
+            raise ConnectionRefusedError(f"broker {broker} does not listen")
         return VirtualConnection(self.simulation, self.simulation.connect(broker, "127.0.0.1"))
 
     def pause(self, ms: int) -> None:
@@ -73,8 +80,7 @@ class VirtualTarget:
     def create_topics(self, topics: Sequence[Topic]) -> None:
         simulation = self.simulation
         for topic in topics:
-            replicas = list(range(1, topic.replicas + 1))
-            assignments = [(partition, replicas) for partition in range(topic.partitions)]
+            assignments = [(partition, topic.broker_ids) for partition in range(topic.partitions)]
             simulation.cluster.create_topic(NewTopic(topic.name, -1, -1, assignments, topic.configs), simulation.now)
         simulation.settle()
 
@@ -100,9 +106,31 @@ class VirtualTarget:
 
     def stop_broker(self, broker: int) -> None:
         self.simulation.stop(broker)
+        while broker in self.simulation.listening:
+            self.simulation.advance(_POLL_MS)
 
     def start_broker(self, broker: int) -> None:
         self.simulation.start(broker)
+        while broker not in self.simulation.listening:
+            self.simulation.advance(_POLL_MS)
+
+    def kill_broker(self, broker: int) -> None:
+        self.simulation.kill(broker)
+
+    def pause_broker(self, broker: int) -> None:
+        self.simulation.pause(broker)
+
+    def resume_broker(self, broker: int) -> None:
+        self.simulation.resume(broker)
+
+    def cut_off(self, broker: int) -> None:
+        self._cuts[broker] = self.simulation.cluster.faults.arising.arise(Partition((broker,), (), "b"))
+        self.simulation.settle()
+
+    def join(self, broker: int) -> None:
+        self.simulation.cluster.now = self.simulation.now
+        self.simulation.cluster.faults.arising.remove(self._cuts.pop(broker))
+        self.simulation.settle()
 
     def delete_topic(self, topic: str) -> None:
         self.simulation.delete_topic(topic)

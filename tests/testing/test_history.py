@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from support.simulation import SimulatedClient, Simulation
 
-from fakebroker.core.journal.events import Append, Dropped
+from fakebroker.core.faults.presets import Partition
+from fakebroker.core.journal.events import Answer, Append, Dropped
 from fakebroker.core.journal.journal import Journal, from_lines, to_lines
 from fakebroker.testing import check_history, describe, random_plan, wire
 from fakebroker.testing.history import DUPLICATE, GAP, LOST, REORDERED
@@ -56,6 +57,14 @@ def test_a_duplicate() -> None:
     )
 
 
+def test_a_coordinator_may_write_the_same_again() -> None:
+    """A member that commits the same offset twice within a millisecond."""
+    made, journal = simulation()
+    Writer(made).write(b"a", b"b", b"a")
+    events = [each._replace(topic="__consumer_offsets") if isinstance(each, Append) else each for each in journal]
+    assert check_history(events) == []
+
+
 def test_a_duplicate_in_another_partition() -> None:
     made, journal = simulation(2)
     Writer(made).write(b"a")
@@ -67,6 +76,48 @@ def test_an_idempotent_producer_has_none() -> None:
     made, journal = simulation()
     writer = Writer(made)
     writer.write(b"a", b"a", producer=(7, 0, 0))
+    assert kinds(journal) == []
+
+
+def test_acknowledged_as_the_duplicate_of_another_batch() -> None:
+    """kafka-clients 2.1 gives the sequence of an expired batch to the next one, and a broker knows batches by that."""
+    made, journal = simulation()
+    writer = Writer(made)
+    writer.write(b"a", producer=(7, 0, 0))
+    writer.write(b"b", producer=(7, 0, 0))
+    assert kinds(journal) == [(LOST, 0)]
+    assert describe(check_history(journal)) == (
+        "lost: t-0 offset 0: client 'sim' was told that request 2 had succeeded (acks=all), and the record that stands "
+        "there is another one, of request 1: the broker took the batch for that one's duplicate, by its producer id 7, "
+        "epoch 0 and sequence 0"
+    )
+
+
+@pytest.mark.parametrize(("again", "found"), [(b"a", []), (b"b", [(LOST, 0)])])
+def test_a_leader_that_was_deposed_knows_what_it_had_before(again: bytes, found: list[tuple[str, int]]) -> None:
+    made, journal = simulation()
+    Writer(made).write(b"a", producer=(7, 0, 0))
+    made.cluster.faults.arising.arise(Partition((1,), (2, 3), "b"))
+    made.settle()
+    made.advance(9_000)
+    Writer(made, 2).write(b"c")
+    assert made.partition().leader_id == 2
+    Writer(made).write(again, acks=1, producer=(7, 0, 0))
+    assert kinds(journal) == found
+
+
+def test_an_answer_that_was_no_success_promises_nothing_of_the_duplicate() -> None:
+    made, journal = simulation()
+    writer = Writer(made)
+    writer.write(b"a", producer=(7, 0, 0))
+    made.followers("frozen")
+    writer.write(b"next", producer=(7, 0, 1))
+    made.advance(100)
+    writer.write(b"other", producer=(7, 0, 1))
+    made.advance(100)
+    assert [answer.partitions[0].error for answer in journal if isinstance(answer, Answer)][1:] == [
+        "REQUEST_TIMED_OUT"
+    ] * 2
     assert kinds(journal) == []
 
 
@@ -84,6 +135,25 @@ def test_lost_by_an_unclean_election() -> None:
     assert kinds(journal) == [(LOST, 1), (LOST, 3)]
     told = [str(finding).split("(acks=")[1].split(")")[0] for finding in check_history(journal)]
     assert told == ["1", "all"]
+
+
+@pytest.mark.parametrize(("instead", "found"), [((), []), ((b"c",), [(LOST, 1), (LOST, 1)])])
+def test_what_a_leader_in_name_only_lacks_is_there_again(
+    instead: tuple[bytes, ...], found: list[tuple[str, int]]
+) -> None:
+    """Nobody has cut anything off while it stood still. If it leads in fact, that is lost, and then its own."""
+    made, journal = simulation()
+    Writer(made).write(b"a")
+    made.followers("frozen")
+    Writer(made).write(b"b", acks=1)
+    if not instead:
+        made.pause(2)
+    made.move_leader(2)
+    Writer(made, 2).write(*instead, acks=1)
+    made.move_leader(1)
+    Writer(made).write(b"d", acks=1)
+    assert made.partition().leader_log.log_end_offset == 3 - len(instead)
+    assert kinds(journal) == found
 
 
 def test_an_answer_that_nobody_got_promises_nothing() -> None:

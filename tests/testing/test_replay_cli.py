@@ -68,13 +68,13 @@ def test_a_group_that_fails_is_shrunk(monkeypatch: pytest.MonkeyPatch, capsys: p
 @pytest.mark.interpreted  # patches what is compiled
 def test_a_seed_that_fails_is_shrunk(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(Partition, "check_enough_replicas_reach_offset", lambda self, offset: (True, 0))
-    assert run(monkeypatch, "3", "--steps", "200", "--shrink") == 1
+    assert run(monkeypatch, "6", "--steps", "200", "--shrink") == 1
     broken, shorter = capsys.readouterr().err.splitlines()
     assert broken.startswith("broken: step ")
-    assert shorter.startswith("shorter: fakebroker replay 3 --plan 'cluster ")
+    assert shorter.startswith("shorter: fakebroker replay 6 --plan 'cluster ")
     plan = shorter.split("'")[1]
     assert plan.count(";") <= 6
-    assert run(monkeypatch, "3", "--plan", plan) == 1
+    assert run(monkeypatch, "6", "--plan", plan) == 1
 
 
 @pytest.mark.parametrize(

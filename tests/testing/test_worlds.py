@@ -8,9 +8,10 @@ from copy import deepcopy
 import pytest
 
 from fakebroker.testing.messages import Outcome
-from fakebroker.testing.oracle import Connection, Oracle, Waiting
+from fakebroker.testing.oracle import Oracle
 from fakebroker.testing.oracle_partition import Partition, Replica
 from fakebroker.testing.plan import random_plan
+from fakebroker.testing.rules.lives import Connection, Waiting
 from fakebroker.testing.run import Run
 from fakebroker.testing.worlds import copied
 

@@ -1,5 +1,6 @@
 // A kfake cluster in a process of its own, for the benchmarks: prints its addresses as one line of JSON and serves until
-// its standard input ends, so that it dies with whoever started it.
+// its standard input ends, so that it dies with whoever started it. With -lives it is many clusters, one for each test, and
+// prints what they took.
 package main
 
 import (
@@ -14,7 +15,15 @@ import (
 
 func main() {
 	brokers := flag.Int("brokers", 3, "number of brokers")
+	lives := flag.Int("lives", 0, "number of clusters that live for one produce and one fetch each")
+	workers := flag.Int("workers", 1, "how many of them at a time")
+	produce := flag.String("produce", "", "the frame of the produce request, in hex")
+	fetch := flag.String("fetch", "", "the frame of the fetch request, in hex")
 	flag.Parse()
+	if *lives > 0 {
+		live(*lives, *workers, *brokers, unhex(*produce), unhex(*fetch))
+		return
+	}
 	cluster, err := kfake.NewCluster(kfake.NumBrokers(*brokers), kfake.AllowAutoTopicCreation())
 	if err != nil {
 		panic(err)

@@ -14,7 +14,7 @@ _KEY = 21
 _TIMEOUT_MS = 1_500
 
 
-def _asked(
+def delete_records(
     *partitions: tuple[str, int, int], version: int = 2, correlation_id: int = 1, timeout_ms: int = 30_000
 ) -> bytes:
     """(topic, partition, offset) each."""
@@ -48,7 +48,7 @@ def _offset(what: str, offset: int) -> Case:
     return Case(
         f"delete-records/offset-{what}",
         "an offset: -1 is the watermark, beyond it and below 0 is 1 (Partition.deleteRecordsOnLeader)",
-        (Send(_filled(name)), Settle(), Send((_asked((name, 0, offset)), *_seen(name, 0, 1, 2, 3))), Settle()),
+        (Send(_filled(name)), Settle(), Send((delete_records((name, 0, offset)), *_seen(name, 0, 1, 2, 3))), Settle()),
         (Topic(name),),
     )
 
@@ -66,13 +66,15 @@ def _versions() -> list[Case]:
                     Settle(),
                     Send(
                         (
-                            _asked((name, 0, 2), version=version),
-                            _asked((name, 0, 2), version=version, correlation_id=2),
-                            _asked((name, 0, 1), version=version, correlation_id=3),
-                            _asked((name, 0, 9), version=version, correlation_id=4),
-                            _asked(("delete-records-nobody", 0, 0), (name, 7, 0), version=version, correlation_id=5),
-                            _asked(version=version, correlation_id=6),
-                            _asked((name, 0, -1), version=version, correlation_id=7),
+                            delete_records((name, 0, 2), version=version),
+                            delete_records((name, 0, 2), version=version, correlation_id=2),
+                            delete_records((name, 0, 1), version=version, correlation_id=3),
+                            delete_records((name, 0, 9), version=version, correlation_id=4),
+                            delete_records(
+                                ("delete-records-nobody", 0, 0), (name, 7, 0), version=version, correlation_id=5
+                            ),
+                            delete_records(version=version, correlation_id=6),
+                            delete_records((name, 0, -1), version=version, correlation_id=7),
                         )
                     ),
                     Settle(),
@@ -91,7 +93,7 @@ def _policy(policy: str) -> Case:
     return Case(
         f"delete-records/policy-{policy.replace(',', '-')}",
         "a topic that is only compacted keeps its records: 44",
-        (Send((produce(name, keyed),)), Settle(), Send((_asked((name, 0, 1)), *_seen(name))), Settle()),
+        (Send((produce(name, keyed),)), Settle(), Send((delete_records((name, 0, 1)), *_seen(name))), Settle()),
         (Topic(name, configs={"cleanup.policy": policy}),),
     )
 
@@ -131,7 +133,7 @@ CASES: list[Case] = [
         (
             Send((produce(_MIDDLE, batch(b"a", b"b", b"c")), produce(_MIDDLE, batch(b"d"), correlation_id=2))),
             Settle(),
-            Send((_asked((_MIDDLE, 0, 1)), *_seen(_MIDDLE, 0, 1, 2, 3))),
+            Send((delete_records((_MIDDLE, 0, 1)), *_seen(_MIDDLE, 0, 1, 2, 3))),
             Settle(),
         ),
         (Topic(_MIDDLE),),
@@ -142,7 +144,9 @@ CASES: list[Case] = [
         (
             Send((produce(_PARTS.name, {index: batch(b"x", b"y") for index in range(3)}),)),
             Settle(),
-            Send((_asked((_PARTS.name, 0, 1), (_PARTS.name, 1, 5), (_PARTS.name, 2, -1), (_PARTS.name, 3, 0)),)),
+            Send(
+                (delete_records((_PARTS.name, 0, 1), (_PARTS.name, 1, 5), (_PARTS.name, 2, -1), (_PARTS.name, 3, 0)),)
+            ),
             Settle(),
         ),
         (_PARTS,),
@@ -150,7 +154,10 @@ CASES: list[Case] = [
     Case(
         "delete-records/empty",
         "nothing is there to delete",
-        (Send(tuple(_asked((_EMPTY.name, 0, offset), correlation_id=offset + 3) for offset in (-1, 0, 1))), Settle()),
+        (
+            Send(tuple(delete_records((_EMPTY.name, 0, offset), correlation_id=offset + 3) for offset in (-1, 0, 1))),
+            Settle(),
+        ),
         (_EMPTY,),
     ),
     Case(
@@ -159,7 +166,7 @@ CASES: list[Case] = [
         (
             Send(_filled(_TWICE.name)),
             Settle(),
-            Send((_asked((_TWICE.name, 0, 3), (_TWICE.name, 0, 1)), *_seen(_TWICE.name))),
+            Send((delete_records((_TWICE.name, 0, 3), (_TWICE.name, 0, 1)), *_seen(_TWICE.name))),
             Settle(),
         ),
         (_TWICE,),
@@ -168,14 +175,16 @@ CASES: list[Case] = [
         "delete-records/bad-names",
         "names that cannot be, and the log of metadata",
         (
-            Send((_asked(("a/b", 0, 0), ("", 0, 0), ("__cluster_metadata", 0, 0), ("delete-records-x", -1, 0)),)),
+            Send(
+                (delete_records(("a/b", 0, 0), ("", 0, 0), ("__cluster_metadata", 0, 0), ("delete-records-x", -1, 0)),)
+            ),
             Settle(),
         ),
     ),
     Case(
         "delete-records/replicated",
         "three replicas: answered when all have moved their log starts",
-        (*warm(_ALL_IN.name), Send((_asked((_ALL_IN.name, 0, 1)), *_seen(_ALL_IN.name))), Settle()),
+        (*warm(_ALL_IN.name), Send((delete_records((_ALL_IN.name, 0, 1)), *_seen(_ALL_IN.name))), Settle()),
         (_ALL_IN,),
         "three",
     ),
@@ -185,7 +194,7 @@ CASES: list[Case] = [
         (
             *warm(_FROZEN.name),
             Freeze(3),
-            Send((_asked((_FROZEN.name, 0, 1), timeout_ms=_TIMEOUT_MS),)),
+            Send((delete_records((_FROZEN.name, 0, 1), timeout_ms=_TIMEOUT_MS),)),
             Settle(),
             Send(_seen(_FROZEN.name, 0, 1)),
             Settle(),
@@ -201,7 +210,7 @@ CASES: list[Case] = [
         (
             *warm(_ZERO.name),
             Freeze(3),
-            Send((_asked((_ZERO.name, 0, 1), timeout_ms=0),)),
+            Send((delete_records((_ZERO.name, 0, 1), timeout_ms=0),)),
             Settle(),
             Thaw(3),
         ),
@@ -214,7 +223,7 @@ CASES: list[Case] = [
         (
             *warm(_THAWED.name),
             Freeze(3),
-            Send((_asked((_THAWED.name, 0, 1)),)),
+            Send((delete_records((_THAWED.name, 0, 1)),)),
             Thaw(3),
             Settle(),
         ),
@@ -229,7 +238,12 @@ CASES: list[Case] = [
             Freeze(3),
             Send((produce(_BEHIND.name, batch(b"new"), acks=1, correlation_id=2),)),
             Settle(),
-            Send((_asked((_BEHIND.name, 0, 2)), _asked((_BEHIND.name, 0, -1), timeout_ms=0, correlation_id=3))),
+            Send(
+                (
+                    delete_records((_BEHIND.name, 0, 2)),
+                    delete_records((_BEHIND.name, 0, -1), timeout_ms=0, correlation_id=3),
+                )
+            ),
             Settle(),
             Thaw(3),
         ),
@@ -241,7 +255,7 @@ CASES: list[Case] = [
         "a follower is asked, and a broker that has none: 6",
         (
             *warm(_FOLLOWER.name),
-            Send((_asked((_FOLLOWER.name, 0, 1), (_ABSENT.name, 0, 0)),), "b", 2),
+            Send((delete_records((_FOLLOWER.name, 0, 1), (_ABSENT.name, 0, 0)),), "b", 2),
             Settle("b"),
         ),
         (_FOLLOWER, _ABSENT),
@@ -253,7 +267,7 @@ CASES: list[Case] = [
         (
             *warm(_STOPPED.name),
             StopBroker(3),
-            Send((_asked((_STOPPED.name, 0, 1)), *_seen(_STOPPED.name))),
+            Send((delete_records((_STOPPED.name, 0, 1)), *_seen(_STOPPED.name))),
             Settle(),
             StartBroker(3),
         ),

@@ -10,11 +10,12 @@ from conformance.transactions.frames import (
     add_partitions,
     add_partitions_batched,
     describe_transactions,
+    end_txn,
     init_transactions,
     transaction,
 )
 from conformance.transactions.stand_ins import producer
-from conformance.transactions.steps import Txn, ask, both
+from conformance.transactions.steps import Txn, ask, begin_another, both
 
 
 def _versions(txn: Txn) -> Sequence[Step]:
@@ -142,13 +143,32 @@ def _internal(txn: Txn) -> Sequence[Step]:
     )
 
 
+def _too_new(txn: Txn) -> Sequence[Step]:
+    """Its records cannot tell of version 2, so what such a client wants stays pending for good."""
+    return (
+        *txn.begin(),
+        *ask(txn.add(0), txn.write(b"a", version=11)),
+        *ask(txn.write(b"b", partition=1, version=12)),
+        *ask(txn.end(version=5), txn.end(version=4), txn.add(1)),
+        *ask(init_transactions(txn.id), describe_transactions(txn.id)),
+        *begin_another(f"{txn.id}-other"),
+        *ask(add_partitions(f"{txn.id}-other", {txn.topic: (0,)}, producer_id=producer(2), version=5)),
+        *ask(end_txn(f"{txn.id}-other", producer_id=producer(2), version=5)),
+        *begin_another(f"{txn.id}-third"),
+        *ask(end_txn(f"{txn.id}-third", producer_id=producer(3), version=5, commit=False)),
+        *ask(init_transactions(f"{txn.id}-third")),
+        ReadTransactions(txn.id),
+    )
+
+
 CASES: list[Case] = [
-    *both("add-versions", "each version, and its errors", _versions, partitions=6),
+    *both("add-versions", "each version, and its errors", _versions, partitions=6, versions=(1, 2)),
     *both("add-unknown", "a partition that is not there: 3, and 55 for the others", _unknown),
     *both("add-nothing", "no partitions, and those that are added already", _nothing),
     *both("add-nobody", "of an id that nobody began, and that others have", _nobody),
     *both("add-verify", "verifyOnly (KIP-890)", _verify, partitions=2),
     *both("add-batched", "several transactions at once", _batched, partitions=2),
-    *both("add-more", "more partitions in an open transaction", _more, partitions=3),
+    *both("add-more", "more partitions in an open transaction", _more, partitions=3, versions=(1, 2)),
+    *both("add-too-new", "a client of version 2 where there is version 0", _too_new, partitions=2, versions=(0,)),
     *both("add-internal", "topics that are the brokers' own", _internal, partitions=0),
 ]

@@ -158,8 +158,8 @@ CASES: list[Case] = [
     *both("end-twice-aborted", "an abort again", _twice_aborted),
     *both("end-next", "an abort of what was never begun gives an epoch (KIP-890)", _next_aborted, versions=(2,)),
     *both("end-wrong", "ids and epochs of others", _wrong),
-    *both("end-versions", "each version", _versions),
-    *both("end-mixed", "a client of version 1 on a cluster of 2, and the other way round", _mixed),
+    *both("end-versions", "each version", _versions, versions=(1, 2)),
+    *both("end-mixed", "a client of version 1 on a cluster of 2, and the other way round", _mixed, versions=(1, 2)),
     *both(
         "end-unwritten",
         "partitions that were only added have a mark all the same",

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from conformance.cases.partitions.delete_records import delete_records
 from conformance.frames import batch, fetch, list_offsets, produce
 from conformance.scenario import Case, Listen, Pause, Send, Settle, Step, placeholder
+from conformance.transactions.frames import describe_producers
 from conformance.transactions.steps import READ_COMMITTED, Txn, ask, both, numbered
 
 _WITH_TOPIC_IDS = 13
@@ -143,6 +145,28 @@ def _empty(txn: Txn) -> Sequence[Step]:
     )
 
 
+def _deleted_in_part(txn: Txn) -> Sequence[Step]:
+    """The log start is moved into the open transaction's only batch, then behind it, then to the watermark."""
+    return (
+        *txn.begin(),
+        *txn.written(b"a", b"b", b"c"),
+        *ask(produce(txn.topic, batch(b"plain"))),
+        *(
+            frame
+            for start in (1, 3, -1)
+            for frame in ask(
+                delete_records((txn.topic, 0, start)),
+                txn.last_stable(),
+                list_offsets(txn.topic, -2),
+                *(txn.read(offset) for offset in range(5)),
+                describe_producers(txn.topic),
+            )
+        ),
+        *txn.ended(),
+        *ask(txn.last_stable(), txn.read(4), txn.read(5), describe_producers(txn.topic)),
+    )
+
+
 CASES: list[Case] = [
     *both("read-versions", "each version, committed and all", _versions),
     *both("read-offsets", "from each offset: aborted ranges", _offsets),
@@ -152,5 +176,6 @@ CASES: list[Case] = [
     *both("read-waits-aborted", "and of an abort", _long_poll_aborted),
     *both("read-bytes", "min_bytes of what is committed", _waits_for_bytes),
     *both("read-session", "in a fetch session", _session),
+    *both("read-deleted", "an open transaction whose records are deleted, in part and whole", _deleted_in_part),
     *both("read-empty", "an empty partition, and one with marks only", _empty),
 ]

@@ -73,6 +73,21 @@ def _list(txn: Txn) -> Sequence[Step]:
     return *_three(txn), *ask(*v2), *ask(*older), *ask(*patterns)
 
 
+def _patterns(txn: Txn) -> Sequence[Step]:
+    """What RE2 takes and RE2/J does not, and what only looks so."""
+    refused = ("\\C", "{*", "(?P<n>a)(?<n>b)", "a**", "(?=a)", "[z-a]", "\\8", "a{1001}")
+    taken = (
+        "{",
+        f"{txn.what}.?v{txn.version}",
+        f"\\Q{txn.id}\\E",
+        f"(?i){txn.id.upper()}",
+        f"{txn.id}|[{{*]",
+        f"^{txn.id}$",
+    )
+    asked = [list_transactions(producer_ids=(FIRST,), pattern=each) for each in (*refused, *taken)]
+    return *txn.begin(), *ask(*asked)
+
+
 def _find(txn: Txn) -> Sequence[Step]:
     return (
         *txn.begin(),
@@ -89,6 +104,7 @@ def _features(txn: Txn) -> Sequence[Step]:
 CASES: list[Case] = [
     *both("describe", "three states, and ids that are none", _describe, partitions=2, logs=0),
     *both("list", "filters of each version", _list, partitions=2, logs=0),
+    *both("list-patterns", "patterns of RE2/J", _patterns, partitions=0, versions=(2,)),
     *both("find", "FindCoordinator of transactional ids", _find, partitions=0),
     *both("features", "transaction.version is told", _features, partitions=0),
 ]

@@ -6,16 +6,19 @@ from collections.abc import Sequence
 from uuid import UUID
 
 from conformance.frames import batch, produce, produce_many
-from conformance.scenario import Case, ReadTransactions, Step, placeholder
+from conformance.scenario import Case, Pause, ReadTransactions, Step, placeholder
 from conformance.transactions.frames import (
     FIRST,
     add_partitions,
     describe_producers,
     describe_transactions,
     in_transaction,
+    init_transactions,
+    mark,
+    write_markers,
 )
 from conformance.transactions.stand_ins import producer
-from conformance.transactions.steps import Txn, ask, begin_another, both
+from conformance.transactions.steps import Steps, Txn, ask, begin_another, both
 
 
 def _not_added(txn: Txn) -> Sequence[Step]:
@@ -203,11 +206,46 @@ def _two_producers(txn: Txn) -> Sequence[Step]:
     )
 
 
+def _hangs(txn: Txn) -> Sequence[Step]:
+    """Nobody asks: records that no transaction knows of stay open until an admin writes a mark."""
+    marked = mark({txn.topic: (0,)}, commit=False)
+    return (
+        *txn.begin(),
+        *ask(*(txn.write(b"%d" % number, sequence=number, version=11) for number in range(2))),
+        *ask(describe_transactions(txn.id), describe_producers(txn.topic, 0, 1), txn.last_stable()),
+        *ask(txn.add(1), txn.write(b"known", partition=1)),
+        *txn.ended(),
+        *ask(txn.read(), txn.last_stable(), txn.read(partition=1), describe_producers(txn.topic, 0, 1)),
+        *ask(write_markers(marked)),
+        *ask(txn.read(), txn.last_stable(), describe_producers(txn.topic)),
+        ReadTransactions(txn.id),
+    )
+
+
+def _never_ends(txn: Txn) -> Sequence[Step]:
+    """A partition's leader takes an epoch that nobody has been given, and then refuses the mark: for good."""
+    return (
+        *txn.begin(),
+        *ask(txn.add(0), txn.write(b"a", version=11), txn.write(b"x", epoch=7, version=11)),
+        *ask(describe_producers(txn.topic)),
+        *ask(txn.end()),
+        Pause(500),
+        *ask(describe_transactions(txn.id), describe_producers(txn.topic), txn.last_stable()),
+        *ask(init_transactions(txn.id)),
+    )
+
+
+def _unverified(what: str, why: str, steps: Steps, partitions: int = 1) -> list[Case]:
+    """Without the guard of transaction.partition.verification.enable."""
+    box = "transactions-unverified"
+    return list(both(f"unverified-{what}", why, steps, partitions=partitions, box=box, versions=(1, 2)))
+
+
 CASES: list[Case] = [
     *both("produce-not-added", "partitions that were not added: verified or added", _not_added, partitions=10),
     *both("produce-added", "partitions that were added, in each version", _added, partitions=10),
-    *both("produce-topic-ids", "v13", _topic_ids, partitions=2),
-    *both("produce-two", "two partitions, of which one was added", _two_partitions, partitions=2),
+    *both("produce-topic-ids", "v13", _topic_ids, partitions=2, versions=(1, 2)),
+    *both("produce-two", "two partitions, of which one was added", _two_partitions, partitions=2, versions=(1, 2)),
     *both("produce-sequences", "sequences in a transaction and in the next", _sequences),
     *both("produce-strangers", "other producers' ids and epochs", _strangers),
     *both("produce-plain-inside", "batches that are not transactional, in a transaction", _plain_inside),
@@ -215,4 +253,6 @@ CASES: list[Case] = [
     *both("produce-behind", "behind the end", _behind),
     *both("produce-acks", "acks of all kinds", _acks),
     *both("produce-two-producers", "two open transactions in one partition", _two_producers),
+    *_unverified("hangs", "records that belong to no transaction, without the guard", _hangs, partitions=2),
+    *_unverified("never-ends", "an epoch that nobody has, without the guard", _never_ends),
 ]

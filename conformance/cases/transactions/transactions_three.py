@@ -296,7 +296,7 @@ def _offsets(txn: Txn) -> Sequence[Step]:
 
 
 def _three(what: str, why: str, steps: Steps, *, logs: int = 1, partitions: int = 1) -> list[Case]:
-    return list(both(what, why, steps, partitions=partitions, logs=logs, box=BOX, replicas=3))
+    return list(both(what, why, steps, partitions=partitions, logs=logs, box=BOX, replicas=3, versions=(1, 2)))
 
 
 CASES: list[Case] = [

@@ -1,16 +1,15 @@
 """`python -m conformance.clients.exactly_once`: is it exactly once, with each client that has transactions?
 
-Once for each version of transactions; programs die at every point, then brokers go at every request. `--kafka` lets
-them die on Apache Kafka too.
+Once for each version of transactions; programs die at every point, two of one group join, die and come back, brokers
+go at every request, brokers are killed, marks cannot be written. `--kafka` does it on Apache Kafka too, and compares
+point by point. What came of it is kept in the cache; `--page` writes docs/exactly-once.md from there.
 """
 
 from __future__ import annotations
 
 import sys
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from datetime import timedelta
 from pathlib import Path
 from typing import Annotated
 
@@ -18,33 +17,37 @@ import typer
 from rich.console import Console
 
 from conformance.clients.builds import CLIENTS, Client, NotRun, build, started
-from conformance.clients.exactly_once.brokers import CONFIG, strikes
-from conformance.clients.exactly_once.chain import Chain, Outcome
-from conformance.clients.exactly_once.points import POINTS
-from conformance.clients.exactly_once.proxy import Proxy
-from conformance.clients.process import Broken
-from conformance.clients.wire import Wire, check
-from conformance.scenario import Topic
+from conformance.clients.exactly_once.kept import KAFKA, OURS, VERSIONS, Kept, differences
+from conformance.clients.exactly_once.kinds import KINDS, Kind, Result, play
+from conformance.clients.exactly_once.page import write_page
 from conformance.suite import Sides
 from conformance.targets.kafka_box import Unavailable, cache_folder
-from fakebroker import FakeCluster
+from conformance.targets.target import FakeTarget, KafkaTarget
 
 NAMES = ("kafka-clients", "franz-go", "librdkafka", "aiokafka", "kafka-python")
-VERSIONS = (2, 1)  # of transactions
-_UPDATE_FEATURES, _ANY_DOWNGRADE = 57, 3
+_BOX = "exactly-once"
 
 console = Console(highlight=False, markup=False, soft_wrap=True)
 
 
 def run(
     names: Annotated[list[str] | None, typer.Argument(help="Clients; all if none is named.")] = None,
-    kafka: Annotated[bool, typer.Option("--kafka", help="Programs die on Apache Kafka too.")] = False,
+    kafka: Annotated[bool, typer.Option("--kafka", help="Apache Kafka too.")] = False,
+    kafka_alone: Annotated[
+        bool, typer.Option("--kafka-alone", help="Apache Kafka, beside what is kept of fakebroker.")
+    ] = False,
+    only: Annotated[list[str] | None, typer.Option(help=f"Of these: {', '.join(each.name for each in KINDS)}.")] = None,
+    version: Annotated[list[int] | None, typer.Option(help="Of transactions: 2, 1; both if none is told.")] = None,
+    page: Annotated[bool, typer.Option("--page", help="Run nothing: write the page from what is kept.")] = False,
 ) -> None:
     """Run the clients, and print a line for each, and for each input whose effect is not there once."""
-    for name in names or ():
-        if name not in NAMES:
-            Console(stderr=True).print(f"conformance: no client is called {name!r}: there are {', '.join(NAMES)}")
-            raise typer.Exit(2)
+    _check("client", names, NAMES)
+    _check("kind", only, [kind.name for kind in KINDS])
+    _check("version of transactions", version, VERSIONS)
+    kept = Kept(cache_folder() / "exactly-once.json")
+    if page:
+        write_page(kept, NAMES)
+        return
     wrong = 0
     for client in CLIENTS:
         if client.name not in (names or NAMES):
@@ -55,74 +58,68 @@ def run(
             console.print(f"not run: {client.name}: {reason}")
             continue
         command = started(replace(client, command=client.processor or client.command), folder), folder
-        for version in VERSIONS:
-            wrong += _ours(client, command, version)
-            if kafka:
-                wrong += _kafka(client, command, version)
+        with Sides() as sides:
+            for each in version or VERSIONS:
+                for kind in KINDS:
+                    if only and kind.name not in only:
+                        continue
+                    on_kafka = (kafka or kafka_alone) and (kind.on_kafka or bool(only))
+                    chosen = [OURS] * (not kafka_alone) + [KAFKA] * on_kafka
+                    wrong += _both(kind, client, command, each, sides, kept, chosen)
     raise typer.Exit(1 if wrong else 0)
 
 
-def _ours(client: Client, command: tuple[Sequence[str], Path], version: int) -> int:
-    def crash(chain: Chain, cluster: FakeCluster) -> list[Outcome]:
-        return chain.crash(POINTS)
+def _check(what: str, given: Sequence[object] | None, known: Sequence[object]) -> None:
+    for each in given or ():
+        if each not in known:
+            Console(stderr=True).print(
+                f"conformance: there is no {what} {each!r}: there are {', '.join(map(str, known))}"
+            )
+            raise typer.Exit(2)
 
-    def strike(chain: Chain, cluster: FakeCluster) -> list[Outcome]:
-        return chain.strike(list(strikes(cluster, chain.outputs)))
 
+def _both(
+    kind: Kind,
+    client: Client,
+    command: tuple[Sequence[str], Path],
+    version: int,
+    sides: Sides,
+    kept: Kept,
+    chosen: Sequence[str],
+) -> int:
+    """How many inputs went wrong, and how many points differ without a reason."""
+    name = f"{client.name}-{version}-{kind.name.replace(' ', '-')}"
     wrong = 0
-    for what, act in (("programs die", crash), ("brokers go", strike)):
-        with FakeCluster(brokers=3, config=CONFIG) as cluster, Proxy(cluster.bootstrap_servers) as proxy:
-            set_version(cluster.bootstrap_servers, version)
-            chain = Chain(command, proxy, client.name)
-            for topic, partitions in chain.topics.items():
-                cluster.create_topic(topic, partitions, configs={"retention.ms": -1})
-            wrong += _told(f"fakebroker, {client.name}, version {version}, {what}", lambda: act(chain, cluster))  # noqa: B023
+    for side in chosen:
+        target: KafkaTarget | FakeTarget = (sides.kafka if side == KAFKA else sides.ours)[_BOX]
+        result = play(kind, target, command, name, version)
+        kept.put(side, client.name, version, kind.name, result)
+        wrong += _told(f"{side}, {client.name}, version {version}, {kind.name}", result)
+    ours, theirs = (kept.get(side, client.name, version, kind.name) for side in (OURS, KAFKA))
+    if KAFKA in chosen and ours is not None and theirs is not None:
+        for difference in differences(client.name, kind.name, ours, theirs):
+            console.print(f"  {difference}")
+            wrong += difference.reason is None
     return wrong
 
 
-def _kafka(client: Client, command: tuple[Sequence[str], Path], version: int) -> int:
-    with Sides() as sides:
-        target = sides.kafka["clients"]
-        set_version(target.bootstrap_servers, version)
-        for broker in (1, 2, 3):
-            target.catch_up(broker)
-        with Proxy(target.bootstrap_servers) as proxy:
-            chain = Chain(command, proxy, client.name)
-            target.create_topics(
-                [Topic(topic, partitions, 3, {"retention.ms": "-1"}) for topic, partitions in chain.topics.items()]
-            )
-            return _told(f"Apache Kafka, {client.name}, version {version}, programs die", lambda: chain.crash(POINTS))
-
-
-def _told(what: str, act: Callable[[], list[Outcome]]) -> int:
+def _told(what: str, result: Result) -> int:
     """How many inputs went wrong."""
-    began = time.monotonic()
-    try:
-        outcomes = act()
-    except (Broken, RuntimeError, TimeoutError) as how:
-        console.print(f"{what}: broken: {how}")
+    if result.broken:
+        console.print(f"{what}: broken: {result.broken}")
         return 1
-    wrong = [each for each in outcomes if not each.is_right]
-    for each in wrong:
+    for each in result.wrong:
         console.print(f"  {each.name}: read_committed sees it {each.seen} times, consumed {each.consumed} times")
-    met = sum(each.met for each in outcomes)
-    more = sum(sum(each.written) > sum(each.seen) for each in outcomes)
-    took_s = time.monotonic() - began
+    for when, note in result.notes.items():
+        console.print(f"  {when}: {note}")
+    met = sum(each.met for each in result.outcomes)
+    more = sum(sum(each.written) > sum(each.seen) for each in result.outcomes)
+    errors = sum(len(each.errors) for each in result.outcomes)
     console.print(
-        f"{what}: {met} places, {more} of them leave aborted records, {len(wrong)} not exactly once; {took_s:.0f} s"
+        f"{what}: {met} places, {more} of them leave aborted records, {errors} programs gave up, "
+        f"{len(result.wrong)} not exactly once; {result.took_s:.0f} s"
     )
-    return len(wrong)
-
-
-def set_version(bootstrap_servers: str, version: int) -> None:
-    """Of transactions (the feature transaction.version). Raises RuntimeError."""
-    update = {"feature": "transaction.version", "max_version_level": version, "upgrade_type": _ANY_DOWNGRADE}
-    with Wire(bootstrap_servers) as wire:
-        values = {"timeout": timedelta(seconds=10), "feature_updates": [update], "validate_only": False}
-        answer = wire.ask(bootstrap_servers.split(",")[0], _UPDATE_FEATURES, 1, values)
-        check(answer.error_code, f"transaction.version={version}")
-        for result in answer.results:
-            check(result.error_code, f"transaction.version={version}")
+    return len(result.wrong)
 
 
 if __name__ == "__main__":

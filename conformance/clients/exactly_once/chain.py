@@ -5,14 +5,15 @@ Theory   A program says what it has consumed and waits for the word to go on; so
          way when the program dies, and whether the next one may get it again. Each input is written to both partitions
          of `out`: a transaction that is torn shows. Members are static, so that nobody waits for the session of a dead
          one. Who is silent for long while brokers go is killed, as a supervisor would: librdkafka 2.16 waits for ever
-         for a coordinator that it knew, if Metadata left that broker out for a moment while it was down.
+         for a coordinator that it knew, if Metadata left that broker out for a moment while it was down, on Kafka too.
 """
 
 from __future__ import annotations
 
 import threading
+import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -25,8 +26,9 @@ from conformance.clients.wire import Wire
 
 IN_PARTITIONS, OUT_PARTITIONS = 1, 2
 _LIMIT_S = 180.0
-_SILENT_S = 5.0
+SILENT_S = 5.0
 _STARTS = 5  # of a program until an input is done, when brokers go
+_BACKOFF_S = 1.0  # more each time, as a supervisor waits
 
 
 @dataclass
@@ -38,6 +40,7 @@ class Outcome:
     seen       in each partition of `out`: how often read_committed sees it
     written    the same for read_uncommitted
     errors     what programs told, by the client's names
+    took_s     until it was done, if brokers went
     """
 
     name: str
@@ -47,6 +50,7 @@ class Outcome:
     seen: list[int] = field(default_factory=list)
     written: list[int] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
+    took_s: float = 0.0
 
     @property
     def is_right(self) -> bool:
@@ -59,13 +63,25 @@ class Outcome:
 
 
 class Chain:
-    """Programs of one client on the topics `in` and `out`, behind a proxy. Use in its `with` block."""
+    """Programs of one client on the topics `in` and `out`, behind a proxy. Use in its `with` block.
 
-    def __init__(self, command: tuple[Sequence[str], Path], proxy: Proxy, name: str) -> None:
+    Who is silent for `silent_s` while brokers go is killed; nobody lives longer than `limit_s`.
+    """
+
+    def __init__(
+        self,
+        command: tuple[Sequence[str], Path],
+        proxy: Proxy,
+        name: str,
+        silent_s: float = SILENT_S,
+        limit_s: float = _LIMIT_S,
+    ) -> None:
         self._command = command
         self._proxy = proxy
+        self._silent_s, self._limit_s = silent_s, limit_s
         self.name = name
         self.inputs, self.outputs = f"{name}-in", f"{name}-out"
+        self.transactional_id = f"{name}-id"
         # Those that must be there, with their partitions; records have old timestamps, so nothing may be too old.
         self.topics = {self.inputs: IN_PARTITIONS, self.outputs: OUT_PARTITIONS}
         self._consumed: Counter[str] = Counter()
@@ -85,17 +101,20 @@ class Chain:
         self._close()
         return self._read([*outcomes, Outcome("the last")])
 
-    def strike(self, points: Sequence[tuple[Point, str, Callable[[], object]]]) -> list[Outcome]:
+    def strike(self, points: Iterable[tuple[Point, str, Callable[[], object]]]) -> list[Outcome]:
         """At each point something is done to the brokers, which the name tells; the program lives on, or another takes
-        its place if it gives up."""
+        its place if it gives up. The next point is asked for when the input of the one before is done."""
         outcomes = []
         for number, (point, what, do) in enumerate(points):
             outcome = Outcome(f"{number} {point.name}: {what}")
             self._feed(outcome.name)
+            began_s = time.monotonic()
             strike = Strike(point.api_key if point.api_key is not None else -1, point.is_after, do, cut=False)
             self._go_on_to(outcome.name, lambda strike=strike: self._proxy.arm(strike), aborts=point.aborts)  # type: ignore[misc]
             self._proxy.disarm()
-            outcome.met = strike.over.is_set()
+            if strike.begun.is_set():  # by another broker the program may be done before the one that stopped is back
+                strike.over.wait(self._limit_s)
+            outcome.met, outcome.took_s = strike.over.is_set(), time.monotonic() - began_s
             outcomes.append(outcome)
         self._close()
         return self._read(outcomes)
@@ -108,14 +127,14 @@ class Chain:
         settings = {
             "group": f"{self.name}-group",
             "instance": "one",
-            "id": f"{self.name}-id",
+            "id": self.transactional_id,
             "in": self.inputs,
             "out": self.outputs,
             "die": die,
         }
         command, folder = self._command
         plan = {"bootstrap": self._proxy.bootstrap_servers, "processor": settings}
-        return ClientProcess(list(command), folder, plan, _LIMIT_S)
+        return ClientProcess(list(command), folder, plan, self._limit_s)
 
     def _die(self, point: Point, value: str) -> bool:
         """Whether it did: a client need not have each step, nor send each request."""
@@ -151,7 +170,8 @@ class Chain:
 
     def _go_on_to(self, value: str, then: Callable[[], object], *, aborts: bool = False) -> None:
         """Until this input is done; `then` is called when it is under way."""
-        for _ in range(_STARTS):
+        for number in range(_STARTS):
+            time.sleep(number * _BACKOFF_S)
             if self._program is None:
                 self._program = self._start()
                 self._program.__enter__()
@@ -197,7 +217,7 @@ class Chain:
             silence.set()
             program.kill()
 
-        timer = threading.Timer(_SILENT_S, end)
+        timer = threading.Timer(self._silent_s, end)
         timer.start()
         try:
             told = program.hear()

@@ -20,19 +20,36 @@ _LIMIT_S = 10.0
 _ABORT = 0  # the type of a control record
 
 
-def read_values(bootstrap_servers: str, topic: str, *, committed: bool) -> dict[int, list[str]]:
-    """The values of each partition, up to its end; what stands open is a TimeoutError after 10 s. Raises RuntimeError
-    if a broker refuses."""
+def read_values(
+    bootstrap_servers: str, topic: str, *, committed: bool, to_its_end: bool = True
+) -> dict[int, list[str]]:
+    """The values of each partition, up to its end; what stands open is a TimeoutError after 10 s, or, not `to_its_end`,
+    just not read. Raises RuntimeError if a broker refuses."""
+    return {partition: values for partition, (values, _) in _read_all(bootstrap_servers, topic, committed, to_its_end)}
+
+
+def count_marks(bootstrap_servers: str, topic: str) -> dict[int, int]:
+    """How many marks of ends of transactions there are in each partition. Errors as of `read_values`."""
+    return {partition: marks for partition, (_, marks) in _read_all(bootstrap_servers, topic, False, True)}
+
+
+def _read_all(
+    bootstrap_servers: str, topic: str, committed: bool, to_its_end: bool
+) -> list[tuple[int, tuple[list[str], int]]]:
     with Wire(bootstrap_servers) as wire:
         addresses, found = wire.described(topic)
-        return {
-            part.partition_index: _read(wire, addresses[part.leader_id], topic, part.partition_index, committed)
-            for part in sorted(found.partitions, key=lambda part: int(part.partition_index))
-        }
+        return [
+            (index, _read(wire, addresses[part.leader_id], topic, index, committed, to_its_end))
+            for index, part in sorted((int(part.partition_index), part) for part in found.partitions)
+        ]
 
 
-def _read(wire: Wire, leader: str, topic: str, partition: int, committed: bool) -> list[str]:
+def _read(
+    wire: Wire, leader: str, topic: str, partition: int, committed: bool, to_its_end: bool
+) -> tuple[list[str], int]:
+    """The values, and how many marks."""
     values: list[str] = []
+    marks = 0
     offset = 0
     aborting: set[int] = set()  # producers in the midst of a transaction that was aborted
     limit = time.monotonic() + _LIMIT_S
@@ -45,14 +62,17 @@ def _read(wire: Wire, leader: str, topic: str, partition: int, committed: bool) 
             while aborted and aborted[0][0] <= batch.next_offset - 1:
                 aborting.add(aborted.pop(0)[1])
             if batch.is_control_batch:
+                marks += 1
                 [control] = batch
                 if struct.unpack_from(">h", control.key, 2)[0] == _ABORT:
                     aborting.discard(batch.producer_id)
             elif not (committed and batch.is_transactional and batch.producer_id in aborting):
                 values += [each.value.decode() for each in batch if each.offset >= offset]
             offset = max(offset, batch.next_offset)
-        if offset == answer.high_watermark == answer.last_stable_offset:
-            return values
+        if offset == (answer.last_stable_offset if committed else answer.high_watermark) and (
+            not to_its_end or answer.high_watermark == answer.last_stable_offset
+        ):
+            return values, marks
         if time.monotonic() > limit:
             said = f"last stable offset {answer.last_stable_offset}, high watermark {answer.high_watermark}"
             raise TimeoutError(f"{topic}-{partition} has an open transaction: {said}")

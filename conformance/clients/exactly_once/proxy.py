@@ -8,6 +8,8 @@ Theory   Each broker has a port of the proxy. Answers that name brokers are writ
 from __future__ import annotations
 
 import asyncio
+import socket
+import struct
 import threading
 from collections import deque
 from collections.abc import Callable, Mapping
@@ -23,18 +25,20 @@ INIT_PRODUCER_ID, ADD_PARTITIONS_TO_TXN, ADD_OFFSETS_TO_TXN, END_TXN, TXN_OFFSET
 API_VERSIONS, DESCRIBE_CLUSTER = 18, 60
 
 _LIMIT_S = 10.0
+_RESET = struct.pack("ii", 1, 0)  # no time to linger: what is closed is reset
 _SINCE = {PRODUCE: 10, FETCH: 16}  # where their answers name brokers (KIP-951)
 
 
 @dataclass
 class Strike:
     """At the next request of the API: `do` is called, before the broker has it or once the broker has answered. With
-    `cut` it is then lost, or its answer is. `over` is set once that has been done."""
+    `cut` it is then lost, or its answer is. `begun` is set before that, `over` once it has been done."""
 
     api_key: int
     is_after: bool
     do: Callable[[], object]
     cut: bool = True
+    begun: threading.Event = field(default_factory=threading.Event)
     over: threading.Event = field(default_factory=threading.Event)
 
 
@@ -81,10 +85,12 @@ class Proxy:
     async def _end(self) -> None:
         for server in self._servers:
             server.close()
+        await asyncio.sleep(0)  # who was just accepted has begun, and closes what it has
         tasks = asyncio.all_tasks() - {asyncio.current_task()}
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        await asyncio.sleep(0)  # what was closed is lost
 
     def due(self, api_key: int) -> Strike | None:
         """The strike, if it is for this request; it is taken."""
@@ -112,11 +118,28 @@ class _Connections:
             await self._carry(reader, writer)
 
     async def _carry(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        ends = [writer]
         try:
-            theirs, ours = await asyncio.open_connection(*self._broker)
-        except OSError:  # it is stopped
-            writer.close()
-            return
+            try:
+                theirs, ours = await asyncio.open_connection(*self._broker)
+            except OSError:  # the broker is stopped; clients take a connection that is closed in order for a broker
+                writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
+                writer.transport.abort()
+                return
+            ends.append(ours)
+            with suppress(OSError):
+                await self._both_ways(reader, writer, theirs, ours)
+        finally:
+            for end in ends:
+                end.close()
+
+    async def _both_ways(
+        self,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        theirs: asyncio.StreamReader,
+        ours: asyncio.StreamWriter,
+    ) -> None:
         asked: deque[tuple[int, int, Strike | None]] = deque()
         ways = [
             asyncio.ensure_future(self._requests(reader, ours, asked)),
@@ -128,8 +151,6 @@ class _Connections:
             for way in ways:
                 way.cancel()
             await asyncio.gather(*ways, return_exceptions=True)
-            for end in (writer, ours):
-                end.close()
 
     async def _requests(
         self,
@@ -173,6 +194,7 @@ class _Connections:
 
 async def _struck(strike: Strike) -> None:
     def strike_and_tell() -> None:
+        strike.begun.set()
         strike.do()
         strike.over.set()  # here: the task may be cancelled by what is done, as it stops a broker
 

@@ -41,8 +41,10 @@ WALKS_OF = {
     THREE: 24,
     "transactions": 60,
     "transactions-v1": 60,
+    "transactions-v0": 20,
     "transactions-three": 12,
     "transactions-three-v1": 12,
+    "deaths": 40,  # in five rounds
 }
 SEED = 1
 BOX = "groups"

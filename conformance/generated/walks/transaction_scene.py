@@ -11,13 +11,16 @@ from random import Random
 
 from conformance import frames
 from conformance.offset_frames import offset_fetch
-from conformance.scenario import AwaitTransaction, CatchUp, MoveLeader, Pause, ReadLog, ReadTransactions, Step
+from conformance.scenario import AwaitTransaction, CatchUp, MoveLeader, Pause, ReadLog, ReadTransactions, Step, Topic
 from conformance.transactions import frames as txn_frames
 from conformance.transactions.steps import READ_COMMITTED, ask
 from fakebroker.protocol.topic_name import TRANSACTION_STATE_TOPIC_NAME
 
-PARTITIONS = 3
+_PARTITIONS = (1, 3, 3, 3, 7)  # a walk has one of these numbers
+BY_ID_SINCE = 13  # of Produce, and of Fetch: topics have their ids
 _EVERYTHING = 1 << 20
+_SETTLES_MS = 10_000
+_EARLIEST, _LARGEST = -2, -3  # of ListOffsets
 
 
 @dataclass
@@ -32,7 +35,7 @@ class Transaction:
 
 
 def box_of(version: int, brokers: int) -> str:
-    return f"transactions{'-three' if brokers > 1 else ''}{'' if version == 2 else '-1'}"
+    return f"transactions{'-three' if brokers > 1 else ''}{'' if version == 2 else f'-{version}'}"
 
 
 class TransactionScene:
@@ -44,28 +47,34 @@ class TransactionScene:
         self._name = name
         self._brokers = brokers
         self._coordinator = 1
-        self._leaders = dict.fromkeys(range(PARTITIONS), 1)
+        self._partitions = random.choice(_PARTITIONS)
+        self._leaders = dict.fromkeys(range(self._partitions), 1)
+        # Of these Kafka finds the largest timestamp of records that are gone, as long as their segment is there.
+        self._cut_short: set[int] = set()
         self.topic, self._group = f"{name}-t", f"{name}-g"
+        self.made = Topic(self.topic, self._partitions, brokers)
         count = random.choice([1, 2, 2, 3])
         self._transactions = [Transaction(f"{name}-{number}", number) for number in range(1, count + 1)]
         self.steps: list[Step] = []
 
     def _read(self, life: object) -> None:
-        partition, isolation = self._random.randrange(PARTITIONS), self._random.choice([0, 1, 1])
+        partition, isolation = self._random.randrange(self._partitions), self._random.choice([0, 1, 1])
         offset = self._random.choice([0, 0, 1, 2, 3, 5, 8])
-        version = self._random.choice([4, 7, 10, 11, 12])
+        version = self._random.choice([4, 7, 10, 11, 12, 13, 17])
+        topic = self.made.placeholder if version >= BY_ID_SINCE else self.topic
         size = self._random.choice([_EVERYTHING, _EVERYTHING, 1, 150])
+        asked = self._random.choice([-1, -1, _EARLIEST, _LARGEST])
+        if asked == _LARGEST and partition in self._cut_short:
+            asked = _EARLIEST
         self._ask_leader(
             partition,
-            frames.fetch(self.topic, offset, partition, version=version, isolation_level=isolation, max_bytes=size),
-            frames.list_offsets(
-                self.topic, self._random.choice([-1, -1, -2, -3]), partition, isolation_level=isolation
-            ),
+            frames.fetch(topic, offset, partition, version=version, isolation_level=isolation, max_bytes=size),
+            frames.list_offsets(self.topic, asked, partition, isolation_level=isolation),
         )
 
     def _look(self, life: object) -> None:
-        topics = [(self.topic, tuple(range(PARTITIONS)))]
-        for partition in range(PARTITIONS):
+        topics = [(self.topic, tuple(range(self._partitions)))]
+        for partition in range(self._partitions):
             self._ask_leader(partition, txn_frames.describe_producers(self.topic, partition))
         self.steps += ask(offset_fetch({self._group: topics}, require_stable=self._random.random() < 0.5), conn="c-1")
         self.steps += ask(
@@ -84,7 +93,7 @@ class TransactionScene:
             self.steps += [MoveLeader(TRANSACTION_STATE_TOPIC_NAME, broker), *known, Pause(50)]
             self.steps.append(AwaitTransaction(self._transactions[0].name, settled=True))
             return
-        partition = self._random.randrange(PARTITIONS)
+        partition = self._random.randrange(self._partitions)
         self._leaders[partition] = broker
         self.steps += [MoveLeader(self.topic, broker, partition), *known, ReadLog(self.topic, partition, broker)]
 
@@ -92,7 +101,7 @@ class TransactionScene:
         for each in self._transactions:
             self._settle(each)
         self._look(None)
-        for partition in range(PARTITIONS):
+        for partition in range(self._partitions):
             read = (
                 frames.fetch(self.topic, 0, partition, version=12, isolation_level=isolation) for isolation in (0, 1)
             )
@@ -108,4 +117,5 @@ class TransactionScene:
         self.steps += ask(*asked, conn=f"c-{leader}", broker=leader)
 
     def _settle(self, transaction: Transaction) -> None:
-        self.steps.append(AwaitTransaction(transaction.name, settled=True))
+        """Unless marks of a stranger are in the way: then it never is, and the walk ends here."""
+        self.steps.append(AwaitTransaction(transaction.name, settled=True, within_ms=_SETTLES_MS))

@@ -9,13 +9,13 @@ Theory   A walk is a case, so that it is played and compared as cases are. A sma
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from datetime import timedelta
 from random import Random
 from typing import Any
 
 from conformance import frames
-from conformance.generated.walks.transaction_scene import PARTITIONS, Transaction, TransactionScene, box_of
+from conformance.generated.walks.transaction_lives import Life, TransactionLives
+from conformance.generated.walks.transaction_scene import BY_ID_SINCE, box_of
 from conformance.offset_frames import offset_commit, offset_delete
 from conformance.scenario import (
     AwaitCoordinator,
@@ -26,31 +26,15 @@ from conformance.scenario import (
 )
 from conformance.transactions import frames as txn_frames
 from conformance.transactions.frames import in_transaction, init_transactions
-from conformance.transactions.stand_ins import producer
 from conformance.transactions.steps import ask
 from fakebroker.protocol.topic_name import GROUP_METADATA_TOPIC_NAME, TRANSACTION_STATE_TOPIC_NAME
 
 _DELETE_RECORDS = 21
 
 
-@dataclass
-class _Life:
-    """A program that has this transactional id, and what it believes."""
-
-    letter: str
-    transaction: Transaction
-    epoch: int = 0
-    sequences: dict[int, int] = field(default_factory=dict)
-
-
-class TransactionWalker(TransactionScene):
+class TransactionWalker(TransactionLives):
     """Makes one walk. `name` begins what is called after it: a topic, a group, transactional ids. Of several brokers
     the first coordinates groups; transactions, and partitions, are moved."""
-
-    def __init__(self, random: Random, name: str, version: int, brokers: int = 1) -> None:
-        super().__init__(random, name, brokers)
-        self._version = version  # of transactions
-        self._lives = [_Life(f"{letter}{each.number}", each) for each in self._transactions for letter in "ab"]
 
     def case(self, length: int) -> Case:
         first = self._transactions[0].name
@@ -60,7 +44,7 @@ class TransactionWalker(TransactionScene):
             self.steps += [AwaitCoordinator(self._group), AwaitTransaction(first)]
         for each in self._transactions:
             self.steps += ask(init_transactions(each.name))
-        actions: list[tuple[int, Callable[[_Life], None]]] = [
+        actions: list[tuple[float, Callable[[Life], None]]] = [
             (14, self._write),
             (5, self._add),
             (8, self._end),
@@ -72,6 +56,10 @@ class TransactionWalker(TransactionScene):
             (1, self._plain),
             (1, self._verify),
             (1, self._admin),
+            (1, self._batched),
+            (1, self._list),
+            (1, self._join),
+            (0.5, self._expire),
             (3 if self._brokers > 1 else 0, self._move),
         ]
         weights = [weight for weight, _ in actions]
@@ -79,11 +67,11 @@ class TransactionWalker(TransactionScene):
             [(_, action)] = self._random.choices(actions, weights)
             action(self._random.choice(self._lives))
         self._end_of_walk()
-        return Case(f"walks/{self._name}", "", tuple(self.steps), (), box_of(self._version, self._brokers))
+        return Case(f"walks/{self._name}", "", tuple(self.steps), (self.made,), box_of(self._version, self._brokers))
 
     # Producers.
 
-    def _init(self, life: _Life) -> None:
+    def _init(self, life: Life) -> None:
         """Anew, or with what it has."""
         transaction = life.transaction
         goes_on = self._random.random() < 0.4
@@ -104,39 +92,40 @@ class TransactionWalker(TransactionScene):
             life.epoch = transaction.epoch
             life.sequences.clear()
 
-    def _add(self, life: _Life) -> None:
+    def _add(self, life: Life) -> None:
         transaction = life.transaction
-        indexes = self._random.sample(range(PARTITIONS), self._random.choice([1, 1, 2]))
+        indexes = self._some_partitions(self._random.choice([1, 2]))
         if self._very_rarely():
-            indexes.append(PARTITIONS)
+            indexes.append(self._partitions)
         ids = self._ids(life)
         version = self._random.choice([0, 1, 2, 3, 3, 3, 4, 5])
         self._ask(life, txn_frames.add_partitions(transaction.name, {self.topic: indexes}, version=version, **ids))
-        if life.epoch == transaction.epoch and PARTITIONS not in indexes:
+        if life.epoch == transaction.epoch and self._partitions not in indexes:
             transaction.is_open = True
             transaction.added |= set(indexes)
 
-    def _write(self, life: _Life) -> None:
+    def _write(self, life: Life) -> None:
         transaction = life.transaction
-        partition = self._random.randrange(PARTITIONS)
+        partition = self._random.randrange(self._partitions)
         if transaction.added and self._random.random() < 0.6:
             partition = self._random.choice(sorted(transaction.added))
         values = [b"%d" % len(self.steps)] * self._random.choice([1, 1, 2])
-        version = self._random.choice([12, 12, 12, 11, 9] if self._version == 2 else [11, 11, 11, 9, 12])
+        version = self._random.choice([12, 12, 13, 11, 9] if self._version == 2 else [11, 11, 11, 9, 12, 13])
         sequence = life.sequences.get(partition, 0)
         if self._rarely():
             sequence = max(sequence + self._random.choice([-2, -1, 1]), 0)
         batch = in_transaction(*values, sequence=sequence, producer_id=self._id(life), epoch=self._epoch(life))
         name = transaction.name if not self._very_rarely() else self._random.choice(self._transactions).name
-        frame = frames.produce(self.topic, {partition: batch}, version=version, transactional_id=name)
+        topic = self.made.placeholder if version >= BY_ID_SINCE else self.topic
+        frame = frames.produce(topic, {partition: batch}, version=version, transactional_id=name)
         self._ask(life, frame, self._leaders[partition])
-        is_taken = life.epoch == transaction.epoch and (version == 12 or partition in transaction.added)
+        is_taken = life.epoch == transaction.epoch and (version >= 12 or partition in transaction.added)
         if is_taken and sequence == life.sequences.get(partition, 0):
             life.sequences[partition] = sequence + len(values)
             transaction.is_open = True
             transaction.added.add(partition)
 
-    def _end(self, life: _Life) -> None:
+    def _end(self, life: Life) -> None:
         transaction = life.transaction
         newest = 5 if self._version == 2 else 4
         version = self._random.choice([newest] * 4 + [0, 1, 3, 4, 5])
@@ -153,33 +142,33 @@ class TransactionWalker(TransactionScene):
                     life.epoch = transaction.epoch
                     life.sequences.clear()
 
-    def _add_offsets(self, life: _Life) -> None:
+    def _add_offsets(self, life: Life) -> None:
         version = self._random.choice([0, 1, 2, 3, 4])
         ids = self._ids(life)
         self._ask(life, txn_frames.add_offsets(life.transaction.name, self._group, version=version, **ids))
         life.transaction.is_open |= life.epoch == life.transaction.epoch
 
-    def _offsets(self, life: _Life) -> None:
+    def _offsets(self, life: Life) -> None:
         if self._version == 1 and self._random.random() < 0.7:
             self._add_offsets(life)
-        version = self._random.choice([5, 5, 5, 4, 3, 0] if self._version == 2 else [4, 4, 3, 2, 0, 5])
-        offsets = [(self.topic, self._random.randrange(PARTITIONS), self._random.randrange(100))]
+        version = self._random.choice([5, 5, 5, 6, 4, 3, 0] if self._version == 2 else [4, 4, 3, 2, 0, 5, 6])
+        offsets = [(self.topic, self._random.randrange(self._partitions), self._random.randrange(100))]
         ids = self._ids(life)
-        wrong: dict[str, Any] = {"generation": 3, "member_id": "nobody"} if self._rarely() and version >= 3 else {}
+        of_group = self._of_group() if version >= 3 else {}
         frame = txn_frames.txn_offset_commit(
             life.transaction.name,
             self._group,
             offsets,
             version=version,
             **ids,
-            **wrong,
+            **of_group,
         )
         self._ask(life, frame, 1)
         life.transaction.is_open |= life.epoch == life.transaction.epoch
 
-    def _verify(self, life: _Life) -> None:
+    def _verify(self, life: Life) -> None:
         """As a partition's leader does."""
-        indexes = self._random.sample(range(PARTITIONS), 2)
+        indexes = self._some_partitions(2)
         version = self._random.choice([4, 5])
         ids = self._ids(life)
         frame = txn_frames.add_partitions(
@@ -187,18 +176,18 @@ class TransactionWalker(TransactionScene):
         )
         self._ask(life, frame)
 
-    def _plain(self, life: _Life) -> None:
+    def _plain(self, life: Life) -> None:
         """Records of nobody, or of the producer outside of its transaction."""
         ids: Mapping[str, int] = {}
         if self._random.random() < 0.3:
             ids = {"producer_id": self._id(life), "producer_epoch": self._epoch(life), "base_sequence": 0}
-        partition = self._random.randrange(PARTITIONS)
+        partition = self._random.randrange(self._partitions)
         frame = frames.produce(self.topic, {partition: frames.batch(b"plain", **ids)})
         self._ask(life, frame, self._leaders[partition])
 
-    def _admin(self, life: _Life) -> None:
+    def _admin(self, life: Life) -> None:
         """Marks of a stranger, records that are deleted, offsets that others commit and delete."""
-        partition = self._random.randrange(PARTITIONS)
+        partition = self._random.randrange(self._partitions)
         offset = (self.topic, partition, self._random.randrange(100))
         marked = txn_frames.mark(
             {self.topic: (partition,)},
@@ -208,42 +197,18 @@ class TransactionWalker(TransactionScene):
         )
         deleted = {"partition_index": partition, "offset": self._random.choice([-1, 1, 2])}
         topics = [{"name": self.topic, "partitions": [deleted]}]
+        deletes = frames.request(_DELETE_RECORDS, 2, {"topics": topics, "timeout": timedelta(seconds=10)})
         frame, broker = self._random.choice(
             [
                 (txn_frames.write_markers(marked, version=self._random.choice([1, 2])), self._leaders[partition]),
-                (
-                    frames.request(_DELETE_RECORDS, 2, {"topics": topics, "timeout": timedelta(seconds=10)}),
-                    self._leaders[partition],
-                ),
+                (deletes, self._leaders[partition]),
                 (offset_commit(self._group, [offset]), 1),
                 (offset_delete(self._group, [(self.topic, (partition,))]), 1),
             ]
         )
+        if frame is deletes:
+            self._cut_short.add(partition)
         self.steps += ask(frame, conn=f"d-{broker}", broker=broker)
-
-    # Chance.
-
-    def _rarely(self) -> bool:
-        return self._random.random() < 0.08
-
-    def _very_rarely(self) -> bool:
-        return self._random.random() < 0.03
-
-    def _id(self, life: _Life) -> int:
-        if self._very_rarely():
-            return self._random.choice([4_000_020, producer(self._random.choice(self._transactions).number)])
-        return producer(life.transaction.number)
-
-    def _epoch(self, life: _Life) -> int:
-        return life.epoch + self._random.choice([-1, 1, 1, 2]) if self._rarely() and life.epoch else life.epoch
-
-    def _ids(self, life: _Life) -> dict[str, Any]:
-        return {"producer_id": self._id(life), "epoch": self._epoch(life)}
-
-    def _ask(self, life: _Life, frame: bytes, broker: int | None = None) -> None:
-        """A broker, or who coordinates transactions."""
-        broker = broker or self._coordinator
-        self.steps += ask(frame, conn=f"{life.letter}-{broker}", broker=broker)
 
 
 def transaction_walk(seed: int, name: str, version: int, brokers: int = 1) -> tuple[Topic, Case]:
@@ -251,4 +216,4 @@ def transaction_walk(seed: int, name: str, version: int, brokers: int = 1) -> tu
     random = Random(seed)
     walker = TransactionWalker(random, name, version, brokers)
     case = walker.case(random.choice([6, 12, 25, 40]))
-    return Topic(walker.topic, PARTITIONS, brokers), case
+    return walker.made, case

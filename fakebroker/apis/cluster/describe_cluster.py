@@ -78,10 +78,10 @@ def handle(ctx: RequestContext, request: DescribeClusterRequest) -> None:
 
 
 def _brokers(ctx: RequestContext, include_fenced: bool) -> list[dict[str, Any]]:
-    brokers = ctx.controller.registry
-    asked_for = brokers.broker_ids if include_fenced else brokers.alive(brokers.broker_ids)
+    brokers, alive = ctx.controller.registry, ctx.metadata.alive_ids
+    asked_for = brokers.broker_ids if include_fenced else alive
     endpoints = [brokers[broker_id].endpoint(ctx.listener) for broker_id in asked_for]
     return [
-        {"broker_id": id_, "host": host, "port": port, "rack": rack, "is_fenced": not brokers.is_alive(id_)}
+        {"broker_id": id_, "host": host, "port": port, "rack": rack, "is_fenced": id_ not in alive}
         for id_, host, port, rack in endpoints
     ]

@@ -30,6 +30,7 @@ from uuid import UUID
 from fakebroker.apis import registry
 from fakebroker.apis.context import RequestContext
 from fakebroker.core.controller.auto_creation import creatable_topic
+from fakebroker.core.controller.metadata_cache import MetadataCache
 from fakebroker.core.controller.topics import MAX_PARTITIONS_PER_BATCH, NewTopic, Topic
 from fakebroker.core.replication.partition import Partition
 from fakebroker.core.security.authorized_operations import CLUSTER_OPERATIONS, NOT_REQUESTED, TOPIC_OPERATIONS
@@ -92,7 +93,7 @@ def handle(ctx: RequestContext, request: MetadataRequest) -> Slices[None]:
         "brokers": [broker._asdict() for broker in ctx.metadata.alive_brokers(ctx.listener)],
         "cluster_id": ctx.metadata.cluster_id,
         "controller_id": ctx.metadata.controller_id,
-        "topics": Each(partial(_answer, ctx.api_version, wants_topic_operations), asked_for),
+        "topics": Each(partial(_answer, ctx, wants_topic_operations), asked_for),
         "cluster_authorized_operations": CLUSTER_OPERATIONS if wants_cluster_operations else NOT_REQUESTED,
         "error_code": ErrorCode.none,
     }
@@ -142,11 +143,11 @@ def _create(ctx: RequestContext, names: Sequence[str]) -> Slices[None]:
         yield from ctx.controller.create_topics_in_slices(new, lambda: ctx.now)
 
 
-def _answer(version: int, wants_operations: bool, topic: UUID | Topic | str) -> dict[str, Any]:
+def _answer(ctx: RequestContext, wants_operations: bool, topic: UUID | Topic | str) -> dict[str, Any]:
     """What is told of an unknown id, a topic, or an unknown name."""
     if isinstance(topic, UUID):
         return _without_partitions(None, topic, ErrorCode.unknown_topic_id)
-    answer = _known(topic, version) if isinstance(topic, Topic) else _missing(topic)
+    answer = _known(ctx, topic) if isinstance(topic, Topic) else _missing(topic)
     if wants_operations:
         answer["topic_authorized_operations"] = TOPIC_OPERATIONS
     return answer
@@ -162,20 +163,20 @@ def _without_partitions(name: str | None, topic_id: UUID | None, code: ErrorCode
     return {"error_code": code, "name": name, "topic_id": topic_id, "is_internal": False, "partitions": []}
 
 
-def _known(topic: Topic, version: int) -> dict[str, Any]:
+def _known(ctx: RequestContext, topic: Topic) -> dict[str, Any]:
     return {
         "error_code": ErrorCode.none,
         "name": topic.name,
         "topic_id": topic.topic_id,
         "is_internal": topic_name.is_internal(topic.name),
-        "partitions": Each(partial(_partition, version), topic.partitions),
+        "partitions": Each(partial(_partition, ctx.api_version, ctx.metadata), topic.partitions),
     }
 
 
-def _partition(version: int, partition: Partition) -> dict[str, Any]:
-    offline = partition.offline_ids
+def _partition(version: int, metadata: MetadataCache, partition: Partition) -> dict[str, Any]:
+    offline = metadata.offline_ids(partition)
     code = ErrorCode.none
-    replicas, isr = tuple(partition.replica_ids), tuple(partition.isr_ids)
+    replicas, isr = tuple(partition.replica_ids), metadata.in_sync(partition).isr
     if version == 0 and offline:
         code = ErrorCode.replica_not_available
         replicas, isr = (tuple(id_ for id_ in ids if id_ not in offline) for ids in (replicas, isr))

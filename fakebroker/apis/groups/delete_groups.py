@@ -2,11 +2,12 @@
 
 Behaviour      Groups of any type, each with all its offsets, if it is empty: else NON_EMPTY_GROUP, and
                GROUP_ID_NOT_FOUND for what nobody has. A group that is named twice is answered once. Those of one
-               partition of __consumer_offsets go together.
+               partition of __consumer_offsets go together. Kafka asks first whether share groups are among them, by a
+               write of nothing, which waits for all writes before it: if it waits in vain, nothing is deleted.
 Version notes  v2 flexible; v3 error message, which is null for all groups that are served here.
 Not done       Authorization.
-Source         core/.../server/KafkaApis.scala handleDeleteGroupsRequest; GroupCoordinatorService.java deleteGroups;
-               GroupCoordinatorShard.java deleteGroups @ 4.4
+Source         core/.../server/KafkaApis.scala handleDeleteGroupsRequest; GroupCoordinatorService.java deleteGroups,
+               deleteShareGroups; GroupCoordinatorShard.java deleteGroups @ 4.4
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from fakebroker.apis import registry
 from fakebroker.apis.context import RequestContext
 from fakebroker.apis.later import Later
-from fakebroker.core.groups.deletion import DeletedGroup, delete_groups
+from fakebroker.core.groups.deletion import DeletedGroup, delete_groups, share_groups_deleted
 from fakebroker.protocol.build import Each, build_lazily
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
@@ -63,6 +64,12 @@ def handle(ctx: RequestContext, request: DeleteGroupsRequest) -> Slices[None]:
         if waiting == 0:
             later(results)
 
+    def asked(group_ids: list[str], response: KafkaError | None) -> None:
+        if isinstance(response, KafkaError):
+            then(group_ids, response)
+        else:
+            ctx.groups.write("delete-groups", group_ids[0], partial(delete_groups, group_ids), partial(then, group_ids))
+
     # Each operation answers for its own groups, so there is no error for all.
     later: Later[list[DeletedGroup]] = Later(
         ctx, partial(_message, ctx.api_version), lambda code: _message(ctx.api_version, [])
@@ -70,7 +77,7 @@ def handle(ctx: RequestContext, request: DeleteGroupsRequest) -> Slices[None]:
     if not by_partition:
         later(results)
     for group_ids in by_partition.values():
-        ctx.groups.write("delete-groups", group_ids[0], partial(delete_groups, group_ids), partial(then, group_ids))
+        ctx.groups.write("delete-share-groups", group_ids[0], share_groups_deleted, partial(asked, group_ids))
         yield
     yield from later.answer()
 

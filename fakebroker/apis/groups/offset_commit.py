@@ -76,5 +76,5 @@ def handle(ctx: RequestContext, request: OffsetCommitRequest) -> Slices[None]:
         lambda committed: _answer(version, errors.merge(committed)),
         lambda code: _answer(version, errors.merge(all_failed(known, code))),
     )
-    ctx.groups.write("commit-offset", request.group_id, lambda shard: shard.offsets.commit(commit), later)
+    ctx.groups.write_in_slices("commit-offset", request.group_id, lambda shard: shard.offsets.commit(commit), later)
     yield from later.answer()

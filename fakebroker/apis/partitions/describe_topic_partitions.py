@@ -6,7 +6,6 @@ Behaviour      The topics that were asked for, or all (an empty list), in the or
                left out. A cursor whose topic is not asked for, or whose partition is negative: INVALID_REQUEST. An
                unknown name: UNKNOWN_TOPIC_OR_PARTITION, an impossible one: INVALID_TOPIC_EXCEPTION; they are no
                partitions and never fill a page.
-Not done       Eligible leader replicas: none are kept, both lists are empty (docs/kafka-map.md, Elections).
 Source         core/.../server/handlers/DescribeTopicPartitionsRequestHandler.java; KRaftMetadataCache.scala
                describeTopicResponse; clients/.../DescribeTopicPartitionsRequest.java getErrorResponse @ 4.0
 """
@@ -14,10 +13,12 @@ Source         core/.../server/handlers/DescribeTopicPartitionsRequestHandler.ja
 from __future__ import annotations
 
 from datetime import timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from fakebroker.apis import registry
 from fakebroker.apis.context import RequestContext
+from fakebroker.core.controller.metadata_cache import MetadataCache
 from fakebroker.core.controller.topics import Topic
 from fakebroker.core.replication.partition import Partition
 from fakebroker.core.security.authorized_operations import NOT_REQUESTED, TOPIC_OPERATIONS
@@ -73,7 +74,7 @@ def handle(ctx: RequestContext, request: DescribeTopicPartitionsRequest) -> Slic
         if topic is not None:
             start = cursor.partition_index if cursor is not None and name == first_name else 0
             end = min(len(topic.partitions), start + remaining)
-            answers.append(_known(topic, topic.partitions[start:end]))
+            answers.append(_known(ctx.metadata, topic, topic.partitions[start:end]))
             if end < len(topic.partitions):
                 next_cursor = {"topic_name": name, "partition_index": end}
                 break
@@ -87,28 +88,29 @@ def handle(ctx: RequestContext, request: DescribeTopicPartitionsRequest) -> Slic
     yield from _respond(ctx, answers, next_cursor)
 
 
-def _known(topic: Topic, partitions: list[Partition]) -> dict[str, Any]:
+def _known(metadata: MetadataCache, topic: Topic, partitions: list[Partition]) -> dict[str, Any]:
     return {
         "error_code": ErrorCode.none,
         "name": topic.name,
         "topic_id": topic.topic_id,
         "is_internal": topic_name.is_internal(topic.name),
-        "partitions": Each(_partition, partitions),
+        "partitions": Each(partial(_partition, metadata), partitions),
         "topic_authorized_operations": TOPIC_OPERATIONS,
     }
 
 
-def _partition(partition: Partition) -> dict[str, Any]:
+def _partition(metadata: MetadataCache, partition: Partition) -> dict[str, Any]:
+    in_sync = metadata.in_sync(partition)
     return {
         "error_code": ErrorCode.none,
         "partition_index": partition.topic_partition.partition,
         "leader_id": partition.leader_id,
         "leader_epoch": partition.leader_epoch,
         "replica_nodes": tuple(partition.replica_ids),
-        "isr_nodes": tuple(partition.isr_ids),
-        "eligible_leader_replicas": (),
-        "last_known_elr": (),
-        "offline_replicas": tuple(partition.offline_ids),
+        "isr_nodes": in_sync.isr,
+        "eligible_leader_replicas": in_sync.elr,
+        "last_known_elr": in_sync.last_known_elr,
+        "offline_replicas": tuple(metadata.offline_ids(partition)),
     }
 
 

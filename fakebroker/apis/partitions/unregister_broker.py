@@ -42,6 +42,5 @@ def handle(ctx: RequestContext, request: UnregisterBrokerRequest) -> None:
         _respond(ctx, ErrorCode.broker_id_not_registered, message)
         return
     if ctx.controller.registry.is_alive(broker_id):
-        ctx.controller.stop_broker(broker_id, ctx.now)
-        ctx.controller.start_broker(broker_id, ctx.now)
+        ctx.controller.cluster_control.unregister(broker_id)
     _respond(ctx, ErrorCode.none, None)

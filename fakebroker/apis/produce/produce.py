@@ -20,7 +20,7 @@ from typing import Final
 from fakebroker.apis import registry
 from fakebroker.apis.context import RequestContext
 from fakebroker.apis.produce.produce_answer import ProduceAnswer
-from fakebroker.apis.produce.verification import verify
+from fakebroker.apis.produce.verification import resume, verify
 from fakebroker.core.replication.partition import Partition
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
@@ -163,13 +163,18 @@ def _append_in_transaction(
     answer: ProduceAnswer,
     entries: dict[Partition, PartitionProduceData],
 ) -> None:
-    """Once the coordinator agrees, in one go."""
+    """Once the coordinator agrees: in one go, or if they are very many some at a time, and others in between."""
     timeout_ms, acks, transactional_id = request.timeout_ms, request.acks, request.transactional_id
     assert transactional_id is not None
 
     def append(guards: Mapping[Partition, int]) -> None:
         if not entries:
             answer.complete([])
+            return
+        if len(entries) > _PARTITIONS_OF_A_SLICE:
+            ctx.transactions.in_turns.go_on(
+                "an append in a transaction", _append_in_slices(ctx, request, answer, entries, guards)
+            )
             return
         ctx.replicas.append_records(timeout_ms, acks, False, entries, answer.complete, ctx.now, guards)
         ctx.replicas.try_complete_actions(ctx.now)
@@ -178,6 +183,23 @@ def _append_in_transaction(
         verify(ctx, transactional_id, answer, entries, append)
     except KafkaError as error:
         answer.all_failed(request, error.code, error.message)
+
+
+def _append_in_slices(
+    ctx: RequestContext,
+    request: ProduceRequest,
+    answer: ProduceAnswer,
+    entries: dict[Partition, PartitionProduceData],
+    guards: Mapping[Partition, int],
+) -> Slices[None]:
+    timeout_ms, acks = request.timeout_ms, request.acks
+    for _ in ctx.replicas.append_records_in_slices(
+        timeout_ms, acks, False, entries, answer.complete, lambda: ctx.now, guards
+    ):
+        ctx.replicas.try_complete_actions(ctx.now)
+        yield
+        resume(ctx)
+    ctx.replicas.try_complete_actions(ctx.now)
 
 
 def _asked(ctx: RequestContext, request: ProduceRequest) -> ProduceAnswer:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from struct import Struct
-from typing import Final, NamedTuple
+from typing import Final, final
 
 from fakebroker.apis.context import RequestContext
 from fakebroker.apis.produce.produce_answer import ProduceAnswer
@@ -22,12 +22,15 @@ from fakebroker.protocol.batch_layout import FLAGS_AT, PRODUCER_ID_AT, TRANSACTI
 from fakebroker.protocol.error_code import ErrorCode, kafka_name
 from fakebroker.protocol.errors import KafkaError
 from fakebroker.protocol.produce_reader import PartitionProduceData
+from fakebroker.protocol.slices import Slices
 from fakebroker.protocol.topic_partition import TopicPartition
+from timingwheel.mypyc import mypyc_attr
 
 _PRODUCER: Final = Struct(">qhi")  # id, epoch, and first sequence
 _PRODUCER_END: Final = PRODUCER_ID_AT + _PRODUCER.size
 _EPOCH_BUMP_SINCE: Final = 12
 _ABORTABLE_SINCE: Final = 11
+_PARTITIONS_OF_A_SLICE: Final = 64
 
 _NOT_REACHED: Final = (
     ErrorCode.network_exception,
@@ -37,9 +40,14 @@ _NOT_REACHED: Final = (
 )
 
 
-class _Batch(NamedTuple):
-    producer: ProducerIdAndEpoch
-    base_sequence: int
+@mypyc_attr(acyclic=True)
+@final
+class _Batch:
+    __slots__ = ("base_sequence", "producer")
+
+    def __init__(self, producer: ProducerIdAndEpoch, base_sequence: int) -> None:
+        self.producer = producer
+        self.base_sequence = base_sequence
 
 
 def verify(
@@ -61,6 +69,13 @@ def verify(
     _ask(ctx, transactional_id, answer, entries, batches, go_on, ctx.now.mono_ms)
 
 
+def resume(ctx: RequestContext) -> None:
+    """Go on with a request that has waited: it is later now, and others may have had a turn."""
+    ctx.now = ctx.transactions.now
+    for listener in ctx.probe.listeners:
+        listener.request_resumed(ctx.connection, ctx.broker.broker_id)
+
+
 def _ask(
     ctx: RequestContext,
     transactional_id: str,
@@ -72,27 +87,75 @@ def _ask(
 ) -> None:
     """Where the leader adds partitions it asks once more, for a while, if the last transaction is not over yet: a
     Produce is expensive to send again."""
-    has_epoch_bump = ctx.api_version >= _EPOCH_BUMP_SINCE
+    if len(batches) > _PARTITIONS_OF_A_SLICE:
+        slices = _ask_in_slices(ctx, transactional_id, answer, entries, batches, go_on, since_ms)
+        ctx.transactions.in_turns.go_on("asking about a transaction", slices)
+        return
     guards: dict[Partition, int] = {}
-    for partition, ((producer_id, epoch), sequence) in list(batches.items()):
-        if ctx.replicas.refused(partition, internal_topics_allowed=True) is not None:
-            continue  # the append says so
-        try:
-            guards[partition] = partition.leader_log.producer_state.maybe_start_verification(
-                producer_id, sequence, epoch, has_epoch_bump, ctx.now.wall_ms
-            )
-        except KafkaError as error:
-            del entries[partition], batches[partition]
-            answer.failed_known(partition.topic_partition, error.code, None)  # Kafka tells no reason either
+    for partition, batch in list(batches.items()):
+        _guard(ctx, answer, entries, batches, partition, batch, guards)
+    _ask_of(ctx, transactional_id, answer, entries, batches, go_on, since_ms, guards)
+
+
+def _ask_in_slices(
+    ctx: RequestContext,
+    transactional_id: str,
+    answer: ProduceAnswer,
+    entries: dict[Partition, PartitionProduceData],
+    batches: dict[Partition, _Batch],
+    go_on: Callable[[Mapping[Partition, int]], None],
+    since_ms: int,
+) -> Slices[None]:
+    """The same for very many partitions."""
+    guards: dict[Partition, int] = {}
+    for number, (partition, batch) in enumerate(list(batches.items()), 1):
+        _guard(ctx, answer, entries, batches, partition, batch, guards)
+        if number % _PARTITIONS_OF_A_SLICE == 0:
+            yield
+            resume(ctx)
+    _ask_of(ctx, transactional_id, answer, entries, batches, go_on, since_ms, guards)
+
+
+def _guard(
+    ctx: RequestContext,
+    answer: ProduceAnswer,
+    entries: dict[Partition, PartitionProduceData],
+    batches: dict[Partition, _Batch],
+    partition: Partition,
+    batch: _Batch,
+    guards: dict[Partition, int],
+) -> None:
+    if ctx.replicas.refused(partition, internal_topics_allowed=True) is not None:
+        return  # the append says so
+    (producer_id, epoch), sequence = batch.producer, batch.base_sequence
+    has_epoch_bump = ctx.api_version >= _EPOCH_BUMP_SINCE
+    try:
+        guards[partition] = partition.leader_log.producer_state.maybe_start_verification(
+            producer_id, sequence, epoch, has_epoch_bump, ctx.now.wall_ms
+        )
+    except KafkaError as error:
+        del entries[partition], batches[partition]
+        answer.failed_known(partition.topic_partition, error.code, None)  # Kafka tells no reason either
+
+
+def _ask_of(
+    ctx: RequestContext,
+    transactional_id: str,
+    answer: ProduceAnswer,
+    entries: dict[Partition, PartitionProduceData],
+    batches: dict[Partition, _Batch],
+    go_on: Callable[[Mapping[Partition, int]], None],
+    since_ms: int,
+    guards: Mapping[Partition, int],
+) -> None:
+    has_epoch_bump = ctx.api_version >= _EPOCH_BUMP_SINCE
     asked = {partition.topic_partition: partition for partition, guard in guards.items() if guard != NO_GUARD}
     if not asked:
         go_on(guards)
         return
 
     def answered(errors: Mapping[TopicPartition, ErrorCode]) -> None:
-        ctx.now = ctx.transactions.now  # it may have waited
-        for listener in ctx.probe.listeners:
-            listener.request_resumed(ctx.connection, ctx.broker.broker_id)
+        resume(ctx)  # it may have waited
         config = ctx.controller.config
         limit_ms = min(config.add_partitions_to_txn_retry_backoff_max_ms, config.request_timeout_ms)
         is_too_soon = has_epoch_bump and ErrorCode.concurrent_transactions in errors.values()

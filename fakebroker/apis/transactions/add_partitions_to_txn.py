@@ -12,73 +12,63 @@ Source         core/.../server/KafkaApis.scala handleAddPartitionsToTxnRequest; 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from datetime import timedelta
-from typing import Any, Final, NamedTuple
+from collections.abc import Callable
+from typing import Final
 
 from fakebroker.apis import registry
 from fakebroker.apis.context import RequestContext
 from fakebroker.core.transactions.ending import ProducerIdAndEpoch
-from fakebroker.protocol.answers.transaction_answers import encode_add_partitions_to_txn
-from fakebroker.protocol.build import build
+from fakebroker.protocol.answers.transaction_answers import (
+    encode_add_partitions_in_slices,
+    encode_add_partitions_to_txn,
+)
 from fakebroker.protocol.error_code import ErrorCode
-from fakebroker.protocol.messages import response_type
+from fakebroker.protocol.slices import Slices, begin
 from fakebroker.protocol.topic_name import is_internal
 from fakebroker.protocol.topic_partition import TopicPartition
 from fakebroker.protocol.transactions.by_hand import read_add_partitions
 from fakebroker.protocol.transactions.requests import (
     BATCHED_SINCE,
     AddPartitionsRequest,
+    TransactionToAdd,
     read_add_partitions_in_slices,
 )
 
 KEY = 24
 _FENCED_SINCE: Final = 2
+_PARTITIONS_OF_A_SLICE: Final = 256
+_SMALL: Final = 256
 _VERSION_0: Final = 0  # what Kafka notes of a client of before version 2
 _VERSION_2: Final = 2
 
 Errors = dict[TopicPartition, ErrorCode]
 Topics = list[tuple[str, list[tuple[int, ErrorCode]]]]
+Results = list[tuple[str, Topics]]
 
 
-class _Asked(NamedTuple):
-    """One transaction of the request; topics with their partitions as they stand there."""
-
-    transactional_id: str
-    producer: ProducerIdAndEpoch
-    verify_only: bool
-    topics: tuple[tuple[str, tuple[int, ...]], ...]
-
-    @property
-    def partitions(self) -> list[TopicPartition]:
-        return [TopicPartition(topic, index) for topic, indexes in self.topics for index in indexes]
-
-    def all_failed(self, code: ErrorCode) -> Topics:
-        return [(topic, [(index, code) for index in indexes]) for topic, indexes in self.topics]
+def _partitions(asked: TransactionToAdd) -> list[TopicPartition]:
+    return [TopicPartition(topic.name, index) for topic in asked.topics for index in topic.partitions]
 
 
-def _transactions(request: AddPartitionsRequest) -> list[_Asked]:
-    return [
-        _Asked(
-            each.transactional_id,
-            ProducerIdAndEpoch(each.producer_id, each.producer_epoch),
-            each.verify_only,
-            _topics(each.topics),
-        )
-        for each in request.transactions
-    ]
+def _all_failed(asked: TransactionToAdd, code: ErrorCode) -> Topics:
+    return [(topic.name, [(index, code) for index in topic.partitions]) for topic in asked.topics]
 
 
-def _topics(topics: Any) -> tuple[tuple[str, tuple[int, ...]], ...]:
-    return tuple((topic.name, tuple(topic.partitions)) for topic in topics)
+def _is_small(request: AddPartitionsRequest) -> bool:
+    left = _PARTITIONS_OF_A_SLICE
+    for each in request.transactions:
+        for topic in each.topics:
+            left -= 1 + len(topic.partitions)
+            if left < 0:
+                return False
+    return True
 
 
 def error_response(ctx: RequestContext, request: AddPartitionsRequest, code: ErrorCode) -> None:
-    asked = _transactions(request)
     if ctx.api_version >= BATCHED_SINCE:
         _respond(ctx, [], code)
     else:
-        _respond(ctx, [(each.transactional_id, each.all_failed(code)) for each in asked])
+        _respond(ctx, [(each.transactional_id, _all_failed(each, code)) for each in request.transactions])
 
 
 @registry.api(
@@ -89,38 +79,78 @@ def error_response(ctx: RequestContext, request: AddPartitionsRequest, code: Err
     decode=read_add_partitions,
     decode_in_slices=read_add_partitions_in_slices,
 )
-def handle(ctx: RequestContext, request: AddPartitionsRequest) -> None:
-    asked = _transactions(request)
-    results: list[tuple[str, Topics]] = []
+def handle(ctx: RequestContext, request: AddPartitionsRequest) -> Slices[None] | None:
+    asked = request.transactions
+    results: Results = []
 
-    def answered(each: _Asked, topics: Topics) -> None:
+    def answered(each: TransactionToAdd, topics: Topics) -> None:
         results.append((each.transactional_id, topics))
         if len(results) == len(asked):
             _respond(ctx, results)
 
-    for each in asked:
-        _ask(ctx, each, answered)
     if not asked:
         _respond(ctx, results)
+    elif not _is_small(request):
+        return begin(_handle_in_slices(ctx, asked, answered))
+    else:
+        for each in asked:
+            partitions = _partitions(each)
+            failed: Errors = {}
+            for partition in partitions:
+                code = _refused(ctx, partition)
+                if code is not ErrorCode.none:
+                    failed[partition] = code
+            _ask(ctx, each, partitions, failed, answered)
+    return None
 
 
-def _ask(ctx: RequestContext, each: _Asked, answered: Callable[[_Asked, Topics], None]) -> None:
-    failed = {tp: code for tp in each.partitions if (code := _refused(ctx, tp)) is not ErrorCode.none}
+def _handle_in_slices(
+    ctx: RequestContext, asked: tuple[TransactionToAdd, ...], answered: Callable[[TransactionToAdd, Topics], None]
+) -> Slices[None]:
+    """The same for very many partitions, which are looked up some at a time. No slice comes behind the last question:
+    by then the answer may be there."""
+    looked_at = 0
+    for number, each in enumerate(asked):
+        if number:
+            yield
+        partitions: list[TopicPartition] = []
+        failed: Errors = {}
+        for topic in each.topics:
+            for index in topic.partitions:
+                partition = TopicPartition(topic.name, index)
+                partitions.append(partition)
+                code = _refused(ctx, partition)
+                if code is not ErrorCode.none:
+                    failed[partition] = code
+                looked_at += 1
+                if looked_at % _PARTITIONS_OF_A_SLICE == 0:
+                    yield
+        _ask(ctx, each, partitions, failed, answered)
+
+
+def _ask(
+    ctx: RequestContext,
+    each: TransactionToAdd,
+    asked: list[TopicPartition],
+    failed: Errors,
+    answered: Callable[[TransactionToAdd, Topics], None],
+) -> None:
     if failed:
-        answered(each, _by_topic(dict.fromkeys(each.partitions, ErrorCode.operation_not_attempted) | failed))
+        answered(each, _by_topic(dict.fromkeys(asked, ErrorCode.operation_not_attempted) | failed))
         return
-    partitions = frozenset(each.partitions)
+    partitions = frozenset(asked)
+    producer = ProducerIdAndEpoch(each.producer_id, each.producer_epoch)
     coordinator = ctx.transactions.coordinator
     if each.verify_only:
-        answered(each, _by_topic(coordinator.verify_partitions(each.transactional_id, each.producer, partitions)))
+        answered(each, _by_topic(coordinator.verify_partitions(each.transactional_id, producer, partitions)))
         return
     version = _VERSION_0 if ctx.api_version < BATCHED_SINCE else _VERSION_2
     coordinator.add_partitions(
         each.transactional_id,
-        each.producer,
+        producer,
         partitions,
         version,
-        lambda error: answered(each, each.all_failed(_known(ctx, error))),
+        lambda error: answered(each, _all_failed(each, _known(ctx, error))),
     )
 
 
@@ -146,28 +176,16 @@ def _by_topic(errors: Errors) -> Topics:
     return list(by_topic.items())
 
 
-def _respond(ctx: RequestContext, results: Sequence[tuple[str, Topics]], code: ErrorCode = ErrorCode.none) -> None:
-    if ctx.api_version < BATCHED_SINCE:
-        topics = [topic for _, topics in results for topic in topics]
-        ctx.respond_frame(encode_add_partitions_to_txn(ctx.api_version, ctx.correlation_id, ctx.throttle(), topics))
-        return
-    values: dict[str, Any] = {
-        "throttle_time": timedelta(0),
-        "error_code": code,
-        "results_by_transaction": [
-            {
-                "transactional_id": transactional_id,
-                "topic_results": [
-                    {
-                        "name": topic,
-                        "results_by_partition": [
-                            {"partition_index": index, "partition_error_code": error} for index, error in partitions
-                        ],
-                    }
-                    for topic, partitions in topics
-                ],
-            }
-            for transactional_id, topics in results
-        ],
-    }
-    ctx.respond(build(response_type(KEY, ctx.api_version), values))
+def _respond(ctx: RequestContext, results: Results, code: ErrorCode = ErrorCode.none) -> None:
+    if ctx.api_version < BATCHED_SINCE and sum(len(each) for _, topics in results for _, each in topics) <= _SMALL:
+        told = [topic for _, topics in results for topic in topics]
+        ctx.respond_frame(encode_add_partitions_to_txn(ctx.api_version, ctx.correlation_id, ctx.throttle(), told))
+    else:
+        ctx.transactions.in_turns.go_on("an answer to AddPartitionsToTxn", _respond_in_slices(ctx, results, code))
+
+
+def _respond_in_slices(ctx: RequestContext, results: Results, code: ErrorCode) -> Slices[None]:
+    version, throttle_time_ms = ctx.api_version, ctx.throttle()
+    told = results if version >= BATCHED_SINCE else [("", [topic for _, topics in results for topic in topics])]
+    frame = yield from encode_add_partitions_in_slices(version, ctx.correlation_id, throttle_time_ms, code, told)
+    ctx.respond_frame(frame)

@@ -50,16 +50,13 @@ def _described(ctx: RequestContext, transactional_id: str) -> dict[str, Any]:
     if found is None or found.transaction.now.state is TransactionState.DEAD:
         return _failed(transactional_id, ErrorCode.transactional_id_not_found)
     now = found.transaction.now
-    topics: dict[str, list[int]] = {}
-    for topic, partition in sorted(now.partitions):
-        topics.setdefault(topic, []).append(partition)
     return _failed(transactional_id, ErrorCode.none) | {
         "transaction_state": now.state.value,
         "transaction_timeout": timedelta(milliseconds=now.timeout_ms),
         "transaction_start_time": _EPOCH + timedelta(milliseconds=now.start_ms),
         "producer_id": now.producer_id,
         "producer_epoch": now.producer_epoch,
-        "topics": [{"topic": topic, "partitions": partitions} for topic, partitions in topics.items()],
+        "topics": [{"topic": topic, "partitions": partitions} for topic, partitions in now.by_topic],
     }
 
 

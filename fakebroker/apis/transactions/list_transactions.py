@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from fakebroker.apis import registry
 from fakebroker.apis.context import RequestContext
-from fakebroker.core.transactions.state_manager import id_pattern
+from fakebroker.core.transactions.id_pattern import id_pattern
 from fakebroker.core.transactions.states import TransactionState
 from fakebroker.protocol.build import Each, build_lazily
 from fakebroker.protocol.error_code import ErrorCode

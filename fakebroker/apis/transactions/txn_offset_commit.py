@@ -114,6 +114,9 @@ class _Commit:
             self._fail(ErrorCode.invalid_group_id)
             return
         partition = ctx.metadata.find_partition(*self._partition)
+        if partition is None and ctx.transactions.verifies:  # who is asked about it says that there is none
+            self._fail(ErrorCode.coordinator_not_available)
+            return
         if partition is None or partition.leader_id != ctx.broker.broker_id:
             self._fail(ErrorCode.not_coordinator)
             return
@@ -151,12 +154,12 @@ class _Commit:
         return code
 
     def _write(self, guard: int) -> None:
-        self._ctx.groups.write_in_transaction(
+        self._ctx.groups.write_in_slices(
             "txn-commit-offset",
             self._commit.group_id,
-            Producer(self._producer.producer_id, self._producer.producer_epoch, guard),
             lambda shard: shard.offsets.commit_in_transaction(self._commit),
             self._then,
+            Producer(self._producer.producer_id, self._producer.producer_epoch, guard),
         )
 
     def _fail(self, code: ErrorCode) -> None:

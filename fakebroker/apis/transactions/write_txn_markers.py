@@ -4,7 +4,7 @@ Behaviour      A coordinator has the leaders of partitions write the marks of it
                one so. Each is answered when it is replicated, or REQUEST_TIMED_OUT. Partitions of __consumer_offsets
                are written through their coordinator, which takes over or drops the offsets.
 Version notes  v1 flexible; v2 the version of the transaction: with 2 its epoch must be a new one (KIP-890).
-Differs        A partition that is named twice is told what became of the last.
+Differs        A partition that is named twice has one mark.
 Source         core/.../server/KafkaApis.scala handleWriteTxnMarkersRequest @ 4.4
 """
 
@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING, Any, Final
 from fakebroker.apis import registry
 from fakebroker.apis.context import RequestContext
 from fakebroker.core.transactions.marker_sender import TxnMarkerEntry
-from fakebroker.protocol.build import build
+from fakebroker.protocol.build import Each, build_lazily
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.messages import response_type
+from fakebroker.protocol.slices import Slices
 from fakebroker.protocol.topic_name import GROUP_METADATA_TOPIC_NAME
 from fakebroker.protocol.topic_partition import TopicPartition
 from fakebroker.protocol.transaction_records.control_records import ABORT, COMMIT, EndTransactionMarker
@@ -30,31 +31,45 @@ if TYPE_CHECKING:
 KEY = 27
 _VERSION_SINCE: Final = 2
 _NONE: Final = -1
+_TOPICS_OF_A_SLICE: Final = 64
+_MARKERS_OF_A_SLICE: Final = 4
 
 Errors = dict[TopicPartition, ErrorCode]
 
 
-def _partitions(marker: WritableTxnMarker) -> tuple[TopicPartition, ...]:
-    return tuple(TopicPartition(topic.name, index) for topic in marker.topics for index in topic.partition_indexes)
+def _partitions(marker: WritableTxnMarker) -> Slices[tuple[TopicPartition, ...]]:
+    found: list[TopicPartition] = []
+    for number, topic in enumerate(marker.topics, 1):
+        found += [TopicPartition(topic.name, index) for index in topic.partition_indexes]
+        if number % _TOPICS_OF_A_SLICE == 0:
+            yield
+    return tuple(found)
 
 
-def _respond(ctx: RequestContext, results: Mapping[int, Errors]) -> None:
-    markers: list[dict[str, Any]] = []
-    for producer_id, errors in results.items():
-        topics: dict[str, list[dict[str, Any]]] = {}
-        for (topic, index), code in errors.items():
-            topics.setdefault(topic, []).append({"partition_index": index, "error_code": code})
-        told = [{"name": name, "partitions": partitions} for name, partitions in topics.items()]
-        markers.append({"producer_id": producer_id, "topics": told})
-    ctx.respond(build(response_type(KEY, ctx.api_version), {"markers": markers}))
+def _respond(ctx: RequestContext, results: Mapping[int, Errors]) -> Slices[None]:
+    return ctx.respond_in_slices(
+        build_lazily(response_type(KEY, ctx.api_version), {"markers": Each(_told, results.items())})
+    )
 
 
-def error_response(ctx: RequestContext, request: WriteTxnMarkersRequest, code: ErrorCode) -> None:
-    _respond(ctx, {each.producer_id: dict.fromkeys(_partitions(each), code) for each in request.markers})
+def _told(result: tuple[int, Errors]) -> dict[str, Any]:
+    producer_id, errors = result
+    topics: dict[str, list[dict[str, Any]]] = {}
+    for (topic, index), code in errors.items():
+        topics.setdefault(topic, []).append({"partition_index": index, "error_code": code})
+    told = [{"name": name, "partitions": partitions} for name, partitions in topics.items()]
+    return {"producer_id": producer_id, "topics": told}
+
+
+def error_response(ctx: RequestContext, request: WriteTxnMarkersRequest, code: ErrorCode) -> Slices[None]:
+    results: dict[int, Errors] = {}
+    for each in request.markers:
+        results[each.producer_id] = dict.fromkeys((yield from _partitions(each)), code)
+    yield from _respond(ctx, results)
 
 
 @registry.api(KEY, 1, 2, error_response=error_response)
-def handle(ctx: RequestContext, request: WriteTxnMarkersRequest) -> None:
+def handle(ctx: RequestContext, request: WriteTxnMarkersRequest) -> Slices[None]:
     results: dict[int, Errors] = {}
     waiting = len(request.markers)
 
@@ -64,12 +79,14 @@ def handle(ctx: RequestContext, request: WriteTxnMarkersRequest) -> None:
             results.setdefault(marker.producer_id, {}).update(errors)
         waiting -= 1
         if waiting == 0:
-            _respond(ctx, results)
+            ctx.transactions.in_turns.go_on("an answer to WriteTxnMarkers", _respond(ctx, results))
 
-    for marker in request.markers:
-        partitions = _partitions(marker)
+    for number, marker in enumerate(request.markers, 1):
+        if number % _MARKERS_OF_A_SLICE == 0:
+            yield  # never behind the last of them: by then the answer may be there
+        partitions = yield from _partitions(marker)
         if _cannot_be_written(ctx, marker, partitions):
-            error_response(ctx, request, ErrorCode.unknown_server_error)  # what Kafka fails with
+            yield from error_response(ctx, request, ErrorCode.unknown_server_error)  # what Kafka fails with
             return
         entry = TxnMarkerEntry(
             marker.producer_id,
@@ -78,9 +95,9 @@ def handle(ctx: RequestContext, request: WriteTxnMarkersRequest) -> None:
             marker.transaction_version if ctx.api_version >= _VERSION_SINCE else 0,
             partitions,
         )
-        ctx.transactions.write_marks(entry, partial(written, marker))
+        ctx.transactions.mark_writer.write(entry, partial(written, marker))
     if not request.markers:
-        _respond(ctx, results)
+        yield from _respond(ctx, results)
 
 
 def _cannot_be_written(ctx: RequestContext, marker: WritableTxnMarker, partitions: tuple[TopicPartition, ...]) -> bool:

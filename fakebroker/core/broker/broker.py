@@ -34,12 +34,13 @@ from fakebroker.core.transactions.service import TransactionService
 
 @final
 class Broker:
-    """What the handlers of its requests work with. `controller` and its metadata are those of the cluster. Once
+    """What the handlers of its requests work with. `controller` is that of the cluster, `metadata` what this
+    broker knows of it. Once
     `is_stopped` nobody works on: whatever was in hand is never answered."""
 
     __slots__ = (
         "broker_id", "client_metrics", "client_quotas", "controller", "fetch_manager", "groups", "is_stopped",
-        "loggers", "producer_ids", "quotas", "replicas", "transactions",
+        "loggers", "metadata", "producer_ids", "quotas", "replicas", "transactions",
     )  # fmt: skip
 
     def __init__(
@@ -66,6 +67,7 @@ class Broker:
         self.broker_id = broker_id
         self.is_stopped = False
         self.controller = controller
+        self.metadata = controller.metadata.of_broker()
         self.replicas = ReplicaManager(broker_id, config, clock.now.mono_ms, followers, wakeups, probe)
         self.groups = GroupCoordinator(
             GroupEnvironment(
@@ -73,7 +75,7 @@ class Broker:
                 clock,
                 configs,
                 controller.group_configs,
-                controller.metadata,
+                self.metadata,
                 random_uuid,
                 probe,
                 housekeeping,
@@ -92,7 +94,7 @@ class Broker:
             broker_id,
             clock,
             configs,
-            controller.metadata,
+            self.metadata,
             self.replicas,
             deadlines,
             housekeeping,
@@ -103,6 +105,16 @@ class Broker:
             report,
         )
         self.fetch_manager = FetchManager(config.max_incremental_fetch_session_cache_slots, session_ids)
+
+    def pause(self) -> None:
+        """It stands still, with all that is in its hands."""
+        self.groups.pause()
+        self.transactions.pause()
+
+    def resume(self) -> None:
+        """It goes on where it stood. Whom its purgatories have, and what it missed, is for others to see to."""
+        self.groups.resume()
+        self.transactions.resume()
 
     def stop(self) -> None:
         """It is gone, with all that is in its hands."""

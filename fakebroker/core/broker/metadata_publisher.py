@@ -1,5 +1,8 @@
 """Tells the coordinators of all brokers what has changed: who leads their partitions, which topics there are.
 
+Theory   A broker that stands still hears nothing, nor does one that does not reach the controller. What it missed
+         it is told as one change when it hears: who leads now where that is another leadership, and which topics came
+         and went.
 Source   core/.../server/metadata/BrokerMetadataPublisher.scala onMetadataUpdate, updateCoordinator @ 4.0.
 Differs  One for all brokers.
 """
@@ -15,6 +18,18 @@ from fakebroker.core.controller.topics import Topic
 from fakebroker.core.replication.partition import Partition
 from fakebroker.protocol.topic_name import GROUP_METADATA_TOPIC_NAME, TRANSACTION_STATE_TOPIC_NAME
 
+_COORDINATED = GROUP_METADATA_TOPIC_NAME, TRANSACTION_STATE_TOPIC_NAME
+
+
+@final
+class _Missed:
+    """By a broker that stands still: partitions of coordinators with another leadership, topics."""
+
+    def __init__(self) -> None:
+        self.partitions: dict[Partition, None] = {}
+        self.changed: list[str] = []
+        self.deleted: list[Topic] = []
+
 
 @final
 class BrokerMetadataPublisher(MetadataPublisher):
@@ -22,6 +37,32 @@ class BrokerMetadataPublisher(MetadataPublisher):
 
     def __init__(self, brokers: Mapping[int, Broker]) -> None:
         self._brokers = brokers
+        self._missed: dict[int, _Missed] = {}
+
+    def pause_broker(self, broker_id: int) -> None:
+        """It hears nothing from now on, and will some day."""
+        self._missed[broker_id] = _Missed()
+
+    def is_paused(self, broker_id: int) -> bool:
+        return broker_id in self._missed
+
+    def resume_broker(self, broker_id: int, broker: Broker) -> None:
+        """It is told what it missed."""
+        missed = self._missed.pop(broker_id)
+        for topic in missed.deleted:
+            _tell_of_deleted(broker, topic)
+        for partition in missed.partitions:
+            if not partition.is_deleted:
+                _tell_who_leads(broker_id, broker, partition)
+        if missed.changed:
+            broker.groups.on_topics_changed(missed.changed, ())
+
+    def forget_broker(self, broker_id: int) -> None:
+        """It will not go on."""
+        self._missed.pop(broker_id, None)
+
+    def _hearing(self) -> list[Broker]:
+        return [broker for broker_id, broker in self._brokers.items() if broker_id not in self._missed]
 
     def topic_created(self, topic: Topic) -> None:
         self.partitions_created(topic)
@@ -29,31 +70,45 @@ class BrokerMetadataPublisher(MetadataPublisher):
     def partitions_created(self, topic: Topic) -> None:
         for partition in topic.partitions:
             self.leader_changed(partition)
-        for broker in self._brokers.values():
+        for broker in self._hearing():
             broker.groups.on_topics_changed([topic.name], ())
+        for missed in self._missed.values():
+            missed.changed.append(topic.name)
 
     def topic_deleted(self, topic: Topic) -> None:
-        for broker in self._brokers.values():
-            if topic.name == GROUP_METADATA_TOPIC_NAME:
-                for index in range(len(topic.partitions)):
-                    broker.groups.on_resignation(index, None)
-            if topic.name == TRANSACTION_STATE_TOPIC_NAME:
-                for index in range(len(topic.partitions)):
-                    broker.transactions.on_resignation(index)
-            broker.groups.on_topics_changed((), [topic])
+        for broker in self._hearing():
+            _tell_of_deleted(broker, topic)
+        for missed in self._missed.values():
+            missed.deleted.append(topic)
 
     def leader_changed(self, partition: Partition) -> None:
-        topic, index = partition.topic_partition.topic, partition.topic_partition.partition
-        if topic == TRANSACTION_STATE_TOPIC_NAME:
-            for broker_id, broker in self._brokers.items():
-                if broker_id == partition.leader_id:
-                    broker.transactions.on_election(index, partition.leader_epoch)
-                else:
-                    broker.transactions.on_resignation(index)
-        if topic != GROUP_METADATA_TOPIC_NAME:
+        if partition.topic_partition.topic not in _COORDINATED:
             return
-        for broker_id, broker in self._brokers.items():
-            if broker_id == partition.leader_id:
-                broker.groups.on_election(index, partition.leader_epoch)
-            else:
-                broker.groups.on_resignation(index, partition.leader_epoch)
+        for broker in self._hearing():
+            _tell_who_leads(broker.broker_id, broker, partition)
+        for missed in self._missed.values():
+            missed.partitions[partition] = None
+
+
+def _tell_of_deleted(broker: Broker, topic: Topic) -> None:
+    if topic.name == GROUP_METADATA_TOPIC_NAME:
+        for index in range(len(topic.partitions)):
+            broker.groups.on_resignation(index, None)
+    if topic.name == TRANSACTION_STATE_TOPIC_NAME:
+        for index in range(len(topic.partitions)):
+            broker.transactions.on_resignation(index)
+    broker.groups.on_topics_changed((), [topic])
+
+
+def _tell_who_leads(broker_id: int, broker: Broker, partition: Partition) -> None:
+    topic, index = partition.topic_partition.topic, partition.topic_partition.partition
+    leads, epoch = broker_id == partition.leader_id, partition.leader_epoch
+    if topic == TRANSACTION_STATE_TOPIC_NAME:
+        if leads:
+            broker.transactions.on_election(index, epoch)
+        else:
+            broker.transactions.on_resignation(index)
+    elif leads:
+        broker.groups.on_election(index, epoch)
+    else:
+        broker.groups.on_resignation(index, epoch)

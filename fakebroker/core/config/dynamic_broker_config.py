@@ -11,7 +11,7 @@ Source   server/.../config/DynamicBrokerConfig.java validateConfigs; server/.../
          of the released jars); core/.../server/DynamicBrokerConfig.scala @ 4.0.
 Differs  A setting of one listener (`listener.name.NAME.SETTING`) is kept and told, without effect. Where a broker
          listens cannot be altered: it is kept and told. Memory for logs is of all brokers together, so no single broker
-         sets it. No eligible leader replicas (KIP-966), for which Kafka lets nobody take back min.insync.replicas.
+         sets it.
 """
 
 from __future__ import annotations

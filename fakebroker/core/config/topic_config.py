@@ -145,7 +145,7 @@ class TopicConfig(Config):
     unclean_leader_election_enable = TopicSetting(
         BOOLEAN,
         False,
-        by="core/controller/elections",
+        by="core/controller/leadership",
         doc="whether a replica that is not in sync may lead when no other can",
     )
     min_insync_replicas = TopicSetting(

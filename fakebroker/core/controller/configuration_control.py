@@ -7,8 +7,7 @@ Theory   The broker first looks at each resource by itself, sets levels of logge
 Source   core/.../server/ConfigAdminManager.scala preprocess, prepareIncrementalConfigs; ControllerApis.scala;
          metadata/.../controller/ConfigurationControlManager.java; ControllerConfigurationValidator.scala @ 4.0, and as
          a running 4.4 answers.
-Differs  No eligible leader replicas (KIP-966), as in a Kafka that has them switched off: so `min.insync.replicas` may
-         be altered of a single broker, and taken back. No policies.
+Differs  No policies.
 """
 
 from __future__ import annotations
@@ -41,6 +40,7 @@ from fakebroker.protocol.errors import KafkaError
 from fakebroker.protocol.slices import Slices
 
 _CHANGES_OF_A_SLICE: Final = 16  # some 10 us each
+_MIN_ISR: Final = "min.insync.replicas"
 _MAX_VALUE: Final = 2**15 - 1  # characters
 
 # What is to become of a resource: its settings as they are -> as they shall be. Raises KafkaError.
@@ -177,6 +177,8 @@ class ConfigurationControl:
             TopicConfig.of(texts, self._controller.config.topic_defaults)
             if self._controller.metadata.topic(name) is None:
                 raise KafkaError(ErrorCode.unknown_topic_or_partition, f"The topic '{name}' does not exist.")
+        elif kind == BROKER:
+            self._refuse_min_isr(name, texts)
         elif kind == GROUP:
             if not name:
                 raise _bad("Default group resources are not allowed.")
@@ -184,6 +186,17 @@ class ConfigurationControl:
         elif kind == CLIENT_METRICS:
             client_metrics_config.validate(name, texts)
         return texts
+
+    def _refuse_min_isr(self, name: str, texts: Mapping[str, str]) -> None:
+        """Who is eligible to lead depends on it (KIP-966), so it is one for all brokers."""
+        controller = self._controller
+        before = controller.broker_configs.texts(int(name) if name else None)
+        if not controller.registry.has_elr() or before.get(_MIN_ISR) == texts.get(_MIN_ISR):
+            return
+        if name:
+            raise ConfigError(f"Broker-level {_MIN_ISR} cannot be altered while ELR is enabled.")
+        if _MIN_ISR not in texts:
+            raise ConfigError(f"Cluster-level {_MIN_ISR} cannot be removed while ELR is enabled.")
 
     def _set(self, resource: ConfigResource, texts: dict[str, str]) -> None:
         controller, (kind, name) = self._controller, resource

@@ -21,6 +21,8 @@ from fakebroker.core.config.client_metrics_config import ClientMetricsSubscripti
 from fakebroker.core.config.dynamic_broker_config import DynamicBrokerConfig
 from fakebroker.core.config.group_config_manager import GroupConfigManager
 from fakebroker.core.config.topic_config import TopicConfig, altered, effective_configs
+from fakebroker.core.controller.alter_partition import AlterPartitionManager
+from fakebroker.core.controller.cluster_control import ClusterControl
 from fakebroker.core.controller.features import FeatureControl
 from fakebroker.core.controller.leadership import Leadership
 from fakebroker.core.controller.metadata_cache import MetadataCache
@@ -74,8 +76,12 @@ class Controller:
         self.producer_ids = ProducerIdBlocks()
         self.log_memory = LogMemory(config.log_memory_bytes, config.log_memory_full, store)
         self.leadership = Leadership(registry, metadata, followers, wakeups, probe, self._configure_for_leader)
+        self.cluster_control = ClusterControl(registry, self.leadership, broker_configs, probe, timer, read_now)
         self.reassignments = Reassignments(self.leadership, metadata, timer, read_now)
-        self._partition_creation = PartitionCreation(config, registry, metadata, followers, self.log_memory, probe)
+        isrs = AlterPartitionManager(broker_configs, timer, wakeups, read_now)
+        self._partition_creation = PartitionCreation(
+            config, registry, metadata, followers, self.log_memory, probe, isrs.submit
+        )
         self._topic_creation = TopicCreation(
             config, registry, metadata, followers, self._partition_creation, probe, random
         )
@@ -137,20 +143,13 @@ class Controller:
         for partition in topic.partitions:
             partition.is_deleted = True
             self._followers.remove(partition)
+            self.leadership.views.deleted(partition)
         for partition in topic.partitions:
             self._wakeups.complete_when_not_leader(partition, partition.replicas)
         for partition in topic.partitions:
             partition.drop_records()
 
-    # Brokers.
-
-    def stop_broker(self, broker_id: int, now: Now) -> None:
-        """Fence a broker that has stopped. Nobody waits there any more."""
-        self.leadership.stop_broker(broker_id, now)
-
-    def start_broker(self, broker_id: int, now: Now) -> None:
-        """Unfence a broker that has started."""
-        self.leadership.start_broker(broker_id, now)
+    # Brokers: cluster_control.py.
 
     def move_leader(self, topic_partition: TopicPartition, broker_id: int, now: Now) -> None:
         """Make an in-sync replica the leader; nothing happens if it is. Raises KafkaError in words that say what is
@@ -201,4 +200,5 @@ class Controller:
     def check_invariants(self) -> None:
         for partition in self.metadata.partitions():
             check_invariants(partition)
+        self.leadership.views.check_invariants()
         self.log_memory.check_invariants()

@@ -1,46 +1,69 @@
 """Who leads a partition, and who is in its ISR, after brokers came or went.
 
-Theory   The leader stays if it may. Otherwise the first replica in assignment order that is alive and in the ISR: a
-         clean election, nothing acknowledged by all is lost. If there is none: nobody, and the ISR keeps its last
-         member, who alone may lead again; or, where unclean.leader.election.enable allows it, the first replica that is
-         alive, as the whole ISR, whatever it lacks.
-Source   metadata/.../controller/PartitionChangeBuilder.java @ 4.0: electAnyLeader, tryElection, build;
+Theory   The leader stays if it may. Otherwise the first replica in assignment order that is alive and in the ISR; or,
+         if nobody is in it, that is alive and eligible (KIP-966): a clean election, nothing acknowledged by all is
+         lost. If there is none of those either, whoever led last, once nobody is known to be eligible: it may have lost
+         what it had not written down. Where unclean.leader.election.enable allows it, the first replica that is alive,
+         as the whole ISR, whatever it lacks. Else nobody.
+         Without eligible leader replicas the ISR keeps its last member, who alone may lead again.
+Source   metadata/.../controller/PartitionChangeBuilder.java @ 4.4 (read out of the released jars): electAnyLeader,
+         electPreferredLeader, isValidNewLeader, canElectLastKnownLeader, tryElection, build;
          ReplicationControlManager.java generateLeaderAndIsrUpdates.
-Differs  No eligible leader replicas (KIP-966 part 2, off by default in 4.0).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection
+from enum import Enum
 from typing import NamedTuple
 
 from fakebroker.core.replication.partition import NO_LEADER, Partition
 
 
-class Election(NamedTuple):
-    """What the controller decides. `isr` is in assignment order."""
+class Election(Enum):
+    PREFERRED = "preferred"
+    ONLINE = "online"
+    UNCLEAN = "unclean"
+
+
+class Elected(NamedTuple):
+    """What the controller decides. `isr` is in assignment order, `elr` sorted."""
 
     leader_id: int
     isr: tuple[int, ...]
+    elr: tuple[int, ...] = ()
 
 
-def elect_any_leader(
+def elect_leader(
     partition: Partition,
-    target_isr: Iterable[int],
-    target_replicas: Iterable[int] | None = None,
-    is_unclean: bool | None = None,
-) -> Election:
-    """The election that Kafka holds when the ISR is to become `target_isr`; those in it that are dead do not count. The
-    replicas are to be `target_replicas`; whether the election may be unclean is asked of the topic, if not said."""
-    wanted = set(target_isr)
-    replicas = list(partition.replicas if target_replicas is None else target_replicas)
-    isr = tuple(broker_id for broker_id in replicas if broker_id in wanted)
-    alive = partition.brokers.alive(replicas)
-    candidates = [broker_id for broker_id in alive if broker_id in wanted]
-    if partition.leader_id in candidates:
-        return Election(partition.leader_id, isr)
-    if candidates:
-        return Election(candidates[0], isr)
-    if alive and (partition.config.unclean_leader_election_enable if is_unclean is None else is_unclean):
-        return Election(alive[0], (alive[0],))
-    return Election(NO_LEADER, isr or tuple(partition.isr_ids))
+    isr: Collection[int],
+    election: Election,
+    replicas: Collection[int] | None = None,
+    unclean: Collection[int] = (),
+) -> Elected:
+    """The election that Kafka holds when the ISR is to become `isr`, and the replicas `replicas`; those that are fenced
+    do not count. `unclean` are no longer eligible: they went down without a word."""
+    order = list(partition.replicas if replicas is None else replicas)
+    in_sync = tuple(broker_id for broker_id in order if broker_id in isr)
+    elr = partition.elr_after(in_sync, min(partition.config.min_insync_replicas, len(order)), unclean)
+    active = partition.brokers.active(order)
+    valid = [broker_id for broker_id in active if broker_id in (in_sync or elr)]
+    if valid:
+        leader_id = valid[0]
+        if election is Election.PREFERRED and order[0] in valid:
+            leader_id = order[0]
+        elif partition.leader_id in valid:
+            leader_id = partition.leader_id
+        if in_sync:
+            return Elected(leader_id, in_sync, elr)
+        return Elected(leader_id, (leader_id,), tuple(each for each in elr if each != leader_id))
+    if _may_elect_last_known(partition, in_sync, elr):
+        return Elected(partition.last_known_elr[0], partition.last_known_elr)
+    if active and election is Election.UNCLEAN:
+        return Elected(active[0], (active[0],))
+    return Elected(NO_LEADER, in_sync if partition.brokers.has_elr() else in_sync or tuple(partition.isr_ids), elr)
+
+
+def _may_elect_last_known(partition: Partition, isr: Collection[int], elr: Collection[int]) -> bool:
+    brokers, last = partition.brokers, partition.last_known_elr
+    return brokers.has_elr() and not isr and not elr and len(last) == 1 and bool(brokers.active(last))

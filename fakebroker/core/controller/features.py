@@ -16,6 +16,7 @@ from fakebroker.protocol.errors import KafkaError
 
 METADATA_VERSION: Final = "metadata.version"
 TRANSACTION_VERSION: Final = "transaction.version"
+ELIGIBLE_LEADER_REPLICAS_VERSION: Final = "eligible.leader.replicas.version"
 
 UPGRADE: Final = 1
 SAFE_DOWNGRADE: Final = 2

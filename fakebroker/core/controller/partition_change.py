@@ -9,24 +9,17 @@ Theory   First a reassignment is completed if the ISR now allows it: all that ar
 Source   metadata/.../controller/PartitionChangeBuilder.java @ 4.0: build, completeReassignmentIfNeeded, electLeader,
          triggerLeaderEpochBumpForReplicaReassignmentIfNeeded; PartitionReassignmentReplicas.java
          maybeCompleteReassignment @ 4.4; PartitionReassignmentRevert.java.
-Differs  No eligible leader replicas (elections.py). Slip kept: a reassignment that removes whom another one was adding
+Differs  Slip kept: a reassignment that removes whom another one was adding
          leaves it on both lists, and is never over; it has to be taken back.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from enum import Enum
 from typing import NamedTuple
 
-from fakebroker.core.controller.elections import elect_any_leader
+from fakebroker.core.controller.elections import Election, elect_leader
 from fakebroker.core.replication.partition import Partition
-
-
-class Election(Enum):
-    PREFERRED = "preferred"
-    ONLINE = "online"
-    UNCLEAN = "unclean"
 
 
 class Target(NamedTuple):
@@ -42,6 +35,7 @@ class PartitionChange(NamedTuple):
 
     leader_id: int
     isr: tuple[int, ...]
+    elr: tuple[int, ...]
     target: Target
 
 
@@ -66,15 +60,16 @@ def reverted(partition: Partition) -> tuple[Target, tuple[int, ...], bool]:
 
 
 def change(
-    partition: Partition, isr: Collection[int], election: Election = Election.ONLINE, target: Target | None = None
+    partition: Partition,
+    isr: Collection[int],
+    election: Election = Election.ONLINE,
+    target: Target | None = None,
+    unclean: Collection[int] = (),
 ) -> PartitionChange:
-    """What comes of a partition whose ISR is to become `isr`, and whose replicas `target`."""
+    """What comes of a partition whose ISR is to become `isr`, and whose replicas `target`. `unclean` are no longer
+    eligible to lead."""
     isr, target = _completed(set(isr), target or current_target(partition))
-    preferred = target.replicas[0]
-    elected = elect_any_leader(partition, isr, target.replicas, election is Election.UNCLEAN)
-    if election is Election.PREFERRED and preferred in isr and partition.brokers.is_alive(preferred):
-        elected = elected._replace(leader_id=preferred)
-    return PartitionChange(elected.leader_id, elected.isr, target)
+    return PartitionChange(*elect_leader(partition, isr, election, target.replicas, unclean), target)
 
 
 def _completed(isr: set[int], target: Target) -> tuple[set[int], Target]:

@@ -55,6 +55,7 @@ class PartitionCreation:
         followers: FollowerSet,
         log_memory: LogMemory,
         probe: Probe,
+        alter_isr: Callable[[Partition, list[int]], bool],
     ) -> None:
         self.config = config
         self.registry = registry
@@ -62,6 +63,7 @@ class PartitionCreation:
         self._followers = followers
         self._log_memory = log_memory
         self._probe = probe
+        self._alter_isr = alter_isr
 
     def open(
         self, name: str, first: int, plan: Callable[[], Plan], now: Callable[[], Now]
@@ -69,27 +71,27 @@ class PartitionCreation:
         """Partitions from number `first` on that nobody knows yet. `plan` is asked again when the world has changed,
         since nobody tells partitions that are not there; it raises KafkaError."""
         registry = self.registry
-        alive, config = registry.alive(registry.broker_ids), self.config
+        alive, config = registry.active(registry.broker_ids), self.config
         planned = plan()
         partitions: list[Partition] = []
         while len(partitions) < len(planned[1]):
-            if alive != registry.alive(registry.broker_ids) or config is not self.config:
-                alive, config = registry.alive(registry.broker_ids), self.config
+            if alive != registry.active(registry.broker_ids) or config is not self.config:
+                alive, config = registry.active(registry.broker_ids), self.config
                 planned = plan()
                 partitions.clear()
             for replicas in planned[1][len(partitions) : len(partitions) + _PARTITIONS_OF_A_SLICE]:
-                partitions.append(
-                    Partition(
-                        TopicPartition(name, first + len(partitions)),
-                        replicas,
-                        planned[0],
-                        config.replica_lag_time_max_ms,
-                        now().mono_ms,
-                        registry,
-                        self._log_memory,
-                        self._probe,
-                    )
+                partition = Partition(
+                    TopicPartition(name, first + len(partitions)),
+                    replicas,
+                    planned[0],
+                    config.replica_lag_time_max_ms,
+                    now().mono_ms,
+                    registry,
+                    self._log_memory,
+                    self._probe,
                 )
+                partition.alter_isr = self._alter_isr
+                partitions.append(partition)
             if len(partitions) < len(planned[1]):
                 yield
         return planned, partitions
@@ -192,7 +194,7 @@ class PartitionCreation:
             ]
         for number, replicas in enumerate(asked.assignments, first):
             validate_manual_partition_assignment(replicas, broker_ids, factor)
-            if not self.registry.alive(replicas):
+            if not self.registry.active(replicas):
                 raise KafkaError(
                     ErrorCode.invalid_replica_assignment,
                     f"All brokers specified in the manual partition assignment for partition {number} are fenced or "

@@ -37,7 +37,7 @@ def place_replicas(
     partitions = config.num_partitions if topic.num_partitions == -1 else topic.num_partitions
     factor = topic.replication_factor
     factor = (config.default_replication_factor or min(3, len(broker_ids))) if factor == -1 else factor
-    alive = brokers.alive(broker_ids)
+    alive = brokers.active(broker_ids)
     if not alive:
         raise _cannot_replicate(factor, "All brokers are currently fenced.")
     if factor > len(broker_ids):
@@ -46,7 +46,7 @@ def place_replicas(
             f"The target replication factor of {factor} cannot be reached because only {len(broker_ids)} broker(s) are "
             "registered or some brokers have all their log directories cordoned.",
         )
-    stopped = [broker_id for broker_id in broker_ids if broker_id not in alive]
+    stopped = [broker_id for broker_id in broker_ids if not brokers.is_alive(broker_id)]
     orders = [
         _over_racks(_rotated(alive, start), brokers) + _over_racks(_rotated(stopped, start), brokers)
         for start in range(min(partitions, _period(len(alive), len(stopped))))
@@ -99,7 +99,7 @@ def _checked_assignments(topic: NewTopic, broker_ids: Sequence[int], brokers: Br
             raise _invalid_assignment(f"Found multiple manual partition assignments for partition {index}")
         validate_manual_partition_assignment(replicas, broker_ids, factor)
         factor = len(replicas)
-        if not brokers.alive(replicas):
+        if not brokers.active(replicas):
             raise _invalid_assignment(
                 f"All brokers specified in the manual partition assignment for partition {index} are fenced or in "
                 "controlled shutdown."

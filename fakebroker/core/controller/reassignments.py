@@ -15,10 +15,10 @@ from collections.abc import Callable, Sequence
 from typing import Final, final
 
 from fakebroker.core.clock import Now
+from fakebroker.core.controller.elections import Election
 from fakebroker.core.controller.leadership import Leadership
 from fakebroker.core.controller.metadata_cache import MetadataCache
 from fakebroker.core.controller.partition_change import (
-    Election,
     PartitionChange,
     change,
     current_target,

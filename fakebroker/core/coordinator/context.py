@@ -8,18 +8,20 @@ Theory   An operation's records are replayed to the state and put into the open 
 Units    offsets of the log; milliseconds.
 Source   coordinator-common/.../common/runtime/CoordinatorRuntime.java CoordinatorContext, CoordinatorBatch;
          SnapshottableCoordinator.java @ 4.4 (read out of the released jars).
-Differs  One thread, so no lock. Whether a batch is full is counted before compression.
+Differs  One thread, so no lock. Whether a batch is full is counted before compression. Where an operation has very many
+         records, they are encoded and replayed in slices; they are still one append to the log.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import Enum
 from typing import Final, Generic, NamedTuple, TypeVar
 
 from fakebroker.core.clock import Now
+from fakebroker.core.coordinator.batch_builder import BatchBuilder
 from fakebroker.core.coordinator.errors import not_coordinator, unknown_server_error
 from fakebroker.core.coordinator.events import EventQueue
 from fakebroker.core.coordinator.partition_writer import PartitionWriter
@@ -30,6 +32,7 @@ from fakebroker.core.coordinator.write_event import WriteEvent
 from fakebroker.core.transactions.markers import Mark, Producer
 from fakebroker.protocol.errors import KafkaError
 from fakebroker.protocol.record_batch import RECORD_BATCH_OVERHEAD, Record
+from fakebroker.protocol.slices import Slices, finish
 from fakebroker.protocol.transaction_records.control_records import COMMIT
 
 S = TypeVar("S", bound=CoordinatorShard)
@@ -44,6 +47,9 @@ class CoordinatorState(Enum):
     ACTIVE = "active"
     FAILED = "failed"
     CLOSED = "closed"
+
+
+_RECORDS_OF_A_SLICE: Final = 64  # some 5 us each to encode, and as much to replay
 
 
 class _Encoded(NamedTuple):
@@ -62,7 +68,7 @@ class _Batch:
         self.base_offset = base_offset
         self.begun_ms = begun_ms
         self.size = RECORD_BATCH_OVERHEAD
-        self.records: list[Record] = []
+        self.records = BatchBuilder()
         self.events: list[WriteEvent] = []
 
     @property
@@ -131,6 +137,10 @@ class CoordinatorContext(Generic[S]):
 
     def append(self, event: WriteEvent) -> None:
         """Replay and write what an operation has come to. Raises KafkaError if that fails; then nothing has changed."""
+        finish(self.append_in_slices(event))
+
+    def append_in_slices(self, event: WriteEvent) -> Slices[None]:
+        """The same, slice by slice; nothing else may be done to the context in between."""
         result = event.result
         assert result is not None
         assert self.state is CoordinatorState.ACTIVE
@@ -139,12 +149,14 @@ class CoordinatorContext(Generic[S]):
             self._wait_for_pending_writes(event)
             return
         now = self._now()
-        encoded = [_encode(record, now.wall_ms) for record in result.records]
+        encoded = yield from self._encoded(result.records, now.wall_ms)
         batch = self._open_batch(now)
         if result.is_atomic and self._is_full_for(batch, sum(each.size for each in encoded)):
             self.flush()
             batch = self._open_batch(now)
-        for each in encoded:
+        for number, each in enumerate(encoded):
+            if number % _RECORDS_OF_A_SLICE == _RECORDS_OF_A_SLICE - 1:
+                yield
             if not result.is_atomic and self._is_full_for(batch, each.size):
                 self.flush()
                 batch = self._open_batch(now)
@@ -160,8 +172,9 @@ class CoordinatorContext(Generic[S]):
             batch.size += each.size
         batch.events.append(event)
 
-    def append_in_transaction(self, event: WriteEvent, producer: Producer) -> None:
-        """The same for a producer's transaction: in a batch of its own, at once. Raises KafkaError."""
+    def append_in_transaction(self, event: WriteEvent, producer: Producer) -> Slices[None]:
+        """The same for a producer's transaction: in a batch of its own, and replayed when that is in the log. Raises
+        KafkaError."""
         result = event.result
         assert result is not None
         assert self.shard is not None
@@ -170,21 +183,37 @@ class CoordinatorContext(Generic[S]):
             self._wait_for_pending_writes(event)
             return
         now = self._now()
-        encoded = [_encode(record, now.wall_ms) for record in result.records]
-        before = self.last_written_offset
-        offset = self._writer.append_in_transaction(self.index, [each.encoded for each in encoded], producer, now)
+        encoded = yield from self._encoded(result.records, now.wall_ms)
+        records = BatchBuilder()
         for number, each in enumerate(encoded):
+            if number % _RECORDS_OF_A_SLICE == _RECORDS_OF_A_SLICE - 1:
+                yield
+            records.append(each.encoded)
+        before = self.last_written_offset
+        offset = self._writer.append_in_transaction(self.index, records, producer, self._now())
+        for number, each in enumerate(encoded):
+            if number % _RECORDS_OF_A_SLICE == _RECORDS_OF_A_SLICE - 1:
+                yield
             self.shard.replay(before + number, producer.producer_id, producer.producer_epoch, each.record)
         self._wait_for_commit(offset, event)
 
-    def complete_transaction(self, event: WriteEvent, mark: Mark) -> None:
+    def complete_transaction(self, event: WriteEvent, mark: Mark) -> Slices[None]:
         """Write the mark at the end of a transaction, and do what it says. Raises KafkaError."""
         assert self.shard is not None
         self.flush()
         offset = self._writer.append_mark(self.index, mark, self._now())
         is_commit = mark.marker.control_type == COMMIT
-        self.shard.replay_end_transaction_marker(mark.producer_id, mark.producer_epoch, is_commit)
+        yield from self.shard.replay_end_transaction_marker(mark.producer_id, mark.producer_epoch, is_commit)
         self._wait_for_commit(offset, event)
+
+    def _encoded(self, records: Sequence[CoordinatorRecord], wall_ms: int) -> Slices[list[_Encoded]]:
+        encoded: list[_Encoded] = []
+        for record in records:
+            encoded.append(_encode(record, wall_ms))
+            if len(encoded) % _RECORDS_OF_A_SLICE == 0:
+                self.registry.forget_some()
+                yield
+        return encoded
 
     def _wait_for_commit(self, offset: int, event: WriteEvent) -> None:
         self.update_last_written_offset(offset)
@@ -223,7 +252,7 @@ class CoordinatorContext(Generic[S]):
 
     def _is_full_for(self, batch: _Batch, size: int) -> bool:
         limit = self._writer.partition(self.index).config.max_message_bytes
-        return bool(batch.records) and batch.size + size > limit
+        return len(batch.records) > 0 and batch.size + size > limit
 
     def _fail_batch(self, error: KafkaError) -> None:
         batch, self._batch = self._batch, None
@@ -234,7 +263,7 @@ class CoordinatorContext(Generic[S]):
 
     def _wait_for_pending_writes(self, event: WriteEvent) -> None:
         """It has read what is not committed, so it is answered when that is."""
-        if self._batch is not None and self._batch.records:
+        if self._batch is not None and len(self._batch.records):
             self._batch.events.append(event)
         elif self.last_committed_offset < self.last_written_offset:
             self._deferred.append((self.last_written_offset, event))

@@ -1,7 +1,9 @@
 """What is done to coordinators, one after the other: operations, watermarks, timers, elections.
 
 Theory   Whoever wants something done puts it into the queue; it is done at once unless something is being done, and
-         then after that. So no operation ever runs within another one, whatever an answer sets off.
+         then after that. So no operation ever runs within another one, whatever an answer sets off. What takes long is
+         done in slices, and others who ask the broker for something else have their turn between them; who wants
+         something of a coordinator waits until it is done.
 Source   coordinator-common/.../common/runtime/{CoordinatorEventProcessor,MultiThreadedEventProcessor}.java @ 4.2.
 Differs  One queue and no threads, for all partitions of a broker.
 """
@@ -10,17 +12,25 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 
-Event = Callable[[], None]
+from fakebroker.protocol.errors import KafkaError
+from fakebroker.protocol.slices import Slices
+
+Event = Callable[[], Slices[None] | None]  # what it gives is done slice by slice
 Report = Callable[[str, Exception], None]
+Soon = Callable[[Callable[[], None]], None]
 
 
 class EventQueue:
-    """Events in order. `report` is told of those that failed: a bug of ours."""
+    """Events in order. `report` is told of those that failed: a bug of ours. `soon` does something as soon as others
+    had a turn."""
 
-    def __init__(self, report: Report) -> None:
+    def __init__(self, report: Report, soon: Soon) -> None:
         self._events: deque[Event] = deque()
+        self._under_way: Slices[None] | None = None
         self._is_busy = False
+        self._soon = soon
         self.report = report
 
     @property
@@ -35,25 +45,59 @@ class EventQueue:
         self._events.appendleft(event)
         self._drain()
 
-    def run_within(self, event: Event) -> None:
+    def run_within(self, event: Callable[[], None]) -> None:
         """Do it now, as a part of what is being done, if anything is."""
         if self._is_busy:
             self._run(event)
         else:
             self.enqueue_first(event)
 
+    def abandon(self, error: KafkaError) -> None:
+        """What is under way ends here, with this error; then comes what waits."""
+        slices, self._under_way = self._under_way, None
+        if slices is not None:
+            with suppress(StopIteration):
+                slices.throw(error)
+            self._is_busy = False
+            self._drain()
+
     def _drain(self) -> None:
         if self._is_busy:
             return
         self._is_busy = True
         try:
-            while self._events:
-                self._run(self._events.popleft())
+            while self._events and self._under_way is None:
+                slices = self._run(self._events.popleft())
+                if slices is not None and self._has_more(slices):
+                    self._under_way = slices
+                    self._soon(self._go_on)
         finally:
-            self._is_busy = False
+            self._is_busy = self._under_way is not None
 
-    def _run(self, event: Event) -> None:
+    def _go_on(self) -> None:
+        slices = self._under_way
+        if slices is None:
+            return  # it was abandoned
+        if self._has_more(slices):
+            self._soon(self._go_on)
+            return
+        self._under_way = None
+        self._is_busy = False
+        self._drain()
+
+    def _has_more(self, slices: Slices[None]) -> bool:
         try:
-            event()
+            next(slices)
+        except StopIteration:
+            return False
         except Exception as error:
             self.report("a coordinator", error)
+            return False
+        return True
+
+    def _run(self, event: Event) -> Slices[None] | None:
+        try:
+            return event()
+        except Exception as error:
+            self.report("a coordinator", error)
+            return None

@@ -87,7 +87,7 @@ class CoordinatedPartitions(Generic[S]):
         self._now = now
         self._write_timeout_ms = write_timeout_ms
         self._linger_ms = linger_ms
-        self._events = EventQueue(report)
+        self._events = EventQueue(report, self._soon)
         self._partitions: dict[int, _Partition[S]] = {}
         self._is_closed = False
 
@@ -133,6 +133,7 @@ class CoordinatedPartitions(Generic[S]):
     def close(self) -> None:
         """The broker stops: whoever waits is told, and hears no more."""
         self._is_closed = True
+        self._events.abandon(not_coordinator())
 
         def close() -> None:
             partitions = list(self._partitions.values())
@@ -218,8 +219,11 @@ class CoordinatedPartitions(Generic[S]):
             if not isinstance(error, KafkaError):
                 self._events.report(f"loading partition {index}", error)
         else:
-            go_on = _Later(0, lambda: self._events.enqueue_last(lambda: self._go_on_loading(index, partition, slices)))
-            self._deadlines.timer.add(go_on, self._now().mono_ms)
+            self._soon(lambda: self._events.enqueue_last(lambda: self._go_on_loading(index, partition, slices)))
+
+    def _soon(self, call: Callable[[], None]) -> None:
+        """As soon as others had a turn."""
+        self._deadlines.timer.add(_Later(0, call), self._now().mono_ms)
 
     def _new_partition(self, index: int) -> _Partition[S]:
         def schedule_write(

@@ -45,7 +45,7 @@ def load(context: CoordinatorContext[Any], log: Log, decode: Decode) -> Slices[N
             offset = batch.base_offset + (record.offset_delta or 0)
             if header.is_control:
                 if record.key is not None and record.key[2:4] in (b"\0\0", b"\0\1"):
-                    shard.replay_end_transaction_marker(
+                    yield from shard.replay_end_transaction_marker(
                         header.producer_id, header.producer_epoch, record.key[3] == _COMMIT
                     )
             else:

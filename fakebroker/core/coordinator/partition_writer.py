@@ -8,20 +8,20 @@ Source   core/.../coordinator/group/CoordinatorPartitionWriter.scala append, con
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from fakebroker.core.clock import Now
+from fakebroker.core.coordinator.batch_builder import BatchBuilder
 from fakebroker.core.replication.partition import Partition
 from fakebroker.core.replication.replica_manager import ReplicaManager
 from fakebroker.core.transactions.markers import Mark, Producer, append_in_transaction, append_mark
+from fakebroker.protocol.batch_layout import TRANSACTIONAL_FLAG
 from fakebroker.protocol.compression import compress
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
 from fakebroker.protocol.plain_batch import is_plain
 from fakebroker.protocol.record_batch import (
     RECORD_BATCH_OVERHEAD,
-    Record,
-    encode_batch,
     pack_batch,
     read_batch_header,
 )
@@ -57,11 +57,10 @@ class PartitionWriter:
             )
         return partition
 
-    def append(self, index: int, records: Sequence[Record], now: Now) -> int:
-        """Append them as one batch, with the time of now; the offset behind them. Raises KafkaError, and nothing is
-        appended."""
+    def append(self, index: int, records: BatchBuilder, now: Now) -> int:
+        """Append them as one batch; the offset behind them. Raises KafkaError, and nothing is appended."""
         partition = self.partition(index)
-        batch = encode_batch(records, base_timestamp_ms=now.wall_ms)
+        batch = records.build()
         codec = self._compression()
         if codec:
             header = read_batch_header(batch)
@@ -69,10 +68,11 @@ class PartitionWriter:
         info = self._replicas.append_records_to_leader(partition, batch, is_plain(batch), 1, now)
         return info.last_offset + 1
 
-    def append_in_transaction(self, index: int, records: Sequence[Record], producer: Producer, now: Now) -> int:
+    def append_in_transaction(self, index: int, records: BatchBuilder, producer: Producer, now: Now) -> int:
         """The same within a transaction. Raises KafkaError, also if that is not open here and the guard is not the one
         of now."""
-        info = append_in_transaction(self.partition(index), records, producer, now)
+        data = records.build(TRANSACTIONAL_FLAG, producer.producer_id, producer.producer_epoch)
+        info = append_in_transaction(self.partition(index), data, len(records), producer, now)
         self._replicas.woken_by(self.partition(index), info, now)
         return info.last_offset + 1
 

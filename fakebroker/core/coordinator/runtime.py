@@ -21,6 +21,7 @@ from fakebroker.core.coordinator.result import CoordinatorResult
 from fakebroker.core.coordinator.write_event import WriteEvent
 from fakebroker.core.transactions.markers import Mark, Producer
 from fakebroker.protocol.errors import KafkaError
+from fakebroker.protocol.slices import Slices
 
 T = TypeVar("T")
 
@@ -46,33 +47,38 @@ class CoordinatorRuntime(CoordinatedPartitions[S]):
 
         self._schedule(name, index, work, then)
 
-    def schedule_transactional_write_operation(
+    def schedule_long_write_operation(
         self,
         name: str,
         index: int,
-        producer: Producer,
-        operation: Callable[[S], CoordinatorResult[T]],
+        operation: Callable[[S], Slices[CoordinatorResult[T]]],
         then: Callable[[T | KafkaError], None],
+        producer: Producer | None = None,
     ) -> None:
-        """The same within a producer's transaction."""
+        """The same for an operation that may be long, in slices, and within the transaction of a producer if there is
+        one. All its records are one append to the log."""
 
-        def work(context: CoordinatorContext[S], event: WriteEvent) -> None:
+        def work(context: CoordinatorContext[S], event: WriteEvent) -> Slices[None]:
             assert context.shard is not None
-            event.result = operation(context.shard)
-            context.append_in_transaction(event, producer)
+            event.result = yield from operation(context.shard)
+            if producer is not None:
+                yield from context.append_in_transaction(event, producer)
+                return
+            yield from context.append_in_slices(event)
+            self._maybe_flush(index, context)
 
-        self._schedule(name, index, work, then)
+        self._schedule_in_slices(name, index, work, then)
 
     def schedule_transaction_completion(
         self, name: str, index: int, mark: Mark, then: Callable[[KafkaError | None], None]
     ) -> None:
         """Write the mark at the end of a transaction to a partition."""
 
-        def work(context: CoordinatorContext[S], event: WriteEvent) -> None:
+        def work(context: CoordinatorContext[S], event: WriteEvent) -> Slices[None]:
             event.result = CoordinatorResult((), None)
-            context.complete_transaction(event, mark)
+            yield from context.complete_transaction(event, mark)
 
-        self._schedule(name, index, work, then)
+        self._schedule_in_slices(name, index, work, then)
 
     def _schedule(
         self,
@@ -81,7 +87,7 @@ class CoordinatorRuntime(CoordinatedPartitions[S]):
         work: Callable[[CoordinatorContext[S], WriteEvent], None],
         then: Callable[[Any], None],
     ) -> None:
-        event = WriteEvent(name, self._write_timeout_ms(), then, self._events, lambda: self._look(index))
+        event = self._new_event(name, index, then)
 
         def execute() -> None:
             try:
@@ -93,6 +99,29 @@ class CoordinatorRuntime(CoordinatedPartitions[S]):
                 event.complete(unknown_server_error())
 
         self._events.enqueue_last(execute)
+
+    def _schedule_in_slices(
+        self,
+        name: str,
+        index: int,
+        work: Callable[[CoordinatorContext[S], WriteEvent], Slices[None]],
+        then: Callable[[Any], None],
+    ) -> None:
+        event = self._new_event(name, index, then)
+
+        def execute() -> Slices[None]:
+            try:
+                yield from work(self._active(index), event)
+            except KafkaError as error:
+                event.complete(error.with_traceback(None))
+            except Exception as bug:
+                self._events.report(name, bug)
+                event.complete(unknown_server_error())
+
+        self._events.enqueue_last(execute)
+
+    def _new_event(self, name: str, index: int, then: Callable[[Any], None]) -> WriteEvent:
+        return WriteEvent(name, self._write_timeout_ms(), then, self._events, lambda: self._look(index))
 
     def schedule_read_operation(
         self,

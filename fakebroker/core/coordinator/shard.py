@@ -12,6 +12,7 @@ from mypy_extensions import mypyc_attr
 
 from fakebroker.core.controller.topics import Topic
 from fakebroker.core.coordinator.record import CoordinatorRecord
+from fakebroker.protocol.slices import Slices
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -23,8 +24,9 @@ class CoordinatorShard(ABC):
     def replay(self, offset: int, producer_id: int, producer_epoch: int, record: CoordinatorRecord) -> None:
         """Change the state as the record says. -1 as producer: it is in no transaction."""
 
-    def replay_end_transaction_marker(self, producer_id: int, producer_epoch: int, is_commit: bool) -> None:  # noqa: B027
-        """A transaction has ended."""
+    def replay_end_transaction_marker(self, producer_id: int, producer_epoch: int, is_commit: bool) -> Slices[None]:
+        """A transaction has ended; it may have written much."""
+        yield from ()
 
     def on_loaded(self) -> None:  # noqa: B027
         """All that is in the log was replayed. Now it is asked."""

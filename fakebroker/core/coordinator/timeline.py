@@ -6,12 +6,14 @@ Theory   A coordinator changes its state as soon as a record is in the log, and 
          and gone back to when an append fails.
 Units    epochs are offsets of the log.
 Source   server-common/.../org/apache/kafka/timeline/{SnapshotRegistry,TimelineHashMap,TimelineObject}.java @ 4.0.
-Differs  What a value was is kept with the value, as a list by epoch, instead of hash tables of tiers.
+Differs  What a value was is kept with the value, as a list by epoch, instead of hash tables of tiers. Of what is
+         dropped some is forgotten at once, and the rest with what is dropped later: until then nobody asks for it.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections import deque
 from collections.abc import Hashable, Iterator
 from typing import Final, Generic, TypeVar
 
@@ -19,6 +21,7 @@ K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 
 LATEST: Final = (1 << 63) - 1  # the state as it is now
+_FORGOTTEN_AT_ONCE: Final = 512  # some 300 us
 
 
 class _Missing:
@@ -29,10 +32,12 @@ _MISSING: Final = _Missing()
 
 
 class SnapshotRegistry:
-    """The snapshots of some timelines."""
+    """The snapshots of some timelines. `forgotten_at_once` is how much of what is dropped is forgotten in one go."""
 
-    def __init__(self) -> None:
+    def __init__(self, forgotten_at_once: int = _FORGOTTEN_AT_ONCE) -> None:
+        self._forgotten_at_once = forgotten_at_once
         self._touched: dict[int, list[tuple[TimelineDict, Hashable]]] = {}  # type: ignore[type-arg]
+        self._dropped: deque[tuple[int, list[tuple[TimelineDict, Hashable]]]] = deque()  # type: ignore[type-arg]
         self._latest: int | None = None
 
     @property
@@ -50,10 +55,23 @@ class SnapshotRegistry:
     def delete_snapshots_up_to(self, epoch: int) -> None:
         """Forget those before it."""
         for earlier in [each for each in self._touched if each < epoch]:
-            for timeline, key in self._touched.pop(earlier):
-                timeline._forget(key, earlier)
+            self._dropped.append((earlier, self._touched.pop(earlier)))
         if not self._touched:
             self._latest = None
+        self.forget_some()
+
+    def forget_some(self) -> None:
+        """Of what was dropped, the oldest first."""
+        left = self._forgotten_at_once
+        while self._dropped and left > 0:
+            epoch, touched = self._dropped[0]
+            some = touched[-left:]
+            del touched[-left:]
+            for timeline, key in some:
+                timeline._forget(key, epoch)
+            left -= len(some)
+            if not touched:
+                self._dropped.popleft()
 
     def revert_to_snapshot(self, epoch: int) -> None:
         """Everything is as it was then. Later snapshots are gone, this one stays. Raises KeyError if there is none."""

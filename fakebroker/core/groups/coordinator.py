@@ -31,6 +31,7 @@ from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
 from fakebroker.protocol.group_records.decode import decode_record
 from fakebroker.protocol.java_hash import java_hash
+from fakebroker.protocol.slices import Slices
 from fakebroker.protocol.topic_name import GROUP_METADATA_TOPIC_NAME
 from fakebroker.protocol.topic_partition import TopicPartition
 
@@ -113,17 +114,18 @@ class GroupCoordinator:
         """Change something of a group."""
         self.runtime.schedule_write_operation(name, self.partition_for(group_id), operation, _mapped(then))
 
-    def write_in_transaction(
+    def write_in_slices(
         self,
         name: str,
         group_id: str,
-        producer: Producer,
-        operation: Callable[[GroupCoordinatorShard], CoordinatorResult[T]],
+        operation: Callable[[GroupCoordinatorShard], Slices[CoordinatorResult[T]]],
         then: Callable[[T | KafkaError], None],
+        producer: Producer | None = None,
     ) -> None:
-        """Change something of a group, if a producer's transaction is committed."""
+        """The same by an operation that may be long; and only if the producer's transaction is committed, if there is
+        one."""
         index = self.partition_for(group_id)
-        self.runtime.schedule_transactional_write_operation(name, index, producer, operation, _mapped(then))
+        self.runtime.schedule_long_write_operation(name, index, operation, _mapped(then), producer)
 
     def complete_transaction(self, index: int, mark: Mark, then: Callable[[ErrorCode], None]) -> None:
         """Write the mark of a transaction to a partition of __consumer_offsets."""
@@ -179,10 +181,21 @@ class GroupCoordinator:
         if deleted:
             self.write_all("on-topics-deleted", lambda shard: shard.offsets.on_topics_deleted(deleted), _ignored)
 
+    def pause(self) -> None:
+        """The broker stands still: no time comes for it."""
+        self.environment.is_paused = True
+        self._deadlines.remove(self._timers)
+
+    def resume(self) -> None:
+        """It goes on; what is late comes next."""
+        self.environment.is_paused = False
+        self._deadlines.add(self._timers, (TIMEOUTS, self.environment.broker_id, _TIMERS))
+
     def close(self) -> None:
         """The broker stops."""
         self.runtime.close()
-        self._deadlines.remove(self._timers)
+        if not self.environment.is_paused:
+            self._deadlines.remove(self._timers)
 
     # Inside.
 

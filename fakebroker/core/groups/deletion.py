@@ -22,6 +22,11 @@ class DeletedGroup(NamedTuple):
     error_code: ErrorCode
 
 
+def share_groups_deleted(shard: GroupCoordinatorShard) -> CoordinatorResult[None]:
+    """There are none."""
+    return CoordinatorResult([], None)
+
+
 def delete_groups(group_ids: list[str], shard: GroupCoordinatorShard) -> CoordinatorResult[list[DeletedGroup]]:
     """Those of one partition, each by itself."""
     records: list[CoordinatorRecord] = []

@@ -24,9 +24,13 @@ from fakebroker.core.purgatory.housekeeping import Housekeeping
 
 @final
 class GroupEnvironment:
-    """What a broker's coordinator has for all its partitions. `random_uuid` draws one from the cluster's seed."""
+    """What a broker's coordinator has for all its partitions. `random_uuid` draws one from the cluster's seed. While it
+    `is_paused` its broker stands still."""
 
-    __slots__ = ("broker_id", "clock", "configs", "group_configs", "housekeeping", "metadata", "probe", "random_uuid")
+    __slots__ = (
+        "broker_id", "clock", "configs", "group_configs", "housekeeping", "is_paused", "metadata", "probe",
+        "random_uuid",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -47,6 +51,7 @@ class GroupEnvironment:
         self.random_uuid = random_uuid
         self.probe = probe
         self.housekeeping = housekeeping
+        self.is_paused = False
 
 
 @final

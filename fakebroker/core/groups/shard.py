@@ -16,6 +16,7 @@ from fakebroker.core.groups.consumer.consumer_groups import ConsumerGroups
 from fakebroker.core.groups.manager import GroupManager, Replay
 from fakebroker.core.groups.offsets.offsets import Offsets
 from fakebroker.core.groups.services import GroupServices
+from fakebroker.protocol.slices import Slices
 
 
 @final
@@ -36,8 +37,8 @@ class GroupCoordinatorShard(CoordinatorShard):
     def replay(self, offset: int, producer_id: int, producer_epoch: int, record: CoordinatorRecord) -> None:
         self._replayers[type(record.key)](record.key, record.value, producer_id)
 
-    def replay_end_transaction_marker(self, producer_id: int, producer_epoch: int, is_commit: bool) -> None:
-        self.offsets.replay_end_transaction_marker(producer_id, producer_epoch, is_commit)
+    def replay_end_transaction_marker(self, producer_id: int, producer_epoch: int, is_commit: bool) -> Slices[None]:
+        yield from self.offsets.replay_end_transaction_marker(producer_id, producer_epoch, is_commit)
 
     def on_loaded(self) -> None:
         for manager in self._managers:

@@ -10,13 +10,16 @@ Theory   Every event has both clocks of the moment at which it happened (`Now`).
 Units    milliseconds of `mono_ms` (origin arbitrary) and `wall_ms` (since 1970); sizes are bytes. `error` is Kafka's
          name, "NONE" for none. Offsets, epochs, sequences and producer ids are -1 where there is none.
 JSON     json_lines.py.
-Groups   group_events.py has what is told of them, transaction_events.py what is told of transactions.
+More     broker_events.py has what is told of brokers, group_events.py of groups, transaction_events.py of
+         transactions.
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
+from fakebroker.core.journal.broker_events import BrokerEvent
+from fakebroker.core.journal.fault_events import FaultEvent
 from fakebroker.core.journal.group_events import (
     GenerationBegan,
     GroupStabilized,
@@ -156,7 +159,8 @@ class PartitionAnswer(NamedTuple):
 class Answer(NamedTuple):
     """The end of a request. `outcome` is "sent", "none" (acks=0 has no answer) or "dropped" (the peer had gone).
 
-    `partitions` are read from the `size` bytes of the answer itself, of a Produce only.
+    `partitions` are what the answer itself says, of a Produce only. `reason` names the faults that acted on it, or of a
+    Produce the rules of Kafka that its errors follow.
     """
 
     mono_ms: int
@@ -166,6 +170,7 @@ class Answer(NamedTuple):
     outcome: str
     size: int
     partitions: tuple[PartitionAnswer, ...]
+    reason: str = ""
 
 
 class TopicCreated(NamedTuple):
@@ -255,20 +260,6 @@ class LogStartMoved(NamedTuple):
     log_start_offset: int
 
 
-class BrokerStopped(NamedTuple):
-    """A broker is stopped: its connections close, what is parked there is never answered."""
-
-    mono_ms: int
-    wall_ms: int
-    broker: int
-
-
-class BrokerStarted(NamedTuple):
-    mono_ms: int
-    wall_ms: int
-    broker: int
-
-
 class TimerFired(NamedTuple):
     """`tasks` of the timers ran at their time; what they did stands before. The broker was woken at `woken_mono_ms`,
     so it was late by the difference."""
@@ -314,8 +305,8 @@ Event = (
     | OffsetsCommitted
     | OffsetsExpired
     | TransactionEvent
-    | BrokerStopped
-    | BrokerStarted
+    | FaultEvent
+    | BrokerEvent
     | TimerFired
     | Dropped
 )

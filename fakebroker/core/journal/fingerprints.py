@@ -12,12 +12,24 @@ from hashlib import blake2b
 
 from fakebroker.protocol.compression import Codec, DecompressedTooLargeError, DecompressionError, decompress
 from fakebroker.protocol.errors import InvalidRecordError
-from fakebroker.protocol.record_batch import RECORD_BATCH_OVERHEAD, is_crc_valid, read_batch_header
+from fakebroker.protocol.record_batch import (
+    RECORD_BATCH_OVERHEAD,
+    Record,
+    encode_record,
+    is_crc_valid,
+    read_batch_header,
+)
 from fakebroker.protocol.record_walk import record_facts, walk_records
 
 _BYTES = 8
+_BEHIND_DELTAS = 3  # attributes, timestamp and offset deltas of 0
 MOST_RECORDS = 10_000  # librdkafka's batch.num.messages
 MOST_BYTES = 16 << 20  # decompressed
+
+
+def fingerprint(record: Record) -> str:
+    """That of one record alone, as every client encodes it."""
+    return blake2b(encode_record(record, 0, 0)[_BEHIND_DELTAS:], digest_size=_BYTES).hexdigest()
 
 
 def fingerprints(batch: bytes) -> tuple[str, ...]:

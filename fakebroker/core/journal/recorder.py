@@ -16,9 +16,10 @@ from uuid import UUID
 
 from fakebroker.core.clock import HasNow
 from fakebroker.core.journal import events, group_events
+from fakebroker.core.journal.fault_recorder import FaultRecorder
 from fakebroker.core.journal.fingerprints import fingerprints, fingerprints_if_whole
 from fakebroker.core.journal.journal import Journal
-from fakebroker.core.journal.transaction_recorder import TransactionRecorder
+from fakebroker.core.journal.reasons import reason_of
 from fakebroker.protocol.error_code import ErrorCode, kafka_name
 from fakebroker.protocol.framing import LENGTH_BYTES
 from fakebroker.protocol.headers import RequestHeader
@@ -52,7 +53,7 @@ class _Trail:
         return self.arrivals[0][1] if self.arrivals else now_ms
 
 
-class Recorder(TransactionRecorder):
+class Recorder(FaultRecorder):
     """One for a cluster and its journal. The clock is the cluster's."""
 
     def __init__(self, journal: Journal, clock: HasNow) -> None:
@@ -79,8 +80,9 @@ class Recorder(TransactionRecorder):
         self._record(events.ConnectionClosed, connection, broker_id, reason)
         trail = self._trail(connection, broker_id)
         trail.is_closed = True
-        if not trail.request:
+        if not trail.request:  # else there is an answer yet to tell of, that is dropped, and why
             del self._trails[connection]
+            self.faults_of.pop(connection, None)
 
     def bytes_received(self, connection: int, size: int) -> None:
         trail = self._trail(connection)
@@ -141,11 +143,18 @@ class Recorder(TransactionRecorder):
 
     def answered(self, connection: int, outcome: str, size: int) -> None:
         trail = self._trail(connection)
-        self._record(events.Answer, trail.request, connection, outcome, size, trail.answer)
+        reason = "; ".join(self.faults_of.pop(connection, ()))
+        if not reason and trail.answer:
+            reason = reason_of([partition.error for partition in trail.answer])
+        self._record(events.Answer, trail.request, connection, outcome, size, trail.answer, reason)
         trail.answer = ()
         trail.request = 0
         if trail.is_closed:
             del self._trails[connection]
+
+    def request_of(self, connection: int) -> int:
+        trail = self._trails.get(connection)
+        return 0 if trail is None else trail.request
 
     # What waits.
 
@@ -262,7 +271,7 @@ class Recorder(TransactionRecorder):
     def offsets_expired(self, group_id: str, partitions: Sequence[tuple[str, int]]) -> None:
         self._record(group_events.OffsetsExpired, group_id, tuple(partitions))
 
-    # Topics and brokers.
+    # Topics.
 
     def topic_created(self, name: str, topic_id: UUID, replicas: Sequence[Sequence[int]]) -> None:
         self._record(events.TopicCreated, name, str(topic_id), tuple(map(tuple, replicas)))
@@ -278,11 +287,8 @@ class Recorder(TransactionRecorder):
     def topic_deleted(self, name: str) -> None:
         self._record(events.TopicDeleted, name)
 
-    def broker_started(self, broker_id: int) -> None:
-        self._record(events.BrokerStarted, broker_id)
-
-    def broker_stopped(self, broker_id: int) -> None:
-        self._record(events.BrokerStopped, broker_id)
+    def broker_gone(self, broker_id: int) -> None:
         # Its connections are closed, and what was in hand there is never answered.
         self._parked = {operation: parked for operation, parked in self._parked.items() if parked[0] != broker_id}
         self._trails = {number: trail for number, trail in self._trails.items() if trail.broker_id != broker_id}
+        self.faults_of = {number: faults for number, faults in self.faults_of.items() if number in self._trails}

@@ -68,13 +68,17 @@ class Log(LogContents):
 
     @property
     def last_stable_offset(self) -> int:
-        """Where the first transaction begins that is not decided below the high watermark; else the watermark."""
+        """Where the first transaction begins that is not decided below the high watermark; else the watermark. If what
+        it began with was deleted, it is where the batch begins that the log now begins in, which may be below that."""
         if not self.has_transactions:
             return self.high_watermark
         unstable = self.producer_state.transactions.first_unstable_offset(self.high_watermark)
         if unstable is None:
             return self.high_watermark
-        return min(max(unstable, self.log_start_offset), self.high_watermark)
+        start = self.log_start_offset
+        if unstable < start < self.log_end_offset:
+            return min(self.batch_at(start).base_offset, self.high_watermark)  # as LogSegment.read tells it
+        return min(max(unstable, start), self.high_watermark)
 
     def aborted_transactions(self, offset: int, size: int) -> tuple[tuple[int, int], ...]:
         """Producer id and first offset of those aborted of which records may be in the `size` bytes from the batch on

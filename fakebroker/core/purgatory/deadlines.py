@@ -9,7 +9,8 @@ Source   Takes the place of Kafka's reaper threads and schedulers, which are one
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
+from random import Random
 from typing import Final
 
 from timingwheel import SystemTimer
@@ -48,6 +49,9 @@ class DeadlineSource:
     def changed(self, now_ms: int) -> None:
         """Something has happened elsewhere."""
 
+    def run_as_drawn(self, order: Random) -> None:
+        """From now on what is due at the same millisecond runs in an order that is drawn."""
+
     def check_invariants(self) -> None:
         raise NotImplementedError
 
@@ -66,6 +70,9 @@ class TimerDeadlines(DeadlineSource):
     def advance_clock(self, now_ms: int, limit: int | None = None) -> int:
         return self.timer.advance_clock(now_ms, limit)
 
+    def run_as_drawn(self, order: Random) -> None:
+        self.timer.pick = order.randrange
+
     def num_pending(self) -> int:
         return self.timer.size
 
@@ -77,10 +84,13 @@ class TimerDeadlines(DeadlineSource):
 
 
 class Deadlines:
-    """The deadlines of a cluster. `met` counts those that have come, all but housekeeping."""
+    """The deadlines of a cluster. `met` counts those that have come, all but housekeeping. `order`, if there is one,
+    draws which of the timeouts of one millisecond is next, of a source and among sources: Kafka's are run by many
+    threads."""
 
-    def __init__(self) -> None:
+    def __init__(self, order: Random | None = None) -> None:
         self.met = 0
+        self._order = order
         self.housekeeping: DeadlineSource | None = None
         self._sources: list[DeadlineSource] = []
         self._ranks: list[Rank] = []
@@ -92,6 +102,8 @@ class Deadlines:
         self._sources.insert(place, source)
         if source.is_housekeeping:
             self.housekeeping = source
+        if self._order is not None and rank[0] == TIMEOUTS:
+            source.run_as_drawn(self._order)
 
     def remove(self, source: DeadlineSource) -> None:
         """It is not asked any more: what it has pending never comes."""
@@ -111,7 +123,13 @@ class Deadlines:
     def advance_clock(self, now_ms: int, limit: int) -> int:
         """Run what is due by now, in the order of the ranks, so many at most. How many that were, housekeeping too."""
         ran = 0
-        for source in self._sources[:]:  # who runs may stop a broker
+        sources = self._sources[:]  # who runs may stop a broker
+        if self._order is not None:
+            first = bisect_left(self._ranks, (TIMEOUTS, 0, 0))
+            timeouts = sources[first:]
+            self._order.shuffle(timeouts)
+            sources[first:] = timeouts
+        for source in sources:
             tasks = source.advance_clock(now_ms, limit - ran)
             ran += tasks
             if not source.is_housekeeping:

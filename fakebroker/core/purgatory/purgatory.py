@@ -13,6 +13,7 @@ Differs  One thread: one dict for the 512 shards, no locks. No reaper thread: th
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from random import Random
 from typing import Generic, TypeVar
 
 from fakebroker.core.purgatory.deadlines import DeadlineSource
@@ -93,6 +94,11 @@ class DelayedOperationPurgatory(DeadlineSource, Generic[Operation]):
         self._drop_completed(key)
         return completed
 
+    def check_and_complete_all(self) -> None:
+        """The same for all keys."""
+        for key in list(self._watchers):
+            self.check_and_complete(key)
+
     def cancel_for_key(self, key: Hashable) -> list[Operation]:
         """Forget the key. Its operations lose their timer; they are not completed."""
         cancelled = self._watchers.pop(key, [])
@@ -110,6 +116,9 @@ class DelayedOperationPurgatory(DeadlineSource, Generic[Operation]):
 
     def num_pending(self) -> int:
         return self._timer.size
+
+    def run_as_drawn(self, order: Random) -> None:
+        self._timer.pick = order.randrange
 
     def num_awaited(self) -> int:
         return self._timer.size if self._is_awaited else 0

@@ -123,7 +123,7 @@ class DelayedFetch(DelayedOperation):
 
     def _readable_of(self, fetch: FetchPartition) -> int:
         """How much can be read of a partition; negative in the cases that complete the fetch whatever that is."""
-        partition = fetch.partition
+        partition = fetch.seen_by(self._reader.broker_id)
         if hosted_partition_error(partition, self._reader.broker_id) is not None:
             return -1  # cases B to D
         try:

@@ -8,6 +8,8 @@ Theory   Each partition leaves the waiting set by exactly one of
          and the operation completes when none waits. At expiry those still waiting keep REQUEST_TIMED_OUT, which
          they were given at the start and lose when acknowledged; their base offset is real, because the records
          are in the log and stay there.
+         A leader that does not hear of its successor goes on waiting, for followers that fetch elsewhere: until the
+         timeout, or until it hears (controller/stale_views.py).
 Units    delay_ms is monotonic milliseconds; required_offset is last_offset + 1.
 Source   core/.../server/DelayedProduce.scala @ 4.0.
 Differs  One thread: no lock, no `safe_` variants. It keeps the partition where Kafka looks it up by name each time;
@@ -98,6 +100,8 @@ class DelayedProduce(DelayedOperation):
             partition = entry.partition
             if partition is None:
                 continue
+            if partition.is_deleted or partition.leader_id != self._broker_id:
+                partition = entry.partition = partition.as_seen_by(self._broker_id)
             if partition.is_deleted:
                 entry.acknowledge(ErrorCode.unknown_topic_or_partition)  # case A
             elif partition.leader_id != self._broker_id:

@@ -81,6 +81,13 @@ class FetchPartition:
         self.last_fetched_epoch = last_fetched_epoch
         self.error = error
 
+    def seen_by(self, broker_id: int) -> Partition:
+        """The partition, as the broker that is asked knows it by now."""
+        partition = self.partition
+        if partition.stale is not None or partition.is_deleted:
+            partition = self.partition = partition.as_seen_by(broker_id)
+        return partition
+
 
 FetchCallback = Callable[[list[PartitionFetchResponse]], None]
 """Is given what became of each partition, in the order in which they were asked for."""

@@ -10,9 +10,10 @@ Theory   What a leader sees of a follower are its fetches. A follower's next fet
            frozen      it never happens; the follower goes on fetching from the offset where it stands, as one whose
                        disk hangs. It leaves the ISR replica.lag.time.max.ms after it last had everything.
            external    somebody else does it, with Fetch requests over the wire (reads.py)
+         On a slow disk each of them is there so much later (RegisteredBroker.disk_write_ms); on a full one it never is.
          A topic may have its replicas throttled (core/quota/follower_throttle.py): then what a follower would copy in
          its rhythm waits for the quota, and is copied fetch by fetch.
-         When a new leader begins, or the follower's broker starts, whatever was under way is lost: the follower drops
+         When a new leader begins, or the follower can reach its leader again, whatever was under way is lost: it drops
          what the leader does not have, fetches from where it stands, and goes on in its rhythm.
 Units    monotonic milliseconds.
 Source   core/.../server/{ReplicaFetcherThread,AbstractFetcherThread}.scala @ 4.0 for the order of events.
@@ -34,6 +35,7 @@ from fakebroker.core.replication.behaviour import EXTERNAL, FROZEN, INSTANT, Beh
 from fakebroker.core.replication.isr import update_follower_fetch_state
 from fakebroker.core.replication.partition import NO_LEADER, Partition
 from fakebroker.core.replication.replica import NEVER_MS
+from fakebroker.core.replication.standing_still.unread_answers import UnreadAnswer
 from fakebroker.core.replication.wakeups import Wakeups
 from timingwheel import SystemTimer, TimerTask
 
@@ -48,26 +50,17 @@ class _UnderWay(NamedTuple):
     appended_ms: int  # NEVER_MS: long ago
 
 
-class _Arrival(TimerTask):
-    __slots__ = ("_follower",)
+class _Call(TimerTask):
+    """What the follower does when it is time."""
 
-    def __init__(self, delay_ms: int, follower: Follower) -> None:
+    __slots__ = ("_call",)
+
+    def __init__(self, delay_ms: int, call: Callable[[], None]) -> None:
         super().__init__(delay_ms)
-        self._follower = follower
+        self._call = call
 
     def run(self) -> None:
-        self._follower.on_arrival()
-
-
-class _NextFetch(TimerTask):
-    __slots__ = ("_follower",)
-
-    def __init__(self, delay_ms: int, follower: Follower) -> None:
-        super().__init__(delay_ms)
-        self._follower = follower
-
-    def run(self) -> None:
-        self._follower.on_next_fetch()
+        self._call()
 
 
 class Follower:
@@ -88,18 +81,20 @@ class Follower:
         self._replica = partition.replicas[broker_id]
         self.start_with(behaviour)
         self._is_stopped = False
+        self._connect()
         self._timer = timer
         self._wakeups = wakeups
         self._now = now
         self._under_way: deque[_UnderWay] = deque()
-        self._arrival: _Arrival | None = None
+        self._arrival: _Call | None = None
         self._line_busy_since_ms = 0  # of a throttled follower
         self._line_bytes = 0  # sent since then
         self._throttle = FollowerThrottle(partition.topic_partition.partition, broker_id, quotas)
         self._config = partition.config
         self._is_throttled = is_throttled(self._config)
-        self._next_fetch: _NextFetch | None = None  # of a follower that a quota holds back
-        self._held_up_to = 0  # what it fetches then
+        self._next_fetch: _Call | None = None  # of a follower that a quota holds back,
+        self._held_up_to = 0  # and what it fetches then
+        self.unread: UnreadAnswer | None = None  # of one that stands still
 
     @property
     def leads(self) -> bool:
@@ -107,14 +102,23 @@ class Follower:
 
     @property
     def is_following(self) -> bool:
-        """Somebody leads, somebody else than this replica, and its broker is alive."""
+        """Somebody leads, somebody else than this replica, and it can reach him."""
         leader_id = self.partition.leader_id
-        return leader_id not in (NO_LEADER, self.broker_id) and self._replica.broker.is_alive and not self._is_stopped
+        return leader_id not in (NO_LEADER, self.broker_id) and self._replica.is_connected and not self._is_stopped
 
     def on_leader_append(self, now: Now) -> None:
         """The leader has something new."""
         if self.is_following:
             self._take(now, now.mono_ms)
+        elif self.unread is not None:
+            self.unread.on_append(now)
+
+    @property
+    def waits_in_fetch(self) -> bool:
+        """It has all that its leader has, and would take at once what comes next."""
+        replica = self._replica
+        takes_at_once = self.is_following and self._is_instant and not replica.broker.disk_write_ms
+        return takes_at_once and replica.log.log_end_offset == self.partition.leader_log.log_end_offset
 
     def on_log_start_moved(self, now: Now) -> None:
         """The leader's log starts elsewhere. The next fetch tells that this replica's does as well."""
@@ -129,10 +133,27 @@ class Follower:
             self._fetch(self._replica.log.log_end_offset, NEVER_MS, now)
 
     def on_leader_change(self, now: Now) -> None:
-        """Somebody new leads, or nobody; or the broker of this replica has started or stopped."""
+        """Somebody new leads, or nobody."""
+        self._connect()
         self._drop_under_way()
         if self.is_following and self.behaviour.name != "external":
             self._start_over(now)
+
+    def on_reach_change(self, now: Now) -> None:
+        """A broker works that did not, or the other way round; or who can reach whom is another matter."""
+        was_connected = self._replica.is_connected
+        self._connect()
+        if self._replica.is_connected != was_connected:
+            self.on_leader_change(now)
+
+    def _connect(self) -> None:
+        """Whether it can fetch, and knows from whom, who knows it too; a broker that is about to go does not any more
+        (ReplicaManager.applyDelta)."""
+        partition, leader_id, brokers = self.partition, self.partition.leader_id, self.partition.brokers
+        asked = self.broker_id if leader_id == NO_LEADER else leader_id
+        is_going = brokers[self.broker_id].in_controlled_shutdown
+        is_known = partition.is_known_to(self.broker_id, asked)
+        self._replica.is_connected = not is_going and is_known and brokers.can_reach(self.broker_id, asked)
 
     def set_behaviour(self, behaviour: Behaviour, now: Now) -> None:
         """Change what the follower does. What was on its way is dropped; a follower that is behind starts anew."""
@@ -161,14 +182,13 @@ class Follower:
 
     def stop(self) -> None:
         """The partition is gone, or has no such replica any more."""
-        self._is_stopped = True
+        self._is_stopped, self._replica.is_connected = True, False
         self._drop_under_way()
 
     def on_arrival(self) -> None:
         """The timer's call: a stretch of the log is here."""
-        now = self._now()
+        now, end_offset = self._now(), -1
         self._arrival = None
-        end_offset = -1
         while self._under_way and self._under_way[0].arrives_ms <= now.mono_ms:
             end_offset = self._under_way.popleft().end_offset
         self._await_next(now)
@@ -201,9 +221,9 @@ class Follower:
 
     def _take(self, now: Now, appended_ms: int) -> None:
         """Begin to copy what the replica lacks; `appended_ms` is NEVER_MS for what it has been lacking for long."""
-        if self._is_instant:
+        if self._is_instant and not self._replica.broker.disk_write_ms:
             self._fetch(self.partition.leader_log.log_end_offset, now.mono_ms, now)
-        elif self.behaviour.name in ("lagging", "throttled"):
+        elif self.behaviour not in (FROZEN, EXTERNAL):
             self._send_off(now, appended_ms)
 
     def _send_off(self, now: Now, appended_ms: int) -> None:
@@ -213,11 +233,13 @@ class Follower:
         log = self.partition.leader_log
         if start >= log.log_end_offset:
             return  # a batch that the leader had already
-        if self.behaviour.name == "lagging":
-            self._under_way.append(_UnderWay(now.mono_ms + self.behaviour.lag_ms, log.log_end_offset, appended_ms))
+        write_ms = self._replica.broker.disk_write_ms
+        if self.behaviour.name != "throttled":
+            arrives_ms = now.mono_ms + self.behaviour.lag_ms + write_ms
+            self._under_way.append(_UnderWay(arrives_ms, log.log_end_offset, appended_ms))
         else:
             for batch in log.batches_from(start):
-                arrives_ms = self._line_delivers_at(batch.size, now)
+                arrives_ms = self._line_delivers_at(batch.size, now) + write_ms
                 self._under_way.append(_UnderWay(arrives_ms, batch.last_offset + 1, appended_ms))
         if self._arrival is None:
             self._await_next(now)
@@ -231,7 +253,7 @@ class Follower:
 
     def _await_next(self, now: Now) -> None:
         if self._under_way:
-            self._arrival = _Arrival(self._under_way[0].arrives_ms - now.mono_ms, self)
+            self._arrival = _Call(self._under_way[0].arrives_ms - now.mono_ms, self.on_arrival)
             self._timer.add(self._arrival, now.mono_ms)
 
     def _drop_under_way(self) -> None:
@@ -286,11 +308,14 @@ class Follower:
         return up_to
 
     def _await_fetch(self, at_ms: int, now: Now) -> None:
-        self._next_fetch = _NextFetch(at_ms - now.mono_ms, self)
+        self._next_fetch = _Call(at_ms - now.mono_ms, self.on_next_fetch)
         self._timer.add(self._next_fetch, now.mono_ms)
 
     def _copy(self, up_to: int, caught_up_time_ms: int, now: Now) -> None:
         partition, replica = self.partition, self._replica
+        if replica.broker.on_disk_full is not None and replica.log.log_end_offset < up_to:
+            replica.broker.on_disk_full()
+            return
         replica.copy_from(partition.leader, up_to)
         end_offset = replica.log.log_end_offset
         if update_follower_fetch_state(partition, replica, end_offset, caught_up_time_ms, now.mono_ms):

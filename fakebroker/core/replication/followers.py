@@ -16,15 +16,16 @@ from typing import Any, NamedTuple
 from fakebroker.core.arguments import WHOLE_NUMBER, require
 from fakebroker.core.broker_registry import BrokerRegistry
 from fakebroker.core.clock import Now
+from fakebroker.core.config.broker_config import BrokerConfig
 from fakebroker.core.purgatory.deadlines import TimerDeadlines
 from fakebroker.core.quota.replication import ReplicationQuotas
 from fakebroker.core.replication.behaviour import FROZEN, INSTANT, MAX_LAG_MS, Behaviour
 from fakebroker.core.replication.follower import Follower
 from fakebroker.core.replication.partition import Partition
+from fakebroker.core.replication.standing_still.unread_answers import UnreadAnswer, unread_answers
 from fakebroker.core.replication.wakeups import Wakeups
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
-from fakebroker.protocol.topic_partition import TopicPartition
 from timingwheel import TimerTask
 
 
@@ -75,7 +76,9 @@ class FollowerSet:
         self._now = now
         self._brokers = brokers
         self.quotas = quotas
-        self._followers: dict[TopicPartition, list[Follower]] = {}
+        self._followers: dict[Partition, list[Follower]] = {}
+        self.unaware: frozenset[int] = frozenset()  # brokers that do not hear of partitions made now
+        self._unread: dict[int, dict[int, UnreadAnswer]] = {}  # of brokers that stand still
         self._newest_for_all = _Command(EVERYBODY)
         self._obeyed: dict[Follower, _Command] = {}
         # What was said last of each selection, the newest last: for replicas that come later.
@@ -83,25 +86,43 @@ class FollowerSet:
 
     def of_broker(self, partition: Partition, broker_id: int) -> Follower:
         """What the replica on that broker does."""
-        followers = self._followers[partition.topic_partition]
+        followers = self._followers[partition]
         return next(follower for follower in followers if follower.broker_id == broker_id)
 
     # What happens to partitions.
 
     def add(self, partition: Partition) -> None:
-        self._followers[partition.topic_partition] = [
-            self._new(partition, broker_id) for broker_id in partition.replicas
-        ]
-        for follower in self._followers[partition.topic_partition]:
+        partition.unaware = self.unaware
+        self._followers[partition] = [self._new(partition, broker_id) for broker_id in partition.replicas]
+        for follower in self._followers[partition]:
             self._obeyed[follower] = self._newest_for_all
 
     def _new(self, partition: Partition, broker_id: int) -> Follower:
         return Follower(partition, broker_id, self.behaviour, self._timer, self._wakeups, self._now, self.quotas)
 
+    def add_stale(self, stale: Partition, truth: Partition, broker_ids: Sequence[int], now: Now) -> None:
+        """These brokers go on with what the partition was until now; their followers with it."""
+        followers = self._followers[stale] = []
+        for follower in self._followers[truth]:
+            if follower.broker_id in broker_ids:
+                other = self._new(stale, follower.broker_id)
+                self._obeyed[other] = self._obeyed[follower]
+                other.start_with(follower.behaviour)
+                followers.append(other)
+                other.on_leader_change(now)
+
+    def leaves_stale(self, stale: Partition, broker_id: int) -> None:
+        """That broker believes in it no more."""
+        followers = self._followers[stale]
+        for follower in [follower for follower in followers if follower.broker_id == broker_id]:
+            followers.remove(follower)
+            follower.stop()
+            del self._obeyed[follower]
+
     def on_replicas_change(self, partition: Partition) -> None:
         """The partition has other replicas: those that are gone stop, new ones do what was said last of such as they
         are. Whoever calls tells them of the leader then."""
-        before = {follower.broker_id: follower for follower in self._followers[partition.topic_partition]}
+        before = {follower.broker_id: follower for follower in self._followers[partition]}
         followers: list[Follower] = []
         for broker_id in partition.replicas:
             follower = before.pop(broker_id, None)
@@ -111,7 +132,7 @@ class FollowerSet:
                 self._obeyed[follower] = command
                 follower.start_with(behaviour)
             followers.append(follower)
-        self._followers[partition.topic_partition] = followers
+        self._followers[partition] = followers
         for follower in before.values():
             follower.stop()
             del self._obeyed[follower]
@@ -124,25 +145,56 @@ class FollowerSet:
         return self._newest_for_all, self.behaviour
 
     def remove(self, partition: Partition) -> None:
-        for follower in self._followers.pop(partition.topic_partition):
+        for follower in self._followers.pop(partition):
             follower.stop()
             del self._obeyed[follower]
+        if partition.truth is not None:
+            return
         topic = partition.topic_partition.topic
         if partition.topic_partition.partition == 0:  # the topic is gone, all of it
             for selection in [selection for selection in self._standing if selection.topic == topic]:
                 del self._standing[selection]
 
     def on_leader_append(self, partition: Partition, now: Now) -> None:
-        for follower in self._followers.get(partition.topic_partition, ()):
+        for follower in self._followers.get(partition, ()):
             follower.on_leader_append(now)
 
     def on_log_start_moved(self, partition: Partition, now: Now) -> None:
-        for follower in self._followers.get(partition.topic_partition, ()):
+        for follower in self._followers.get(partition, ()):
             follower.on_log_start_moved(now)
 
     def on_leader_change(self, partition: Partition, now: Now) -> None:
-        for follower in self._followers[partition.topic_partition]:
+        for follower in self._followers[partition]:
             follower.on_leader_change(now)
+
+    def on_reach_change(self, now: Now) -> None:
+        """Brokers work that did not, or the other way round; or who can reach whom is another matter."""
+        for followers in list(self._followers.values()):
+            for follower in followers:
+                follower.on_reach_change(now)
+
+    def stands_still(self, broker_id: int, config: BrokerConfig, now: Now) -> None:
+        """A broker is about to stand still. Its fetches wait on."""
+        waiting = [follower for follower in self._of(broker_id) if follower.waits_in_fetch]
+        answers = unread_answers((follower.partition for follower in waiting), broker_id, config, now)
+        for follower in waiting:
+            follower.unread = answers[follower.partition.leader_id]
+        self._unread[broker_id] = answers
+
+    def goes_on(self, broker_id: int) -> None:
+        """It stands still no more, and takes what lies in its sockets."""
+        for answer in self._unread[broker_id].values():
+            answer.take()
+        self.is_gone(broker_id)
+
+    def is_gone(self, broker_id: int) -> None:
+        """It stands still no more, and nothing lies there."""
+        if self._unread.pop(broker_id, None):
+            for follower in self._of(broker_id):
+                follower.unread = None
+
+    def _of(self, broker_id: int) -> list[Follower]:
+        return [each for followers in self._followers.values() for each in followers if each.broker_id == broker_id]
 
     def on_rates_change(self) -> None:
         """Other rates hold for the replicas that are throttled."""
@@ -155,7 +207,7 @@ class FollowerSet:
     def on_configs_change(self, partition: Partition) -> None:
         """The topic has other settings, and may have other replicas throttled."""
         now = self._now()
-        for follower in self._followers.get(partition.topic_partition, ()):
+        for follower in self._followers.get(partition, ()):
             follower.on_throttle_change(now)
 
     # What the user wants.
@@ -210,12 +262,16 @@ class FollowerSet:
                 for follower in followers
             )
         if not is_somebody:
-            raise KafkaError(
-                ErrorCode.unknown_topic_or_partition,
-                f"No follower has topic={selection.topic!r}, partition={selection.partition!r}, "
-                f"broker={selection.broker_id!r}: "
-                "there is no such partition, or it has one replica, or that broker leads it.",
-            )
+            named = {"topic": selection.topic, "partition": selection.partition, "broker": selection.broker_id}
+            said = ", ".join(f"{name}={value!r}" for name, value in named.items() if value is not None)
+            why = "there is no such topic" if selection.partition is None else "there is no such partition"
+            if selection.topic is None and selection.partition is None:
+                why = "there is no such broker"
+            elif selection.broker_id is None:
+                why += ", or nothing of it has a second replica"
+            else:
+                why += ", or nothing of it has a replica there that follows"
+            raise KafkaError(ErrorCode.unknown_topic_or_partition, f"No follower has {said}: {why}.")
 
     def _run_step(self, behaviour: Behaviour | None, command: _Command, now: Now) -> None:
         if command.selection != EVERYBODY or command is self._newest_for_all:

@@ -5,7 +5,7 @@ Theory   A follower joins the ISR once it has reached the high watermark and the
 Units    times are monotonic milliseconds; offsets count records.
 Source   core/.../cluster/Partition.scala @ 4.0: updateFollowerFetchState, maybeExpandIsr, isReplicaIsrEligible,
          maybeShrinkIsr.
-Differs  As in partition.py: a change of the ISR applies at once.
+         How long a change of the ISR takes: core/controller/alter_partition.py.
 """
 
 from __future__ import annotations
@@ -57,22 +57,37 @@ def _follower_fetched(partition: Partition, replica: Replica, previous_offset: i
 
 
 def note_last_fetch(partition: Partition, broker_id: int, now_ms: int) -> None:
-    """A broker is about to stop: if its replica follows and has everything, it was caught up until now."""
-    follower = partition.replicas[broker_id]
-    if (
-        partition.leader_id not in (NO_LEADER, broker_id)
-        and follower.log_end_offset == partition.leader_log.log_end_offset
-        and follower.fetches_on
-    ):
-        follower.update_fetch_state(follower.log_end_offset, now_ms)
+    """A broker is about to go, or to stand still: a follower that has everything, and does not reach its leader from
+    now on, was caught up until now."""
+    leader_id = partition.leader_id
+    if leader_id == NO_LEADER:
+        return
+    end_offset = partition.leader_log.log_end_offset
+    for follower in partition.followers:
+        is_concerned = broker_id in (leader_id, follower.broker_id)
+        if is_concerned and follower.log_end_offset == end_offset and follower.fetches_on:
+            follower.update_fetch_state(end_offset, now_ms)
 
 
 def maybe_expand_isr(partition: Partition, replica: Replica) -> bool:
-    """Take a follower into the ISR once it has reached the watermark and the start of this leadership."""
+    """Take a follower into the ISR once it has reached the watermark and the start of this leadership. A leader that
+    does not reach the controller cannot ask for it."""
     offset = replica.log_end_offset
+    if partition.truth is not None or not partition.leader.broker.is_heard:
+        return False
     if offset < partition.high_watermark or offset < partition.leader_epoch_start_offset or not replica.is_isr_eligible:
         return False
-    partition.change_isr([*partition.isr_ids, replica.broker_id])
+    return _alter_isr(partition, {*partition.isr_ids, replica.broker_id})
+
+
+def _alter_isr(partition: Partition, isr: set[int]) -> bool:
+    """The leader wants another ISR. True if it has it at once; if the controller takes its time, it is told later."""
+    if partition.is_isr_in_flight:
+        return False
+    wanted = [broker_id for broker_id in partition.replicas if broker_id in isr]
+    if partition.alter_isr is not None and partition.alter_isr(partition, wanted):
+        return False
+    partition.change_isr(wanted)
     return True
 
 
@@ -85,9 +100,8 @@ def maybe_shrink_isr(partition: Partition, now_ms: int) -> bool:
         for replica in partition.followers
         if replica.is_in_sync and not replica.is_caught_up(end_offset, now_ms, partition.replica_lag_time_max_ms)
     }
-    if not out_of_sync:
+    if not out_of_sync or not _alter_isr(partition, partition.isr - out_of_sync):
         return False
-    partition.change_isr(partition.isr - out_of_sync)
     return partition.maybe_increment_leader_hw(now_ms)
 
 
@@ -106,23 +120,28 @@ def next_out_of_sync_ms(partition: Partition) -> int | None:
 
 def check_invariants(partition: Partition) -> None:
     """What always holds of a partition, its ISR and its replicas."""
-    assert partition.isr, "an empty ISR"
+    assert partition.isr or partition.leader_id == NO_LEADER, "an empty ISR"
+    assert not partition.isr.intersection(partition.elr), "somebody is in sync, and eligible besides"
     size = len(partition.isr)
     assert partition.is_under_min_isr == (size < partition.effective_min_isr)
     for replica in partition.replicas.values():
         replica.check_invariants()
     if partition.leader_id == NO_LEADER:
-        assert not partition.brokers.alive(partition.isr), "somebody in the ISR could lead"
+        assert not partition.brokers.active(partition.isr), "somebody in the ISR could lead"
+        assert partition.isr or not partition.brokers.active(partition.elr), "somebody eligible could lead"
         return
     assert partition.leader_id in partition.isr
-    assert len(partition.brokers.alive(partition.isr)) == len(partition.isr), "a stopped broker in the ISR"
+    assert len(partition.brokers.active(partition.isr)) == len(partition.isr), "a fenced broker in the ISR"
     end_offset = partition.leader_log.log_end_offset
-    assert partition.replicas[partition.leader_id].leader_epochs.latest_epoch == partition.leader_epoch
+    latest_epoch = partition.leader.leader_epochs.latest_epoch
+    assert latest_epoch == partition.leader_epoch or partition.leader_id in partition.unaware
     for replica in partition.followers:
         assert UNKNOWN_OFFSET <= replica.log_end_offset <= end_offset
         if replica.log_end_offset != UNKNOWN_OFFSET and not replica.is_external:
-            # Who was external may have gone back to a lower offset, and stays in the ISR for it. On a stopped
-            # broker its last fetch counts until the next one, also if it named an offset within a batch.
-            was_external, is_alive = replica.was_external, partition.brokers.is_alive(replica.broker_id)
-            assert replica.log.log_end_offset == replica.log_end_offset or (was_external and not is_alive)
+            # Who was external may have gone back to a lower offset, and stays in the ISR for it. Where it is cut off
+            # its last fetch counts until the next one, also if it named an offset within a batch, or if the follower
+            # stood still and took an answer since.
+            was_external, end = replica.was_external, replica.log.log_end_offset
+            is_behind = was_external or end > replica.log_end_offset
+            assert end == replica.log_end_offset or (is_behind and not replica.is_connected)
             assert not replica.is_in_sync or partition.high_watermark <= replica.log_end_offset or was_external

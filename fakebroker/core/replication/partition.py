@@ -8,10 +8,9 @@ Theory   An append goes to the leader's log and moves nothing else, unless the l
 Units    times are monotonic milliseconds; offsets count records.
 Source   core/.../cluster/Partition.scala @ 4.0: makeLeader, appendRecordsToLeader, maybeIncrementLeaderHW,
          checkEnoughReplicasReachOffset.
-Differs  One object for the whole cluster instead of one per broker: `leader_id` says who leads. ISR changes apply
-         at once (no controller round trip), so committed and maximal ISR are the same set. A follower that is alive
-         learns a new watermark at once; in Kafka the answer to its next fetch brings it, at most
-         replica.fetch.wait.max.ms (500 ms) later.
+Differs  One object for all brokers; who does not hear of a new leader has one that is `stale` (stale_views.py).
+         Committed and maximal ISR are the same set (alter_partition.py). A follower that reaches its leader
+         learns a new watermark at once, in Kafka up to replica.fetch.wait.max.ms (500 ms) later.
 """
 
 from __future__ import annotations
@@ -41,17 +40,13 @@ from fakebroker.protocol.errors import KafkaError
 from fakebroker.protocol.topic_partition import TopicPartition
 
 _INCREASED: Final = LeaderHwChange.INCREASED
-_SAME: Final = LeaderHwChange.SAME
 _NO_ERROR: Final = ErrorCode.none
 NO_LEADER: Final = -1
 
 
 @final
 class Partition(Assignment):
-    """State of one partition.
-
-    While `leader_id` is NO_LEADER nobody may be asked for the leader's log or watermark.
-    """
+    """State of one partition. While `leader_id` is NO_LEADER nobody may be asked for the leader's log or watermark."""
 
     def __init__(
         self,
@@ -64,37 +59,43 @@ class Partition(Assignment):
         memory: LogMemory | None = None,
         probe: Probe | None = None,
     ) -> None:
-        """Raises ValueError if none of the brokers is alive; `brokers` are all alive if not given. Nothing is told of
-        the first leadership: whoever makes the partition known does (`tell_leader`)."""
+        """Raises ValueError if none of the brokers is alive; `brokers` are all alive if not given. Whoever makes the
+        partition known tells of its first leadership (`tell_leader`)."""
         self._memory = PartitionMemory(memory or LogMemory(), self)
         super().__init__(broker_ids, brokers or BrokerRegistry(broker_ids), self._memory)
         self.topic_partition = topic_partition
         self._probe = probe or Probe()
-        self.is_deleted = False  # with its topic
+        self.is_deleted = False  # with its topic; or it was stale, and nobody believes in it any more
+        self.truth: Partition | None = None  # of a stale one
+        self.stale: dict[int, Partition] | None = None  # what brokers take it for that do not hear
         self._derive(config)
         self.replica_lag_time_max_ms = lag_max_ms
         self.leader_id = NO_LEADER
-        self._leader = self.replicas[broker_ids[0]]  # the one that leads, or led last
+        self.last_leader = self.replicas[broker_ids[0]]  # the one that leads, or led last
         self.followers = list(self.replicas.values())  # all but the leader
         self.leader_epoch = -1
         self.leader_epoch_start_offset = 0
         self.is_under_min_isr = False
-        alive = self.brokers.alive(broker_ids)
+        alive = self.brokers.active(broker_ids)
         if not alive:
             raise ValueError(f"no broker of {list(broker_ids)} is alive")
         self._begin_leadership(alive[0], alive, now_ms)
         for broker_id in alive:
-            self.replicas[broker_id].update_fetch_state(0, now_ms)
-            self.replicas[broker_id].log_start_offset = 0
+            self.replicas[broker_id].begin_empty(now_ms)
+
+    def as_seen_by(self, broker_id: int) -> Partition:
+        """What that broker takes it for."""
+        truth = self.truth or self
+        return truth if truth.stale is None else truth.stale.get(broker_id, truth)
 
     @property
     def leader(self) -> Replica:
         """The replica that leads."""
-        return self._leader if self.leader_id == self._leader.broker_id else self.replicas[self.leader_id]
+        return self.last_leader if self.leader_id == self.last_leader.broker_id else self.replicas[self.leader_id]
 
     @property
-    def leader_log(self) -> Log:
-        leader = self._leader  # not by way of `leader`: a dozen times for each produce
+    def leader_log(self) -> Log:  # not by way of `leader`: a dozen times for each produce
+        leader = self.last_leader
         return leader.log if self.leader_id == leader.broker_id else self.replicas[self.leader_id].log
 
     @property
@@ -108,6 +109,8 @@ class Partition(Assignment):
 
     def configure(self, config: TopicConfig) -> None:
         """The topic has other settings. Nothing moves and nobody is woken: UnifiedLog.updateConfig does no more."""
+        if config.min_insync_replicas != self.config.min_insync_replicas:
+            self.clear_elr()
         self._derive(config)
         self._set_isr(self.isr_ids)
 
@@ -120,7 +123,8 @@ class Partition(Assignment):
 
     def change_isr(self, isr: Iterable[int]) -> None:
         """Another ISR within a leadership."""
-        before = self.isr_ids
+        before, isr = self.isr_ids, list(isr)
+        self.elr = self.elr_after(isr, self.effective_min_isr)
         self._set_isr(isr)
         for listener in self._probe.listeners:
             if (after := self.isr_ids) != before:
@@ -164,11 +168,11 @@ class Partition(Assignment):
 
     def _begin_leadership(self, broker_id: int, isr: Iterable[int], now_ms: int) -> bool:
         self.leader_id = broker_id
-        self._leader = self.replicas[broker_id]
+        leader = self.last_leader = self.replicas[broker_id]
         self.followers = [replica for replica in self.replicas.values() if replica.broker_id != broker_id]
         self.leader_epoch += 1
+        self.last_known_elr = ()
         self._set_isr(isr)
-        leader = self.replicas[broker_id]
         end_offset = self.leader_epoch_start_offset = leader.log.log_end_offset
         leader.leader_epochs.assign(self.leader_epoch, end_offset)
         for replica in self.replicas.values():
@@ -176,8 +180,10 @@ class Partition(Assignment):
         leader.update_fetch_state(end_offset, now_ms)
         return self._increment_leader_hw(self.leader_log, now_ms)
 
-    def lose_leader(self) -> None:
-        """Nobody may lead. The ISR stays: its last member may lead again when it comes back."""
+    def lose_leader(self, isr: Iterable[int] | None = None) -> None:
+        """Nobody may lead; the ISR is `isr`, or stays."""
+        self.note_last_leader(self.leader_id)
+        self._set_isr(self.isr_ids if isr is None else isr)
         self.leader_id = NO_LEADER
         self.followers = list(self.replicas.values())
         self.leader_epoch += 1
@@ -208,8 +214,8 @@ class Partition(Assignment):
         """Validate and append one batch; raises KafkaError with the partition's error and appends nothing. `is_plain`
         as protocol/plain_batch.py has it. For a batch that may take long: append_in_slices.py."""
         self.check_min_isr(required_acks)
-        log, rules, epoch, tp = self.leader_log, self.plain_rules, self.leader_epoch, self.topic_partition
-        prepared = prepare_append(log, records, is_plain, self.config, rules, tp, epoch, now.wall_ms, guard)
+        log, epoch, tp = self.leader_log, self.leader_epoch, self.topic_partition
+        prepared = prepare_append(log, records, is_plain, self.config, self.plain_rules, tp, epoch, now.wall_ms, guard)
         return self.append_prepared(log, prepared, records, now)
 
     def check_min_isr(self, required_acks: int) -> None:
@@ -228,13 +234,14 @@ class Partition(Assignment):
             first, last, timestamp_ms = prepared.first_offset, prepared.last_offset, prepared.timestamp_ms
             return self._append_info(first, last, timestamp_ms, now, records, None)
         batch, append_time_ms = prepared
+        self.last_leader.broker.check_disk()
         self._memory.make_room(batch.size)
         for follower in self.followers:
             # A follower that has everything fetches on and on, and so was caught up until this very append.
             if follower.log_end_offset == batch.base_offset and follower.fetches_on:
                 follower.update_fetch_state(batch.base_offset, now.mono_ms)
         log.append(batch)
-        self._leader.update_fetch_state(log.log_end_offset, now.mono_ms)
+        self.last_leader.update_fetch_state(log.log_end_offset, now.mono_ms)
         info = self._append_info(batch.base_offset, batch.last_offset, append_time_ms, now, records, batch)
         if 0 <= self._retention_bytes < log.size_in_bytes:
             self.delete_records_before(start_by_size(log, self._retention_bytes))
@@ -248,8 +255,7 @@ class Partition(Assignment):
             listener.appended(tp, leader, epoch, records, first_offset, last_offset, batch is None)
             if batch is not None:
                 tell_transaction(listener, tp, leader, self.leader_log, batch)
-        increased = self.maybe_increment_leader_hw(now.mono_ms)
-        hw_change = _INCREASED if increased else _SAME
+        hw_change = _INCREASED if self.maybe_increment_leader_hw(now.mono_ms) else LeaderHwChange.SAME
         return LogAppendInfo(first_offset, last_offset, append_ms, self.leader_log.log_start_offset, hw_change)
 
     def move_out(self, max_bytes: int, store: Store) -> None:
@@ -275,7 +281,7 @@ class Partition(Assignment):
                 follower.maybe_increment_log_start_offset(leader.log.log_start_offset)
 
     def maybe_increment_leader_hw(self, now_ms: int) -> bool:
-        """Move the high watermark as far as the in-sync replicas allow. True if it moved."""
+        """Move the high watermark as far as the in-sync replicas allow; True if it moved."""
         listeners, log = self._probe.listeners, self.leader_log
         stable_before = log.last_stable_offset if listeners else -1
         moved = self._increment_leader_hw(log, now_ms)
@@ -287,7 +293,7 @@ class Partition(Assignment):
         return moved
 
     def _increment_leader_hw(self, leader_log: Log, now_ms: int) -> bool:
-        if self.is_under_min_isr:
+        if self.is_under_min_isr or not self.last_leader.broker.is_working:
             return False
         high_watermark = leader_log.high_watermark
         leader_end_offset = leader_log.log_end_offset
@@ -308,14 +314,12 @@ class Partition(Assignment):
             return False
         leader_log.update_high_watermark(new_high_watermark)
         for replica in followers:
-            if replica.broker.is_alive:
+            if replica.is_connected:
                 replica.log.update_high_watermark(new_high_watermark)
         return True
 
     def check_enough_replicas_reach_offset(self, required_offset: int) -> tuple[bool, ErrorCode]:
-        """Whether an acks=-1 append that needs the watermark at `required_offset` is answered now, and with what."""
+        """Whether an acks=-1 append that needs the watermark at that offset is answered now, and with what."""
         if self.high_watermark < required_offset:
             return False, _NO_ERROR
-        if self.is_under_min_isr:
-            return True, ErrorCode.not_enough_replicas_after_append
-        return True, _NO_ERROR
+        return True, ErrorCode.not_enough_replicas_after_append if self.is_under_min_isr else _NO_ERROR

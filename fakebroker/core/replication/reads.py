@@ -109,7 +109,7 @@ class LogReader:
     def _read(
         self, params: FetchParams, fetch: FetchPartition, max_bytes: int, update_fetch_state_at: Now | None
     ) -> PartitionFetchResponse:
-        partition = fetch.partition
+        partition = fetch.seen_by(self.broker_id)
         code = hosted_partition_error(partition, self.broker_id)
         if code is None and fetch.error is not ErrorCode.none:
             code = fetch.error
@@ -160,7 +160,7 @@ def _elsewhere(broker_id: int, fetch: FetchPartition, preferred_read_replica: in
 def hosted_partition_error(partition: Partition, broker_id: int) -> ErrorCode | None:
     """What a client is told of a partition that this broker has no replica of (Kafka's getPartitionOrError)."""
     if partition.is_deleted:
-        return ErrorCode.unknown_topic_or_partition
+        return ErrorCode.unknown_topic_or_partition if partition.truth is None else ErrorCode.not_leader_or_follower
     return None if broker_id in partition.replicas else ErrorCode.not_leader_or_follower
 
 

@@ -32,6 +32,7 @@ class Replica:
         "broker",
         "broker_epoch",
         "broker_id",
+        "is_connected",
         "is_external",
         "is_in_sync",
         "last_caught_up_time_ms",
@@ -49,6 +50,7 @@ class Replica:
         self.broker = broker
         self.broker_id = broker.broker_id
         self.is_in_sync = False  # in the ISR
+        self.is_connected = True  # its fetches come to the leader
         self.is_external = False  # played by somebody else, over the wire
         self.was_external = False  # at any time
         self.log = Log(memory)
@@ -68,14 +70,15 @@ class Replica:
 
     @property
     def fetches_on(self) -> bool:
-        """Whether it is modelled here, on a broker that is alive: then it has a fetch waiting at the leader."""
-        return not self.is_external and self.broker.is_alive
+        """Whether it is modelled here, and reaches the leader: then it has a fetch waiting there."""
+        return not self.is_external and self.is_connected
 
     @property
     def is_isr_eligible(self) -> bool:
-        """Partition.isReplicaIsrEligible: not fenced, and its fetch came from this life of the broker."""
+        """Partition.isReplicaIsrEligible: neither fenced nor about to go, and its fetch came from this life of the
+        broker."""
         broker = self.broker
-        return broker.is_alive and (not self.is_external or self.broker_epoch in (-1, broker.epoch))
+        return broker.is_active and (not self.is_external or self.broker_epoch in (-1, broker.epoch))
 
     # In the eyes of the leader.
 
@@ -83,6 +86,12 @@ class Replica:
         """Note a fetch from `fetch_offset`: everything below it is on the replica."""
         self.log_end_offset = fetch_offset
         self.last_caught_up_time_ms = max(self.last_caught_up_time_ms, caught_up_time_ms)
+
+    def begin_empty(self, now_ms: int) -> None:
+        """There is nothing yet, and whoever works has that."""
+        if self.broker.is_working:
+            self.update_fetch_state(0, now_ms)
+            self.log_start_offset = 0
 
     def update_fetch_state_over_wire(
         self, fetch_offset: int, leader_end_offset: int, now_ms: int, broker_epoch: int
@@ -145,7 +154,7 @@ class Replica:
     def _copy(self, leader_log: Log, up_to: int, has_epochs: bool) -> None:
         log = self.log
         if leader_log.is_cold(log.log_end_offset):
-            self._copy_cold(leader_log, up_to, has_epochs)
+            self.copy_cold(leader_log, up_to, has_epochs)
             if leader_log.is_cold(log.log_end_offset):
                 return
         for batch in leader_log.batches_from(log.log_end_offset):
@@ -169,8 +178,8 @@ class Replica:
             log.producer_state.transactions.replace_aborted_before(end_offset, aborted)
         log.update_high_watermark(log.high_watermark)
 
-    def _copy_cold(self, leader_log: Log, up_to: int, has_epochs: bool) -> None:
-        """The same for what the leader has out of memory."""
+    def copy_cold(self, leader_log: Log, up_to: int, has_epochs: bool = False) -> None:
+        """Append what another has out of memory, in batches that end below `up_to`. It has nothing in memory here."""
         log = self.log
         for part in leader_log.cold_parts_from(log.log_end_offset):
             end_offset, end = part.end_offset, part.end

@@ -52,6 +52,7 @@ from timingwheel.mypyc import mypyc_attr
 _PARTITIONS_OF_A_SLICE: Final = 64
 
 _NONE: Final = ErrorCode.none
+_UNKNOWN: Final = ErrorCode.unknown_topic_or_partition
 _NOT_LEADER: Final = ErrorCode.not_leader_or_follower
 _INCREASED: Final = LeaderHwChange.INCREASED
 
@@ -157,6 +158,7 @@ class ReplicaManager:
         entries: dict[Partition, PartitionProduceData],
         callback: ProduceCallback,
         clock: Callable[[], Now],
+        guards: Mapping[Partition, int] | None = None,
     ) -> Slices[None]:
         """The same where it may take long: each entry is appended in one go, once it is looked at; between two slices
         others may append, topics may go, leaders may change. `clock` tells the time of the slice."""
@@ -170,9 +172,10 @@ class ReplicaManager:
             if entry is None:
                 records = data.records
                 assert records is not None
+                guard = guards.get(partition, NO_GUARD) if guards else NO_GUARD
                 try:
                     info = yield from append_in_slices(
-                        partition, self.broker_id, records, required_acks, errors_left, clock
+                        partition, self.broker_id, records, required_acks, errors_left, clock, guard
                     )
                     entry = self.appended(partition, info)
                 except KafkaError as error:
@@ -214,7 +217,7 @@ class ReplicaManager:
         if not internal_topics_allowed and topic_name.is_internal(partition.topic_partition.topic):
             return _failed(partition.topic_partition, ErrorCode.invalid_topic_exception)
         if partition.is_deleted:
-            return _failed(partition.topic_partition, ErrorCode.unknown_topic_or_partition)
+            return _failed(partition.topic_partition, _UNKNOWN if partition.truth is None else _NOT_LEADER)
         if partition.leader_id != self.broker_id:
             return _failed(partition.topic_partition, _NOT_LEADER)
         return None

@@ -50,6 +50,7 @@ class Wakeups:
     def __init__(self, deadlines: Deadlines) -> None:
         self._deadlines = deadlines
         self._waiters: dict[int, PartitionWaiters] = {}
+        self._held: dict[int, PartitionWaiters] = {}  # of brokers that stand still
 
     def start_broker(self, broker_id: int, config: BrokerConfig, now_ms: int) -> PartitionWaiters:
         """Empty purgatories for a broker that starts."""
@@ -58,18 +59,36 @@ class Wakeups:
             DelayedOperationPurgatory("Fetch", now_ms, config.fetch_purgatory_purge_interval_requests, False),
             DelayedOperationPurgatory("DeleteRecords", now_ms, config.delete_records_purgatory_purge_interval_requests),
         )
+        self._add(broker_id, waiters)
+        return waiters
+
+    def _add(self, broker_id: int, waiters: PartitionWaiters) -> None:
         self._waiters[broker_id] = waiters
         self._deadlines.add(waiters.produce, (TIMEOUTS, broker_id, _PRODUCE))
         self._deadlines.add(waiters.fetch, (TIMEOUTS, broker_id, _FETCH))
         self._deadlines.add(waiters.delete_records, (TIMEOUTS, broker_id, _DELETE_RECORDS))
-        return waiters
 
     def stop_broker(self, broker_id: int) -> None:
         """Forget whoever waits at a broker."""
-        waiters = self._waiters.pop(broker_id)
+        if broker_id in self._waiters:
+            self.pause_broker(broker_id)
+        del self._held[broker_id]
+
+    def pause_broker(self, broker_id: int) -> None:
+        """Nobody who waits at a broker is woken, nor does his time come, until it is resumed."""
+        waiters = self._held[broker_id] = self._waiters.pop(broker_id)
         self._deadlines.remove(waiters.produce)
         self._deadlines.remove(waiters.fetch)
         self._deadlines.remove(waiters.delete_records)
+
+    def resume_broker(self, broker_id: int, now_ms: int) -> None:
+        """First the timeouts that are late, and then whoever was woken meanwhile."""
+        waiters = self._held.pop(broker_id)
+        self._add(broker_id, waiters)
+        for purgatory in (waiters.produce, waiters.fetch, waiters.delete_records):
+            purgatory.advance_clock(now_ms)
+        for purgatory in (waiters.produce, waiters.fetch, waiters.delete_records):
+            purgatory.check_and_complete_all()
 
     def after_append(self, partition: Partition, has_moved_watermark: bool) -> None:
         """The leader has appended something. Where the watermark did not move, only followers over the wire read it."""
@@ -94,14 +113,14 @@ class Wakeups:
         self._complete_fetches_of_followers(partition, key)
 
     def complete_when_not_leader(self, partition: Partition, broker_ids: Iterable[int]) -> None:
-        """These brokers do not lead the partition (any more), or have it no more: who waits there is told so."""
+        """These brokers do not lead the partition (any more), or have it no more: who waits there is told so; but for
+        DeleteRecords, at which Kafka does not look then, so it waits until its time is over."""
         key = partition.topic_partition
         for broker_id in broker_ids:
             waiters = self._waiters.get(broker_id)
             if waiters is not None:
                 waiters.produce.check_and_complete(key)
                 waiters.fetch.check_and_complete(key)
-                waiters.delete_records.check_and_complete(key)
 
     def on_low_watermark(self, partition: Partition) -> None:
         """A follower has told the leader where its log starts."""

@@ -20,10 +20,12 @@ class KafkaPrincipal(NamedTuple):
 
 
 class Listener(NamedTuple):
-    """A door of a broker: its name, and what is spoken there."""
+    """A door of a broker: its name, and what is spoken there. `address` is the one by which a client came in, if
+    clients are told to find all brokers at the address that they use themselves."""
 
     name: str
     security_protocol: str
+    address: str = ""
 
 
 ANONYMOUS: Final = KafkaPrincipal("User", "ANONYMOUS")

@@ -11,7 +11,7 @@ Source   core/.../server/AddPartitionsToTxnManager.scala @ 4.0.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple, final
+from typing import final
 
 from fakebroker.core.transactions.ending import ProducerIdAndEpoch
 from fakebroker.protocol.error_code import ErrorCode
@@ -20,14 +20,25 @@ from fakebroker.protocol.topic_partition import TopicPartition
 Answered = Callable[[Mapping[TopicPartition, ErrorCode]], None]
 
 
-class Question(NamedTuple):
+@final
+class Question:
     """Of one transaction; `adds` with version 2 of transactions."""
 
-    transactional_id: str
-    producer: ProducerIdAndEpoch
-    partitions: frozenset[TopicPartition]
-    adds: bool
-    answered: Answered
+    __slots__ = ("adds", "answered", "partitions", "producer", "transactional_id")
+
+    def __init__(
+        self,
+        transactional_id: str,
+        producer: ProducerIdAndEpoch,
+        partitions: frozenset[TopicPartition],
+        adds: bool,
+        answered: Answered,
+    ) -> None:
+        self.transactional_id = transactional_id
+        self.producer = producer
+        self.partitions = partitions
+        self.adds = adds
+        self.answered = answered
 
     def fail(self, code: ErrorCode) -> None:
         self.answered(dict.fromkeys(self.partitions, code))

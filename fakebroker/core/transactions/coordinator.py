@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import Final, final
 
 from fakebroker.core.clock import Now
-from fakebroker.core.transactions.ending import Answered, End, ProducerIdAndEpoch, decision, prepare_end
+from fakebroker.core.transactions.ending import NOBODY, Answered, End, ProducerIdAndEpoch, decision, prepare_end
 from fakebroker.core.transactions.marker_sender import MarkerSender
 from fakebroker.core.transactions.metadata import (
     EPOCH_BUMP,
@@ -25,15 +25,15 @@ from fakebroker.core.transactions.metadata import (
     TransitMetadata,
 )
 from fakebroker.core.transactions.state_manager import Found, TransactionStateManager
-from fakebroker.core.transactions.states import TransactionState
+from fakebroker.core.transactions.states import ONGOING, PREPARE_ABORT, PREPARE_COMMIT, PREPARE_EPOCH_FENCE
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
 from fakebroker.protocol.slices import Slices
 from fakebroker.protocol.topic_partition import TopicPartition
 from fakebroker.protocol.transaction_records.control_records import ABORT, COMMIT
 
-_S = TransactionState
-_DECIDED: Final = (_S.PREPARE_COMMIT, _S.PREPARE_ABORT)
+_NO_ERROR: Final = ErrorCode.none
+_DECIDED: Final = (PREPARE_COMMIT, PREPARE_ABORT)
 
 
 ProducerThen = Callable[[ErrorCode, ProducerIdAndEpoch], None]
@@ -71,14 +71,14 @@ class TransactionCoordinator:
         try:
             found, transit = self._prepare_init(transactional_id, timeout_ms, expected)
         except (KafkaError, Answered) as answer:
-            self._refused(answer.code, transactional_id, expected or ProducerIdAndEpoch(), "InitProducerId")
-            then(answer.code, ProducerIdAndEpoch())
+            self._refused(answer.code, transactional_id, expected or NOBODY, "InitProducerId")
+            then(answer.code, NOBODY)
             return
-        if transit.state is _S.PREPARE_EPOCH_FENCE:
+        if transit.state is PREPARE_EPOCH_FENCE:
             self.states.points.prepared(found.transaction, transit, "another producer begins with the same id")
 
             def aborted(error: ErrorCode, _: ProducerIdAndEpoch) -> None:
-                then(ErrorCode.concurrent_transactions if error is ErrorCode.none else error, ProducerIdAndEpoch())
+                then(ErrorCode.concurrent_transactions if error is _NO_ERROR else error, NOBODY)
 
             self._end(
                 transactional_id,
@@ -92,7 +92,7 @@ class TransactionCoordinator:
 
         def written(error: ErrorCode) -> None:
             given = ProducerIdAndEpoch(transit.producer_id, transit.producer_epoch)
-            then(error, given if error is ErrorCode.none else ProducerIdAndEpoch())
+            then(error, given if error is _NO_ERROR else NOBODY)
 
         self.states.append(transactional_id, found.coordinator_epoch, transit, "InitProducerId", written)
 
@@ -117,7 +117,7 @@ class TransactionCoordinator:
             raise Answered(ErrorCode.producer_fenced)
         if now.state in _DECIDED:
             raise Answered(ErrorCode.concurrent_transactions)
-        if now.state is _S.ONGOING:
+        if now.state is ONGOING:
             return found, transaction.prepare_fence_producer_epoch()
         expected_epoch = None if expected is None else expected.producer_epoch
         if transaction.is_epoch_exhausted and expected_epoch in (None, now.producer_epoch):
@@ -144,8 +144,8 @@ class TransactionCoordinator:
             transaction, now = found.transaction, found.transaction.now
             if now.state in _DECIDED:
                 raise Answered(ErrorCode.concurrent_transactions)
-            if now.state is _S.ONGOING and partitions <= now.partitions:
-                raise Answered(ErrorCode.none)
+            if now.state is ONGOING and partitions <= now.partitions:
+                raise Answered(_NO_ERROR)
         except (KafkaError, Answered) as answer:
             self._refused(answer.code, transactional_id, producer, api)
             then(answer.code)
@@ -165,7 +165,7 @@ class TransactionCoordinator:
             self._refused(answer.code, transactional_id, producer, "AddPartitionsToTxn")
             return dict.fromkeys(partitions, answer.code)
         added = found.transaction.now.partitions
-        return {each: ErrorCode.none if each in added else ErrorCode.transaction_abortable for each in partitions}
+        return {each: _NO_ERROR if each in added else ErrorCode.transaction_abortable for each in partitions}
 
     def _found_of(self, transactional_id: str, producer: ProducerIdAndEpoch, waits_for_change: bool = False) -> Found:
         """`waits_for_change`: while one is under way nobody is told who is fenced."""
@@ -203,7 +203,7 @@ class TransactionCoordinator:
         reason: str,
         is_from_client: bool = False,
     ) -> None:
-        now = ProducerIdAndEpoch()
+        transaction: TransactionMetadata | None = None
         try:
             if not transactional_id:
                 raise Answered(ErrorCode.invalid_request)
@@ -211,17 +211,19 @@ class TransactionCoordinator:
             if found is None:
                 raise Answered(ErrorCode.invalid_producer_id_mapping)
             transaction = found.transaction
-            now = ProducerIdAndEpoch(transaction.now.producer_id, transaction.now.producer_epoch)
-            is_fence = transaction.pending_state is _S.PREPARE_EPOCH_FENCE
+            is_fence = transaction.pending_state is PREPARE_EPOCH_FENCE
             end = End(producer, result, transaction_version, is_from_client, self._now().wall_ms)
             transit = prepare_end(transaction, end, self._generate_producer_id)
         except (KafkaError, Answered) as answer:
             self._refused(answer.code, transactional_id, producer, reason)
-            then(answer.code, now if answer.code is ErrorCode.none else ProducerIdAndEpoch())
+            given = NOBODY
+            if answer.code is _NO_ERROR and transaction is not None:
+                given = ProducerIdAndEpoch(transaction.now.producer_id, transaction.now.producer_epoch)
+            then(answer.code, given)
             return
 
         def decided(error: ErrorCode) -> None:
-            if error is ErrorCode.none:
+            if error is _NO_ERROR:
                 self._send_marks(transactional_id, found.coordinator_epoch, producer, result, then)
                 return
             if is_fence:
@@ -231,7 +233,7 @@ class TransactionCoordinator:
                     current = None
                 if current is not None and current.coordinator_epoch == found.coordinator_epoch:
                     current.transaction.has_failed_epoch_fence = True
-            then(error, ProducerIdAndEpoch())
+            then(error, NOBODY)
 
         self.states.append(transactional_id, found.coordinator_epoch, transit, reason, decided)
 
@@ -260,12 +262,11 @@ class TransactionCoordinator:
             if now.state is not decision(result):
                 raise Answered(ErrorCode.invalid_txn_state)
         except (KafkaError, Answered) as answer:
-            then(answer.code, ProducerIdAndEpoch())
+            then(answer.code, NOBODY)
             return
         complete = transaction.prepare_complete(self._now().wall_ms)
         has_next_epoch = now.transaction_version >= EPOCH_BUMP
-        next_epoch = ProducerIdAndEpoch(complete.producer_id, complete.producer_epoch)
-        then(ErrorCode.none, next_epoch if has_next_epoch else ProducerIdAndEpoch())
+        then(_NO_ERROR, ProducerIdAndEpoch(complete.producer_id, complete.producer_epoch) if has_next_epoch else NOBODY)
         self.marker_sender.add(coordinator_epoch, result, transaction, complete)
 
     def _refused(self, error: ErrorCode, transactional_id: str, producer: ProducerIdAndEpoch, api: str) -> None:
@@ -278,7 +279,8 @@ class TransactionCoordinator:
         """Fence their producers and abort them, one at a time: each takes three records and a mark or more."""
         now_ms = self._now().wall_ms
         for transactional_id in self.states.timed_out(now_ms):
-            self._abort_if_timed_out(transactional_id, now_ms)
+            if transactional_id is not None:
+                self._abort_if_timed_out(transactional_id, now_ms)
             yield
 
     def _abort_if_timed_out(self, transactional_id: str, now_ms: int) -> None:
@@ -289,7 +291,7 @@ class TransactionCoordinator:
         if found is None:
             return
         transaction, now = found.transaction, found.transaction.now
-        is_open = now.state is _S.ONGOING and transaction.pending_state is None
+        is_open = now.state is ONGOING and transaction.pending_state is None
         if not is_open or now.start_ms + now.timeout_ms >= now_ms:
             return
         transit = transaction.prepare_fence_producer_epoch()
@@ -307,7 +309,7 @@ class TransactionCoordinator:
         """Their partition was loaded here, and their marks are to be written, one at a time."""
         for epoch, transaction in decided:
             if self.states.is_current(epoch, transaction):
-                result = COMMIT if transaction.now.state is _S.PREPARE_COMMIT else ABORT
+                result = COMMIT if transaction.now.state is PREPARE_COMMIT else ABORT
                 complete = transaction.prepare_complete(self._now().wall_ms)
                 self.marker_sender.add(epoch, result, transaction, complete)
                 yield

@@ -9,21 +9,32 @@ Source   core/.../coordinator/transaction/TransactionCoordinator.scala endTransa
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, final
 
 from fakebroker.core.transactions.metadata import EPOCH_BUMP, MAX_EPOCH, NONE, TransactionMetadata, TransitMetadata
-from fakebroker.core.transactions.states import TransactionState
+from fakebroker.core.transactions.states import (
+    COMPLETE_ABORT,
+    COMPLETE_COMMIT,
+    ONGOING,
+    PREPARE_ABORT,
+    PREPARE_COMMIT,
+    PREPARE_EPOCH_FENCE,
+    TransactionState,
+)
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.transaction_records.control_records import ABORT, COMMIT
+from timingwheel.mypyc import mypyc_attr
 
-_S = TransactionState
-_DECIDED: Final = (_S.PREPARE_COMMIT, _S.PREPARE_ABORT)
-_COMPLETE: Final = (_S.COMPLETE_COMMIT, _S.COMPLETE_ABORT)
+_DECIDED: Final = (PREPARE_COMMIT, PREPARE_ABORT)
+_COMPLETE: Final = (COMPLETE_COMMIT, COMPLETE_ABORT)
 
 
 class ProducerIdAndEpoch(NamedTuple):
     producer_id: int = NONE
     producer_epoch: int = NONE
+
+
+NOBODY: Final = ProducerIdAndEpoch()
 
 
 class Answered(Exception):
@@ -34,18 +45,25 @@ class Answered(Exception):
         self.code = code
 
 
-class End(NamedTuple):
+@mypyc_attr(acyclic=True)
+@final
+class End:
     """`result` is ABORT or COMMIT; `is_from_client`, or by the coordinator itself, which has fenced the producer."""
 
-    producer: ProducerIdAndEpoch
-    result: int
-    transaction_version: int
-    is_from_client: bool
-    now_ms: int
+    __slots__ = ("is_from_client", "now_ms", "producer", "result", "transaction_version")
+
+    def __init__(
+        self, producer: ProducerIdAndEpoch, result: int, transaction_version: int, is_from_client: bool, now_ms: int
+    ) -> None:
+        self.producer = producer
+        self.result = result
+        self.transaction_version = transaction_version
+        self.is_from_client = is_from_client
+        self.now_ms = now_ms
 
 
 def decision(result: int) -> TransactionState:
-    return _S.PREPARE_COMMIT if result == COMMIT else _S.PREPARE_ABORT
+    return PREPARE_COMMIT if result == COMMIT else PREPARE_ABORT
 
 
 def prepare_end(transaction: TransactionMetadata, end: End, generate_producer_id: Callable[[], int]) -> TransitMetadata:
@@ -61,10 +79,10 @@ def _prepare_v1(transaction: TransactionMetadata, end: End) -> TransitMetadata:
         raise Answered(ErrorCode.invalid_producer_id_mapping)
     if epoch < now.producer_epoch or (end.is_from_client and epoch != now.producer_epoch):
         raise Answered(ErrorCode.producer_fenced)
-    if transaction.pending_state not in (None, _S.PREPARE_EPOCH_FENCE):
+    if transaction.pending_state not in (None, PREPARE_EPOCH_FENCE):
         raise Answered(ErrorCode.concurrent_transactions)
-    if now.state is _S.ONGOING:
-        if end.result == ABORT and transaction.pending_state is _S.PREPARE_EPOCH_FENCE:
+    if now.state is ONGOING:
+        if end.result == ABORT and transaction.pending_state is PREPARE_EPOCH_FENCE:
             transaction.fence(epoch)
         return transaction.prepare_abort_or_commit(decision(end.result), 0, NONE, end.now_ms)
     if now.state is _complete(end.result):
@@ -76,7 +94,7 @@ def _prepare_v1(transaction: TransactionMetadata, end: End) -> TransitMetadata:
 
 def _prepare_v2(transaction: TransactionMetadata, end: End, generate_producer_id: Callable[[], int]) -> TransitMetadata:
     now, (producer_id, epoch), state = transaction.now, end.producer, transaction.now.state
-    is_fence = transaction.pending_state is _S.PREPARE_EPOCH_FENCE
+    is_fence = transaction.pending_state is PREPARE_EPOCH_FENCE
     # Sent again, with what the first time made of it: the next producer id, or the next epoch.
     has_next_id = (
         not is_fence and now.prev_producer_id == producer_id and epoch == MAX_EPOCH - 1 and now.producer_epoch == 0
@@ -93,7 +111,7 @@ def _prepare_v2(transaction: TransactionMetadata, end: End, generate_producer_id
         raise Answered(ErrorCode.concurrent_transactions if is_known else ErrorCode.invalid_txn_state)
     if state in _COMPLETE and is_again:
         raise Answered(ErrorCode.none if state is _complete(end.result) else ErrorCode.invalid_txn_state)
-    if state is not _S.ONGOING and end.result == COMMIT:
+    if state is not ONGOING and end.result == COMMIT:
         raise Answered(ErrorCode.invalid_txn_state)  # nothing was begun that could be committed
     next_producer_id = generate_producer_id() if transaction.is_epoch_exhausted else NONE
     if is_fence and end.result == ABORT:
@@ -103,7 +121,7 @@ def _prepare_v2(transaction: TransactionMetadata, end: End, generate_producer_id
         end.transaction_version,
         next_producer_id,
         end.now_ms,
-        no_partition_added=state is not _S.ONGOING,
+        no_partition_added=state is not ONGOING,
     )
 
 
@@ -120,4 +138,4 @@ def _has_valid_epoch(now: TransitMetadata, end: End, is_fence: bool, is_again: b
 
 
 def _complete(result: int) -> TransactionState:
-    return _S.COMPLETE_COMMIT if result == COMMIT else _S.COMPLETE_ABORT
+    return COMPLETE_COMMIT if result == COMMIT else COMPLETE_ABORT

@@ -9,8 +9,9 @@ from __future__ import annotations
 from typing import Final
 
 from fakebroker.core.transactions.metadata import NONE, TransactionMetadata, TransitMetadata
-from fakebroker.core.transactions.states import STATES, TransactionState
-from fakebroker.protocol.errors import InvalidRecordError
+from fakebroker.core.transactions.states import EMPTY, STATES
+from fakebroker.protocol.error_code import ErrorCode
+from fakebroker.protocol.errors import InvalidRecordError, KafkaError
 from fakebroker.protocol.topic_partition import TopicPartition
 from fakebroker.protocol.transaction_records.transaction_log import (
     decode_record,
@@ -24,18 +25,27 @@ _TAGGED_SINCE: Final = 1
 def transaction_record(
     transactional_id: str, transit: TransitMetadata | None, version: int
 ) -> tuple[bytes, bytes | None]:
-    """Key and value, which is None for an id that is forgotten."""
+    """Key and value, which is None for an id that is forgotten.
+
+    Raises UNSUPPORTED_VERSION for what a client of version 2 wants while transaction.version is 0: that cannot be
+    written. As in Kafka its change then stays pending, and whoever asks is told CONCURRENT_TRANSACTIONS, until the
+    coordinator moves."""
     key = encode_key(transactional_id)
     if transit is None:
         return key, None
     is_tagged = version >= _TAGGED_SINCE
+    if not is_tagged and transit.transaction_version > 0:
+        raise KafkaError(
+            ErrorCode.unsupported_version,
+            f"transaction.version is 0, whose records do not tell of version {transit.transaction_version}",
+        )
     value = encode_value(
         version,
         transit.producer_id,
         transit.producer_epoch,
         transit.timeout_ms,
         STATES.index(transit.state),
-        None if transit.state is TransactionState.EMPTY else by_topic(transit.partitions),
+        None if transit.state is EMPTY else transit.by_topic,
         transit.last_update_ms,
         transit.start_ms,
         transit.prev_producer_id if is_tagged else NONE,
@@ -45,15 +55,10 @@ def transaction_record(
     return key, value
 
 
-def by_topic(partitions: frozenset[TopicPartition]) -> list[tuple[str, list[int]]]:
-    """In ascending order."""
-    if len(partitions) == 1:
-        (only,) = partitions
-        return [(only.topic, [only.partition])]
-    found: dict[str, list[int]] = {}
-    for each in sorted(partitions):
-        found.setdefault(each.topic, []).append(each.partition)
-    return list(found.items())
+def read_id(key: bytes | None) -> str | None:
+    """Whose record it is; None of a record of another kind. Raises InvalidRecordError."""
+    read = decode_record(key, None)
+    return None if read is None else read[0]
 
 
 def read_transaction(key: bytes | None, value: bytes | None) -> tuple[str, TransactionMetadata | None] | None:

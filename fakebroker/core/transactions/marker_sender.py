@@ -1,10 +1,12 @@
 """Sends the marks of decided transactions to the leaders of their partitions, until all are written.
 
 Theory   Once a decision is replicated, each partition's leader is sent a mark. What cannot be written now is sent
-         again: the leader may be gone, or another one, or too few replicas in sync. A partition that is not there any
-         more is left out. When no partition is left the transaction is complete, which is written as well.
+         again: another one leads by now, or too few replicas are in sync. A partition that is not there any more, or
+         that nobody leads, is left out: there the transaction hangs. When no partition is left the transaction is
+         complete, which is written as well.
          A broker is sent one request at a time: a mark that cannot be replicated holds up all that are behind it, for
          request.timeout.ms at most (max.in.flight.requests.per.connection=1 between brokers).
+         Whose partitions are very many has them sorted by their leaders some at a time.
 Units    milliseconds.
 Source   core/.../coordinator/transaction/{TransactionMarkerChannelManager,TransactionMarkerRequestCompletionHandler}
          .scala @ 4.4.
@@ -15,17 +17,21 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Mapping
-from typing import Final, NamedTuple, Protocol, final
+from typing import Final, Protocol, final
 
 from fakebroker.core.transactions.metadata import TransactionMetadata, TransitMetadata
 from fakebroker.core.transactions.state_manager import TransactionStateManager
+from fakebroker.core.transactions.transit import by_topic
 from fakebroker.protocol.error_code import ErrorCode, kafka_name
 from fakebroker.protocol.errors import KafkaError
+from fakebroker.protocol.slices import Slices
 from fakebroker.protocol.topic_partition import TopicPartition
 from fakebroker.protocol.transaction_records.control_records import COMMIT, EndTransactionMarker
+from timingwheel.mypyc import mypyc_attr
 
-NO_LEADER: Final = -1
-_REQUESTS_AT_ONCE: Final = 64  # to one broker, of those that waited
+_NO_ERROR: Final = ErrorCode.none
+_REQUESTS_AT_ONCE: Final = 4  # to one broker, of those that waited
+_PARTITIONS_OF_A_SLICE: Final = 256
 
 _AGAIN: Final = frozenset(
     {
@@ -40,35 +46,61 @@ _AGAIN: Final = frozenset(
 )
 
 
-class TxnMarkerEntry(NamedTuple):
+@mypyc_attr(acyclic=True)
+@final
+class TxnMarkerEntry:
     """What one leader is asked to write."""
 
-    producer_id: int
-    producer_epoch: int
-    marker: EndTransactionMarker
-    transaction_version: int
-    partitions: tuple[TopicPartition, ...]
+    __slots__ = ("marker", "partitions", "producer_epoch", "producer_id", "transaction_version")
+
+    def __init__(
+        self,
+        producer_id: int,
+        producer_epoch: int,
+        marker: EndTransactionMarker,
+        transaction_version: int,
+        partitions: tuple[TopicPartition, ...],
+    ) -> None:
+        self.producer_id = producer_id
+        self.producer_epoch = producer_epoch
+        self.marker = marker
+        self.transaction_version = transaction_version
+        self.partitions = partitions
 
 
-class PendingCompleteTxn(NamedTuple):
+@mypyc_attr(acyclic=True)
+@final
+class PendingCompleteTxn:
     """A transaction that is decided, and how it will be when all marks are written."""
 
-    transactional_id: str
-    coordinator_epoch: int
-    transaction: TransactionMetadata
-    complete: TransitMetadata
+    __slots__ = ("complete", "coordinator_epoch", "transaction", "transactional_id")
+
+    def __init__(
+        self,
+        transactional_id: str,
+        coordinator_epoch: int,
+        transaction: TransactionMetadata,
+        complete: TransitMetadata,
+    ) -> None:
+        self.transactional_id = transactional_id
+        self.coordinator_epoch = coordinator_epoch
+        self.transaction = transaction
+        self.complete = complete
 
 
 class MarkerChannel(Protocol):
     """The other brokers."""
 
     def leader_of(self, partition: TopicPartition) -> int | None:
-        """NO_LEADER if it has none now; None if there is no such partition."""
+        """None if there is no such partition, or nobody leads it now."""
 
     def send(
         self, broker_id: int, entry: TxnMarkerEntry, answered: Callable[[Mapping[TopicPartition, ErrorCode]], None]
     ) -> bool:
         """Ask a broker to write marks; False if it is not there."""
+
+    def in_slices(self, where: str, slices: Slices[None]) -> None:
+        """The first slice now, the others as others have their turn. `where` is told with a bug."""
 
     def again_later(self, action: Callable[[], None]) -> None:
         """Do it in a moment."""
@@ -106,7 +138,6 @@ class MarkerSender:
         pending = PendingCompleteTxn(transaction.transactional_id, coordinator_epoch, transaction, complete)
         self._pending[transaction.transactional_id] = pending
         self._send(pending, marker_type, transaction.now.partitions)
-        self._maybe_complete(pending)
 
     def remove(self, is_of_partition: Callable[[str], bool]) -> None:
         """Somebody else coordinates these ids now."""
@@ -119,17 +150,38 @@ class MarkerSender:
         return self._pending.get(pending.transactional_id) is pending
 
     def _send(self, pending: PendingCompleteTxn, marker_type: int, partitions: frozenset[TopicPartition]) -> None:
+        if len(partitions) > _PARTITIONS_OF_A_SLICE:
+            self._channel.in_slices("sending marks", self._send_in_slices(pending, marker_type, partitions))
+            return
         by_leader: dict[int | None, list[TopicPartition]] = {}
         for partition in sorted(partitions) if len(partitions) > 1 else partitions:
             by_leader.setdefault(self._channel.leader_of(partition), []).append(partition)
+        self._send_to_leaders(pending, marker_type, by_leader)
+
+    def _send_in_slices(
+        self, pending: PendingCompleteTxn, marker_type: int, partitions: frozenset[TopicPartition]
+    ) -> Slices[None]:
+        by_leader: dict[int | None, list[TopicPartition]] = {}
+        looked_at = 0
+        now = pending.transaction.now
+        for topic, indexes in now.by_topic if partitions is now.partitions else by_topic(partitions):
+            for index in indexes:
+                partition = TopicPartition(topic, index)
+                by_leader.setdefault(self._channel.leader_of(partition), []).append(partition)
+                looked_at += 1
+                if looked_at % _PARTITIONS_OF_A_SLICE == 0:
+                    yield
+        if self._is_pending(pending):
+            self._send_to_leaders(pending, marker_type, by_leader)
+
+    def _send_to_leaders(
+        self, pending: PendingCompleteTxn, marker_type: int, by_leader: Mapping[int | None, list[TopicPartition]]
+    ) -> None:
         now = pending.transaction.now
         marker = EndTransactionMarker(marker_type, pending.coordinator_epoch)
         for leader_id, led in by_leader.items():
             if leader_id is None:
-                self._written(pending, led)  # deleted: no mark is needed
-                continue
-            if leader_id == NO_LEADER:
-                self._again(pending, marker_type, frozenset(led), "there is no leader")
+                pending.transaction.remove_partitions(led)  # Kafka thinks that they were deleted, and need no mark
                 continue
             entry = TxnMarkerEntry(now.producer_id, now.producer_epoch, marker, now.transaction_version, tuple(led))
             lane = self._lanes.get(leader_id)
@@ -137,12 +189,27 @@ class MarkerSender:
                 lane = self._lanes[leader_id] = _Lane()
             lane.waiting.append((pending, entry))
             self._send_next(leader_id, lane)
+        self._maybe_complete(pending)
 
     def _send_next(self, leader_id: int, lane: _Lane) -> None:
         """What waits for its turn at a broker, as long as that answers at once."""
         if lane.is_sending:
             return
-        lane.is_sending = True
+        self._send_some(leader_id, lane)
+        if lane.waiting and not lane.is_busy:
+            lane.is_sending = True
+            self._channel.in_slices("sending marks", self._send_on(leader_id, lane))
+
+    def _send_on(self, leader_id: int, lane: _Lane) -> Slices[None]:
+        try:
+            while lane.waiting and not lane.is_busy:
+                yield
+                self._send_some(leader_id, lane)
+        finally:
+            lane.is_sending = False
+
+    def _send_some(self, leader_id: int, lane: _Lane) -> None:
+        lane.is_sending, was_sending = True, lane.is_sending
         sent = 0
         try:
             while lane.waiting and not lane.is_busy and sent < _REQUESTS_AT_ONCE:
@@ -151,9 +218,7 @@ class MarkerSender:
                     self._send_to(leader_id, lane, pending, entry)
                     sent += 1
         finally:
-            lane.is_sending = False
-        if lane.waiting and not lane.is_busy:
-            self._channel.again_later(lambda: self._send_next(leader_id, lane))
+            lane.is_sending = was_sending
 
     def _send_to(self, leader_id: int, lane: _Lane, pending: PendingCompleteTxn, entry: TxnMarkerEntry) -> None:
         marker_type = entry.marker.control_type
@@ -177,7 +242,6 @@ class MarkerSender:
         def send() -> None:
             if self._is_pending(pending):
                 self._send(pending, marker_type, partitions)
-                self._maybe_complete(pending)
 
         self._channel.again_later(send)
 
@@ -187,13 +251,20 @@ class MarkerSender:
         """TransactionMarkerRequestCompletionHandler.onComplete."""
         if not self._is_pending(pending) or not self._is_current(pending):
             return
+        for code in errors.values():
+            if code is not _NO_ERROR:
+                break
+        else:
+            pending.transaction.remove_partitions(errors.keys())
+            self._maybe_complete(pending)
+            return
         codes = set(errors.values())
         if codes & {ErrorCode.invalid_producer_epoch, ErrorCode.transaction_coordinator_fenced}:
             del self._pending[pending.transactional_id]  # somebody else has gone on with it
             return
-        unexpected = codes - _AGAIN - {ErrorCode.none}
+        unexpected = codes - _AGAIN - {_NO_ERROR}
         assert not unexpected, f"marks of {pending.transactional_id}: {unexpected}"
-        self._written(pending, [each for each, code in errors.items() if code is ErrorCode.none])
+        pending.transaction.remove_partitions([each for each, code in errors.items() if code is _NO_ERROR])
         for again in sorted(codes & _AGAIN):
             partitions = frozenset(each for each, code in errors.items() if code is again)
             self._again(pending, marker_type, partitions, kafka_name(again))
@@ -209,10 +280,6 @@ class MarkerSender:
         self._pending.pop(pending.transactional_id, None)
         return False
 
-    def _written(self, pending: PendingCompleteTxn, partitions: list[TopicPartition]) -> None:
-        for partition in partitions:
-            pending.transaction.remove_partition(partition)
-
     def _maybe_complete(self, pending: PendingCompleteTxn) -> None:
         if self._is_pending(pending) and not pending.transaction.now.partitions:
             del self._pending[pending.transactional_id]
@@ -225,7 +292,7 @@ class MarkerSender:
                 self._channel.again_later(lambda: self._complete(pending))
             else:
                 assert error in (
-                    ErrorCode.none, ErrorCode.not_coordinator, ErrorCode.coordinator_load_in_progress,
+                    _NO_ERROR, ErrorCode.not_coordinator, ErrorCode.coordinator_load_in_progress,
                 ), f"the end of {pending.transactional_id}: {error}"  # fmt: skip
 
         self._states.append(

@@ -8,8 +8,8 @@ Source   core/.../server/KafkaApis.scala handleWriteTxnMarkersRequest; storage/.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Final, NamedTuple
+from collections.abc import Mapping
+from typing import Final, NamedTuple, final
 
 from fakebroker.core.clock import Now
 from fakebroker.core.log.batch import LoggedBatch
@@ -18,21 +18,27 @@ from fakebroker.core.replication.append_info import LogAppendInfo
 from fakebroker.core.replication.delayed_produce import ProduceCallback, ProducePartitionStatus
 from fakebroker.core.replication.partition import Partition
 from fakebroker.core.replication.replica_manager import ReplicaManager
-from fakebroker.protocol.batch_layout import TRANSACTIONAL_FLAG
 from fakebroker.protocol.errors import KafkaError
-from fakebroker.protocol.record_batch import Record, encode_batch
 from fakebroker.protocol.transaction_records.control_records import EndTransactionMarker, encode_marker
+from timingwheel.mypyc import mypyc_attr
 
 _ACKS: Final = -1
 
 
-class Mark(NamedTuple):
+@mypyc_attr(acyclic=True)
+@final
+class Mark:
     """What ends one transaction. `transaction_version` 2: each transaction has an epoch of its own."""
 
-    producer_id: int
-    producer_epoch: int
-    marker: EndTransactionMarker
-    transaction_version: int
+    __slots__ = ("marker", "producer_epoch", "producer_id", "transaction_version")
+
+    def __init__(
+        self, producer_id: int, producer_epoch: int, marker: EndTransactionMarker, transaction_version: int
+    ) -> None:
+        self.producer_id = producer_id
+        self.producer_epoch = producer_epoch
+        self.marker = marker
+        self.transaction_version = transaction_version
 
 
 class Producer(NamedTuple):
@@ -48,7 +54,7 @@ def append_mark(partition: Partition, mark: Mark, now: Now, required_acks: int =
     partition.check_min_isr(required_acks)
     log = partition.leader_log
     offset, wall_ms = log.log_end_offset, now.wall_ms
-    producer_id, epoch, marker, version = mark
+    producer_id, epoch, marker, version = mark.producer_id, mark.producer_epoch, mark.marker, mark.transaction_version
     log.producer_state.check_marker(producer_id, epoch, marker, offset, partition.topic_partition, version)
     records = encode_marker(marker, producer_id, epoch, wall_ms)
     producer = ProducerBatch(producer_id, epoch, NO_SEQUENCE, wall_ms, True, marker)
@@ -56,22 +62,14 @@ def append_mark(partition: Partition, mark: Mark, now: Now, required_acks: int =
     return partition.append_prepared(log, (batch, -1), records, now)
 
 
-def append_in_transaction(
-    partition: Partition, records: Sequence[Record], producer: Producer, now: Now
-) -> LogAppendInfo:
-    """What a coordinator writes for a producer's transaction: it has no sequences. Raises KafkaError."""
+def append_in_transaction(partition: Partition, data: bytes, count: int, producer: Producer, now: Now) -> LogAppendInfo:
+    """What a coordinator writes for a producer's transaction: a batch of so many records, without sequences. Raises
+    KafkaError."""
     log, wall_ms = partition.leader_log, now.wall_ms
     offset, (producer_id, epoch, guard) = log.log_end_offset, producer
     said = ProducerBatch(producer_id, epoch, NO_SEQUENCE, wall_ms, True)
     log.producer_state.check(said, offset, partition.topic_partition, guard, by_client=False)
-    data = encode_batch(
-        records,
-        base_timestamp_ms=wall_ms,
-        producer_id=producer_id,
-        producer_epoch=epoch,
-        attributes=TRANSACTIONAL_FLAG,
-    )
-    batch = LoggedBatch(offset, offset + len(records) - 1, partition.leader_epoch, data, wall_ms, said)
+    batch = LoggedBatch(offset, offset + count - 1, partition.leader_epoch, data, wall_ms, said)
     return partition.append_prepared(log, (batch, -1), data, now)
 
 

@@ -12,20 +12,34 @@ Source   transaction-coordinator/.../{TransactionMetadata,TxnTransitMetadata}.ja
 
 from __future__ import annotations
 
-from typing import final
+from collections.abc import Collection
+from typing import Final, final
 
 from fakebroker.core.clock import NEVER_MS
-from fakebroker.core.transactions.states import TransactionState, may_follow
+from fakebroker.core.transactions.states import (
+    COMPLETE_ABORT,
+    COMPLETE_COMMIT,
+    DEAD,
+    EMPTY,
+    ONGOING,
+    PREPARE_ABORT,
+    PREPARE_COMMIT,
+    PREPARE_EPOCH_FENCE,
+    TransactionState,
+    may_follow,
+)
 from fakebroker.core.transactions.transit import EPOCH_BUMP, MAX_EPOCH, NONE, TransitMetadata
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
 from fakebroker.protocol.topic_partition import TopicPartition
+from timingwheel.mypyc import mypyc_attr
 
 __all__ = ["EPOCH_BUMP", "MAX_EPOCH", "NONE", "TransactionMetadata", "TransitMetadata"]
 
-_S = TransactionState
+_NO_PARTITIONS: Final[frozenset[TopicPartition]] = frozenset()
 
 
+@mypyc_attr(acyclic=True)
 @final
 class TransactionMetadata:
     """`now` is how it stands, as it was written last; `pending_state` is where it is about to go."""
@@ -42,7 +56,7 @@ class TransactionMetadata:
     @classmethod
     def empty(cls, transactional_id: str, producer_id: int, timeout_ms: int, now_ms: int) -> TransactionMetadata:
         """Of an id that nobody has used."""
-        now = TransitMetadata(producer_id, NONE, NONE, NONE, NONE, timeout_ms, _S.EMPTY, frozenset(), NONE, now_ms)
+        now = TransitMetadata(producer_id, NONE, NONE, NONE, NONE, timeout_ms, EMPTY, frozenset(), NONE, now_ms)
         return cls(transactional_id, now)
 
     @property
@@ -66,14 +80,19 @@ class TransactionMetadata:
         epoch = self.now.producer_epoch
         if not self.has_failed_epoch_fence and epoch != MAX_EPOCH:
             epoch += 1
-        return self._prepare(self.now.but(state=_S.PREPARE_EPOCH_FENCE, producer_epoch=epoch))
+        return self._prepare(self.now.but(state=PREPARE_EPOCH_FENCE, producer_epoch=epoch))
 
     def prepare_increment_producer_epoch(
         self, timeout_ms: int, expected_epoch: int | None, now_ms: int
     ) -> TransitMetadata:
         """For a producer that begins, or goes on with `expected_epoch` (KIP-360): once more with the epoch before is
-        answered as before. Raises PRODUCER_FENCED."""
-        assert not self.is_epoch_exhausted
+        answered as before. Raises PRODUCER_FENCED; UNKNOWN_SERVER_ERROR, as Kafka does, if epochs are used up and
+        `expected_epoch` is not the one of now."""
+        if self.is_epoch_exhausted:
+            raise KafkaError(
+                ErrorCode.unknown_server_error,
+                f"Cannot allocate any more producer epochs for producer id {self.now.producer_id}",
+            )
         epoch, last_epoch = self.now.producer_epoch, self.now.last_producer_epoch
         if expected_epoch is None:
             epoch, last_epoch = epoch + 1, NONE
@@ -91,7 +110,7 @@ class TransactionMetadata:
         self, producer_id: int, timeout_ms: int, now_ms: int, record_last_epoch: bool
     ) -> TransitMetadata:
         """The epochs of the producer id are used up."""
-        assert self.now.state not in (_S.ONGOING, _S.PREPARE_ABORT, _S.PREPARE_COMMIT)
+        assert self.now.state not in (ONGOING, PREPARE_ABORT, PREPARE_COMMIT)
         last_epoch = self.now.producer_epoch if record_last_epoch else NONE
         return self._prepare(self._begun(producer_id, 0, last_epoch, timeout_ms, now_ms))
 
@@ -101,8 +120,8 @@ class TransactionMetadata:
             producer_epoch=epoch,
             last_producer_epoch=last_epoch,
             timeout_ms=timeout_ms,
-            state=_S.EMPTY,
-            partitions=frozenset(),
+            state=EMPTY,
+            partitions=_NO_PARTITIONS,
             start_ms=NONE,
             last_update_ms=now_ms,
         )
@@ -111,11 +130,10 @@ class TransactionMetadata:
         self, partitions: frozenset[TopicPartition], now_ms: int, transaction_version: int
     ) -> TransitMetadata:
         """The first ones begin the transaction."""
-        begins = self.now.state in (_S.EMPTY, _S.COMPLETE_ABORT, _S.COMPLETE_COMMIT)
+        begins = self.now.state in (EMPTY, COMPLETE_ABORT, COMPLETE_COMMIT)
         return self._prepare(
-            self.now.but(
-                state=_S.ONGOING,
-                partitions=self.now.partitions | partitions,
+            self.now.with_partitions(
+                partitions,
                 start_ms=now_ms if begins else self.now.start_ms,
                 last_update_ms=now_ms,
                 transaction_version=transaction_version,
@@ -134,7 +152,7 @@ class TransactionMetadata:
         epoch, last_epoch = self.now.producer_epoch, self.now.last_producer_epoch
         if transaction_version >= EPOCH_BUMP:
             last_epoch = epoch
-            if epoch != MAX_EPOCH or state is not _S.PREPARE_ABORT:
+            if epoch != MAX_EPOCH or state is not PREPARE_ABORT:
                 epoch += 1
         return self._prepare(
             self.now.but(
@@ -157,23 +175,23 @@ class TransactionMetadata:
             producer_id, epoch = now.next_producer_id, 0
         return self._prepare(
             now.but(
-                state=_S.COMPLETE_COMMIT if now.state is _S.PREPARE_COMMIT else _S.COMPLETE_ABORT,
+                state=COMPLETE_COMMIT if now.state is PREPARE_COMMIT else COMPLETE_ABORT,
                 producer_id=producer_id,
                 producer_epoch=epoch,
                 next_producer_id=NONE,
-                partitions=frozenset(),
+                partitions=_NO_PARTITIONS,
                 last_update_ms=now_ms,
             )
         )
 
     def prepare_dead(self) -> TransitMetadata:
         """The id is to be forgotten."""
-        return self._prepare(self.now.but(state=_S.DEAD, partitions=frozenset()))
+        return self._prepare(self.now.but(state=DEAD, partitions=frozenset()))
 
     def _prepare(self, transit: TransitMetadata) -> TransitMetadata:
         assert self.pending_state is None, f"{self.transactional_id} is about to be {self.pending_state}"
         assert transit.producer_id >= 0
-        assert transit.producer_epoch >= 0 or transit.state is _S.DEAD
+        assert transit.producer_epoch >= 0 or transit.state is DEAD
         assert may_follow(transit.state, self.now.state), f"{self.now.state} to {transit.state}"
         self.pending_state = transit.state
         return transit.but(prev_producer_id=self.now.producer_id)
@@ -183,7 +201,7 @@ class TransactionMetadata:
     def complete_transition_to(self, transit: TransitMetadata) -> None:
         """It is written and replicated. A fence and a death are never written."""
         assert transit.state is self.pending_state
-        assert transit.state not in (_S.PREPARE_EPOCH_FENCE, _S.DEAD)
+        assert transit.state not in (PREPARE_EPOCH_FENCE, DEAD)
         assert self._is_valid(transit), f"{self.now} to {transit}"
         self.now = transit
         self.pending_state = None
@@ -193,14 +211,15 @@ class TransactionMetadata:
         self.pending_state = None
         self.now = self.now.but(producer_epoch=producer_epoch, last_producer_epoch=NONE)
 
-    def remove_partition(self, partition: TopicPartition) -> None:
-        """Its mark is written."""
-        assert self.now.state in (_S.PREPARE_COMMIT, _S.PREPARE_ABORT)
-        self.now = self.now.but(partitions=self.now.partitions - {partition})
+    def remove_partitions(self, partitions: Collection[TopicPartition]) -> None:
+        """Their marks are written."""
+        assert self.now.state in (PREPARE_COMMIT, PREPARE_ABORT)
+        left = self.now.partitions.difference(partitions)
+        self.now = self.now.but(partitions=left or _NO_PARTITIONS)
 
     def _is_valid(self, transit: TransitMetadata) -> bool:
         now, state = self.now, transit.state
-        if state is _S.EMPTY:
+        if state is EMPTY:
             is_bumped = transit.producer_epoch == now.producer_epoch + 1 or (
                 transit.producer_epoch == 0 and transit.producer_id != now.producer_id
             )
@@ -211,23 +230,24 @@ class TransactionMetadata:
             )
         if not self._has_valid_epoch(transit) or transit.timeout_ms != now.timeout_ms:
             return False
-        if state is _S.ONGOING:
+        if state is ONGOING:
             return transit.partitions >= now.partitions
-        if state in (_S.COMPLETE_COMMIT, _S.COMPLETE_ABORT):
+        if state in (COMPLETE_COMMIT, COMPLETE_ABORT):
             return transit.start_ms != NONE
         is_empty_abort = (
-            state is _S.PREPARE_ABORT and transit.transaction_version >= EPOCH_BUMP and now.state is not _S.ONGOING
+            state is PREPARE_ABORT and transit.transaction_version >= EPOCH_BUMP and now.state is not ONGOING
         )
-        return transit.partitions == now.partitions and (transit.start_ms == now.start_ms or is_empty_abort)
+        is_same = transit.partitions is now.partitions or transit.partitions == now.partitions
+        return is_same and (transit.start_ms == now.start_ms or is_empty_abort)
 
     def _has_valid_epoch(self, transit: TransitMetadata) -> bool:
         now, state = self.now, transit.state
         if transit.transaction_version >= EPOCH_BUMP:
-            if state in (_S.COMPLETE_COMMIT, _S.COMPLETE_ABORT) and transit.producer_epoch == 0:
+            if state in (COMPLETE_COMMIT, COMPLETE_ABORT) and transit.producer_epoch == 0:
                 return (
                     transit.last_producer_epoch == now.last_producer_epoch
                     and transit.prev_producer_id == now.producer_id
                 )
-            if state in (_S.PREPARE_COMMIT, _S.PREPARE_ABORT):
+            if state in (PREPARE_COMMIT, PREPARE_ABORT):
                 return transit.last_producer_epoch == now.producer_epoch and transit.producer_id == now.producer_id
         return transit.producer_epoch == now.producer_epoch and transit.producer_id == now.producer_id

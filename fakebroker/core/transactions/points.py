@@ -29,7 +29,7 @@ class CoordinatorPoints:
                 transit.producer_epoch,
                 transaction.now.state.value,
                 transit.state.value,
-                sorted(transit.partitions),
+                _partitions(transit),
                 reason,
             )
 
@@ -42,7 +42,7 @@ class CoordinatorPoints:
                 transit.producer_id,
                 transit.producer_epoch,
                 transit.state.value,
-                sorted(transit.partitions),
+                _partitions(transit),
             )
 
     def failed(self, transactional_id: str, transit: TransitMetadata, error: ErrorCode) -> None:
@@ -79,3 +79,7 @@ class CoordinatorPoints:
     def markers_retried(self, transactional_id: str, partitions: Collection[TopicPartition], reason: str) -> None:
         for listener in self._probe.listeners:
             listener.markers_retried(transactional_id, self._broker_id, sorted(partitions), reason)
+
+
+def _partitions(transit: TransitMetadata) -> list[TopicPartition]:
+    return [TopicPartition(topic, index) for topic, indexes in transit.by_topic for index in indexes]

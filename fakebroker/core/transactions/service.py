@@ -13,7 +13,6 @@ Differs  No network between brokers: a mark is written in the moment in which it
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from functools import partial
 from typing import Final, final
 
 from fakebroker.core.clock import NEVER_MS, HasNow, Now
@@ -21,20 +20,22 @@ from fakebroker.core.config.dynamic_broker_config import DynamicBrokerConfig
 from fakebroker.core.controller.metadata_cache import MetadataCache
 from fakebroker.core.purgatory.deadlines import TIMEOUTS, Deadlines, TimerDeadlines
 from fakebroker.core.purgatory.housekeeping import Housekeeping, PeriodicTask
-from fakebroker.core.replication.delayed_produce import ProducePartitionStatus
-from fakebroker.core.replication.partition import Partition
+from fakebroker.core.replication.partition import NO_LEADER
 from fakebroker.core.replication.replica_manager import ReplicaManager
 from fakebroker.core.transactions.add_partitions_manager import AddPartitionsToTxnManager, Answered, Question
 from fakebroker.core.transactions.coordinator import TransactionCoordinator
 from fakebroker.core.transactions.ending import ProducerIdAndEpoch
+from fakebroker.core.transactions.hearing import Hearing
+from fakebroker.core.transactions.in_turns import InTurns
+from fakebroker.core.transactions.mark_writer import CompleteOffsets, MarkWriter
 from fakebroker.core.transactions.marker_sender import MarkerSender, TxnMarkerEntry
-from fakebroker.core.transactions.markers import Mark, write_marks
 from fakebroker.core.transactions.metadata import EPOCH_BUMP
 from fakebroker.core.transactions.state_manager import TransactionStateManager
 from fakebroker.core.transactions.states import EXPIRATION_ALLOWED
 from fakebroker.protocol.error_code import ErrorCode
+from fakebroker.protocol.errors import KafkaError
 from fakebroker.protocol.slices import Slices
-from fakebroker.protocol.topic_name import GROUP_METADATA_TOPIC_NAME, TRANSACTION_STATE_TOPIC_NAME
+from fakebroker.protocol.topic_name import TRANSACTION_STATE_TOPIC_NAME
 from fakebroker.protocol.topic_partition import TopicPartition
 from timingwheel import TimerTask
 
@@ -72,19 +73,16 @@ class TransactionService:
         generate_producer_id: Callable[[], int],
         transaction_version: Callable[[], int],
         peer: Callable[[int], TransactionService | None],
-        complete_offsets: Callable[[int, Mark, Callable[[ErrorCode], None]], None],
+        complete_offsets: CompleteOffsets,
         report: Callable[[str, Exception], None],
     ) -> None:
         self._clock = clock
-        self._complete_offsets = complete_offsets
         self._configs = configs
         self._metadata = metadata
         self._peer = peer
         self.replicas = replicas
-        self._report = report
-        self._in_hand: dict[int, tuple[Iterable[TopicPartition], Answered]] = {}  # what other brokers have asked
-        self._asked = 0
         self._is_closed = False
+        self._hearing = Hearing()
         self._questions = AddPartitionsToTxnManager(
             self._ask, self._in, lambda: self._configs.current.request_timeout_ms
         )
@@ -98,6 +96,10 @@ class TransactionService:
             lambda: 1 if transaction_version() > 0 else 0,
             lambda: clock.now,
         )
+        self.in_turns = InTurns(lambda call: self._in(0, call), report)
+        self.mark_writer = MarkWriter(
+            clock, metadata, replicas, self.in_turns, complete_offsets, lambda: configs.current.request_timeout_ms
+        )
         self._sender = MarkerSender(self.states, self)
         self.coordinator = TransactionCoordinator(
             self.states,
@@ -110,13 +112,15 @@ class TransactionService:
         self._tasks = [
             self._every(
                 configs.current.transaction_abort_timed_out_transaction_cleanup_interval_ms,
-                lambda now: self._go_on("aborting transactions", self.coordinator.abort_timed_out_transactions()),
+                lambda now: self._unless_paused(
+                    "aborting transactions", self.coordinator.abort_timed_out_transactions()
+                ),
                 self._timeouts_matter_ms,
                 housekeeping,
             ),
             self._every(
                 configs.current.transaction_remove_expired_transaction_cleanup_interval_ms,
-                lambda now: self._go_on(
+                lambda now: self._unless_paused(
                     "expiring transactional ids",
                     self.states.remove_expired(configs.current.transactional_id_expiration_ms),
                 ),
@@ -168,40 +172,45 @@ class TransactionService:
     def on_election(self, index: int, leader_epoch: int) -> None:
         """This broker leads a partition of __transaction_state."""
         self._sender.remove(lambda transactional_id: self.states.partition_for(transactional_id) == index)
-        self._go_on("loading transactions", self._loaded(index, leader_epoch))
+        self.in_turns.go_on("loading transactions", self._loaded(index, leader_epoch))
 
     def _loaded(self, index: int, leader_epoch: int) -> Slices[None]:
         decided = yield from self.states.load(index, leader_epoch)
         yield from self.coordinator.go_on_with(decided)
-
-    def _go_on(self, where: str, slices: Slices[None]) -> None:
-        """The next slice now, the others as soon as others had their turn."""
-        try:
-            next(slices)
-        except StopIteration:
-            return
-        except Exception as error:
-            self._report(where, error)
-        else:
-            self._in(0, lambda: self._go_on(where, slices))
 
     def on_resignation(self, index: int) -> None:
         """It does not, or not any more."""
         self.states.unload(index)
         self._sender.remove(lambda transactional_id: self.states.partition_for(transactional_id) == index)
 
+    def pause(self) -> None:
+        """The broker stands still: no time comes for it, and it hears no answers."""
+        self._hearing.pause()
+        self._deadlines.remove(self._timers)
+
+    def resume(self) -> None:
+        """It goes on; what is late comes next, and now it hears what it was answered."""
+        self._deadlines.add(self._timers, (TIMEOUTS, self.replicas.broker_id, _TIMERS))
+        self._hearing.resume()
+
+    def _unless_paused(self, where: str, slices: Slices[None]) -> None:
+        """What is done from time to time; the next of its times will do."""
+        if not self._hearing.is_paused:
+            self.in_turns.go_on(where, slices)
+
     def close(self) -> None:
         """The broker stops; who has asked it loses the connection."""
         self.states.close()
         self._sender.remove(lambda transactional_id: True)
-        self._deadlines.remove(self._timers)
+        if not self._hearing.is_paused:
+            self._deadlines.remove(self._timers)
+        self._hearing.close()
         for task in self._tasks:
             task.stop()
         self._is_closed = True
+        self.in_turns.close()
         self._questions.close()
-        in_hand, self._in_hand = self._in_hand, {}
-        for partitions, answered in in_hand.values():
-            answered(dict.fromkeys(partitions, ErrorCode.network_exception))
+        self._hearing.answer_all(ErrorCode.network_exception)
 
     def _in(self, delay_ms: int, call: Callable[[], None]) -> None:
         self._timers.timer.add(_Later(delay_ms, call), self._clock.now.mono_ms)
@@ -210,59 +219,19 @@ class TransactionService:
 
     def leader_of(self, partition: TopicPartition) -> int | None:
         found = self._metadata.find_partition(partition.topic, partition.partition)
-        return None if found is None else found.leader_id
+        return None if found is None or found.leader_id == NO_LEADER else found.leader_id
 
     def send(self, broker_id: int, entry: TxnMarkerEntry, answered: Answered) -> bool:
         peer = self._peer(broker_id)
         if peer is None:
             return False
-        peer.write_marks(entry, answered if peer is self else peer.taken_in_hand(entry.partitions, answered))
+        heard = self._hearing.of(answered)
+        peer.mark_writer.write(entry, heard if peer is self else peer.taken_in_hand(entry.partitions, heard))
         return True
 
     def taken_in_hand(self, partitions: Iterable[TopicPartition], answered: Answered) -> Answered:
         """What another broker asks: it is answered once, if not before then when this one stops."""
-        self._asked += 1
-        number = self._asked
-        self._in_hand[number] = partitions, answered
-
-        def tell(errors: Mapping[TopicPartition, ErrorCode]) -> None:
-            if self._in_hand.pop(number, None) is not None:
-                answered(errors)
-
-        return tell
-
-    def write_marks(self, entry: TxnMarkerEntry, answered: Answered) -> None:
-        """Whatever coordinator asks: write marks to partitions that this broker leads."""
-        errors: dict[TopicPartition, ErrorCode] = {}
-        mark = Mark(entry.producer_id, entry.producer_epoch, entry.marker, entry.transaction_version)
-        marks: dict[Partition, Mark] = {}
-        offsets: list[TopicPartition] = []
-        for each in entry.partitions:
-            found = self._metadata.find_partition(each.topic, each.partition)
-            if found is None:
-                errors[each] = ErrorCode.unknown_topic_or_partition
-            elif each.topic == GROUP_METADATA_TOPIC_NAME:
-                offsets.append(each)
-            else:
-                marks[found] = mark
-        left = len(errors) + len(offsets) + len(marks)
-        told = dict(errors)
-
-        def tell(more: Mapping[TopicPartition, ErrorCode]) -> None:
-            told.update(more)
-            if len(told) == left:
-                answered(told)
-
-        def written(status: list[ProducePartitionStatus]) -> None:
-            tell({each.topic_partition: ErrorCode(each.response.error_code) for each in status})
-
-        if not offsets and not marks:
-            answered(told)
-            return
-        for each in offsets:
-            self._complete_offsets(each.partition, mark, partial(_tell_one, tell, each))
-        if marks:
-            write_marks(self.replicas, self._configs.current.request_timeout_ms, marks, written, self._clock.now)
+        return self._hearing.taken_in_hand(partitions, answered)
 
     def ask_coordinator(
         self,
@@ -291,25 +260,29 @@ class TransactionService:
 
     def _ask(self, broker_id: int, question: Question, answered: Answered) -> None:
         """AddPartitionsToTxn, as brokers send it to each other."""
-        transactional_id, producer, partitions, adds, _ = question
+        transactional_id, producer, partitions = question.transactional_id, question.producer, question.partitions
         peer = self._peer(broker_id)
         if peer is None:
             answered(dict.fromkeys(partitions, ErrorCode.network_exception))
-        elif adds:
-            tell = answered if peer is self else peer.taken_in_hand(partitions, answered)
-            peer.coordinator.add_partitions(
-                transactional_id, producer, partitions, EPOCH_BUMP, lambda error: tell(dict.fromkeys(partitions, error))
-            )
+        elif question.adds:
+            heard = self._hearing.of(answered)
+            tell = heard if peer is self else peer.taken_in_hand(partitions, heard)
+
+            def told(error: ErrorCode) -> None:
+                tell(dict.fromkeys(partitions, error))
+
+            try:
+                peer.coordinator.add_partitions(transactional_id, producer, partitions, EPOCH_BUMP, told)
+            except KafkaError as error:
+                told(error.code)
         else:
             answered(peer.coordinator.verify_partitions(transactional_id, producer, partitions))
 
     def in_a_while(self, delay_ms: int, call: Callable[[], None]) -> None:
-        """Unless this broker stops before."""
         self._in(delay_ms, call)
+
+    def in_slices(self, where: str, slices: Slices[None]) -> None:
+        self.in_turns.go_on(where, slices)
 
     def again_later(self, action: Callable[[], None]) -> None:
         self._in(_AGAIN_MS, action)
-
-
-def _tell_one(tell: Answered, partition: TopicPartition, code: ErrorCode) -> None:
-    tell({partition: code})

@@ -12,30 +12,29 @@ Differs  One thread, so no locks.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import partial
 from typing import Final, NamedTuple, final
 
-import re2
-
 from fakebroker.core.clock import Now
-from fakebroker.core.log.log import Log
 from fakebroker.core.replication.delayed_produce import ProducePartitionStatus
 from fakebroker.core.replication.partition import Partition
 from fakebroker.core.replication.replica_manager import ReplicaManager
-from fakebroker.core.transactions.log_records import read_transaction, transaction_record
+from fakebroker.core.transactions.loading import read_log
+from fakebroker.core.transactions.log_records import transaction_record
 from fakebroker.core.transactions.metadata import TransactionMetadata, TransitMetadata
 from fakebroker.core.transactions.own_records import write_own
 from fakebroker.core.transactions.points import CoordinatorPoints
-from fakebroker.core.transactions.states import EXPIRATION_ALLOWED, TransactionState
+from fakebroker.core.transactions.states import DEAD, EXPIRATION_ALLOWED, ONGOING, PREPARE_ABORT, PREPARE_COMMIT
 from fakebroker.core.transactions.time_outs import TimeOuts
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
 from fakebroker.protocol.java_hash import java_hash
-from fakebroker.protocol.record_batch import Record, decode_records, encode_batch, encode_single
+from fakebroker.protocol.record_batch import Record, encode_batch, encode_single
 from fakebroker.protocol.slices import Slices
 
 _NONE: Final = ErrorCode.none
-_RECORDS_OF_A_SLICE: Final = 64
+_LOADED_IN_A_SLICE: Final = 256
+_REQUEST_TIMEOUT_MS: Final = 30_000  # request.timeout.ms
+_MOST_KNOWN: Final = 10_000
 _TOMBSTONES_OF_A_BATCH: Final = 256
 
 # What clients hear of errors of the log.
@@ -72,6 +71,35 @@ class _Coordinated:
 
 
 @final
+class _Change:
+    """One that is being written."""
+
+    __slots__ = ("_coordinator_epoch", "_keeps_pending", "_states", "_then", "_transactional_id", "_transit")
+
+    def __init__(
+        self,
+        states: TransactionStateManager,
+        transactional_id: str,
+        coordinator_epoch: int,
+        transit: TransitMetadata,
+        keeps_pending: Callable[[ErrorCode], bool],
+        then: Then,
+    ) -> None:
+        self._states = states
+        self._transactional_id = transactional_id
+        self._coordinator_epoch = coordinator_epoch
+        self._transit = transit
+        self._keeps_pending = keeps_pending
+        self._then = then
+
+    def answered(self, status: list[ProducePartitionStatus]) -> None:
+        code = status[0].response.error_code
+        error = _NONE if code == 0 else ErrorCode(code)
+        written = self._states.written
+        self._then(written(self._transactional_id, self._coordinator_epoch, self._transit, error, self._keeps_pending))
+
+
+@final
 class TransactionStateManager:
     """Of one broker. `find_partition` gives those of __transaction_state, `log_version` is the version in which its
     values are written."""
@@ -91,11 +119,20 @@ class TransactionStateManager:
         self._log_version = log_version
         self._now = now
         self._partitions: dict[int, _Coordinated] = {}
+        self._known: dict[str, int] = {}  # partitions by id, of which a transaction asks ten times
+        self._known_count = 0
         self.time_outs = TimeOuts(self._is_current)
 
     def partition_for(self, transactional_id: str) -> int:
         """Of __transaction_state."""
-        return abs(java_hash(transactional_id)) % self._num_partitions()
+        count = self._num_partitions()
+        if count != self._known_count or len(self._known) >= _MOST_KNOWN:
+            self._known.clear()
+            self._known_count = count
+        index = self._known.get(transactional_id)
+        if index is None:
+            index = self._known[transactional_id] = abs(java_hash(transactional_id)) % count
+        return index
 
     # Who is elected.
 
@@ -103,18 +140,21 @@ class TransactionStateManager:
         """This broker leads a partition: read its log, in slices. Gives what was decided and is not complete."""
         loaded = self._partitions[index] = _Coordinated(epoch)
         partition = self._find_partition(index)
+        decided: list[Found] = []
         if partition is not None:
-            yield from _read(partition.leader_log, epoch, loaded.transactions)
+            read = yield from read_log(partition.leader_log)
+            for number, transaction in enumerate(read, 1):
+                found = loaded.transactions[transaction.transactional_id] = Found(epoch, transaction)
+                state = transaction.now.state
+                if state is ONGOING:
+                    self.time_outs.note(transaction)
+                elif state is PREPARE_COMMIT or state is PREPARE_ABORT:
+                    decided.append(found)
+                if number % _LOADED_IN_A_SLICE == 0:
+                    yield
         if self._partitions.get(index) is not loaded:
             return []  # it was resigned meanwhile
         loaded.is_loading = False
-        decided: list[Found] = []
-        for each in loaded.transactions.values():
-            state = each.transaction.now.state
-            if state is TransactionState.ONGOING:
-                self.time_outs.note(each.transaction)
-            elif state is TransactionState.PREPARE_COMMIT or state is TransactionState.PREPARE_ABORT:
-                decided.append(each)
         return decided
 
     def unload(self, index: int) -> None:
@@ -161,9 +201,10 @@ class TransactionStateManager:
         for loaded in list(self._partitions.values()):
             yield from list(loaded.transactions.values())
 
-    def timed_out(self, now_ms: int) -> list[str]:
-        """Open for longer than their producers said."""
-        return [each.transactional_id for each in self.time_outs.over(now_ms)]
+    def timed_out(self, now_ms: int) -> Iterator[str | None]:
+        """Open for longer than their producers said; None now and then, for whoever works in slices."""
+        for each in self.time_outs.over(now_ms):
+            yield None if each is None else each.transactional_id
 
     # What is written.
 
@@ -177,7 +218,7 @@ class TransactionStateManager:
         keeps_pending: Callable[[ErrorCode], bool] = lambda error: False,
     ) -> None:
         """Write a change that was prepared, and make it once it is replicated; `then` is told how that ended. After an
-        error the change is forgotten, unless it is one that `keeps_pending`. `reason` is for whoever listens."""
+        error it is forgotten, unless it `keeps_pending`. `reason` is for listeners. Raises UNSUPPORTED_VERSION."""
         try:
             found = self.find(transactional_id)
         except KafkaError as error:
@@ -187,35 +228,14 @@ class TransactionStateManager:
         if found is None or found.coordinator_epoch != coordinator_epoch or partition is None:
             then(ErrorCode.not_coordinator)
             return
-        self.points.prepared(found.transaction, transit, reason)
         key, value = transaction_record(transactional_id, transit, self._log_version())
+        self.points.prepared(found.transaction, transit, reason)
         now = self._now()
         data = encode_single(key, value, now.wall_ms)
-        then_written = partial(self._told, transactional_id, coordinator_epoch, transit, keeps_pending, then)
-        self._write(partition, data, 1, transit.timeout_ms, then_written)
+        change = _Change(self, transactional_id, coordinator_epoch, transit, keeps_pending, then)
+        write_own(self._replicas, transit.timeout_ms, partition, data, 1, change.answered, now)
 
-    def _told(
-        self,
-        transactional_id: str,
-        coordinator_epoch: int,
-        transit: TransitMetadata,
-        keeps_pending: Callable[[ErrorCode], bool],
-        then: Then,
-        error: ErrorCode,
-    ) -> None:
-        then(self._written(transactional_id, coordinator_epoch, transit, error, keeps_pending))
-
-    def _write(self, partition: Partition, records: bytes, count: int, timeout_ms: int, then: Then) -> None:
-        """One batch of so many records, which is known to be a good one."""
-        now = self._now()
-
-        def answered(status: list[ProducePartitionStatus]) -> None:
-            code = status[0].response.error_code
-            then(_NONE if code == 0 else ErrorCode(code))
-
-        write_own(self._replicas, timeout_ms, partition, records, count, answered, now)
-
-    def _written(
+    def written(
         self,
         transactional_id: str,
         coordinator_epoch: int,
@@ -224,13 +244,13 @@ class TransactionStateManager:
         keeps_pending: Callable[[ErrorCode], bool],
     ) -> ErrorCode:
         """The append was answered: make the change, or forget it. What is told of that."""
-        error = _APPEND_ERRORS.get(append_error, append_error)
+        error = _NONE if append_error is _NONE else _APPEND_ERRORS.get(append_error, append_error)
         try:
             found = self.find(transactional_id)
         except KafkaError as problem:
-            return problem.code if error is ErrorCode.none else error
+            return problem.code if error is _NONE else error
         is_same = found is not None and found.coordinator_epoch == coordinator_epoch
-        if error is not ErrorCode.none:
+        if error is not _NONE:
             self.points.failed(transactional_id, transit, error)
             if found is not None and is_same and not keeps_pending(error):
                 found.transaction.pending_state = None
@@ -239,9 +259,9 @@ class TransactionStateManager:
             return ErrorCode.not_coordinator
         found.transaction.complete_transition_to(transit)
         self.points.completed(transactional_id, transit)
-        if transit.state is TransactionState.ONGOING:
+        if transit.state is ONGOING:
             self.time_outs.note(found.transaction)
-        return ErrorCode.none
+        return _NONE
 
     # What expires.
 
@@ -279,12 +299,13 @@ class TransactionStateManager:
             self.points.prepared(transaction, transit, "transactional.id.expiration.ms is over")
         records = [Record(transaction_record(each.transactional_id, None, 0)[0], None) for each in expired]
 
-        def written(error: ErrorCode) -> None:
+        def answered(status: list[ProducePartitionStatus]) -> None:
+            is_written = status[0].response.error_code == 0
             for transaction, transit in dead:
                 if (
-                    error is ErrorCode.none
+                    is_written
                     and self._partitions.get(index) is loaded
-                    and transaction.pending_state is TransactionState.DEAD
+                    and transaction.pending_state is DEAD
                     and transaction.now.producer_epoch == transit.producer_epoch
                 ):
                     del loaded.transactions[transaction.transactional_id]
@@ -292,34 +313,6 @@ class TransactionStateManager:
                 else:
                     transaction.pending_state = None
 
-        data = encode_batch(records, base_timestamp_ms=self._now().wall_ms)
-        self._write(partition, data, len(records), self._request_timeout_ms, written)
-
-    _request_timeout_ms: int = 30_000  # request.timeout.ms
-
-
-def id_pattern(pattern: str) -> Callable[[str], bool]:
-    """Which transactional ids match as a whole; all of them an empty one. Raises INVALID_REGULAR_EXPRESSION."""
-    if not pattern:
-        return lambda transactional_id: True
-    try:
-        compiled = re2.compile(pattern)
-    except re2.error as error:
-        raise KafkaError(ErrorCode.invalid_regular_expression, f"`{pattern}` is no pattern: {error}") from None
-    return lambda transactional_id: compiled.fullmatch(transactional_id) is not None
-
-
-def _read(log: Log, epoch: int, transactions: dict[str, Found]) -> Slices[None]:
-    done = 0
-    for batch in log.batches_from(log.log_start_offset):
-        for record in decode_records(batch.records):
-            read = read_transaction(record.key, record.value)
-            if read is not None:
-                transactional_id, transaction = read
-                if transaction is None:
-                    transactions.pop(transactional_id, None)
-                else:
-                    transactions[transactional_id] = Found(epoch, transaction)
-            done += 1
-            if done % _RECORDS_OF_A_SLICE == 0:
-                yield
+        now = self._now()
+        data = encode_batch(records, base_timestamp_ms=now.wall_ms)
+        write_own(self._replicas, _REQUEST_TIMEOUT_MS, partition, data, len(records), answered, now)

@@ -38,18 +38,27 @@ class TransactionState(Enum):
 
 STATES: Final = tuple(TransactionState)
 
-_S = TransactionState
-_IDLE: Final = frozenset({_S.EMPTY, _S.COMPLETE_COMMIT, _S.COMPLETE_ABORT})
+# A member of an enum is looked up by its name each time, and these are asked for a hundred times in each transaction.
+EMPTY: Final = TransactionState.EMPTY
+ONGOING: Final = TransactionState.ONGOING
+PREPARE_COMMIT: Final = TransactionState.PREPARE_COMMIT
+PREPARE_ABORT: Final = TransactionState.PREPARE_ABORT
+COMPLETE_COMMIT: Final = TransactionState.COMPLETE_COMMIT
+COMPLETE_ABORT: Final = TransactionState.COMPLETE_ABORT
+DEAD: Final = TransactionState.DEAD
+PREPARE_EPOCH_FENCE: Final = TransactionState.PREPARE_EPOCH_FENCE
+
+_IDLE: Final = frozenset({EMPTY, COMPLETE_COMMIT, COMPLETE_ABORT})
 
 VALID_PREVIOUS_STATES: Final = {
-    _S.EMPTY: _IDLE,
-    _S.ONGOING: _IDLE | {_S.ONGOING},
-    _S.PREPARE_COMMIT: frozenset({_S.ONGOING}),
-    _S.PREPARE_ABORT: _IDLE | {_S.ONGOING, _S.PREPARE_EPOCH_FENCE},
-    _S.COMPLETE_COMMIT: frozenset({_S.PREPARE_COMMIT}),
-    _S.COMPLETE_ABORT: frozenset({_S.PREPARE_ABORT}),
-    _S.DEAD: _IDLE,
-    _S.PREPARE_EPOCH_FENCE: frozenset({_S.ONGOING}),
+    EMPTY: _IDLE,
+    ONGOING: _IDLE | {ONGOING},
+    PREPARE_COMMIT: frozenset({ONGOING}),
+    PREPARE_ABORT: _IDLE | {ONGOING, PREPARE_EPOCH_FENCE},
+    COMPLETE_COMMIT: frozenset({PREPARE_COMMIT}),
+    COMPLETE_ABORT: frozenset({PREPARE_ABORT}),
+    DEAD: _IDLE,
+    PREPARE_EPOCH_FENCE: frozenset({ONGOING}),
 }
 
 _VALID_BY_NUMBER: Final = tuple(tuple(VALID_PREVIOUS_STATES[state]) for state in STATES)

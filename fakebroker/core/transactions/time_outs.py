@@ -3,34 +3,40 @@
 Theory   Each transactional id stands in it once at most, with the time at which its transaction of then would be over.
          Most have ended by that time, and another may be open: that is seen when their turn comes, and the id goes back
          with the time of that one. So 10,000 open transactions cost nothing until the first of them is late.
+         Those that are late are handed out one by one, and stand in a list behind that until it is known what became of
+         them: 10,000 that are late at once are no work in one piece.
 Units    wall milliseconds.
 Differs  Kafka looks at all transactions every transaction.abort.timed.out.transaction.cleanup.interval.ms.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterator
 from heapq import heappop, heappush
-from typing import final
+from typing import Final, final
 
 from fakebroker.core.clock import NEVER_MS
 from fakebroker.core.transactions.metadata import TransactionMetadata
-from fakebroker.core.transactions.states import TransactionState
+from fakebroker.core.transactions.states import ONGOING
+
+_AT_ONCE: Final = 64  # that have ended and are only put back
 
 
 @final
 class TimeOuts:
     """`is_current` tells whether a transaction is still coordinated here."""
 
-    __slots__ = ("_count", "_heap", "_is_current")
+    __slots__ = ("_count", "_heap", "_is_current", "_late")
 
     def __init__(self, is_current: Callable[[TransactionMetadata], bool]) -> None:
         self._is_current = is_current
         self._count = 0  # of all that were ever noted: no two of the same time are compared further
         self._heap: list[tuple[int, int, TransactionMetadata]] = []
+        self._late: deque[TransactionMetadata] = deque()  # handed out; whoever has ended since is still here
 
     def __len__(self) -> int:
-        return len(self._heap)
+        return len(self._heap) + len(self._late)
 
     def note(self, transaction: TransactionMetadata) -> None:
         """It is open, now or after a change."""
@@ -42,35 +48,65 @@ class TimeOuts:
 
     def first_ms(self) -> int:
         """No transaction is over before this time; NEVER_MS if none is open."""
-        heap = self._heap
-        while heap:
+        heap, late_ms = self._heap, self._first_late_ms()
+        for _ in range(_AT_ONCE):
+            if not heap:
+                return late_ms
             noted_ms, _, transaction = heap[0]
             if noted_ms == transaction.noted_ms and self._is_open(transaction) and _ends_ms(transaction) <= noted_ms:
-                return noted_ms
-            self._look_again()
-        return NEVER_MS
+                break
+            heappop(heap)
+            if noted_ms == transaction.noted_ms:
+                self._put_back(transaction)
+        return min(late_ms, heap[0][0]) if heap else late_ms
 
-    def over(self, now_ms: int) -> list[TransactionMetadata]:
-        """Those whose time ended before; the earliest first. They are told again as long as they are open."""
-        found: list[TransactionMetadata] = []
-        while self.first_ms() < now_ms:
-            transaction = heappop(self._heap)[2]
-            transaction.noted_ms = NEVER_MS
-            found.append(transaction)
-        for transaction in found:
+    def _first_late_ms(self) -> int:
+        late = self._late
+        for _ in range(_AT_ONCE):
+            if not late:
+                return NEVER_MS
+            if self._is_open(late[0]) and _ends_ms(late[0]) <= late[0].noted_ms:
+                break
+            self._put_back(late.popleft())
+        return late[0].noted_ms if late else NEVER_MS
+
+    def over(self, now_ms: int) -> Iterator[TransactionMetadata | None]:
+        """Those whose time ended before, the earliest first, once each. They are told again, by the next call, as long
+        as they are open; whoever asks may do something about each before he takes the next. None now and then, where
+        many had to be looked at to find the next."""
+        looked_at = 0
+        for _ in range(len(self._late)):
+            if not self._late:
+                break
+            transaction = self._late.popleft()
+            looked_at += 1
+            if self._is_open(transaction) and _ends_ms(transaction) < now_ms:
+                self._late.append(transaction)
+                yield transaction
+            else:
+                self._put_back(transaction)
+                if looked_at % _AT_ONCE == 0:
+                    yield None
+        while self._heap and self._heap[0][0] < now_ms:
+            noted_ms, _, transaction = heappop(self._heap)
+            looked_at += 1
+            if noted_ms == transaction.noted_ms:
+                if self._is_open(transaction) and _ends_ms(transaction) < now_ms:
+                    self._late.append(transaction)
+                    yield transaction
+                    continue
+                self._put_back(transaction)
+            if looked_at % _AT_ONCE == 0:
+                yield None
+
+    def _put_back(self, transaction: TransactionMetadata) -> None:
+        """It has ended, or another transaction of this id is open."""
+        transaction.noted_ms = NEVER_MS
+        if self._is_open(transaction):
             self.note(transaction)
-        return found
-
-    def _look_again(self) -> None:
-        """The first one has ended, or another transaction of this id is open."""
-        noted_ms, _, transaction = heappop(self._heap)
-        if noted_ms == transaction.noted_ms:
-            transaction.noted_ms = NEVER_MS
-            if self._is_open(transaction):
-                self.note(transaction)
 
     def _is_open(self, transaction: TransactionMetadata) -> bool:
-        return transaction.now.state is TransactionState.ONGOING and self._is_current(transaction)
+        return transaction.now.state is ONGOING and self._is_current(transaction)
 
 
 def _ends_ms(transaction: TransactionMetadata) -> int:

@@ -8,13 +8,35 @@ from __future__ import annotations
 
 from typing import Final, final
 
-from fakebroker.core.transactions.states import TransactionState
+from fakebroker.core.transactions.states import ONGOING, TransactionState
 from fakebroker.protocol.topic_partition import TopicPartition
 from timingwheel.mypyc import mypyc_attr
 
 NONE: Final = -1
 MAX_EPOCH: Final = 2**15 - 1
 EPOCH_BUMP: Final = 2  # the version of transactions since which each of them has an epoch of its own
+
+
+ByTopic = list[tuple[str, list[int]]]  # in ascending order, and so are the partitions of each
+
+
+def by_topic(partitions: frozenset[TopicPartition]) -> ByTopic:
+    """In the order in which they are written and told."""
+    if len(partitions) == 1:
+        (only,) = partitions
+        return [(only.topic, [only.partition])]
+    return with_more([], partitions)
+
+
+def with_more(before: ByTopic, partitions: frozenset[TopicPartition]) -> ByTopic:
+    """The same with more of them."""
+    more: dict[str, list[int]] = {}
+    for topic, index in partitions:
+        more.setdefault(topic, []).append(index)
+    found = dict(before)
+    for topic, indexes in more.items():
+        found[topic] = sorted({*found.get(topic, ()), *indexes})
+    return sorted(found.items())
 
 
 @mypyc_attr(acyclic=True)
@@ -24,7 +46,7 @@ class TransitMetadata:
     that the client speaks. Nobody changes it: `but` gives another one."""
 
     __slots__ = (
-        "last_producer_epoch", "last_update_ms", "next_producer_id", "partitions", "prev_producer_id",
+        "_by_topic", "last_producer_epoch", "last_update_ms", "next_producer_id", "partitions", "prev_producer_id",
         "producer_epoch", "producer_id", "start_ms", "state", "timeout_ms", "transaction_version",
     )  # fmt: skip
 
@@ -53,6 +75,31 @@ class TransitMetadata:
         self.start_ms = start_ms
         self.last_update_ms = last_update_ms
         self.transaction_version = transaction_version
+        self._by_topic: ByTopic | None = None
+
+    @property
+    def by_topic(self) -> ByTopic:
+        """The partitions, as they are written and told. Nobody changes them: it is made once for as long as they stay
+        the same."""
+        found = self._by_topic
+        if found is None:
+            found = self._by_topic = by_topic(self.partitions)
+        return found
+
+    def with_partitions(
+        self, more: frozenset[TopicPartition], *, start_ms: int, last_update_ms: int, transaction_version: int
+    ) -> TransitMetadata:
+        """Ongoing, with more partitions."""
+        made = self.but(
+            state=ONGOING,
+            partitions=self.partitions | more if self.partitions else more,
+            start_ms=start_ms,
+            last_update_ms=last_update_ms,
+            transaction_version=transaction_version,
+        )
+        if self.partitions and self._by_topic is not None:
+            made._by_topic = with_more(self._by_topic, more)
+        return made
 
     def but(
         self,
@@ -70,7 +117,7 @@ class TransitMetadata:
         transaction_version: int | None = None,
     ) -> TransitMetadata:
         """The same, but for these."""
-        return TransitMetadata(
+        made = TransitMetadata(
             self.producer_id if producer_id is None else producer_id,
             self.prev_producer_id if prev_producer_id is None else prev_producer_id,
             self.next_producer_id if next_producer_id is None else next_producer_id,
@@ -83,6 +130,9 @@ class TransitMetadata:
             self.last_update_ms if last_update_ms is None else last_update_ms,
             self.transaction_version if transaction_version is None else transaction_version,
         )
+        if partitions is None:
+            made._by_topic = self._by_topic
+        return made
 
     def _told(self) -> tuple[object, ...]:
         return (

@@ -1,4 +1,4 @@
-"""Write the answers to AddPartitionsToTxn (versions 0 to 3) and EndTxn (0 to 5) by hand: whole frames.
+"""Write the answers to AddPartitionsToTxn and EndTxn (versions 0 to 5) by hand: whole frames.
 
 tests/protocol/answers/test_transaction_answers.py ties it to kio.
 
@@ -9,8 +9,14 @@ Source   clients/src/main/resources/common/message/{AddPartitionsToTxn,EndTxn}Re
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from fakebroker.protocol.answers.frame import Frame
+from fakebroker.protocol.slices import Slices
+
+_PARTITIONS_OF_A_SLICE: Final = 2_048
+
+TopicErrors = tuple[str, Sequence[tuple[int, int]]]
 
 
 def encode_end_txn(
@@ -28,9 +34,9 @@ def encode_end_txn(
 
 
 def encode_add_partitions_to_txn(
-    version: int, correlation_id: int, throttle_time_ms: int, topics: Sequence[tuple[str, Sequence[tuple[int, int]]]]
+    version: int, correlation_id: int, throttle_time_ms: int, topics: Sequence[TopicErrors]
 ) -> bytes:
-    """By topic: partitions with their errors."""
+    """Versions 0 to 3: by topic, partitions with their errors."""
     frame = Frame(correlation_id, version >= 3)
     frame.i32(throttle_time_ms)
     frame.count(len(topics))
@@ -42,5 +48,44 @@ def encode_add_partitions_to_txn(
             frame.i16(error_code)
             frame.end()
         frame.end()
+    frame.end()
+    return frame.whole()
+
+
+def encode_add_partitions_in_slices(
+    version: int,
+    correlation_id: int,
+    throttle_time_ms: int,
+    error_code: int,
+    transactions: Sequence[tuple[str, Sequence[TopicErrors]]],
+) -> Slices[bytes]:
+    """The same of any version. Before version 4 there is one transaction, which is not named, and no error of the
+    whole."""
+    frame = Frame(correlation_id, version >= 3)
+    frame.i32(throttle_time_ms)
+    is_batched = version >= 4
+    if is_batched:
+        frame.i16(error_code)
+        frame.count(len(transactions))
+    left = _PARTITIONS_OF_A_SLICE
+    for transactional_id, topics in transactions:
+        if is_batched:
+            frame.text(transactional_id)
+        frame.count(len(topics))
+        for topic, partitions in topics:
+            frame.text(topic)
+            frame.count(len(partitions))
+            for index, code in partitions:
+                frame.i32(index)
+                frame.i16(code)
+                frame.end()
+                left -= 1
+                if left <= 0:
+                    left = _PARTITIONS_OF_A_SLICE
+                    yield
+            frame.end()
+            left -= 1
+        if is_batched:
+            frame.end()
     frame.end()
     return frame.whole()

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
-from struct import Struct, error
+from struct import Struct, error, unpack_from
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 from uuid import UUID
 
@@ -124,6 +124,8 @@ def array(element: Type) -> Type:
         count, at = _read_size(data, at, _INT32, flexible)
         if count < 0:
             return None, at
+        if element is INT32:
+            return unpack_from(f">{count}i", data, at), at + count * _INT32.size
         values = []
         for _ in range(count):
             value, at = element.read(data, at, version, flexible)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from struct import Struct
+from struct import Struct, pack
 from typing import Final
 
 from fakebroker.protocol.errors import InvalidRecordError
@@ -21,6 +21,7 @@ _FLEXIBLE_SINCE: Final = 1
 _KEY_HEAD: Final = Struct(">hh")
 _HEAD: Final = Struct(">hqhib")
 _TIMES: Final = Struct(">qq")
+_USUAL_END: Final = Struct(">qqBBBqBBh")
 _TAGGED_ID: Final = Struct(">BBq")
 _TAGGED_VERSION: Final = Struct(">BBh")
 _INT16: Final = Struct(">h")
@@ -84,7 +85,8 @@ def encode_value(
 ) -> bytes:
     """`TransactionLogValue.encode` by hand: it is written three times in each transaction. Partitions are by topic."""
     is_flexible = version >= _FLEXIBLE_SINCE
-    parts = [_HEAD.pack(version, producer_id, producer_epoch, transaction_timeout_ms, transaction_status)]
+    head = _HEAD.pack(version, producer_id, producer_epoch, transaction_timeout_ms, transaction_status)
+    parts = [head]
     if partitions is None:
         parts.append(b"\0" if is_flexible else _NULL)
     else:
@@ -94,12 +96,20 @@ def encode_value(
             parts.append(encode_unsigned_varint(len(encoded) + 1) if is_flexible else _INT16.pack(len(encoded)))
             parts.append(encoded)
             parts.append(_count(len(indexes), is_flexible))
-            for index in indexes:
-                parts.append(_INT32.pack(index))
+            if len(indexes) == 1:
+                parts.append(_INT32.pack(indexes[0]))
+            else:
+                parts.append(pack(f">{len(indexes)}i", *indexes))
             if is_flexible:
                 parts.append(b"\0")
-    parts.append(_TIMES.pack(last_update_timestamp_ms, start_timestamp_ms))
-    if is_flexible:
+    if not is_flexible:
+        parts.append(_TIMES.pack(last_update_timestamp_ms, start_timestamp_ms))
+    elif previous_producer_id != NONE and next_producer_id == NONE and client_transaction_version != 0:
+        # As it is of nearly all transactions of version 2.
+        times, previous = (last_update_timestamp_ms, start_timestamp_ms), previous_producer_id
+        parts.append(_USUAL_END.pack(*times, 2, 0, 8, previous, 2, 2, client_transaction_version))
+    else:
+        parts.append(_TIMES.pack(last_update_timestamp_ms, start_timestamp_ms))
         tagged = [b""]
         if previous_producer_id != NONE:
             tagged.append(_TAGGED_ID.pack(0, 8, previous_producer_id))

@@ -9,9 +9,10 @@ from typing import Any, Final, NamedTuple
 
 from fakebroker.protocol.large_frame import LargeFrame
 from fakebroker.protocol.messages import decode_request, decode_request_in_slices
-from fakebroker.protocol.slices import Slices
+from fakebroker.protocol.slices import Slices, finish
 
 _ADD_PARTITIONS, _END = 24, 26
+_TOPICS_OF_A_SLICE: Final = 256
 BATCHED_SINCE: Final = 4  # of AddPartitionsToTxn: many transactions at once
 
 
@@ -45,28 +46,32 @@ def end_txn_of_kio(request: Any) -> EndTxnRequest:
     return EndTxnRequest(request.transactional_id, request.producer_id, request.producer_epoch, request.committed)
 
 
-def add_partitions_of_kio(version: int, request: Any) -> AddPartitionsRequest:
-    if version >= BATCHED_SINCE:
-        return AddPartitionsRequest(
-            tuple(
-                TransactionToAdd(
-                    each.transactional_id, each.producer_id, each.producer_epoch, each.verify_only, _topics(each.topics)
-                )
-                for each in request.transactions
-            )
+def _add_partitions_of_kio(version: int, request: Any) -> Slices[AddPartitionsRequest]:
+    found: list[TransactionToAdd] = []
+    if version < BATCHED_SINCE:
+        topics = yield from _topics(request.v3_and_below_topics)
+        transactional_id, producer_id = request.v3_and_below_transactional_id, request.v3_and_below_producer_id
+        found.append(
+            TransactionToAdd(transactional_id, producer_id, request.v3_and_below_producer_epoch, False, topics)
         )
-    only = TransactionToAdd(
-        request.v3_and_below_transactional_id,
-        request.v3_and_below_producer_id,
-        request.v3_and_below_producer_epoch,
-        False,
-        _topics(request.v3_and_below_topics),
-    )
-    return AddPartitionsRequest((only,))
+        return AddPartitionsRequest(tuple(found))
+    for each in request.transactions:
+        topics = yield from _topics(each.topics)
+        found.append(
+            TransactionToAdd(each.transactional_id, each.producer_id, each.producer_epoch, each.verify_only, topics)
+        )
+        if len(found) % _TOPICS_OF_A_SLICE == 0:
+            yield
+    return AddPartitionsRequest(tuple(found))
 
 
-def _topics(topics: Any) -> tuple[AddedTopic, ...]:
-    return tuple(AddedTopic(each.name, tuple(each.partitions)) for each in topics)
+def _topics(topics: Any) -> Slices[tuple[AddedTopic, ...]]:
+    found: list[AddedTopic] = []
+    for each in topics:
+        found.append(AddedTopic(each.name, tuple(each.partitions)))
+        if len(found) % _TOPICS_OF_A_SLICE == 0:
+            yield
+    return tuple(found)
 
 
 def read_end_txn_of_kio(version: int, frame: bytes | LargeFrame, offset: int) -> EndTxnRequest:
@@ -76,7 +81,8 @@ def read_end_txn_of_kio(version: int, frame: bytes | LargeFrame, offset: int) ->
 
 def read_add_partitions_of_kio(version: int, frame: bytes | LargeFrame, offset: int) -> AddPartitionsRequest:
     """The same."""
-    return add_partitions_of_kio(version, decode_request(_ADD_PARTITIONS, version, _whole(frame), offset))
+    request = decode_request(_ADD_PARTITIONS, version, _whole(frame), offset)
+    return finish(_add_partitions_of_kio(version, request))
 
 
 def read_end_txn_in_slices(
@@ -93,7 +99,7 @@ def read_add_partitions_in_slices(
     """The same."""
     whole = frame if isinstance(frame, bytes) else (yield from frame.join_in_slices())
     request = yield from decode_request_in_slices(_ADD_PARTITIONS, version, whole, offset, max_elements)
-    return add_partitions_of_kio(version, request)
+    return (yield from _add_partitions_of_kio(version, request))
 
 
 def _whole(frame: bytes | LargeFrame) -> bytes:

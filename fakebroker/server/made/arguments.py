@@ -24,6 +24,9 @@ from fakebroker.core.replication.behaviour import Behaviour
 from fakebroker.server.made.addresses import Address, address_of, node_id
 from fakebroker.server.settings import texts
 
+DIALLED = "dialled"
+"""As an advertised host: the address that the client itself has connected to."""
+
 _MOST_BROKERS = 100
 _LARGEST_ID = 2**31 - 1
 _DEFAULTS: Mapping[str, Mapping[str, int]] = {"fakebroker": {}, "kafka": KAFKA_DEFAULTS}
@@ -35,12 +38,14 @@ _WILDCARDS = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}
 @dataclass(frozen=True)
 class Place:
     """Where brokers listen, and what clients are told of that: the n-th broker on the n-th port, from `port` on, or on
-    a free one if that is 0."""
+    a free one if that is 0. `is_dialled`: a client is told the address that it uses itself, whatever that is; the
+    advertised host is for who has not connected."""
 
     host: str
     port: int
     advertised_host: str
     advertised_port: int
+    is_dialled: bool = False
 
     def port_of(self, index: int) -> int:
         return self.port + index if self.port else 0
@@ -112,7 +117,10 @@ def _place(
 ) -> Place:
     """What the arguments say, else the settings, else any free ports. Whoever says where to listen says by that what
     clients are told, if he does not say that as well."""
-    told = address if host is None and port is None else Address()
+    is_dialled = advertised_host == DIALLED
+    if is_dialled:
+        advertised_host = None
+    told = address if host is None and port is None and not is_dialled else Address()
     host = next(each for each in (host, address.host, _LOCALHOST) if each is not None)
     port = port if port is not None else address.port or 0
     advertised_host = advertised_host or told.advertised_host or _WILDCARDS.get(host, host)
@@ -121,7 +129,7 @@ def _place(
         most = 65_536 - brokers
         if not 0 <= first <= most:
             raise ValueError(f"{name} {first} leaves no room for {brokers} brokers: take 0, or 1 to {most}")
-    return Place(host, port, advertised_host, advertised_port)
+    return Place(host, port, advertised_host, advertised_port, is_dialled)
 
 
 def _ids(brokers: int | None, broker_ids: Sequence[int] | None, node_id: int | None) -> tuple[int, ...]:

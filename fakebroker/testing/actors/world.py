@@ -45,6 +45,12 @@ class World:
             self.simulation.stop(broker)
             self.act()
 
+    def kill(self, broker: int) -> None:
+        """Its process is dead; the controller learns of it when its session ends."""
+        if self.simulation.cluster.is_running(broker):
+            self.simulation.kill(broker)
+            self.act()
+
     def start(self, broker: int) -> None:
         if not self.simulation.cluster.is_running(broker):
             self.simulation.start(broker)

@@ -12,7 +12,7 @@ from fakebroker.testing.groups.member import SimulatedConsumer
 from fakebroker.testing.groups.world import OFFSETS, GroupWorld
 from fakebroker.testing.history import describe
 from fakebroker.testing.messages import Violation
-from fakebroker.testing.plan import Action, to_text
+from fakebroker.testing.plan import Action, draw_more, read_actions, to_text
 
 PROTOCOLS = ("classic", "consumer")
 BEHAVIOURS = ("instant", "frozen", "lagging:40", "lagging:900")
@@ -42,37 +42,26 @@ def random_group_plan(seed: int, steps: int) -> list[Action]:
     random = Random(seed)
     plan = [Action("group", (random.choice((1, 3, 3, 4)), random.randint(1, 5), seed % len(PROTOCOLS)))]
     plan += [Action("joins"), Action("produce", (0, 3))]
-    weights = [often for often, _ in ACTIONS.values()]
-    while len(plan) < steps:
-        [name] = random.choices(list(ACTIONS), weights)
-        if name == "advance":
-            plan.append(Action(name, (random.choice(_STEPS_MS),)))
-        else:
-            plan.append(Action(name, tuple(random.randrange(8) for _ in ACTIONS[name][1])))
-    return plan
+    return draw_more(plan, ACTIONS, _STEPS_MS, steps, random)
 
 
 def group_plan_from_text(text: str) -> list[Action]:
     """Raises ValueError for what is no plan."""
-    plan = []
-    for part in text.split(";"):
-        name, *numbers = part.split()
-        if name not in ACTIONS or len(numbers) != len(ACTIONS[name][1]):
-            raise ValueError(f"{part.strip()!r} is no action of a group: {', '.join(ACTIONS)}")
-        plan.append(Action(name, tuple(map(int, numbers))))
-    return plan
+    return read_actions(text, ACTIONS, "a group")
 
 
 class GroupRun:
     """A plan carried out on a `world`; `settled_ms` is how long the group took when all was healed."""
 
-    def __init__(self, plan: Iterable[Action], seed: int = 0, check_every: int = 16) -> None:
+    def __init__(
+        self, plan: Iterable[Action], seed: int = 0, check_every: int = 16, schedule: str = "first-come"
+    ) -> None:
         self.plan = list(plan)
         if not self.plan or self.plan[0].name != "group":
             raise ValueError("a plan begins with its group")
         brokers, partitions, protocol = self.plan[0].arguments
         self.world = GroupWorld(
-            max(1, min(brokers, 5)), max(1, min(partitions, 8)), PROTOCOLS[protocol % 2], seed, check_every
+            max(1, min(brokers, 5)), max(1, min(partitions, 8)), PROTOCOLS[protocol % 2], seed, check_every, schedule
         )
 
     @property

@@ -34,7 +34,13 @@ class GroupWorld(World):
     """One group of members of one protocol, "classic" or "consumer", and one topic."""
 
     def __init__(
-        self, brokers: int = 3, partitions: int = 4, protocol: str = "classic", seed: int = 0, check_every: int = 16
+        self,
+        brokers: int = 3,
+        partitions: int = 4,
+        protocol: str = "classic",
+        seed: int = 0,
+        check_every: int = 16,
+        schedule: str = "first-come",
     ) -> None:
         self.topic, self.group = "t", "group"
         self._watermarks: dict[Place, int] = {}
@@ -52,7 +58,9 @@ class GroupWorld(World):
             "auto.leader.rebalance.enable": "false",
             "connections.max.idle.ms": "-1",
         }
-        self.simulation = Simulation(brokers, config=config, seed=seed, journal=self.journal, check_every=check_every)
+        self.simulation = Simulation(
+            brokers, config=config, seed=seed, journal=self.journal, check_every=check_every, schedule=schedule
+        )
         self.simulation.topic(self.topic, partitions, min(brokers, 3), retention_ms=-1)
         self.places: list[Place] = [(self.topic, index) for index in range(partitions)]
         self.history = GroupHistory()

@@ -12,6 +12,7 @@ from fakebroker.protocol.batch_layout import TRANSACTIONAL_FLAG
 from fakebroker.protocol.build import build
 from fakebroker.protocol.messages import decode_response, encode_request, request_type
 from fakebroker.protocol.record_batch import Record, encode_batch
+from fakebroker.protocol.sent.produce_frame import encode_produce_request
 from fakebroker.testing.wire import CLIENT_ID, FETCH, FETCH_MAX_BYTES, FETCH_VERSION, PRODUCE
 
 FIND, INIT, ADD, ADD_OFFSETS, END, COMMIT, UPDATE_FEATURES = 10, 22, 24, 25, 26, 28, 57
@@ -149,13 +150,8 @@ def produce(
         base_sequence=sequence,
         attributes=TRANSACTIONAL_FLAG,
     )
-    asked = {
-        "transactional_id": producer.transactional_id,
-        "acks": -1,
-        "timeout": timedelta(milliseconds=timeout_ms),
-        "topic_data": [{"name": place[0], "partition_data": [{"index": place[1], "records": data}]}],
-    }
-    return _request(PRODUCE, producer.version, number, asked)
+    version, topics = version_of(PRODUCE, producer.version), [(place[0], ((place[1], data),))]
+    return encode_produce_request(version, number, CLIENT_ID, -1, timeout_ms, topics, producer.transactional_id)
 
 
 def produced(answer: Any) -> tuple[int, int]:

@@ -10,7 +10,7 @@ from random import Random
 
 from fakebroker.testing.history import Finding, describe
 from fakebroker.testing.messages import Violation
-from fakebroker.testing.plan import Action, to_text
+from fakebroker.testing.plan import Action, draw_more, read_actions, to_text
 from fakebroker.testing.transactions.judge import ANOMALIES
 from fakebroker.testing.transactions.processor import Processor
 from fakebroker.testing.transactions.world import OFFSETS, STATE, TOPIC, TransactionWorld
@@ -56,25 +56,12 @@ def random_transaction_plan(seed: int, steps: int, version: int | None = None) -
     brokers, partitions, min_isr = random.choice((1, 3, 3, 4)), random.randint(1, 3), random.randint(1, 2)
     plan = [Action("transactions", (brokers, partitions, version or 2 - seed % 2, min_isr))]
     plan += [Action("producer", (0, 1, 0)), Action("reader", (0,)), Action("transact", (0, 7, 2, 1))]
-    weights = [often for often, _ in ACTIONS.values()]
-    while len(plan) < steps:
-        [name] = random.choices(list(ACTIONS), weights)
-        if name == "advance":
-            plan.append(Action(name, (random.choice(_STEPS_MS),)))
-        else:
-            plan.append(Action(name, tuple(random.randrange(8) for _ in ACTIONS[name][1])))
-    return plan
+    return draw_more(plan, ACTIONS, _STEPS_MS, steps, random)
 
 
 def transaction_plan_from_text(text: str) -> list[Action]:
     """Raises ValueError for what is no plan."""
-    plan = []
-    for part in text.split(";"):
-        name, *numbers = part.split()
-        if name not in ACTIONS or len(numbers) != len(ACTIONS[name][1]):
-            raise ValueError(f"{part.strip()!r} is no action of transactions: {', '.join(ACTIONS)}")
-        plan.append(Action(name, tuple(map(int, numbers))))
-    return plan
+    return read_actions(text, ACTIONS, "transactions")
 
 
 class TransactionRun:
@@ -82,7 +69,12 @@ class TransactionRun:
     `finish` it; or `run` it. `judge_alone`: nobody looks at the logs' bytes, and all findings are told at the end."""
 
     def __init__(
-        self, plan: Iterable[Action] = (), seed: int = 0, check_every: int = 16, judge_alone: bool = False
+        self,
+        plan: Iterable[Action] = (),
+        seed: int = 0,
+        check_every: int = 16,
+        judge_alone: bool = False,
+        schedule: str = "first-come",
     ) -> None:
         self.plan = list(plan)
         self.seed = seed
@@ -90,6 +82,7 @@ class TransactionRun:
         self.torn = 0  # findings that version 1 allows, since requests came late
         self._check_every = check_every
         self._judge_alone = judge_alone
+        self._schedule = schedule
         self._world: TransactionWorld | None = None
 
     @property
@@ -148,7 +141,7 @@ class TransactionRun:
             brokers, partitions, version, min_isr = numbers
             self._world = TransactionWorld(
                 max(1, min(brokers, 5)), max(1, min(partitions, 4)), 1 if version == 1 else 2, self.seed, min_isr,
-                self._check_every, self._judge_alone,
+                self._check_every, self._judge_alone, self._schedule,
             )  # fmt: skip
             return
         world = self.world

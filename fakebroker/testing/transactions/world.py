@@ -57,6 +57,7 @@ class TransactionWorld(World):
         min_isr: int = 1,
         check_every: int = 16,
         judge_alone: bool = False,
+        schedule: str = "first-come",
     ) -> None:
         self.version = version
         self._judge_alone = judge_alone
@@ -73,7 +74,9 @@ class TransactionWorld(World):
             "auto.leader.rebalance.enable": "false",
             "connections.max.idle.ms": "-1",
         }
-        self.simulation = Simulation(brokers, config=config, seed=seed, journal=self.journal, check_every=check_every)
+        self.simulation = Simulation(
+            brokers, config=config, seed=seed, journal=self.journal, check_every=check_every, schedule=schedule
+        )
         min_isr = max(1, min(min_isr, replicas))
         self.simulation.topic(TOPIC, partitions, replicas, retention_ms=-1, min_insync_replicas=min_isr)
         self.simulation.topic(INPUT, 1, replicas, retention_ms=-1)
@@ -88,6 +91,14 @@ class TransactionWorld(World):
         self.settled_ms = 0  # how long it took when everything was healed
         self._plain = 0
         self._logs: dict[Place, tuple[tuple[int, int], LogOracle]] = {}
+
+    def stop(self, broker: int) -> None:
+        """But for the only one in sync of a partition, while others run: Kafka does not mark what nobody leads, so
+        transactions would hang there for good."""
+        cluster = self.simulation.cluster
+        others = [each for each in cluster.registry.broker_ids if each != broker and cluster.is_running(each)]
+        if not others or all(set(each.isr) != {broker} for each in cluster.metadata.partitions()):
+            super().stop(broker)
 
     @property
     def actors(self) -> Sequence[Actor]:

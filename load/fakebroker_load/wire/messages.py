@@ -7,21 +7,19 @@ Theory   Metadata tells where the leaders are, Produce is the load, and ApiVersi
 
 from __future__ import annotations
 
-from datetime import timedelta
 from typing import NamedTuple
 
 from kio.schema.api_versions.v0.request import ApiVersionsRequest
 from kio.schema.metadata.v9.request import MetadataRequest, MetadataRequestTopic
 from kio.schema.metadata.v9.response import MetadataResponse
-from kio.schema.produce.v9.request import PartitionProduceData, ProduceRequest, TopicProduceData
 from kio.schema.produce.v9.response import ProduceResponse
 from kio.schema.types import TopicName
-from kio.static.primitive import Records, i16, i32, i32Timedelta
 
 from fakebroker.protocol.error_code import ErrorCode, kafka_name
 from fakebroker.protocol.errors import ProtocolError
 from fakebroker.protocol.messages import decode_response, encode_request
 from fakebroker.protocol.record_batch import Record, encode_batch
+from fakebroker.protocol.sent.produce_frame import encode_produce_request
 
 CLIENT_ID = "fakebroker-load"
 PRODUCE, METADATA, API_VERSIONS = 0, 3, 18
@@ -40,17 +38,9 @@ def encode_produce(
 ) -> bytes:
     """A whole frame with one record for one partition. The value is made up to its size by the caller."""
     batch = encode_batch([Record(key=None, value=value)], base_timestamp_ms=timestamp_ms)
-    request = ProduceRequest(
-        acks=i16(acks),
-        timeout=i32Timedelta.parse(timedelta(milliseconds=timeout_ms)),
-        topic_data=(
-            TopicProduceData(
-                name=TopicName(topic),
-                partition_data=(PartitionProduceData(index=i32(partition), records=Records(batch)),),
-            ),
-        ),
+    return encode_produce_request(
+        PRODUCE_VERSION, correlation_id, CLIENT_ID, acks, timeout_ms, [(topic, ((partition, batch),))]
     )
-    return encode_request(request, correlation_id, CLIENT_ID)
 
 
 def decode_produce(frame: bytes) -> ProduceAnswer:

@@ -158,8 +158,27 @@ def test_brokers_all_and_one(simulation: Simulation, client: SimulatedClient) ->
     assert incremental(client, (BROKER, "", [("log.cleanup.policy", APPEND, "compact")])) == [0]
     assert configs.current.log_cleanup_policy == ("delete", "compact")
     assert incremental(client, (BROKER, "1", [("nobody", APPEND, "x")])) == [INVALID_CONFIG]
-    assert alter(client, (BROKER, "1", {}), (BROKER, "", {})) == [0, 0]
+    assert alter(client, (BROKER, "1", {}), (BROKER, "", {})) == [0, INVALID_CONFIG]  # min.insync.replicas stays
+    assert alter(client, (BROKER, "", {"min.insync.replicas": "1"})) == [0]
     assert configs.current.message_max_bytes == 1_048_588
+
+
+@pytest.mark.parametrize(
+    ("level", "name", "operation", "told"),
+    [
+        (1, "1", SET, INVALID_CONFIG),
+        (1, "", SET, 0),
+        (1, "", DELETE, INVALID_CONFIG),
+        (0, "1", SET, 0),
+        (0, "", DELETE, 0),
+    ],
+)
+def test_the_minimum_is_one_for_all_brokers_while_leaders_may_be_eligible(
+    simulation: Simulation, client: SimulatedClient, level: int, name: str, operation: int, told: int
+) -> None:
+    simulation.cluster.controller.features.format({"eligible.leader.replicas.version": level})
+    value = "2" if operation == SET else None
+    assert incremental(client, (BROKER, name, [("min.insync.replicas", operation, value)])) == [told]
 
 
 def test_connections_of_one_broker(simulation: Simulation, client: SimulatedClient) -> None:

@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from support.asking import ask, served_versions
+from support.asking import served_versions
 from support.messages import decode_response
 from support.offsets import OFFSET_COMMIT, commit, commit_values, errors_of, fetch, topic_id, with_coordinator
 from support.requests import request
@@ -124,13 +124,13 @@ class TestReplication:
         assert self._answer(simulation, client) == (0, {("t", 0): NOT_COORDINATOR})
 
     def test_its_broker_stops(self, simulation: Simulation, client: SimulatedClient) -> None:
-        """Nobody is there to be answered; what the replicas have is there when somebody leads again."""
+        """It coordinates no more, and says so; what the replicas have is there when somebody leads again."""
         commit(simulation, client, "g", {("t", 0): 4})
         simulation.followers("frozen", "__consumer_offsets", broker=3)
         self._send(simulation, client)
         simulation.stop(1)
         assert client.closed is not None
-        assert len(client.answers) == 1
+        assert len(client.answers) == 2
         assert fetch(simulation, simulation.connect(2), {"g": [("t", 0)]}) == {"g": {("t", 0): (4, -1, "")}}
         simulation.followers(None, "__consumer_offsets", broker=3)
         assert fetch(simulation, simulation.connect(2), {"g": [("t", 0)]}) == {"g": {("t", 0): (5, -1, "")}}
@@ -179,6 +179,9 @@ def test_many_partitions_are_asked_about_in_slices(simulation: Simulation) -> No
     simulation.topic("many", partitions=2_000)
     client = simulation.connect()
     offsets = {("many", index): index for index in range(2_000)}
-    answer = ask(client, OFFSET_COMMIT, 9, **commit_values(simulation, "g", offsets))
-    assert len(answer.topics[0].partitions) == 2_000
+    client.send(request(OFFSET_COMMIT, 9, commit_values(simulation, "g", offsets)))
+    assert client.answers == []  # others have their turn first
+    simulation.advance(0)
+    [(_, answer)] = client.answers
+    assert len(decode_response(OFFSET_COMMIT, 9, answer)[1].topics[0].partitions) == 2_000
     assert len(fetch(simulation, client, {"g": None})["g"]) == 2_000

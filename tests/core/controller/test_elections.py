@@ -6,7 +6,7 @@ import pytest
 
 from fakebroker.core.broker_registry import BrokerRegistry
 from fakebroker.core.config.topic_config import TopicConfig
-from fakebroker.core.controller.elections import Election, elect_any_leader
+from fakebroker.core.controller.elections import Elected, Election, elect_leader
 from fakebroker.core.replication.partition import NO_LEADER, Partition
 from fakebroker.protocol.topic_partition import TopicPartition
 
@@ -51,4 +51,60 @@ def test_who_leads(
     leads: int,
     new_isr: tuple[int, ...],
 ) -> None:
-    assert elect_any_leader(partition(leader, isr, alive, unclean), target_isr) == Election(leads, new_isr)
+    election = Election.UNCLEAN if unclean else Election.ONLINE
+    assert elect_leader(partition(leader, isr, alive, unclean), target_isr, election) == Elected(leads, new_isr)
+
+
+@pytest.mark.parametrize(
+    ("name", "leader", "isr", "elr", "last", "target_isr", "alive", "unclean", "elected"),
+    [
+        ("below the minimum who goes is eligible", 2, {2, 3, 1}, (), (), {2}, {2}, False, Elected(2, (2,), (1, 3))),
+        ("at the minimum nobody is", 2, {2, 3, 1}, (), (), {2, 3}, {2, 3}, False, Elected(2, (2, 3))),
+        ("the last in sync goes: nobody leads, and the ISR is empty", 2, {2}, (), (), set(), {1, 3}, False,
+         Elected(NO_LEADER, (), (2,))),
+        ("who is eligible leads, in assignment order", 2, {2}, (1, 3), (), set(), {1, 3}, False,
+         Elected(3, (3,), (1, 2))),
+        ("and only if nobody is in sync", NO_LEADER, {1}, (2, 3), (2,), {1}, {1, 2}, False, Elected(1, (1,), (2, 3))),
+        ("eligible comes before unclean", 2, {2}, (1,), (), set(), {1, 3}, True, Elected(1, (1,), (2,))),
+        ("unclean as the last resort, and nobody is eligible then", 2, {2}, (), (), set(), {1}, True,
+         Elected(1, (1,))),
+        ("who led last, if nobody is eligible", NO_LEADER, set(), (), (3,), set(), {1, 3}, False, Elected(3, (3,))),
+        ("but not while somebody is", NO_LEADER, set(), (1,), (3,), set(), {3}, False, Elected(NO_LEADER, (), (1,))),
+        ("nor if it is not alive", NO_LEADER, set(), (), (3,), set(), {1}, False, Elected(NO_LEADER, ())),
+    ],
+)  # fmt: skip
+def test_who_leads_with_eligible_leader_replicas(
+    name: str,
+    leader: int,
+    isr: set[int],
+    elr: tuple[int, ...],
+    last: tuple[int, ...],
+    target_isr: set[int],
+    alive: set[int],
+    unclean: bool,
+    elected: Elected,
+) -> None:
+    made = with_elr(leader, isr, elr, last, alive)
+    assert elect_leader(made, target_isr, Election.UNCLEAN if unclean else Election.ONLINE) == elected
+
+
+def test_who_went_uncleanly_is_not_eligible() -> None:
+    made = with_elr(NO_LEADER, set(), (1, 2), (2,), {3})
+    assert elect_leader(made, (), Election.ONLINE, unclean=(2,)) == Elected(NO_LEADER, (), (1,))
+
+
+def test_the_preferred_leader_may_be_an_eligible_one() -> None:
+    made = with_elr(NO_LEADER, set(), (1, 2), (3,), {1, 2})
+    assert elect_leader(made, (), Election.PREFERRED) == Elected(2, (2,), (1,))
+
+
+def with_elr(leader: int, isr: set[int], elr: tuple[int, ...], last: tuple[int, ...], alive: set[int]) -> Partition:
+    """Replicas 2, 3, 1 in this order, two of them at least in sync."""
+    brokers = BrokerRegistry([1, 2, 3])
+    brokers.has_elr = lambda: True
+    made = Partition(TopicPartition("t", 0), [2, 3, 1], TopicConfig(min_insync_replicas=2), 30_000, 0, brokers)
+    made.update_isr(isr, 0)
+    made.elr, made.last_known_elr, made.leader_id = elr, last, leader
+    for broker_id in {1, 2, 3} - alive:
+        brokers.fence(broker_id)
+    return made

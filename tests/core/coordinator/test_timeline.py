@@ -14,9 +14,11 @@ KEYS = st.sampled_from("abcde")
 class Timelines(RuleBasedStateMachine):
     """The model: a whole copy for each snapshot."""
 
+    forgotten_at_once = 512
+
     def __init__(self) -> None:
         super().__init__()
-        self.registry = SnapshotRegistry()
+        self.registry = SnapshotRegistry(self.forgotten_at_once)
         self.timeline: TimelineDict[str, int] = TimelineDict(self.registry)
         self.number: TimelineValue[int] = TimelineValue(self.registry, -1)
         self.now: tuple[dict[str, int], int] = ({}, -1)
@@ -69,7 +71,12 @@ class Timelines(RuleBasedStateMachine):
         assert len(self.timeline) == len(self.now[0])
 
 
+class SlowlyForgotten(Timelines):
+    forgotten_at_once = 1
+
+
 TestTimelines = Timelines.TestCase
+TestSlowlyForgotten = SlowlyForgotten.TestCase
 
 
 def test_what_nobody_can_go_back_to_is_not_kept() -> None:
@@ -80,6 +87,20 @@ def test_what_nobody_can_go_back_to_is_not_kept() -> None:
         timeline["a"] = epoch
     registry.delete_snapshots_up_to(99)
     assert timeline._before == {"a": [(99, 98)]}
+
+
+def test_much_of_it_is_forgotten_bit_by_bit() -> None:
+    registry = SnapshotRegistry(10)
+    timeline: TimelineDict[int, int] = TimelineDict(registry)
+    registry.create_snapshot(0)
+    for key in range(25):
+        timeline[key] = key
+    registry.create_snapshot(1)
+    registry.delete_snapshots_up_to(1)
+    for left in (15, 5, 0, 0):
+        assert len(timeline._before) == left
+        assert (dict(timeline.items(1)), len(timeline)) == (dict(timeline.items()), 25)
+        registry.forget_some()
 
 
 def test_a_snapshot_of_the_past_is_refused() -> None:

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fakebroker.core.journal import events, group_events, transaction_events
-from fakebroker.core.journal.events import BrokerStarted, BrokerStopped, Event
+from fakebroker.core.journal.broker_events import BrokerStarted, BrokerStopped
+from fakebroker.core.journal.events import Event
 from fakebroker.core.journal.journal import Journal, from_lines, to_lines
 from fakebroker.core.journal.json_lines import from_json, to_json
 

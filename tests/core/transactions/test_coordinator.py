@@ -5,11 +5,16 @@ from __future__ import annotations
 import pytest
 from support.transaction_harness import TransactionHarness
 
+from fakebroker.core.controller.topics import NewTopic
 from fakebroker.core.transactions.ending import ProducerIdAndEpoch
-from fakebroker.core.transactions.metadata import MAX_EPOCH
+from fakebroker.core.transactions.log_records import transaction_record
+from fakebroker.core.transactions.metadata import MAX_EPOCH, TransitMetadata
+from fakebroker.core.transactions.states import TransactionState
+from fakebroker.protocol.errors import KafkaError
 from fakebroker.protocol.slices import finish
 from fakebroker.protocol.topic_partition import TopicPartition
 from fakebroker.protocol.transaction_records.control_records import ABORT, COMMIT
+from fakebroker.testing.transactions.world import STATE, TransactionWorld
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 NOBODY = ProducerIdAndEpoch()
@@ -35,6 +40,18 @@ def committed(harness: TransactionHarness, producer: ProducerIdAndEpoch, sequenc
     [(error, given)] = harness.end(producer, COMMIT)
     assert error == NONE
     return given if harness.version == 2 else producer
+
+
+def test_version_0_cannot_tell_of_version_2() -> None:
+    """What such a client wants stays pending, as in Kafka 4.4."""
+    transit = TransitMetadata(
+        7, -1, -1, 0, -1, 60_000, TransactionState.ONGOING, frozenset({T0}), 5, 5, transaction_version=2
+    )
+    with pytest.raises(KafkaError) as refused:
+        transaction_record("tx", transit, 0)
+    assert refused.value.code == 35
+    assert transaction_record("tx", transit, 1)[1] is not None
+    assert transaction_record("tx", transit.but(transaction_version=0), 0)[1] is not None
 
 
 class TestInit:
@@ -188,6 +205,28 @@ class TestReplication:
         harness.simulation.delete_topic("t")
         harness.end(producer, COMMIT)
         assert harness.state == "CompleteCommit"
+
+    def test_a_partition_that_nobody_leads_has_no_mark(self) -> None:
+        """As if it was deleted: what was written there hangs (Kafka 4.4, KRaftMetadataCache)."""
+        world = TransactionWorld(brokers=3, partitions=1, version=2)
+        producer = world.producer("tx", pace_ms=10)
+        simulation = world.simulation
+        assigned = [(0, [2])]
+        simulation.cluster.create_topic(NewTopic("alone", -1, -1, assigned, {}), simulation.now)
+        world.advance(200)
+        for partition in (0, 1):
+            world.move(STATE, partition, 0)
+        producer.transact({("alone", 0): 1}, commits=True)
+        while producer.transaction is None or producer.transaction.left:
+            world.advance(1)
+        simulation.stop(2)
+        world.advance(500)
+        found = simulation.cluster.brokers[1].transactions.states.find("tx")
+        assert found is not None
+        assert found.transaction.now.state is TransactionState.COMPLETE_COMMIT
+        world.start(2)
+        log = simulation.partition("alone", 0).leader_log
+        assert (log.last_stable_offset, log.log_end_offset) == (0, 1)
 
     def test_what_was_begun_under_another_coordinator_comes_to_nothing(self, harness: TransactionHarness) -> None:
         producer = begun(harness)

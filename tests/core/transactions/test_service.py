@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from support.simulation import Simulation
 
+from fakebroker.core.controller.partition_creation import NewPartitions
 from fakebroker.core.transactions.ending import ProducerIdAndEpoch
 from fakebroker.protocol.error_code import ErrorCode
+from fakebroker.protocol.java_hash import java_hash
+from fakebroker.protocol.slices import finish
 from fakebroker.protocol.topic_partition import TopicPartition
 from fakebroker.testing.transactions.producer import TransactionalProducer
 from fakebroker.testing.transactions.world import STATE, TransactionWorld
@@ -42,7 +46,13 @@ def test_a_mark_that_waits_where_a_broker_stops_is_sent_again(world: Transaction
     assert partition.leader_log.last_stable_offset == partition.leader_log.log_end_offset == 2
 
 
-def test_a_question_that_waits_where_the_coordinator_stops_is_answered(world: TransactionWorld) -> None:
+@pytest.mark.parametrize(
+    ("ends", "told"),
+    [("stop", ErrorCode.not_coordinator), ("kill", ErrorCode.network_exception)],
+)
+def test_a_question_that_waits_where_the_coordinator_ends_is_answered(
+    world: TransactionWorld, ends: str, told: ErrorCode
+) -> None:
     producer = writing(world)
     world.followers("frozen", STATE)
     answers: list[dict[TopicPartition, ErrorCode]] = []
@@ -58,6 +68,21 @@ def test_a_question_that_waits_where_the_coordinator_stops_is_answered(world: Tr
         lambda errors: answers.append(dict(errors)),
     )
     assert answers == []
-    world.stop(1)
-    assert answers == [{asked: ErrorCode.network_exception}]
+    if ends == "stop":
+        world.stop(1)
+    else:
+        world.kill(1)
+    assert answers == [{asked: told}]
     assert producer.is_alive
+
+
+def test_a_topic_that_gets_more_partitions_is_hashed_anew() -> None:
+    simulation = Simulation(brokers=1)
+    simulation.topic(STATE, 1, 1)
+    simulation.settle()
+    states = simulation.cluster.brokers[1].transactions.states
+    ids = [f"tx-{number}" for number in range(50)]
+    assert {states.partition_for(each) for each in ids} == {0}
+    asked = [NewPartitions(STATE, 7, None)]
+    assert finish(simulation.cluster.controller.create_partitions(asked, lambda: simulation.now)) == [None]
+    assert [states.partition_for(each) for each in ids] == [abs(java_hash(each)) % 7 for each in ids]

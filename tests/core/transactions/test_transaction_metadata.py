@@ -59,6 +59,15 @@ class TestIncrement:
         assert (now.producer_id, now.producer_epoch, now.last_producer_epoch) == (8, 0, MAX_EPOCH - 1)
         assert now.prev_producer_id == 7
 
+    @pytest.mark.parametrize("expected", [MAX_EPOCH - 2, 3, MAX_EPOCH])
+    def test_another_epoch_than_the_last_one(self, expected: int) -> None:
+        """Kafka fails there too, whatever the epoch is (IllegalStateException)."""
+        of = metadata(epoch=MAX_EPOCH - 1, last_producer_epoch=MAX_EPOCH - 2)
+        with pytest.raises(KafkaError) as refused:
+            of.prepare_increment_producer_epoch(30_000, expected, 9)
+        assert refused.value.code == -1
+        assert of.pending_state is None
+
 
 class TestTransaction:
     def test_it_begins_with_its_first_partition(self) -> None:
@@ -160,7 +169,7 @@ class Transactions(RuleBasedStateMachine):
     @rule()
     def mark(self) -> None:
         for partition in self.of.now.partitions:
-            self.of.remove_partition(partition)
+            self.of.remove_partitions([partition])
 
     @precondition(lambda self: self.state in (S.PREPARE_COMMIT, S.PREPARE_ABORT))
     @rule()

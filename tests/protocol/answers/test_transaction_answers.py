@@ -8,10 +8,15 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fakebroker.protocol.answers.transaction_answers import encode_add_partitions_to_txn, encode_end_txn
+from fakebroker.protocol.answers.transaction_answers import (
+    encode_add_partitions_in_slices,
+    encode_add_partitions_to_txn,
+    encode_end_txn,
+)
 from fakebroker.protocol.build import build
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.messages import encode_response, response_type
+from fakebroker.protocol.slices import finish
 
 i16s = st.integers(-(1 << 15), (1 << 15) - 1)
 i32s = st.integers(-(1 << 31), (1 << 31) - 1)
@@ -59,4 +64,42 @@ def test_add_partitions_to_txn(
         correlation_id,
         throttle_time=timedelta(milliseconds=throttle_ms),
         results_by_topic_v3_and_below=results,
+    )
+
+
+@given(st.integers(0, 5), i32s, throttles, codes, st.lists(st.tuples(st.text(max_size=20), topics), max_size=3))
+def test_add_partitions_to_txn_in_slices(
+    version: int,
+    correlation_id: int,
+    throttle_ms: int,
+    code: ErrorCode,
+    told: list[tuple[str, list[tuple[str, list[tuple[int, ErrorCode]]]]]],
+) -> None:
+    """Of many transactions since version 4, of one before."""
+    if version < 4:
+        told = [*told, ("", [])][:1]
+    results = [
+        {
+            "transactional_id": transactional_id,
+            "topic_results": [
+                {
+                    "name": topic,
+                    "results_by_partition": [
+                        {"partition_index": index, "partition_error_code": error} for index, error in partitions
+                    ],
+                }
+                for topic, partitions in named
+            ],
+        }
+        for transactional_id, named in told
+    ]
+    encoded = encode_add_partitions_in_slices(version, correlation_id, throttle_ms, code, told)
+    assert finish(encoded) == by_kio(
+        24,
+        version,
+        correlation_id,
+        throttle_time=timedelta(milliseconds=throttle_ms),
+        error_code=code,
+        results_by_transaction=results,
+        results_by_topic_v3_and_below=results[0]["topic_results"] if version < 4 else (),
     )

@@ -100,7 +100,8 @@ def test_clients_are_told_another_port_and_a_broker_comes_back_on_its_own() -> N
         (
             {"features": {"exactly.once": 1}},
             ValueError,
-            "there is no feature 'exactly.once': there are group.version, metadata.version, transaction.version",
+            "there is no feature 'exactly.once': there are eligible.leader.replicas.version, group.version, "
+            "metadata.version, transaction.version",
         ),
         ({"features": {"transaction.version": 3}}, ValueError, "transaction.version has the levels 0 to 2, not 3"),
         (

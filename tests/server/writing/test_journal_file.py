@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 from support.patience import Stopwatch
 
-from fakebroker.core.journal.events import BrokerStopped, Dropped, Event, TopicDeleted
+from fakebroker.core.journal.broker_events import BrokerStopped
+from fakebroker.core.journal.events import Dropped, Event, TopicDeleted
 from fakebroker.core.journal.journal import from_lines
 from fakebroker.server.writing.journal_file import JournalFile
 

@@ -38,7 +38,9 @@ class ControllerConfigs:
         INT, 60_000, doc="a broker ends when it could not register for so long"
     )
     broker_heartbeat_interval_ms = Setting(INT, 2000, doc="how often a broker tells the controller that it lives")
-    broker_session_timeout_ms = Setting(INT, 9000, doc="a broker that did not for so long is fenced")
+    broker_session_timeout_ms = Setting(
+        INT, 9000, by="core/controller/cluster_control", doc="a broker that did not for so long is fenced"
+    )
     sasl_mechanism_controller_protocol = Setting(STRING, "GSSAPI", doc="SASL mechanism towards controllers")
     controller_performance_sample_period_ms = Setting(
         LONG, 60_000, at_least(100), doc="how often the controller tells how long its events took"

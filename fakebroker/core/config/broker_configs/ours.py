@@ -45,6 +45,24 @@ class OurConfigs:
         doc="what each request counts for request_percentage quotas, in microseconds",
         is_kafkas=False,
     )
+    fakebroker_controller_delay_ms = Setting(
+        INT,
+        0,
+        at_least(0),
+        mode=CLUSTER_WIDE,
+        by="core/controller/cluster_control",
+        doc="how long the controller takes for each step: elections, fencing, changes of an ISR",
+        is_kafkas=False,
+    )
+    fakebroker_metadata_delay_ms = Setting(
+        INT,
+        15,
+        at_least(0),
+        mode=CLUSTER_WIDE,
+        by="cluster/lives",
+        doc="how long a broker that hears the controller again goes on with what it knew before",
+        is_kafkas=False,
+    )
     fakebroker_request_max_elements = Setting(
         INT,
         250_000,

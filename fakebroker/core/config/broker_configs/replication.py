@@ -53,22 +53,36 @@ class ReplicationConfigs:
         1_048_576,
         at_least(0),
         by="core/quota/replication",
-        doc="what a follower asks for of each partition; here of one that is throttled",
+        doc="what a follower asks for of each partition; here of one that is throttled, or stands still",
     )
     replica_fetch_wait_max_ms = Setting(
         INT,
         500,
         by="core/quota/replication",
-        doc="how long a follower's fetch waits at most; here how often a throttled leader notes an empty answer",
+        doc="how long a follower's fetch waits; here of one that stands still or is throttled",
     )
     replica_fetch_backoff_ms = Setting(INT, 1000, at_least(0), doc="how long a follower pauses after an error")
-    replica_fetch_min_bytes = Setting(INT, 1, doc="what a follower's fetch waits for")
-    replica_fetch_response_max_bytes = Setting(INT, 10_485_760, at_least(0), doc="what a follower asks for in all")
+    replica_fetch_min_bytes = Setting(
+        INT,
+        1,
+        by="core/replication/standing_still/unread_answers",
+        doc="what a follower's fetch waits for; here of one that stands still",
+    )
+    replica_fetch_response_max_bytes = Setting(
+        INT,
+        10_485_760,
+        at_least(0),
+        by="core/replication/standing_still/unread_answers",
+        doc="what a follower asks for in all; here of one that stands still",
+    )
     num_replica_fetchers = Setting(
         INT, 1, at_least(1), mode=CLUSTER_WIDE, doc="threads of a broker that fetch from one other broker"
     )
     replica_high_watermark_checkpoint_interval_ms = Setting(
-        LONG, 5000, doc="how often high watermarks are written to the disk"
+        LONG,
+        5000,
+        by="cluster/arising/disks",
+        doc="how often high watermarks are written to the disk; here how long a broker with a full disk lives",
     )
     replica_selector_class = StrOrNone(
         STRING,

@@ -1,94 +1,28 @@
 """Subscriptions by pattern: RE2's language, matched against whole names of topics.
 
-Theory   Kafka uses RE2J; this is RE2 itself. Both know the same language, and take time in proportion to the text,
-         whatever the pattern. What is wrong with a pattern they say in other words, so RE2J's are put in their place.
 Source   group-coordinator/.../Utils.java throwIfRegularExpressionIsInvalid; .../modern/consumer/TopicRegexResolver.java
-         @ 4.4; com/google/re2j/Parser.java @ 1.8.
-Differs  Of two things that are wrong RE2 may name the other one. A letter outside ASCII may not be escaped.
+         @ 4.4.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
-from typing import Any, Final
-
-import re2
 
 from fakebroker.core.groups.consumer.state.topics import ResolvedRegularExpression, Topics
+from fakebroker.core.re2j import PatternError, whole_match
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
-
-# What RE2J says where RE2 says what stands before it.
-_DESCRIPTIONS: Final = {
-    "invalid escape sequence": "invalid escape sequence",
-    "invalid character class": "invalid character class",
-    "invalid character class range": "invalid character class range",
-    "missing ]": "missing closing ]",
-    "missing )": "missing closing )",
-    "unexpected )": "regexp/syntax: internal error",
-    "trailing \\": "trailing backslash at end of expression",
-    "no argument for repetition operator": "missing argument to repetition operator",
-    "invalid repetition size": "invalid repeat count",
-    "bad repetition operator": "invalid nested repetition operator",
-    "invalid perl operator": "invalid or unsupported Perl syntax",
-    "invalid UTF-8": "invalid UTF-8",
-    "invalid named capture group": "invalid named capture",
-}
-
-
-def _quiet() -> Any:
-    options = re2.Options()
-    options.log_errors = False
-    return options
-
-
-_OPTIONS: Final = _quiet()
-
-# What RE2 takes and RE2J does not: a byte (\C), a brace that stands for itself and is repeated, two groups of one name.
-# What stands between \Q and \E, or in brackets, is passed over.
-_DOUBTFUL: Final = re.compile(
-    r"\\Q.*?(?:\\E|$)|\\(?P<escaped>.)|\[\^?\]?(?:\\.|\[:\^?\w+:\]|[^\]\\])*\]"
-    r"|(?P<brace>\{(?!\d+(?:,\d*)?\})(?:[*+?]|\{\d+(?:,\d*)?\}))|\(\?P?<(?P<name>\w+)>",
-    re.DOTALL,
-)
 
 
 def check_regular_expression(regex: str) -> None:
     """Raises INVALID_REGULAR_EXPRESSION."""
     try:
-        re2.compile(regex, _OPTIONS)
-    except re2.error as error:
-        description: str | None = _description(error)
-    else:
-        description = _refused_by_re2j(regex)
-    if description is not None:
+        whole_match(regex)
+    except PatternError as error:
         raise KafkaError(
             ErrorCode.invalid_regular_expression,
-            f"SubscribedTopicRegex `{regex}` is not a valid regular expression: {description}.",
-        )
-
-
-def _refused_by_re2j(regex: str) -> str | None:
-    names = set()
-    for found in _DOUBTFUL.finditer(regex):
-        if found["escaped"] == "C":
-            return "invalid escape sequence"
-        if found["brace"]:
-            return "invalid nested repetition operator"
-        if found["name"] in names:
-            return "duplicate capture group name"
-        if found["name"]:
-            names.add(found["name"])
-    return None
-
-
-def _description(error: Exception) -> str:
-    said = error.args[0].decode(errors="replace") if isinstance(error.args[0], bytes) else str(error.args[0])
-    if said.startswith("invalid perl operator: (?<"):
-        return "invalid named capture"
-    found = [text for text in _DESCRIPTIONS if said == text or said.startswith(f"{text}:")]
-    return _DESCRIPTIONS[max(found, key=len)] if found else said
+            f"SubscribedTopicRegex `{regex}` is not a valid regular expression: {error}.",
+        ) from None
 
 
 def resolve_regular_expressions(
@@ -99,8 +33,8 @@ def resolve_regular_expressions(
     resolved = {}
     for regex in regexes:
         try:
-            matches = re2.compile(regex, _OPTIONS).fullmatch
-        except re2.error:
+            matches = whole_match(regex)
+        except PatternError:
             found: frozenset[str] = frozenset()
         else:
             found = frozenset(name for name in names if matches(name))

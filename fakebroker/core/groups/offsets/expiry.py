@@ -130,4 +130,6 @@ class OffsetExpiry:
         )
 
     def _expire(self, interval_ms: int) -> None:
+        if self._services.environment.is_paused:
+            return  # the next of its times will do
         self._services.timer.schedule(_EXPIRATION, 0, self.cleanup_group_metadata, retry_backoff_ms=interval_ms)

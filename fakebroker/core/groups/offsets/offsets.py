@@ -36,7 +36,9 @@ from fakebroker.core.groups.services import GroupServices
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
 from fakebroker.protocol.group_records.offset_commit import NONE, OffsetCommitKey, OffsetCommitValue
+from fakebroker.protocol.slices import Slices
 
+_OFFSETS_OF_A_SLICE: Final = 64  # a few us each
 _GROUP_ID_NOT_FOUND_SINCE: Final = 9  # version of OffsetCommit
 _KIP_1319_SINCE: Final = 6  # version of TxnOffsetCommit
 _ILLEGAL_BEFORE_KIP_1319: Final = (ErrorCode.group_id_not_found, ErrorCode.stale_member_epoch)
@@ -58,16 +60,16 @@ class Offsets(GroupManager):
 
     # Requests.
 
-    def commit(self, request: OffsetCommit) -> CoordinatorResult[list[TopicErrors]]:
+    def commit(self, request: OffsetCommit) -> Slices[CoordinatorResult[list[TopicErrors]]]:
         """OffsetMetadataManager.commitOffset. Raises KafkaError."""
         group = self._group_to_commit(request)
         validate = group.validate_offset_commit(
             request.member_id, request.group_instance_id, request.generation_or_epoch, False, request.version
         )
         self._on_commit(group, request.member_id)
-        return self._written(request, validate)
+        return (yield from self._written(request, validate))
 
-    def commit_in_transaction(self, request: OffsetCommit) -> CoordinatorResult[list[TopicErrors]]:
+    def commit_in_transaction(self, request: OffsetCommit) -> Slices[CoordinatorResult[list[TopicErrors]]]:
         """OffsetMetadataManager.commitTransactionalOffset. Raises KafkaError."""
         group = self._groups.get(request.group_id)
         if group is None and request.generation_or_epoch < 0:
@@ -78,7 +80,7 @@ class Offsets(GroupManager):
             validate = group.validate_offset_commit(
                 request.member_id, request.group_instance_id, request.generation_or_epoch, True, request.version
             )
-            return self._written(request, validate)
+            return (yield from self._written(request, validate))
         except KafkaError as error:
             if request.version >= _KIP_1319_SINCE or error.code not in _ILLEGAL_BEFORE_KIP_1319:
                 raise
@@ -86,7 +88,7 @@ class Offsets(GroupManager):
 
     def _written(
         self, request: OffsetCommit, validate: Callable[[str, int], None] | None
-    ) -> CoordinatorResult[list[TopicErrors]]:
+    ) -> Slices[CoordinatorResult[list[TopicErrors]]]:
         now_ms = self._services.wall_ms
         expires_ms = NONE if request.retention_time_ms == NONE else now_ms + request.retention_time_ms
         longest = self._services.config.offset_metadata_max_bytes
@@ -94,7 +96,9 @@ class Offsets(GroupManager):
         records: list[CoordinatorRecord] = []
         for topic in request.topics:
             errors: list[tuple[int, ErrorCode]] = []
-            for each in topic.partitions:
+            for number, each in enumerate(topic.partitions):
+                if number % _OFFSETS_OF_A_SLICE == _OFFSETS_OF_A_SLICE - 1:
+                    yield
                 if each.metadata is not None and _length(each.metadata) > longest:
                     errors.append((each.partition, ErrorCode.offset_metadata_too_large))
                     continue
@@ -229,14 +233,16 @@ class Offsets(GroupManager):
         self._offsets.put(key.group, key.topic, key.partition, value)
         self._pending.overtake(key)
 
-    def replay_end_transaction_marker(self, producer_id: int, producer_epoch: int, is_commit: bool) -> None:
+    def replay_end_transaction_marker(self, producer_id: int, producer_epoch: int, is_commit: bool) -> Slices[None]:
         """A transaction is over: what it has written is committed, unless somebody was later, or dropped."""
-        taken = self._pending.take(producer_id)
+        taken = yield from self._pending.take(producer_id)
         if taken and self._is_loaded:
             told = [(key.group, key.topic, key.partition, pending.value.offset) for key, pending in taken]
             for listener in self._services.environment.probe.listeners:
                 listener.pending_offsets_ended(producer_id, producer_epoch, is_commit, told)
-        for key, pending in taken:
+        for number, (key, pending) in enumerate(taken):
+            if number % _OFFSETS_OF_A_SLICE == _OFFSETS_OF_A_SLICE - 1:
+                yield
             if is_commit and not (
                 pending.is_overtaken and self._offsets.get(key.group, key.topic, key.partition) is not None
             ):

@@ -9,10 +9,13 @@ Source   group-coordinator/.../OffsetMetadataManager.java pendingTransactionalOf
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import final
+from typing import Final, final
 
 from fakebroker.core.coordinator.timeline import LATEST, SnapshotRegistry, TimelineDict
 from fakebroker.protocol.group_records.offset_commit import OffsetCommitKey, OffsetCommitValue
+from fakebroker.protocol.slices import Slices
+
+_OFFSETS_OF_A_SLICE: Final = 64  # a few us each
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,11 +68,14 @@ class PendingOffsets:
                 self._by_producer.pop(producer_id)
             self._forget(producer_id, key)
 
-    def take(self, producer_id: int) -> list[tuple[OffsetCommitKey, PendingOffset]]:
+    def take(self, producer_id: int) -> Slices[list[tuple[OffsetCommitKey, PendingOffset]]]:
         """The transaction is over: what it has written, which is pending no more."""
         offsets = self._by_producer.pop(producer_id)
         taken = [] if offsets is None else list(offsets.items())
-        for key, _ in taken:
+        for number, (key, _) in enumerate(taken):
+            if number % _OFFSETS_OF_A_SLICE == _OFFSETS_OF_A_SLICE - 1:
+                self._registry.forget_some()
+                yield
             self._forget(producer_id, key)
         return taken
 

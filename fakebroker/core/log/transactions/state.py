@@ -28,11 +28,6 @@ class AbortedTransaction(NamedTuple):
     last_stable_offset: int
 
 
-class _Transaction(NamedTuple):
-    producer_id: int
-    first_offset: int
-
-
 @final
 class Transactions:
     """As far as the log was looked at."""
@@ -40,26 +35,27 @@ class Transactions:
     __slots__ = ("_aborted", "_ended", "_ongoing")
 
     def __init__(self) -> None:
-        # By producer id, in the order in which they began. No dict: that looks at all who left before the first one.
-        self._ongoing: OrderedDict[int, _Transaction] = OrderedDict()
+        # First offsets by producer id, in the order in which they began. No dict: that looks at all who left before
+        # the first one.
+        self._ongoing: OrderedDict[int, int] = OrderedDict()
         # A heap of first and last offsets, in which are all those whose mark may be above the watermark.
         self._ended: list[tuple[int, int]] = []
         self._aborted: list[AbortedTransaction] = []  # in the order of their marks
 
     def begin(self, producer_id: int, first_offset: int) -> None:
-        self._ongoing[producer_id] = _Transaction(producer_id, first_offset)
+        self._ongoing[producer_id] = first_offset
 
     def complete(self, producer_id: int, last_offset: int, is_aborted: bool) -> None:
         """Its mark stands at `last_offset`; a producer without an open transaction has not ended any."""
-        transaction = self._ongoing.pop(producer_id, None)
-        if transaction is None:
+        first_offset = self._ongoing.pop(producer_id, None)
+        if first_offset is None:
             return
-        heappush(self._ended, (transaction.first_offset, last_offset))
+        heappush(self._ended, (first_offset, last_offset))
         # After a truncation the log is looked at again, and the aborted ones are known already.
         if is_aborted and (not self._aborted or self._aborted[-1].last_offset < last_offset):
             first_ongoing = self._first_ongoing()
             last_stable = last_offset + 1 if first_ongoing is None else first_ongoing
-            self._aborted.append(AbortedTransaction(producer_id, transaction.first_offset, last_offset, last_stable))
+            self._aborted.append(AbortedTransaction(producer_id, first_offset, last_offset, last_stable))
 
     def first_unstable_offset(self, high_watermark: int) -> int | None:
         """ProducerStateManager.firstUnstableOffset, once all below the watermark is replicated."""
@@ -73,8 +69,8 @@ class Transactions:
         return min(first_ongoing, first_ended)
 
     def _first_ongoing(self) -> int | None:
-        for each in self._ongoing.values():
-            return each.first_offset
+        for first_offset in self._ongoing.values():
+            return first_offset
         return None
 
     @property
@@ -118,7 +114,7 @@ class Transactions:
         del self._aborted[bisect_left(self._aborted, offset, key=_last_offset) :]
 
     def check_invariants(self) -> None:
-        starts = [each.first_offset for each in self._ongoing.values()]
+        starts = list(self._ongoing.values())
         assert starts == sorted(starts)
         marks = [each.last_offset for each in self._aborted]
         assert marks == sorted(set(marks))

@@ -18,6 +18,7 @@ from fakebroker.protocol.group_records.consumer_group import (
     ConsumerGroupPartitionMetadataValue,
     ConsumerGroupTargetAssignmentMemberKey,
 )
+from fakebroker.protocol.slices import finish
 
 
 def harness(**settings: Any) -> ConsumerHarness:
@@ -237,10 +238,10 @@ def test_offsets_of_a_transaction_by_a_member_of_the_past(version: int, code: Er
         topic = TopicToCommit("t", ZERO_ID, [OffsetToCommit(partition, 7, -1, "")])
         return OffsetCommit("g", "m", None, epoch, -1, version, [topic])
 
-    assert offsets.commit_in_transaction(commit(3, 0)).response[0].partitions == [(0, ErrorCode.none)]
+    assert finish(offsets.commit_in_transaction(commit(3, 0))).response[0].partitions == [(0, ErrorCode.none)]
     for epoch, partition in ((1, 0), (4, 0), (2, 9)):
         with pytest.raises(KafkaError) as refused:
-            offsets.commit_in_transaction(commit(epoch, partition))
+            finish(offsets.commit_in_transaction(commit(epoch, partition)))
         assert refused.value.code is code
 
 

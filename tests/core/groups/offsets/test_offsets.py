@@ -16,6 +16,7 @@ from fakebroker.core.groups.offsets.messages import (
 )
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.group_records.offset_commit import OffsetCommitKey, OffsetCommitValue
+from fakebroker.protocol.slices import finish
 
 MINUTE_MS = 60_000
 DAY_MS = 24 * 60 * MINUTE_MS
@@ -25,7 +26,7 @@ def commit(harness: GroupHarness, group_id: str = "g", offset: int = 5, retentio
     """One partition, by nobody."""
     topics = [TopicToCommit("t", ZERO_ID, [OffsetToCommit(0, offset, -1, "")])]
     request = OffsetCommit(group_id, "", None, -1, retention_ms, 9, topics)
-    return harness.write(lambda shard: shard.offsets.commit(request), group_id).error
+    return harness.write(lambda shard: finish(shard.offsets.commit(request)), group_id).error
 
 
 def committed(harness: GroupHarness, group_id: str = "g") -> int:
@@ -169,5 +170,5 @@ def test_metadata_are_measured_as_java_does(metadata: str, fits: bool) -> None:
     harness = GroupHarness(config={"offset.metadata.max.bytes": "10"})
     topics = [TopicToCommit("t", ZERO_ID, [OffsetToCommit(0, 5, -1, metadata)])]
     request = OffsetCommit("g", "", None, -1, -1, 9, topics)
-    [topic] = harness.write(lambda shard: shard.offsets.commit(request)).value
+    [topic] = harness.write(lambda shard: finish(shard.offsets.commit(request))).value
     assert (topic.partitions == [(0, ErrorCode.none)]) == fits

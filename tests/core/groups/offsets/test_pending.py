@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from fakebroker.core.coordinator.timeline import SnapshotRegistry
 from fakebroker.core.groups.offsets.pending import PendingOffset, PendingOffsets
 from fakebroker.protocol.group_records.offset_commit import OffsetCommitKey, OffsetCommitValue
+from fakebroker.protocol.slices import finish
 
 KEYS = [OffsetCommitKey(group, "t", partition) for group in ("g", "h") for partition in (0, 1)]
 
@@ -40,7 +41,7 @@ def test_beside_a_plain_dict(steps: list[tuple[str, int, OffsetCommitKey]]) -> N
             pending.drop(key)
             model = {each: found for each, found in model.items() if each[1] != key}
         else:
-            taken = dict(pending.take(producer_id))
+            taken = dict(finish(pending.take(producer_id)))
             assert taken == {each[1]: found for each, found in model.items() if each[0] == producer_id}
             model = {each: found for each, found in model.items() if each[0] != producer_id}
         for wanted in KEYS:
@@ -54,10 +55,10 @@ def test_what_is_committed_first_overtakes_only_what_was_written_before_it() -> 
     pending = PendingOffsets(SnapshotRegistry())
     for producer_id in (1, 2, 3):
         pending.put(producer_id, KEYS[0], value(producer_id))
-    ((_, second),) = pending.take(2)
+    ((_, second),) = finish(pending.take(2))
     pending.overtake(KEYS[0], second.order)
-    assert pending.take(1) == [(KEYS[0], PendingOffset(value(1), 1, True))]
-    assert pending.take(3) == [(KEYS[0], PendingOffset(value(3), 3))]
+    assert finish(pending.take(1)) == [(KEYS[0], PendingOffset(value(1), 1, True))]
+    assert finish(pending.take(3)) == [(KEYS[0], PendingOffset(value(3), 3))]
 
 
 def test_it_goes_back_to_a_snapshot() -> None:
@@ -66,8 +67,8 @@ def test_it_goes_back_to_a_snapshot() -> None:
     pending.put(1, KEYS[0], value(1))
     registry.create_snapshot(10)
     pending.put(2, KEYS[0], value(2))
-    assert [key for key, _ in pending.take(1)] == [KEYS[0]]
+    assert [key for key, _ in finish(pending.take(1))] == [KEYS[0]]
     registry.revert_to_snapshot(10)
-    assert pending.take(2) == []
-    assert pending.take(1) == [(KEYS[0], PendingOffset(value(1), 1))]
+    assert finish(pending.take(2)) == []
+    assert finish(pending.take(1)) == [(KEYS[0], PendingOffset(value(1), 1))]
     assert not pending.has(KEYS[0])

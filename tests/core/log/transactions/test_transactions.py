@@ -83,6 +83,20 @@ class TestLastStableOffset:
         log.maybe_increment_log_start_offset(2)
         assert log.last_stable_offset == 2
 
+    def test_where_a_batch_is_deleted_in_part_it_is_where_the_batch_begins(self) -> None:
+        """Kafka 4.4 answers 0 to ListOffsets (latest, read_committed); a walk of transactions found it."""
+        log = Log()
+        log.append(data(0, 1, 3))
+        log.append(data(3, 2, is_transactional=False))
+        log.update_high_watermark(4)
+        log.maybe_increment_log_start_offset(1)
+        assert log.last_stable_offset == 0
+        assert not log.read(1, log.last_stable_offset, 1_000)
+        log.maybe_increment_log_start_offset(3)
+        assert log.last_stable_offset == 3
+        log.maybe_increment_log_start_offset(4)
+        assert log.last_stable_offset == 4
+
     def test_a_mark_without_a_transaction_changes_nothing(self) -> None:
         log = log_of((1, ABORT), (2, None))
         assert log.last_stable_offset == 1

@@ -1,0 +1,1 @@
+"""What a test costs that has a cluster of its own."""

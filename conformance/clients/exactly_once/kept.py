@@ -1,0 +1,125 @@
+"""What came of it on each side, kept as JSON; and where the two differ, point by point.
+
+Compared   Was the point met, what does read_committed see, what read_uncommitted, how many programs consumed the input,
+           what were programs told; what was seen on the way.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from conformance.clients.exactly_once.chain import Outcome
+from conformance.clients.exactly_once.kinds import Result
+
+OURS, KAFKA = "fakebroker", "Apache Kafka"
+VERSIONS = (2, 1)  # of transactions
+
+
+class Kept:
+    """Of all runs the last one of its kind, in a file."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    @property
+    def _all(self) -> dict[str, Any]:
+        return dict(json.loads(self._path.read_text())) if self._path.exists() else {}
+
+    def put(self, side: str, client: str, version: int, kind: str, result: Result) -> None:
+        inputs = [
+            {
+                "name": each.name,
+                "met": each.met,
+                "consumed": each.consumed,
+                "seen": each.seen,
+                "written": each.written,
+                "errors": each.errors,
+                "took_s": round(each.took_s, 1),
+                "is_right": each.is_right,
+            }
+            for each in result.outcomes
+        ]
+        told = {"broken": result.broken, "took_s": round(result.took_s), "notes": result.notes, "inputs": inputs}
+        kept = self._all | {_key(side, client, version, kind): told}
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        self._path.write_text(json.dumps(kept, indent=1, sort_keys=True) + "\n")
+
+    def get(self, side: str, client: str, version: int, kind: str) -> Result | None:
+        told = self._all.get(_key(side, client, version, kind))
+        if told is None:
+            return None
+        outcomes = [_outcome(each) for each in told["inputs"]]
+        return Result(outcomes, told["notes"], told["broken"], told["took_s"])
+
+
+@dataclass
+class _Kept(Outcome):
+    """An outcome whose point is not known any more."""
+
+    was_right: bool = False
+
+    @property
+    def is_right(self) -> bool:
+        return self.was_right
+
+
+def _outcome(told: dict[str, Any]) -> Outcome:
+    fields = {name: value for name, value in told.items() if name != "is_right"}
+    return _Kept(**fields, was_right=told["is_right"])
+
+
+def _key(side: str, client: str, version: int, kind: str) -> str:
+    return f"{side}, {client}, {version}, {kind}"
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Of one point; `reason` says why it may be."""
+
+    where: str
+    what: str
+    ours: object
+    kafka: object
+    reason: str | None
+
+    def __str__(self) -> str:
+        why = f": {self.reason}" if self.reason else ""
+        return f"{self.where}: {self.what}: {self.ours} on {OURS}, {self.kafka} on {KAFKA}{why}"
+
+
+def differences(client: str, kind: str, ours: Result, kafka: Result) -> Iterator[Difference]:
+    """Of results of the same client, version and kind."""
+    if ours.broken or kafka.broken:
+        if ours.broken != kafka.broken:
+            yield Difference(kind, "broken", ours.broken or "no", kafka.broken or "no", None)
+        return
+    for mine, theirs in zip(ours.outcomes, kafka.outcomes, strict=True):
+        for what, read in _COMPARED.items():
+            if read(mine) != read(theirs):
+                why = reason(client, kind, what)
+                yield Difference(mine.name, what, read(mine), read(theirs), why)
+    for when in ours.notes.keys() | kafka.notes.keys():
+        if ours.notes.get(when) != kafka.notes.get(when):
+            yield Difference(kind, when, ours.notes.get(when), kafka.notes.get(when), None)
+
+
+_COMPARED: dict[str, Callable[[Outcome], object]] = {
+    "met": lambda each: each.met,
+    "read_committed": lambda each: each.seen,
+    "read_uncommitted": lambda each: each.written,
+    "consumed": lambda each: each.consumed,
+    "told": lambda each: each.errors,
+}
+
+
+def reason(client: str, kind: str, what: str) -> str | None:
+    """Why that may differ."""
+    if client == "librdkafka" and kind == "the coordinator of groups restarts":
+        return "by chance it waits for ever for a broker that it has given up, on either side"
+    if client == "librdkafka" and kind == "programs die" and what == "read_uncommitted":
+        return "when it dies before its request is sent, or right behind it, is a race"
+    return None

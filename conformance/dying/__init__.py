@@ -1,0 +1,1 @@
+"""What cases of brokers that die share."""

@@ -1,0 +1,29 @@
+"""`python -m conformance.errors`: which rows of the table of faults Kafka was asked for; `--write` writes the page."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from conformance.errors.asked import seen
+from conformance.errors.page import PAGE, named, origins, page, read
+from conformance.transcripts.golden import load_all
+
+
+def main(argv: list[str]) -> int:
+    parser = argparse.ArgumentParser(prog="conformance.errors", description=(__doc__ or "").strip())
+    parser.add_argument("--write", action="store_true", help="write docs/errors.md")
+    parser.add_argument("--api", help="these rows alone")
+    options = parser.parse_args(argv)
+    found = origins(seen(load_all()), named(read()))
+    if options.write:
+        PAGE.write_text(page(found))
+    else:
+        for each in found:
+            if options.api in (None, each.api):
+                print(f"{each.api:28} {each.error:40} {each.place:8} {each.said}")
+    return 1 if any(each.said == "-" for each in found) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

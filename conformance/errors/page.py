@@ -1,0 +1,94 @@
+"""docs/errors.md: each row of the table of faults with its origin, the case in which Kafka answered it or why it was
+not asked. A case that is named already stays, as long as it shows it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from conformance.errors.after import AFTER
+from conformance.errors.asked import Seen
+from conformance.errors.reasons import reason
+from fakebroker.core.faults.table import TABLE
+
+PAGE: Final = Path(__file__).parents[2] / "docs" / "errors.md"
+BEFORE_WORK, AFTER_WORK, ANYTIME = "before", "after", "reads"
+_LOOKS = "; then looked at"
+_ROW: Final = re.compile(r"^\| (\w+) \| (\w+) \| (\w+) \| (.+) \|$")
+_CASE: Final = re.compile(r"^`([^`]+)`")
+
+_HEAD = """# Which errors Kafka was seen to answer
+
+Written by `python -m conformance.errors --write`; do not edit. What [faults](faults.md#what-can-be-answered-where) may
+answer is a table of errors by API, and of what has been done by then: nothing (before), the work (after), or there is
+nothing to be done (reads). Here each row has its origin: the case in which Apache Kafka answered it
+(`python -m conformance show CASE`), and whether that case then looked at what was there; or what it would take to bring
+Kafka to it. A test keeps this page, the table and the golden transcripts together: a case that is named shows what it
+is named for, and Kafka answers nothing in any of them that the table lacks.
+
+"""
+
+
+class Origin(NamedTuple):
+    api: str
+    error: str
+    place: str
+    said: str  # a case in backquotes, or a reason
+
+    @property
+    def case(self) -> str:
+        """ "" if there is none."""
+        found = _CASE.match(self.said)
+        return found[1] if found else ""
+
+
+def rows() -> list[tuple[str, str, str]]:
+    """What needs an origin: API, error, place."""
+    found = []
+    for api, rules in TABLE.items():
+        places = (
+            [(ANYTIME, rules.before)] if rules.only_reads else [(BEFORE_WORK, rules.before), (AFTER_WORK, rules.after)]
+        )
+        found += [(api, error, place) for place, errors in places for error in sorted(errors)]
+    return found
+
+
+def origins(seen: Seen, kept: Mapping[tuple[str, str, str], str]) -> list[Origin]:
+    """Of every row. `kept` are the cases that were named before."""
+    return [
+        Origin(api, error, place, _said(api, error, place, seen, kept.get((api, error, place), "")))
+        for api, error, place in rows()
+    ]
+
+
+def _said(api: str, error: str, place: str, seen: Seen, kept: str) -> str:
+    shown = {each.case: each.looks for each in seen.get((api, error), ())}
+    if place == AFTER_WORK:
+        case = AFTER.get((api, error), "")
+    else:
+        after = AFTER.get((api, error))
+        others = [name for name in shown if name != after]
+        case = kept if kept in others else (others[0] if others else "")
+    if case not in shown:
+        return reason(api, error) or "-"
+    return f"`{case}`{_LOOKS if shown[case] and place != ANYTIME else ''}"
+
+
+def page(found: list[Origin]) -> str:
+    asked = sum(1 for each in found if each.case)
+    text = [_HEAD, f"{asked} of {len(found)} rows were asked of Kafka.\n\n"]
+    text.append("| API | error | work | shown by, or what it would take |\n|---|---|---|---|\n")
+    text += [f"| {each.api} | {each.error} | {each.place} | {each.said} |\n" for each in found]
+    return "".join(text)
+
+
+def read(path: Path = PAGE) -> list[Origin]:
+    """The page as it is; nothing if there is none."""
+    lines = path.read_text().splitlines() if path.exists() else []
+    return [Origin(*found.groups()) for line in lines if (found := _ROW.match(line)) and found[1] != "API"]
+
+
+def named(found: list[Origin]) -> dict[tuple[str, str, str], str]:
+    return {(each.api, each.error, each.place): each.case for each in found if each.case}

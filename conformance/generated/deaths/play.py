@@ -1,0 +1,310 @@
+"""Plays a round to a cluster: what each plan was answered, and what brokers told of its partitions.
+
+Theory   Each request has a connection of its own. What is not answered within a moment is looked for again whenever the
+         cluster has come to rest; so an answer is noted where it came first, with how long it took.
+         A follower that is about to stand still waits in a fetch, and what its leader writes first is the answer, which
+         it takes when it goes on. So that this is not up to the moment of the fetch, a beat is written where it follows
+         just before it stands still, so that it fetches anew, and another one at once after it does.
+Units    milliseconds; seconds of the target's clock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from conformance import frames
+from conformance.dying.awaited import DESCRIBE_TOPIC_PARTITIONS, describe_partitions
+from conformance.generated.deaths.asking import frame_of, partition_words, without_ports
+from conformance.generated.deaths.plan import BROKERS, LEADER, Ask, Event, Plan, Round
+from conformance.targets.target import Target, ask
+from conformance.targets.wire import FENCE, FENCE_ID, Connection, Sent, correlation_id
+from conformance.transcripts.recording import Answer
+from conformance.transcripts.words import Transcript, answer_words
+
+CREATE_TOPICS, DESCRIBE_CLUSTER = 19, 60
+SESSION_MS: Final = 3_000  # of the box (targets/boxes.py)
+QUIET_MS: Final = 1_200  # by then followers know what was written, and the watermark
+APART_MS: Final = 500  # more than a heartbeat's interval: of two that die, the first one's session is over first
+_NOTICED_MS: Final = {"kill": 4_000, "pause": 4_000, "stop": 500, "resume": 900, "start": 900}
+_STEADY_MS: Final = 700  # nothing has changed for so long: a follower has fetched twice,
+_STEADY_AFTER_START_MS: Final = 1_700  # and replica.fetch.backoff.ms is over, if its first leader did not know yet
+_REST_LIMIT_S: Final = 30.0
+_POLL_MS: Final = 100
+_ANSWERED_S: Final = 1.0  # an answer that waits for nothing is there by then
+_PARKED_MS: Final = 100  # by then a request that waits has been handled, on a busy machine too
+_BEAT: Final = 9  # the version of Produce
+
+
+class _Open:
+    """A request that has not been answered yet."""
+
+    def __init__(
+        self, broker: int, asked: Ask, sent: Sent, connection: Connection, at_s: float, notes: dict[str, Any]
+    ) -> None:
+        self.broker = broker
+        self.partition = None if asked.waits else asked.partition
+        self.sent = sent
+        self.connection = connection
+        self.at_s = at_s
+        self.notes = notes
+
+
+class RoundPlayer:
+    """One round on one cluster. `name` is a prefix of topics that nobody has used."""
+
+    def __init__(self, target: Target, a_round: Round, name: str) -> None:
+        self._target = target
+        self._round = a_round
+        self._topics = {plan.seed: f"{name}-{index}" for index, plan in enumerate(a_round.plans)}
+        self._paused: set[int] = set()
+        self._dead: set[int] = set()
+        self._stale: set[int] = set()  # stand still, and their session is over
+        self._open: dict[int, list[_Open]] = {plan.seed: [] for plan in a_round.plans}
+        self._told: dict[int, Transcript] = {plan.seed: [] for plan in a_round.plans}
+        self._state: dict[str, Any] = {}
+        self.happened: Transcript = []  # what was seen of brokers, and when
+
+    def play(self) -> dict[int, Transcript]:
+        """By the seed of the plan."""
+        try:
+            self._create()
+            self._rest("before", None, 0)
+            for plan in self._round.plans:
+                self._ask_all(plan, "before", plan.before)
+            for index, event in enumerate(self._round.events):
+                self._event(index, event)
+            self._target.pause(QUIET_MS)
+            self._note_logs()
+            return self._told
+        finally:
+            self._revive()
+            for opened in self._open.values():
+                for each in opened:
+                    each.connection.close()
+
+    def _event(self, index: int, event: Event) -> None:
+        target = self._target
+        target.pause(QUIET_MS if index == 0 or self._round.events[index - 1].settles else APART_MS)
+        phase = f"{index + 1} {event}"
+        beats = self._beats(event.broker) if event.what == "pause" else []
+        self._beat(f"{phase}, beat before", beats, -1)
+        began_s = target.now_s()
+        self._happen(event)
+        self._beat(f"{phase}, beat after", beats, 1)
+        for plan in self._round.plans:
+            self._ask_all(plan, f"{phase}, fresh", plan.fresh[index], is_short=self._round.is_short(index))
+        if not event.settles:
+            return
+        self._rest(phase, event, began_s)
+        for plan in self._round.plans:
+            self._harvest(plan, phase)
+            self._told[plan.seed].append({"phase": phase, "partitions": self._state.get(self._topics[plan.seed], [])})
+            self._ask_all(plan, f"{phase}, settled", plan.settled[index])
+
+    def _happen(self, event: Event) -> None:
+        target, broker = self._target, event.broker
+        if event.what == "kill":
+            target.kill_broker(broker)
+            self._dead.add(broker)
+            self._paused.discard(broker)
+            self._stale.discard(broker)
+        elif event.what == "stop":
+            target.stop_broker(broker)
+            self._dead.add(broker)
+        elif event.what == "pause":
+            target.pause_broker(broker)
+            self._paused.add(broker)
+        elif event.what == "resume":
+            target.resume_broker(broker)
+            self._paused.discard(broker)
+        else:
+            target.start_broker(broker)
+            self._dead.discard(broker)
+
+    def _revive(self) -> None:
+        for broker in sorted(self._paused):
+            self._target.resume_broker(broker)
+        for broker in sorted(self._dead):
+            self._target.start_broker(broker)
+
+    # Requests.
+
+    def _beats(self, follower: int) -> list[tuple[Plan, int]]:
+        """For each broker from which the follower fetches, a partition in which it is in sync, and in which acks=all is
+        answered."""
+        found: dict[int, tuple[Plan, int]] = {}
+        for plan in self._round.plans:
+            for index, part in enumerate(self._state.get(self._topics[plan.seed], [])):
+                leader, isr = part["leader"], part["isr"]
+                enough = len(isr) >= min(plan.min_isr, len(plan.replicas[index]))
+                if leader not in (-1, follower) and follower in isr and enough and leader not in self._paused:
+                    found.setdefault(leader, (plan, index))
+        return [found[leader] for leader in sorted(found)]
+
+    def _beat(self, phase: str, beats: Iterable[tuple[Plan, int]], acks: int) -> None:
+        for plan, index in beats:
+            value = f"{plan.seed}-{phase}".encode()
+            self._ask(plan, phase, Ask(LEADER, index, _BEAT, acks, 5_000, value=value), self._leader(plan, index))
+
+    def _ask_all(self, plan: Plan, phase: str, asks: Iterable[Ask], is_short: bool = False) -> None:
+        for each in asks:
+            broker = self._leader(plan, each.partition) if each.broker == LEADER else each.broker
+            if each.acks is not None and broker in self._paused:
+                is_chance = self._is_one_of_two if is_short else self._may_come_to_stay
+                if is_chance(plan, each.partition, broker):
+                    continue
+            self._ask(plan, phase, each, broker)
+
+    def _ask(self, plan: Plan, phase: str, each: Ask, broker: int) -> None:
+        sent, frame = frame_of(each, self._topics[plan.seed])
+        notes: dict[str, Any] = {"asked": f"{phase}: {each}", "phase": phase.split(",")[0], "at": broker}
+        self._told[plan.seed].append(notes)
+        if broker < 0:
+            notes["end"] = "nobody leads"
+            return
+        try:
+            connection = self._target.connect(broker)
+        except OSError:
+            notes["end"] = "refused"
+            return
+        is_read_of_follower = each.acks is None and broker != self._leader(plan, each.partition)
+        if broker in self._stale or (broker in self._paused and is_read_of_follower):
+            notes["stale"] = True
+        connection.send(frame)
+        opened = _Open(broker, each, sent, connection, self._target.now_s(), notes)
+        if each.acks == 0:
+            connection.send(FENCE)
+        self._open[plan.seed].append(opened)
+        if broker in self._paused:
+            self._target.pause(5)
+            return
+        if each.waits or (each.acks == -1 and ", fresh" in phase):
+            self._target.pause(_PARKED_MS)
+            return
+        connection.wait(0, self._target.now_s() + _ANSWERED_S)
+        self._harvest(plan, "")
+
+    def _harvest(self, plan: Plan, phase: str) -> None:
+        """Note what has been answered by now; `phase` is noted with what came later."""
+        waiting = []
+        for each in self._open[plan.seed]:
+            if not each.connection.arrivals and not each.connection.closed:
+                waiting.append(each)
+                continue
+            if phase:
+                each.notes["by"] = phase
+            each.notes["answers"] = answers = []
+            for arrival in each.connection.arrivals:
+                if correlation_id(arrival.frame) == FENCE_ID:
+                    break
+                answer = Answer(each.sent, arrival.frame, round((arrival.at_s - each.at_s) * 1000, 1))
+                answers.append(without_ports(answer_words(answer)))
+            each.notes["end"] = "closed" if each.connection.closed else "open"
+            each.connection.close()
+        self._open[plan.seed] = waiting
+
+    # What brokers tell.
+
+    def _leader(self, plan: Plan, partition: int) -> int:
+        return int(self._partition(plan, partition).get("leader", -1))
+
+    def _is_one_of_two(self, plan: Plan, partition: int, broker: int) -> bool:
+        """Whether something that does not wait is asked there already, on another connection: which of them a broker
+        that goes on handles first is a matter of its threads."""
+        return any((each.broker, each.partition) == (broker, partition) for each in self._open[plan.seed])
+
+    def _may_come_to_stay(self, plan: Plan, partition: int, broker: int) -> bool:
+        """Whether what a broker takes while it wrongly thinks that it leads might be kept: if it is elected, with what
+        it has. Whether it takes it is a matter of milliseconds."""
+        found = self._partition(plan, partition)
+        left = [other for other in found.get("isr", ()) if other != broker]
+        return plan.unclean or broker in found.get("elr", ()) or len(left) < plan.min_isr
+
+    def _partition(self, plan: Plan, partition: int) -> dict[str, Any]:
+        told = self._state.get(self._topics[plan.seed], [])
+        return told[partition] if partition < len(told) else {}
+
+    def _rest(self, phase: str, event: Event | None, began_s: float) -> None:
+        """Wait until all that run tell the same, and nothing changes any more."""
+        target = self._target
+        limit = target.now_s() + _REST_LIMIT_S
+        least_s = began_s + (_NOTICED_MS[event.what] / 1000 if event is not None else 0)
+        steady_ms = _STEADY_AFTER_START_MS if event is not None and event.what == "start" else _STEADY_MS
+        seen, since_s, fenced_ms = None, target.now_s(), None
+        while True:
+            found = self._look()
+            now_s = target.now_s()
+            if event is not None and fenced_ms is None and found and all(event.broker in each[1] for each in found):
+                fenced_ms = round((now_s - began_s) * 1000)
+            if found != seen:
+                seen, since_s = found, now_s
+            alike = all(each == found[0] for each in found[1:])
+            as_it_is = not found or set(found[0][1]) == self._paused | self._dead
+            if alike and as_it_is and now_s >= least_s and now_s - since_s >= steady_ms / 1000:
+                break
+            if now_s > limit:
+                break
+            target.pause(_POLL_MS)
+        self._stale = set(self._paused)
+        for opened in self._open.values():
+            for each in opened:
+                if each.broker in self._stale:
+                    each.notes["stale"] = True
+        self._state = found[0][0] if found else {}
+        note: dict[str, Any] = {"phase": phase, "fenced": [each[1] for each in found]}
+        if event is not None and event.what in ("kill", "pause"):
+            note["fenced_after_ms"] = fenced_ms
+        self.happened.append(note)
+        if len(found) > 1 and not alike:
+            note["unlike"] = [each[0] for each in found]
+
+    def _look(self) -> list[tuple[dict[str, Any], list[int]]]:
+        """What each broker that runs tells of all partitions, and who is fenced."""
+        return [self._look_at(broker) for broker in BROKERS if broker not in self._paused | self._dead]
+
+    def _look_at(self, broker: int) -> tuple[dict[str, Any], list[int]]:
+        target = self._target
+        names = list(self._topics.values())
+        flags = {
+            "include_cluster_authorized_operations": False,
+            "endpoint_type": 1,
+            "include_fenced_brokers": True,
+        }
+        connection = target.connect(broker)
+        try:
+            told = ask(connection, target, DESCRIBE_TOPIC_PARTITIONS, 0, describe_partitions(*names))
+            cluster = ask(connection, target, DESCRIBE_CLUSTER, 2, frames.request(DESCRIBE_CLUSTER, 2, flags))
+        finally:
+            connection.close()
+        fenced = sorted(int(each.broker_id) for each in cluster.brokers if each.is_fenced)
+        return {topic.name: [partition_words(part) for part in topic.partitions] for topic in told.topics}, fenced
+
+    def _note_logs(self) -> None:
+        """What each replica has stored, as it tells consumers (KIP-392)."""
+        for plan in self._round.plans:
+            for partition, replicas in enumerate(plan.replicas):
+                for broker in replicas:
+                    asked = Ask(broker, partition, 12)
+                    self._ask(plan, "log", asked, broker)
+
+    def _create(self) -> None:
+        topics: list[Mapping[str, Any]] = [
+            {
+                "name": self._topics[plan.seed],
+                "assignments": [
+                    {"partition_index": index, "broker_ids": list(replicas)}
+                    for index, replicas in enumerate(plan.replicas)
+                ],
+                "configs": [{"name": name, "value": value} for name, value in plan.configs.items()],
+            }
+            for plan in self._round.plans
+        ]
+        connection = self._target.connect(1)
+        try:
+            answer = ask(connection, self._target, CREATE_TOPICS, 7, frames.create_topics(topics))
+        finally:
+            connection.close()
+        problems = [f"{each.name}: {each.error_message}" for each in answer.topics if each.error_code]
+        if problems:
+            raise RuntimeError(f"topics could not be made: {problems}")

@@ -1,0 +1,54 @@
+"""Of many transcripts the few that tell most, to be kept: each shows what none before it did."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+Json = dict[str, Any]
+
+
+def most_telling(transcripts: Sequence[Json], count: int) -> list[Json]:
+    """At most so many, in their order."""
+    seen: set[Any] = set()
+    left = {at: _told(transcript) for at, transcript in enumerate(transcripts)}
+    kept: list[int] = []
+    while left and len(kept) < count:
+        best = max(left, key=lambda at: len(left[at] - seen))
+        seen |= left.pop(best)
+        kept.append(best)
+    return [transcripts[at] for at in sorted(kept)]
+
+
+def _told(transcript: Json) -> set[Any]:
+    """What was done to a producer in which state, and what came of it."""
+    told = set()
+    state: Any = None
+    for command, answer in zip(transcript["commands"], transcript["told"], strict=True):
+        codes = tuple(
+            command.get(name, [0])[0] if command["do"] == "respond" else 0 for name in ("errors", "txn_errors")
+        )
+        came = tuple(sorted({_name(event) for event in answer["events"]}))
+        manager = answer.get("manager", [None] * 8)
+        after = (manager[0], manager[3], manager[6])
+        told.add((command["do"], command.get("op"), codes, state, came, after))
+        state = after
+    return told
+
+
+def _name(event: Json) -> str:
+    """Its kind and how it ended, without what differs by chance."""
+    if "send" in event:
+        return (
+            str(event["asks"][0])
+            if "asks" in event
+            else f"produce {sorted(map(_of_batch, event.get('states', {}).values()))}"
+        )
+    return next(
+        (f"{kind} {event[kind]}" for kind in ("failed", "refused", "threw", "uncaught", "error") if kind in event), ""
+    )
+
+
+def _of_batch(state: Sequence[Any]) -> tuple[bool, bool]:
+    """Whether its epoch is a later one, and whether it is the first of its sequence."""
+    return state[1] > 0, state[2] == 0

@@ -1,0 +1,98 @@
+"""Stands before Kafka's controller, so that brokers can be cut off from it, one by one.
+
+Every broker, and the controller itself, is told that the controller listens here. A connection is of the broker whose
+id the client id of its first request ends with: "2" for what a broker asks, "raft-client-2" for the metadata log.
+"""
+
+from __future__ import annotations
+
+import re
+import socket
+import struct
+import threading
+from contextlib import suppress
+from typing import Final
+
+_HEADER: Final = struct.Struct(">ihhih")  # size, API key, version, correlation id, length of the client id
+_CHUNK: Final = 65_536
+
+
+class ControllerProxy:
+    """Listens on `port`, and passes all on to `controller_port` but what those send who are cut off."""
+
+    def __init__(self, port: int, controller_port: int) -> None:
+        self._controller_port = controller_port
+        self._listener = socket.create_server(("127.0.0.1", port))
+        self._lock = threading.Lock()
+        self._cut: set[int] = set()
+        self._open: dict[socket.socket, int] = {}  # both ends, and the broker whose they are
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def cut(self, broker: int) -> None:
+        """It does not reach the controller from now on: its connections are closed, and so are new ones."""
+        with self._lock:
+            self._cut.add(broker)
+            for end in [end for end, whose in self._open.items() if whose == broker]:
+                _close(end)
+
+    def heal(self, broker: int) -> None:
+        """It does again."""
+        with self._lock:
+            self._cut.discard(broker)
+
+    def stop(self) -> None:
+        """Listen no more."""
+        _close(self._listener)
+        self._listener.close()
+        with self._lock:
+            for end in list(self._open):
+                _close(end)
+
+    def _accept(self) -> None:
+        with suppress(OSError):
+            while True:
+                client, _ = self._listener.accept()
+                threading.Thread(target=self._serve, args=(client,), daemon=True).start()
+
+    def _serve(self, client: socket.socket) -> None:
+        with client, suppress(OSError):
+            first = client.recv(_CHUNK)
+            while 0 < len(first) < _HEADER.size + 32 and len(first) < 4 + int.from_bytes(first[:4]):
+                first += client.recv(_CHUNK)
+            broker = whose(first)
+            with socket.create_connection(("127.0.0.1", self._controller_port)) as controller:
+                with self._lock:
+                    if broker in self._cut:
+                        return
+                    self._open[client] = self._open[controller] = broker
+                try:
+                    controller.sendall(first)
+                    threading.Thread(target=_pump, args=(controller, client), daemon=True).start()
+                    _pump(client, controller)
+                finally:
+                    with self._lock:
+                        del self._open[client], self._open[controller]
+
+
+def whose(first: bytes) -> int:
+    """The broker that sent these first bytes of a connection; -1 if that cannot be told."""
+    if len(first) < _HEADER.size:
+        return -1
+    size = _HEADER.unpack_from(first)[-1]
+    client_id = first[_HEADER.size : _HEADER.size + max(size, 0)].decode(errors="replace")
+    found = re.search(r"(\d+)$", client_id)
+    return int(found[1]) if found else -1
+
+
+def _pump(source: socket.socket, sink: socket.socket) -> None:
+    with suppress(OSError):
+        while data := source.recv(_CHUNK):
+            sink.sendall(data)
+    for end in (source, sink):
+        _close(end)
+
+
+def _close(end: socket.socket) -> None:
+    """So that who reads it is woken too."""
+    with suppress(OSError):
+        end.shutdown(socket.SHUT_RDWR)

@@ -1,0 +1,200 @@
+"""What befalls the processes of brokers: they stand still for a while, crash, are restarted one after the other.
+
+Theory   Each is a row of what a user could do by hand (cluster/lives.py), at the right times.
+Units    milliseconds, on the broker's clock.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import final
+
+from fakebroker.cluster.arising.arisen import Arisen
+from fakebroker.cluster.lives import KILLED, PAUSED, RUNNING, STOPPED, STOPPING, Lives
+from fakebroker.core.faults.presets import GcPause, RollingRestart, UncleanShutdown
+from fakebroker.core.probe import Listener
+from fakebroker.protocol.topic_partition import TopicPartition
+
+
+@final
+class _Watch(Listener):
+    """Wakes somebody whenever a broker may be back."""
+
+    def __init__(self, wake: Callable[[], None]) -> None:
+        self._wake = wake
+
+    def broker_stopped(self, broker_id: int) -> None:
+        self._wake()
+
+    def broker_killed(self, broker_id: int) -> None:
+        self._wake()
+
+    def broker_resumed(self, broker_id: int) -> None:
+        self._wake()
+
+    def broker_started(self, broker_id: int) -> None:
+        self._wake()
+
+    def broker_unfenced(self, broker_id: int, broker_epoch: int) -> None:
+        self._wake()
+
+    def isr_changed(self, topic_partition: TopicPartition, leader_epoch: int, isr: Sequence[int]) -> None:
+        self._wake()
+
+    def leader_changed(
+        self,
+        topic_partition: TopicPartition,
+        leader_id: int,
+        leader_epoch: int,
+        isr: Sequence[int],
+        log_end_offset: int,
+        high_watermark: int,
+    ) -> None:
+        self._wake()
+
+    def replicas_changed(
+        self, topic_partition: TopicPartition, replicas: Sequence[int], adding: Sequence[int], removing: Sequence[int]
+    ) -> None:
+        self._wake()
+
+    def topic_deleted(self, name: str) -> None:
+        self._wake()
+
+
+@final
+class StandStill(Arisen):
+    """`gc_pause`: over once the broker goes on, or is dead."""
+
+    preset: GcPause
+
+    def check(self) -> None:
+        self._check_broker(self.preset.broker, RUNNING)
+
+    def begin(self) -> None:
+        broker_id, lives = self.preset.broker, self._lives
+        lives.pause_broker(broker_id, lives.now)
+        self._pause = lives.pauses_of(broker_id)
+        self._acted()
+        self._engine.after(self.preset.ms, self._wake)
+
+    def go_on(self) -> None:
+        if not self.is_over:
+            self.undo()
+            self.is_done = True
+            self.finish("the pause is over")
+
+    def undo(self) -> None:
+        broker_id, lives = self.preset.broker, self._lives
+        if lives.state_of(broker_id) == PAUSED and lives.pauses_of(broker_id) == self._pause:
+            lives.resume_broker(broker_id, lives.now)
+
+
+@final
+class Crash(Arisen):
+    """`unclean_shutdown`: over once the broker is back."""
+
+    preset: UncleanShutdown
+
+    def check(self) -> None:
+        self._check_broker(self.preset.broker, RUNNING, PAUSED, STOPPING)
+
+    def begin(self) -> None:
+        broker_id, lives = self.preset.broker, self._lives
+        self._watch = _Watch(self._wake)
+        lives.kill_broker(broker_id, lives.now)
+        self._acted()
+        lives.probe.listeners.append(self._watch)
+        lives.start_broker(broker_id, lives.now)
+        self._wake()
+
+    def go_on(self) -> None:
+        broker_id, lives = self.preset.broker, self._lives
+        if not self.is_over and lives.state_of(broker_id) == RUNNING and lives.registry.is_alive(broker_id):
+            self.is_done = True
+            self.finish("the broker is back")
+
+    def undo(self) -> None:
+        """What is dead stays so: it starts as it was to."""
+
+    def stop_listening(self) -> None:
+        self._lives.probe.listeners.remove(self._watch)
+
+
+@final
+class Restarts(Arisen):
+    """`rolling_restart`: over once the last broker is back. Who cannot be stopped when its turn comes is left out.
+    Removed, it leaves the one in turn as it is, but starts it if it is down."""
+
+    preset: RollingRestart
+
+    def check(self) -> None:
+        for broker_id in self._lives.registry.broker_ids:
+            self._check_broker(broker_id, RUNNING)
+            if self._lives.registry[broker_id].isolations:
+                raise ValueError(
+                    f"'rolling_restart' stops brokers in order, and broker {broker_id} does not reach the controller"
+                )
+
+    def begin(self) -> None:
+        self._left = deque(self._lives.registry.broker_ids)
+        self._broker_id = -1  # whose turn it is
+        self._is_up_ms: int | None = None  # when it is to be started, once it is down
+        self._watch = _Watch(self._wake)
+        self._lives.probe.listeners.append(self._watch)
+        self._wake()
+
+    def go_on(self) -> None:
+        while not self.is_over and self._step():
+            pass
+
+    def _step(self) -> bool:
+        """Whether there may be more to do now."""
+        lives = self._lives
+        if self._broker_id == -1:
+            return self._next()
+        state = lives.state_of(self._broker_id)
+        if state in (STOPPED, KILLED):
+            now_ms = lives.now.mono_ms
+            if self._is_up_ms is None:
+                self._is_up_ms = now_ms + self.preset.down_ms
+                self._engine.after(self.preset.down_ms, self._wake)
+            if now_ms >= self._is_up_ms:
+                lives.start_broker(self._broker_id, lives.now)
+                return lives.state_of(self._broker_id) == RUNNING
+            return False
+        if state == RUNNING and self._is_up_ms is not None and is_back(lives, self._broker_id):
+            self._broker_id = -1
+            self._acted()
+            return True
+        return False
+
+    def _next(self) -> bool:
+        lives = self._lives
+        if not self._left:
+            self.is_done = True
+            self.finish("all brokers are back")
+            return False
+        broker_id = self._left.popleft()
+        if lives.state_of(broker_id) == PAUSED or lives.registry[broker_id].isolations:
+            return True
+        self._broker_id, self._is_up_ms = broker_id, None
+        lives.stop_broker(broker_id, lives.now)
+        return True
+
+    def undo(self) -> None:
+        lives = self._lives
+        if self._is_up_ms is not None and lives.state_of(self._broker_id) in (STOPPED, KILLED):
+            lives.start_broker(self._broker_id, lives.now)
+
+    def stop_listening(self) -> None:
+        self._lives.probe.listeners.remove(self._watch)
+
+
+def is_back(lives: Lives, broker_id: int) -> bool:
+    """Whether the broker takes part, and is in the ISRs of all its replicas."""
+    if not lives.registry.is_alive(broker_id):
+        return False
+    return all(
+        broker_id in partition.isr for partition in lives.metadata.partitions() if broker_id in partition.replicas
+    )

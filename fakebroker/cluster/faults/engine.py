@@ -1,0 +1,318 @@
+"""The faults of a cluster: installed, found for a request, let act between two requests, counted, released.
+
+Theory   They are looked up by API key, and of Produce by topic as well, so that what does not match costs next to
+         nothing; with none installed nobody asks. A request that some may fit gets a plan (request.py), and its answer
+         comes there. What a plan waited for makes it due, and `run` lets all that are due go on: the cluster calls it
+         after each request, each timer and each door, when no handler is at work.
+Units    monotonic milliseconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, final
+from uuid import UUID
+
+from fakebroker.apis import registry
+from fakebroker.apis.context import RequestContext
+from fakebroker.cluster.arising.arising import Arising
+from fakebroker.cluster.dispatcher import Dispatcher, Interceptor
+from fakebroker.cluster.faults.arrival import FaultyArrival
+from fakebroker.cluster.faults.asked import Asked
+from fakebroker.cluster.faults.changes import Changes
+from fakebroker.cluster.faults.ear import Ear
+from fakebroker.cluster.faults.host import Wait
+from fakebroker.cluster.faults.index import Index
+from fakebroker.cluster.faults.request import FaultyRequest
+from fakebroker.cluster.faults.tree import Tree
+from fakebroker.cluster.faults.waiting import Alarm, Kept
+from fakebroker.cluster.lives import Lives
+from fakebroker.core.broker.broker import Broker
+from fakebroker.core.faults.actions import RESET, Action
+from fakebroker.core.faults.armed import Armed
+from fakebroker.core.faults.fault import Fault
+from fakebroker.core.faults.points import CONNECT
+from fakebroker.core.faults.seen import Seen
+from fakebroker.core.probe import Probe
+from fakebroker.network.connection import Connection, Plan, State
+from fakebroker.network.effects import Effect, InternalError, Reset, Warn
+from fakebroker.network.socket_server import SocketServer
+from fakebroker.protocol.error_code import ErrorCode
+from fakebroker.protocol.errors import ProtocolError
+from fakebroker.protocol.framing import LENGTH_BYTES
+from fakebroker.protocol.headers import RequestHeader
+from fakebroker.protocol.large_frame import LargeFrame
+from fakebroker.protocol.produce_response import TopicProduceResponse
+from fakebroker.protocol.slices import finish
+
+_NOBODY: Final = Probe()
+
+
+@final
+class Faults(Interceptor):
+    """`due` are the plans that go on with the next `run`. While it `is_acting` no request is handled."""
+
+    def __init__(
+        self,
+        lives: Lives,
+        sockets: SocketServer,
+        dispatcher: Dispatcher,
+        emit: Callable[[Effect], None],
+    ) -> None:
+        self.sockets = sockets
+        self.changes = Changes(lives)
+        self.due: list[Plan] = []
+        self.is_acting = False
+        self.armed: list[Armed] = []  # all that were ever installed
+        self.at_connect: list[Armed] = []
+        self.arising = Arising(lives, self)
+        self._lives = lives
+        self._dispatcher = dispatcher
+        self._emit = emit
+        self._index = Index(self._resolve)
+        self._start_ms = lives.now.mono_ms
+        self._apis = registry.load()
+        self._held: dict[Armed, list[Wait]] = {}
+        self._kept: dict[Connection, Kept] = {}
+        self._trees: dict[str, Tree] = {}
+        self._told: set[tuple[Armed, Action]] = set()  # what could not be done
+        self._ear = Ear()
+        self._under_way: set[FaultyRequest] = set()
+
+    # From the user. Who calls then lets `run`.
+
+    def add(self, fault: Fault) -> Armed:
+        """Install a fault."""
+        armed = Armed(len(self.armed) + 1, fault)
+        self.armed.append(armed)
+        if fault.when.at == CONNECT:
+            self.at_connect.append(armed)
+        else:
+            self._index.add(armed)
+            self._look_or_not()
+        for listener in self._lives.probe.listeners:
+            listener.fault_added(armed.name, str(fault))
+        return armed
+
+    def remove(self, armed: Armed, why: str = "removed") -> None:
+        """Take a fault away; who is held by it goes on. Nothing happens if it is gone."""
+        if not armed.is_removed:
+            armed.is_removed = True
+            armed.removed_why = why
+            self._forget(armed)
+            for listener in self._lives.probe.listeners:
+                listener.fault_removed(armed.name, armed.hits, why)
+            self.release(armed)
+            armed.changed()
+
+    def _forget(self, armed: Armed) -> None:
+        if armed in self.at_connect:
+            self.at_connect.remove(armed)
+        self._index.remove(armed)
+        self._look_or_not()
+
+    def _look_or_not(self) -> None:
+        """Nobody asks while there is nothing to be found."""
+        self._dispatcher.interceptor = None if self._index.is_empty and not self._kept else self
+
+    def release(self, armed: Armed, count: int | None = None) -> int:
+        """Let those go on that it holds, the first ones first; how many that were."""
+        waits = self._held.get(armed, [])
+        gone = waits[: len(waits) if count is None else count]
+        del waits[: len(gone)]
+        armed.held = len(waits)
+        for wait in gone:
+            wait.end()
+        if gone:
+            armed.changed()
+        return len(gone)
+
+    # From the network.
+
+    def connected(self, connection: Connection) -> None:
+        """A client has connected."""
+        if connection.state is not State.READY:
+            return
+        where = connection.broker_id, connection.listener.name, connection.number, self._elapsed_ms
+        faults = [armed for armed in self.at_connect if armed.fits_connection(*where)]
+        if faults:
+            FaultyArrival(self, connection, faults).go_on()
+
+    def takes(self, broker: Broker, connection: Connection, header: RequestHeader, frame: bytes | LargeFrame) -> bool:
+        found = self._index.find(header, frame)
+        if not found and connection not in self._kept:
+            return False
+        where = broker.broker_id, connection.listener.name, connection.number, self._elapsed_ms
+        faults = [armed for armed in found if armed.fits(header, *where)]
+        if not faults and connection not in self._kept:
+            return False
+        api = self._apis[header.api_key]
+        if not api.serves(header.api_version):
+            return False
+        whole = frame if isinstance(frame, bytes) else frame.join()
+        try:
+            asked = Asked(api.name, self._tree(api.name), header, whole)
+        except ProtocolError:  # it is refused as ever
+            return False
+        request = FaultyRequest(self, broker, connection, asked, faults)
+        connection.plan = request
+        if not self._under_way:
+            self._lives.probe.listeners.append(self._ear)
+        self._under_way.add(request)
+        self._ear.request = request
+        self._go_on(request)
+        return True
+
+    def run(self) -> None:
+        """Let all go on that can."""
+        while self.due:
+            self._go_on(self.due.pop(0))
+
+    def _go_on(self, plan: Plan) -> None:
+        was_acting, self.is_acting = self.is_acting, True
+        try:
+            plan.go_on()
+            if isinstance(plan, FaultyRequest) and plan.has_ended():
+                self._has_ended(plan)
+        except Exception as error:
+            self._emit(InternalError("a fault", error))
+            if isinstance(plan, FaultyRequest):
+                plan.connection.plan = None
+                self._has_ended(plan)
+                self.sockets.close(plan.connection, "a bug in fakebroker: a fault failed")
+        finally:
+            self.is_acting = was_acting
+
+    def _has_ended(self, request: FaultyRequest) -> None:
+        """Nobody listens for it any more."""
+        if request in self._under_way:
+            self._under_way.remove(request)
+            if not self._under_way:
+                self._lives.probe.listeners.remove(self._ear)
+
+    # From the plans.
+
+    def _tree(self, api: str) -> Tree:
+        tree = self._trees.get(api)
+        if tree is None:
+            tree = self._trees[api] = Tree(api, self._resolve)
+        return tree
+
+    def is_due(self, plan: Plan) -> None:
+        if plan not in self.due:
+            self.due.append(plan)
+
+    def fired(self, armed: Armed, connection: int, point: str) -> None:
+        for listener in self._lives.probe.listeners:
+            listener.fault_fired(armed.name, connection, point, ", ".join(map(str, armed.fault.do)))
+        if armed.is_spent:
+            self._forget(armed)
+        armed.changed()
+
+    def asks(self, armed: Armed, seen: Seen) -> bool:
+        predicate = armed.fault.when.predicate
+        assert predicate is not None
+        try:
+            return bool(predicate(seen))
+        except Exception as error:
+            if not armed.has_broken:
+                armed.has_broken = True
+                self._emit(Warn(f"the predicate of fault {armed.name} failed, and so does not match: {error!r}"))
+            return False
+
+    def after(self, ms: int, wake: Callable[[], None]) -> Wait:
+        wait = Wait(wake)
+        self._lives.timer.timer.add(Alarm(ms, wait.end), self._lives.now.mono_ms)
+        return wait
+
+    def hold(self, armed: Armed, wake: Callable[[], None]) -> Wait:
+        wait = Wait(wake)
+        waits = self._held.setdefault(armed, [])
+        waits.append(wait)
+        armed.held = len(waits)
+        if armed.is_removed:
+            self.release(armed)
+        armed.changed()
+        return wait
+
+    def close(self, connection: Connection, why: str, how: str) -> None:
+        if not connection.is_closed:
+            if how == RESET:
+                self._emit(Reset(connection))
+            self.sockets.close(connection, why)
+
+    def write(self, connection: Connection, data: bytes, size: int | None) -> None:
+        if size is not None:
+            outcome = "dropped" if connection.is_closed else "sent"
+            for listener in self._lives.probe.listeners:
+                listener.answered(connection.number, outcome, size - LENGTH_BYTES)
+        if connection.is_closed:
+            self._kept.pop(connection, None)
+            return
+        kept = self._kept.get(connection)
+        if kept is None:
+            self.sockets.answers.add(connection, data)
+            return
+        kept.frames.append(data)
+        if len(kept.frames) >= kept.wanted:
+            self._flush(connection)
+
+    def coalesce(self, connection: Connection, answers: int, within_ms: int) -> None:
+        if connection not in self._kept:
+            self._kept[connection] = Kept(answers)
+            self._look_or_not()
+            self.after(within_ms, lambda: self._flush(connection))
+
+    def _flush(self, connection: Connection) -> None:
+        kept = self._kept.pop(connection, None)
+        self._look_or_not()
+        if kept is not None and kept.frames and not connection.is_closed:
+            self.sockets.answers.add(connection, b"".join(kept.frames))
+
+    def could_not(self, armed: Armed, action: Action, error: Exception) -> None:
+        """Told once: what cannot be done for one request cannot for the next ones, and there may be very many."""
+        if (armed, action) not in self._told:
+            self._told.add((armed, action))
+            self._emit(Warn(f"fault {armed.name} could not do {action.verb!r}: {error}"))
+
+    def fail(self, broker: Broker, connection: Connection, asked: Asked, code: ErrorCode, is_template: bool) -> None:
+        api, header = self._apis[asked.header.api_key], asked.header
+        probe = _NOBODY if is_template else self._lives.probe
+        throttled_ms = 0 if is_template else -1
+        size, now = len(asked.frame), self._lives.now
+        context = RequestContext(
+            broker, self.sockets, connection, header, size, api.throttled, now, probe, throttled_ms
+        )
+        request = api.decode(header.api_version, asked.frame, header.body_offset)  # in the form that its handler knows
+        slices = api.error_response(context, request, code)
+        if slices is not None:
+            finish(slices)
+
+    def produce_answered(self, connection: Connection, topics: tuple[TopicProduceResponse, ...]) -> None:
+        for listener in self._lives.probe.listeners:
+            listener.produce_answered(connection.number, topics)
+
+    def handle(self, broker: Broker, connection: Connection) -> None:
+        if broker.is_stopped:
+            connection.request = None
+            return
+        plan = connection.plan
+        assert isinstance(plan, FaultyRequest)
+        for listener in self._lives.probe.listeners:
+            listener.request_resumed(connection.number, broker.broker_id)
+        self._ear.request = plan
+        self._dispatcher.handle(broker, connection, self._lives.now)
+
+    # Inside.
+
+    @property
+    def _elapsed_ms(self) -> int:
+        return self._lives.now.mono_ms - self._start_ms
+
+    def _resolve(self, topic_id: UUID | None, name: str | None) -> tuple[UUID | None, str | None]:
+        """Both, as far as they are known."""
+        if name:
+            topic = self._lives.metadata.topic(name)
+            return (None if topic is None else topic.topic_id), name
+        topic = None if topic_id is None else self._lives.metadata.topic_by_id(topic_id)
+        return topic_id, (None if topic is None else topic.name)

@@ -1,0 +1,324 @@
+"""One request that faults fit: its way from point to point.
+
+Theory   The way is a generator that stops where it has to wait: for time, for somebody's `release`, for the append, for
+         the answer. Whoever brings that about only notes it; the way goes on when the cluster is between two requests
+         (`Faults.run`), or as work of its connection before it is handled. So no action runs inside a handler, and none
+         inside another. The connection is BUSY all the way: its next request waits, as in Kafka.
+
+         An error before the work: the parts that it is for are taken out of the request, the rest is handled as ever,
+         and the parts are put into the answer as Kafka's `getErrorResponse` has them. A Fetch is answered at once, and
+         changed: it does nothing, and its session knows of more than it asks for. An error after the work: its parts of
+         the answer are changed, and what was done stays; if it is for all that waits in the purgatory, nobody waits on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final, final
+
+from fakebroker.cluster.faults import wire
+from fakebroker.cluster.faults.asked import WHOLE, Asked, Place
+from fakebroker.cluster.faults.host import Host
+from fakebroker.cluster.faults.told import Told
+from fakebroker.cluster.faults.tree import Path
+from fakebroker.cluster.faults.waiting import GoOn
+from fakebroker.core.broker.broker import Broker
+from fakebroker.core.errors import KafkaError
+from fakebroker.core.faults import actions, byte_actions, points
+from fakebroker.core.faults.actions import Action, Error
+from fakebroker.core.faults.armed import Armed
+from fakebroker.core.faults.points import AFTER_APPEND, AFTER_WATERMARK, BEFORE_WORK, REQUEST_READ
+from fakebroker.core.purgatory.delayed_operation import DelayedOperation
+from fakebroker.network.connection import Connection, Plan
+from fakebroker.protocol.error_code import ErrorCode
+
+_BEFORE: Final = (REQUEST_READ, BEFORE_WORK)
+_AT_ONCE: Final = 32  # faults that act on a request in one turn
+
+
+@final
+class FaultyRequest(Plan):
+    """It takes the answer; and says whom an action is about (changes.py)."""
+
+    def __init__(
+        self, host: Host, broker: Broker, connection: Connection, asked: Asked, faults: Sequence[Armed]
+    ) -> None:
+        """`faults` are those that fit the header, in the order in which they were installed."""
+        self.connection = connection
+        self.broker = broker
+        self.broker_id = broker.broker_id
+        self.asked = asked
+        self.operation: object = None  # in which it waits
+        self._host = host
+        self._faults = {at: [armed for armed in faults if armed.fault.when.at == at] for at in points.POINTS}
+        self._here: list[Path] = WHOLE  # the parts that the fault at hand is for
+        self._errors: list[tuple[Armed, Error, str]] = []
+        self._byte_actions: list[Action] = []
+        self._collects_errors = False
+        self._errors_frame: bytes | None = None  # how all of it would fail
+        self._told: Told | None = None
+        self._throttle_ms = 0
+        self._is_answered = self._is_handled = self._is_over = self._is_going = False
+        self._appended: set[Place] = set()
+        self._way = self._go()
+
+    # From outside.
+
+    def go_on(self) -> None:
+        """As far as it can."""
+        if not self._is_going and not self.has_ended():
+            self._is_going = True
+            try:
+                if next(self._way, self) is self:
+                    self._is_over = True
+            finally:
+                self._is_going = False
+
+    def wake(self) -> None:
+        """What it waited for has come: go on when nobody is in the middle of something."""
+        if self._is_handled:
+            self._host.is_due(self)
+        else:
+            self._host.sockets.goes_on(self.connection)
+
+    def take(self, frame: bytes | None) -> None:
+        if self._collects_errors:
+            self._errors_frame = frame
+            return
+        self._is_answered = True
+        self._told = None if frame is None else Told(self.asked, frame)
+        self._host.is_due(self)
+
+    def appended(self, topic: str, partition: int) -> None:
+        """It has appended to a log, its own or the coordinator's."""
+        self._appended.add((topic, partition))
+        if self._faults[AFTER_APPEND]:
+            self._host.is_due(self)
+
+    def has_ended(self) -> bool:
+        """Nothing more becomes of it."""
+        return self._is_over
+
+    # What the fault at hand is for.
+
+    @property
+    def partitions(self) -> list[Place]:
+        return self.asked.partitions(self._here)
+
+    @property
+    def groups(self) -> list[str]:
+        return self.asked.names("group", self._here)
+
+    @property
+    def transactional_ids(self) -> list[str]:
+        return self.asked.names("transactional_id", self._here)
+
+    # The way.
+
+    def _go(self) -> Iterator[None]:
+        for point in _BEFORE:
+            yield from self._at(point)
+        if self.has_ended():
+            return
+        self._handle()
+        while not self._is_answered and not (self._appended and self._faults[AFTER_APPEND]):
+            yield
+        if self._appended:
+            yield from self._at(AFTER_APPEND)
+            if not self.has_ended() and isinstance(self.operation, DelayedOperation) and self._fails_as_a_whole():
+                self.operation.force_complete()
+        while not self._is_answered and not self.has_ended():
+            yield
+        if not self.has_ended():
+            yield from self._finish()
+
+    def _finish(self) -> Iterator[None]:
+        told = self._told
+        if told is None:
+            self._finish_unanswered()
+            return
+        if self._appended and self.asked.acks in (None, -1):
+            yield from self._at(AFTER_WATERMARK)
+        if not self.has_ended():
+            yield from self._at(points.BEFORE_ANSWER)
+        if not self.has_ended():
+            yield from self._rewrite(told)
+            yield from self._at(points.WITHIN_ANSWER)
+        if not self.has_ended():
+            yield from self._write(told)
+        if not self.has_ended():
+            yield from self._at(points.AFTER_ANSWER)
+        if not self.has_ended():
+            self._end()
+            if not self.connection.is_closed:
+                self._host.sockets.responded(self.connection)
+
+    def _finish_unanswered(self) -> None:
+        """acks=0 is not answered, and an error closes the connection."""
+        self._end()
+        if self._errors:
+            error = self._errors[0][1].error
+            self._host.sockets.close(self.connection, f"a produce request with acks=0 failed: {error}")
+        else:
+            self._host.sockets.answer(self.connection, None)
+
+    def _end(self) -> None:
+        self._is_over = True
+        if self.connection.plan is self:
+            self.connection.plan = None
+
+    def _at(self, point: str) -> Iterator[None]:
+        for number, armed in enumerate(self._faults[point], 1):
+            if self.has_ended():
+                return
+            if number % _AT_ONCE == 0:
+                yield from self._let_others()
+            if armed.is_spent or not self._matches(armed, point) or not armed.fires():
+                continue
+            self._host.fired(armed, self.connection.number, point)
+            for action in armed.fault.do:
+                self._here = self.asked.paths(armed)
+                yield from self._do(action, armed, point)
+                if self.has_ended():
+                    return
+
+    def _matches(self, armed: Armed, point: str) -> bool:
+        """Whether the rest of what is said fits too, here and now."""
+        when = armed.fault.when
+        if point != REQUEST_READ and not self.asked.matches(armed):
+            return False
+        if point == AFTER_APPEND and when.entity_selectors and self.asked.api == "Produce":
+            wanted = self.asked.partitions(self.asked.paths(armed))
+            if wanted and self._appended.isdisjoint(wanted):
+                return False
+        if point == AFTER_WATERMARK and (self._told is None or not self._told.is_good(armed)):
+            return False
+        return when.predicate is None or self._host.asks(armed, self.asked.seen(self.connection))
+
+    def _do(self, action: Action, armed: Armed, point: str) -> Iterator[None]:
+        host, connection = self._host, self.connection
+        match action:
+            case Error():
+                self._errors.append((armed, action, point))
+            case actions.Delay(ms):
+                yield from self._stand(host.after(ms, self.wake).has_ended)
+            case actions.Hold():
+                yield from self._stand(host.hold(armed, self.wake).has_ended)
+            case actions.Throttle(ms):
+                self._throttle_ms = max(self._throttle_ms, ms)
+            case actions.Drop():
+                self._end()
+                host.sockets.answer(connection, None)
+            case actions.Disconnect(how):
+                self._end()
+                host.close(connection, f"fault {armed.name}: {action}", how)
+            case actions.Blackhole():
+                self._is_over = True  # the connection stays busy
+            case byte_actions.Coalesce(answers, within_ms):
+                host.coalesce(connection, answers, within_ms)
+            case byte_actions.CorruptBatch():
+                assert self._told is not None
+                self._told.corrupt(armed, action)
+            case _ if wire.is_of_bytes(action):
+                self._byte_actions.append(action)
+            case _:
+                try:
+                    host.changes.do(action, self)
+                except (KafkaError, ValueError) as error:
+                    host.could_not(armed, action, error)
+
+    def _stand(self, has_ended: Callable[[], bool]) -> Iterator[None]:
+        while not has_ended():
+            if not self._is_handled:  # its memory is kept until it is
+                self.connection.work = GoOn(self.connection, self)
+            yield
+
+    def _let_others(self) -> Iterator[None]:
+        """Of very many faults some act now; others have their turn before the rest."""
+        connection = self.connection
+        if connection.work is None and not connection.is_closed:
+            turn = connection.work = GoOn(connection, self)
+            self._host.sockets.goes_on(connection)
+            while connection.work is turn:
+                yield
+
+    # Handled, with errors before the work.
+
+    def _handle(self) -> None:
+        self._is_handled = True
+        asked = self.asked
+        code, paths = self._errors_before_work()
+        frame: bytes | None = asked.frame
+        if code is not None and asked.api == "Fetch" and paths is not None:
+            frame = asked.frame_that_does_not_wait()
+        elif code is not None:
+            frame = None if paths is None else asked.frame_without(paths)
+            if frame is not None and asked.acks != 0:
+                self._collects_errors = True
+                self._fail(code, is_template=True)
+                self._collects_errors = False
+        if frame is not None:
+            self.connection.request = frame
+            self._host.handle(self.broker, self.connection)
+        elif code is not None:
+            self._fail(code)
+
+    def _fail(self, code: ErrorCode, is_template: bool = False) -> None:
+        self._host.fail(self.broker, self.connection, self.asked, code, is_template)
+
+    def _errors_before_work(self) -> tuple[ErrorCode | None, list[Path] | None]:
+        """The first error, and for which parts; None for all of them. Each part is given its own error later."""
+        code: ErrorCode | None = None
+        found: list[Path] = []
+        for armed, error, point in self._errors:
+            if point in _BEFORE:
+                code = code or error.code
+                paths = self.asked.paths(armed)
+                if () in paths or error.level == "top":
+                    return error.code, None
+                found += paths
+        return code, found
+
+    # The answer.
+
+    def _fails_as_a_whole(self) -> bool:
+        """Whether every part has its error already: then nobody needs to wait for the answer."""
+        failed = [path for armed, _, point in self._errors if point == AFTER_APPEND for path in self.asked.paths(armed)]
+        return self.asked.is_covered(failed)
+
+    def _rewrite(self, told: Told) -> Iterator[None]:
+        for number, (armed, error, point) in enumerate(self._errors, 1):
+            if number % _AT_ONCE == 0:
+                yield from self._let_others()
+            paths = self.asked.paths(armed)
+            if point not in _BEFORE or not paths or (self.asked.api == "Fetch" and () not in paths):
+                told.fail(armed, error)
+            elif self._errors_frame is not None:  # or all of it has failed, and says so
+                told.put_in(armed, error, self._errors_frame)
+        if self._throttle_ms:
+            told.throttle(self._throttle_ms)
+            self._host.sockets.throttle(self.connection, self._throttle_ms)
+        if self._errors and self.asked.api == "Produce":
+            self._host.produce_answered(self.connection, told.produce_topics())
+
+    def _write(self, told: Told) -> Iterator[None]:
+        host, connection = self._host, self.connection
+        frame = told.changed(self._byte_actions)
+        last = self._byte_actions[-1] if self._byte_actions else None
+        match last:
+            case byte_actions.Cut(then=then):
+                end = min(told.bytes_before(last), len(frame))
+                host.write(connection, frame[:end], len(frame))
+                self._is_over = True
+                if then != actions.STAY:
+                    self._end()
+                    host.close(connection, "a fault has cut its answer", then)
+            case byte_actions.Drip(size, every_ms):
+                for start in range(0, len(frame), size):
+                    if connection.is_closed:
+                        break
+                    host.write(connection, frame[start : start + size], None if start else len(frame))
+                    if start + size < len(frame):
+                        yield from self._stand(host.after(every_ms, self.wake).has_ended)
+            case _:
+                host.write(connection, frame, len(frame))

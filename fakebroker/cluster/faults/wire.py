@@ -1,0 +1,84 @@
+"""What a fault does to the bytes of an answer: its length, 4 bytes, the correlation id, 4 more, and the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from struct import Struct
+from typing import Any, Final
+
+from fakebroker.cluster.faults.tree import Path, Tree, at, replaced
+from fakebroker.core.faults.actions import Action
+from fakebroker.core.faults.byte_actions import Cut, Drip, Duplicate, Oversize, WrongCorrelationId
+from fakebroker.protocol.error_code import ErrorCode
+from fakebroker.protocol.messages import encode_response
+
+_START: Final = Struct(">iI")
+_MASK: Final = 0xFFFF_FFFF
+_ERRORS: Final = ("error_code", "partition_error_code")
+
+
+def changed(frame: bytes, actions: Sequence[Action]) -> bytes:
+    """The bytes that are written in place of a frame: other ids and lengths, or once more for each that says so."""
+    again = 0
+    for action in actions:
+        if isinstance(action, WrongCorrelationId):
+            length, correlation_id = _START.unpack_from(frame)
+            frame = _START.pack(length, (correlation_id + action.by) & _MASK) + frame[_START.size :]
+        elif isinstance(action, Oversize):
+            frame = action.bytes.to_bytes(4, "big", signed=True) + frame[4:]
+        elif isinstance(action, Duplicate):
+            again += 1
+    return frame * (again + 1)
+
+
+def is_of_bytes(action: Action) -> bool:
+    """Whether it is about how an answer is written."""
+    return isinstance(action, WrongCorrelationId | Oversize | Duplicate | Cut | Drip)
+
+
+def position_of_part(tree: Tree, response: Any, correlation_id: int, part: int) -> int:
+    """Where in the frame the error code of the n-th part stands; its end, if there are not so many."""
+    paths = [path for path in tree.leaves(response) if path]
+    frame = encode_response(response, correlation_id)
+    if part > len(paths):
+        return len(frame)
+    other = encode_response(_with_other_error(response, paths[part - 1]), correlation_id)
+    for position, (one, another) in enumerate(zip(frame, other, strict=False)):
+        if one != another:
+            return position
+    return len(frame)
+
+
+def _with_other_error(node: Any, path: Path) -> Any:
+    if path:
+        (field, index), *rest = path
+        items = list(getattr(node, field))
+        items[index] = _with_other_error(items[index], tuple(rest))
+        return replaced(node, **{field: tuple(items)})
+    for name in _ERRORS:
+        if hasattr(node, name):
+            code = getattr(node, name)
+            # -1 differs from every other code in both of its bytes.
+            other = ErrorCode.unknown_server_error if code is not ErrorCode.unknown_server_error else ErrorCode.none
+            return replaced(node, **{name: other})
+    return node
+
+
+def corrupted(tree: Tree, response: Any, paths: Sequence[Path]) -> Any:
+    """A Fetch answer with a bit flipped at the end of the records of these parts."""
+    for top in paths:
+        for leaf in tree.leaves(at(response, top), top):
+            records = getattr(at(response, leaf), "records", None)
+            if records:
+                flipped = bytes(records[:-1]) + bytes([records[-1] ^ 1])
+                response = _with_records(response, leaf, flipped)
+    return response
+
+
+def _with_records(node: Any, path: Path, records: bytes) -> Any:
+    if not path:
+        return replaced(node, records=records)
+    (field, index), *rest = path
+    items = list(getattr(node, field))
+    items[index] = _with_records(items[index], tuple(rest), records)
+    return replaced(node, **{field: tuple(items)})

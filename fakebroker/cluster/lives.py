@@ -1,0 +1,298 @@
+"""How brokers live and die: stopped in order, killed, standing still, started again.
+
+Theory   stop    the controller moves what the broker leads, and who waits there is answered NOT_LEADER_OR_FOLLOWER (6);
+                 then it is fenced, and its connections close
+         kill    the process is dead, its connections with it, and nothing is answered. For the controller it lives on,
+                 in sync and leading, until its session ends: broker.session.timeout.ms
+         pause   the process stands still (SIGSTOP) with its sockets open: nothing is read or answered, no timer runs,
+                 nobody is replicated from or to it. Its session runs on
+         resume  it goes on where it stood: first what lies in its sockets (core/replication/standing_still/), then the
+                 timers that are late, then what clients sent; what it missed it
+                 knows a little later (`fakebroker.metadata.delay.ms`), and takes itself for a leader until then
+         start   it registers, in a new epoch, as soon as its last life has no session any more. Its log is as it was
+         What the controller does about it is in core/controller/cluster_control.py.
+Units    monotonic milliseconds.
+Source   core/.../server/BrokerServer.scala startup, shutdown; BrokerLifecycleManager.scala @ 4.0.
+         So does one that does not reach the controller, as long as that lasts: core/controller/stale_views.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from random import Random
+
+from fakebroker.cluster.members import Members
+from fakebroker.core.broker.broker import Broker
+from fakebroker.core.clock import Now
+from fakebroker.core.config.broker_config import BrokerConfig
+from fakebroker.core.controller.cluster_control import Call
+from fakebroker.core.log.store import Store
+from fakebroker.core.replication.behaviour import Behaviour
+from fakebroker.network.effects import Effect, Listen, StopListening
+from fakebroker.network.socket_server import SocketServer
+
+RUNNING, STOPPING, STOPPED, KILLED, PAUSED, STARTING = "running", "stopping", "stopped", "killed", "paused", "starting"
+
+
+class Lives(Members):
+    """The doors by which brokers come and go. Whoever calls performs the effects then."""
+
+    sockets: SocketServer
+
+    def __init__(
+        self,
+        now: Now,
+        broker_ids: list[int],
+        config: BrokerConfig,
+        followers: Behaviour,
+        seed: int,
+        store: Store | None,
+        racks: Mapping[int, str] | None,
+        order: Random | None,
+    ) -> None:
+        super().__init__(now, broker_ids, config, followers, seed, store, racks, order)
+        self._states = dict.fromkeys(self.registry.broker_ids, RUNNING)
+        self._lives = dict.fromkeys(self.registry.broker_ids, 0)  # how many each has had
+        self._paused: dict[int, Broker] = {}
+        self._catching_up: dict[int, Call] = {}  # who hears, and does not know yet what he missed
+        self._pauses = dict.fromkeys(self.registry.broker_ids, 0)  # how often each has stood still
+        self._unclean: set[int] = set()  # who was killed, and has not started since
+        self._effects: list[Effect] = []
+
+    def state_of(self, broker_id: int) -> str:
+        """What its process does: running, stopping, stopped, killed, paused or starting. Raises ValueError for an
+        unknown id."""
+        self._check_known(broker_id)
+        return self._states[broker_id]
+
+    def takes_connections(self, broker_id: int) -> bool:
+        """Whether somebody who connects is not refused; it may be that nobody answers him."""
+        return self._states[broker_id] in (RUNNING, STOPPING, PAUSED)
+
+    def stop_broker(self, broker_id: int, now: Now) -> None:
+        """Stop a broker in order. Nothing happens if it does not run. Raises ValueError for an unknown id, for a
+        broker that stands still (it would hear of it once it is resumed), and for one that does not reach the
+        controller."""
+        state = self.state_of(broker_id)
+        if state == PAUSED:
+            raise ValueError(f"broker {broker_id} is paused: resume it before it is stopped, or kill it")
+        if state == RUNNING and self.registry[broker_id].isolations:
+            raise ValueError(
+                f"broker {broker_id} does not reach the controller, which it would ask whether it may stop: "
+                "heal the partition before it is stopped, or kill it"
+            )
+        if state == STARTING:
+            self._enter(now)
+            self._end(broker_id, STOPPED)
+        elif state == RUNNING:
+            self._enter(now)
+            for listener in self.probe.listeners:
+                listener.broker_stopping(broker_id)
+            self._states[broker_id] = STOPPING
+            life = self._lives[broker_id]
+            if self.broker_configs.of(broker_id).controlled_shutdown_enable:
+                self.controller.cluster_control.controlled_shutdown(
+                    broker_id, lambda: self._lives[broker_id] == life, lambda: self._shut_down(broker_id)
+                )
+            else:
+                self._shut_down(broker_id)
+                self.controller.cluster_control.silent(broker_id)
+            self._handle_requests()
+
+    def kill_broker(self, broker_id: int, now: Now) -> None:
+        """Kill the process of a broker. Nothing happens if there is none. Raises ValueError for an unknown id."""
+        state = self.state_of(broker_id)
+        if state in (STOPPED, KILLED):
+            return
+        self._enter(now)
+        for listener in self.probe.listeners:
+            listener.broker_killed(broker_id)
+        self._unclean.add(broker_id)
+        if state != STARTING:
+            self._works_no_more(broker_id)
+            self.sockets.close_all(broker_id, f"broker {broker_id} was killed", is_dead=True)
+            self._take_down(broker_id)
+            self.controller.cluster_control.silent(broker_id)
+        self._end(broker_id, KILLED)
+        self._handle_requests()
+
+    def pause_broker(self, broker_id: int, now: Now) -> None:
+        """Let the process of a broker stand still; nothing happens if it does. Raises ValueError for an unknown id, and
+        for a broker that does not run."""
+        state = self.state_of(broker_id)
+        if state == PAUSED:
+            return
+        if state != RUNNING:
+            raise ValueError(f"broker {broker_id} is {state}: only one that is running can be paused")
+        self._enter(now)
+        for listener in self.probe.listeners:
+            listener.broker_paused(broker_id)
+        self._states[broker_id] = PAUSED
+        self._pauses[broker_id] += 1
+        self.followers.stands_still(broker_id, self.broker_configs.of(broker_id), now)
+        self._works_no_more(broker_id)
+        broker = self._paused[broker_id] = self.brokers.pop(broker_id)
+        self.sockets.pause_broker(broker_id)
+        self._wakeups.pause_broker(broker_id)
+        self._hears_no_more(broker_id, broker)
+        broker.pause()
+        self.controller.cluster_control.silent(broker_id)
+        self._handle_requests()
+
+    def resume_broker(self, broker_id: int, now: Now) -> None:
+        """Let it go on; nothing happens if it runs. Raises ValueError for an unknown id, and for a broker that has no
+        process."""
+        state = self.state_of(broker_id)
+        if state == RUNNING:
+            return
+        if state != PAUSED:
+            raise ValueError(f"broker {broker_id} is {state}: only one that is paused can be resumed")
+        self._enter(now)
+        for listener in self.probe.listeners:
+            listener.broker_resumed(broker_id)
+        self._states[broker_id] = RUNNING
+        broker = self.brokers[broker_id] = self._paused.pop(broker_id)
+        self.followers.goes_on(broker_id)
+        self._works(broker_id)
+        if self.config.fakebroker_metadata_delay_ms == 0 and self.registry[broker_id].is_heard:
+            self.controller.leadership.views.hears(broker_id, now)  # what is late sees that already
+        self._wakeups.resume_broker(broker_id, now.mono_ms)
+        broker.resume()
+        self._hears(broker_id)
+        self.sockets.resume_broker(broker_id)
+        self._handle_requests()
+
+    def start_broker(self, broker_id: int, now: Now) -> None:
+        """Start a broker that was stopped or killed; nothing happens if it runs. Raises ValueError for an unknown id,
+        and for a broker that stands still."""
+        state = self.state_of(broker_id)
+        if state == PAUSED:
+            raise ValueError(f"broker {broker_id} is paused, not stopped: resume it")
+        if state in (STOPPED, KILLED):
+            self._enter(now)
+            for listener in self.probe.listeners:
+                listener.broker_starting(broker_id)
+            self._states[broker_id] = STARTING
+            self._lives[broker_id] += 1
+            life = self._lives[broker_id]
+            self.controller.cluster_control.register(
+                broker_id,
+                broker_id not in self._unclean,
+                lambda: self._lives[broker_id] == life,
+                lambda: self._come_up(broker_id),
+            )
+            self._handle_requests()
+
+    def pauses_of(self, broker_id: int) -> int:
+        """How often it has stood still."""
+        return self._pauses[broker_id]
+
+    def cut(self, some: Sequence[int], others: Sequence[int], without_controller: Sequence[int], now: Now) -> None:
+        """Let some brokers not reach others, nor these the controller, until they are joined again. Raises ValueError
+        for an unknown id."""
+        for broker_id in (*some, *others, *without_controller):
+            self._check_known(broker_id)
+        self._enter(now)
+        self.controller.leadership.note_last_fetches([*some, *others], now)
+        self.registry.cut(some, others)
+        self.followers.on_reach_change(now)
+        for broker_id in without_controller:
+            self.controller.cluster_control.isolate(broker_id)
+            if broker_id in self.brokers:
+                self._hears_no_more(broker_id, self.brokers[broker_id])
+        self._handle_requests()
+
+    def join(self, some: Sequence[int], others: Sequence[int], without_controller: Sequence[int], now: Now) -> None:
+        """Take back what `cut` did with the same."""
+        self._enter(now)
+        self.registry.join(some, others)
+        self.followers.on_reach_change(now)
+        for broker_id in without_controller:
+            self.controller.cluster_control.reach(broker_id)
+            self._hears(broker_id)
+        self._handle_requests()
+
+    # Inside.
+
+    def _handle_requests(self) -> None:
+        """What was woken goes on."""
+        raise NotImplementedError
+
+    def _shut_down(self, broker_id: int) -> None:
+        if self.config.fakebroker_controller_delay_ms == 0:
+            self._handle_requests()  # what stood behind those who were answered 6 is answered too
+        self._works_no_more(broker_id)
+        self.sockets.close_all(broker_id, f"broker {broker_id} has stopped")
+        for listener in self.probe.listeners:
+            listener.broker_stopped(broker_id)
+        self._take_down(broker_id)
+        self._end(broker_id, STOPPED)
+
+    def _end(self, broker_id: int, state: str) -> None:
+        self._states[broker_id] = state
+        self._lives[broker_id] += 1  # who still asks for it is not heard
+        self.controller.cluster_control.forget(broker_id)
+
+    def _take_down(self, broker_id: int) -> None:
+        """Its process is gone, with all that is in its hands."""
+        broker = self._paused.pop(broker_id, None) or self.brokers.pop(broker_id)
+        self.followers.is_gone(broker_id)
+        broker.stop()
+        self._stop_catching_up(broker_id)
+        self.controller.leadership.views.gone(broker_id, self.now)
+        self.publisher.forget_broker(broker_id)
+        self._wakeups.stop_broker(broker_id)
+        self._effects.append(StopListening(broker_id))
+
+    def _come_up(self, broker_id: int) -> None:
+        """It leads and follows again; it has no clients yet."""
+        for listener in self.probe.listeners:
+            listener.broker_started(broker_id)
+        self._states[broker_id] = RUNNING
+        self._unclean.discard(broker_id)
+        self.brokers[broker_id] = self._new_broker(broker_id)
+        self._works(broker_id)
+        if self.registry[broker_id].isolations:  # it was cut off while it started
+            self._hears_no_more(broker_id, self.brokers[broker_id])
+        self._effects.append(Listen(broker_id))
+
+    def _hears_no_more(self, broker_id: int, broker: Broker) -> None:
+        self._stop_catching_up(broker_id)
+        if self.controller.leadership.views.freeze(broker_id, broker.metadata):
+            self.publisher.pause_broker(broker_id)
+
+    def _hears(self, broker_id: int) -> None:
+        """It works, and reaches the controller, or nothing comes of it. If it missed anything, it takes a moment until
+        it knows."""
+        views = self.controller.leadership.views
+        if not self.registry[broker_id].is_heard or not self.publisher.is_paused(broker_id):
+            return
+        self.controller.cluster_control.heard(broker_id)
+        delay_ms = self.config.fakebroker_metadata_delay_ms if views.has_missed(broker_id) else 0
+        if delay_ms == 0:
+            self._knows(broker_id)
+        else:
+            call = self._catching_up[broker_id] = Call(delay_ms, lambda: self._knows(broker_id))
+            self.timer.timer.add(call, self.now.mono_ms)
+
+    def _stop_catching_up(self, broker_id: int) -> None:
+        call = self._catching_up.pop(broker_id, None)
+        if call is not None:
+            call.cancel()
+
+    def _knows(self, broker_id: int) -> None:
+        self._catching_up.pop(broker_id, None)
+        self.controller.leadership.views.hears(broker_id, self.now)
+        self.publisher.resume_broker(broker_id, self.brokers[broker_id])
+        self.controller.cluster_control.caught_up(broker_id)
+
+    def _works_no_more(self, broker_id: int) -> None:
+        if self.registry[broker_id].is_working:
+            self.controller.leadership.note_last_fetches([broker_id], self.now)
+            self.registry[broker_id].is_working = False
+            self.followers.on_reach_change(self.now)
+
+    def _works(self, broker_id: int) -> None:
+        self.registry[broker_id].is_working = True
+        self.controller.leadership.goes_on_leading(broker_id, self.now)
+        self.followers.on_reach_change(self.now)

@@ -1,0 +1,120 @@
+"""The application: paths, errors, OpenAPI, the page."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from importlib.resources import files
+from typing import Any
+
+from fastapi import APIRouter, FastAPI
+from fastapi.openapi.utils import get_openapi
+from starlette.responses import HTMLResponse, Response
+from starlette.types import ASGIApp
+
+import fakebroker
+from fakebroker.control.answers import Refusal
+from fakebroker.control.clusters import Clusters
+from fakebroker.control.errors import CODES, add_handlers
+from fakebroker.control.guard import Guard
+from fakebroker.control.here import Here
+from fakebroker.control.metrics.exposition import CONTENT_TYPE, exposition
+from fakebroker.control.routes import clock, cluster, events, faults, journal, settings, state, topics
+
+_ABOUT = """What a test does to a fakebroker: topics, followers, brokers, its clock, its journal.
+
+Everything below `/v1` is about the cluster of the process; the same is below `/v1/clusters/{cluster_id}` for one that
+`POST /v1/clusters` made. A body is JSON; a member that is not known is refused. Every answer that is not 2xx is
+`{"error": {"code", "message"}}`: `code` is Kafka's name of an error, or one of these: """
+
+_POLICY = "; ".join(
+    (
+        "default-src 'none'",
+        "connect-src 'self'",
+        "img-src data:",
+        "script-src 'unsafe-inline'",
+        "style-src 'unsafe-inline'",
+        "frame-ancestors 'none'",
+    )
+)
+
+
+def new_app(clusters: Clusters, token: str | None = None, host: str = "127.0.0.1") -> ASGIApp:
+    """For these clusters, guarded. `host` is where it listens."""
+    return Guard(new_api(clusters), token, host)
+
+
+def new_api(clusters: Clusters) -> FastAPI:
+    """The same without its guard."""
+    app = FastAPI(
+        title="fakebroker",
+        version=fakebroker.__version__,
+        description=_ABOUT + "; ".join(f"`{code}` ({text})" for code, text in CODES.items()),
+        docs_url=None,
+        redoc_url=None,
+        responses={"default": {"model": Refusal, "description": "what is wrong"}},
+    )
+    app.state.clusters = clusters
+    add_handlers(app)
+    v1 = APIRouter(prefix="/v1")
+    for part in (cluster, topics, clock, faults, journal, events, state, settings):
+        v1.include_router(part.router)
+    v1.get("/metrics", tags=["metrics"], response_class=Response, name="cluster_metrics")(_metrics)
+    app.include_router(v1)
+    app.get("/metrics", tags=["metrics"], response_class=Response)(_metrics)
+    page = files("fakebroker.control").joinpath("page.html").read_text("utf-8")
+
+    @app.get("/", include_in_schema=False)
+    async def show_page() -> HTMLResponse:
+        return HTMLResponse(page, headers={"Content-Security-Policy": _POLICY})
+
+    _describe(app)
+    return app
+
+
+async def _metrics(here: Here) -> Response:
+    """Numbers for Prometheus, under the names that Kafka's have there; counted from the first call on, or from the
+    start with --control-port."""
+    return Response(await exposition(here), media_type=CONTENT_TYPE)
+
+
+def _describe(app: FastAPI) -> None:
+    """OpenAPI, with the paths of other clusters beside those of the main one."""
+
+    def openapi() -> dict[str, Any]:
+        if not app.openapi_schema:
+            found = get_openapi(title=app.title, version=app.version, description=app.description, routes=app.routes)
+            found["paths"].update(_of_clusters(found["paths"]))
+            _drop_defaults(found)
+            app.openapi_schema = found
+        return app.openapi_schema
+
+    app.openapi = openapi  # type: ignore[method-assign]
+
+
+def _of_clusters(paths: dict[str, Any]) -> dict[str, Any]:
+    of_clusters: dict[str, Any] = {}
+    parameter = {
+        "name": "cluster_id",
+        "in": "path",
+        "required": True,
+        "schema": {"type": "string"},
+        "description": "`id` of POST /v1/clusters",
+    }
+    for path, methods in paths.items():
+        if path.startswith("/v1/") and not path.startswith("/v1/clusters"):
+            copied = deepcopy(methods)
+            for method in copied.values():
+                method["operationId"] += "_of_cluster"
+                method["parameters"] = [parameter, *method.get("parameters", ())]
+                method["tags"] = ["clusters"]
+            of_clusters["/v1/clusters/{cluster_id}" + path.removeprefix("/v1")] = copied
+    return of_clusters
+
+
+def _drop_defaults(schema: dict[str, Any]) -> None:
+    """Errors have our form, and not FastAPI's."""
+    for methods in schema["paths"].values():
+        for method in methods.values():
+            method["responses"].pop("422", None)
+    for name in ("HTTPValidationError", "ValidationError"):
+        schema["components"]["schemas"].pop(name, None)

@@ -1,0 +1,279 @@
+"""What is asked for, as JSON: one class for each body or query.
+
+Shape    A member that no class has is refused, with the name of the one that was meant. Numbers are whole and bounded.
+Units    in the names: _ms are milliseconds of the broker's clock, _wall_ms of the machine's.
+"""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic_core import PydanticCustomError
+
+MAX_WAIT_MS = 60_000
+MAX_MS = 366 * 24 * 3_600_000
+
+Name = Annotated[str, Field(max_length=1000)]
+Id = Annotated[int, Field(ge=0, le=2**31 - 1)]
+Count = Annotated[int, Field(ge=0, le=2**31 - 1)]
+Setting = str | bool | int | float
+Step = Annotated[tuple[Annotated[int, Field(ge=0, le=MAX_MS)], Name], Field(strict=False)]  # JSON has lists
+Settings = dict[Name, Setting]
+
+
+class Strict(BaseModel):
+    """Refuses what it does not know."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _know_all(cls, given: Any) -> Any:
+        if isinstance(given, dict):
+            for name in given:
+                if name not in cls.model_fields:
+                    meant = get_close_matches(str(name), cls.model_fields, 1)
+                    raise PydanticCustomError(
+                        "unknown_member",
+                        "there is no member {name}{meant}; there are {known}",
+                        {
+                            "name": ascii(name),
+                            "meant": f" (did you mean {meant[0]}?)" if meant else "",
+                            "known": ", ".join(cls.model_fields) or "none",
+                        },
+                    )
+        return given
+
+
+class Limits(Strict):
+    """How long a wait lasts at most: `timeout_ms` by the broker's clock, `timeout_wall_ms` by the machine's,
+    whichever is over first. With a manual clock the first one counts only what somebody advances."""
+
+    timeout_ms: int = Field(MAX_MS, ge=0, le=MAX_MS, description="milliseconds of the broker's clock")
+    timeout_wall_ms: int = Field(10_000, ge=0, le=MAX_WAIT_MS, description="milliseconds of the machine's clock")
+
+
+class NewTopic(Strict):
+    """A topic to be made. -1 takes the broker's default."""
+
+    name: Name
+    partitions: int = Field(-1, ge=-1, le=100_000)
+    replication_factor: int = Field(-1, ge=-1, le=100)
+    configs: Settings = Field(default_factory=dict, description="by Kafka's names")
+    assignments: list[list[Id]] | None = Field(
+        None,
+        max_length=10_000,
+        description="the brokers of each partition, the preferred leader first, in place of numbers",
+    )
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {"name": "orders", "partitions": 2, "replication_factor": 3, "configs": {"min.insync.replicas": 2}}
+            ]
+        }
+    )
+
+
+class Configs(Strict):
+    """Settings by Kafka's names; null takes one back."""
+
+    configs: dict[Name, Setting | None]
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"configs": {"min.insync.replicas": 2}}]})
+
+
+class Followers(Strict):
+    """What followers do: all, or those of a topic, partition or broker. `resume` undoes `frozen`."""
+
+    behaviour: Literal["instant", "lagging", "throttled", "frozen", "external", "resume"] | None = None
+    lag_ms: int | None = Field(None, ge=0, le=2**31 - 1, description="of `lagging`")
+    bytes_per_s: int | None = Field(None, ge=1, le=2**63 - 1, description="of `throttled`")
+    topic: Name | None = None
+    partition: Id | None = None
+    broker: Id | None = None
+    script: list[Step] | None = Field(
+        None,
+        min_length=1,
+        max_length=1000,
+        description="in place of `behaviour`: [milliseconds from now, what], in order",
+    )
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {"behaviour": "frozen", "topic": "orders", "partition": 0},
+                {"behaviour": "lagging", "lag_ms": 200},
+                {"script": [[0, "frozen"], [5000, "resume"]]},
+            ]
+        }
+    )
+
+
+class NewLeader(Strict):
+    broker: Id
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"broker": 2}]})
+
+
+class NewReplicas(Strict):
+    """The brokers that a partition is to have, the preferred leader first; null takes back what is under way."""
+
+    brokers: list[Id] | None = Field(max_length=100)
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"brokers": [2, 3]}]})
+
+
+class ClockTo(Strict):
+    """Where a clock is to be; it never goes back. One of the two."""
+
+    elapsed_ms: int | None = Field(None, ge=0, le=100 * MAX_MS, description="since the cluster was started")
+    wall_ms: int | None = Field(None, ge=0, le=2**53, description="since 1970")
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"elapsed_ms": 30_000}]})
+
+
+class Advance(Strict):
+    """By so many milliseconds, or to the next thing that is pending. One of the two."""
+
+    ms: int | None = Field(None, ge=0, le=MAX_MS)
+    to: Literal["next_deadline"] | None = None
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"ms": 30_000}, {"to": "next_deadline"}]})
+
+
+class JournalQuery(Strict):
+    """Which events; what is left out means all. `after` is the `next` of the page before; without it the last
+    ones are told."""
+
+    event: Name | None = Field(None, description='kinds, as in "append,answer"')
+    topic: Name | None = None
+    partition: Count | None = None
+    broker: Count | None = None
+    request: Count | None = None
+    connection: Count | None = None
+    api: Name | None = Field(None, description="Kafka's name")
+    client_id: Name | None = None
+    group_id: Name | None = None
+    transactional_id: Name | None = None
+    fault: Name | None = None
+    error: Name | None = Field(None, description="Kafka's name, or NONE")
+    after: int | None = Field(None, ge=0, le=2**53)
+    limit: int = Field(100, ge=1, le=1000)
+
+    model_config = ConfigDict(strict=False)  # all of a query is text
+
+
+class Expectation(Limits):
+    """What is to be found among the answers to Produce requests, partition by partition."""
+
+    topic: Name | None = None
+    partition: Id | None = None
+    client_id: Name | None = None
+    error: Name | None = Field(None, description="Kafka's name, or NONE; any answer if left out")
+    count: int | None = Field(None, ge=0, le=2**31 - 1, description="exactly so many; at least one if left out")
+    within_ms: int | None = Field(None, ge=0, le=2**31 - 1, description="answered so long after they were handled")
+    timeout_ms: int = Field(0, ge=0, le=MAX_MS, description="how long to wait for it, by the broker's clock")
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [{"topic": "orders", "error": "REQUEST_TIMED_OUT", "count": 1, "timeout_ms": 30_000}]
+        }
+    )
+
+
+class ParkedWait(Limits):
+    """Until at least `count` requests wait in a purgatory, of this API and at this broker."""
+
+    count: int = Field(1, ge=0, le=1_000_000)
+    api: Name | None = Field(None, description='"Produce", "Fetch", "DeleteRecords"')
+    broker: Id | None = None
+    topic: Name | None = None
+    partition: Id | None = None
+    client_id: Name | None = None
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"api": "Produce", "count": 3}]})
+
+
+class GroupWait(Limits):
+    """Until a group is in a state, and has so many members."""
+
+    group_id: Name
+    state: Name | None = Field(None, description="as DescribeGroups tells it: Stable, Empty, Dead ...")
+    members: int | None = Field(None, ge=0, le=1_000_000)
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"group_id": "billing", "state": "Stable", "members": 2}]}
+    )
+
+
+class FaultWait(Limits):
+    """Until a fault has acted on `hits` requests, and `held` stand at its barrier."""
+
+    hits: int = Field(0, ge=0, le=2**31 - 1)
+    held: int = Field(0, ge=0, le=2**31 - 1)
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"hits": 1}, {"held": 3}]})
+
+
+class Release(Strict):
+    """All that are held, or the first `count`."""
+
+    count: int | None = Field(None, ge=0, le=2**31 - 1)
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"count": 1}]})
+
+
+class Entity(Strict):
+    """Whom a quota is for: a user, a client id, both, or an address. "<default>" is everybody who has none of their
+    own."""
+
+    user: Name | None = None
+    client_id: Name | None = None
+    ip: Name | None = None
+
+
+class Quota(Entity):
+    """What an entity may use; what is left out stays as it is."""
+
+    producer_byte_rate: int | None = Field(None, ge=1, le=2**53, description="bytes a second and broker")
+    consumer_byte_rate: int | None = Field(None, ge=1, le=2**53, description="bytes a second and broker")
+    request_percentage: float | None = Field(None, gt=0, le=1e9, allow_inf_nan=False)
+    controller_mutation_rate: float | None = Field(None, gt=0, le=1e9, allow_inf_nan=False)
+    connection_creation_rate: int | None = Field(
+        None, ge=1, le=2**31 - 1, description="of an address, a second and broker"
+    )
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"client_id": "loader", "producer_byte_rate": 1_000_000}]}
+    )
+
+
+class NewCluster(Strict):
+    """A cluster of its own in this process, on free ports. It is gone when nobody has asked it anything for
+    `lease_ms`."""
+
+    brokers: int = Field(3, ge=1, le=100)
+    topics: list[NewTopic] = Field(default_factory=list, max_length=100)
+    clock: Literal["real", "manual", "auto"] = "real"
+    followers: Name = Field("instant", description="instant, lagging:MS, throttled:BYTES_PER_S, frozen, external")
+    config: dict[Name, Setting] = Field(default_factory=dict, description="settings of the brokers, by Kafka's names")
+    features: dict[Name, int] = Field(default_factory=dict)
+    racks: dict[str, Name] = Field(default_factory=dict, description="by broker id")
+    defaults: Literal["fakebroker", "kafka"] = "fakebroker"
+    seed: int = Field(0, ge=0, le=2**53)
+    lease_ms: int = Field(600_000, ge=100, le=24 * 3_600_000, description="milliseconds of the machine's clock")
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [{"brokers": 3, "clock": "manual", "topics": [{"name": "orders"}], "lease_ms": 60_000}]
+        }
+    )
+
+
+class Lease(Strict):
+    """From now on."""
+
+    lease_ms: int = Field(600_000, ge=100, le=24 * 3_600_000)

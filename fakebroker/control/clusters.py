@@ -1,0 +1,135 @@
+"""The clusters of the process: the one it is there for, and others that somebody asked for, each with a lease."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from functools import partial
+from itertools import count
+from typing import TypeVar
+
+from fakebroker.control.bodies import NewCluster, NewTopic
+from fakebroker.control.errors import ControlError, given, not_found
+from fakebroker.control.hosted import Hosted, Lease
+from fakebroker.server.async_cluster import AsyncFakeCluster
+
+log = logging.getLogger("fakebroker")
+
+MAX_CLUSTERS = 100
+V = TypeVar("V", str | int | bool, str | int | bool | None)
+
+
+class Clusters:
+    """`main` is the one that the process is there for."""
+
+    def __init__(
+        self,
+        main: AsyncFakeCluster,
+        set_up: Callable[[AsyncFakeCluster], None] = lambda cluster: None,
+        host: str | None = None,
+    ) -> None:
+        """`set_up` makes what the main one has from the start; `host` is where the others listen."""
+        self.main = Hosted(main, set_up)
+        self._host = host
+        self._others: dict[str, tuple[Hosted, Lease]] = {}
+        self._numbers = count(1)
+        self._ending: set[asyncio.Task[None]] = set()
+        self._in_making = 0
+
+    @asynccontextmanager
+    async def use(self, cluster_id: str | None) -> AsyncIterator[Hosted]:
+        """The cluster of that id, which stays there meanwhile; None is the main one."""
+        if cluster_id is None:
+            yield self.main
+        else:
+            hosted, lease = self._find(cluster_id)
+            with lease:
+                yield hosted
+
+    def _find(self, cluster_id: str) -> tuple[Hosted, Lease]:
+        found = self._others.get(cluster_id)
+        if found is None:
+            raise not_found(f"there is no cluster {cluster_id!a}: it was deleted, or its lease is over")
+        return found
+
+    def all(self) -> list[tuple[Hosted, int]]:
+        """All but the main one, with the milliseconds of their leases."""
+        return [(hosted, lease.lease_ms) for hosted, lease in self._others.values()]
+
+    async def make(self, new: NewCluster) -> Hosted:
+        """A new one, with its topics. Raises ControlError and KafkaError; nothing is left of it then."""
+        if len(self._others) + self._in_making >= MAX_CLUSTERS:
+            raise ControlError(
+                429, "TOO_MANY", f"there are {MAX_CLUSTERS} clusters already: delete one, or let leases end"
+            )
+        self._in_making += 1
+        try:
+            with given():
+                racks = {int(broker): rack for broker, rack in new.racks.items()}
+                cluster = AsyncFakeCluster(
+                    new.brokers,
+                    host=self._host,
+                    racks=racks,
+                    features=new.features,
+                    followers=new.followers,
+                    config=settings(new.config),
+                    defaults=new.defaults,
+                    seed=new.seed,
+                    clock=new.clock,
+                    journal=0,
+                )
+            await cluster.start()
+            try:
+                set_up = partial(_make_topics, new.topics)
+                hosted = Hosted(cluster, set_up, f"c{next(self._numbers)}")
+                assert hosted.told  # from the start
+                set_up(cluster)
+            except BaseException:
+                await cluster.stop()
+                raise
+        finally:
+            self._in_making -= 1
+        cluster_id = hosted.cluster_id
+        assert cluster_id is not None
+        self._others[cluster_id] = hosted, Lease(new.lease_ms, lambda: self._lease_over(cluster_id))
+        return hosted
+
+    def renew(self, cluster_id: str, lease_ms: int) -> Hosted:
+        hosted, lease = self._find(cluster_id)
+        lease.renew(lease_ms)
+        return hosted
+
+    async def delete(self, cluster_id: str) -> None:
+        """Stop it: its connections are closed."""
+        hosted, lease = self._find(cluster_id)
+        del self._others[cluster_id]
+        lease.end()
+        hosted.changes.tell()
+        await hosted.cluster.stop()
+
+    def _lease_over(self, cluster_id: str) -> None:
+        log.info("the lease of cluster %s is over", cluster_id)
+        ending = asyncio.ensure_future(self.delete(cluster_id))
+        self._ending.add(ending)
+        ending.add_done_callback(self._ending.discard)
+
+    async def close(self) -> None:
+        """Stop all but the main one."""
+        for cluster_id in list(self._others):
+            await self.delete(cluster_id)
+        if self._ending:
+            await asyncio.wait(self._ending)
+
+
+def _make_topics(topics: Sequence[NewTopic], cluster: AsyncFakeCluster) -> None:
+    for topic in topics:
+        configs = settings(topic.configs)
+        with given():
+            cluster.create_topic(topic.name, topic.partitions, topic.replication_factor, configs, topic.assignments)
+
+
+def settings(configs: Mapping[str, V | float]) -> dict[str, V | str]:
+    """As the Python API takes them."""
+    return {name: repr(value) if isinstance(value, float) else value for name, value in configs.items()}

@@ -1,0 +1,142 @@
+"""Errors as answers, in one form: {"error": {"code", "message", ...}}.
+
+Shape    `code` is Kafka's name of an error where a KafkaError arose (then `kafka_code` has its number), else one of
+         ours (CODES). `member` says where in the body or the query a mistake is. `message` is one sentence.
+Errors   An exception that is none of these is a bug: 500, INTERNAL_ERROR, and its traceback in the log.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+
+from fakebroker.core.errors import KafkaError
+from fakebroker.protocol.error_code import ErrorCode, kafka_name
+
+log = logging.getLogger("fakebroker")
+
+CODES: Mapping[str, str] = {
+    "INVALID_JSON": "400: the body is no JSON",
+    "UNAUTHORIZED": "401: the token is missing or wrong",
+    "FORBIDDEN": "403: a page of another origin asks, or the name in Host is not that of this machine",
+    "NOT_FOUND": "404: no such path, broker, fault or cluster",
+    "METHOD_NOT_ALLOWED": "405",
+    "CONFLICT": "409: not as things are, e.g. the clock is the real one",
+    "TOO_LARGE": "413: the body",
+    "INVALID_BODY": "422: a member is unknown, missing or of the wrong type; `member` says which",
+    "INVALID_ARGUMENT": "422: a value that cannot be",
+    "TOO_MANY": "429: clusters or waiting requests",
+    "INTERNAL_ERROR": "500: a bug",
+}
+_STATUS: Mapping[ErrorCode, int] = {
+    ErrorCode.unknown_topic_or_partition: 404,
+    ErrorCode.unknown_topic_id: 404,
+    ErrorCode.group_id_not_found: 404,
+    ErrorCode.topic_already_exists: 409,
+    ErrorCode.no_reassignment_in_progress: 409,
+    ErrorCode.preferred_leader_not_available: 409,
+    ErrorCode.eligible_leaders_not_available: 409,
+}
+_OF_STATUS: Mapping[int, str] = {400: "INVALID_JSON", 404: "NOT_FOUND", 405: "METHOD_NOT_ALLOWED", 413: "TOO_LARGE"}
+_SHOWN = 80  # characters of a value that is wrong
+
+
+class ControlError(Exception):
+    """An answer of ours: HTTP status, code, one sentence."""
+
+    def __init__(self, status: int, code: str, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+        self.code = code
+        self.message = message
+
+
+def not_found(message: str) -> ControlError:
+    return ControlError(404, "NOT_FOUND", message)
+
+
+def conflict(message: str) -> ControlError:
+    return ControlError(409, "CONFLICT", message)
+
+
+@contextmanager
+def given() -> Iterator[None]:
+    """Around a call of the cluster with values that somebody gave: what it refuses is an answer. (Elsewhere a
+    ValueError is a bug.)"""
+    try:
+        yield
+    except (ValueError, TypeError) as error:
+        raise ControlError(422, "INVALID_ARGUMENT", str(error)) from None
+    except RuntimeError as error:
+        raise conflict(str(error)) from None
+
+
+def error_answer(status: int, code: str, message: str, **more: object) -> Response:
+    """The one form. All but ASCII is escaped, so what is no text can be told as well."""
+    content = json.dumps({"error": {"code": code, "message": message, **more}})
+    headers = {"WWW-Authenticate": "Bearer"} if status == 401 else None
+    return Response(content, status, headers, "application/json")
+
+
+def add_handlers(app: FastAPI) -> None:
+    """Answer each kind of exception in its way."""
+
+    @app.exception_handler(ControlError)
+    async def _ours(request: Request, error: ControlError) -> Response:
+        return error_answer(error.status, error.code, error.message)
+
+    @app.exception_handler(KafkaError)
+    async def _kafka(request: Request, error: KafkaError) -> Response:
+        name = kafka_name(error.code)
+        return error_answer(_STATUS.get(error.code, 400), name, error.message or name, kafka_code=int(error.code))
+
+    @app.exception_handler(RequestValidationError)
+    async def _invalid(request: Request, error: RequestValidationError) -> Response:
+        first: Mapping[str, Any] = error.errors()[0]
+        if first["type"] == "json_invalid":
+            why = first.get("ctx", {}).get("error", "it cannot be read")
+            return error_answer(400, "INVALID_JSON", f"the body is no JSON: {why}")
+        where = _where(first["loc"])
+        return error_answer(422, "INVALID_BODY", _sentence(first, where), member=where)
+
+    @app.exception_handler(HTTPException)
+    async def _http(request: Request, error: HTTPException) -> Response:
+        message = str(error.detail)
+        if error.status_code == 404:
+            message = f"there is no path {request.url.path}; /openapi.json has those there are"
+        elif error.status_code == 405:
+            message = f"{request.url.path} has no {request.method}; /openapi.json has what there is"
+        answer = error_answer(error.status_code, _OF_STATUS.get(error.status_code, "INVALID_BODY"), message)
+        answer.headers.update(error.headers or {})
+        return answer
+
+    @app.exception_handler(Exception)
+    async def _bug(request: Request, error: Exception) -> Response:
+        log.error("bug in fakebroker: %s %s failed", request.method, request.url.path, exc_info=error)
+        return error_answer(500, "INTERNAL_ERROR", f"a bug in fakebroker: {type(error).__name__}; its log has more")
+
+
+def _where(place: Sequence[int | str]) -> str:
+    """configs.name of ("body", "configs", "name")."""
+    return ".".join(str(part) for part in place[1:]) or str(place[0] if place else "body")
+
+
+def _sentence(problem: Mapping[str, Any], where: str) -> str:
+    kind = problem["type"]
+    text = str(problem["msg"]).removeprefix("Value error, ").removeprefix("Input should be ")
+    if kind in ("value_error", "unknown_member"):
+        return text
+    if kind == "missing":
+        return f"{where} is missing"
+    shown = repr(problem.get("input"))
+    if len(shown) > _SHOWN:
+        shown = shown[: _SHOWN - 3] + "..."
+    return f"{where} is to be {text}, and not {shown}"

@@ -1,0 +1,117 @@
+"""Groups as JSON: what DescribeGroups, ConsumerGroupDescribe and OffsetFetch tell, of all coordinators."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TypeVar
+
+from pydantic import BaseModel
+
+from fakebroker.cluster.cluster import Cluster
+from fakebroker.core.coordinator.timeline import LATEST
+from fakebroker.core.errors import KafkaError
+from fakebroker.core.groups.group import GroupType, ListedGroup
+from fakebroker.core.groups.offsets.messages import OffsetFetch
+from fakebroker.core.groups.shard import GroupCoordinatorShard
+
+T = TypeVar("T")
+
+
+class GroupLine(BaseModel):
+    """`state`, `type` and `protocol_type` as ListGroups tells them."""
+
+    group_id: str
+    state: str
+    type: str
+    protocol_type: str
+    coordinator: int
+
+
+class Member(BaseModel):
+    member_id: str
+    instance_id: str | None
+    client_id: str
+    client_host: str
+
+
+class Committed(BaseModel):
+    """-1 where a transaction has written another offset and is open."""
+
+    topic: str
+    partition: int
+    offset: int
+
+
+class GroupNow(GroupLine):
+    members: list[Member]
+    offsets: list[Committed]
+
+
+def list_groups(core: Cluster) -> list[GroupLine]:
+    """All that are loaded."""
+    return [
+        _line(broker_id, group)
+        for broker_id, groups in _read(core, lambda shard: shard.groups.list_groups((), (), LATEST))
+        for group in groups
+    ]
+
+
+def find_group(core: Cluster, group_id: str) -> GroupNow | None:
+    """None if nobody coordinates such a group now."""
+
+    def look(shard: GroupCoordinatorShard) -> tuple[ListedGroup, list[Member], list[Committed]] | None:
+        group = shard.groups.get(group_id)
+        if group is None:
+            return None
+        if group.type is GroupType.CLASSIC:
+            members = [
+                Member(
+                    member_id=member.member_id,
+                    instance_id=member.group_instance_id,
+                    client_id=member.client_id,
+                    client_host=member.client_host,
+                )
+                for member in shard.classic.describe(group_id, LATEST, True).members
+            ]
+        else:
+            members = [
+                Member(
+                    member_id=each.member_id,
+                    instance_id=each.instance_id,
+                    client_id=each.client_id,
+                    client_host=each.client_host,
+                )
+                for each in shard.consumer_groups.describe(group_id, LATEST).members
+            ]
+        offsets = [
+            Committed(topic=topic.name, partition=fetched.partition, offset=fetched.offset)
+            for topic in shard.offsets.fetch(OffsetFetch(group_id, None, -1, None), LATEST)
+            for fetched in topic.partitions
+        ]
+        return group.as_listed_group(LATEST), members, offsets
+
+    for broker_id, found in _read(core, look):
+        if found is not None:
+            group, members, offsets = found
+            return GroupNow(**_line(broker_id, group).model_dump(), members=members, offsets=offsets)
+    return None
+
+
+def _line(broker_id: int, group: ListedGroup) -> GroupLine:
+    return GroupLine(
+        group_id=group.group_id,
+        state=group.state,
+        type=group.type,
+        protocol_type=group.protocol_type,
+        coordinator=broker_id,
+    )
+
+
+def _read(core: Cluster, look: Callable[[GroupCoordinatorShard], T]) -> Iterable[tuple[int, T]]:
+    """What each partition of __consumer_offsets tells that is coordinated now; what is loading tells nothing."""
+    for broker_id, broker in list(core.brokers.items()):
+        found: list[T | KafkaError] = []
+        broker.groups.read_all("control", lambda shard, _: look(shard), found.extend)
+        for each in found:
+            if not isinstance(each, KafkaError):
+                yield broker_id, each

@@ -1,0 +1,123 @@
+"""One cluster of the process, as the control sees it: its journal, its waits, its lease.
+
+Theory   It listens to the cluster from the first call on, or from the start if it is told so. If the cluster is made
+         anew (a reset), it listens to the new one.
+Units    milliseconds.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+
+from fakebroker.cluster.cluster import Cluster
+from fakebroker.control.metrics.counts import by_few
+from fakebroker.control.metrics.meter import Meter
+from fakebroker.control.told import Told
+from fakebroker.control.waiting import Changes, Waiting
+from fakebroker.core.replication.partition import Partition
+from fakebroker.server.async_cluster import AsyncFakeCluster
+from fakebroker.server.driver import Driver
+from fakebroker.server.journal_in_hand import JournalInHand, Snapshot
+
+
+class Hosted:
+    """`cluster_id` is None for the one that the process is there for, which has no lease. `set_up` makes what it has
+    from the start, and so after a reset."""
+
+    def __init__(
+        self,
+        cluster: AsyncFakeCluster,
+        set_up: Callable[[AsyncFakeCluster], None] = lambda cluster: None,
+        cluster_id: str | None = None,
+    ) -> None:
+        self.cluster = cluster
+        self._set_up = set_up
+        self.cluster_id = cluster_id
+        self.changes = Changes()
+        self.waiting = Waiting(self.changes, lambda: cluster.clock.elapsed_ms, cluster.clock.kind != "manual")
+        self.turn = asyncio.Lock()  # of who moves the clock, or starts and stops brokers
+        self.streams = 0  # of events that are read
+        self.journal = JournalInHand(self._snapshot, self._clear)
+        self._told: Told | None = None
+        self._listened_to: Cluster | None = None
+
+    @property
+    def is_running(self) -> bool:
+        return self.cluster._driver is not None
+
+    @property
+    def driver(self) -> Driver:
+        return self.cluster._running
+
+    @property
+    def core(self) -> Cluster:
+        """The cluster without its sockets, to be looked at."""
+        return self.cluster._running.cluster
+
+    @property
+    def told(self) -> Told:
+        """What it has told since somebody listens, which is now at the latest."""
+        core = self.core
+        if self._told is None or self._listened_to is not core:
+            self._told = Told(core, self.changes.tell)
+            self._listened_to = core
+            self._tell_isr(self._told.meter, by_few(core))
+            core.probe.listeners.extend(self._told.listeners)
+            core.on_taken = self._told.meter.handed_over
+        return self._told
+
+    def _tell_isr(self, meter: Meter, partitions: Iterator[list[Partition]]) -> None:
+        """What is in sync by now; of very many partitions in turns."""
+        few = next(partitions, None)
+        if few is not None:
+            for partition in few:
+                meter.isr_is(partition.topic_partition, partition.leader_id, len(partition.isr_ids))
+            asyncio.get_running_loop().call_soon(self._tell_isr, meter, partitions)
+
+    async def reset(self) -> None:
+        """As it was at the start."""
+        await self.cluster.reset()
+        assert self.told
+        self._set_up(self.cluster)
+
+    def _clear(self) -> None:
+        self.told.journal.clear()
+
+    def _snapshot(self) -> Snapshot:
+        journal = self.told.journal
+        return Snapshot(journal.events(), journal.dropped)
+
+
+class Lease:
+    """Gone when nobody has renewed it for so long, by the machine's clock."""
+
+    def __init__(self, lease_ms: int, gone: Callable[[], None]) -> None:
+        self.lease_ms = lease_ms
+        self._gone = gone
+        self._users = 0
+        self._timer: asyncio.TimerHandle | None = None
+        self.renew()
+
+    def renew(self, lease_ms: int | None = None) -> None:
+        """From now on, for as long as before if nothing else is said."""
+        if lease_ms is not None:
+            self.lease_ms = lease_ms
+        self.end()
+        if not self._users:
+            self._timer = asyncio.get_running_loop().call_later(self.lease_ms / 1000, self._gone)
+
+    def __enter__(self) -> None:
+        """Somebody asks it something: it does not end meanwhile."""
+        self._users += 1
+        self.end()
+
+    def __exit__(self, *error: object) -> None:
+        self._users -= 1
+        self.renew()
+
+    def end(self) -> None:
+        """Do not wait any more."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None

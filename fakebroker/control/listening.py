@@ -1,0 +1,155 @@
+"""The port of the control: taken at the start, and all that serves it imported when it is needed.
+
+Theory   What serves HTTP takes longer to import than all the rest of `serve`. So the port is opened by this file, which
+         imports nothing; if nobody asked for the control, the first who connects has it imported, on a thread, so that
+         the brokers serve on meanwhile. uvicorn's protocol gets the connection then: it is served in the brokers' loop,
+         and no signal, log or timer of uvicorn's server is there.
+Errors   OSError for a port that is taken, ImportError for what is not installed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any, Protocol, cast
+
+from fakebroker.server.async_cluster import AsyncFakeCluster
+
+log = logging.getLogger("fakebroker")
+
+DEFAULT_PORT = 9644
+LOOPBACK = "127.0.0.1"
+_NEEDED = ("fastapi", "uvicorn", "prometheus_client")
+_GRACE_S = 2.0  # for requests that are in hand at the end
+SetUp = Callable[[AsyncFakeCluster], None]
+
+
+def missing() -> str | None:
+    """What of the extra is not installed, if anything."""
+    return next((name for name in _NEEDED if find_spec(name) is None), None)
+
+
+class Toxiproxy(Protocol):
+    """toxiproxy/service.py, which is imported when it is asked for."""
+
+    url: str
+
+    async def start(self, host: str, first_port: int, api_port: int) -> None: ...
+    def advertise(self) -> None: ...
+    async def stop(self) -> None: ...
+
+
+def new_toxiproxy(cluster: AsyncFakeCluster) -> Toxiproxy:
+    """For a cluster that runs."""
+    found: Toxiproxy = import_module("fakebroker.control.toxiproxy.service").Toxiproxy(cluster)
+    return found
+
+
+class Control:
+    """The control of a cluster, from `start` to `stop`. `set_up` makes what the cluster has from its start."""
+
+    def __init__(self, cluster: AsyncFakeCluster, set_up: SetUp, host: str, token: str | None) -> None:
+        self._cluster = cluster
+        self._set_up = set_up
+        self._host = host
+        self._token = token
+        self._listener: asyncio.Server | None = None
+        self._loading: asyncio.Task[None] | None = None
+        self._service: Any = None  # service.Service, once it is imported
+        self._early: set[_Early] = set()
+        self.url = ""
+
+    async def start(self, port: int) -> None:
+        """Listen. Raises OSError."""
+        loop = asyncio.get_running_loop()
+        self._listener = await loop.create_server(self._accept, self._host, port)
+        taken = self._listener.sockets[0].getsockname()[1]
+        host = f"[{self._host}]" if ":" in self._host else self._host
+        self.url = f"http://{host}:{taken}"
+
+    def load(self) -> None:
+        """Import what serves it, and listen to the cluster from now on."""
+        self._begin(import_module("fakebroker.control.service"))
+        self._service.listen()
+
+    def _begin(self, module: Any) -> None:
+        self._service = module.Service(self._cluster, self._set_up, self._host, self._token)
+
+    def _accept(self) -> asyncio.Protocol:
+        if self._service is not None:
+            return cast(asyncio.Protocol, self._service.new_protocol())
+        if self._loading is None:
+            self._loading = asyncio.ensure_future(self._load())
+        return _Early(self._early, self._new_protocol)
+
+    def _new_protocol(self) -> asyncio.Protocol | None:
+        return None if self._service is None else cast(asyncio.Protocol, self._service.new_protocol())
+
+    async def _load(self) -> None:
+        loop = asyncio.get_running_loop()
+        try:
+            self._begin(await loop.run_in_executor(None, import_module, "fakebroker.control.service"))
+        except ImportError as error:
+            log.error("the control cannot be served: %s", error)
+            for early in list(self._early):
+                early.abort()
+            self._loading = None
+            return
+        for early in list(self._early):
+            early.hand_over(self._service.new_protocol())
+
+    async def stop(self) -> None:
+        """Stop listening, end what is in hand, and stop the clusters that were made."""
+        if self._listener is not None:
+            self._listener.close()
+        if self._loading is not None:
+            await asyncio.wait((self._loading,))
+        for early in list(self._early):
+            early.abort()
+        if self._service is not None:
+            await self._service.stop(_GRACE_S)
+
+
+class _Early(asyncio.Protocol):
+    """A connection that came before anybody could serve it: it keeps what it is sent."""
+
+    def __init__(self, all_of_them: set[_Early], later: Callable[[], asyncio.Protocol | None]) -> None:
+        self._all = all_of_them
+        self._later = later
+        self._transport: asyncio.Transport | None = None
+        self._received = b""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)
+        self._all.add(self)
+        protocol = self._later()  # it was imported between accepting the connection and this
+        if protocol is not None:
+            self.hand_over(protocol)
+
+    def data_received(self, data: bytes) -> None:
+        self._received += data
+        if self._transport is not None:
+            self._transport.pause_reading()
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self._transport = None
+        self._all.discard(self)
+
+    def hand_over(self, protocol: asyncio.Protocol) -> None:
+        """Let somebody else serve it."""
+        self._all.discard(self)
+        transport = self._transport
+        if transport is None:
+            return
+        transport.set_protocol(protocol)
+        protocol.connection_made(transport)
+        if self._received:
+            protocol.data_received(self._received)
+            transport.resume_reading()
+
+    def abort(self) -> None:
+        if self._transport is not None:
+            self._transport.abort()

@@ -1,0 +1,1 @@
+"""Numbers for Prometheus, under the names that Kafka's metrics have there."""

@@ -1,0 +1,75 @@
+"""How many partitions are as they should be, and how many are not, counted in turns: a cluster may have very many of
+them, and nobody is to wait until all have been looked at.
+
+Units    partitions; what changes meanwhile is counted as it is when its turn comes.
+Source   ReplicaManager.scala's gauges, KafkaController's OfflinePartitionsCount @ 4.0
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Iterator
+from typing import Final
+
+from fakebroker.cluster.cluster import Cluster
+from fakebroker.core.replication.partition import NO_LEADER, Partition
+
+_AT_ONCE: Final = 1_000  # a millisecond or two
+
+
+class PartitionCounts:
+    """Of all brokers, and by broker: what it has, leads, and leads with too few replicas in sync."""
+
+    __slots__ = ("hosted", "led", "offline", "partitions", "under_min_isr", "under_replicated")
+
+    def __init__(self) -> None:
+        self.partitions = 0
+        self.offline = 0
+        self.hosted: Counter[int] = Counter()
+        self.led: Counter[int] = Counter()
+        self.under_replicated: Counter[int] = Counter()
+        self.under_min_isr: Counter[int] = Counter()
+
+    def add(self, partition: Partition) -> None:
+        self.partitions += 1
+        self.hosted.update(list(partition.replicas))  # their ids
+        leader_id = partition.leader_id
+        if leader_id == NO_LEADER:
+            self.offline += 1
+        self.led[leader_id] += 1
+        self.under_replicated[leader_id] += is_under_replicated(partition)
+        self.under_min_isr[leader_id] += is_under_min_isr(partition)
+
+
+def is_under_replicated(partition: Partition) -> bool:
+    """Kafka's UnderReplicatedPartitions: fewer are in sync than there are replicas."""
+    return len(partition.isr_ids) < len(partition.replicas) - len(partition.adding)
+
+
+def is_under_min_isr(partition: Partition) -> bool:
+    return len(partition.isr_ids) < partition.effective_min_isr
+
+
+async def count_partitions(core: Cluster) -> PartitionCounts:
+    """All of them; the loop goes round after each few."""
+    counts = PartitionCounts()
+    for few in by_few(core):
+        for partition in few:
+            counts.add(partition)
+        await asyncio.sleep(0)
+    return counts
+
+
+def by_few(core: Cluster) -> Iterator[list[Partition]]:
+    """All partitions; topics may come and go between two of the lists."""
+    found: list[Partition] = []
+    for topic in list(core.controller.metadata.topics()):
+        if core.metadata.topic(topic.name) is not topic:
+            continue
+        for start in range(0, len(topic.partitions), _AT_ONCE):
+            found += topic.partitions[start : start + _AT_ONCE]
+            if len(found) >= _AT_ONCE:
+                yield found
+                found = []
+    yield found

@@ -1,0 +1,57 @@
+"""The broker's clock."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter
+
+from fakebroker.control.answers import Advanced, ClockNow, clock_now
+from fakebroker.control.bodies import MAX_MS, Advance, ClockTo
+from fakebroker.control.errors import ControlError, given
+from fakebroker.control.here import Here
+from fakebroker.control.hosted import Hosted
+
+router = APIRouter(prefix="/clock", tags=["clock"])
+
+
+@router.get("")
+async def get_clock(here: Here) -> ClockNow:
+    """What the broker takes for the time, and when something is pending next."""
+    return clock_now(here)
+
+
+@router.put("")
+async def set_clock(here: Here, body: ClockTo) -> Advanced:
+    """Let it be so late; a clock does not go back."""
+    if (body.elapsed_ms is None) == (body.wall_ms is None):
+        raise ControlError(422, "INVALID_BODY", "one of elapsed_ms and wall_ms is to be given")
+    async with here.turn:
+        clock = here.cluster.clock
+        ms = body.elapsed_ms - clock.elapsed_ms if body.elapsed_ms is not None else (body.wall_ms or 0) - clock.wall_ms
+        if ms < 0:
+            raise ControlError(422, "INVALID_ARGUMENT", f"a clock does not go back, by {-ms} ms")
+        return await _advance(here, ms)
+
+
+@router.post("/advance")
+async def advance(here: Here, body: Advance) -> Advanced:
+    """Let time pass for the broker, each deadline at its own time; what is answered is written when this returns."""
+    if (body.ms is None) == (body.to is None):
+        raise ControlError(422, "INVALID_BODY", 'one of ms and to is to be given, as in {"ms": 30000}')
+    async with here.turn:
+        if body.ms is not None:
+            return await _advance(here, body.ms)
+        with given():
+            advanced = await here.cluster.clock.advance_to_next_deadline()
+    return _answer(here, advanced)
+
+
+async def _advance(here: Hosted, ms: int) -> Advanced:
+    if ms > MAX_MS:
+        raise ControlError(422, "INVALID_ARGUMENT", f"a clock is advanced by 0 to {MAX_MS} ms at a time, not {ms}")
+    with given():
+        await here.cluster.clock.advance(ms)
+    return _answer(here, ms)
+
+
+def _answer(here: Hosted, advanced_ms: int | None) -> Advanced:
+    return Advanced(**clock_now(here).model_dump(), advanced_ms=advanced_ms)

@@ -1,0 +1,102 @@
+"""What happens, as it happens: server-sent events.
+
+Source   https://html.spec.whatwg.org/multipage/server-sent-events.html
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request
+from starlette.responses import StreamingResponse
+
+from fakebroker.control.bodies import JournalQuery
+from fakebroker.control.errors import ControlError
+from fakebroker.control.here import Here
+from fakebroker.control.hosted import Hosted
+from fakebroker.control.overview import overview
+from fakebroker.control.routes.journal import matcher
+from fakebroker.core.journal.events import Event
+from fakebroker.core.journal.json_lines import to_json
+
+router = APIRouter(tags=["journal"])
+
+MAX_STREAMS = 20  # of a cluster
+_AT_ONCE = 500  # events in a write; what a client is further behind is read on the next
+_PAUSE_S = 0.05  # between two writes
+_OVERVIEW_S = 0.25  # between two of the whole
+_ALIVE_S = 15.0  # a comment, so that nobody in between closes a quiet stream
+
+
+class EventsQuery(JournalQuery):
+    """Which events, as of the journal; and whether the whole is told too."""
+
+    overview: bool = Query(
+        False, description="also brokers, partitions, what waits and the clock, whenever they may have changed"
+    )
+
+
+@router.get("/events", response_class=StreamingResponse, responses={200: {"content": {"text/event-stream": {}}}})
+async def get_events(here: Here, request: Request, query: Annotated[EventsQuery, Query()]) -> StreamingResponse:
+    """A stream of the journal's events: `event:` is the kind, `id:` the number, `data:` the JSON. It begins behind
+    `after` (or the header Last-Event-ID), else with what happens next. Who is so slow that events are gone by then is
+    told how
+    many (`dropped`)."""
+    matches = matcher(query)
+    last_id = request.headers.get("last-event-id", "")
+    after = query.after
+    if after is None:
+        after = int(last_id) + 1 if last_id.isascii() and last_id.isdigit() and len(last_id) < 16 else here.told.total
+    if here.streams >= MAX_STREAMS:
+        raise ControlError(429, "TOO_MANY", f"{MAX_STREAMS} read the events of this cluster already")
+
+    async def stream() -> AsyncIterator[str]:
+        here.streams += 1
+        try:
+            async for text in _lines(here, after, matches, query.overview):
+                yield text
+        finally:
+            here.streams -= 1
+
+    return StreamingResponse(stream(), media_type="text/event-stream", headers={"Cache-Control": "no-store"})
+
+
+async def _lines(
+    here: Hosted, number: int, matches: Callable[[Event], bool], with_overview: bool
+) -> AsyncIterator[str]:
+    loop = asyncio.get_running_loop()
+    told = here.told
+    overview_at_s = alive_at_s = loop.time()
+    seen = -1
+    yield ": the events of a cluster\n\n"
+    while here.is_running:
+        if here.told is not told:  # it was reset
+            told, number = here.told, 0
+            yield "event: reset\ndata: {}\n\n"
+        first, events = told.since(number)
+        parts: list[str] = []
+        if first > number:
+            parts.append(f'event: dropped\ndata: {{"events": {first - number}}}\n\n')
+        for place, event in enumerate(events[:_AT_ONCE]):
+            if matches(event):
+                line = to_json(event)
+                kind = json.loads(line)["event"]
+                parts.append(f"id: {first + place}\nevent: {kind}\ndata: {line}\n\n")
+        number = first + min(len(events), _AT_ONCE)
+        now_s = loop.time()
+        if with_overview and here.changes.count != seen and now_s >= overview_at_s:
+            seen = here.changes.count
+            overview_at_s = now_s + _OVERVIEW_S
+            parts.append(f"event: overview\ndata: {(await overview(here)).model_dump_json()}\n\n")
+        if now_s >= alive_at_s:
+            alive_at_s = now_s + _ALIVE_S
+            parts.append(": alive\n\n")
+        if parts:
+            yield "".join(parts)
+        if len(events) <= _AT_ONCE:
+            is_seen = not with_overview or seen == here.changes.count
+            await here.changes.next((alive_at_s if is_seen else overview_at_s) - loop.time())
+        await asyncio.sleep(_PAUSE_S)

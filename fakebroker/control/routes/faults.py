@@ -1,0 +1,163 @@
+"""Faults and barriers."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Body, Path
+from pydantic import BaseModel, ConfigDict
+
+from fakebroker.control.bodies import FaultWait, Release
+from fakebroker.control.errors import ControlError, conflict, given, not_found
+from fakebroker.control.here import Here
+from fakebroker.control.hosted import Hosted
+from fakebroker.core.faults.fault import Fault
+from fakebroker.server.arising.in_hand import AsyncArisen
+from fakebroker.server.faults_in_hand import AsyncFault, AsyncFaults
+
+MAX_FAULTS = 10_000
+router = APIRouter(prefix="/faults", tags=["faults"])
+
+FaultId = Annotated[str, Path(max_length=100)]
+NewFault = Annotated[
+    dict[str, Any],
+    Body(
+        json_schema_extra={
+            "properties": {
+                "when": {"type": "object"},
+                "do": {},
+                "times": {},
+                "force": {"type": "boolean"},
+                "preset": {"type": "string"},
+            }
+        },
+        examples=[
+            {"when": {"api": "Produce", "topic": "orders"}, "do": "NOT_ENOUGH_REPLICAS"},
+            {"when": {"api": "Produce", "at": "after_append"}, "do": "disconnect"},
+            {"when": {"api": "Fetch", "partition": 2}, "do": {"delay": 100}, "times": 3},
+            {"when": {"api": "Produce"}, "do": "hold", "times": "every_time"},
+            {"preset": "partition", "a": [1], "b": [2, 3], "controller": "b"},
+        ],
+    ),
+]
+
+
+class FaultNow(BaseModel):
+    """`id` is its name in the journal. `hits` is on how many requests it has acted, `matches` how many it has fitted,
+    `held` how many stand at its barrier; `installed` whether it may act again. One that has arisen (`preset`) acts on
+    brokers, and says whether it is `done`."""
+
+    model_config = ConfigDict(extra="allow")
+
+    id: str
+    hits: int
+    matches: int
+    held: int
+    installed: bool
+
+
+class FaultList(BaseModel):
+    faults: list[FaultNow]
+
+
+class FaultWaited(FaultNow):
+    """`matched` is false if a limit was over first."""
+
+    matched: bool
+
+
+class Released(FaultNow):
+    """`released` went on."""
+
+    released: int
+
+
+class Removed(BaseModel):
+    removed: int
+
+
+@router.post("", status_code=201)
+async def add_fault(here: Here, fault: NewFault) -> FaultNow:
+    """Install a fault: when, do, times (docs/faults.md). What can never match or act is refused, with the reason. With
+    a `preset` a fault arises: full_disk, slow_disk, gc_pause, partition, rolling_restart, unclean_shutdown."""
+    if len(here.cluster.faults) + len(here.cluster.faults.arisen()) >= MAX_FAULTS:
+        raise ControlError(429, "TOO_MANY", f"there are {MAX_FAULTS} faults already: remove some")
+    if "preset" in fault:
+        with given():
+            arisen = here.cluster.faults.arise(fault)
+        arisen._arisen.on_change.append(here.changes.tell)
+        return _now(arisen)
+    with given():
+        handle = here.cluster.faults.add(Fault.from_json(fault))
+    handle._armed.on_change.append(here.changes.tell)  # who waits looks then
+    return _now(handle)
+
+
+@router.get("")
+async def get_faults(here: Here) -> FaultList:
+    """All that were installed, those that have acted for the last time as well; and those that have arisen and are not
+    over."""
+    faults = here.cluster.faults
+    return FaultList(faults=[*map(_now, faults.list()), *map(_now, _lasting(faults))])
+
+
+@router.delete("")
+async def remove_faults(here: Here) -> Removed:
+    """Remove all, and let those go on that they hold."""
+    count = len(here.cluster.faults) + len(_lasting(here.cluster.faults))
+    here.cluster.faults.clear()
+    return Removed(removed=count)
+
+
+@router.get("/{fault_id}")
+async def get_fault(here: Here, fault_id: FaultId) -> FaultNow:
+    """One of them: how often it has acted."""
+    return _now(_find(here, fault_id))
+
+
+@router.delete("/{fault_id}", status_code=204)
+async def remove_fault(here: Here, fault_id: FaultId) -> None:
+    """Remove one, and let those go on that it holds."""
+    _find(here, fault_id).remove()
+
+
+@router.post("/{fault_id}/wait")
+async def wait_for_fault(here: Here, fault_id: FaultId, body: FaultWait) -> FaultWaited:
+    """Wait until it has acted `hits` times, and holds `held` requests. One that has arisen has to be done as well."""
+    handle = _find(here, fault_id)
+
+    def look() -> bool | None:
+        if isinstance(handle, AsyncArisen):
+            return True if handle.hits >= body.hits and not body.held and (handle.is_done or handle.is_over) else None
+        return True if handle.hits >= body.hits and handle.held >= body.held else None
+
+    matched = await here.waiting.until(look, body.timeout_ms, body.timeout_wall_ms)
+    return FaultWaited(**handle.to_json(), matched=matched is not None)
+
+
+@router.post("/{fault_id}/release")
+async def release(here: Here, fault_id: FaultId, body: Release) -> Released:
+    """Let those go on that it holds, or the first `count`; those that come later are held."""
+    handle = _find(here, fault_id)
+    if isinstance(handle, AsyncArisen):
+        raise conflict(f"fault {fault_id} has arisen, and holds nothing: it can be removed")
+    released = handle.release(body.count)
+    return Released(**handle.to_json(), released=released)
+
+
+def _lasting(faults: AsyncFaults) -> list[AsyncArisen]:
+    return [arisen for arisen in faults.arisen() if not arisen.is_over]
+
+
+def _find(here: Hosted, fault_id: str) -> AsyncFault | AsyncArisen:
+    for arisen in here.cluster.faults.arisen():
+        if arisen.id == fault_id:
+            return arisen
+    try:
+        return here.cluster.faults.get(fault_id)
+    except KeyError as error:
+        raise not_found(str(error.args[0])) from None
+
+
+def _now(handle: AsyncFault | AsyncArisen) -> FaultNow:
+    return FaultNow(**handle.to_json())

@@ -1,0 +1,218 @@
+"""What waits, groups and transactions."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Path
+from pydantic import BaseModel
+
+from fakebroker.control.bodies import GroupWait, ParkedWait
+from fakebroker.control.groups import GroupLine, GroupNow, find_group, list_groups
+from fakebroker.control.here import Here
+from fakebroker.control.hosted import Hosted
+from fakebroker.control.told import Waits
+from fakebroker.core.errors import KafkaError
+from fakebroker.core.transactions.states import TransactionState
+from fakebroker.protocol.error_code import ErrorCode
+
+router = APIRouter()
+
+_IS_SHOWN = 1000
+
+
+class WaitingRequest(BaseModel):
+    """A request that waits. `partitions` are those of a Produce; `left_ms` is until its time is over."""
+
+    request: int
+    connection: int
+    broker: int
+    api: str
+    correlation_id: int
+    client_id: str | None
+    partitions: list[tuple[str, int]]
+    waited_ms: int
+    left_ms: int
+
+
+class PurgatorySize(BaseModel):
+    """Of one broker: how many operations wait in each purgatory."""
+
+    broker: int
+    produce: int
+    fetch: int
+    delete_records: int
+
+
+class PurgatoryNow(BaseModel):
+    """`waiting` are the first 1,000 of `count`. Those that had been parked before anybody listened are in `sizes`
+    alone."""
+
+    count: int
+    waiting: list[WaitingRequest]
+    sizes: list[PurgatorySize]
+
+
+class PurgatoryWaited(PurgatoryNow):
+    """`matches` is false if a limit was over first. `waiting` are those that were asked for."""
+
+    matches: bool
+
+
+class GroupList(BaseModel):
+    groups: list[GroupLine]
+
+
+class GroupWaited(BaseModel):
+    """`matches` is false if a limit was over first; then `reason` says how it was."""
+
+    matches: bool
+    reason: str | None
+    group: GroupNow | None
+
+
+class TransactionNow(BaseModel):
+    transactional_id: str
+    coordinator: int
+    producer_id: int
+    producer_epoch: int
+    state: str
+    pending_state: str | None
+    timeout_ms: int
+    start_wall_ms: int
+    partitions: list[tuple[str, int]]
+
+
+class TransactionList(BaseModel):
+    transactions: list[TransactionNow]
+
+
+@router.get("/purgatory", tags=["waiting"])
+async def get_purgatory(here: Here) -> PurgatoryNow:
+    """The requests that wait: acks=all for replication, a Fetch for records."""
+    return purgatory_now(here)
+
+
+@router.post("/purgatory/wait", tags=["waiting"])
+async def wait_for_parked(here: Here, body: ParkedWait) -> PurgatoryWaited:
+    """Wait until at least `count` requests are parked: then it is time to stop a broker, or to advance the clock."""
+
+    def found() -> list[Waits]:
+        return [waits for waits in here.told.waits.values() if _is_meant(waits, body)]
+
+    def look() -> list[Waits] | None:
+        there = found()
+        return there if len(there) >= body.count else None
+
+    there = await here.waiting.until(look, body.timeout_ms, body.timeout_wall_ms)
+    shown = found() if there is None else there
+    return PurgatoryWaited(matches=there is not None, **_purgatory(here, shown).model_dump())
+
+
+def _is_meant(waits: Waits, body: ParkedWait) -> bool:
+    return (
+        body.api in (None, waits.api)
+        and body.broker in (None, waits.broker)
+        and body.client_id in (None, waits.client_id)
+        and (body.topic is None or any(topic == body.topic for topic, _ in waits.partitions))
+        and (body.partition is None or any(partition == body.partition for _, partition in waits.partitions))
+    )
+
+
+def purgatory_now(here: Hosted) -> PurgatoryNow:
+    """All that wait."""
+    return _purgatory(here, list(here.told.waits.values()))
+
+
+def _purgatory(here: Hosted, waiting: list[Waits]) -> PurgatoryNow:
+    now_ms = here.driver.clock.reached().mono_ms
+    brokers = here.core.brokers
+    return PurgatoryNow(
+        count=len(waiting),
+        waiting=[
+            WaitingRequest(
+                request=waits.request,
+                connection=waits.connection,
+                broker=waits.broker,
+                api=waits.api,
+                correlation_id=waits.correlation_id,
+                client_id=waits.client_id,
+                partitions=list(waits.partitions),
+                waited_ms=max(now_ms - waits.since_mono_ms, 0),
+                left_ms=max(waits.deadline_mono_ms - now_ms, 0),
+            )
+            for waits in waiting[:_IS_SHOWN]
+        ],
+        sizes=[
+            PurgatorySize(
+                broker=broker_id,
+                produce=broker.replicas.produce_purgatory.num_delayed(),
+                fetch=broker.replicas.fetch_purgatory.num_delayed(),
+                delete_records=broker.replicas.deletion.purgatory.num_delayed(),
+            )
+            for broker_id, broker in brokers.items()
+        ],
+    )
+
+
+@router.get("/groups", tags=["groups"])
+async def get_groups(here: Here) -> GroupList:
+    """All groups, of both protocols."""
+    return GroupList(groups=list_groups(here.core))
+
+
+@router.post("/groups/wait", tags=["groups"])
+async def wait_for_group(here: Here, body: GroupWait) -> GroupWaited:
+    """Wait until a group is in a state, and has so many members."""
+
+    def look() -> GroupNow | None:
+        group = find_group(here.core, body.group_id)
+        return group if group is not None and _is_so(group, body) else None
+
+    found = await here.waiting.until(look, body.timeout_ms, body.timeout_wall_ms)
+    if found is not None:
+        return GroupWaited(matches=True, reason=None, group=found)
+    group = find_group(here.core, body.group_id)
+    if group is None:
+        return GroupWaited(matches=False, reason=f"there is no group {body.group_id!r}", group=None)
+    reason = f"it is {group.state}, with {len(group.members)} members"
+    return GroupWaited(matches=_is_so(group, body), reason=reason, group=group)
+
+
+def _is_so(group: GroupNow, body: GroupWait) -> bool:
+    is_in_state = body.state is None or group.state.lower() == body.state.lower()
+    return is_in_state and body.members in (None, len(group.members))
+
+
+@router.get("/groups/{group_id:path}", tags=["groups"])
+async def get_group(here: Here, group_id: Annotated[str, Path(max_length=1000)]) -> GroupNow:
+    """A group: its state, its members, what it has committed."""
+    group = find_group(here.core, group_id)
+    if group is None:
+        raise KafkaError(ErrorCode.group_id_not_found, f"there is no group {group_id!r}")
+    return group
+
+
+@router.get("/transactions", tags=["transactions"])
+async def get_transactions(here: Here) -> TransactionList:
+    """All transactional ids that are known, with the state of their transactions."""
+    found = [
+        TransactionNow(
+            transactional_id=each.transaction.transactional_id,
+            coordinator=broker_id,
+            producer_id=each.transaction.now.producer_id,
+            producer_epoch=each.transaction.now.producer_epoch,
+            state=each.transaction.now.state.value,
+            pending_state=_name(each.transaction.pending_state),
+            timeout_ms=each.transaction.now.timeout_ms,
+            start_wall_ms=each.transaction.now.start_ms,
+            partitions=sorted((one.topic, one.partition) for one in each.transaction.now.partitions),
+        )
+        for broker_id, broker in here.core.brokers.items()
+        for each in broker.transactions.states.all()
+    ]
+    return TransactionList(transactions=found)
+
+
+def _name(state: TransactionState | None) -> str | None:
+    return None if state is None else state.value

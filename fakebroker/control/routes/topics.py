@@ -1,0 +1,137 @@
+"""Topics, partitions and followers."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Path, Query
+from pydantic import BaseModel
+
+from fakebroker.control.answers import PartitionNow, TopicLine, TopicNow, partition_now, topic_line, topic_now
+from fakebroker.control.bodies import Configs, Followers, NewLeader, NewReplicas, NewTopic
+from fakebroker.control.clusters import settings
+from fakebroker.control.errors import ControlError, given
+from fakebroker.control.here import Here
+from fakebroker.control.hosted import Hosted
+from fakebroker.core.errors import KafkaError
+from fakebroker.protocol.error_code import ErrorCode
+
+router = APIRouter()
+
+TopicName = Annotated[str, Path(max_length=1000)]
+Index = Annotated[int, Path(ge=0, le=2**31 - 1)]
+
+
+class TopicList(BaseModel):
+    """`next` is the `after` of the next page; null on the last one."""
+
+    topics: list[TopicLine]
+    next: str | None
+
+
+class Compacted(BaseModel):
+    partitions: int
+
+
+@router.post("/topics", tags=["topics"], status_code=201)
+async def create_topic(here: Here, new: NewTopic) -> TopicNow:
+    """Make a topic."""
+    with given():
+        here.cluster.create_topic(
+            new.name, new.partitions, new.replication_factor, settings(new.configs), new.assignments
+        )
+    return _topic(here, new.name)
+
+
+@router.get("/topics", tags=["topics"])
+async def get_topics(
+    here: Here,
+    after: Annotated[str | None, Query(max_length=1000)] = None,
+    limit: Annotated[int, Query(ge=1, le=1000)] = 100,
+) -> TopicList:
+    """The topics by name, page by page."""
+    names = sorted(name for name in here.core.metadata.names if after is None or name > after)
+    found = [here.core.controller.existing(name) for name in names[:limit]]
+    return TopicList(
+        topics=[topic_line(topic) for topic in found], next=names[limit - 1] if len(names) > limit else None
+    )
+
+
+@router.get("/topics/{topic}", tags=["topics"])
+async def get_topic(here: Here, topic: TopicName) -> TopicNow:
+    """A topic: leaders, in-sync replicas, offsets, and what its followers do."""
+    return _topic(here, topic)
+
+
+@router.delete("/topics/{topic}", tags=["topics"], status_code=204)
+async def delete_topic(here: Here, topic: TopicName) -> None:
+    """Delete a topic; who waits for it is answered UNKNOWN_TOPIC_OR_PARTITION."""
+    here.cluster.delete_topic(topic)
+
+
+@router.put("/topics/{topic}/configs", tags=["settings"])
+async def alter_topic_configs(here: Here, topic: TopicName, body: Configs) -> TopicNow:
+    """Set some settings of a topic, or take them back with null; the others stay."""
+    with given():
+        here.cluster.alter_topic_configs(topic, settings(body.configs))
+    return _topic(here, topic)
+
+
+@router.post("/topics/{topic}/compact", tags=["topics"])
+async def compact(here: Here, topic: TopicName) -> Compacted:
+    """Compact a topic with cleanup.policy=compact now. How many partitions were cleaned."""
+    return Compacted(partitions=here.cluster.compact(topic))
+
+
+@router.put("/partitions/{topic}/{index}/leader", tags=["topics"])
+async def move_leader(here: Here, topic: TopicName, index: Index, body: NewLeader) -> PartitionNow:
+    """Let an in-sync replica lead. Who waits at the old leader is answered NOT_LEADER_OR_FOLLOWER."""
+    with given():
+        here.cluster.move_leader(topic, index, body.broker)
+    return _partition(here, topic, index)
+
+
+@router.put("/partitions/{topic}/{index}/replicas", tags=["topics"])
+async def reassign(here: Here, topic: TopicName, index: Index, body: NewReplicas) -> PartitionNow:
+    """Give a partition other replicas; new ones copy the log at their followers' pace."""
+    with given():
+        here.cluster.reassign(topic, index, body.brokers)
+    return _partition(here, topic, index)
+
+
+@router.put("/followers", tags=["followers"], status_code=204)
+async def set_followers(here: Here, body: Followers) -> None:
+    """Change what followers do: freeze them, and acks=all on their partitions times out."""
+    followers, whom = here.cluster.followers, (body.topic, body.partition, body.broker)
+    if (body.behaviour is None) == (body.script is None):
+        raise ControlError(422, "INVALID_BODY", "one of behaviour and script is to be given")
+    if (body.lag_ms is not None) != (body.behaviour == "lagging"):
+        raise ControlError(422, "INVALID_BODY", 'lag_ms belongs to "behaviour": "lagging", which needs it')
+    if (body.bytes_per_s is not None) != (body.behaviour == "throttled"):
+        raise ControlError(422, "INVALID_BODY", 'bytes_per_s belongs to "behaviour": "throttled", which needs it')
+    with given():
+        if body.script is not None:
+            followers.script(body.script, *whom)
+        elif body.lag_ms is not None:
+            followers.lag(body.lag_ms, *whom)
+        elif body.bytes_per_s is not None:
+            followers.throttle(body.bytes_per_s, *whom)
+        else:
+            act = {
+                "instant": followers.instant,
+                "frozen": followers.freeze,
+                "external": followers.external,
+                "resume": followers.resume,
+            }[str(body.behaviour)]
+            act(*whom)
+
+
+def _topic(here: Hosted, name: str) -> TopicNow:
+    return topic_now(here.core, here.core.controller.existing(name))
+
+
+def _partition(here: Hosted, topic: str, index: int) -> PartitionNow:
+    partition = here.core.metadata.find_partition(topic, index)
+    if partition is None:
+        raise KafkaError(ErrorCode.unknown_topic_or_partition, f"there is no partition {index} of {topic!r}")
+    return partition_now(here.core, partition)

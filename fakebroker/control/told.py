@@ -1,0 +1,113 @@
+"""What the control knows of a cluster from listening to it: its journal, the requests that wait, numbers for metrics.
+
+Theory   A `Recorder` of the core tells a journal, and each event is heard here too: one more listener at the probe,
+         added when somebody asks for the control the first time. Until then it costs nothing. Requests that were in
+         hand by then are known from the next one of their connection on.
+Units    as in the journal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from fakebroker.control.metrics.meter import Meter
+from fakebroker.core.clock import HasNow
+from fakebroker.core.journal import events
+from fakebroker.core.journal.broker_events import BrokerKilled, BrokerStopped
+from fakebroker.core.journal.events import Event
+from fakebroker.core.journal.journal import DEFAULT_SIZE, Journal
+from fakebroker.core.journal.recorder import Recorder
+from fakebroker.core.probe import Listener
+
+
+class Waits(NamedTuple):
+    """A request that waits in a purgatory. `partitions` are those of a Produce."""
+
+    request: int
+    connection: int
+    broker: int
+    api: str
+    correlation_id: int
+    client_id: str | None
+    partitions: tuple[tuple[str, int], ...]
+    since_mono_ms: int
+    deadline_mono_ms: int
+    timeout_ms: int
+
+
+class Told:
+    """Of one cluster. `on_event` is called after each event."""
+
+    def __init__(self, clock: HasNow, on_event: Callable[[], None]) -> None:
+        self.journal = Journal(DEFAULT_SIZE, self._hear)
+        self.meter = Meter()
+        self.listeners: tuple[Listener, ...] = (Recorder(self.journal, clock), self.meter)
+        self.waits: dict[int, Waits] = {}  # by request
+        self.total = 0  # events there were; also the number of the next one
+        self._in_hand: dict[int, events.Request] = {}  # by connection: each has one at a time
+        self._partitions: dict[int, tuple[tuple[str, int], ...]] = {}  # of a Produce, by connection
+        self._connection = 0  # of the request that was begun last
+        self._on_event = on_event
+
+    def _hear(self, event: Event) -> None:
+        self.total += 1
+        match event:
+            case events.Request():
+                self._connection = event.connection
+                self._in_hand[event.connection] = event
+                self._partitions.pop(event.connection, None)
+                self.meter.begun(event)
+            case events.Produce():
+                self._partitions[self._connection] = event.partitions
+            case events.Append():
+                if event.error != events.NO_ERROR:
+                    self.meter.refused(event)
+            case events.Parked():
+                self.meter.parked_at(event)
+                self._park(event)
+            case events.Completed() | events.Expired():
+                self.waits.pop(event.request, None)
+            case events.Answer():
+                self.meter.answered_with(event)
+                self._in_hand.pop(event.connection, None)
+                self._partitions.pop(event.connection, None)
+            case events.ConnectionClosed():
+                request = self._in_hand.get(event.connection)
+                if request is not None and request.request not in self.waits:
+                    self._forget(request)
+            case BrokerStopped() | BrokerKilled():
+                for request in [one for one in self._in_hand.values() if one.broker == event.broker]:
+                    self._forget(request)
+        self._on_event()
+
+    def _park(self, event: events.Parked) -> None:
+        request = self._in_hand.get(self._connection)
+        if request is None or request.request != event.request:  # resumed after another one was begun
+            request = next((one for one in self._in_hand.values() if one.request == event.request), None)
+        if request is not None:
+            self.waits[event.request] = Waits(
+                event.request,
+                request.connection,
+                request.broker,
+                event.api,
+                request.correlation_id,
+                request.client_id,
+                self._partitions.get(request.connection, ()),
+                event.mono_ms,
+                event.deadline_mono_ms,
+                event.timeout_ms,
+            )
+
+    def _forget(self, request: events.Request) -> None:
+        """It is never answered."""
+        del self._in_hand[request.connection]
+        self._partitions.pop(request.connection, None)
+        self.waits.pop(request.request, None)
+        self.meter.forget(request.request)
+
+    def since(self, number: int) -> tuple[int, list[Event]]:
+        """The events from that number on that are still there, and the number of the first of them."""
+        kept = self.journal.events()
+        first = self.total - len(kept)
+        return max(number, first), kept[max(number - first, 0) :]

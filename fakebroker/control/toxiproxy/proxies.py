@@ -1,0 +1,126 @@
+"""The proxies of a process: kafka1, kafka2 ... for its brokers, and what somebody makes besides."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from random import Random
+from typing import Any
+
+from fakebroker.control.toxiproxy.proxy import Proxy, address_of
+from fakebroker.control.toxiproxy.toxics import ApiError, bad_request
+from fakebroker.server.async_cluster import AsyncFakeCluster
+
+_MAX_PROXIES = 1_000
+
+
+class Proxies:
+    """By name."""
+
+    def __init__(self, seed: int = 0) -> None:
+        self.all: dict[str, Proxy] = {}
+        self._random = Random(f"toxicity and jitter of {seed}")
+        self._turn = asyncio.Lock()
+
+    async def stand_before(self, cluster: AsyncFakeCluster, host: str, first_port: int) -> None:
+        """A proxy before each broker, of the n-th at first_port + n - 1; 0 takes free ones. Raises OSError."""
+        there = _reached(cluster._arguments.place.host)
+        for number, broker_port in enumerate(cluster._listeners_at_home._ports.values(), 1):
+            port = first_port and first_port + number - 1
+            upstream = f"{there}:{broker_port}"
+            proxy = Proxy(f"kafka{number}", f"{host}:{port}", upstream, self._random)
+            try:
+                await proxy.start()
+            except ApiError as error:
+                raise OSError(error.message) from None
+            self.all[proxy.name] = proxy
+
+    def advertise(self, cluster: AsyncFakeCluster) -> None:
+        """Have clients told of the proxies in place of the brokers: from now on, and again after a reset."""
+        core = cluster._running.cluster
+        for number, broker_id in enumerate(core.registry.broker_ids, 1):
+            _, port = address_of(self.all[f"kafka{number}"].listen)
+            core.set_endpoint(broker_id, core.endpoint(broker_id).host, port)
+
+    def find(self, name: str) -> Proxy:
+        found = self.all.get(name)
+        if found is None:
+            raise ApiError(404, "proxy not found")
+        return found
+
+    async def create(self, body: Mapping[str, Any]) -> Proxy:
+        """Raises ApiError."""
+        name, upstream = _text(body, "name", ""), _text(body, "upstream", "")
+        if not name or not upstream:
+            raise ApiError(400, f"missing required field: {'upstream' if name else 'name'}")
+        enabled = _flag(body, "enabled", True)
+        listen = _text(body, "listen", "") or "localhost:0"
+        address_of(listen), address_of(upstream)
+        async with self._turn:
+            if name in self.all:
+                raise ApiError(409, "proxy already exists")
+            if len(self.all) >= _MAX_PROXIES:
+                raise ApiError(500, f"there are {_MAX_PROXIES} proxies already")
+            proxy = Proxy(name, listen, upstream, self._random)
+            if enabled:
+                await proxy.start()
+            self.all[name] = proxy
+        return proxy
+
+    async def put(self, body: Mapping[str, Any]) -> Proxy:
+        """Have it so: made if it is not there, made anew if it is another one."""
+        old = self.all.get(_text(body, "name", ""))
+        if old is not None:
+            if (_text(body, "listen", ""), _text(body, "upstream", "")) == (old.listen, old.upstream):
+                await self.update(old, body)
+                return old
+            await self.delete(old.name)
+        return await self.create(body)
+
+    async def update(self, proxy: Proxy, body: Mapping[str, Any]) -> None:
+        listen = _text(body, "listen", "") or proxy.listen
+        upstream = _text(body, "upstream", "") or proxy.upstream
+        address_of(listen), address_of(upstream)
+        enabled = _flag(body, "enabled", proxy.enabled)
+        async with self._turn:
+            await proxy.update(listen, upstream, enabled)
+
+    async def delete(self, name: str) -> None:
+        async with self._turn:
+            await self.find(name).stop()
+            self.all.pop(name, None)
+
+    async def reset(self) -> None:
+        """Enable all, and remove all toxics."""
+        async with self._turn:
+            for proxy in self.all.values():
+                await proxy.start()
+                proxy.set([])
+
+    async def close(self) -> None:
+        for proxy in self.all.values():
+            await proxy.stop()
+
+
+def _text(body: Mapping[str, Any], name: str, default: str) -> str:
+    value = body.get(name)
+    if value is None:
+        return default
+    if not isinstance(value, str):
+        raise bad_request(f"{name} is a string")
+    return value
+
+
+def _flag(body: Mapping[str, Any], name: str, default: bool) -> bool:
+    value = body.get(name)
+    if value is None:
+        return default
+    if not isinstance(value, bool):
+        raise bad_request(f"{name} is true or false")
+    return value
+
+
+def _reached(host: str) -> str:
+    """Of an address that is listened on: where it is reached from here."""
+    everywhere = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "[::1]"}
+    return everywhere.get(host, f"[{host}]" if ":" in host else host)

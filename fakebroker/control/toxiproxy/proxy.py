@@ -1,0 +1,182 @@
+"""A proxy: a port that forwards to an address, with toxics on the way.
+
+Source   toxiproxy 2.x proxy.go, proxy_collection.go.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from random import Random
+from typing import Any
+
+from fakebroker.control.toxiproxy.link import Link, reset
+from fakebroker.control.toxiproxy.toxics import DOWNSTREAM, UPSTREAM, ApiError, Toxic
+
+_CONNECT_S = 10.0
+
+
+class Proxy:
+    """`listen` and `upstream` are "host:port"; port 0 takes a free one, which `listen` has then."""
+
+    def __init__(self, name: str, listen: str, upstream: str, random: Random) -> None:
+        self.name = name
+        self.listen = listen
+        self.upstream = upstream
+        self.toxics: list[Toxic] = []
+        self._random = random
+        self._listener: asyncio.Server | None = None
+        self._open: set[_Passage] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    @property
+    def enabled(self) -> bool:
+        return self._listener is not None
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "listen": self.listen,
+            "upstream": self.upstream,
+            "enabled": self.enabled,
+            "toxics": [toxic.to_json() for toxic in self.toxics],
+        }
+
+    async def start(self) -> None:
+        """Listen. Raises ApiError if it cannot."""
+        if self._listener is None:
+            host, port = address_of(self.listen)
+            try:
+                self._listener = await asyncio.start_server(self._accept, host or None, port)
+            except OSError as error:
+                raise ApiError(500, f"listen tcp {self.listen}: {error.strerror or error}") from None
+            taken = self._listener.sockets[0].getsockname()[1]
+            self.listen = f"{_bracketed(host)}:{taken}"
+
+    async def stop(self) -> None:
+        """Close its port and all connections."""
+        listener, self._listener = self._listener, None
+        if listener is not None:
+            listener.close()
+        for passage in list(self._open):
+            passage.end(False)
+        while self._tasks:
+            await asyncio.wait(list(self._tasks))
+
+    async def update(self, listen: str, upstream: str, enabled: bool) -> None:
+        """Anything but being stopped or started closes the connections, as in toxiproxy."""
+        if (listen, upstream) != (self.listen, self.upstream):
+            await self.stop()
+            self.listen, self.upstream = listen, upstream
+        await (self.start() if enabled else self.stop())
+
+    # Toxics.
+
+    def find(self, name: str) -> Toxic:
+        for toxic in self.toxics:
+            if toxic.name == name:
+                return toxic
+        raise ApiError(404, "toxic not found")
+
+    def add(self, toxic: Toxic) -> None:
+        if any(each.name == toxic.name for each in self.toxics):
+            raise ApiError(409, "toxic already exists")
+        self.set([*self.toxics, toxic])
+
+    def set(self, toxics: list[Toxic]) -> None:
+        """They act at once, on connections that are open too."""
+        self.toxics = toxics
+        for passage in list(self._open):
+            passage.update()
+
+    def of_stream(self, stream: str) -> list[Toxic]:
+        return [toxic for toxic in self.toxics if toxic.stream == stream]
+
+    # Connections.
+
+    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._tasks.add(task)
+        try:
+            if self._listener is None:
+                reset(writer)
+                return
+            host, port = address_of(self.upstream)
+            try:
+                async with asyncio.timeout(_CONNECT_S):
+                    there = await asyncio.open_connection(host, port)
+            except (OSError, TimeoutError):
+                writer.close()
+                return
+            if not self.enabled:  # meanwhile
+                reset(writer)
+                reset(there[1])
+                return
+            passage = _Passage(self, (reader, writer), there, self._random)
+            self._open.add(passage)
+            try:
+                await passage.run()
+            finally:
+                self._open.discard(passage)
+        finally:
+            self._tasks.discard(task)
+
+
+_Side = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+
+
+class _Passage:
+    """One connection: two links."""
+
+    def __init__(self, proxy: Proxy, here: _Side, there: _Side, random: Random) -> None:
+        self._here, self._there = here, there
+        self._up = Link(lambda: proxy.of_stream(UPSTREAM), self.end, random)
+        self._down = Link(lambda: proxy.of_stream(DOWNSTREAM), self.end, random)
+        self._ended = asyncio.get_running_loop().create_future()
+
+    async def run(self) -> None:
+        work = [
+            asyncio.ensure_future(each)
+            for each in (
+                self._up.read_from(self._here[0]),
+                self._up.write_to(self._there[1]),
+                self._down.read_from(self._there[0]),
+                self._down.write_to(self._here[1]),
+            )
+        ]
+        self.update()
+        try:
+            await self._ended
+        finally:
+            for task in work:
+                task.cancel()
+            await asyncio.wait(work)
+            self._up.close()
+            self._down.close()
+
+    def update(self) -> None:
+        self._up.update()
+        if not self._ended.done():
+            self._down.update()
+
+    def end(self, with_reset: bool) -> None:
+        """Close both sides."""
+        if not self._ended.done():
+            self._ended.set_result(None)
+            for _, writer in (self._here, self._there):
+                if with_reset:
+                    reset(writer)
+                else:
+                    writer.close()
+
+
+def address_of(text: str) -> tuple[str, int]:
+    """Host and port of "host:port". Raises ApiError."""
+    host, colon, port = text.rpartition(":")
+    if not colon or not port.isascii() or not port.isdigit() or int(port) > 65535:
+        raise ApiError(400, f"bad request body: {text!r} is no address, as in 127.0.0.1:9092")
+    return host.strip("[]"), int(port)
+
+
+def _bracketed(host: str) -> str:
+    return f"[{host}]" if ":" in host else host

@@ -1,0 +1,210 @@
+"""What brokers take the cluster for that do not hear the controller: a leader that does not know that it was deposed.
+
+Theory   A broker that stands still, or does not reach the controller, learns nothing of what is decided meanwhile. Its
+         view of the metadata is frozen, and where a partition gets another leadership it keeps the old one, in a
+         Partition of its own: the leader epoch, the ISR, and its own log. If it led there it goes on:
+           acks=1       NONE; the record is in its log alone, and lost when it hears
+           acks=all     waits for an ISR that does not fetch any more, and that it cannot have changed: until its
+                        timeout (7), or until it hears (6)
+           Fetch        up to its old watermark; a follower that does not hear either goes on fetching, and counts
+           Metadata     the old leader
+         Others fetch from the new leader. When it hears, it follows: who waits there looks again at what is so, and its
+         log is truncated by epochs, as that of any follower.
+Units    monotonic milliseconds.
+Source   core/.../server/metadata/BrokerMetadataPublisher.scala; core/.../server/ReplicaManager.scala applyDelta,
+         core/.../cluster/Partition.scala @ 4.0: each broker has a Partition, which knows what the metadata log told it.
+Differs  Who hears has no Partition of its own. A leader that stays it and does not hear waits for the ISR that there
+         is, though its metadata tell the old one. Fetches that cross epochs (74, 75) are not sent: who knows of another
+         leadership does not fetch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import final
+
+from fakebroker.core.clock import Now
+from fakebroker.core.controller.metadata_cache import MetadataCache
+from fakebroker.core.probe import Probe
+from fakebroker.core.replication.followers import FollowerSet
+from fakebroker.core.replication.partition import Partition
+from fakebroker.core.replication.replica import Replica
+from fakebroker.core.replication.wakeups import Wakeups
+
+
+@final
+class StaleViews:
+    """Those of the brokers that do not hear."""
+
+    def __init__(self, truth: MetadataCache, followers: FollowerSet, wakeups: Wakeups, probe: Probe) -> None:
+        self._truth = truth
+        self._followers = followers
+        self._wakeups = wakeups
+        self._probe = probe
+        self._views: dict[int, MetadataCache] = {}
+        self._stale: dict[int, list[Partition]] = {}
+
+    def freeze(self, broker_id: int, view: MetadataCache) -> bool:
+        """A broker hears nothing from now on. False if it did not before."""
+        if broker_id in self._views:
+            return False
+        view.freeze()
+        self._views[broker_id] = view
+        self._stale[broker_id] = []
+        self._followers.unaware = frozenset(self._views)
+        return True
+
+    def is_unaware(self, broker_id: int) -> bool:
+        """Whether it does not hear, or does not know yet what it missed."""
+        return broker_id in self._views
+
+    def has_missed(self, broker_id: int) -> bool:
+        """Whether there is anything for it to hear."""
+        return broker_id in self._views and (bool(self._stale[broker_id]) or self._views[broker_id].has_missed)
+
+    def before_new_leader(self, partition: Partition, now: Now) -> None:
+        """A partition is about to get another leadership. Whoever does not hear keeps the one that it knows."""
+        if not self._views:
+            return
+        tp = partition.topic_partition
+        partition.unaware = self._followers.unaware
+        members = [id_ for id_, view in self._views.items() if view.find_partition(tp.topic, tp.partition) is partition]
+        for broker_id in members:
+            stale = _stale_of(partition, members, self._probe, now)
+            if partition.stale is None:
+                partition.stale = {}
+            partition.stale[broker_id] = stale
+            self._stale[broker_id].append(stale)
+            self._views[broker_id].keep(stale)
+            leads = partition.leader_id == broker_id
+            self._followers.add_stale(stale, partition, members if leads else (), now)
+            if leads:
+                for listener in self._probe.listeners:
+                    listener.leader_stale(tp, broker_id, stale.leader_epoch)
+
+    def deleted(self, partition: Partition) -> None:
+        """It is gone, whoever knows of it."""
+        for stale in (partition.stale or {}).values():
+            stale.is_deleted = True
+            self._followers.remove(stale)
+            stale.truth = None
+        partition.stale = None
+
+    def hears(self, broker_id: int, now: Now) -> None:
+        """It learns what it missed, and follows, or leads. Who waits there is looked at."""
+        if broker_id not in self._views:
+            return
+        has_missed = self.has_missed(broker_id)
+        unknown = [each for each in self._truth.partitions() if each.leader_id == broker_id in each.unaware]
+        partitions = self._forget(broker_id)
+        for partition in unknown:
+            _begins_to_lead(partition, now)
+        for listener in self._probe.listeners if has_missed else ():
+            listener.metadata_caught_up(broker_id)
+        self._followers.on_reach_change(now)
+        for partition in partitions:
+            self._wakeups.complete_when_not_leader(partition, (broker_id,))
+
+    def gone(self, broker_id: int, now: Now) -> None:
+        """Its process is dead, and what it took the cluster for with it."""
+        if broker_id in self._views:
+            self._forget(broker_id)
+            self._followers.on_reach_change(now)
+
+    def check_invariants(self) -> None:
+        assert self._views.keys() == self._stale.keys() == self._followers.unaware
+        for broker_id, partitions in self._stale.items():
+            for stale in partitions:
+                truth = stale.truth
+                if truth is None:
+                    assert stale.is_deleted
+                    continue
+                assert truth.stale is not None
+                assert truth.stale[broker_id] is stale
+                assert stale.leader_epoch < truth.leader_epoch
+                for replica in stale.replicas.values():
+                    replica.check_invariants()
+        for partition in self._truth.partitions():
+            assert partition.unaware.issubset(self._followers.unaware)
+            assert partition.truth is None
+
+    def _forget(self, broker_id: int) -> list[Partition]:
+        """The partitions of which it did not know who leads."""
+        self._views.pop(broker_id).thaw()
+        self._followers.unaware = frozenset(self._views)
+        partitions: list[Partition] = []
+        for stale in self._stale.pop(broker_id):
+            truth = stale.truth
+            if truth is None or truth.stale is None:
+                continue  # it was deleted
+            partitions.append(truth)
+            del truth.stale[broker_id]
+            stale.is_deleted = True
+            self._followers.remove(stale)
+            _drop_logs(stale)
+            for other in truth.stale.values():
+                self._followers.leaves_stale(other, broker_id)
+            if not truth.stale:
+                truth.stale = None
+        for partition in self._truth.partitions():
+            if broker_id in partition.unaware:
+                partition.unaware -= {broker_id}
+        return partitions
+
+
+def _begins_to_lead(partition: Partition, now: Now) -> None:
+    """Its leader learns only now that it leads: it begins with what it has by now."""
+    leader = partition.leader
+    start_offset = partition.leader_epoch_start_offset
+    leader.leader_epochs.truncate_from_end(start_offset)
+    for batch in leader.log.batches_from(start_offset):
+        leader.leader_epochs.assign(batch.leader_epoch, batch.base_offset)
+    end_offset = partition.leader_epoch_start_offset = leader.log.log_end_offset
+    leader.leader_epochs.assign(partition.leader_epoch, end_offset)
+    for replica in partition.replicas.values():
+        replica.reset(now.mono_ms)
+    leader.update_fetch_state(end_offset, now.mono_ms)
+    if end_offset != start_offset:
+        partition.tell_leader()
+
+
+def _stale_of(truth: Partition, members: Sequence[int], probe: Probe, now: Now) -> Partition:
+    """What a partition is now, to go on in the hands of brokers that hear of nothing else. Those of `members` that have
+    a replica go on with its log; what the others had counts as it does now. Nothing is moved out of its memory."""
+    config, lag_max_ms = truth.config, truth.replica_lag_time_max_ms
+    stale = Partition(truth.topic_partition, truth.replica_ids, config, lag_max_ms, now.mono_ms, probe=probe)
+    stale.brokers, stale.truth = truth.brokers, truth
+    stale.leader_id, stale.leader_epoch = truth.leader_id, truth.leader_epoch
+    stale.leader_epoch_start_offset, stale.is_under_min_isr = truth.leader_epoch_start_offset, truth.is_under_min_isr
+    stale.adding, stale.removing = truth.adding, truth.removing
+    stale.elr, stale.last_known_elr = truth.elr, truth.last_known_elr
+    stale.replicas = {
+        broker_id: _copy_of(replica, broker_id in members) for broker_id, replica in truth.replicas.items()
+    }
+    stale.followers = [replica for replica in stale.replicas.values() if replica.broker_id != stale.leader_id]
+    stale.last_leader = stale.replicas.get(truth.last_leader.broker_id) or stale.last_leader
+    stale.unaware = frozenset(stale.replicas).difference(members)
+    return stale
+
+
+def _copy_of(replica: Replica, shares_log: bool) -> Replica:
+    copy = Replica(replica.broker)
+    copy.is_in_sync = replica.is_in_sync
+    copy.is_external, copy.was_external = replica.is_external, replica.was_external
+    copy.is_connected = False
+    copy.log_end_offset, copy.log_start_offset = replica.log_end_offset, replica.log_start_offset
+    copy.last_caught_up_time_ms = replica.last_caught_up_time_ms
+    copy.last_fetch_leader_log_end_offset = replica.last_fetch_leader_log_end_offset
+    copy.last_fetch_time_ms, copy.broker_epoch = replica.last_fetch_time_ms, replica.broker_epoch
+    if shares_log:
+        copy.log, copy.leader_epochs, copy.log_dir = replica.log, replica.leader_epochs, replica.log_dir
+    return copy
+
+
+def _drop_logs(stale: Partition) -> None:
+    """What nobody has but a partition that is over."""
+    assert stale.truth is not None
+    for broker_id, replica in stale.replicas.items():
+        kept = stale.truth.replicas.get(broker_id)
+        if kept is None or kept.log is not replica.log:
+            replica.log.truncate_fully_and_start_at(replica.log.log_end_offset)

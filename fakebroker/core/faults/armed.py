@@ -1,0 +1,108 @@
+"""A fault that is installed: what of it is a matter of the request's header, and how often it has acted.
+
+Theory   It counts matches, and draws which of them it acts on. `on_change` are called when it acts, when somebody comes
+         to its barrier or leaves it, and when it is removed: who waits looks then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from random import Random
+from typing import Final, final
+
+from fakebroker.core.faults.actions import Error, Hold
+from fakebroker.core.faults.fault import Fault
+from fakebroker.core.faults.points import BEFORE_ANSWER
+from fakebroker.core.faults.table import API_KEYS, TABLE
+from fakebroker.protocol.headers import RequestHeader
+
+_ALL_KEYS: Final = tuple(API_KEYS.values())
+
+
+@final
+class Armed:
+    """`matches` counts those that it fitted, `hits` those on which it acted, `held` who stands at its barrier now."""
+
+    __slots__ = (
+        "_dice", "fault", "has_broken", "held", "hits", "id", "is_removed", "keys", "matches", "on_change",
+        "removed_why",
+    )  # fmt: skip
+
+    def __init__(self, number: int, fault: Fault) -> None:
+        self.id = number
+        self.fault = fault
+        self.hits = 0
+        self.matches = 0
+        self.held = 0
+        self.is_removed = False
+        self.removed_why = ""
+        self.has_broken = False
+        self.on_change: list[Callable[[], None]] = []
+        self._dice = Random(fault.times.seed)
+        self.keys = tuple(API_KEYS[name] for name in fault.when.api) if fault.when.api else _keys_that_have_all(fault)
+
+    @property
+    def name(self) -> str:
+        """As the journal calls it."""
+        return f"f{self.id}"
+
+    @property
+    def is_spent(self) -> bool:
+        """Whether it acts no more."""
+        return self.is_removed or self.hits == self.fault.times.count
+
+    @property
+    def holds(self) -> bool:
+        return any(isinstance(action, Hold) for action in self.fault.do)
+
+    def fits(self, header: RequestHeader, broker_id: int, listener: str, connection: int, elapsed_ms: int) -> bool:
+        """Whether all that is said fits but what is said of the parts of the request."""
+        when = self.fault.when
+        if when.versions and not any(low <= header.api_version <= high for low, high in when.versions):
+            return False
+        if when.client_id and (header.client_id or "") not in when.client_id:
+            return False
+        return self.fits_connection(broker_id, listener, connection, elapsed_ms)
+
+    def fits_connection(self, broker_id: int, listener: str, connection: int, elapsed_ms: int) -> bool:
+        """The same of what is known of a connection alone."""
+        when = self.fault.when
+        if elapsed_ms < when.from_ms or (when.until_ms != -1 and elapsed_ms >= when.until_ms):
+            return False
+        return (
+            (not when.broker or broker_id in when.broker)
+            and (not when.listener or listener in when.listener)
+            and (not when.connection or connection in when.connection)
+        )
+
+    def fires(self) -> bool:
+        """It matches once more; whether it acts on that."""
+        if self.is_spent:
+            return False
+        self.matches += 1
+        times = self.fault.times
+        if times.on_call and self.matches != times.on_call:
+            return False
+        if self.matches % times.every or (times.probability < 1 and self._dice.random() >= times.probability):
+            return False
+        self.hits += 1
+        return True
+
+    def changed(self) -> None:
+        """Tell who waits."""
+        for tell in list(self.on_change):
+            tell()
+
+
+def _keys_that_have_all(fault: Fault) -> tuple[int, ...]:
+    """Of a fault that says no API: those in which it can match and act."""
+    said = set(fault.when.entity_selectors)
+    errors = {action.error for action in fault.do if isinstance(action, Error)}
+    if not said and (not errors or fault.force):
+        return _ALL_KEYS
+    found = []
+    for rules in TABLE.values():
+        known = rules.after if fault.when.at == BEFORE_ANSWER else rules.before
+        if said <= set(rules.selectors) and (fault.force or errors <= known):
+            found.append(rules.key)
+    return tuple(found)

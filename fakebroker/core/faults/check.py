@@ -1,0 +1,205 @@
+"""What a fault may be. Refused, with the reason, are pairs of a point and an error that Kafka does not have, and faults
+that can never match or act.
+
+Errors   ValueError, one sentence: what cannot be, why, and what can.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from fakebroker.core.faults import actions, byte_actions
+from fakebroker.core.faults.actions import Action, Error
+from fakebroker.core.faults.points import (
+    AFTER_ANSWER,
+    AFTER_APPEND,
+    AFTER_WATERMARK,
+    AFTER_WORK,
+    BEFORE_ANSWER,
+    BEFORE_WORK,
+    CONNECT,
+    REQUEST_READ,
+    WITHIN_ANSWER,
+)
+from fakebroker.core.faults.table import ACKS_ALL, ANYWHERE, TABLE, WATERMARK, Rules
+from fakebroker.core.faults.when import When
+from fakebroker.protocol.messages import versions
+
+_OF_BYTES: Final = (
+    byte_actions.Cut,
+    byte_actions.Drip,
+    byte_actions.Coalesce,
+    byte_actions.WrongCorrelationId,
+    byte_actions.Duplicate,
+    byte_actions.Oversize,
+    byte_actions.CorruptBatch,
+)
+_OF_PARTITION: Final = (
+    actions.MoveLeader,
+    actions.LoseLeader,
+    actions.ShrinkIsr,
+    actions.Freeze,
+    actions.Thaw,
+    actions.Lag,
+    actions.ThrottleFollowers,
+)
+_WITH_ANSWER: Final = (*AFTER_WORK, WITHIN_ANSWER, AFTER_ANSWER)
+
+
+def usual_point(when: When, do: Sequence[Action]) -> str:
+    """Where they belong, if nobody says it: where the one of them can be that is not at home everywhere."""
+    if any(isinstance(action, _OF_BYTES) for action in do):
+        return WITHIN_ANSWER
+    for action in do:
+        if isinstance(action, Error):
+            return _usual_point_of_error(action, when)
+    return BEFORE_ANSWER if any(isinstance(action, actions.Drop | actions.Throttle) for action in do) else BEFORE_WORK
+
+
+def _usual_point_of_error(error: Error, when: When) -> str:
+    names = when.api or tuple(TABLE)
+    before = [error.error in TABLE[name].before for name in names]
+    if all(before) if when.api else any(before):
+        return BEFORE_WORK
+    if when.api == ("Produce",) and error.error in TABLE["Produce"].after:
+        return AFTER_WATERMARK if error.error in WATERMARK else AFTER_APPEND
+    if any(error.error in TABLE[name].after for name in names):
+        return BEFORE_ANSWER
+    return BEFORE_WORK
+
+
+def can_answer(rules: Rules, error: str, at: str) -> bool:
+    """Whether an API has that error at that point."""
+    if at in (REQUEST_READ, BEFORE_WORK):
+        return error in rules.before
+    if at in (AFTER_APPEND, AFTER_WATERMARK):
+        is_there = rules.appends and error in rules.after
+        return is_there and (at == AFTER_WATERMARK or error not in WATERMARK) and not _says_no_watermark(error, at)
+    return at == BEFORE_ANSWER and error in rules.after
+
+
+def _says_no_watermark(error: str, at: str) -> bool:
+    return at == AFTER_WATERMARK and error == "REQUEST_TIMED_OUT"
+
+
+def check(when: When, do: Sequence[Action], force: bool) -> None:
+    """Raise ValueError for what cannot be. `force` lets an error be where Kafka does not have it."""
+    for action in do[:-1]:
+        if action.ends:
+            raise ValueError(f"nothing can be done after {action.verb!r}, and {do[-1].verb!r} stands behind it")
+    _check_selectors(when)
+    for action in do:
+        _check_action(action, when)
+        if isinstance(action, Error) and not force:
+            _check_error(action, when)
+
+
+# What matches.
+
+
+def _check_selectors(when: When) -> None:
+    if when.at == CONNECT:
+        _refuse(when, ("api", "versions", "client_id", "acks", *when.entity_selectors), "nothing is read by then")
+        return
+    if when.at == REQUEST_READ:
+        _refuse(when, ("acks", *when.entity_selectors), "its body is not read by then: say at='before_work'")
+    for name in when.api:
+        _check_api(name, TABLE[name], when)
+    if not when.api and not any(_has_all(rules, when) for rules in TABLE.values()):
+        raise ValueError(f"no API has all of {_and(when.entity_selectors)}: the fault can never match")
+
+
+def _refuse(when: When, names: Sequence[str], reason: str) -> None:
+    for name in names:
+        if getattr(when, name):
+            raise ValueError(f"'{name}' cannot be told at {when.at!r}: {reason}")
+
+
+def _check_api(name: str, rules: Rules, when: When) -> None:
+    for selector in when.entity_selectors:
+        if selector not in rules.selectors:
+            has = f"it has {_and(rules.selectors)}" if rules.selectors else "its requests have no parts to select"
+            raise ValueError(f"{name} has no '{selector}', so the fault can never match: {has}")
+    if when.acks and name != "Produce":
+        raise ValueError(f"{name} has no 'acks', so the fault can never match: Produce alone has them")
+    known = versions(rules.key)
+    if when.versions and not any(low <= known[-1] and high >= known[0] for low, high in when.versions):
+        raise ValueError(f"{name} has the versions {known[0]} to {known[-1]}, so the fault can never match")
+    if when.at in (AFTER_APPEND, AFTER_WATERMARK) and not rules.appends:
+        raise ValueError(f"{name} appends nothing, so it never comes to {when.at!r}: say at='before_answer'")
+
+
+def _has_all(rules: Rules, when: When) -> bool:
+    return set(when.entity_selectors) <= set(rules.selectors)
+
+
+# What is done.
+
+
+def _check_action(action: Action, when: When) -> None:
+    verb, at = action.verb, when.at
+    if isinstance(action, _OF_BYTES):
+        if at != WITHIN_ANSWER:
+            raise ValueError(f"{verb!r} is done to the bytes of an answer, at 'within_answer' and not at {at!r}")
+        if isinstance(action, byte_actions.CorruptBatch) and when.api != ("Fetch",):
+            raise ValueError("'corrupt_batch' needs an answer with batches: say api='Fetch'")
+    elif at == WITHIN_ANSWER and not isinstance(action, actions.Delay | actions.Hold):
+        raise ValueError(f"{verb!r} is not done to the bytes of an answer: say at='before_answer' or 'after_answer'")
+    if isinstance(action, Error | actions.Throttle | actions.Drop):
+        if at in (CONNECT, AFTER_ANSWER):
+            raise ValueError(f"{verb!r} is about an answer, and at {at!r} there is none to be made")
+        if isinstance(action, actions.Drop | actions.Throttle) and at != BEFORE_ANSWER:
+            raise ValueError(f"{verb!r} is about an answer that is made: say at='before_answer', not {at!r}")
+    if set(when.acks) == {0} and at in (AFTER_WATERMARK, BEFORE_ANSWER, WITHIN_ANSWER, AFTER_ANSWER):
+        raise ValueError(f"a Produce with acks=0 has no answer, so it never comes to {at!r}")
+    if set(when.acks) == {1} and at == AFTER_WATERMARK:
+        raise ValueError("a Produce with acks=1 does not wait for the watermark: say at='after_append'")
+    _check_target(action, when)
+
+
+def _check_target(action: Action, when: When) -> None:
+    if isinstance(action, _OF_PARTITION) and action.topic is None:
+        asked = [TABLE[name] for name in when.api] if when.api else list(TABLE.values())
+        if when.at in (CONNECT, REQUEST_READ) or not any({"topic", "partition"} <= set(r.selectors) for r in asked):
+            raise ValueError(f"{action.verb!r} knows no partition here: say its 'topic' and 'partition'")
+    if isinstance(action, actions.MoveCoordinator):
+        asked = [TABLE[name] for name in when.api] if when.api else list(TABLE.values())
+        if when.at in (CONNECT, REQUEST_READ) or not any(
+            {"group", "transactional_id"} & set(r.selectors) for r in asked
+        ):
+            raise ValueError("'move_coordinator' needs a request with a group or a transactional id")
+
+
+def _check_error(error: Error, when: When) -> None:
+    name = error.error
+    if name == ANYWHERE:
+        return
+    if name in ACKS_ALL and when.acks and -1 not in when.acks and when.api == ("Produce",):
+        raise ValueError(f"{name} is answered to acks=-1 alone, which waits")
+    if not when.api:
+        if not any(can_answer(rules, name, when.at) for rules in TABLE.values()):
+            raise ValueError(f"no API answers {name} at {when.at!r} (force=True does it all the same)")
+        return
+    for api in when.api:
+        if not can_answer(TABLE[api], name, when.at):
+            raise ValueError(f"{_why_not(api, TABLE[api], name, when.at)} (force=True does it all the same)")
+
+
+def _why_not(api: str, rules: Rules, name: str, at: str) -> str:
+    if name not in rules.before | rules.after:
+        return f"{api} never answers {name}"
+    if name not in rules.after:
+        done = "it is appended" if at in (AFTER_APPEND, AFTER_WATERMARK) else "all is done"
+        return f"{name} of {api} says that nothing was done, and at {at!r} {done}: say at='before_work'"
+    if at in (BEFORE_WORK, REQUEST_READ):
+        where = AFTER_WATERMARK if name in WATERMARK else AFTER_APPEND if rules.appends else BEFORE_ANSWER
+        return f"{name} of {api} says that the work was done, and at {at!r} nothing is: say at={where!r}"
+    if at == AFTER_WATERMARK:
+        return f"{name} of {api} says that it was not replicated in time, and at {at!r} it is: say at='after_append'"
+    return f"{name} of {api} says that all in sync have it, and at {at!r} they may not: say at='after_watermark'"
+
+
+def _and(names: Sequence[str]) -> str:
+    quoted = [f"'{name}'" for name in names]
+    return quoted[0] if len(quoted) == 1 else f"{', '.join(quoted[:-1])} and {quoted[-1]}"

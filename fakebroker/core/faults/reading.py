@@ -1,0 +1,90 @@
+"""What is read from JSON, YAML or Python: each slip is one sentence that names the key and says what is right.
+
+Errors   ValueError, for a wrong type too: who sends JSON has no other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+_SHOWN = 60  # characters of a value in a message
+
+
+def shown(value: object) -> str:
+    """A value in a message, not too long."""
+    try:
+        text = repr(value)
+    except Exception:  # what a stranger's __repr__ does is not our business
+        text = f"a {type(value).__name__}"
+    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 3]}..."
+
+
+def mapping(value: object, where: str) -> Mapping[str, Any]:
+    """The value, if it is a mapping with strings as keys."""
+    if not isinstance(value, Mapping):
+        raise ValueError(f"{where} must be a mapping of names to values, not {shown(value)}")
+    for key in value:
+        if not isinstance(key, str):
+            raise ValueError(f"{where} has the key {shown(key)}, which is no name")
+    return value
+
+
+def refuse_unknown(keys: Iterable[str], known: Iterable[str], where: str) -> None:
+    """Raise for the first key that is not known, and say which was meant."""
+    names = sorted(known)
+    for key in keys:
+        if key not in names:
+            raise ValueError(f"{where} has no {shown(key)}{meant(key, names)}")
+
+
+def meant(word: str, known: Iterable[str]) -> str:
+    """How a sentence about an unknown word ends: with the one that was meant, or with all."""
+    from difflib import get_close_matches  # who makes no slip does not wait for it
+
+    names = list(known)
+    near = get_close_matches(word.lower(), [name.lower() for name in names], 1)
+    if near:
+        right = next(name for name in names if name.lower() == near[0])
+        return f": {right!r} may be meant"
+    return f"; there are {', '.join(names)}"
+
+
+def whole(value: object, where: str, least: int | None = None, most: int = 2**63 - 1) -> int:
+    """The value, if it is a whole number within the bounds."""
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise ValueError(f"{where} must be a whole number, not {shown(value)}")
+    if (least is not None and value < least) or value > most:
+        bounds = f"{least} to {most}" if least is not None and most < 2**63 - 1 else f"{least} or more"
+        raise ValueError(f"{where} must be {bounds}, not {shown(value)}")
+    return value
+
+
+def fraction(value: object, where: str) -> float:
+    """The value, if it is a probability."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
+        raise ValueError(f"{where} must be a number from 0 to 1, not {shown(value)}")
+    return float(value)
+
+
+def text(value: object, where: str) -> str:
+    """The value, if it is a string."""
+    if not isinstance(value, str):
+        raise ValueError(f"{where} must be a string, not {shown(value)}")
+    return value
+
+
+def flag(value: object, where: str) -> bool:
+    """The value, if it is true or false."""
+    if not isinstance(value, bool):
+        raise ValueError(f"{where} must be true or false, not {shown(value)}")
+    return value
+
+
+def several(value: object, where: str) -> tuple[Any, ...]:
+    """One or many, as many; an empty list says nothing and is refused."""
+    if isinstance(value, list | tuple | set | frozenset | range):
+        if not value:
+            raise ValueError(f"{where} is an empty list, which nothing matches: leave it out if all are meant")
+        return tuple(value)
+    return (value,)

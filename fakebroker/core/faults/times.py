@@ -1,0 +1,103 @@
+"""How often a fault acts, of all the times that it matches: a value, and how it is written.
+
+Theory   Matches are counted from 1. `on_call` takes one of them, `every` each n-th, `probability` draws for each;
+         `count` ends it after so many firings. What has ended matches no more.
+JSON     "once", "every_time", 3 (so many), {"on_call": 2}, {"every": 3}, {"probability": 0.1, "seed": 7}; these with a
+         "count". kfake's numbers are understood under the key `count` of a fault: 0 is once, -1 until it is removed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from fakebroker.core.faults import reading
+
+UNLIMITED: Final = -1
+_KEYS: Final = ("count", "every", "on_call", "probability", "seed")
+
+
+@dataclass(frozen=True)
+class Times:
+    """count         how many firings, -1 for any number
+    on_call       the match that it fires on, 0 for any
+    every         it fires on each n-th match
+    probability   with which it fires, drawn from `seed`
+    """
+
+    count: int = UNLIMITED
+    on_call: int = 0
+    every: int = 1
+    probability: float = 1.0
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        reading.whole(self.count, "'count'", UNLIMITED)
+        if self.count == 0:
+            raise ValueError("'times' is 0, which is never: say 'once', a number from 1, or 'every_time'")
+        reading.whole(self.on_call, "'on_call'", 0)
+        reading.whole(self.every, "'every'", 1)
+        reading.fraction(self.probability, "'probability'")
+        if self.probability == 0:
+            raise ValueError("'probability' is 0: the fault can never act")
+        reading.whole(self.seed, "'seed'")
+        if self.on_call and self.every != 1:
+            raise ValueError("'on_call' takes one match and 'every' many: say one of them")
+
+    @classmethod
+    def read(cls, value: object) -> Times:
+        """From one of the forms above; a Times is taken as it is. Raises ValueError."""
+        if isinstance(value, Times):
+            return value
+        if isinstance(value, str):
+            if value == "once":
+                return once
+            if value == "every_time":
+                return every_time
+            raise ValueError(f"'times' is 'once', 'every_time', a number or a mapping, not {reading.shown(value)}")
+        if isinstance(value, int) and not isinstance(value, bool):
+            return times(value)
+        given = reading.mapping(value, "'times'")
+        reading.refuse_unknown(given, _KEYS, "'times'")
+        return cls(**given)
+
+    @classmethod
+    def from_count(cls, value: object) -> Times:
+        """From kfake's number: 0 is once, n so many, -1 until it is removed."""
+        number = reading.whole(value, "'count'", UNLIMITED)
+        return cls(count=number or 1)
+
+    def to_json(self) -> Any:
+        """The shortest of the forms."""
+        if self == once:
+            return "once"
+        if self == every_time:
+            return "every_time"
+        if self == Times(count=self.count):
+            return self.count
+        nothing = every_time
+        return {key: getattr(self, key) for key in _KEYS if getattr(self, key) != getattr(nothing, key)}
+
+
+once: Final = Times(count=1)
+every_time: Final = Times()
+
+
+def times(n: int) -> Times:
+    """The first n matches."""
+    return Times(count=n)
+
+
+def on_call(n: int) -> Times:
+    """The n-th match alone."""
+    return Times(count=1, on_call=n)
+
+
+def every(n: int) -> Times:
+    """Each n-th match."""
+    return Times(every=n)
+
+
+def with_probability(probability: float, seed: int = 0) -> Times:
+    """Any match, with that probability; the same seed draws the same."""
+    return Times(probability=probability, seed=seed)

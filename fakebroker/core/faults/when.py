@@ -1,0 +1,212 @@
+"""When a fault acts: which requests, which part of them, at which point, in which time. A value.
+
+Theory   What is not said is any. A selector may have several values, and one of them has to fit. All that is said has
+         to fit the same part of the request: with topic "t" and partition 1 that is partition 1 of t, whatever else
+         the request asks for.
+JSON     A mapping with the names below; one value, or a list of them. `predicate` is for Python alone.
+Aliases  kfake's names: keys, key, node, nodes, topics, partitions, topic_ids, txn_id, group_id, member_id.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from typing import Any, Final
+from uuid import UUID
+
+from fakebroker.core.faults import reading
+from fakebroker.core.faults.points import POINTS
+from fakebroker.core.faults.table import API_KEYS, API_NAMES
+
+_VERSIONS: Final = re.compile(r"(\d{1,5})(?:-(\d{1,5})|(\+))?", re.ASCII)
+_NEWEST: Final = 32_767
+
+ALIASES: Final = {
+    "apis": "api",
+    "key": "api",
+    "keys": "api",
+    "node": "broker",
+    "nodes": "broker",
+    "brokers": "broker",
+    "topics": "topic",
+    "topic_ids": "topic_id",
+    "partitions": "partition",
+    "groups": "group",
+    "group_id": "group",
+    "members": "member",
+    "member_id": "member",
+    "txn_id": "transactional_id",
+    "txn_ids": "transactional_id",
+    "point": "at",
+    "version": "versions",
+}
+
+# What a part of a request has, by which it is told from the others.
+ENTITY_SELECTORS: Final = ("topic", "topic_id", "partition", "group", "member", "transactional_id", "resource")
+_TEXTS: Final = ("client_id", "listener", "topic", "group", "member", "transactional_id", "resource")
+_NUMBERS: Final = ("broker", "connection", "partition")
+
+
+@dataclass(frozen=True)
+class When:
+    """api               by name, "Produce", or by key; kept as names
+    versions          of the request: 9, "3-9", "9+"; kept as (lowest, highest)
+    broker            who is asked, by id
+    client_id, listener, connection
+                      who asks; connections are counted from 1
+    topic, topic_id, partition, group, member, transactional_id, resource
+                      the part of the request. A resource is what configs are of: its name, or "topic:name"
+    acks              of a Produce: -1, 0 or 1
+    predicate         called with a view of the request (`Seen`), at last; whether it fits
+    at                the point, one of POINTS; "" takes the usual one of what is done
+    from_ms, until_ms on the broker's clock, milliseconds since the cluster started; until_ms is the first that is not
+                      in it, -1 for none
+    """
+
+    api: tuple[str, ...] = ()
+    versions: tuple[tuple[int, int], ...] = ()
+    broker: tuple[int, ...] = ()
+    client_id: tuple[str, ...] = ()
+    listener: tuple[str, ...] = ()
+    connection: tuple[int, ...] = ()
+    topic: tuple[str, ...] = ()
+    topic_id: tuple[UUID, ...] = ()
+    partition: tuple[int, ...] = ()
+    group: tuple[str, ...] = ()
+    member: tuple[str, ...] = ()
+    transactional_id: tuple[str, ...] = ()
+    resource: tuple[str, ...] = ()
+    acks: tuple[int, ...] = ()
+    predicate: Callable[[Any], bool] | None = None
+    at: str = ""
+    from_ms: int = 0
+    until_ms: int = -1
+
+    def __post_init__(self) -> None:
+        """One value may be given for many: it is made a tuple. Raises ValueError for what can be none."""
+        self._set("api", tuple(dict.fromkeys(map(_api, _values(self.api, "'api'")))))
+        self._set("versions", tuple(map(_version_range, _versions(self.versions))))
+        for name in _TEXTS:
+            self._set(
+                name, tuple(reading.text(value, f"'{name}'") for value in _values(getattr(self, name), f"'{name}'"))
+            )
+        for name in _NUMBERS:
+            least = 1 if name == "connection" else 0
+            values = _values(getattr(self, name), f"'{name}'")
+            self._set(name, tuple(reading.whole(value, f"'{name}'", least) for value in values))
+        self._set("acks", tuple(reading.whole(value, "'acks'", -1, 1) for value in _values(self.acks, "'acks'")))
+        self._set("topic_id", tuple(map(_topic_id, _values(self.topic_id, "'topic_id'"))))
+        if self.predicate is not None and not callable(self.predicate):
+            raise ValueError(f"'predicate' must be a function of the request, not {reading.shown(self.predicate)}")
+        if self.at and self.at not in POINTS:
+            raise ValueError(f"there is no point {reading.shown(self.at)}{reading.meant(str(self.at), POINTS)}")
+        reading.whole(self.from_ms, "'from_ms'", 0)
+        reading.whole(self.until_ms, "'until_ms'", -1)
+        if self.until_ms != -1 and self.until_ms <= self.from_ms:
+            raise ValueError(f"'until_ms' must be above 'from_ms', {self.from_ms}, and is {self.until_ms}")
+
+    def _set(self, name: str, value: object) -> None:
+        object.__setattr__(self, name, value)
+
+    @classmethod
+    def read(cls, value: object) -> When:
+        """From a mapping, with aliases; a When is taken as it is. Raises ValueError."""
+        if isinstance(value, When):
+            return value
+        given: dict[str, Any] = {}
+        for key, item in reading.mapping(value, "'when'").items():
+            name = ALIASES.get(key, key)
+            if name in given:
+                raise ValueError(f"'when' says {name!r} twice: as {key!r} and under another name")
+            given[name] = item
+        reading.refuse_unknown(given, NAMES, "'when'")
+        for name, item in given.items():
+            if name not in ("predicate", "at", "from_ms", "until_ms"):
+                reading.several(item, f"'{name}'")
+        return cls(**given)
+
+    def to_json(self) -> dict[str, Any]:
+        """What `read` makes the same value of. Raises ValueError if there is a predicate, which has no JSON."""
+        if self.predicate is not None:
+            raise ValueError("a fault with a 'predicate' is for Python alone: it has no JSON")
+        said = {name: getattr(self, name) for name in NAMES if getattr(self, name) != getattr(_ANY, name)}
+        return {name: _plain(name, value) for name, value in said.items()}
+
+    @property
+    def entity_selectors(self) -> tuple[str, ...]:
+        """The names of those that are said of a part of the request."""
+        return tuple(name for name in ENTITY_SELECTORS if getattr(self, name))
+
+
+NAMES: Final = tuple(field.name for field in fields(When))
+
+
+def _values(value: object, where: str) -> tuple[Any, ...]:
+    return value if isinstance(value, tuple) else reading.several(value, where)
+
+
+def _api(value: object) -> str:
+    if isinstance(value, str):
+        for name in API_KEYS:
+            if name.lower() == value.lower():
+                return name
+        raise ValueError(f"there is no API {reading.shown(value)} here{reading.meant(value, API_KEYS)}")
+    key = reading.whole(value, "'api'")
+    if key not in API_NAMES:
+        raise ValueError(f"no API with the key {key} is served here: say one by its name, as in 'Produce'")
+    return API_NAMES[key]
+
+
+def _versions(value: object) -> tuple[Any, ...]:
+    if isinstance(value, tuple) and len(value) == 2 and all(isinstance(each, int) for each in value):
+        return (value,)  # one range
+    return _values(value, "'versions'")
+
+
+def _version_range(value: object) -> tuple[int, int]:
+    if isinstance(value, tuple | list) and len(value) == 2:
+        low, high = (reading.whole(each, "'versions'", 0, _NEWEST) for each in value)
+    elif isinstance(value, str) and (match := _VERSIONS.fullmatch(value)):
+        low = int(match[1])
+        high = _NEWEST if match[3] else int(match[2] or low)
+    elif isinstance(value, str):
+        raise ValueError(f"'versions' are a number, '3-9' or '9+', not {reading.shown(value)}")
+    else:
+        low = high = reading.whole(value, "'versions'", 0, _NEWEST)
+    if low > high:
+        raise ValueError(f"'versions' go up, and {reading.shown(value)} does not")
+    return low, high
+
+
+def _topic_id(value: object) -> UUID:
+    if isinstance(value, UUID):
+        return value
+    try:
+        return UUID(reading.text(value, "'topic_id'"))
+    except ValueError:
+        raise ValueError(f"'topic_id' must be a UUID as text, not {reading.shown(value)}") from None
+
+
+def _plain(name: str, value: Any) -> Any:
+    if name == "versions":
+        value = tuple(_range_text(low, high) for low, high in value)
+    elif name == "topic_id":
+        value = tuple(map(str, value))
+    if isinstance(value, tuple):
+        return value[0] if len(value) == 1 else list(value)
+    return value
+
+
+def _range_text(low: int, high: int) -> int | str:
+    if low == high:
+        return low
+    return f"{low}+" if high == _NEWEST else f"{low}-{high}"
+
+
+_ANY: Final = When()
+
+
+def as_when(value: When | Mapping[str, Any] | None) -> When:
+    """A When, a mapping of one, or nothing: any request."""
+    return _ANY if value is None else When.read(value)

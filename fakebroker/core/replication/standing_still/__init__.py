@@ -1,0 +1,1 @@
+"""Followers that stand still: what they find when they go on."""

@@ -1,0 +1,64 @@
+"""What a broker does by itself and at length: in slices, each of them behind what others want.
+
+Theory   The first slice is done at once, since most work is over with it. What is left stands in one line, and of all
+         that stands there one slice is done at a time, in turn; so however much that is, who asks something in between
+         waits for one slice. In virtual time all of it happens at the same millisecond.
+Source   Kafka has threads for it: the scheduler of TransactionCoordinator, TxnMarkerSenderThread, request handlers.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import final
+
+from fakebroker.protocol.slices import Slices
+
+
+@final
+class InTurns:
+    """Of one broker. `soon` does something as soon as others had a turn; `report` is told of a bug of ours."""
+
+    def __init__(self, soon: Callable[[Callable[[], None]], None], report: Callable[[str, Exception], None]) -> None:
+        self._soon = soon
+        self._report = report
+        self._waiting: deque[tuple[str, Slices[None]]] = deque()
+        self._is_called = False
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def go_on(self, where: str, slices: Slices[None]) -> None:
+        """Do the first slice now, the others as soon as others had their turn. `where` is told with a bug."""
+        if self._has_more(where, slices):
+            self._waiting.append((where, slices))
+            self._call()
+
+    def close(self) -> None:
+        """The broker stops: nobody goes on."""
+        self._waiting.clear()
+
+    def _call(self) -> None:
+        if not self._is_called:
+            self._is_called = True
+            self._soon(self._next)
+
+    def _next(self) -> None:
+        self._is_called = False
+        if not self._waiting:
+            return
+        first = self._waiting.popleft()
+        if self._has_more(*first):
+            self._waiting.append(first)
+        if self._waiting:
+            self._call()
+
+    def _has_more(self, where: str, slices: Slices[None]) -> bool:
+        try:
+            next(slices)
+        except StopIteration:
+            return False
+        except Exception as error:
+            self._report(where, error)
+            return False
+        return True

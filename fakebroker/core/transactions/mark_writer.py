@@ -1,0 +1,116 @@
+"""Writes the marks that coordinators ask a broker for, to the partitions that it leads.
+
+Theory   Each partition on its own: one that is not there, or not led here, is told so; one of __consumer_offsets is
+         written through the coordinator of its groups, which takes over or drops the offsets. It is answered when all
+         are replicated, or their time is over. Very many are written some at a time, and others have their turn in
+         between, as Kafka appends them partition by partition beside all other requests.
+Units    milliseconds.
+Source   core/.../server/KafkaApis.scala handleWriteTxnMarkersRequest @ 4.4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Final, final
+
+from fakebroker.core.clock import HasNow
+from fakebroker.core.controller.metadata_cache import MetadataCache
+from fakebroker.core.replication.delayed_produce import ProducePartitionStatus
+from fakebroker.core.replication.partition import Partition
+from fakebroker.core.replication.replica_manager import ReplicaManager
+from fakebroker.core.transactions.in_turns import InTurns
+from fakebroker.core.transactions.marker_sender import TxnMarkerEntry
+from fakebroker.core.transactions.markers import Mark, write_marks
+from fakebroker.protocol.error_code import ErrorCode
+from fakebroker.protocol.slices import Slices
+from fakebroker.protocol.topic_name import GROUP_METADATA_TOPIC_NAME
+from fakebroker.protocol.topic_partition import TopicPartition
+
+_NO_ERROR: Final = ErrorCode.none
+_MARKS_OF_A_SLICE: Final = 16  # each is an append with its replicas
+
+Answered = Callable[[Mapping[TopicPartition, ErrorCode]], None]
+CompleteOffsets = Callable[[int, Mark, Callable[[ErrorCode], None]], None]
+
+
+class _Answer:
+    """What has become of the marks of one request, until all have told."""
+
+    __slots__ = ("_answered", "_errors", "_left")
+
+    def __init__(self, left: int, answered: Answered) -> None:
+        self._left = left
+        self._answered = answered
+        self._errors: dict[TopicPartition, ErrorCode] = {}
+
+    def tell(self, errors: Mapping[TopicPartition, ErrorCode], count: int) -> None:
+        self._errors.update(errors)
+        self._left -= count
+        if self._left == 0:
+            self._answered(self._errors)
+
+    def tell_one(self, partition: TopicPartition, code: ErrorCode) -> None:
+        self.tell({partition: code}, 1)
+
+    def written(self, status: Sequence[ProducePartitionStatus]) -> None:
+        errors: dict[TopicPartition, ErrorCode] = {}
+        for each in status:
+            code = each.response.error_code
+            errors[each.topic_partition] = _NO_ERROR if code == 0 else ErrorCode(code)
+        self.tell(errors, len(status))
+
+
+@final
+class MarkWriter:
+    """Of one broker. `complete_offsets` ends a transaction in a partition of __consumer_offsets."""
+
+    def __init__(
+        self,
+        clock: HasNow,
+        metadata: MetadataCache,
+        replicas: ReplicaManager,
+        in_turns: InTurns,
+        complete_offsets: CompleteOffsets,
+        request_timeout_ms: Callable[[], int],
+    ) -> None:
+        self._clock = clock
+        self._metadata = metadata
+        self._replicas = replicas
+        self._in_turns = in_turns
+        self._complete_offsets = complete_offsets
+        self._request_timeout_ms = request_timeout_ms
+
+    def write(self, entry: TxnMarkerEntry, answered: Answered) -> None:
+        """Whatever coordinator asks. It is answered once, now or later; a partition that is named twice gets one
+        mark."""
+        partitions = entry.partitions
+        if len(partitions) > 1:
+            partitions = tuple(dict.fromkeys(partitions))
+        answer = _Answer(len(partitions), answered)
+        mark = Mark(entry.producer_id, entry.producer_epoch, entry.marker, entry.transaction_version)
+        if len(partitions) > _MARKS_OF_A_SLICE:
+            self._in_turns.go_on("writing marks", self._write_in_slices(partitions, mark, answer))
+        elif partitions:
+            self._write(partitions, mark, answer)
+        else:
+            answered({})
+
+    def _write_in_slices(self, partitions: Sequence[TopicPartition], mark: Mark, answer: _Answer) -> Slices[None]:
+        for start in range(0, len(partitions), _MARKS_OF_A_SLICE):
+            if start:
+                yield
+            self._write(partitions[start : start + _MARKS_OF_A_SLICE], mark, answer)
+
+    def _write(self, partitions: Sequence[TopicPartition], mark: Mark, answer: _Answer) -> None:
+        marks: dict[Partition, Mark] = {}
+        for each in partitions:
+            found = self._metadata.find_partition(each.topic, each.partition)
+            if found is None:
+                answer.tell_one(each, ErrorCode.unknown_topic_or_partition)
+            elif each.topic == GROUP_METADATA_TOPIC_NAME:
+                self._complete_offsets(each.partition, mark, partial(answer.tell_one, each))
+            else:
+                marks[found] = mark
+        if marks:
+            write_marks(self._replicas, self._request_timeout_ms(), marks, answer.written, self._clock.now)

@@ -1,0 +1,77 @@
+"""All that faults are written with: `from fakebroker.faults import Fault, Delay, on_call`."""
+
+from __future__ import annotations
+
+from fakebroker.core.faults.actions import (
+    Blackhole,
+    Delay,
+    Disconnect,
+    Drop,
+    Error,
+    Freeze,
+    Hold,
+    Kill,
+    Lag,
+    LoseLeader,
+    MoveCoordinator,
+    MoveLeader,
+    Pause,
+    Resume,
+    ShrinkIsr,
+    Start,
+    Stop,
+    Thaw,
+    Throttle,
+    ThrottleFollowers,
+)
+from fakebroker.core.faults.byte_actions import (
+    Coalesce,
+    CorruptBatch,
+    Cut,
+    Drip,
+    Duplicate,
+    Oversize,
+    WrongCorrelationId,
+)
+from fakebroker.core.faults.fault import Fault
+from fakebroker.core.faults.times import Times, every, every_time, on_call, once, times, with_probability
+from fakebroker.core.faults.when import When
+
+__all__ = [
+    "Blackhole",
+    "Coalesce",
+    "CorruptBatch",
+    "Cut",
+    "Delay",
+    "Disconnect",
+    "Drip",
+    "Drop",
+    "Duplicate",
+    "Error",
+    "Fault",
+    "Freeze",
+    "Hold",
+    "Kill",
+    "Lag",
+    "LoseLeader",
+    "MoveCoordinator",
+    "MoveLeader",
+    "Oversize",
+    "Pause",
+    "Resume",
+    "ShrinkIsr",
+    "Start",
+    "Stop",
+    "Thaw",
+    "Throttle",
+    "ThrottleFollowers",
+    "Times",
+    "When",
+    "WrongCorrelationId",
+    "every",
+    "every_time",
+    "on_call",
+    "once",
+    "times",
+    "with_probability",
+]

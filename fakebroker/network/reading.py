@@ -1,0 +1,54 @@
+"""Which sockets are read, and which are not.
+
+Theory   A connection is not read while it has a request in hand or more than one turn's requests in its buffer; who
+         comes behind waits at the peer's side. Nobody reads anything for a broker that stands still: what had come is
+         handled when it goes on, and who connects meanwhile is let in then.
+Source   clients/.../network/KafkaChannel.java mute, maybeUnmute @ 4.0; a process that was sent SIGSTOP.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from fakebroker.network.acceptor import Acceptor
+from fakebroker.network.connection import Connection
+from fakebroker.network.effects import Effect, PauseReading, ResumeReading
+from fakebroker.network.open_connections import OpenConnections
+from fakebroker.network.ready_queue import ReadyQueue
+
+
+class Reading:
+    """Of all connections."""
+
+    def __init__(
+        self, emit: Callable[[Effect], None], connections: OpenConnections, ready: ReadyQueue, acceptor: Acceptor
+    ) -> None:
+        self._emit = emit
+        self.connections = connections
+        self._standing = connections.standing
+        self._ready = ready
+        self._acceptor = acceptor
+
+    def pause_broker(self, broker_id: int) -> None:
+        """The broker stands still."""
+        self._standing.add(broker_id)
+        for connection in self.connections.all(broker_id):
+            self._pause_reading(connection)
+
+    def resume_broker(self, broker_id: int) -> None:
+        """It goes on with what it has."""
+        self._standing.discard(broker_id)
+        for connection in self.connections.all(broker_id):
+            if connection.work is not None or connection.can_handle:
+                self._ready.add(connection)
+        self._acceptor.let_in(broker_id)
+
+    def _pause_reading(self, connection: Connection) -> None:
+        if not connection.reading_paused and not connection.is_closed:
+            connection.reading_paused = True
+            self._emit(PauseReading(connection))
+
+    def _resume_reading(self, connection: Connection) -> None:
+        if connection.reading_paused:
+            connection.reading_paused = False
+            self._emit(ResumeReading(connection))

@@ -1,0 +1,80 @@
+"""A record on its way into a batch, which may wait for memory there.
+
+Source   RecordAccumulator.append, RecordAppendResult and AppendCallbacks of 4.3, as an object where Kafka has a thread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from fakebroker.producer.buffer_pool import MemoryWaiter
+from fakebroker.producer.errors import ProducerError
+from fakebroker.producer.metadata_snapshot import MetadataSnapshot
+from fakebroker.producer.producer_batch import Callback
+from fakebroker.producer.record_batch_builder import Headers
+
+
+class Appender:
+    """Who appends."""
+
+    def go_on_with(self, append: Append, now_ms: int) -> None:
+        """It has waited, and has memory."""
+        raise NotImplementedError
+
+    def end(self, append: Append, error: ProducerError | None) -> None:
+        """It is over."""
+        raise NotImplementedError
+
+
+class Append(MemoryWaiter):
+    """A record on its way into a batch. Over when `is_done`: then it is in a batch, or `error` says why not.
+
+    partition           where it goes; it may change until it is done, if the accumulator decides
+    batch_is_full       whether the sender should be woken
+    new_batch_created   whether it is the first of its batch
+    """
+
+    __slots__ = (
+        "_appender", "batch_is_full", "callback", "error", "headers", "is_done", "key", "metadata",
+        "new_batch_created", "on_done", "partition", "taken", "timestamp_ms", "topic", "value", "wanted_partition",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        appender: Appender,
+        topic: str,
+        partition: int,
+        timestamp_ms: int,
+        key: bytes | None,
+        value: bytes | None,
+        headers: Headers,
+        callback: Callback | None,
+        max_time_to_block_ms: int,
+        metadata: MetadataSnapshot,
+        on_done: Callable[[Append], None],
+    ) -> None:
+        super().__init__()
+        self._appender = appender
+        self.topic = topic
+        self.wanted_partition = partition
+        self.partition = partition
+        self.timestamp_ms = timestamp_ms
+        self.key = key
+        self.value = value
+        self.headers = headers
+        self.callback = callback
+        self.max_time_to_block_ms = max_time_to_block_ms
+        self.metadata = metadata
+        self.on_done = on_done
+        self.taken = 0  # bytes that it has from the pool, and that no batch has yet
+        self.is_done = False
+        self.error: ProducerError | None = None
+        self.batch_is_full = False
+        self.new_batch_created = False
+
+    def on_memory(self, now_ms: int) -> None:
+        self.taken = self.size
+        self._appender.go_on_with(self, now_ms)
+
+    def on_refused(self, error: ProducerError, now_ms: int) -> None:
+        self._appender.end(self, error)

@@ -1,0 +1,218 @@
+"""The memory of a producer: `buffer.memory` bytes, and who waits for some.
+
+Theory   Batches of the usual size (`poolable_size`, which is batch.size) come from a list of buffers that were given
+         back; everything else is counted only. Who finds too little waits at the end of a queue. The first of the
+         queue alone is woken, takes what there is, and waits on with that until it has enough; so a large record is
+         not starved by small ones behind it. Who comes anew does not queue up if there is enough for it at once.
+         Nobody blocks here: who waits is a `MemoryWaiter`, and is told. Who is woken goes on in `run_woken`, one after
+         the other, as threads would if each ran to its end.
+Units    bytes, milliseconds.
+Errors   BufferTooSmallError for more than there is in all; BufferExhaustedError after `max_time_to_block_ms`.
+Source   clients/.../producer/internals/BufferPool.java of 2.0 and 4.3; conformance/producer plays both with those.
+Differs  A buffer is its size, there are no bytes in it. Kafka's threads may overtake each other where ours do not.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+
+from fakebroker.producer.errors import (
+    BufferExhaustedError,
+    BufferTooSmallError,
+    ProducerClosedError,
+    ProducerError,
+    ProducerTimeoutError,
+)
+from fakebroker.producer.generation import Generation
+
+
+class MemoryWaiter:
+    """Somebody who wants memory. `accumulated` bytes are already set aside for it; at `deadline_ms` it gives up."""
+
+    __slots__ = ("accumulated", "deadline_ms", "is_woken", "max_time_to_block_ms", "size")
+
+    def __init__(self) -> None:
+        self.size = 0
+        self.accumulated = 0
+        self.max_time_to_block_ms = 0
+        self.deadline_ms = 0
+        self.is_woken = False
+
+    def on_memory(self, now_ms: int) -> None:
+        """It has waited, and has its `size` bytes."""
+        raise NotImplementedError
+
+    def on_refused(self, error: ProducerError, now_ms: int) -> None:
+        """It has waited, and gets none."""
+        raise NotImplementedError
+
+
+class BufferPool:
+    """`total_memory` bytes. Whoever gives some back, or closes it, calls `run_woken` when its turn is over."""
+
+    def __init__(self, total_memory: int, poolable_size: int, generation: Generation) -> None:
+        self.total_memory = total_memory
+        self.poolable_size = poolable_size
+        self._generation = generation
+        self._free = 0  # buffers of the poolable size
+        self._non_pooled = total_memory
+        self._handed_out = 0
+        self._waiters: deque[MemoryWaiter] = deque()
+        self._woken: deque[MemoryWaiter] = deque()
+        self._is_closed = False
+
+    def allocate(self, waiter: MemoryWaiter, size: int, max_time_to_block_ms: int, now_ms: int) -> bool:
+        """True: so many bytes are the caller's. False: it waits, and is told."""
+        if size > self.total_memory:
+            raise BufferTooSmallError(
+                f"A record needs {size} bytes of memory, and buffer.memory is {self.total_memory} in all."
+            )
+        if self._is_closed:
+            raise _closed()
+        if size == self.poolable_size and self._free:
+            self._free -= 1
+            self._hand_out(size)
+            return True
+        if self.available_memory() >= size:
+            self._free_up(size)
+            self._non_pooled -= size
+            self._hand_out(size)
+            return True
+        if max_time_to_block_ms <= 0:
+            error = self._exhausted(size, max_time_to_block_ms)
+            self._wake_first()
+            raise error
+        waiter.size = size
+        waiter.max_time_to_block_ms = max_time_to_block_ms
+        waiter.deadline_ms = now_ms + max_time_to_block_ms
+        self._waiters.append(waiter)  # and takes nothing yet, though there may be some
+        return False
+
+    def deallocate(self, size: int) -> None:
+        """So many bytes come back, all that were handed out at once."""
+        assert size <= self._handed_out, f"{size} bytes come back and {self._handed_out} are out"
+        self._handed_out -= size
+        if size == self.poolable_size:
+            self._free += 1
+        else:
+            self._non_pooled += size
+        if self._waiters:
+            self._wake(self._waiters[0])
+
+    def run_woken(self, now_ms: int) -> None:
+        """Let everybody go on who was woken, and whom these wake."""
+        while self._woken:
+            waiter = self._woken.popleft()
+            waiter.is_woken = False
+            self._go_on(waiter, False, now_ms)
+
+    def next_deadline_ms(self) -> int | None:
+        """When the first of those who wait gives up."""
+        return min((waiter.deadline_ms for waiter in self._waiters), default=None)
+
+    def advance_to(self, now_ms: int) -> None:
+        """Whose time is over gives up, in the order of deadlines; what it had set aside may serve others in time."""
+        while self._waiters:
+            waiter = min(self._waiters, key=_deadline)  # of equal ones the first to come
+            if waiter.deadline_ms > now_ms:
+                return
+            self._go_on(waiter, True, now_ms)
+            self.run_woken(now_ms)
+
+    def close(self) -> None:
+        """Nobody gets anything any more, and who waits is refused. 2.0 does not do it."""
+        self._is_closed = True
+        for waiter in self._waiters:
+            self._wake(waiter)
+
+    def available_memory(self) -> int:
+        """What is not handed out and not set aside."""
+        return self._non_pooled + self._free * self.poolable_size
+
+    def unallocated_memory(self) -> int:
+        """The same without the buffers that were given back."""
+        return self._non_pooled
+
+    def queued(self) -> int:
+        """How many wait."""
+        return len(self._waiters)
+
+    def check_invariants(self) -> None:
+        set_aside = sum(waiter.accumulated for waiter in self._waiters)
+        assert self._free >= 0 <= self._non_pooled, "less than nothing is free"
+        assert self.available_memory() + set_aside + self._handed_out == self.total_memory, "memory was lost or made"
+        assert all(waiter.accumulated < waiter.size for waiter in self._waiters), "somebody has enough and waits"
+        assert all(not waiter.accumulated for waiter in list(self._waiters)[1:]), "somebody took before its turn"
+
+    def _go_on(self, waiter: MemoryWaiter, has_elapsed: bool, now_ms: int) -> None:
+        error: ProducerError | None = None
+        if self._is_closed:
+            error = _closed()
+        elif has_elapsed:
+            error = self._exhausted(waiter.size, waiter.max_time_to_block_ms)
+        else:
+            self._take(waiter)
+            if waiter.accumulated < waiter.size:
+                if waiter.deadline_ms > now_ms:
+                    return
+                error = self._exhausted(waiter.size, waiter.max_time_to_block_ms)
+        self._waiters.remove(waiter)
+        if error is None:
+            waiter.accumulated = 0
+            self._hand_out(waiter.size)
+            waiter.on_memory(now_ms)
+            return
+        self._non_pooled += waiter.accumulated
+        waiter.accumulated = 0
+        self._wake_first()
+        waiter.on_refused(error, now_ms)
+
+    def _take(self, waiter: MemoryWaiter) -> None:
+        if not waiter.accumulated and waiter.size == self.poolable_size and self._free:
+            self._free -= 1
+            waiter.accumulated = waiter.size
+            return
+        missing = waiter.size - waiter.accumulated
+        self._free_up(missing)
+        got = min(missing, self._non_pooled)
+        self._non_pooled -= got
+        waiter.accumulated += got
+
+    def _free_up(self, size: int) -> None:
+        """Buffers that were given back become plain memory, until that is enough."""
+        while self._free and self._non_pooled < size:
+            self._free -= 1
+            self._non_pooled += self.poolable_size
+
+    def _hand_out(self, size: int) -> None:
+        self._handed_out += size
+        self._wake_first()
+
+    def _wake_first(self) -> None:
+        """What is left may do for who is first now."""
+        if self._waiters and self.available_memory():
+            self._wake(self._waiters[0])
+
+    def _wake(self, waiter: MemoryWaiter) -> None:
+        if not waiter.is_woken:
+            waiter.is_woken = True
+            self._woken.append(waiter)
+
+    def _exhausted(self, size: int, max_time_to_block_ms: int) -> ProducerError:
+        if not self._generation.has_delivery_timeout:
+            return ProducerTimeoutError(
+                f"There was no memory for the record within max.block.ms, {max_time_to_block_ms} ms."
+            )
+        return BufferExhaustedError(
+            f"There were no {size} bytes of memory within max.block.ms, {max_time_to_block_ms} ms: "
+            f"{self.available_memory()} bytes of buffer.memory, {self.total_memory}, are free, and a batch takes "
+            f"{self.poolable_size}."
+        )
+
+
+def _closed() -> ProducerError:
+    return ProducerClosedError("The producer was closed while a record waited for memory.")
+
+
+def _deadline(waiter: MemoryWaiter) -> int:
+    return waiter.deadline_ms

@@ -1,0 +1,1 @@
+"""The whole producer: records in, bytes out, answers in, callbacks out."""

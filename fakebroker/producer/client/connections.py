@@ -1,0 +1,153 @@
+"""Connections as the network client sees them, on one side; effects and bytes on the other.
+
+Theory   Every attempt to connect has a number. What is told of a number that is not the node's any more is ignored.
+Source   clients/.../common/network/Selector.java, for plain connections.
+Differs  What is to be sent counts as written when the effect is there. Idle connections are kept.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections import deque
+from typing import Final
+
+from fakebroker.producer.client.effects import Connect, Disconnect, Effect, SendBytes
+from fakebroker.producer.client.frames import decode, encode
+from fakebroker.producer.generation import Generation
+from fakebroker.producer.metadata_snapshot import Node
+from fakebroker.producer.network.client_request import ClientRequest
+from fakebroker.producer.network.selectable import Happened, Selectable
+from fakebroker.protocol.errors import ProtocolError
+
+_LENGTH: Final = struct.Struct(">i")
+
+
+class _Channel:
+    def __init__(self, node: int) -> None:
+        self.node = node
+        self.is_connected = False
+        self.received = bytearray()
+        self.unanswered: deque[ClientRequest] = deque()
+
+
+class Connections(Selectable):
+    def __init__(self, client_id: str, generation: Generation) -> None:
+        self._client_id = client_id
+        self._generation = generation
+        self._channels: dict[int, _Channel] = {}
+        self._number_of: dict[int, int] = {}  # by node
+        self._next = 0
+        self._effects: list[Effect] = []
+        self._happened = Happened()
+        self._later: list[tuple[int, object, int]] = []  # answers behind the first of a node
+        self._lost_later: list[int] = []  # nodes that are gone when these are taken
+
+    def take_effects(self) -> list[Effect]:
+        effects, self._effects = self._effects, []
+        return effects
+
+    def connect(self, node: Node) -> None:
+        self._next += 1
+        self._channels[self._next] = _Channel(node.node_id)
+        self._number_of[node.node_id] = self._next
+        self._effects.append(Connect(self._next, node.host, node.port))
+
+    def close(self, node: int) -> None:
+        number = self._number_of.pop(node, None)
+        if number is not None:
+            self._drop(number)
+            happened = self._happened
+            happened.completed_sends = [one for one in happened.completed_sends if one != node]
+            happened.completed_receives = [one for one in happened.completed_receives if one[0] != node]
+            happened.connected = [one for one in happened.connected if one != node]
+            self._later = [one for one in self._later if one[0] != node]
+            self._effects.append(Disconnect(number))
+
+    def close_all(self) -> None:
+        for node in list(self._number_of):
+            self.close(node)
+
+    def send(self, request: ClientRequest) -> None:
+        number = self._number_of[request.node]
+        if request.expects_response:
+            self._channels[number].unanswered.append(request)
+        self._effects.append(SendBytes(number, encode(request, self._client_id, self._generation)))
+        self._happened.completed_sends.append(request.node)
+
+    def is_channel_ready(self, node: int) -> bool:
+        number = self._number_of.get(node)
+        return number is not None and self._channels[number].is_connected
+
+    def take(self) -> Happened:
+        happened, self._happened = self._happened, Happened()
+        later, self._later = self._later, []
+        for node, body, throttle_ms in later:
+            self._answered(node, body, throttle_ms)
+        lost, self._lost_later = self._lost_later, []
+        for node in lost:
+            self._disconnected(node)
+        return happened
+
+    def has_more(self) -> bool:
+        """Whether the next `take` has something already."""
+        happened = self._happened
+        return bool(
+            happened.completed_sends or happened.completed_receives or happened.connected or happened.disconnected
+        )
+
+    def connected(self, number: int) -> bool:
+        """Whether that is news."""
+        channel = self._channels.get(number)
+        if channel is None or channel.is_connected:
+            return False
+        channel.is_connected = True
+        self._happened.connected.append(channel.node)
+        return True
+
+    def lost(self, number: int) -> bool:
+        """It was closed by the broker, or could not be made. Whether that is news."""
+        channel = self._channels.get(number)
+        if channel is None:
+            return False
+        del self._number_of[channel.node]
+        self._drop(number)
+        self._happened.connected = [node for node in self._happened.connected if node != channel.node]
+        self._disconnected(channel.node)
+        return True
+
+    def received(self, number: int, data: bytes) -> bool:
+        """Bytes that the broker sent. Whether an answer is whole. What makes no sense ends the connection."""
+        channel = self._channels.get(number)
+        if channel is None:
+            return False
+        channel.received += data
+        is_whole = False
+        while len(channel.received) >= _LENGTH.size:
+            end = _LENGTH.size + _LENGTH.unpack_from(channel.received)[0]
+            if len(channel.received) < end:
+                break
+            frame = bytes(channel.received[_LENGTH.size : end])
+            del channel.received[:end]
+            is_whole = True
+            try:
+                if not channel.unanswered:
+                    raise ProtocolError("an answer came where nothing was asked")
+                body, throttle_ms = decode(channel.unanswered.popleft(), frame)
+            except ProtocolError:
+                self._effects.append(Disconnect(number))
+                return self.lost(number)
+            self._answered(channel.node, body, throttle_ms)
+        return is_whole
+
+    def _answered(self, node: int, body: object, throttle_ms: int) -> None:
+        """A poll takes one answer of a node."""
+        is_second = any(one[0] == node for one in self._happened.completed_receives)
+        (self._later if is_second else self._happened.completed_receives).append((node, body, throttle_ms))
+
+    def _disconnected(self, node: int) -> None:
+        """What it answered before comes before."""
+        has_answers = any(one[0] == node for one in self._later)
+        (self._lost_later if has_answers else self._happened.disconnected).append(node)
+
+    def _drop(self, number: int) -> None:
+        del self._channels[number]

@@ -1,0 +1,29 @@
+"""What a producer wants done on the network. `connection` is a number that it gives, another one for each attempt."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Connect(NamedTuple):
+    """Begin to; `connected` or `connection_lost` says what came of it."""
+
+    connection: int
+    host: str
+    port: int
+
+
+class SendBytes(NamedTuple):
+    """Whole frames, to a connection that is there."""
+
+    connection: int
+    data: bytes
+
+
+class Disconnect(NamedTuple):
+    """At once. Nothing more is heard of it."""
+
+    connection: int
+
+
+Effect = Connect | SendBytes | Disconnect

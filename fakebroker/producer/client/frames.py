@@ -1,0 +1,170 @@
+"""The producer's requests as bytes, and what the bytes that answer them say.
+
+Source   clients/.../common/requests/{ProduceRequest,MetadataRequest,ApiVersionsRequest}.java and their responses.
+Differs  Partitions of a Produce request stand in the order of Kafka's map of them, topics by their first partition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from typing import Any, Final, NamedTuple
+from uuid import UUID
+
+from fakebroker.producer.generation import Generation
+from fakebroker.producer.metadata.metadata_response import (
+    NO_TOPIC_ID,
+    MetadataRequest,
+    MetadataResponse,
+    PartitionMetadata,
+    TopicMetadata,
+)
+from fakebroker.producer.metadata_snapshot import NO_EPOCH, NO_LEADER, Node, PartitionInfo
+from fakebroker.producer.network.client_request import ApiVersionsResponse, ClientRequest
+from fakebroker.producer.network.node_api_versions import API_VERSIONS, METADATA, ApiVersion
+from fakebroker.producer.sending.client import ProduceRequest
+from fakebroker.producer.sending.response_errors import PartitionAnswer
+from fakebroker.protocol.build import build
+from fakebroker.protocol.error_code import ErrorCode
+from fakebroker.protocol.errors import ProtocolError
+from fakebroker.protocol.messages import decode_response, encode_request, request_type
+from fakebroker.protocol.topic_partition import TopicPartition
+
+_SOFTWARE: Final = "apache-kafka-java"  # as Kafka's own client says
+_MILLISECOND: Final = timedelta(milliseconds=1)
+_NO_ID: Final = UUID(int=0)
+
+
+class ProduceBody(NamedTuple):
+    """What the sender sends, and the ids of its topics when it did (KIP-516)."""
+
+    request: ProduceRequest
+    topic_ids: Mapping[str, str]
+
+
+class ProduceResponse(NamedTuple):
+    """What is said of each partition, and leaders that are named with it (KIP-951)."""
+
+    answers: list[PartitionAnswer]
+    leaders: list[PartitionInfo]
+    nodes: list[Node]
+    throttle_time_ms: int
+
+
+def encode(request: ClientRequest, client_id: str, generation: Generation) -> bytes:
+    """The whole frame, its length included."""
+    kind = request_type(request.api_key, request.version)
+    if isinstance(request.body, ProduceBody):
+        values = _produce(request.body)
+    elif isinstance(request.body, MetadataRequest):
+        values = _metadata(request.body)
+    else:
+        assert request.api_key == API_VERSIONS, f"no frame is known for the API {request.api_key}"
+        values = {
+            "client_software_name": _SOFTWARE,
+            "client_software_version": f"{generation.name}.0",
+            "cluster_id": None,
+            "node_id": -1,
+        }
+    return encode_request(build(kind, values), request.correlation_id, client_id)
+
+
+def decode(request: ClientRequest, frame: bytes) -> tuple[object, int]:
+    """What the answer says, without its length, and for how many milliseconds it throttles. Raises ProtocolError, also
+    if it is the answer to another request."""
+    try:
+        correlation_id, answer = decode_response(request.api_key, request.version, frame)
+    except ProtocolError:
+        if request.api_key != API_VERSIONS:
+            raise
+        correlation_id, answer = decode_response(API_VERSIONS, 0, frame)  # of a broker that does not know the version
+    if correlation_id != request.correlation_id:
+        raise ProtocolError(f"an answer to {correlation_id} came where {request.correlation_id} was to be answered")
+    throttle_ms = getattr(answer, "throttle_time", timedelta()) // _MILLISECOND
+    if request.api_key == API_VERSIONS:
+        return _api_versions_response(answer, throttle_ms), throttle_ms
+    if request.api_key == METADATA:
+        return _metadata_response(answer, request.version, throttle_ms), throttle_ms
+    assert isinstance(request.body, ProduceBody)
+    return _produce_response(answer, request.body, throttle_ms), throttle_ms
+
+
+def _produce(body: ProduceBody) -> dict[str, Any]:
+    topics: dict[str, list[dict[str, Any]]] = {}
+    for partition, batch in body.request.batches.items():
+        told = {"index": partition.partition, "records": batch.records()}
+        topics.setdefault(partition.topic, []).append(told)
+    return {
+        "transactional_id": None,
+        "acks": body.request.acks,
+        "timeout": body.request.timeout_ms * _MILLISECOND,
+        "topic_data": [
+            {"name": topic, "topic_id": _uuid(body.topic_ids.get(topic, NO_TOPIC_ID)), "partition_data": partitions}
+            for topic, partitions in topics.items()
+        ],
+    }
+
+
+def _metadata(request: MetadataRequest) -> dict[str, Any]:
+    return {
+        "topics": [{"name": topic, "topic_id": _NO_ID} for topic in request.topics],
+        "allow_auto_topic_creation": True,
+        "include_cluster_authorized_operations": False,
+        "include_topic_authorized_operations": False,
+    }
+
+
+def _api_versions_response(answer: Any, throttle_ms: int) -> ApiVersionsResponse:
+    ranges = [ApiVersion(int(one.api_key), int(one.min_version), int(one.max_version)) for one in answer.api_keys]
+    return ApiVersionsResponse(ranges, int(answer.error_code), throttle_ms)
+
+
+def _metadata_response(answer: Any, version: int, throttle_ms: int) -> MetadataResponse:
+    topics = [
+        TopicMetadata(
+            topic.name,
+            [
+                PartitionMetadata(
+                    int(one.partition_index),
+                    int(one.leader_id),
+                    int(getattr(one, "leader_epoch", NO_EPOCH)),
+                    int(one.error_code),
+                )
+                for one in topic.partitions
+            ],
+            int(topic.error_code),
+            _text(getattr(topic, "topic_id", None)),
+        )
+        for topic in answer.topics
+        if topic.name is not None
+    ]
+    whole_error = int(getattr(answer, "error_code", ErrorCode.none))
+    return MetadataResponse(_nodes(answer.brokers), topics, version, throttle_ms, whole_error)
+
+
+def _produce_response(answer: Any, asked: ProduceBody, throttle_ms: int) -> ProduceResponse:
+    names = {topic_id: topic for topic, topic_id in asked.topic_ids.items()}
+    answers: list[PartitionAnswer] = []
+    leaders: list[PartitionInfo] = []
+    for topic in answer.responses:
+        name = getattr(topic, "name", None) or names[_text(topic.topic_id)]
+        for one in topic.partition_responses:
+            partition = TopicPartition(name, int(one.index))
+            refused = tuple(int(record.batch_index) for record in getattr(one, "record_errors", ()))
+            answers.append(PartitionAnswer(partition, int(one.error_code), int(one.base_offset), refused))
+            leader = getattr(one, "current_leader", None)
+            if leader is not None and leader.leader_id != NO_LEADER and leader.leader_epoch != NO_EPOCH:
+                leaders.append(PartitionInfo(partition, int(leader.leader_id), int(leader.leader_epoch)))
+    return ProduceResponse(answers, leaders, _nodes(getattr(answer, "node_endpoints", ())), throttle_ms)
+
+
+def _nodes(brokers: Sequence[Any]) -> list[Node]:
+    return [Node(int(one.node_id), str(one.host), int(one.port)) for one in brokers]
+
+
+def _uuid(text: str) -> UUID:
+    return _NO_ID if text == NO_TOPIC_ID else UUID(text)
+
+
+def _text(topic_id: UUID | None) -> str:
+    return NO_TOPIC_ID if topic_id is None or topic_id == _NO_ID else str(topic_id)

@@ -1,0 +1,111 @@
+"""A record on its way from `send` into a batch: it may wait for the metadata of its topic, and then for memory.
+
+Theory   Both together take at most `max.block.ms`. Who waits for metadata wants an answer that is newer than what was
+         known; if that does not name the topic, or not so many partitions, the wait goes on.
+Units    milliseconds.
+Source   KafkaProducer.waitOnMetadata and doSend of 2.0 and 4.3.
+"""
+
+from __future__ import annotations
+
+from fakebroker.producer.errors import ProducerError, ProducerTimeoutError
+from fakebroker.producer.metadata.metadata import Metadata
+from fakebroker.producer.metadata_snapshot import MetadataSnapshot
+from fakebroker.producer.producer_batch import Callback
+from fakebroker.producer.record_batch_builder import Headers
+from fakebroker.producer.sending.response_errors import BrokerError
+from fakebroker.protocol.error_code import ErrorCode
+
+
+class InvalidPartitionError(ProducerError):
+    """The topic has not so many partitions (2.0)."""
+
+
+class Sending:
+    """`is_done`: the record is in a batch of `partition`, or `error` says why it is in none. Until then its caller
+    would be blocked."""
+
+    __slots__ = (
+        "began_ms", "callback", "error", "headers", "is_done", "key", "metadata_version", "partition", "timestamp_ms",
+        "topic", "value",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        topic: str,
+        partition: int | None,
+        key: bytes | None,
+        value: bytes | None,
+        headers: Headers,
+        timestamp_ms: int,
+        callback: Callback | None,
+        now_ms: int,
+    ) -> None:
+        self.topic = topic
+        self.partition = partition
+        self.key = key
+        self.value = value
+        self.headers = headers
+        self.timestamp_ms = timestamp_ms
+        self.callback = callback
+        self.began_ms = now_ms
+        self.metadata_version = -1  # of what was known when it began to wait
+        self.is_done = False
+        self.error: ProducerError | None = None
+
+
+def is_known(sending: Sending, snapshot: MetadataSnapshot) -> bool:
+    """Whether the metadata have the partition, or any of the topic."""
+    count = len(snapshot.partitions_for_topic(sending.topic))
+    return count > 0 and (sending.partition is None or sending.partition < count)
+
+
+def wait_on_metadata(sending: Sending, metadata: Metadata, now_ms: int) -> bool:
+    """Whether all is known that is needed; if not, news are asked for, and `goes_on_after_waiting` is to be called
+    after each answer and when the time is over. Raises ProducerError."""
+    if metadata.config.generation.has_delivery_timeout:
+        code = metadata.fetch().topic_errors.get(sending.topic)
+        if code == ErrorCode.invalid_topic_exception:
+            raise BrokerError(code)
+    metadata.add(sending.topic, now_ms)
+    if is_known(sending, metadata.fetch()):
+        return True
+    sending.metadata_version = metadata.request_update_for_topic(sending.topic)
+    return False
+
+
+def goes_on_after_waiting(sending: Sending, metadata: Metadata, now_ms: int) -> bool:
+    """The same for one that waits, at any time."""
+    max_block_ms = metadata.config.max_block_ms
+    if metadata.fatal_error is not None:
+        error, metadata.fatal_error = metadata.fatal_error, None
+        raise error
+    is_late = now_ms - sending.began_ms >= max_block_ms
+    is_news = metadata.update_version > sending.metadata_version
+    if is_late:
+        raise _timeout(sending, metadata, max_block_ms)
+    if not is_news:
+        return False
+    error_of_topic = metadata.take_error_for_topic(sending.topic)
+    if error_of_topic is not None:
+        raise error_of_topic
+    if is_known(sending, metadata.fetch()):
+        return True
+    count = len(metadata.fetch().partitions_for_topic(sending.topic))
+    if count and not metadata.config.generation.has_delivery_timeout:
+        raise InvalidPartitionError(f"Topic {sending.topic} has {count} partitions, and none is {sending.partition}.")
+    metadata.add(sending.topic, now_ms)
+    sending.metadata_version = metadata.request_update_for_topic(sending.topic)
+    return False
+
+
+def _timeout(sending: Sending, metadata: Metadata, max_block_ms: int) -> ProducerTimeoutError:
+    if not metadata.config.generation.has_delivery_timeout:
+        return ProducerTimeoutError(f"No metadata came within {max_block_ms} ms.")
+    count = len(metadata.fetch().partitions_for_topic(sending.topic))
+    if count:
+        return ProducerTimeoutError(
+            f"Partition {sending.partition} of topic {sending.topic} with {count} partitions is not in the metadata "
+            f"after {max_block_ms} ms."
+        )
+    return ProducerTimeoutError(f"Topic {sending.topic} is not in the metadata after {max_block_ms} ms.")

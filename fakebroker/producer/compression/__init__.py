@@ -1,0 +1,1 @@
+"""How batches are compressed, and how small they are expected to be."""

@@ -1,0 +1,74 @@
+"""A map that is walked in the order in which Kafka's is.
+
+Theory   Kafka's producer keeps its queues in a `CopyOnWriteMap`: each new key copies a HashMap. Who is looked at first
+         decides (a node that is ready needs no further delay, who expires first is called back first), so the order is
+         kept: by the bucket of the key's hash in a table of the size that the copy gets, in one bucket by age.
+Source   clients/.../common/utils/CopyOnWriteMap.java; java.util.HashMap of Java 17. The order was asked of them.
+Differs  A bucket with eight keys or more is a tree there; its order is not looked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, ItemsView, ValuesView
+from typing import Generic, TypeVar
+
+from fakebroker.protocol.java_hash import java_hash
+from fakebroker.protocol.topic_partition import TopicPartition
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+_LOAD_FACTOR = 0.75
+_FIRST_TABLE = 16
+_WORD = 0xFFFFFFFF
+
+
+class CopyOnWriteMap(Generic[K, V]):
+    """`hash_of` gives what Java's hashCode gives, as any integer with the same low 32 bits."""
+
+    def __init__(self, hash_of: Callable[[K], int]) -> None:
+        self._hash_of = hash_of
+        self._values: dict[K, V] = {}
+
+    def get(self, key: K) -> V | None:
+        return self._values.get(key)
+
+    def put_new(self, key: K, value: V) -> None:
+        """A key that is not there yet."""
+        assert key not in self._values, f"{key} is there already"
+        entries = [*self._values.items(), (key, value)]
+        mask = table_size(len(entries)) - 1
+        entries.sort(key=lambda entry: spread(self._hash_of(entry[0])) & mask)
+        self._values = dict(entries)
+
+    def clear(self) -> None:
+        self._values = {}
+
+    def items(self) -> ItemsView[K, V]:
+        return self._values.items()
+
+    def values(self) -> ValuesView[V]:
+        return self._values.values()
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+
+def table_size(count: int) -> int:
+    """How many buckets a copy of all but one has, once that one is in it."""
+    if count == 1:
+        return _FIRST_TABLE
+    wanted = int((count - 1) / _LOAD_FACTOR + 1.0)
+    size = 1 << (wanted - 1).bit_length()
+    return size * 2 if count > size * _LOAD_FACTOR else size
+
+
+def spread(code: int) -> int:
+    """What HashMap makes of a hash: its upper half tells in small tables too."""
+    code &= _WORD
+    return code ^ code >> 16
+
+
+def hash_of_partition(partition: TopicPartition) -> int:
+    """TopicPartition.hashCode."""
+    return 31 * (31 + partition.partition) + java_hash(partition.topic)

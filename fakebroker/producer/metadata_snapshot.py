@@ -1,0 +1,89 @@
+"""What a producer knows of the cluster at one time: which partitions there are, and who leads them.
+
+Theory   A snapshot does not change; news are another one. The order of the partitions is that of the metadata, and
+         matters: a node's partitions are drained in it, round and round.
+Source   clients/.../clients/MetadataSnapshot.java, clients/.../common/Cluster.java of 4.3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Final, NamedTuple
+
+from fakebroker.protocol.topic_partition import TopicPartition
+
+NO_LEADER: Final = -1
+NO_EPOCH: Final = -1
+
+
+class PartitionInfo(NamedTuple):
+    """A partition, the id of its leader (NO_LEADER while it has none), and the epoch of that (NO_EPOCH if not told)."""
+
+    partition: TopicPartition
+    leader: int = NO_LEADER
+    leader_epoch: int = NO_EPOCH
+
+
+class Node(NamedTuple):
+    """A broker; before the first answer, an address with a negative id."""
+
+    node_id: int
+    host: str
+    port: int
+
+
+class MetadataSnapshot:
+    """The partitions by topic and by node, in their order. `nodes`: the brokers, if they are known; who is not among
+    them leads nothing. `topic_errors`: the topics that cannot be used, and why, as a code of Kafka's."""
+
+    def __init__(
+        self,
+        partitions: Iterable[PartitionInfo] = (),
+        nodes: Iterable[Node] | None = None,
+        topic_errors: Mapping[str, int] | None = None,
+    ) -> None:
+        self._told = {info.partition: info for info in partitions}
+        self.nodes = tuple(nodes or ())
+        self.topic_errors = dict(topic_errors or {})
+        self._nodes_by_id = {node.node_id: node for node in self.nodes}
+        self._infos: dict[TopicPartition, PartitionInfo] = {}
+        self._of_topic: dict[str, list[PartitionInfo]] = {}
+        self._of_node: dict[int, list[PartitionInfo]] = {}
+        for told in self._told.values():
+            is_known = nodes is None or told.leader in self._nodes_by_id
+            info = told if is_known else told._replace(leader=NO_LEADER)
+            self._infos[info.partition] = info
+            self._of_topic.setdefault(info.partition.topic, []).append(info)
+            if info.leader != NO_LEADER:
+                self._of_node.setdefault(info.leader, []).append(info)
+
+    def node_by_id(self, node_id: int) -> Node | None:
+        return self._nodes_by_id.get(node_id)
+
+    def told(self, partition: TopicPartition) -> PartitionInfo | None:
+        """With the leader that was told, even if that is not among the brokers."""
+        return self._told.get(partition)
+
+    def all_told(self) -> list[PartitionInfo]:
+        return list(self._told.values())
+
+    def leader_for(self, partition: TopicPartition) -> int:
+        """The id of the node that leads it, or NO_LEADER."""
+        info = self._infos.get(partition)
+        return NO_LEADER if info is None else info.leader
+
+    def leader_epoch_for(self, partition: TopicPartition) -> int:
+        """NO_EPOCH if it is not known."""
+        info = self._infos.get(partition)
+        return NO_EPOCH if info is None else info.leader_epoch
+
+    def partitions_for_node(self, node: int) -> list[PartitionInfo]:
+        """Those that it leads."""
+        return self._of_node.get(node, [])
+
+    def partitions_for_topic(self, topic: str) -> list[PartitionInfo]:
+        return self._of_topic.get(topic, [])
+
+    def available_partitions_for_topic(self, topic: str) -> list[PartitionInfo]:
+        """Those that have a leader."""
+        return [info for info in self.partitions_for_topic(topic) if info.leader != NO_LEADER]

@@ -1,0 +1,73 @@
+"""Which version of a request a client sends: the newest that it and the broker both have.
+
+Theory   The broker says what it serves when a connection begins. What it does not serve at all, or in no version that
+         the client may use, is not sent.
+Source   clients/.../clients/NodeApiVersions.java; the versions of each release are those of its message definitions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final, NamedTuple
+
+from fakebroker.producer.errors import ProducerError
+from fakebroker.producer.generation import Generation
+
+PRODUCE: Final = 0
+METADATA: Final = 3
+API_VERSIONS: Final = 18
+# What the client of a release can send: (since which release, oldest, newest), by key.
+_RANGES: Final = {
+    PRODUCE: (
+        ("2.0", 3, 6), ("2.1", 3, 7), ("2.4", 3, 8), ("2.8", 3, 9), ("3.7", 3, 10), ("3.8", 3, 11), ("4.0", 3, 12),
+        ("4.1", 3, 13),
+    ),
+    METADATA: (
+        ("2.0", 0, 6), ("2.1", 0, 7), ("2.3", 0, 8), ("2.4", 0, 9), ("2.8", 0, 11), ("3.1", 0, 12), ("4.0", 0, 13),
+    ),
+    API_VERSIONS: (("2.0", 0, 2), ("2.4", 0, 3), ("3.9", 0, 4), ("4.4", 0, 5)),
+}  # fmt: skip
+
+
+class UnsupportedVersionError(ProducerError):
+    """The broker does not serve the request in a version that can be used."""
+
+    kafka_name = "UnsupportedVersionException"
+
+
+class ApiVersion(NamedTuple):
+    """What a broker serves of one key."""
+
+    api_key: int
+    min_version: int
+    max_version: int
+
+
+def client_range(api_key: int, generation: Generation) -> ApiVersion:
+    """What a client of that release can send."""
+    found = None
+    for since, oldest, newest in _RANGES[api_key]:
+        if generation >= Generation(since):
+            found = ApiVersion(api_key, oldest, newest)
+    assert found is not None
+    return found
+
+
+class NodeApiVersions:
+    """What one broker serves."""
+
+    def __init__(self, versions: Iterable[ApiVersion]) -> None:
+        self._supported = {version.api_key: version for version in versions}
+
+    def latest_usable_version(self, wanted: ApiVersion) -> int:
+        """Of those that are `wanted`. Raises UnsupportedVersionError."""
+        supported = self._supported.get(wanted.api_key)
+        if supported is None:
+            raise UnsupportedVersionError(f"The node does not serve the API {wanted.api_key}.")
+        newest = min(supported.max_version, wanted.max_version)
+        if newest < max(supported.min_version, wanted.min_version):
+            raise UnsupportedVersionError(
+                f"The node serves versions {supported.min_version} to {supported.max_version} of the API "
+                f"{wanted.api_key}, and {wanted.min_version} to {wanted.max_version} would be needed."
+            )
+        return newest

@@ -1,0 +1,317 @@
+"""Where records wait in batches until they are sent, and what both generations of it have in common.
+
+Theory   A queue of batches for each partition. A record goes to the last one, or into a new one, for which memory is
+         taken (and perhaps waited for). The sender asks which nodes are `ready`, and when it is worth to ask again;
+         `drain` takes at most one batch of each partition. A batch that failed comes back in front (`reenqueue`); one
+         that was too large comes back in pieces (`split_and_reenqueue`). With sequence numbers (a transaction manager)
+         a batch gets its own when it is drained, and comes back among the others in their order. What takes too long
+         leaves by `expired_batches`. Every batch is `incomplete` from its creation until it is completed or aborted.
+         What differs is in accumulator_2_0.py and accumulator_4_3.py.
+Units    monotonic milliseconds; bytes.
+Source   clients/.../producer/internals/RecordAccumulator.java of 2.0 and 4.3; conformance/producer plays both with it.
+Differs  Nobody blocks: who appends is an `Append`, done at once or when memory comes. Whoever gave memory back, or
+         closed it, calls `run_woken` when its turn is over.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final, NamedTuple
+
+from fakebroker.producer.append import Append, Appender
+from fakebroker.producer.buffer_pool import BufferPool
+from fakebroker.producer.compression.batch_compression import CODECS, BatchCompression
+from fakebroker.producer.compression.compression_ratio_estimator import CompressionRatioEstimator
+from fakebroker.producer.errors import IllegalProducerStateError, ProducerClosedError, ProducerError
+from fakebroker.producer.metadata_snapshot import MetadataSnapshot
+from fakebroker.producer.producer_batch import Callback, FinalState, ProducerBatch, new_builder
+from fakebroker.producer.producer_config import ProducerConfig
+from fakebroker.producer.record_batch_builder import (
+    NO_SEQUENCE,
+    Headers,
+    estimate_size_upper_bound,
+)
+from fakebroker.producer.transactions.transaction_manager import TransactionManager
+from fakebroker.protocol.topic_partition import TopicPartition
+
+NO_DELAY_MS: Final = 2**63 - 1  # nothing is worth to be asked again for (Long.MAX_VALUE)
+
+
+class ReadyCheckResult(NamedTuple):
+    """The nodes that have something to send, after how long to ask again if nothing happens, and the topics of which a
+    partition with records has no leader."""
+
+    ready_nodes: list[int]
+    next_ready_check_delay_ms: int
+    unknown_leader_topics: set[str]
+
+
+class RecordAccumulator(Appender):
+    """Call `run_woken` after what gives memory back: `deallocate` and all that ends batches, and `close`. `compression`
+    may be replaced before the first record, so that producers share what they expect of it."""
+
+    def __init__(self, config: ProducerConfig, transaction_manager: TransactionManager | None = None) -> None:
+        self.config = config
+        self.transaction_manager = transaction_manager
+        codec = CODECS[config.compression_type]
+        estimator = CompressionRatioEstimator(config.generation)
+        self.compression = BatchCompression(codec, estimator) if codec else None
+        self.batch_size = max(1, config.batch_size)
+        self.free = BufferPool(config.buffer_memory, self.batch_size, config.generation)
+        self.is_closed = False
+        self._incomplete: dict[ProducerBatch, None] = {}
+        self._flushes_in_progress = 0
+        self._appends_in_progress = 0
+
+    def append(
+        self,
+        topic: str,
+        partition: int,
+        timestamp_ms: int,
+        key: bytes | None,
+        value: bytes | None,
+        headers: Headers,
+        callback: Callback | None,
+        max_time_to_block_ms: int,
+        now_ms: int,
+        metadata: MetadataSnapshot,
+        on_done: Callable[[Append], None],
+    ) -> Append:
+        """Put a record into a batch, at once or when there is memory; `on_done` hears of it either way, of an error
+        too. The partition may be UNKNOWN_PARTITION where the accumulator decides (4.3)."""
+        append = Append(
+            self, topic, partition, timestamp_ms, key, value, headers, callback, max_time_to_block_ms, metadata, on_done
+        )
+        self._appends_in_progress += 1
+        self.begin(append, now_ms)
+        return append
+
+    def begin(self, append: Append, now_ms: int) -> None:
+        """From the choice of the partition on."""
+        raise NotImplementedError
+
+    def ready(self, metadata: MetadataSnapshot, now_ms: int) -> ReadyCheckResult:
+        raise NotImplementedError
+
+    def drain(
+        self, metadata: MetadataSnapshot, nodes: Iterable[int], max_size: int, now_ms: int
+    ) -> dict[int, list[ProducerBatch]]:
+        """For each node what to send there in one request of at most so many bytes, or of one batch."""
+        raise NotImplementedError
+
+    def expired_batches(self, now_ms: int) -> list[ProducerBatch]:
+        """Take out what waited too long. The caller ends each."""
+        raise NotImplementedError
+
+    def mute_partition(self, partition: TopicPartition) -> None:
+        """Nothing of it is sent, so that what is in flight keeps its place before what follows."""
+        raise NotImplementedError
+
+    def unmute_partition(self, partition: TopicPartition, throttle_until_ms: int) -> None:
+        """It may be sent again, in 2.0 from that time on."""
+        raise NotImplementedError
+
+    def queue_of(self, partition: TopicPartition) -> deque[ProducerBatch] | None:
+        raise NotImplementedError
+
+    def get_or_create_queue(self, partition: TopicPartition) -> deque[ProducerBatch]:
+        raise NotImplementedError
+
+    def queues(self) -> Iterable[deque[ProducerBatch]]:
+        raise NotImplementedError
+
+    def forget_queues(self) -> None:
+        raise NotImplementedError
+
+    def has_undrained(self) -> bool:
+        return any(self.queues())
+
+    def reenqueue(self, batch: ProducerBatch, now_ms: int) -> None:
+        """An attempt failed: it is next again, after its back-off."""
+        batch.reenqueued(now_ms)
+        self._insert_in_sequence_order(self.get_or_create_queue(batch.partition), batch)
+
+    def _insert_in_sequence_order(self, queue: deque[ProducerBatch], batch: ProducerBatch) -> None:
+        """Behind those of lower sequences; without sequences in front."""
+        at = 0
+        if self.transaction_manager is not None:
+            if self.transaction_manager.first_in_flight_sequence(batch.partition) == NO_SEQUENCE:
+                raise IllegalProducerStateError(f"A batch for {batch.partition} comes back that was not in flight.")
+            while at < len(queue) and queue[at].has_sequence and queue[at].base_sequence < batch.base_sequence:
+                at += 1
+        queue.insert(at, batch)
+
+    def drain_first(self, queue: deque[ProducerBatch], now_ms: int) -> ProducerBatch:
+        """Take the first, give it its sequence if it has none, and make its bytes."""
+        batch = queue.popleft()
+        if self.transaction_manager is not None and not batch.has_sequence:
+            self.transaction_manager.assign_sequence(batch)
+        batch.close()
+        batch.drained(now_ms)
+        return batch
+
+    def is_held_back(self, batch: ProducerBatch) -> bool:
+        """Its producer may not send it yet."""
+        return self.transaction_manager is not None and self.transaction_manager.is_waiting(batch)
+
+    def split_and_reenqueue(self, big_batch: ProducerBatch) -> int:
+        """It was too large for the broker. Into how many it was split; the caller ends the large one."""
+        if self.compression is not None:
+            self.compression.estimator.set_estimation(big_batch.partition.topic, max(1.0, big_batch.compression_ratio))
+        is_new = self.config.generation.has_delivery_timeout
+        size = self.batch_size
+        if is_new and big_batch.is_split_batch:  # else it might be split into itself, again and again
+            size = max(big_batch.max_record_size, big_batch.estimated_size_in_bytes() // 2)
+        batches = big_batch.split(size, closes_last=is_new)
+        queue = self.get_or_create_queue(big_batch.partition)
+        for batch in reversed(batches):
+            self._incomplete[batch] = None
+            if self.transaction_manager is not None:
+                self.transaction_manager.add_in_flight_batch(batch)
+            self._insert_in_sequence_order(queue, batch)
+        return len(batches)
+
+    def complete_and_deallocate(self, batch: ProducerBatch) -> None:
+        """It is over, and its memory free."""
+        self.complete_batch(batch)
+        self.deallocate(batch)
+
+    def complete_batch(self, batch: ProducerBatch) -> None:
+        """It is over; its memory is not, if it is in flight."""
+        del self._incomplete[batch]
+
+    def deallocate(self, batch: ProducerBatch) -> None:
+        """Give its memory back, once. A piece of a batch that was split has none from the pool."""
+        if batch.is_split_batch or batch.is_buffer_deallocated:
+            return
+        assert not batch.is_inflight, "memory of a batch that is in flight would be given back"
+        batch.is_buffer_deallocated = True
+        self.free.deallocate(batch.initial_capacity)
+
+    def run_woken(self, now_ms: int) -> None:
+        """Whoever may have memory by now goes on."""
+        self.free.run_woken(now_ms)
+
+    def advance_to(self, now_ms: int) -> None:
+        """Whoever waited for memory for too long is refused."""
+        self.free.advance_to(now_ms)
+
+    def next_deadline_ms(self) -> int | None:
+        """When `advance_to` next has something to do."""
+        return self.free.next_deadline_ms()
+
+    def begin_flush(self) -> list[ProducerBatch]:
+        """What is there is to be sent without lingering. Those for which the flush waits; it is over (`end_flush`) when
+        all of them are done."""
+        self._flushes_in_progress += 1
+        return list(self._incomplete)
+
+    def end_flush(self) -> None:
+        self._flushes_in_progress -= 1
+
+    def flush_in_progress(self) -> bool:
+        return self._flushes_in_progress > 0
+
+    def has_incomplete(self) -> bool:
+        return bool(self._incomplete)
+
+    def close(self) -> None:
+        """No more records; what is there is ready."""
+        self.is_closed = True
+        if self.config.generation.has_delivery_timeout:
+            self.free.close()
+
+    def abort_incomplete_batches(self, error: ProducerError, now_ms: int) -> None:
+        """Everything ends, also what is just being appended; nothing is left."""
+        self.abort_batches(error)
+        self.run_woken(now_ms)
+        self.abort_batches(error)
+        self.forget_queues()
+
+    def abort_batches(self, error: ProducerError) -> None:
+        """Everything ends that is in a batch. What is in flight keeps its memory until it is answered (4.3)."""
+        for batch in list(self._incomplete):
+            self._abort(batch, error)
+
+    def abort_undrained_batches(self, error: ProducerError) -> None:
+        """Everything ends that was never drained."""
+        for batch in list(self._incomplete):
+            was_drained = batch.is_closed if self.transaction_manager is None else batch.has_sequence
+            if not was_drained:
+                self._abort(batch, error)
+
+    def _abort(self, batch: ProducerBatch, error: ProducerError) -> None:
+        batch.abort_record_appends()
+        queue = self.queue_of(batch.partition)
+        if queue is not None and batch in queue:
+            queue.remove(batch)
+        batch.abort(error)
+        self.complete_batch(batch)
+        if not (batch.is_inflight and self.config.generation.has_delivery_timeout):
+            batch.is_inflight = False
+            self.deallocate(batch)
+
+    def memory_needed(self, append: Append) -> int:
+        """For a batch that begins with it."""
+        return max(self.batch_size, estimate_size_upper_bound(append.key, append.value, append.headers))
+
+    def take_memory(self, append: Append, now_ms: int) -> bool:
+        """False if it has to wait."""
+        size = self.memory_needed(append)
+        if not self.free.allocate(append, size, append.max_time_to_block_ms, now_ms):
+            return False
+        append.taken = size
+        return True
+
+    def try_append(self, append: Append, queue: deque[ProducerBatch], now_ms: int) -> bool:
+        """Into the last batch, if it has room; else nothing more fits into that. Raises ProducerClosedError."""
+        if self.is_closed:
+            raise ProducerClosedError("The producer was closed while a record was sent.")
+        if not queue:
+            return False
+        last = queue[-1]
+        if not last.try_append(append.timestamp_ms, append.key, append.value, append.headers, append.callback, now_ms):
+            last.close_for_record_appends()
+            return False
+        append.batch_is_full = len(queue) > 1 or last.is_full()
+        return True
+
+    def append_new_batch(self, append: Append, queue: deque[ProducerBatch], now_ms: int) -> ProducerBatch:
+        """Begin a batch with it, in the memory that it has."""
+        partition = TopicPartition(append.topic, append.partition)
+        batch = ProducerBatch(partition, new_builder(append.taken, self.compression, append.topic), now_ms)
+        append.taken = 0
+        batch.try_append(append.timestamp_ms, append.key, append.value, append.headers, append.callback, now_ms)
+        queue.append(batch)
+        self._incomplete[batch] = None
+        append.batch_is_full = len(queue) > 1 or batch.is_full()
+        append.new_batch_created = True
+        return batch
+
+    def end(self, append: Append, error: ProducerError | None) -> None:
+        """It is in a batch, or refused; memory that it did not need goes back."""
+        if append.taken:
+            self.free.deallocate(append.taken)
+            append.taken = 0
+        self._appends_in_progress -= 1
+        append.error = error
+        append.is_done = True
+        append.on_done(append)
+
+    def check_invariants(self) -> None:
+        self.free.check_invariants()
+        assert self._flushes_in_progress >= 0, "more flushes ended than began"
+        assert self._appends_in_progress >= self.free.queued(), "somebody waits and does not append"
+        for queue in self.queues():
+            _check_queue(queue, self._incomplete)
+        assert all(not batch.is_done for batch in self._incomplete), "a batch that is done is incomplete"
+
+
+def _check_queue(queue: Sequence[ProducerBatch], incomplete: dict[ProducerBatch, None]) -> None:
+    for at, batch in enumerate(queue):
+        if batch.final_state is FinalState.ABORTED:
+            continue  # 2.0 lets it come back, when it is answered after that
+        assert batch in incomplete, "a batch in the queue is complete"
+        assert batch.record_count, "an empty batch"
+        assert at == len(queue) - 1 or batch.is_full() or batch.is_split_batch, "an open batch before the last"

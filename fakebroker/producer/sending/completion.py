@@ -1,0 +1,142 @@
+"""What becomes of a batch that is answered, or has expired: done, tried again, split, failed.
+
+Theory   With sequence numbers the transaction manager is asked whether a batch may be tried again, and is told what was
+         written and what never will be. In 2.0 it is told before the callbacks, in 4.3 after them.
+Source   Sender.completeBatch, failBatch, canRetry, reenqueueBatch, failExpiredBatches of 2.0 and 4.3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+
+from fakebroker.producer.accumulator_4_3 import RecordAccumulator43
+from fakebroker.producer.errors import ProducerError
+from fakebroker.producer.producer_batch import ProducerBatch
+from fakebroker.producer.record_accumulator import RecordAccumulator
+from fakebroker.producer.sending.in_flight_batches import InFlightBatches
+from fakebroker.producer.sending.response_errors import (
+    BrokerError,
+    PartitionAnswer,
+    error_of_records,
+    is_invalid_metadata,
+    is_retriable,
+    known_code,
+)
+from fakebroker.producer.transactions.transaction_manager_2_0 import TransactionManager20
+from fakebroker.protocol.error_code import ErrorCode
+
+ErrorOf = Callable[[int], ProducerError]
+
+
+class Completion:
+    """`is_metadata_update_requested` is set when the client should ask who leads."""
+
+    def __init__(self, accumulator: RecordAccumulator, in_flight: InFlightBatches) -> None:
+        self.is_metadata_update_requested = False
+        self._accumulator = accumulator
+        self._manager = accumulator.transaction_manager
+        self._in_flight = in_flight
+        self._config = accumulator.config
+        self._is_new = accumulator.config.generation.has_delivery_timeout
+        self._guarantees_order = accumulator.config.max_in_flight_requests_per_connection == 1
+
+    def complete(self, batch: ProducerBatch, answer: PartitionAnswer, throttle_until_ms: int, now_ms: int) -> None:
+        """It was answered. Raises what the manager's bookkeeping does not allow (2.0)."""
+        batch.is_inflight = False
+        answer = answer._replace(code=known_code(answer.code, self._config.generation))
+        code = answer.code
+        if code == ErrorCode.message_too_large and batch.record_count > 1 and not (self._is_new and batch.is_done):
+            self._split(batch)
+        elif code == ErrorCode.none:
+            self._succeed(batch, answer)
+        else:
+            self._complete_with_error(batch, answer, now_ms)
+            if is_invalid_metadata(code, self._config.generation):
+                self.is_metadata_update_requested = True
+        if self._guarantees_order:
+            self._accumulator.unmute_partition(batch.partition, throttle_until_ms)
+
+    def expire(self, now_ms: int) -> None:
+        """What has waited too long fails; since KIP-91 in flight too. Those in the queue are told first."""
+        accumulator = self._accumulator
+        if not isinstance(accumulator, RecordAccumulator43):
+            for batch in accumulator.expired_batches(now_ms):
+                self._expire(batch, batch.expiry_error(), True)
+            return
+        accumulator.reset_next_batch_expiry_time()
+        in_flight = self._in_flight.take_expired(accumulator, now_ms)
+        for batch in accumulator.expired_batches(now_ms):
+            self._expire(batch, batch.delivery_timeout_error(now_ms), True)
+        for batch in in_flight:
+            self._expire(batch, batch.delivery_timeout_error(now_ms), False)
+
+    def _expire(self, batch: ProducerBatch, error: ProducerError, deallocates: bool) -> None:
+        self._fail(batch, error, lambda at: error, False, deallocates)
+        if self._manager is not None and batch.in_retry:
+            self._manager.mark_sequence_unresolved(batch)
+
+    def _split(self, batch: ProducerBatch) -> None:
+        if self._manager is not None:
+            self._manager.remove_in_flight_batch(batch)
+        self._accumulator.split_and_reenqueue(batch)
+        self._remove(batch)
+
+    def _succeed(self, batch: ProducerBatch, answer: PartitionAnswer) -> None:
+        if self._manager is not None:
+            self._manager.handle_completed_batch(batch, answer)
+        if batch.complete(answer.base_offset):
+            self._remove(batch)
+        else:
+            self._accumulator.deallocate(batch)
+
+    def _complete_with_error(self, batch: ProducerBatch, answer: PartitionAnswer, now_ms: int) -> None:
+        manager = self._manager
+        if self._can_retry(batch, answer, now_ms):
+            if isinstance(manager, TransactionManager20) and manager.is_of_another_producer(batch):
+                text = f"The producer id changed from {batch.producer_id} to {manager.producer_id_and_epoch[0]}."
+                error = BrokerError(ErrorCode.out_of_order_sequence_number, text)
+                self._fail(batch, error, lambda at: error, False, True)
+            else:
+                self._accumulator.reenqueue(batch, now_ms)
+                self._in_flight.maybe_remove(batch)
+        elif answer.code == ErrorCode.duplicate_sequence_number:
+            self._succeed(batch, answer)
+        else:
+            adjusts = batch.attempts < self._config.retries
+            error_of = error_of_records(answer.code, answer.refused, answer.message)
+            self._fail(batch, BrokerError(answer.code, answer.message), error_of, adjusts, True)
+
+    def _can_retry(self, batch: ProducerBatch, answer: PartitionAnswer, now_ms: int) -> bool:
+        if self._is_new and (
+            batch.is_done or batch.has_reached_delivery_timeout(self._config.delivery_timeout_ms, now_ms)
+        ):
+            return False
+        if batch.attempts >= self._config.retries:
+            return False
+        is_plain = is_retriable(answer.code, self._config.generation)
+        if self._manager is None:
+            return is_plain
+        return (is_plain and not self._is_new) or self._manager.can_retry(answer, batch)
+
+    def _fail(
+        self, batch: ProducerBatch, error: ProducerError, error_of: ErrorOf, adjusts: bool, deallocates: bool
+    ) -> None:
+        manager = self._manager
+        if manager is not None and not self._is_new:
+            manager.handle_failed_batch(batch, error, adjusts)
+        if batch.complete_exceptionally(error_of):
+            if manager is not None and self._is_new:
+                with suppress(ProducerError):  # Kafka writes it to its log
+                    manager.handle_failed_batch(batch, error, adjusts)
+            if deallocates:
+                self._remove(batch)
+            else:  # its memory comes back with the answer
+                self._in_flight.maybe_remove(batch)
+                self._accumulator.complete_batch(batch)
+        elif deallocates:
+            self._accumulator.deallocate(batch)
+
+    def _remove(self, batch: ProducerBatch) -> None:
+        self._in_flight.maybe_remove(batch)
+        self._accumulator.complete_and_deallocate(batch)

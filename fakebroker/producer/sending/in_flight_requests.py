@@ -1,0 +1,105 @@
+"""The requests that were sent to each node and are not answered, oldest first.
+
+Theory   A connection takes another request if the last one was written whole and not too many are unanswered. Answers
+         come in order, so the oldest is the next to be answered. A request times out when it has waited longer than it
+         may, strictly; the time for which the node throttles the client does not count (KIP-219). One request that has
+         timed out is the end of its connection, and of all that wait there.
+Units    monotonic milliseconds.
+Source   clients/.../clients/InFlightRequests.java and NetworkClient.InFlightRequest of 2.0 and 4.3.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Generic, TypeVar
+
+from fakebroker.producer.generation import Generation
+from fakebroker.producer.hash_map import HashMap
+from fakebroker.protocol.java_hash import java_hash
+
+Request = TypeVar("Request")
+
+
+class InFlightRequest(Generic[Request]):
+    """`is_written` is set when all of its bytes have left."""
+
+    __slots__ = ("is_written", "node", "request", "sent_ms", "throttle_time_ms", "timeout_ms")
+
+    def __init__(self, request: Request, node: int, timeout_ms: int, sent_ms: int) -> None:
+        self.request = request
+        self.node = node
+        self.timeout_ms = timeout_ms
+        self.sent_ms = sent_ms
+        self.throttle_time_ms = 0
+        self.is_written = False
+
+    def has_timed_out(self, now_ms: int) -> bool:
+        """Not yet when it has waited exactly as long as it may."""
+        return max(0, now_ms - self.sent_ms) - self.throttle_time_ms > self.timeout_ms
+
+
+class InFlightRequests(Generic[Request]):
+    """`most` on each connection: `max.in.flight.requests.per.connection`."""
+
+    def __init__(self, most: int, generation: Generation) -> None:
+        self._most = most
+        self._generation = generation
+        self._queues: HashMap[int, deque[InFlightRequest[Request]]] = HashMap(_hash_of_node)
+
+    def add(self, request: InFlightRequest[Request]) -> None:
+        """It begins to be sent."""
+        if self._generation.has_delivery_timeout:
+            self._queues.compute_if_absent(request.node, deque).append(request)
+            return
+        queue = self._queues.get(request.node)
+        if queue is None:
+            queue = deque()
+            self._queues.put(request.node, queue)
+        queue.append(request)
+
+    def complete_next(self, node: int) -> InFlightRequest[Request]:
+        """The oldest is answered."""
+        return self._queue_of(node).popleft()
+
+    def last_sent(self, node: int) -> InFlightRequest[Request]:
+        return self._queue_of(node)[-1]
+
+    def complete_last_sent(self, node: int) -> InFlightRequest[Request]:
+        """The newest is written, and nobody answers it (acks=0)."""
+        return self._queue_of(node).pop()
+
+    def can_send_more(self, node: int) -> bool:
+        queue = self._queues.get(node)
+        return not queue or (queue[-1].is_written and len(queue) < self._most)
+
+    def count(self, node: int) -> int:
+        return len(self._queues.get(node) or ())
+
+    def count_all(self) -> int:
+        return sum(len(queue) for _, queue in self._queues.items())
+
+    def clear_all(self, node: int) -> list[InFlightRequest[Request]]:
+        """The connection is gone: all that waited there, oldest first."""
+        queue = self._queues.get(node)
+        if queue is None:
+            return []
+        self._queues.remove(node)
+        return list(queue)
+
+    def nodes_with_timed_out_requests(self, now_ms: int) -> list[int]:
+        return [node for node, queue in self._queues.items() if any(request.has_timed_out(now_ms) for request in queue)]
+
+    def increment_throttle_time(self, node: int, throttle_time_ms: int) -> None:
+        """The node lets the client wait for so long; a client of 2.0 takes no notice."""
+        if self._generation.has_delivery_timeout:
+            for request in self._queues.get(node) or ():
+                request.throttle_time_ms += throttle_time_ms
+
+    def _queue_of(self, node: int) -> deque[InFlightRequest[Request]]:
+        queue = self._queues.get(node)
+        assert queue, f"nothing is in flight to node {node}"
+        return queue
+
+
+def _hash_of_node(node: int) -> int:
+    return java_hash(str(node))

@@ -1,0 +1,129 @@
+"""What a producer makes of an error that a broker answers: try again, ask who leads, or give up.
+
+Source   Errors.java, errors/RetriableException.java and errors/InvalidMetadataException.java of 2.0 and 4.3;
+         tests/golden/producer/errors-*.jsonl has their word on each code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final, NamedTuple
+
+from fakebroker.producer.errors import ProducerError, ProducerTimeoutError
+from fakebroker.producer.generation import Generation
+from fakebroker.protocol.error_code import ErrorCode, kafka_name
+from fakebroker.protocol.topic_partition import TopicPartition
+
+_INVALID_METADATA_2_0: Final = frozenset(
+    {
+        ErrorCode.unknown_topic_or_partition,
+        ErrorCode.leader_not_available,
+        ErrorCode.not_leader_or_follower,
+        ErrorCode.network_exception,
+        ErrorCode.kafka_storage_error,
+        ErrorCode.listener_not_found,
+    }
+)
+_RETRIABLE_2_0: Final = _INVALID_METADATA_2_0 | {
+    ErrorCode.corrupt_message,
+    ErrorCode.request_timed_out,
+    ErrorCode.coordinator_load_in_progress,
+    ErrorCode.coordinator_not_available,
+    ErrorCode.not_coordinator,
+    ErrorCode.not_enough_replicas,
+    ErrorCode.not_enough_replicas_after_append,
+    ErrorCode.not_controller,
+    ErrorCode.fetch_session_id_not_found,
+    ErrorCode.invalid_fetch_session_epoch,
+}
+_INVALID_METADATA_4_3: Final = _INVALID_METADATA_2_0 | {
+    ErrorCode.replica_not_available,
+    ErrorCode.fenced_leader_epoch,
+    ErrorCode.preferred_leader_not_available,
+    ErrorCode.eligible_leaders_not_available,
+    ErrorCode.election_not_needed,
+    ErrorCode.unknown_topic_id,
+    ErrorCode.inconsistent_topic_id,
+}
+_RETRIABLE_4_3: Final = (
+    _RETRIABLE_2_0
+    | _INVALID_METADATA_4_3
+    | {
+        ErrorCode.concurrent_transactions,
+        ErrorCode.unknown_leader_epoch,
+        ErrorCode.offset_not_available,
+        ErrorCode.unstable_offset_commit,
+        ErrorCode.throttling_quota_exceeded,
+        ErrorCode.fetch_session_topic_id_error,
+        ErrorCode.share_session_not_found,
+        ErrorCode.invalid_share_session_epoch,
+        ErrorCode.share_session_limit_reached,
+    }
+)
+_LAST_CODE_2_0: Final = 72  # LISTENER_NOT_FOUND
+
+
+class PartitionAnswer(NamedTuple):
+    """What a broker answers for one partition. `refused`: the places in the batch of those it names (KIP-467);
+    `log_start_offset` is -1 if it is not told; `message` says more than the code."""
+
+    partition: TopicPartition
+    code: int
+    base_offset: int = -1
+    refused: tuple[int, ...] = ()
+    log_start_offset: int = -1
+    message: str = ""
+
+
+class BrokerError(ProducerError):
+    """A broker refused it, or the connection was lost (NETWORK_EXCEPTION). `code` is a number of Kafka's, `text` what
+    the producer makes of it if it says more than the code."""
+
+    def __init__(self, code: int, text: str = "") -> None:
+        super().__init__(text or f"A broker answered {kafka_name(code)}.")
+        self.code = code
+        self.text = text
+
+
+class PartOfBatchError(ProducerError):
+    """Others of the batch were refused, and this record with them."""
+
+
+def error_of_records(code: int, refused: Sequence[int], text: str = "") -> Callable[[int], ProducerError]:
+    """What each record is told, by its place in the batch, if the answer names those that were refused (KIP-467). A
+    single one has the code of the answer; of several each is INVALID_RECORD."""
+    own = BrokerError(code if len(refused) <= 1 else ErrorCode.invalid_record, text)
+    if not refused:
+        return lambda at: own
+    others = PartOfBatchError("The batch of the record was refused for others in it.")
+    return lambda at: own if at in refused else others
+
+
+def known_code(code: int, generation: Generation) -> int:
+    """The code as the release knows it: what came later is UNKNOWN_SERVER_ERROR to it."""
+    if not generation.has_delivery_timeout and code > _LAST_CODE_2_0:
+        return int(ErrorCode.unknown_server_error)
+    return int(code)
+
+
+def is_retriable(code: int, generation: Generation) -> bool:
+    """Whether another try may do. A code that the release does not know is none."""
+    if generation.has_delivery_timeout:
+        return code in _RETRIABLE_4_3
+    return code in _RETRIABLE_2_0
+
+
+def is_retriable_error(error: ProducerError, generation: Generation) -> bool:
+    """Whether Kafka's exception is a RetriableException; its time-outs are."""
+    if isinstance(error, BrokerError):
+        return is_retriable(error.code, generation)
+    return isinstance(error, ProducerTimeoutError)
+
+
+def has_code(error: ProducerError | None, *codes: int) -> bool:
+    return isinstance(error, BrokerError) and error.code in codes
+
+
+def is_invalid_metadata(code: int, generation: Generation) -> bool:
+    """Whether the client should ask again who leads."""
+    return code in (_INVALID_METADATA_4_3 if generation.has_delivery_timeout else _INVALID_METADATA_2_0)

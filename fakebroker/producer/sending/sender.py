@@ -1,0 +1,230 @@
+"""Sends what is ready, and hears what becomes of it.
+
+Theory   A turn (`run_once`): first what the transaction manager wants, if there is one (transactional_turn.py); then
+         which nodes have something; of these, which can take it; one batch of each partition for each node, in one
+         request for a node; what has expired fails; then the requests go out. It says after how long to turn again if
+         nothing happens. Answers come in between by the `handle_` doors (completion.py).
+         With `max.in.flight.requests.per.connection` 1 a partition is muted from its drain to its answer: a retry
+         keeps its place. With sequence numbers it does so with up to 5.
+         Kafka's thread blocks in a turn; here the turn ends and `is_blocked`: the next call goes on with it, at the
+         time that was told or when the network has news. Before `asleep_until_ms` no answers are to be given.
+Units    monotonic milliseconds.
+Source   clients/.../producer/internals/Sender.java of 2.0 and 4.3; conformance/producer plays both with it.
+Differs  A leader that an answer names (KIP-951) is not learnt from it. Nodes are asked in the order in which `ready`
+         found them; in Kafka the hash of their addresses decides, and with it where the next drain begins in 2.0 and in
+         which order compression ratios are seen. Whoever calls a door calls `accumulator.run_woken` after it. What
+         Kafka's thread would log as uncaught is `uncaught`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from fakebroker.producer.accumulator_2_0 import RecordAccumulator20
+from fakebroker.producer.accumulator_4_3 import RecordAccumulator43
+from fakebroker.producer.errors import ProducerError
+from fakebroker.producer.hash_map import HashMap
+from fakebroker.producer.metadata_snapshot import MetadataSnapshot
+from fakebroker.producer.producer_batch import ProducerBatch
+from fakebroker.producer.record_accumulator import NO_DELAY_MS, ReadyCheckResult, RecordAccumulator
+from fakebroker.producer.sending.client import Client, ProduceRequest, TransactionalRequest
+from fakebroker.producer.sending.completion import Completion
+from fakebroker.producer.sending.in_flight_batches import InFlightBatches
+from fakebroker.producer.sending.response_errors import PartitionAnswer
+from fakebroker.producer.sending.transactional_turn import TransactionalTurn
+from fakebroker.producer.sending.transactional_turn_2_0 import TransactionalTurn20
+from fakebroker.producer.sending.transactional_turn_4_3 import TransactionalTurn43
+from fakebroker.producer.transactions.requests import TxnAnswer
+from fakebroker.producer.transactions.transaction_manager_2_0 import TransactionManager20
+from fakebroker.producer.transactions.transaction_manager_4_3 import TransactionManager43
+from fakebroker.protocol.error_code import ErrorCode
+
+
+class Sender:
+    """`is_metadata_update_requested` is set when the client should ask who leads; whoever asks resets it. `uncaught` is
+    the last error that a turn or an answer ended with, as it should not."""
+
+    def __init__(self, accumulator: RecordAccumulator20 | RecordAccumulator43, client: Client) -> None:
+        self.uncaught: ProducerError | None = None
+        self._accumulator = accumulator
+        self._client = client
+        self._config = accumulator.config
+        self._guarantees_order = accumulator.config.max_in_flight_requests_per_connection == 1
+        self._in_flight = InFlightBatches()
+        self._completion = Completion(accumulator, self._in_flight)
+        self._manager = accumulator.transaction_manager
+        self._turn = _transactional_turn(accumulator, self._in_flight, client)
+        self._is_leader_unknown = False
+
+    @property
+    def is_metadata_update_requested(self) -> bool:
+        turn = self._turn
+        is_node_missing = turn is not None and turn.is_metadata_update_requested
+        return self._is_leader_unknown or self._completion.is_metadata_update_requested or is_node_missing
+
+    @is_metadata_update_requested.setter
+    def is_metadata_update_requested(self, is_requested: bool) -> None:
+        self._is_leader_unknown = is_requested
+        self._completion.is_metadata_update_requested = is_requested
+        if self._turn is not None:
+            self._turn.is_metadata_update_requested = is_requested
+
+    @property
+    def is_blocked(self) -> bool:
+        """Its turn has not ended."""
+        return self._turn is not None and self._turn.is_blocked
+
+    @property
+    def asleep_until_ms(self) -> int | None:
+        """Until then it hears nothing."""
+        return None if self._turn is None else self._turn.asleep_until_ms
+
+    def run_once(self, metadata: MetadataSnapshot, now_ms: int) -> int:
+        """One turn, or the rest of one. After how many milliseconds the next, at the latest."""
+        self._enter(True)
+        try:
+            if self._turn is not None:
+                delay_ms = self._turn.run(now_ms)
+                if delay_ms is not None:
+                    return delay_ms
+                if not self._config.generation.has_delivery_timeout:
+                    now_ms = self._turn.turn_ms
+            return self._send_producer_data(metadata, now_ms)
+        except ProducerError as error:
+            self.uncaught = error
+            return 0
+        finally:
+            self._enter(False)
+
+    def handle_produce_response(
+        self, request: ProduceRequest, answers: Iterable[PartitionAnswer], throttle_ms: int, now_ms: int
+    ) -> None:
+        """An answer for each partition, in its order, and for how long to hold back."""
+        found = []
+        for answer in answers:
+            batch = request.batches.get(answer.partition)
+            assert batch is not None, f"an answer for {answer.partition}, which was not asked for"
+            found.append((batch, answer))
+        self._complete(found, now_ms + throttle_ms, now_ms)
+
+    def handle_no_response(self, request: ProduceRequest, now_ms: int) -> None:
+        """acks=0: it is written to the connection, and that is all that will ever be known."""
+        self._complete_all(request, ErrorCode.none, now_ms)
+
+    def handle_disconnect(self, request: ProduceRequest, is_timed_out: bool, now_ms: int) -> None:
+        """The connection went, before there was an answer. `is_timed_out`: because there was none for too long."""
+        if not self._config.generation.has_delivery_timeout:
+            self._complete_all(request, ErrorCode.network_exception, now_ms)
+        elif is_timed_out:
+            text = f"The connection to node {request.node} was closed: no answer in time (REQUEST_TIMED_OUT)."
+            self._complete_all(request, ErrorCode.request_timed_out, now_ms, text)
+        else:
+            text = f"The connection to node {request.node} was lost (NETWORK_EXCEPTION)."
+            self._complete_all(request, ErrorCode.network_exception, now_ms, text)
+
+    def handle_transactional_response(self, request: TransactionalRequest, answer: TxnAnswer) -> None:
+        self._tell(request, answer)
+
+    def handle_transactional_disconnect(self, request: TransactionalRequest) -> None:
+        self._tell(request, None)
+
+    def _tell(self, request: TransactionalRequest, answer: TxnAnswer | None) -> None:
+        self._enter(True)
+        try:
+            if request.handler is None:
+                assert self._turn is not None
+                self._turn.on_answer(answer)
+            elif answer is None:
+                request.handler.on_disconnect()
+            else:
+                request.handler.on_answer(answer)
+        except ProducerError as error:
+            self.uncaught = error
+        finally:
+            self._enter(False)
+
+    def _complete_all(self, request: ProduceRequest, code: int, now_ms: int, text: str = "") -> None:
+        answers = [
+            (batch, PartitionAnswer(partition, code, message=text)) for partition, batch in request.batches.items()
+        ]
+        self._complete(answers, 0, now_ms)
+
+    def _complete(
+        self, answers: list[tuple[ProducerBatch, PartitionAnswer]], throttle_until_ms: int, now_ms: int
+    ) -> None:
+        self._enter(True)
+        try:
+            for batch, answer in answers:
+                self._completion.complete(batch, answer, throttle_until_ms, now_ms)
+        except ProducerError as error:  # and the rest of the answer is not looked at
+            self.uncaught = error
+        finally:
+            self._enter(False)
+
+    def _enter(self, is_in_sender: bool) -> None:
+        if self._manager is not None:
+            self._manager.is_in_sender = is_in_sender
+
+    def _send_producer_data(self, metadata: MetadataSnapshot, now_ms: int) -> int:
+        accumulator = self._accumulator
+        result = accumulator.ready(metadata, now_ms)
+        if result.unknown_leader_topics:
+            self._is_leader_unknown = True
+        nodes, not_ready_ms = self._nodes_that_can_take(result, now_ms)
+        drained = _by_node(accumulator.drain(metadata, nodes, self._config.max_request_size, now_ms))
+        timeout_ms = min(result.next_ready_check_delay_ms, not_ready_ms)
+        for _, batches in drained:
+            for batch in batches:
+                if isinstance(accumulator, RecordAccumulator43):
+                    self._in_flight.add(batch)
+                if self._guarantees_order:
+                    accumulator.mute_partition(batch.partition)
+        self._completion.expire(now_ms)
+        if isinstance(accumulator, RecordAccumulator43):
+            timeout_ms = max(0, min(timeout_ms, accumulator.next_expiry_ms - now_ms))
+        for node, batches in drained:
+            if batches:
+                self._send(node, batches, now_ms)
+        return 0 if nodes else timeout_ms
+
+    def _nodes_that_can_take(self, result: ReadyCheckResult, now_ms: int) -> tuple[list[int], int]:
+        """And how long the first of the others will not."""
+        nodes = []
+        not_ready_ms = NO_DELAY_MS
+        for node in result.ready_nodes:
+            is_ready = self._client.ready(node, now_ms)
+            if isinstance(self._accumulator, RecordAccumulator43):
+                self._accumulator.update_node_latency_stats(node, now_ms, is_ready)
+            if is_ready:
+                nodes.append(node)
+            else:
+                not_ready_ms = min(not_ready_ms, self._client.poll_delay_ms(node, now_ms))
+        return nodes, not_ready_ms
+
+    def _send(self, node: int, batches: list[ProducerBatch], now_ms: int) -> None:
+        for batch in batches:
+            batch.is_inflight = True
+        manager = self._manager
+        transactional_id = None if manager is None else manager.transactional_id
+        is_v2 = isinstance(manager, TransactionManager43) and manager.is_transaction_v2_enabled
+        config = self._config
+        request = ProduceRequest(node, config.acks, config.request_timeout_ms, batches, transactional_id, is_v2)
+        self._client.send(request, now_ms)
+
+
+def _transactional_turn(
+    accumulator: RecordAccumulator, in_flight: InFlightBatches, client: Client
+) -> TransactionalTurn | None:
+    manager = accumulator.transaction_manager
+    if isinstance(manager, TransactionManager20):
+        return TransactionalTurn20(manager, accumulator, in_flight, client)
+    if isinstance(manager, TransactionManager43):
+        return TransactionalTurn43(manager, accumulator, in_flight, client)
+    return None
+
+
+def _by_node(drained: dict[int, list[ProducerBatch]]) -> list[tuple[int, list[ProducerBatch]]]:
+    by_node: HashMap[int, list[ProducerBatch]] = HashMap(int)
+    for node, batches in drained.items():
+        by_node.put(node, batches)
+    return by_node.items()

@@ -1,0 +1,1 @@
+"""Who a producer is (producer id and epoch), its sequence numbers, and its transactions."""

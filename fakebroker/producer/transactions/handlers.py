@@ -1,0 +1,268 @@
+"""The requests of a transaction manager, each with what its answer does.
+
+Source   TransactionManager's handlers of 2.0 and 4.3; what an error code means is in error_actions.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+from fakebroker.producer.copy_on_write_map import hash_of_partition
+from fakebroker.producer.errors import CommitFailedError, ProducerError
+from fakebroker.producer.hash_map import HashMap
+from fakebroker.producer.sending.response_errors import BrokerError, known_code
+from fakebroker.producer.transactions.error_actions import Action, action_for
+from fakebroker.producer.transactions.requests import (
+    AddOffsetsToTxn,
+    AddPartitionsToTxn,
+    CoordinatorType,
+    EndTxn,
+    FindCoordinator,
+    GroupMetadata,
+    InitProducerId,
+    TransactionalRequestResult,
+    TxnAnswer,
+    TxnOffsetCommit,
+    TxnRequest,
+)
+from fakebroker.producer.transactions.transaction_manager import TransactionManager, TxnRequestHandler
+from fakebroker.protocol.error_code import ErrorCode, kafka_name
+from fakebroker.protocol.topic_partition import TopicPartition
+
+_ADD_PARTITIONS_RETRY_BACKOFF_MS = 20
+
+
+class _Handler(TxnRequestHandler):
+    """What all of them do with an error."""
+
+    def _action(self, code: int) -> Action:
+        return action_for(type(self.request), code, self.manager.config.generation)
+
+    def _known(self, code: int) -> int:
+        return known_code(code, self.manager.config.generation)
+
+    def _codes(self, answer: TxnAnswer) -> list[tuple[TopicPartition, int]]:
+        """Of its partitions, in the order in which Kafka looks at them: the first bad one may decide."""
+        codes: HashMap[TopicPartition, int] = HashMap(hash_of_partition)
+        for partition, code in answer.partitions:
+            codes.put(partition, self._known(code))
+        return codes.items()
+
+    def _react(self, code: int) -> None:
+        """To an error that is the whole answer."""
+        match self._action(code):
+            case Action.LOOK_UP:
+                self.manager.look_up_coordinator(CoordinatorType.TRANSACTION, self.manager.transactional_id)
+                self.reenqueue()
+            case Action.RETRY | Action.RETRY_SOON:
+                self.reenqueue()
+            case action:
+                self._end(action, code)
+
+    def _end(self, action: Action, code: int) -> None:
+        """It is not asked again."""
+        match action:
+            case Action.FATAL:
+                self.fatal_error(BrokerError(code))
+            case Action.FENCED:
+                self.fatal_error(BrokerError(ErrorCode.producer_fenced))
+            case Action.ABORT:
+                self.abortable_error(BrokerError(code))
+            case Action.ABORT_IF_POSSIBLE:
+                self.manager.abortable_error_if_possible(self, BrokerError(code))
+            case Action.NO_MEMBER:
+                text = f"The offsets are not committed: the group knows no such member ({kafka_name(code)})."
+                self.abortable_error(CommitFailedError(text))
+            case _:
+                self.fatal_error(ProducerError(f"{type(self.request).__name__} was answered {kafka_name(code)}."))
+
+    def fatal_error(self, error: ProducerError) -> None:
+        if not self.manager.config.generation.has_delivery_timeout:
+            self.result.error = error  # 2.0: it is done only if the state could change
+        else:
+            self.result.fail(error)
+        self.manager.transition_to_fatal_error(error)
+        self.result.done()
+
+    def abortable_error(self, error: ProducerError) -> None:
+        if not self.manager.config.generation.has_delivery_timeout:
+            self.result.error = error
+        else:
+            self.result.fail(error)
+        self.manager.transition_to_abortable_error(error)
+        self.result.done()
+
+
+class InitProducerIdHandler(_Handler):
+    """`is_epoch_bump`: after the end of a transaction, by the client (KIP-360)."""
+
+    def __init__(self, manager: TransactionManager, request: InitProducerId, is_epoch_bump: bool) -> None:
+        super().__init__(manager, request, TransactionalRequestResult("InitProducerId"))
+        self._is_epoch_bump = is_epoch_bump
+        self.priority = 4 if is_epoch_bump else 1
+
+    @property
+    def coordinator_type(self) -> CoordinatorType | None:
+        return CoordinatorType.TRANSACTION if self.manager.is_transactional else None
+
+    def handle_answer(self, answer: TxnAnswer) -> None:
+        code = self._known(answer.code)
+        if code == ErrorCode.none:
+            self.manager.on_producer_id(answer.producer, self._is_epoch_bump)
+            self.result.done()
+            return
+        self._react(code)
+
+
+class AddPartitionsToTxnHandler(_Handler):
+    priority = 2
+
+    def __init__(self, manager: TransactionManager, request: AddPartitionsToTxn) -> None:
+        super().__init__(manager, request, TransactionalRequestResult("AddPartitionsToTxn"))
+        self._backoff_ms = manager.config.retry_backoff_ms
+
+    @property
+    def retry_backoff_ms(self) -> int:
+        return min(self.manager.config.retry_backoff_ms, self._backoff_ms)
+
+    def handle_answer(self, answer: TxnAnswer) -> None:
+        manager = self.manager
+        self._backoff_ms = manager.config.retry_backoff_ms
+        is_unauthorized = has_errors = False
+        codes = self._codes(answer)
+        for _, code in codes:
+            if code == ErrorCode.none:
+                continue
+            action = self._action(code)
+            if code == ErrorCode.topic_authorization_failed:
+                is_unauthorized = True
+            elif action is Action.PART:
+                has_errors = True
+            else:
+                if action is Action.RETRY_SOON and not manager.partitions_in_transaction:
+                    self._backoff_ms = _ADD_PARTITIONS_RETRY_BACKOFF_MS
+                self._react(code)
+                return
+        for partition, _ in answer.partitions:
+            manager.pending_partitions.discard(partition)
+        if is_unauthorized:
+            self.abortable_error(BrokerError(ErrorCode.topic_authorization_failed))
+        elif has_errors:
+            told = ", ".join(f"{partition}: {kafka_name(code)}" for partition, code in codes)
+            self.abortable_error(ProducerError(f"Partitions could not be added to the transaction: {told}."))
+        else:
+            manager.partitions_in_transaction.update(partition for partition, _ in answer.partitions)
+            manager.is_transaction_started = True
+            self.result.done()
+
+
+class AddOffsetsToTxnHandler(_Handler):
+    priority = 2
+
+    def __init__(
+        self,
+        manager: TransactionManager,
+        request: AddOffsetsToTxn,
+        offsets: Mapping[TopicPartition, int],
+        group: GroupMetadata,
+    ) -> None:
+        super().__init__(manager, request, TransactionalRequestResult("AddOffsetsToTxn"))
+        self._offsets = dict(offsets)
+        self._group = group
+
+    def handle_answer(self, answer: TxnAnswer) -> None:
+        code = self._known(answer.code)
+        if code == ErrorCode.none:
+            self.manager.commit_offsets(self.result, self._offsets, self._group)
+            self.manager.is_transaction_started = True
+            return
+        self._react(code)
+
+
+class TxnOffsetCommitHandler(_Handler):
+    """2.0 sends what is left to be committed, 4.3 what was at first."""
+
+    priority = 2
+
+    def __init__(
+        self, manager: TransactionManager, request: TxnOffsetCommit, result: TransactionalRequestResult
+    ) -> None:
+        super().__init__(manager, request, result)
+        self._commit = request
+
+    @property
+    def request(self) -> TxnRequest:
+        if self.manager.config.generation.has_delivery_timeout:
+            return self._commit
+        return self._commit._replace(offsets=dict(self.manager.pending_offsets))
+
+    @property
+    def coordinator_type(self) -> CoordinatorType | None:
+        return CoordinatorType.GROUP
+
+    @property
+    def coordinator_key(self) -> str | None:
+        return self._commit.group.group_id
+
+    def handle_answer(self, answer: TxnAnswer) -> None:
+        manager = self.manager
+        is_looked_up = False
+        for partition, code in self._codes(answer):
+            if code == ErrorCode.none:
+                manager.pending_offsets.pop(partition, None)
+                continue
+            action = self._action(code)
+            if action is Action.LOOK_UP:
+                if not is_looked_up:
+                    is_looked_up = True
+                    manager.look_up_coordinator(CoordinatorType.GROUP, self.coordinator_key)
+            elif action is not Action.RETRY:
+                self._end(action, code)
+                break
+        if self.result.is_completed:
+            manager.pending_offsets.clear()
+        elif not manager.pending_offsets:
+            self.result.done()
+        else:
+            self.reenqueue()
+
+
+class EndTxnHandler(_Handler):
+    priority = 3
+    is_end_txn: ClassVar[bool] = True
+
+    def __init__(self, manager: TransactionManager, request: EndTxn) -> None:
+        super().__init__(manager, request, TransactionalRequestResult("EndTxn"))
+        self._is_abort = not request.committed
+
+    def handle_answer(self, answer: TxnAnswer) -> None:
+        code = self._known(answer.code)
+        if code == ErrorCode.none:
+            self.manager.on_transaction_ended(answer.producer)
+            self.result.done()
+        elif self._is_abort and code == ErrorCode.transaction_abortable:
+            self.fatal_error(ProducerError(f"The transaction could not be aborted: {kafka_name(code)}."))
+        else:
+            self._react(code)
+
+
+class FindCoordinatorHandler(_Handler):
+    priority = 0
+    is_find_coordinator: ClassVar[bool] = True
+
+    def __init__(self, manager: TransactionManager, request: FindCoordinator) -> None:
+        super().__init__(manager, request, TransactionalRequestResult("FindCoordinator"))
+        self._kind = request.kind
+
+    @property
+    def coordinator_type(self) -> CoordinatorType | None:
+        return None
+
+    def handle_answer(self, answer: TxnAnswer) -> None:
+        code = self._known(answer.code)
+        if code == ErrorCode.none:
+            self.manager.set_coordinator(self._kind, answer.node)
+            self.result.done()
+            return
+        self._react(code)

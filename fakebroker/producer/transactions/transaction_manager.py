@@ -1,0 +1,316 @@
+"""Whether a producer may send, as whom, and what it has to ask of coordinators before; what both generations share.
+
+Theory   A state (txn_state.py), an error that explains it, and requests that wait, of which one is in flight at a time:
+         first who asks for a coordinator, then for a producer id, then what belongs into the transaction, then its
+         end. A producer that is only idempotent has no transactional id: of all this it needs the producer id, and the
+         sequence numbers of its partitions.
+         Errors are abortable (the transaction ends, the producer goes on) or fatal.
+Units    monotonic milliseconds in the sender, which sends the requests.
+Errors   IllegalProducerStateError and others of errors.py to the caller that may not do it now.
+Source   clients/.../producer/internals/TransactionManager.java of 2.0 and 4.3; conformance/producer plays both with it.
+Differs  One thread. No two-phase commit by an outside coordinator (KIP-939). No authentication.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+from fakebroker.producer.copy_on_write_map import hash_of_partition
+from fakebroker.producer.errors import IllegalProducerStateError, ProducerError
+from fakebroker.producer.hash_map import HashMap
+from fakebroker.producer.producer_batch import ProducerBatch
+from fakebroker.producer.producer_config import ProducerConfig
+from fakebroker.producer.record_batch_builder import NO_SEQUENCE
+from fakebroker.producer.transactions.priority_queue import PriorityQueue
+from fakebroker.producer.transactions.producer_id_and_epoch import NONE, ProducerIdAndEpoch
+from fakebroker.producer.transactions.requests import (
+    AddPartitionsToTxn,
+    CoordinatorType,
+    FindCoordinator,
+    GroupMetadata,
+    TransactionalRequestResult,
+    TxnAnswer,
+    TxnRequest,
+)
+from fakebroker.producer.transactions.sequenced_batches import SequencedBatches
+from fakebroker.producer.transactions.txn_state import State
+from fakebroker.protocol.topic_partition import TopicPartition
+
+
+class TxnRequestHandler:
+    """A request that waits or is in flight, and what becomes of its answer. A lower `priority` goes first.
+    `coordinator_type` None: any broker will do. `is_end_txn` waits until all batches are done."""
+
+    priority: int
+    is_end_txn: ClassVar[bool] = False
+    is_find_coordinator: ClassVar[bool] = False
+
+    def __init__(self, manager: TransactionManager, request: TxnRequest, result: TransactionalRequestResult) -> None:
+        self.manager = manager
+        self.result = result
+        self.is_retry = False
+        self._request = request
+
+    @property
+    def request(self) -> TxnRequest:
+        return self._request
+
+    @property
+    def coordinator_type(self) -> CoordinatorType | None:
+        return CoordinatorType.TRANSACTION
+
+    @property
+    def coordinator_key(self) -> str | None:
+        return self.manager.transactional_id
+
+    @property
+    def retry_backoff_ms(self) -> int:
+        """How long before it is sent again."""
+        return self.manager.config.retry_backoff_ms
+
+    def handle_answer(self, answer: TxnAnswer) -> None:
+        raise NotImplementedError
+
+    def on_answer(self, answer: TxnAnswer) -> None:
+        self.manager.has_in_flight_request = False
+        self.handle_answer(answer)
+
+    def on_disconnect(self) -> None:
+        """The connection went before there was an answer."""
+        self.manager.has_in_flight_request = False
+        if self.coordinator_type is not None:
+            self.manager.look_up_coordinator_of(self)
+        self.reenqueue()
+
+    def reenqueue(self) -> None:
+        self.is_retry = True
+        self.manager.enqueue(self)
+
+    def fail(self, error: ProducerError) -> None:
+        self.result.fail(error)
+
+    def fatal_error(self, error: ProducerError) -> None:
+        """It has failed, and the producer with it."""
+        raise NotImplementedError
+
+    def abortable_error(self, error: ProducerError) -> None:
+        """It has failed, and the transaction with it."""
+        raise NotImplementedError
+
+
+class TransactionManager(SequencedBatches):
+    """`is_in_sender` is set while the sender calls, not the application. `retry_backoff_ms` etc. are the config's."""
+
+    def __init__(self, config: ProducerConfig, sources: Mapping[State, frozenset[State]]) -> None:
+        self.config = config
+        self.transactional_id = config.transactional_id or None
+        self.state = State.UNINITIALIZED
+        self.last_error: ProducerError | None = None
+        self.producer_id_and_epoch = NONE
+        self.has_in_flight_request = False
+        self.is_in_sender = False
+        self.partitions_in_transaction: set[TopicPartition] = set()
+        self.new_partitions: HashMap[TopicPartition, bool] = HashMap(hash_of_partition)
+        self.pending_partitions: HashMap[TopicPartition, bool] = HashMap(hash_of_partition)
+        self.pending_offsets: dict[TopicPartition, int] = {}
+        self.is_transaction_started = False
+        self.pending: PriorityQueue[TxnRequestHandler] = PriorityQueue(_priority)
+        self._sources = sources
+        self._coordinators: dict[CoordinatorType, int] = {}
+
+    @property
+    def is_transactional(self) -> bool:
+        return self.transactional_id is not None
+
+    @property
+    def has_producer_id(self) -> bool:
+        return self.producer_id_and_epoch.is_valid
+
+    @property
+    def is_completing(self) -> bool:
+        return self.state in (State.COMMITTING_TRANSACTION, State.ABORTING_TRANSACTION)
+
+    @property
+    def is_aborting(self) -> bool:
+        return self.state is State.ABORTING_TRANSACTION
+
+    @property
+    def has_fatal_error(self) -> bool:
+        return self.state is State.FATAL_ERROR
+
+    @property
+    def has_abortable_error(self) -> bool:
+        return self.state is State.ABORTABLE_ERROR
+
+    @property
+    def has_error(self) -> bool:
+        return self.has_fatal_error or self.has_abortable_error
+
+    @property
+    def has_ongoing_transaction(self) -> bool:
+        return self.state is State.IN_TRANSACTION or self.is_completing or self.has_abortable_error
+
+    def initialize_transactions(self) -> TransactionalRequestResult:
+        """Ask for a producer id; whoever has the transactional id now is fenced."""
+        raise NotImplementedError
+
+    def begin_transaction(self) -> None:
+        raise NotImplementedError
+
+    def begin_commit(self) -> TransactionalRequestResult:
+        """What is in batches is sent first."""
+        raise NotImplementedError
+
+    def begin_abort(self) -> TransactionalRequestResult:
+        """What was not sent is dropped."""
+        raise NotImplementedError
+
+    def send_offsets_to_transaction(
+        self, offsets: Mapping[TopicPartition, int], group: GroupMetadata
+    ) -> TransactionalRequestResult:
+        """The next offsets that a group is to read, committed with the transaction."""
+        raise NotImplementedError
+
+    def maybe_add_partition(self, partition: TopicPartition) -> None:
+        """A record is for it. Raises if there is no transaction, or an error."""
+        raise NotImplementedError
+
+    def is_waiting(self, batch: ProducerBatch) -> bool:
+        """It may not be sent now, though it is the first of its partition."""
+        partition = batch.partition
+        if not self.is_send_to_partition_allowed(partition) or not self.has_producer_id:
+            return True
+        if not batch.has_sequence:
+            return self.is_new_batch_held(partition)
+        first = self.first_in_flight_sequence(partition)
+        return first not in (NO_SEQUENCE, batch.base_sequence)
+
+    def is_new_batch_held(self, partition: TopicPartition) -> bool:
+        """No batch of it is sent for the first time, until what is in flight is done."""
+        return self.has_unresolved_sequence(partition)
+
+    def is_send_to_partition_allowed(self, partition: TopicPartition) -> bool:
+        if self.has_fatal_error:
+            return False
+        return not self.is_transactional or partition in self.partitions_in_transaction
+
+    def reset_transaction_state(self) -> None:
+        """The transaction has ended."""
+        raise NotImplementedError
+
+    def on_producer_id(self, producer: ProducerIdAndEpoch, is_epoch_bump: bool) -> None:
+        """InitProducerId was answered."""
+        raise NotImplementedError
+
+    def on_transaction_ended(self, producer: ProducerIdAndEpoch) -> None:
+        """EndTxn was answered, in version 2 with the next epoch (KIP-890)."""
+        raise NotImplementedError
+
+    def commit_offsets(
+        self, result: TransactionalRequestResult, offsets: Mapping[TopicPartition, int], group: GroupMetadata
+    ) -> None:
+        """The transaction has the group's offsets now: send them."""
+        raise NotImplementedError
+
+    def on_coordinator_ready(self) -> None:
+        """The transaction coordinator is connected, and its versions are known."""
+
+    def transition_to_abortable_error(self, error: ProducerError) -> None:
+        if not self.is_aborting:
+            self.transition_to(State.ABORTABLE_ERROR, error)
+
+    def transition_to_fatal_error(self, error: ProducerError) -> None:
+        self.transition_to(State.FATAL_ERROR, error)
+
+    def abortable_error_if_possible(self, handler: TxnRequestHandler, error: ProducerError) -> None:
+        """The transaction is to be aborted if the producer can go on after that (4.3)."""
+        raise NotImplementedError
+
+    def transition_to(self, target: State, error: ProducerError | None = None) -> None:
+        """Raises if there is no way from here to there."""
+        if self.state not in self._sources[target]:
+            text = f"The producer{self._who()} is {self.state.name} and cannot become {target.name}."
+            raise self.refuse_transition(text)
+        assert (error is not None) == (target in (State.FATAL_ERROR, State.ABORTABLE_ERROR)), "an error has a reason"
+        self.last_error = error
+        self.state = target
+
+    def refuse_transition(self, text: str) -> ProducerError:
+        """What to raise for one that is not possible."""
+        return IllegalProducerStateError(text)
+
+    def next_request(self, has_incomplete_batches: bool) -> TxnRequestHandler | None:
+        """The request to send now. None if there is none, or if the next waits for the batches."""
+        self._enqueue_new_partitions()
+        handler = self.pending.peek()
+        if handler is None or (handler.is_end_txn and has_incomplete_batches):
+            return None
+        self.pending.poll()
+        if self._maybe_terminate_with_error(handler):
+            return None
+        if handler.is_end_txn and not self.is_transaction_started:  # the coordinator knows of none
+            handler.result.done()
+            if not self.has_fatal_error:
+                self.reset_transaction_state()
+            return self.pending.poll()
+        return handler
+
+    def retry(self, handler: TxnRequestHandler) -> None:
+        """It could not be sent."""
+        handler.reenqueue()
+
+    def enqueue(self, handler: TxnRequestHandler) -> None:
+        self.pending.offer(handler)
+
+    def coordinator(self, kind: CoordinatorType) -> int | None:
+        """The id of its node, if it is known."""
+        return self._coordinators.get(kind)
+
+    def set_coordinator(self, kind: CoordinatorType, node: int) -> None:
+        self._coordinators[kind] = node
+
+    def look_up_coordinator_of(self, handler: TxnRequestHandler) -> None:
+        assert handler.coordinator_type is not None
+        self.look_up_coordinator(handler.coordinator_type, handler.coordinator_key)
+
+    def look_up_coordinator(self, kind: CoordinatorType, key: str | None) -> None:
+        """Forget it, and ask."""
+        self._coordinators.pop(kind, None)
+        self.enqueue(self.find_coordinator_handler(FindCoordinator(kind, key)))
+
+    def find_coordinator_handler(self, request: FindCoordinator) -> TxnRequestHandler:
+        raise NotImplementedError
+
+    def add_partitions_handler(self, request: AddPartitionsToTxn) -> TxnRequestHandler:
+        raise NotImplementedError
+
+    def _enqueue_new_partitions(self) -> None:
+        if not len(self.new_partitions):
+            return
+        for partition, _ in self.new_partitions.items():
+            self.pending_partitions.put(partition, True)
+        self.new_partitions.clear()
+        partitions = tuple(partition for partition, _ in self.pending_partitions.items())
+        assert self.transactional_id is not None
+        request = AddPartitionsToTxn(self.transactional_id, self.producer_id_and_epoch, partitions)
+        self.enqueue(self.add_partitions_handler(request))
+
+    def _maybe_terminate_with_error(self, handler: TxnRequestHandler) -> bool:
+        if not self.has_error or (self.has_abortable_error and handler.is_find_coordinator):
+            return False
+        assert self.last_error is not None
+        handler.fail(self.last_error)
+        return True
+
+    def _ensure_transactional(self) -> str:
+        if self.transactional_id is None:
+            raise IllegalProducerStateError("The producer has no transactional.id, so it has no transactions.")
+        return self.transactional_id
+
+    def _who(self) -> str:
+        return f" with transactional id {self.transactional_id}" if self.transactional_id is not None else ""
+
+
+def _priority(handler: TxnRequestHandler) -> int:
+    return handler.priority

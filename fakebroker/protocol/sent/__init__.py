@@ -1,0 +1,1 @@
+"""What clients send, as bytes: written by hand where many are sent, and tied to kio by tests."""

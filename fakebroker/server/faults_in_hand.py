@@ -1,0 +1,217 @@
+"""Faults in the user's hand, `kafka.faults.add(when={"api": "Produce"}, do="disconnect")`, and barriers: `hold`."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Self
+
+from fakebroker.cluster.faults.engine import Faults as Engine
+from fakebroker.core.faults import reading
+from fakebroker.core.faults.actions import Hold
+from fakebroker.core.faults.armed import Armed
+from fakebroker.core.faults.fault import Fault, as_fault
+from fakebroker.core.faults.times import Times, every_time
+from fakebroker.core.faults.when import When
+from fakebroker.server.arising.in_hand import WAIT_S, AsyncPresets
+from fakebroker.server.driver import Driver
+
+log = logging.getLogger("fakebroker")
+
+_TOLD = 10  # faults that never acted, in the log
+
+Said = When | Mapping[str, Any] | None
+Often = Times | str | int | Mapping[str, Any] | None
+
+
+class AsyncFault:
+    """A fault that is installed in an `AsyncFakeCluster`. `id` is its name in the journal, "f1"."""
+
+    def __init__(self, armed: Armed, engine: Engine, go_on: Callable[[], None]) -> None:
+        self._armed = armed
+        self._engine = engine
+        self._go_on = go_on
+        self.id = armed.name
+        self.fault = armed.fault
+
+    @property
+    def hits(self) -> int:
+        """On how many requests it has acted."""
+        return self._armed.hits
+
+    @property
+    def matches(self) -> int:
+        """How many requests it has fitted; of these `times` takes some."""
+        return self._armed.matches
+
+    @property
+    def held(self) -> int:
+        """How many stand at its barrier now."""
+        return self._armed.held
+
+    @property
+    def is_installed(self) -> bool:
+        """Whether it may act again."""
+        return not self._armed.is_spent
+
+    async def wait(self, n: int = 1, timeout: float | None = WAIT_S) -> int:
+        """Wait until it has acted n times, so many real seconds at most; how often it has. Raises TimeoutError."""
+        await self._until(lambda: self._armed.hits >= n, f"acted {n} times", lambda: self._armed.hits, timeout)
+        return self._armed.hits
+
+    async def wait_held(self, n: int = 1, timeout: float | None = WAIT_S) -> int:
+        """The same until n requests stand at its barrier."""
+        await self._until(lambda: self._armed.held >= n, f"held {n} requests", lambda: self._armed.held, timeout)
+        return self._armed.held
+
+    async def _until(self, is_so: Callable[[], bool], what: str, now: Callable[[], int], timeout: float | None) -> None:
+        changed = asyncio.Event()
+        self._armed.on_change.append(changed.set)
+        try:
+            async with asyncio.timeout(timeout):
+                while not is_so():
+                    changed.clear()
+                    await changed.wait()
+        except TimeoutError:
+            raise TimeoutError(
+                f"fault {self.id} ({self.fault}) has not {what} within {timeout} s, but {now()}; "
+                f"it fitted {self.matches} requests"
+            ) from None
+        finally:
+            self._armed.on_change.remove(changed.set)
+
+    def release(self, count: int | None = None) -> int:
+        """Let those go on that it holds, or the first so many; how many that were."""
+        released = self._engine.release(self._armed, count)
+        self._go_on()
+        return released
+
+    def remove(self) -> None:
+        """Take it away, and let those go on that it holds. Nothing happens if it is gone."""
+        self._engine.remove(self._armed)
+        self._go_on()
+
+    def to_json(self) -> dict[str, Any]:
+        """Its name, what it is, and how it stands. Raises ValueError if it has a predicate."""
+        stands = {"hits": self.hits, "matches": self.matches, "held": self.held, "installed": self.is_installed}
+        return {"id": self.id, **self.fault.to_json(), **stands}
+
+    def __repr__(self) -> str:
+        return f"<fault {self.id}: {self.fault}; {self.hits} hits>"
+
+
+_Handles = list[AsyncFault]
+
+
+class AsyncFaults(AsyncPresets):
+    """The faults of an `AsyncFakeCluster`, those that have acted for the last time as well."""
+
+    def __init__(self, driver: Callable[[], Driver]) -> None:
+        super().__init__(driver)
+        self._handles: list[AsyncFault] = []
+        self._engine: Engine | None = None
+
+    def add(
+        self,
+        fault: Fault | None = None,
+        *,
+        when: Said = None,
+        do: Any = None,
+        times: Often = None,
+        force: bool = False,
+    ) -> AsyncFault:
+        """Install a Fault, or what makes one (docs/faults.md). Raises ValueError, in one sentence, for what is none and
+        for what can never match or act."""
+        made = as_fault(fault, when, do, times, force)
+        driver = self._driver()
+        engine = driver.cluster.faults
+        if engine is not self._engine:  # it was reset, or started again
+            self._engine, self._handles = engine, []
+        driver.cluster.now = driver.clock.stamp()
+        handle = AsyncFault(engine.add(made), engine, self._go_on)
+        self._handles.append(handle)
+        return handle
+
+    def _go_on(self) -> None:
+        self._driver().go_on()
+
+    def get(self, name: str) -> AsyncFault:
+        """The fault of that name, "f1". Raises KeyError if there was none."""
+        for handle in self:
+            if handle.id == name:
+                return handle
+        raise KeyError(f"there is no fault {name!r}: there are {', '.join(each.id for each in self) or 'none'}")
+
+    def list(self) -> _Handles:
+        """All that were installed, in order, but those that were removed."""
+        self._forget_others()
+        return [handle for handle in self._handles if not handle._armed.is_removed]
+
+    def _forget_others(self) -> None:
+        try:
+            engine = self._driver().cluster.faults
+        except RuntimeError:  # it has stopped: they are told all the same
+            return
+        if engine is not self._engine:
+            self._engine, self._handles = engine, []
+
+    def clear(self) -> None:
+        """Remove all, those that have arisen too."""
+        for handle in self.list():
+            handle.remove()
+        for arisen in self.arisen():
+            arisen.remove()
+
+    def unfired(self) -> _Handles:
+        """Those that have never acted, also once the cluster has stopped."""
+        self._forget_others()
+        return [handle for handle in self._handles if not handle.hits]
+
+    def tell_unfired(self) -> None:
+        """The cluster stops: say in the log which faults have done nothing."""
+        idle = [handle for handle in self._handles if not handle.hits and not handle._armed.is_removed]
+        for handle in idle[:_TOLD]:
+            log.warning("fault %s never acted: %s (it fitted %d requests)", handle.id, handle.fault, handle.matches)
+        if len(idle) > _TOLD:
+            log.warning("%d more faults never acted", len(idle) - _TOLD)
+
+    def __iter__(self) -> Iterator[AsyncFault]:
+        return iter(self.list())
+
+    def __len__(self) -> int:
+        return len(self.list())
+
+
+def hold_fault(n: int, api: Any, at: str | None, times: Often, when: Mapping[str, Any]) -> Fault:
+    """What a barrier is. Raises ValueError."""
+    reading.whole(n, "'n'", 1)
+    said = dict(when) | ({} if api is None else {"api": api}) | ({} if at is None else {"at": at})
+    return Fault(said, Hold(), every_time if times is None else times)
+
+
+class AsyncHeld:
+    """A barrier of an `AsyncFakeCluster`: `async with kafka.hold(api="Produce", n=3) as held: await held.wait()`."""
+
+    def __init__(self, fault: AsyncFault, n: int) -> None:
+        self.fault = fault
+        self._n = n
+
+    @property
+    def count(self) -> int:
+        """How many it holds now."""
+        return self.fault.held
+
+    async def wait(self, n: int | None = None, timeout: float | None = WAIT_S) -> int:
+        """Wait until it holds n requests (as many as it was made for). Raises TimeoutError."""
+        return await self.fault.wait_held(self._n if n is None else n, timeout)
+
+    def release(self, count: int | None = None) -> int:
+        """Let all go on, or the first so many; those that come later are held."""
+        return self.fault.release(count)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *exc_info: object) -> None:
+        self.fault.remove()

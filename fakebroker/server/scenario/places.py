@@ -1,0 +1,86 @@
+"""YAML with the place of everything in it: what a reader needs to say where a mistake is.
+
+Theory   PyYAML's composer gives nodes that know their lines; its constructor makes the values of them, once it is sure
+         that no key stands twice, which YAML forbids and PyYAML lets pass.
+Units    lines and columns count from 1.
+Source   YAML 1.1, as PyYAML's SafeLoader reads it: JSON is part of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import yaml
+
+Path = tuple[str | int, ...]  # keys and positions in lists, from the top
+
+
+class Place(NamedTuple):
+    """Where something stands."""
+
+    line: int
+    column: int
+
+
+class BadYaml(Exception):
+    """The text is no YAML, or says something twice."""
+
+    def __init__(self, sentence: str, place: Place | None) -> None:
+        super().__init__(sentence)
+        self.place = place
+
+
+class Document(NamedTuple):
+    """What a text says. `places` are those of keys, and of the items of lists, by their path."""
+
+    value: Any
+    places: dict[Path, Place]
+
+    def place(self, path: Path) -> Place:
+        """Where it stands, or what it belongs to, if it does not stand anywhere."""
+        while path not in self.places and path:
+            path = path[:-1]
+        return self.places.get(path, Place(1, 1))
+
+
+def read(text: str) -> Document:
+    """Raises BadYaml."""
+    try:
+        loader = yaml.SafeLoader(text)
+        node = loader.get_single_node()
+        if node is None:
+            return Document(None, {})
+        places = dict(_places(node, (), loader))
+        return Document(loader.construct_document(node), places)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        place = None if mark is None else Place(mark.line + 1, mark.column + 1)
+        raise BadYaml(f"this is no YAML: {error.problem or error.context}", place) from None
+    except yaml.reader.ReaderError as error:
+        raise BadYaml(f"this is no YAML: {error.reason}", None) from None
+    except (ValueError, RecursionError) as error:  # a date that does not exist; brackets without end
+        raise BadYaml(f"this is no YAML that can be read: {error}", None) from None
+
+
+def _places(node: yaml.Node, path: Path, loader: yaml.SafeLoader) -> Iterator[tuple[Path, Place]]:
+    if isinstance(node, yaml.MappingNode):
+        seen = set()
+        for key_node, value_node in node.value:
+            key = loader.construct_object(key_node, deep=True)
+            place = _place(key_node)
+            if not isinstance(key, str | int):
+                raise BadYaml(f"a key is a word, and not {key!r}", place)
+            if key in seen:
+                raise BadYaml(f"{key!r} stands here twice", place)
+            seen.add(key)
+            yield (*path, key), place
+            yield from _places(value_node, (*path, key), loader)
+    elif isinstance(node, yaml.SequenceNode):
+        for index, item in enumerate(node.value):
+            yield (*path, index), _place(item)
+            yield from _places(item, (*path, index), loader)
+
+
+def _place(node: yaml.Node) -> Place:
+    return Place(node.start_mark.line + 1, node.start_mark.column + 1)

@@ -1,0 +1,183 @@
+"""A scenario: what a cluster is made of and what is in it from the start, read from a YAML file and checked.
+
+Theory   The schema says which keys there are and of what kind their values are; what they mean is checked by who acts
+         on them, the cluster, and its sentence gets the place in the file.
+Units    `at_ms` is milliseconds from the start, on the brokers' clock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from os import PathLike
+from pathlib import Path as FilePath
+from typing import Any, Protocol, Self, final
+
+from fakebroker.core.errors import KafkaError
+from fakebroker.core.faults.fault import Fault
+from fakebroker.core.faults.presets import Preset, read_preset
+from fakebroker.server.faults_in_hand import AsyncFaults
+from fakebroker.server.followers_in_hand import Followers
+from fakebroker.server.quotas_in_hand import Quotas
+from fakebroker.server.scenario.checking import problem
+from fakebroker.server.scenario.places import BadYaml, Document, Path, Place, read
+
+_IN_THE_CLUSTER = {"topics", "scripts", "quotas", "faults"}  # all else are arguments of FakeCluster
+
+
+class Hands(Protocol):
+    """What a cluster is set up by; `AsyncFakeCluster` has it."""
+
+    @property
+    def followers(self) -> Followers: ...
+    @property
+    def quotas(self) -> Quotas: ...
+    @property
+    def faults(self) -> AsyncFaults: ...
+    def create_topic(
+        self,
+        name: str,
+        partitions: int = -1,
+        replication_factor: int = -1,
+        configs: Mapping[str, str | int | bool] | None = None,
+        assignments: Any = None,
+    ) -> None: ...
+
+
+class ScenarioError(ValueError):
+    """A mistake in a scenario file: one sentence, with the file, and with the line and column where they are known.
+
+    source, line, column, key   where it is; the key is None if it is not about one
+    """
+
+    def __init__(self, sentence: str, source: str, place: Place | None, key: str | None) -> None:
+        where = source if place is None else f"{source}, line {place.line}, column {place.column}"
+        super().__init__(f"{where}: {sentence}")
+        self.source = source
+        self.line = None if place is None else place.line
+        self.column = None if place is None else place.column
+        self.key = key
+
+
+@final
+class Scenario:
+    """Made by `read_file` or `from_text`.
+
+    arguments   those of FakeCluster that it names
+    """
+
+    def __init__(self, source: str, document: Document) -> None:
+        self._source = source
+        self._document = document
+        self._said: dict[str, Any] = document.value
+        self.arguments = {key: value for key, value in self._said.items() if key not in _IN_THE_CLUSTER}
+        if "racks" in self.arguments:
+            self.arguments["racks"] = {int(broker_id): rack for broker_id, rack in self._said["racks"].items()}
+
+    @classmethod
+    def read_file(cls, path: str | PathLike[str]) -> Self:
+        """Raises OSError, or ScenarioError."""
+        source = str(path)
+        try:
+            text = FilePath(path).read_text(encoding="utf-8")
+        except UnicodeDecodeError as error:
+            raise ScenarioError(f"this is no UTF-8 text: byte {error.start}", source, None, None) from None
+        return cls.from_text(text, source)
+
+    @classmethod
+    def from_text(cls, text: str, source: str = "scenario") -> Self:
+        """`source` names it in sentences. Raises ScenarioError."""
+        try:
+            document = read(text)
+        except BadYaml as error:
+            raise ScenarioError(str(error), source, error.place, None) from None
+        if document.value is None:
+            document = Document({}, {})
+        found = problem(_with_text_keys(document.value))
+        if found is not None:
+            path, sentence = found
+            raise _error(sentence, source, document, path)
+        scenario = cls(source, document)
+        scenario._faults()
+        return scenario
+
+    def _faults(self) -> list[Fault | Preset]:
+        found: list[Fault | Preset] = []
+        for index, fault in enumerate(self._said.get("faults", ())):
+            with self._at("faults", index):
+                found.append(read_preset(fault) if "preset" in fault else Fault.from_json(fault))
+        return found
+
+    def check_arguments(self, check: Callable[..., object]) -> None:
+        """Raises ScenarioError, with the place of what is wrong, if `check` raises for the arguments."""
+        try:
+            check(**self.arguments)
+        except (ValueError, TypeError, KafkaError) as error:
+            raise self._error(str(error), self._culprit(check)) from None
+
+    def _culprit(self, check: Callable[..., object]) -> Path:
+        """The argument, or the setting, without which the rest is right; nothing, if there is none such."""
+        for path, rest in _each_left_out(self.arguments):
+            try:
+                check(**rest)
+            except (ValueError, TypeError, KafkaError):
+                continue
+            return path
+        return ()
+
+    def set_up(self, cluster: Hands) -> None:
+        """Make what is in it in a cluster that has just started. Raises ScenarioError for what the cluster refuses."""
+        for index, quota in enumerate(self._said.get("quotas", ())):
+            with self._at("quotas", index):
+                cluster.quotas.set(**quota)
+        for index, topic in enumerate(self._said.get("topics", ())):
+            topic = dict(topic)
+            behaviour = topic.pop("followers", None)
+            with self._at("topics", index):
+                cluster.create_topic(**topic)
+            if behaviour is not None:
+                with self._at("topics", index, "followers"):
+                    cluster.followers.script([(0, behaviour)], topic["name"])
+        for index, script in enumerate(self._said.get("scripts", ())):
+            whom = {key: value for key, value in script.items() if key != "steps"}
+            with self._at("scripts", index):
+                cluster.followers.script([(step["at_ms"], step["followers"]) for step in script["steps"]], **whom)
+        for index, fault in enumerate(self._faults()):
+            with self._at("faults", index):
+                if isinstance(fault, Preset):
+                    cluster.faults.arise(fault)
+                else:
+                    cluster.faults.add(fault)
+
+    @contextmanager
+    def _at(self, *path: str | int) -> Iterator[None]:
+        try:
+            yield
+        except (ValueError, TypeError, KafkaError) as error:
+            raise self._error(str(error), path) from None
+
+    def _error(self, sentence: str, path: Path) -> ScenarioError:
+        return _error(sentence, self._source, self._document, path)
+
+
+def _each_left_out(arguments: dict[str, Any]) -> Iterator[tuple[Path, dict[str, Any]]]:
+    for key in arguments:
+        if key != "config":
+            yield (key,), {name: value for name, value in arguments.items() if name != key}
+    config = arguments.get("config", {})
+    for setting in config:
+        rest = {name: value for name, value in config.items() if name != setting}
+        yield ("config", setting), arguments | {"config": rest}
+
+
+def _error(sentence: str, source: str, document: Document, path: Path) -> ScenarioError:
+    keys = [step for step in path if isinstance(step, str)]
+    place = document.place(path) if path else None
+    return ScenarioError(sentence, source, place, keys[-1] if keys else None)
+
+
+def _with_text_keys(value: object) -> object:
+    """JSON has no other keys, and a broker's id is one in `racks`."""
+    if isinstance(value, dict):
+        return {str(key): _with_text_keys(each) for key, each in value.items()}
+    return [_with_text_keys(each) for each in value] if isinstance(value, list) else value

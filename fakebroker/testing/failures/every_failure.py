@@ -1,0 +1,90 @@
+"""The Python call: `every_failure(test)`."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from time import monotonic
+from typing import Any
+
+from fakebroker.server.fake_cluster import FakeCluster
+from fakebroker.testing.failures.points import Point, points_of, sample
+from fakebroker.testing.failures.survey import FAILED, NOT_REACHED, SURVIVED, Survey, Tried, limit_s, time_limit
+from fakebroker.testing.history import check_history, describe
+
+Test = Callable[[FakeCluster], object]
+
+
+def every_failure(
+    test: Test, *, most: int = 200, seconds: float = 60.0, progress: bool = False, **arguments: Any
+) -> Survey:
+    """Run `test(kafka)` once, and again for each point where something could have failed, with just that failure, each
+    time with a cluster of its own.
+
+    most, seconds   how many points are tried, spread evenly, and for how long in all
+    progress        draw a bar on stderr
+    arguments       of `FakeCluster`
+
+    A point is survived if the test passes; and if the journal has nothing lost, doubled or reordered (`check_history`),
+    unless the run without a failure has that, too. Raises what the test raises in the run without a failure.
+    """
+    began = monotonic()
+    with FakeCluster(**arguments) as kafka:
+        test(kafka)
+        healthy_s = monotonic() - began
+        events = list(kafka.journal)
+    found = points_of(events)
+    points = sample(found, most)
+    is_judged = not check_history(events)
+    tried: list[Tried] = []
+    with _bar(len(points), progress) as step:
+        for point in points:
+            if monotonic() - began > seconds:
+                break
+            tried.append(_try(test, point, arguments, limit_s(healthy_s), is_judged))
+            step()
+    return Survey(tried, len(found) - len(tried))
+
+
+def _try(test: Test, point: Point, arguments: dict[str, Any], seconds: float, is_judged: bool) -> Tried:
+    with FakeCluster(**arguments) as kafka, warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)  # who fails does not close what he has opened
+        installed = kafka.faults.add(point.fault)
+        reason = ""
+        try:
+            with time_limit(seconds):
+                test(kafka)
+        except Exception as error:
+            reason = _first_line(error)
+        hits = installed.hits
+        installed.remove()
+        events = list(kafka.journal)
+    return judged(point, hits, reason, events if is_judged else ())
+
+
+def judged(point: Point, hits: int, reason: str, events: Sequence[Any]) -> Tried:
+    """What came of a run that failed for that reason, if it did."""
+    if not hits:
+        return Tried(point, NOT_REACHED, "")
+    if not reason and (findings := check_history(events)):
+        reason = "; ".join(describe(findings).splitlines()[:3])
+    return Tried(point, FAILED if reason else SURVIVED, reason)
+
+
+def _first_line(error: BaseException) -> str:
+    first = (str(error).splitlines() or [""])[0]
+    return f"{type(error).__name__}: {first}" if first else type(error).__name__
+
+
+@contextmanager
+def _bar(total: int, is_drawn: bool) -> Iterator[Callable[[], object]]:
+    if not is_drawn:
+        yield lambda: None
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task("points of failure", total=total)
+        yield lambda: progress.advance(task)

@@ -1,0 +1,37 @@
+"""The cluster of a test: made as it is wanted, with its topics, what their followers do, and its faults."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TypeVar
+
+from fakebroker.core.errors import KafkaError
+from fakebroker.server.fake_cluster import FakeCluster
+from fakebroker.testing.plugin.wanted import Slip, Wanted
+
+T = TypeVar("T")
+
+
+@contextmanager
+def made(wanted: Wanted) -> Iterator[FakeCluster]:
+    """It runs as long as the block. Raises Slip for what cannot be."""
+    arguments = dict(wanted.arguments)
+    if "" in wanted.followers:
+        arguments["followers"] = wanted.followers[""]
+    with _told(lambda: FakeCluster(**arguments)) as kafka:
+        for topic in wanted.topics:
+            _told(lambda: kafka.create_topic(topic.name, **topic.arguments))  # noqa: B023  called at once
+        for name, behaviour in wanted.followers.items():
+            if name:
+                _told(lambda: kafka.followers.script([(0, behaviour)], name))  # noqa: B023
+        for fault in wanted.faults:
+            _told(lambda: kafka.faults.add(fault))  # noqa: B023
+        yield kafka
+
+
+def _told(make: Callable[[], T]) -> T:
+    try:
+        return make()
+    except (KafkaError, ValueError, TypeError) as error:
+        raise Slip(str(error)) from None

@@ -1,0 +1,170 @@
+"""The entry point `pytest11`: fixtures, the marker, settings, and what a failed test's report says.
+
+    def test_it(kafka_broker):  # one broker; kafka_cluster has three
+        producer = Producer({"bootstrap.servers": kafka_broker.bootstrap_servers})
+
+Theory   A test has one cluster, of its own, on free ports: whoever the test before has left behind finds nobody there,
+         and workers of pytest-xdist do not meet.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Generator, Iterator
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from fakebroker.testing.plugin import trials
+from fakebroker.testing.plugin.ini import add_keys, read_keys
+from fakebroker.testing.plugin.trials import FAILURE, TRIAL, Trial
+from fakebroker.testing.plugin.wanted import Slip, Wanted, read_markers
+
+if TYPE_CHECKING:
+    from fakebroker.server.clock_in_hand import ClockInHand
+    from fakebroker.server.fake_cluster import FakeCluster
+    from fakebroker.server.faults_from_threads import FaultsInHand
+
+_MARKER = "kafka(brokers, topics, clock, followers, faults, configs, listeners, ...): what the test's cluster is like"
+_CLUSTER = pytest.StashKey["FakeCluster"]()
+_ALLOWS_UNFIRED = pytest.StashKey[bool]()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("kafka", "Kafka (fakebroker)")
+    group.addoption(
+        "--kafka-artifacts",
+        metavar="DIR",
+        type=Path,
+        help="Where to write the journal of each failed test's cluster, as lines of JSON.",
+    )
+    trials.add_options(group)
+    add_keys(parser)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.stash[FAILURE] = trials.fault_of(config)
+    if config.getoption("kafka_every_failure"):
+        config.pluginmanager.register(trials, "fakebroker-every-failure")
+    config.addinivalue_line("markers", _MARKER)
+
+
+@pytest.fixture
+def kafka_cluster(request: pytest.FixtureRequest) -> Iterator[FakeCluster]:
+    """A Kafka cluster of three brokers, or as `@pytest.mark.kafka(...)` wants it: `bootstrap_servers`, `create_topic`,
+    `followers`, `brokers`, `clock`, `journal`."""
+    yield from _cluster(request, {})
+
+
+@pytest.fixture
+def kafka_broker(request: pytest.FixtureRequest) -> Iterator[FakeCluster]:
+    """The same with one broker, if nothing else is wanted."""
+    yield from _cluster(request, {"brokers": 1})
+
+
+@pytest.fixture
+def kafka_faults(request: pytest.FixtureRequest) -> FaultsInHand:
+    """The faults of the test's cluster: `kafka_faults.add(when={"api": "Produce"}, do="disconnect")`."""
+    return _of_test(request).faults
+
+
+@pytest.fixture
+def kafka_clock(request: pytest.FixtureRequest) -> ClockInHand:
+    """The clock of the test's cluster, which goes when the test says so: `kafka_clock.advance(30_000)`."""
+    return _of_test(request).clock
+
+
+def _of_test(request: pytest.FixtureRequest) -> FakeCluster:
+    name = "kafka_broker" if "kafka_broker" in request.fixturenames else "kafka_cluster"
+    cluster: FakeCluster = request.getfixturevalue(name)
+    return cluster
+
+
+def _cluster(request: pytest.FixtureRequest, usual: dict[str, Any]) -> Iterator[FakeCluster]:
+    item: pytest.Item = request.node
+    if _CLUSTER in item.stash:
+        pytest.fail(f"a test has one cluster: kafka_cluster or kafka_broker, not both as {item.nodeid} has", False)
+    mistake = ""
+    trial = item.stash.get(TRIAL, None) or Trial(request.config.stash[FAILURE])
+    try:
+        wanted = _wanted(request, usual)
+        with made(wanted) as kafka:
+            item.stash[_CLUSTER] = kafka
+            item.stash[_ALLOWS_UNFIRED] = wanted.allows_unfired
+            with trials.in_hand(trial, kafka):
+                yield kafka
+    except Slip as slip:
+        mistake = str(slip)
+    if mistake:
+        said = "@pytest.mark.kafka" if item.get_closest_marker("kafka") else "pytest's settings"
+        pytest.fail(f"{said} for {item.nodeid}: {mistake}", pytrace=False)
+    if TRIAL not in item.stash and (found := trials.found(trial)):
+        pytest.fail(found, pytrace=False)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
+    """The test itself. A fault of it that never acted has tested nothing."""
+    with trials.limited(item):
+        result = yield
+    kafka = item.stash.get(_CLUSTER, None)
+    if kafka is not None and not item.stash[_ALLOWS_UNFIRED]:
+        unfired = [fault for fault in kafka.faults.unfired() if fault.fault is not trials.injected(item)]
+        if unfired:
+            told = "\n".join(f"{each.fault} (it fitted {each.matches} requests)" for each in unfired)
+            pytest.fail(f'never acted, and so tested nothing (unfired="allowed" allows that):\n{told}', pytrace=False)
+    return result
+
+
+def _wanted(request: pytest.FixtureRequest, usual: dict[str, Any]) -> Wanted:
+    markers = [(mark.args, mark.kwargs) for mark in request.node.iter_markers("kafka")]
+    wanted = read_markers(markers, read_keys(request.config) | usual)
+    if "kafka_clock" in request.fixturenames:
+        wanted.arguments.setdefault("clock", "manual")
+    return wanted
+
+
+def made(wanted: Wanted) -> AbstractContextManager[FakeCluster]:
+    from fakebroker.testing.plugin import cluster  # and with it the broker
+
+    return cluster.made(wanted)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    made_report = yield
+    if made_report.failed:
+        for name, kafka in _clusters(item).items():
+            _tell(item, made_report, name, kafka)
+    if call.when == "teardown" and _CLUSTER in item.stash:
+        del item.stash[_CLUSTER]
+    return made_report
+
+
+def _clusters(item: pytest.Item) -> dict[str, FakeCluster]:
+    """Those of the test's fixtures, its own ones too, by the fixture's name; one that is used by two is told once."""
+    server = sys.modules.get("fakebroker.server.fake_cluster")
+    if server is None:  # nobody has made any
+        return {}
+    found: dict[str, FakeCluster] = {}
+    for name, value in getattr(item, "funcargs", {}).items():
+        if isinstance(value, server.FakeCluster) and value not in found.values():
+            found[name] = value
+    kafka = item.stash.get(_CLUSTER, None)
+    if kafka is not None and kafka not in found.values():
+        found["kafka_cluster"] = kafka
+    return found
+
+
+def _tell(item: pytest.Item, made_report: pytest.TestReport, name: str, kafka: FakeCluster) -> None:
+    from fakebroker.testing.plugin import report
+
+    made_report.sections += report.sections(kafka, name)
+    folder = item.config.getoption("kafka_artifacts")
+    if folder is not None and made_report.when != "teardown":
+        path = report.write_journal(kafka, folder, f"{item.nodeid}-{name}")
+        made_report.sections.append((f"kafka journal of {name} as a file", str(path)))

@@ -1,0 +1,114 @@
+"""What a failed test's report says of its cluster: the last events of the journal, and who waits for an answer."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+from fakebroker.core.journal.broker_events import BrokerKilled, BrokerStopped
+from fakebroker.core.journal.events import (
+    Answer,
+    Completed,
+    ConnectionClosed,
+    Event,
+    Expired,
+    Parked,
+    Produce,
+    Request,
+)
+from fakebroker.core.journal.journal import to_lines
+from fakebroker.server.fake_cluster import FakeCluster
+
+_TAIL = 40  # events
+_LONG = 120  # characters of a field
+_CLOCKS = ("mono_ms", "wall_ms")
+
+
+def sections(kafka: FakeCluster, name: str) -> list[tuple[str, str]]:
+    """(title, text), nothing if the cluster keeps no journal."""
+    events = _events(kafka)
+    if not events:
+        return []
+    found = [(f"kafka journal of {name}", _tail(events, kafka.journal.dropped))]
+    if waiting := in_flight(events):
+        found.append((f"kafka requests in flight of {name}", "\n".join(waiting)))
+    return found
+
+
+def write_journal(kafka: FakeCluster, folder: Path, test: str) -> Path:
+    """The whole journal as lines of JSON, if one is kept, which `fakebroker.core.journal.journal.from_lines` reads."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / (re.sub(r"[^\w.-]+", "-", test).strip("-")[-200:] + ".jsonl")
+    with path.open("w") as file:
+        file.writelines(to_lines(_events(kafka) or []))
+    return path
+
+
+def _events(kafka: FakeCluster) -> list[Event] | None:
+    try:
+        return list(kafka.journal)
+    except RuntimeError:  # journal=0
+        return None
+
+
+def _tail(events: list[Event], dropped: int) -> str:
+    before = dropped + max(0, len(events) - _TAIL)
+    start_ms = events[0].mono_ms
+    lines = [f"... {before} events before these"] if before else []
+    lines += [
+        f"{event.mono_ms - start_ms:>8} ms  {type(event).__name__:<17} {_fields(event)}" for event in events[-_TAIL:]
+    ]
+    return "\n".join(lines)
+
+
+def _fields(event: Event) -> str:
+    shown = []
+    for name, value in event._asdict().items():
+        if name in _CLOCKS or (value in ("", (), None, -1) and name != "acks"):
+            continue
+        if name == "records":
+            value = len(value)
+        elif name.endswith("mono_ms"):
+            name, value = name.replace("mono_ms", "after_ms"), value - event.mono_ms
+            if value == 0:
+                continue
+        elif isinstance(value, tuple):
+            value = ", ".join(map(_item, value))
+        shown.append(f"{name}={value!s:.{_LONG}}")
+    return " ".join(shown)
+
+
+def _item(value: object) -> str:
+    if isinstance(value, tuple):
+        return "-".join(map(str, value[:2])) + "".join(f" {each}" for each in value[2:])
+    return str(value)
+
+
+def in_flight(events: Iterable[Event]) -> list[str]:
+    """The requests that were not answered, and whose connections are there, a line each."""
+    requests: dict[int, Request] = {}
+    asked: dict[int, str] = {}
+    last_ms = 0
+    for event in events:
+        last_ms = max(last_ms, event.mono_ms)
+        if isinstance(event, Request):
+            requests[event.request] = event
+        elif isinstance(event, Answer):
+            requests.pop(event.request, None)
+        elif isinstance(event, ConnectionClosed):
+            requests = {number: each for number, each in requests.items() if each.connection != event.connection}
+        elif isinstance(event, BrokerStopped | BrokerKilled):
+            requests = {number: each for number, each in requests.items() if each.broker != event.broker}
+        elif isinstance(event, Produce):
+            to = ", ".join(f"{topic}-{partition}" for topic, partition in event.partitions)
+            asked[event.request] = f" acks={event.acks} to {to}"
+        elif isinstance(event, Parked):
+            asked[event.request] = f"{asked.get(event.request, '')}, waits for at most {event.timeout_ms} ms"
+        elif isinstance(event, Completed | Expired):
+            asked[event.request] = f"{asked.get(event.request, '')}, is over"
+    return [
+        f"request {each.request}: {each.api} v{each.version} of {each.client_id!r} at broker {each.broker}"
+        f"{asked.get(each.request, '')}; for {last_ms - each.mono_ms} ms"
+        for each in requests.values()
+    ]

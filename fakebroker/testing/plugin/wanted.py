@@ -1,0 +1,143 @@
+"""What a test wants of its cluster: `@pytest.mark.kafka(...)`, beneath it what pytest's settings say.
+
+Theory   Of each argument the nearest one counts: of the function, the class, the module, the settings. `configs` are
+         put together, setting by setting.
+Errors   Slip: one sentence that says which argument, what is wrong with it, and what would be right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from typing import Any
+
+# Of the marker, and what `FakeCluster` calls it.
+_OF_CLUSTER = {
+    "brokers": "brokers",
+    "clock": "clock",
+    "configs": "config",
+    "defaults": "defaults",
+    "features": "features",
+    "racks": "racks",
+    "schedule": "schedule",
+    "seed": "seed",
+}
+ARGUMENTS = sorted({*_OF_CLUSTER, "faults", "followers", "listeners", "topics", "unfired"})
+UNFIRED = ("fails", "allowed")
+
+_TOPIC = {"partitions", "replication_factor", "configs", "assignments"}  # of create_topic()
+_TOPICS_FORM = 'topics={"orders": 3} or {"orders": {"partitions": 3, "configs": {"min.insync.replicas": 2}}}'
+
+
+class Slip(Exception):
+    """What somebody wrote is not what is meant."""
+
+
+@dataclass(frozen=True)
+class Topic:
+    """The arguments of create_topic()."""
+
+    name: str
+    arguments: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """`arguments` are those of `FakeCluster`. `followers` is of topics, by name; "" is all. `allows_unfired`: a fault
+    that never acted is no failure."""
+
+    arguments: dict[str, Any] = field(default_factory=dict)
+    topics: tuple[Topic, ...] = ()
+    followers: Mapping[str, str] = field(default_factory=dict)
+    faults: tuple[Any, ...] = ()
+    allows_unfired: bool = False
+
+
+def read_markers(markers: Iterable[tuple[Sequence[Any], Mapping[str, Any]]], beneath: Mapping[str, Any]) -> Wanted:
+    """The arguments of markers, the nearest first, above what the settings say."""
+    said: dict[str, Any] = {}
+    configs: dict[str, Any] = {}
+    for positional, named in [*markers, ((), beneath)]:
+        if positional:
+            raise Slip(f"its arguments have names, as in brokers=3, and {positional[0]!r} has none")
+        for name, value in named.items():
+            if name not in ARGUMENTS:
+                raise Slip(f"it has no argument {name!r}; {_meant(name)}")
+            if name == "configs":
+                if not isinstance(value, Mapping):
+                    raise Slip(f'configs must be a mapping, as in {{"message.max.bytes": 500}}, not {value!r}')
+                configs = {**value, **configs}
+            else:
+                said.setdefault(name, value)
+    if "listeners" in said:
+        if not isinstance(said["listeners"], str):
+            raise Slip(
+                "listeners must be what Kafka's setting says, as in "
+                f'"PLAINTEXT://127.0.0.1:9092", not {said["listeners"]!r}'
+            )
+        configs.setdefault("listeners", said["listeners"])
+    arguments = {_OF_CLUSTER[name]: value for name, value in said.items() if name in _OF_CLUSTER}
+    if configs:
+        arguments["config"] = configs
+    return Wanted(
+        arguments,
+        tuple(_topics(said.get("topics", ()))),
+        _followers(said.get("followers", {})),
+        _faults(said.get("faults", ())),
+        _allows_unfired(said.get("unfired", UNFIRED[0])),
+    )
+
+
+def _meant(name: str) -> str:
+    close = get_close_matches(name, ARGUMENTS, 1)
+    if close:
+        return f"{close[0]!r} is meant?"
+    return f"it has {', '.join(ARGUMENTS)}"
+
+
+def _topics(topics: Any) -> Iterable[Topic]:
+    if isinstance(topics, str):
+        topics = [topics]
+    if isinstance(topics, Mapping):
+        return [_topic(name, of) for name, of in topics.items()]
+    if isinstance(topics, Iterable):
+        return [topic if isinstance(topic, Topic) else _topic(topic, {}) for topic in topics]
+    raise Slip(f"{_TOPICS_FORM}, not topics={topics!r}")
+
+
+def _topic(name: Any, of: Any) -> Topic:
+    if not isinstance(name, str):
+        raise Slip(f"a topic has a name: {_TOPICS_FORM}, not {name!r}")
+    if isinstance(of, int) and not isinstance(of, bool):
+        return Topic(name, {"partitions": of})
+    if not isinstance(of, Mapping):
+        raise Slip(f"of topic {name!r} so many partitions are wanted, or a mapping: {_TOPICS_FORM}, not {of!r}")
+    for key in of:
+        if key not in _TOPIC:
+            close = get_close_matches(str(key), _TOPIC, 1)
+            meant = f"{close[0]!r} is meant?" if close else f"it has {', '.join(sorted(_TOPIC))}"
+            raise Slip(f"topic {name!r} has no {key!r}; {meant} (settings of the topic go into its 'configs')")
+    return Topic(name, dict(of))
+
+
+def _followers(followers: Any) -> Mapping[str, str]:
+    if isinstance(followers, str):
+        return {"": followers}
+    if isinstance(followers, Mapping) and all(
+        isinstance(topic, str) and isinstance(what, str) for topic, what in followers.items()
+    ):
+        return followers
+    raise Slip(f'followers="frozen" of all topics, or {{"orders": "frozen"}} of one, not {followers!r}')
+
+
+def _faults(faults: Any) -> tuple[Any, ...]:
+    if isinstance(faults, Iterable) and not isinstance(faults, str | Mapping):
+        return tuple(faults)
+    raise Slip(f"faults must be a list, not {faults!r}")
+
+
+def _allows_unfired(unfired: Any) -> bool:
+    if unfired not in UNFIRED:
+        raise Slip(f'unfired is "fails" or "allowed": what a fault that never acted is; and not {unfired!r}')
+    return bool(unfired == UNFIRED[1])

@@ -1,0 +1,250 @@
+"""The client's side of a history: what it was asked to write and what it was told, held against what is there.
+
+    history = ProducerHistory()
+    call = history.invokes("me", "orders", b"a")         # before the client is asked; each record a value of its own
+    call.ok(partition, offset)                           # it was told so; or
+    call.failed("NOT_ENOUGH_REPLICAS")                   # refused, or possibly written: certainty.py decides; or
+    call.unknown("timed out")                            # possibly written
+    findings = history.check(kafka.journal)              # what stands in the logs by the broker's journal; or
+    findings = history.check_read(records)               # by what somebody read from them, on any broker
+    assert not findings, describe(findings)
+
+    stock.py records stock clients:  producer = recorded(Producer(...), history)
+
+Theory   A record is written or not; a client knows which, or does not know. So of each record
+           lost              it was acknowledged, and stands nowhere in its topic
+           misplaced         it was acknowledged at one place, and stands at another one only
+           written           it was refused each time that it was tried, definitely, and stands there
+           duplicate         it stands twice in a topic
+           reordered         a client was asked for it before another one of its partition, and it stands behind that
+                             one, and no later call of it explains that
+         What is unknown may stand there or not, once: neither is a finding.
+         `check_history` judges the broker by what it answered, this judges both ends by what the client was told: a
+         client that retries what it should not, that takes an error for a success or gives up too late is found here.
+Limit    Records are the same if key, value and headers are. Transactions have a judge of their own: what an aborted one
+         has written counts as there, and is neither a duplicate nor out of order. What retention deleted has been
+         there; a log that is read begins at its first record.
+Errors   ValueError if the journal cannot tell: it has dropped events, or a batch was too large for fingerprints.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from threading import Lock
+from typing import Final, NamedTuple
+
+from fakebroker.core.journal.events import Event
+from fakebroker.core.journal.fingerprints import fingerprint
+from fakebroker.protocol.record_batch import Record
+from fakebroker.testing.producers.calls import Call, Outcome
+from fakebroker.testing.producers.findings import DUPLICATE, LOST, REORDERED, Finding
+from fakebroker.testing.producers.rebuilt import logs_of
+
+MISPLACED, WRITTEN = "misplaced", "written"
+PRODUCER_KINDS: Final = (LOST, MISPLACED, WRITTEN, DUPLICATE, REORDERED)
+
+_Place = tuple[str, int]  # topic and partition
+
+
+class ReadRecord(NamedTuple):
+    """A record as somebody read it."""
+
+    topic: str
+    partition: int
+    offset: int
+    value: bytes | None
+    key: bytes | None = None
+    headers: tuple[tuple[str, bytes | None], ...] = ()
+
+
+class Standing(NamedTuple):
+    """A record in a log; `is_compared`, unless the same may stand elsewhere, as what was aborted may."""
+
+    fingerprint: str
+    is_compared: bool = True
+
+
+class Log(NamedTuple):
+    """What stands at which offset, and where it begins: what is before that nobody knows any more."""
+
+    records: Mapping[int, Standing]
+    start: int = 0
+
+
+class _Copy(NamedTuple):
+    life: int
+    partition: int
+    offset: int
+    is_compared: bool
+
+
+class ProducerHistory:
+    """What clients were asked to write, in that order, and told. Calls may be told of from any thread."""
+
+    def __init__(self) -> None:
+        self.calls: list[Call] = []
+        self.producers = 0  # that are recorded
+        self._lock = Lock()
+
+    def invokes(
+        self,
+        client: str,
+        topic: str,
+        value: bytes | None,
+        key: bytes | None = None,
+        headers: Iterable[tuple[str, bytes | None]] = (),
+    ) -> Call:
+        """A client is about to be asked to write this. A client is what promises an order: one producer."""
+        with self._lock:
+            call = Call(len(self.calls) + 1, client, topic, value, key, headers)
+            self.calls.append(call)
+        return call
+
+    def check(self, journal: Iterable[Event], kinds: Collection[str] = PRODUCER_KINDS) -> list[Finding]:
+        """What is wrong, of these kinds, by the logs as a broker's journal tells of them."""
+        topics = {call.topic for call in self.calls}
+        lives: list[dict[_Place, Log]] = []
+        for life in logs_of(journal):
+            lives.append({})
+            for place, log in life.items():
+                if place[0] in topics and log.nameless >= 0:
+                    raise ValueError(
+                        f"the journal has no fingerprints of the records of request {log.nameless}, which has put more "
+                        f"into {place[0]}-{place[1]} than it looks at: write smaller batches"
+                    )
+                lives[-1][place] = Log(
+                    {offset: Standing(each.fingerprint, each.is_compared) for offset, each in log.records.items()}
+                )
+        return self.check_logs(lives, kinds)
+
+    def check_read(self, records: Iterable[ReadRecord], kinds: Collection[str] = PRODUCER_KINDS) -> list[Finding]:
+        """The same by what somebody has read, who reads all (`read_uncommitted`) from the beginning to the end."""
+        logs: dict[_Place, dict[int, Standing]] = {}
+        for each in records:
+            said = fingerprint(Record(each.key, each.value, each.headers))
+            logs.setdefault((each.topic, each.partition), {})[each.offset] = Standing(said)
+        return self.check_logs([{place: Log(log, min(log)) for place, log in logs.items()}], kinds)
+
+    def check_logs(
+        self, lives: Iterable[Mapping[_Place, Log]], kinds: Collection[str] = PRODUCER_KINDS
+    ) -> list[Finding]:
+        """The same by logs: those of each life of a topic that was deleted and made anew, in any order."""
+        unknown = sorted(set(kinds) - set(PRODUCER_KINDS))
+        if unknown:
+            raise ValueError(f"there is no kind {unknown[0]!r} of finding; there are: {', '.join(PRODUCER_KINDS)}")
+        check = _Check(self.calls, list(lives))
+        check.run()
+        return sorted(
+            (each for each in check.findings if each.kind in kinds),
+            key=lambda each: (each.topic, each.partition, each.offset, PRODUCER_KINDS.index(each.kind)),
+        )
+
+
+class _Check:
+    def __init__(self, calls: Iterable[Call], lives: list[Mapping[_Place, Log]]) -> None:
+        self.findings: list[Finding] = []
+        self.lives = lives
+        self.calls: dict[tuple[str, str], list[Call]] = {}  # (topic, fingerprint) -> in their order
+        for call in calls:
+            self.calls.setdefault((call.topic, call.fingerprint), []).append(call)
+        self.copies: dict[tuple[str, str], list[_Copy]] = {}
+        self.is_cut: set[str] = set()  # topics of which somebody does not know the beginning
+        for number, life in enumerate(lives):
+            for (topic, partition), log in sorted(life.items()):
+                if log.start:
+                    self.is_cut.add(topic)
+                for offset, each in sorted(log.records.items()):
+                    if (topic, each.fingerprint) in self.calls:
+                        copy = _Copy(number, partition, offset, each.is_compared)
+                        self.copies.setdefault((topic, each.fingerprint), []).append(copy)
+
+    def run(self) -> None:
+        for what, calls in self.calls.items():
+            copies = self.copies.get(what, [])
+            self._judge_acknowledged(calls, copies)
+            compared = [copy for copy in copies if copy.is_compared]
+            if compared and not any(call.may_have_written for call in calls):
+                self._judge_refused(calls[-1], compared[0])
+            self._judge_copies(calls, compared)
+        for number, life in enumerate(self.lives):
+            for place, log in life.items():
+                self._judge_order(number, place, log)
+
+    def _add(self, kind: str, call: Call, partition: int, offset: int, what: str) -> None:
+        where = call.topic if partition < 0 else f"{call.topic}-{partition} offset {offset}"
+        self.findings.append(Finding(kind, call.topic, partition, offset, f"{where}: {call.shown}: {what}"))
+
+    def _judge_acknowledged(self, calls: list[Call], copies: list[_Copy]) -> None:
+        told = [call for call in calls if call.outcome is Outcome.OK]
+        missed = [call for call in told if call.offset >= 0]
+        claimed: set[_Copy] = set()
+        for call in list(missed):
+            here = [copy for copy in copies if (copy.partition, copy.offset) == (call.partition, call.offset)]
+            if here:
+                claimed.update(here)
+                missed.remove(call)
+            elif self._is_deleted(call):
+                missed.remove(call)
+        if not copies and calls[0].topic not in self.is_cut:
+            missed += [call for call in told if call.offset < 0]
+        elsewhere = [copy for copy in copies if copy not in claimed]
+        for call in missed:
+            said = f"client {call.client!r} was told that it stands here"
+            if elsewhere:
+                at = elsewhere[0]
+                self._add(
+                    MISPLACED,
+                    call,
+                    call.partition,
+                    call.offset,
+                    f"{said}, and it stands at offset {at.offset} of partition {at.partition}",
+                )
+            elif call.offset < 0:
+                self._add(LOST, call, -1, -1, f"client {call.client!r} was told that it is written, and it is not")
+            else:
+                self._add(LOST, call, call.partition, call.offset, f"{said}, and {self._instead(call)}")
+
+    def _is_deleted(self, call: Call) -> bool:
+        place = call.topic, call.partition
+        return any(place in life and call.offset < life[place].start for life in self.lives)
+
+    def _instead(self, call: Call) -> str:
+        place = call.topic, call.partition
+        is_taken = any(place in life and call.offset in life[place].records for life in self.lives)
+        return "another record does" if is_taken else "nothing does"
+
+    def _judge_refused(self, call: Call, copy: _Copy) -> None:
+        why = f" ({call.error})" if call.error else ""
+        what = f"client {call.client!r} was told that it is not written{why}, and it stands here"
+        self._add(WRITTEN, call, copy.partition, copy.offset, what)
+
+    def _judge_copies(self, calls: list[Call], copies: list[_Copy]) -> None:
+        first: dict[int, _Copy] = {}
+        for copy in copies:
+            one = first.setdefault(copy.life, copy)
+            if one is not copy:
+                asked = "once" if len(calls) == 1 else f"{len(calls)} times"
+                where = f"offset {one.offset}" + (f" of partition {one.partition}" * (one.partition != copy.partition))
+                what = f"it stands at {where} as well; client {calls[0].client!r} was asked for it {asked}"
+                self._add(DUPLICATE, calls[0], copy.partition, copy.offset, what)
+
+    def _judge_order(self, life: int, place: _Place, log: Log) -> None:
+        """By the first place of each record: a duplicate further down is a duplicate, and no disorder."""
+        latest: dict[str, tuple[Call, int]] = {}  # client -> what it was asked for last of all up to here, and where
+        placed: set[str] = set()
+        for offset, each in sorted(log.records.items()):
+            calls = [call for call in self.calls.get((place[0], each.fingerprint), ()) if call.may_have_written]
+            if not calls or not each.is_compared or each.fingerprint in placed:
+                continue
+            placed.add(each.fingerprint)
+            client = calls[0].client
+            if any(call.client != client for call in calls):
+                continue  # nobody knows whose it is
+            before = latest.get(client)
+            if before is not None and calls[-1].number < before[0].number:
+                what = (
+                    f"client {client!r} was asked for it before {before[0].shown}, which stands at offset {before[1]}"
+                )
+                self._add(REORDERED, calls[-1], place[1], offset, what)
+            if before is None or calls[0].number > before[0].number:
+                latest[client] = calls[0], offset

@@ -1,0 +1,1 @@
+"""Kafka's producer beside the cluster, in one virtual time."""

@@ -1,0 +1,163 @@
+"""Producers that talk to a simulated cluster, in its time: who sends what, and when it arrives.
+
+Theory   Everything that is under way is in one queue by time, first come, first served: connections, bytes to brokers,
+         bytes back. Each takes `latency_ms`. So a run depends on nothing but what it is given.
+Units    milliseconds since the start of the simulation; producers see the clock of the brokers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from heapq import heappop, heappush
+from random import Random
+
+from fakebroker.producer.client.effects import Connect, Disconnect, SendBytes
+from fakebroker.producer.client.kafka_producer import KafkaProducer
+from fakebroker.producer.producer_config import ProducerConfig
+from fakebroker.testing.simulation import SimulatedClient, Simulation
+
+_PORT = 9092
+_RANDOM_BITS = 31
+
+
+def host_of(broker_id: int) -> str:
+    """Where producers find a broker."""
+    return f"broker-{broker_id}"
+
+
+class SimulatedProducer:
+    """A producer and its connections. Call `settle` after calling a door of `producer`."""
+
+    def __init__(self, around: SimulatedProducers, producer: KafkaProducer) -> None:
+        self.producer = producer
+        self._around = around
+        self._links: dict[int, SimulatedClient] = {}
+        self.deadline_ms: int | None = None  # that is in the queue
+
+    def settle(self) -> None:
+        """Do on the network what it wants, and see to it that it is called again."""
+        around = self._around
+        for effect in self.producer.take_effects():
+            match effect:
+                case Connect(number, host, port):
+                    around.later(partial(self._connect, number, (host, port)))
+                case SendBytes(number, data):
+                    around.later(partial(self._send, number, data))
+                case Disconnect(number):
+                    around.later(partial(self._disconnect, number))
+        deadline_ms = self.producer.next_deadline_ms()
+        if deadline_ms is not None:
+            at_ms = max(around.elapsed_of(deadline_ms), around.simulation.elapsed_ms)
+            if self.deadline_ms is None or at_ms < self.deadline_ms:
+                self.deadline_ms = at_ms
+                around.at(at_ms, partial(self._due, at_ms))
+
+    def _due(self, at_ms: int) -> None:
+        if self.deadline_ms == at_ms:
+            self.deadline_ms = None
+        self.producer.advance_to(self._around.now_ms)
+        self.settle()
+
+    def _connect(self, number: int, to: tuple[str, int]) -> None:
+        around = self._around
+        broker_id = around.broker_at(to)
+        if broker_id not in around.simulation.listening:
+            around.later(partial(self._tell_lost, number))
+            return
+        link = around.simulation.connect(broker_id)
+        if link.closed is not None:
+            around.later(partial(self._tell_lost, number))
+            return
+        self._links[number] = link
+        link.tell = lambda data: around.later(partial(self._hear, number, data))
+        around.later(partial(self._tell_connected, number))
+
+    def _send(self, number: int, frames: bytes) -> None:
+        link = self._links.get(number)
+        if link is not None and link.closed is None:
+            link.send(frames)
+
+    def _disconnect(self, number: int) -> None:
+        link = self._links.pop(number, None)
+        if link is not None and link.closed is None:
+            link.disconnect()
+
+    def _hear(self, number: int, data: bytes | None) -> None:
+        if data is None:
+            self._tell_lost(number)
+        else:
+            if number in self._links:
+                self._links[number].answers.clear()
+            self.producer.received(number, data, self._around.now_ms)
+            self.settle()
+
+    def _tell_connected(self, number: int) -> None:
+        self.producer.connected(number, self._around.now_ms)
+        self.settle()
+
+    def _tell_lost(self, number: int) -> None:
+        self._links.pop(number, None)
+        self.producer.connection_lost(number, self._around.now_ms)
+        self.settle()
+
+
+class SimulatedProducers:
+    """Let time pass by `advance`, not by that of the simulation."""
+
+    def __init__(self, simulation: Simulation, latency_ms: int = 1) -> None:
+        self.simulation = simulation
+        self.latency_ms = latency_ms
+        self._queue: list[tuple[int, int, Callable[[], None]]] = []
+        self._count = 0
+        for broker_id in simulation.cluster.registry.broker_ids:
+            simulation.cluster.set_endpoint(broker_id, host_of(broker_id), _PORT)
+
+    @property
+    def now_ms(self) -> int:
+        """As producers and brokers see it."""
+        return self.simulation.now.mono_ms
+
+    def add(self, config: ProducerConfig, seed: int = 0) -> SimulatedProducer:
+        """Another producer, with chances of its own."""
+        random = Random(seed)
+        bootstrap = [(host_of(broker_id), _PORT) for broker_id in self.simulation.cluster.registry.broker_ids]
+        producer = KafkaProducer(
+            config, bootstrap, lambda: random.getrandbits(_RANDOM_BITS), random.random, self.now_ms
+        )
+        simulated = SimulatedProducer(self, producer)
+        simulated.settle()
+        return simulated
+
+    def at(self, at_ms: int, do: Callable[[], None]) -> None:
+        """Then, in the order of calls."""
+        self._count += 1
+        heappush(self._queue, (at_ms, self._count, do))
+
+    def later(self, do: Callable[[], None]) -> None:
+        """When it has been under way for so long as everything is."""
+        self.at(self.simulation.elapsed_ms + self.latency_ms, do)
+
+    def elapsed_of(self, mono_ms: int) -> int:
+        return mono_ms - self.now_ms + self.simulation.elapsed_ms
+
+    def broker_at(self, address: tuple[str, int]) -> int:
+        return next(
+            broker_id
+            for broker_id in self.simulation.cluster.registry.broker_ids
+            if (host_of(broker_id), _PORT) == address
+        )
+
+    def advance(self, ms: int) -> None:
+        """Let time pass, event by event; what brokers do at a time comes before what arrives then."""
+        end_ms = self.simulation.elapsed_ms + ms
+        while True:
+            brokers_ms = self.simulation.next_event_ms()
+            arrives_ms = self._queue[0][0] if self._queue else None
+            next_ms = min((at_ms for at_ms in (brokers_ms, arrives_ms) if at_ms is not None), default=end_ms + 1)
+            if next_ms > end_ms:
+                break
+            self.simulation.run_until(next_ms)
+            while self._queue and self._queue[0][0] <= next_ms:
+                heappop(self._queue)[2]()
+        self.simulation.run_until(end_ms)

@@ -1,0 +1,1 @@
+"""Rules of the oracle that have a file of their own."""

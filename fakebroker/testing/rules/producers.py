@@ -1,0 +1,56 @@
+"""The rules of producers in one log, as simply as they can be: a list of batches.
+
+Rules    the same (first, last) among the last five of its epoch: the old offset. Else it must continue the last (45);
+         a new epoch begins at 0 (45), an old one is refused (47); so is a mark of an old one. A mark of a newer epoch
+         begins that.
+Source   storage/.../log/{ProducerStateManager,ProducerAppendInfo}.java @ 4.4, as described.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fakebroker.testing.messages import Batch, Error
+from fakebroker.testing.rules.transactions import Entry
+
+CACHED_BATCHES = 5
+SEQUENCES = 1 << 31
+
+
+def check_producer(log: Sequence[Entry], batch: Batch) -> tuple[int, int]:
+    """(error, offset of the same batch if it is there)."""
+    assert batch.producer is not None
+    producer, epoch, first = batch.producer
+    known: list[Entry] = []  # the newest first
+    wanted, last_epoch = first, epoch  # of whom nothing is known
+    is_known = False
+    for logged in reversed(log):
+        its = logged.batch.producer
+        if its is not None and its[0] == producer:
+            if not is_known:
+                is_known, last_epoch, wanted = True, its[1], 0
+            if its[1] != last_epoch:
+                break
+            if logged.batch.commits is not None:
+                continue
+            if not known and epoch <= last_epoch:
+                wanted = (its[2] + logged.batch.size) % SEQUENCES
+            known.append(logged)
+            if len(known) == CACHED_BATCHES or (epoch >= last_epoch and first == wanted):
+                break
+    for logged in known:
+        if epoch == last_epoch and (logged.batch.size, logged.batch.producer) == (batch.size, batch.producer):
+            return Error.NONE, logged.base
+    if epoch < last_epoch:
+        return Error.INVALID_EPOCH, -1
+    return (Error.NONE if first == wanted else Error.OUT_OF_ORDER), -1
+
+
+def is_of_the_past(log: Sequence[Entry], mark: Batch) -> bool:
+    """The producer is in a newer epoch already."""
+    assert mark.producer is not None
+    for logged in reversed(log):
+        its = logged.batch.producer
+        if its is not None and its[0] == mark.producer[0]:
+            return mark.producer[1] < its[1]
+    return False

@@ -1,0 +1,72 @@
+"""Marks of a simulated coordinator (WriteTxnMarkers v1), and Fetches of what is committed (v10): frames, answers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from fakebroker.protocol.batch_layout import TRANSACTIONAL_FLAG
+from fakebroker.protocol.build import build
+from fakebroker.protocol.messages import decode_response, encode_request, request_type
+from fakebroker.testing.wire import (
+    CLIENT_ID,
+    COMMIT,
+    FETCH,
+    FETCH_VERSION,
+    MARK_TYPE_AT,
+    PartitionResult,
+    batches_of,
+    ident,
+)
+
+WRITE_MARKS, WRITE_MARKS_VERSION = 27, 1
+
+
+def marks(correlation_id: int, producer_id: int, epoch: int, commits: bool, keys: Sequence[tuple[str, int]]) -> bytes:
+    """The frame of a coordinator's WriteTxnMarkers."""
+    topics: dict[str, list[int]] = {}
+    for topic, partition in keys:
+        topics.setdefault(topic, []).append(partition)
+    marker = {
+        "producer_id": producer_id,
+        "producer_epoch": epoch,
+        "transaction_result": commits,
+        "topics": [{"name": name, "partition_indexes": indexes} for name, indexes in topics.items()],
+        "coordinator_epoch": 0,
+    }
+    request = build(request_type(WRITE_MARKS, WRITE_MARKS_VERSION), {"markers": [marker]})
+    return encode_request(request, correlation_id, CLIENT_ID)
+
+
+def read_marks_answer(frame: bytes) -> tuple[PartitionResult, ...]:
+    """What each partition was answered, sorted by topic and partition; -1 as offset."""
+    response: Any = decode_response(WRITE_MARKS, WRITE_MARKS_VERSION, frame)[1]
+    [marker] = response.markers
+    return tuple(
+        sorted(
+            ((topic.name, partition.partition_index), int(partition.error_code), -1)
+            for topic in marker.topics
+            for partition in topic.partitions
+        )
+    )
+
+
+def read_committed_answer(frame: bytes) -> tuple[int, int, int, tuple[bytes, ...]]:
+    """(error, high watermark, last stable offset, ident of each batch that is not aborted) of such a Fetch: the client
+    leaves out what it is told of."""
+    response: Any = decode_response(FETCH, FETCH_VERSION, frame)[1]
+    [topic] = response.responses
+    [partition] = topic.partitions
+    aborted = sorted((each.first_offset, each.producer_id) for each in partition.aborted_transactions or ())
+    found: list[bytes] = []
+    aborting: set[int] = set()
+    for header, data in batches_of(partition.records or b""):
+        while aborted and aborted[0][0] <= header.last_offset:
+            aborting.add(aborted.pop(0)[1])
+        if header.is_control:
+            if data[MARK_TYPE_AT] != COMMIT:
+                aborting.discard(header.producer_id)
+        elif header.producer_id in aborting and header.attributes & TRANSACTIONAL_FLAG:
+            continue
+        found.append(ident(data))
+    return int(partition.error_code), partition.high_watermark, partition.last_stable_offset, tuple(found)

@@ -1,0 +1,131 @@
+"""Every pair of a point and an error, of every API: taken or refused, and the state after it.
+
+The oracle knows nothing of the table and of the engine. What may be answered where it has from docs/errors.md, which is
+kept to what Kafka has answered (tests/conformance/errors); whether an API appends, from the logs of a run without
+faults; what must be there afterwards, from the same run: an error before the work leaves everything as it was, one
+after it as the work makes it. And who asks again is told what he would be told then.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import NamedTuple
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.staged import CHANGES, Stage
+
+from conformance.errors.page import AFTER_WORK, ANYTIME, BEFORE_WORK, read
+from fakebroker.core.faults.fault import Fault
+from fakebroker.core.faults.points import POINTS
+from fakebroker.protocol.error_code import ErrorCode, error_from_name
+
+ORIGINS = read()
+APIS = sorted({each.api for each in ORIGINS})
+ERRORS = sorted({each.error for each in ORIGINS} | {"MEMBER_ID_REQUIRED", "THROTTLING_QUOTA_EXCEEDED"})
+PLACES = {(each.api, each.error, each.place) for each in ORIGINS}
+BEFORE = ("request_read", "before_work")
+AFTER_A_WRITE = ("after_append", "after_watermark")
+ANYWHERE = "UNKNOWN_SERVER_ERROR"
+
+
+class Run(NamedTuple):
+    """Without faults: the states before the request, behind it, and behind the same one again; and both answers."""
+
+    before: dict[str, str]
+    once: dict[str, str]
+    twice: dict[str, str]
+    first: bytes
+    second: bytes
+
+    @property
+    def appends(self) -> bool:
+        logs = [name for name in self.once if not name.isdecimal()]
+        return any(_end(self.before[name]) != _end(self.once[name]) for name in logs if name in self.before)
+
+
+def _end(log: str) -> str:
+    return log.split(",")[0].split()[-1]
+
+
+@cache
+def run(api: str) -> Run:
+    stage = Stage()
+    frame = CHANGES[api](stage)
+    before = stage.state()
+    first = stage.raw(frame)
+    once = stage.state()
+    second = stage.raw(frame)
+    return Run(before, once, stage.state(), first, second)
+
+
+def can_be(api: str, at: str, error: str) -> bool:
+    """What the oracle says."""
+    appends = api == "Produce" or (api in CHANGES and run(api).appends)
+    if at in AFTER_A_WRITE and not appends:
+        return False
+    if at == "after_append" and error == "NOT_ENOUGH_REPLICAS_AFTER_APPEND":
+        return False
+    if at == "after_watermark" and error == "REQUEST_TIMED_OUT":
+        return False
+    if at in ("connect", "within_answer", "after_answer"):
+        return False
+    if error == ANYWHERE or (api, error, ANYTIME) in PLACES:
+        return True
+    return (api, error, BEFORE_WORK if at in BEFORE else AFTER_WORK) in PLACES
+
+
+@pytest.mark.parametrize("api", APIS)
+def test_a_pair_is_taken_if_kafka_has_it(api: str) -> None:
+    for error in ERRORS:
+        for at in POINTS:
+            try:
+                Fault({"api": api, "at": at}, error)
+            except ValueError:
+                taken = False
+            else:
+                taken = True
+            assert taken == can_be(api, at, error), (api, at, error)
+
+
+def pairs(api: str) -> list[tuple[str, str]]:
+    return [(at, error) for at in POINTS for error in ERRORS if can_be(api, at, error)]
+
+
+def check(api: str, at: str, error: str) -> None:
+    expected = run(api)
+    is_done = at not in BEFORE
+    stage = Stage()
+    frame = CHANGES[api](stage)
+    armed = stage.kafka.add({"api": api, "at": at}, error)
+    assert stage.state() == expected.before
+    told = stage.ask(frame)
+    assert armed.hits == 1
+    assert f": {int(error_from_name(error))}>" in repr(told), told
+    assert stage.state() == (expected.once if is_done else expected.before)
+    assert stage.raw(frame) == (expected.second if is_done else expected.first)
+    assert stage.state() == (expected.twice if is_done else expected.once)
+
+
+@pytest.mark.parametrize("api", CHANGES)
+def test_the_request_changes_something(api: str) -> None:
+    assert run(api).before != run(api).once
+
+
+@pytest.mark.parametrize(
+    ("api", "at", "error"),
+    [(api, at, error) for api in CHANGES for at, error in pairs(api) if at not in BEFORE],
+)
+def test_what_is_done_stays(api: str, at: str, error: str) -> None:
+    check(api, at, error)
+
+
+@given(st.data())
+def test_any_pair_of_any_api(data: st.DataObject) -> None:
+    api = data.draw(st.sampled_from(sorted(CHANGES)))
+    check(api, *data.draw(st.sampled_from(pairs(api))))
+
+
+def test_the_errors_are_kafkas() -> None:
+    assert all(error_from_name(error) is not ErrorCode.none for error in ERRORS)

@@ -1,0 +1,70 @@
+"""Which faults may fit a request: never one too few."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.faulty import FaultyCluster
+from support.requests import ONE_RECORD, produce
+
+from fakebroker.cluster.faults.index import only_place
+from fakebroker.core.journal.fault_events import FaultFired
+from fakebroker.protocol.headers import decode_request_header
+
+NAMES = st.text(st.characters(codec="ascii", categories=["L", "N"]), min_size=1, max_size=249)
+
+
+INDEXES = st.integers(-(2**31), 2**31 - 1)
+
+
+@given(st.integers(3, 12), NAMES, st.none() | st.text(max_size=200), st.sets(INDEXES, min_size=1, max_size=3))
+def test_the_place_of_a_request_for_one(version: int, name: str, transactional_id: str | None, at: set[int]) -> None:
+    partitions: dict[int, bytes | None] = dict.fromkeys(at, b"")
+    frame = produce(name, partitions=partitions, version=version, transactional_id=transactional_id)[4:]
+    offset = decode_request_header(frame, version >= 9).body_offset
+    place = (name, min(at)) if len(at) == 1 else None
+    assert only_place(version, frame, offset) in (place, None)
+    if len(name) < 127 and len((transactional_id or "").encode()) < 126:
+        assert only_place(version, frame, offset) == place
+
+
+@given(st.uuids(), INDEXES)
+def test_by_its_id(topic_id: UUID, index: int) -> None:
+    frame = produce(topic_id, index, version=13)[4:]
+    assert only_place(13, frame, decode_request_header(frame, True).body_offset) == (topic_id, index)
+
+
+@given(st.lists(st.tuples(st.sampled_from("tu"), st.none() | st.sampled_from([0, 1])), max_size=6), st.data())
+def test_those_that_fit_are_found_in_their_order(said: list[tuple[str, int | None]], data: st.DataObject) -> None:
+    kafka = FaultyCluster(partitions=2)
+    for topic, partition in said:
+        where: dict[str, object] = {"topic": topic} if partition is None else {"topic": topic, "partition": partition}
+        kafka.add({"api": "Produce", **where}, "shrink_isr", "every_time")
+    asked = data.draw(st.sets(st.sampled_from([0, 1]), min_size=1))
+    kafka.connect().send(produce("t", partitions=dict.fromkeys(asked, ONE_RECORD)))
+    fit = [f"f{n}" for n, (topic, at) in enumerate(said, 1) if topic == "t" and (at is None or at in asked)]
+    assert [event.fault for event in kafka.told(FaultFired)] == fit
+
+
+@given(st.integers(3, 13), st.binary(max_size=40))
+def test_whatever_comes_it_says_something(version: int, data: bytes) -> None:
+    only_place(version, data, 0)
+
+
+@pytest.mark.parametrize("is_removed", [False, True])
+def test_nobody_listens_while_no_request_is_under_way(is_removed: bool) -> None:
+    kafka = FaultyCluster()
+    armed = kafka.add({"api": "Produce", "topic": "t", "at": "after_append"}, {"delay": 5}, "every_time")
+    kafka.add({"api": "Produce", "topic": "other"}, "disconnect")
+    listeners = list(kafka.cluster.probe.listeners)
+    client = kafka.connect()
+    client.send(produce("t", 0))
+    assert len(kafka.cluster.probe.listeners) == len(listeners) + 1
+    if is_removed:
+        kafka.cluster.faults.remove(armed)
+    kafka.advance(5)
+    assert client.produced() == [{0: (0, 0)}]
+    assert kafka.cluster.probe.listeners == listeners

@@ -1,0 +1,58 @@
+"""The walk knows every part of every answer that can have an error."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import fields, is_dataclass
+from typing import Any, get_args, get_type_hints
+
+import pytest
+
+from fakebroker.apis import registry
+from fakebroker.cluster.faults.tree import Tree
+from fakebroker.core.faults.table import TABLE
+from fakebroker.protocol.error_code import ErrorCode
+from fakebroker.protocol.messages import response_type
+
+OF_A_TOPIC = {"Metadata", "DescribeTopicPartitions"}  # partitions are no parts of what is asked for
+
+
+def items(kind: Any) -> Any:
+    """What an array holds, if that is a struct; else None."""
+    found = [each for each in get_args(kind) if is_dataclass(each)]
+    found += [inner for each in get_args(kind) for inner in get_args(each) if is_dataclass(inner)]
+    return found[0] if found else None
+
+
+def paths_to_errors(kind: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """The fields that lead to an error code."""
+    hints = get_type_hints(kind)
+    for field in fields(kind):
+        if field.name in ("error_code", "partition_error_code"):
+            yield path
+        elif (inner := items(hints[field.name])) is not None:
+            yield from paths_to_errors(inner, (*path, field.name))
+
+
+def filled(kind: Any, path: tuple[str, ...]) -> Any:
+    """With one item in each array on the way, and nothing else."""
+    nothing: dict[str, Any] = {field.name: None for field in fields(kind)}
+    if not path:
+        return kind(**nothing)
+    return kind(**nothing | {path[0]: (filled(items(get_type_hints(kind)[path[0]]), path[1:]),)})
+
+
+@pytest.mark.parametrize("name", TABLE)
+def test_every_error_of_an_answer_is_reached(name: str) -> None:
+    api = registry.load()[TABLE[name].key]
+    tree = Tree(name, lambda topic_id, topic: (topic_id, topic))
+    for version in range(api.min_version, api.max_version + 1):
+        for path in paths_to_errors(response_type(api.key, version)):
+            if name in OF_A_TOPIC and path[-1:] == ("partitions",):
+                continue
+            answer = tree.with_errors(filled(response_type(api.key, version), path), (), ErrorCode.unknown_server_error)
+            node = answer
+            for field in path:
+                [node] = getattr(node, field)
+            code = getattr(node, "error_code", None) or getattr(node, "partition_error_code", None)
+            assert code is ErrorCode.unknown_server_error, (name, version, path)

@@ -1,0 +1,101 @@
+"""The table of faults, docs/errors.md and what Kafka has answered say the same."""
+
+from __future__ import annotations
+
+import pytest
+
+from conformance.errors.after import AFTER
+from conformance.errors.asked import LOOKS, Seen, seen
+from conformance.errors.page import AFTER_WORK, BEFORE_WORK, PAGE, Origin, named, origins, page, read, rows
+from conformance.errors.reasons import reason, unused
+from conformance.transcripts.golden import load_all
+from fakebroker.core.faults.table import TABLE
+
+WRITE = "`python -m conformance.errors --write` writes docs/errors.md"
+LEFT_OUT = {
+    (
+        "JoinGroup",
+        "MEMBER_ID_REQUIRED",
+    ),  # it tells an id that the coordinator has made up and keeps: only the work does
+}
+NO_CODE = "none"  # CreateTopics has a field for the error of configs, which is 0
+# APIs whose state must have been looked at by somebody, for each error that Kafka was asked for.
+LOOKED_AT = {
+    *("Produce", "OffsetCommit", "JoinGroup", "SyncGroup", "Heartbeat", "ConsumerGroupHeartbeat", "InitProducerId"),
+    *("AddPartitionsToTxn", "EndTxn", "TxnOffsetCommit", "CreateTopics"),
+}
+
+NOTHING_THERE = {("TxnOffsetCommit", "COORDINATOR_NOT_AVAILABLE", BEFORE_WORK)}  # for want of a topic to look at
+
+
+@pytest.fixture(scope="module")
+def answered() -> Seen:
+    return seen(load_all())
+
+
+@pytest.fixture(scope="module")
+def told() -> list[Origin]:
+    return read()
+
+
+def test_every_row_has_its_origin(told: list[Origin]) -> None:
+    assert [each[:3] for each in told] == rows(), WRITE
+    for each in told:
+        assert each.said != "-", f"{each.api} {each.error}, {each.place}: no case shows it, and no reason is given"
+
+
+def test_every_case_that_is_named_shows_it(told: list[Origin], answered: Seen) -> None:
+    for each in told:
+        if each.case:
+            cases = {shown.case for shown in answered.get((each.api, each.error), ())}
+            assert each.case in cases, f"{each.case} does not show {each.error} of {each.api}. {WRITE}"
+
+
+def test_who_has_a_reason_was_not_seen(told: list[Origin], answered: Seen) -> None:
+    for each in told:
+        if not each.case and each.place != AFTER_WORK:
+            cases = [shown.case for shown in answered.get((each.api, each.error), ())]
+            assert set(cases) <= {AFTER.get((each.api, each.error))}, f"{cases[0]} shows {each}. {WRITE}"
+
+
+def test_kafka_answers_nothing_that_the_table_lacks(answered: Seen) -> None:
+    for (api, error), shown in answered.items():
+        if error != NO_CODE and (api, error) not in LEFT_OUT:
+            assert error in TABLE[api].before | TABLE[api].after, f"{api} answers {error} in {shown[0].case}"
+
+
+def test_the_page_is_as_it_would_be_written(told: list[Origin], answered: Seen) -> None:
+    found = origins(answered, named(told))
+    assert page(found) == PAGE.read_text(), WRITE
+
+
+def test_what_has_been_done_was_looked_at(told: list[Origin], answered: Seen) -> None:
+    for each in told:
+        if each.api in LOOKED_AT and each.case and each[:3] not in NOTHING_THERE:
+            shown = {found.case: found.looks for found in answered[each.api, each.error]}
+            assert shown[each.case], f"{each.case} does not look at what there is behind {each.error} of {each.api}"
+
+
+def test_no_reason_and_no_case_is_left_over(answered: Seen) -> None:
+    assert unused({pair for pair in answered if pair not in AFTER}) == []
+    for api, error in AFTER:
+        assert error in TABLE[api].after, (api, error)
+    assert set(LOOKS) <= set(TABLE)
+
+
+def test_a_case_that_is_named_stays() -> None:
+    shown = seen(load_all())
+    cases = [each.case for each in shown["Produce", "NOT_ENOUGH_REPLICAS"]]
+    place = ("Produce", "NOT_ENOUGH_REPLICAS", BEFORE_WORK)
+    for case in (cases[0], cases[-1]):
+        [origin] = [each for each in origins(shown, {place: case}) if each[:3] == place]
+        assert origin.case == case
+    [origin] = [each for each in origins(shown, {place: "gone/away"}) if each[:3] == place]
+    assert origin.case == cases[0]
+
+
+def test_reasons_are_few_words() -> None:
+    assert reason("Fetch", "TOPIC_AUTHORIZATION_FAILED") == "needs an authorizer"
+    assert reason("CreateDelegationToken", "INVALID_PRINCIPAL_TYPE") == "needs delegation tokens"
+    assert reason("Fetch", "NOT_THERE") == ""
+    assert all(len(reason(api, error).split()) <= 15 for api, error, _ in rows())

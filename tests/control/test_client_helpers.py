@@ -1,0 +1,110 @@
+"""clients/: one file for each language, run against `serve`. Where a language is not there, its test says so."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from support.client_programs import PROGRAMS, built
+from support.raw_client import RawClient
+from support.requests import Produced, produce
+from support.serving import Serving
+
+ROOT = Path(__file__).resolve().parents[2]
+CLIENTS = ROOT / "clients"
+STORIES = Path(__file__).parent / "programs"
+LIMIT_S = 120  # the compilers of a busy machine
+
+
+def needs(*tools: str) -> None:
+    missing = [tool for tool in tools if shutil.which(tool) is None]
+    if missing:
+        pytest.skip(f"{', '.join(missing)} is not there")
+
+
+def environment() -> dict[str, str]:
+    path = os.pathsep.join((str(ROOT), str(ROOT / "load")))
+    return os.environ | {"FAKEBROKER": f"{sys.executable} -m fakebroker", "PYTHONPATH": path, "GOFLAGS": "-mod=mod"}
+
+
+def run(command: Sequence[str], folder: Path) -> None:
+    subprocess.run(command, cwd=folder, env=environment(), timeout=LIMIT_S, check=True)
+
+
+def tell_the_story(command: Sequence[str], folder: Path) -> None:
+    with Serving("--port", "0", "--clock", "manual") as serving:
+        process = subprocess.Popen(
+            [*command, serving.facts["control_url"]],
+            cwd=folder,
+            env=environment(),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        with process:
+            assert process.stdout is not None
+            first = process.stdout.readline()
+            assert first == "frozen\n", first + process.stdout.read()
+            with RawClient(serving.endpoint(1)) as client:
+                assert Produced(client.ask(produce("t", timeout_ms=30_000))).partitions == {0: (7, 0)}
+            assert process.stdout.readline() == "held\n"
+            with RawClient(serving.endpoint(2)) as client:  # which leads by then
+                client.send(produce("t"))
+                assert client.is_closed_by_broker()  # appended, and the acknowledgement lost
+                rest, _ = process.communicate(timeout=LIMIT_S)
+        assert (process.returncode, rest) == (0, "done\n"), rest
+
+
+def test_javascript(tmp_path: Path) -> None:
+    needs("node")
+    shutil.copy(CLIENTS / "fakebroker.mjs", tmp_path)
+    shutil.copy(STORIES / "story.mjs", tmp_path)
+    tell_the_story(["node", "story.mjs"], tmp_path)
+
+
+def test_javascript_with_kafkajs(tmp_path: Path) -> None:
+    package = built(PROGRAMS["kafkajs"].folder) / "package.json"
+    shutil.copy(CLIENTS / "fakebroker.mjs", tmp_path)
+    shutil.copy(STORIES / "kafkajs.mjs", tmp_path)
+    result = subprocess.run(
+        ["node", "kafkajs.mjs", str(package)],
+        cwd=tmp_path,
+        env=environment() | {"KAFKAJS_NO_PARTITIONER_WARNING": "1"},
+        capture_output=True,
+        text=True,
+        timeout=LIMIT_S,
+        check=False,
+    )
+    assert (result.returncode, result.stdout) == (0, "done\n"), result.stderr
+
+
+def test_go(tmp_path: Path) -> None:
+    needs("go")
+    (tmp_path / "fakebroker").mkdir()
+    shutil.copy(CLIENTS / "fakebroker.go", tmp_path / "fakebroker")
+    shutil.copy(STORIES / "story" / "main.go", tmp_path)
+    (tmp_path / "go.mod").write_text("module story\n\ngo 1.21\n")
+    run(["go", "build", "-o", "program", "."], tmp_path)
+    tell_the_story([str(tmp_path / "program")], tmp_path)
+
+
+def test_java(tmp_path: Path) -> None:
+    needs("javac", "java")
+    run(
+        [
+            "javac",
+            "-Xlint:all,-serial",
+            "-Werror",
+            "-d",
+            str(tmp_path),
+            str(CLIENTS / "Fakebroker.java"),
+            str(STORIES / "Story.java"),
+        ],
+        tmp_path,
+    )
+    tell_the_story(["java", "-cp", str(tmp_path), "Story"], tmp_path)

@@ -1,0 +1,127 @@
+"""`fakebroker serve` and its control: by default, asked for, in the way of others, and not at all."""
+
+from __future__ import annotations
+
+import signal
+import socket
+from typing import Any
+
+import httpx
+import pytest
+from support.raw_client import RawClient
+from support.requests import produce
+from support.serving import Serving, fakebroker
+
+LIMIT_S = 20.0
+
+
+def ask(serving: Serving, method: str, path: str, body: object = None, **headers: str) -> Any:
+    url = serving.facts["control_url"] + path
+    answer = httpx.request(method, url, json=body, headers=headers, timeout=LIMIT_S, trust_env=False)
+    assert answer.status_code < 400, answer.text
+    return answer.json() if answer.content else None
+
+
+@pytest.mark.parametrize("options", [(), ("--control-port", "0")])
+def test_there_is_a_control(options: tuple[str, ...]) -> None:
+    with Serving("--port", "0", "--topic", "t", *options) as serving:
+        assert serving.facts["control_url"].startswith("http://127.0.0.1:")
+        assert ask(serving, "GET", "/v1/cluster")["bootstrap_servers"] == serving.facts["bootstrap_servers"]
+        status, out, err = serving.stop(signal.SIGTERM)
+
+    assert (status, err) == (0, "")
+    assert f" control_url={serving.facts['control_url']} pid=" in out
+
+
+def test_there_is_none() -> None:
+    with Serving("--port", "0", "--no-control") as serving:
+        assert serving.facts["control_url"] is None
+
+
+def test_the_journal_is_kept_from_the_start_if_the_control_was_asked_for() -> None:
+    with Serving("--port", "0", "--topic", "t", "--control-port", "0") as serving:
+        with RawClient(serving.endpoint(1)) as client:
+            client.ask(produce("t"))
+        kinds = {event["event"] for event in ask(serving, "GET", "/v1/journal")["events"]}
+
+    assert {"topic_created", "append"} <= kinds
+
+
+def test_a_manual_clock_that_somebody_moves_over_http() -> None:
+    with Serving("--port", "0", "--topic", "t", "--followers", "frozen", "--clock", "manual") as serving:
+        with RawClient(serving.endpoint(1)) as client:
+            client.send(produce("t", timeout_ms=30_000))
+            assert ask(serving, "POST", "/v1/purgatory/wait", {"api": "Produce"})["matches"]
+            assert ask(serving, "POST", "/v1/clock/advance", {"to": "next_deadline"})["advanced_ms"] == 30_000
+            client.receive()
+        body = {"topic": "t", "error": "REQUEST_TIMED_OUT", "count": 1}
+        assert ask(serving, "POST", "/v1/journal/expect", body)["matches"]
+
+
+def test_a_reset_brings_back_what_the_options_say() -> None:
+    options = ("--topic", "t", "--quota", "client-id=loader,producer_byte_rate=1000")
+    with Serving("--port", "0", "--control-port", "0", *options) as serving:
+        ask(serving, "POST", "/v1/topics", {"name": "u"})
+
+        ask(serving, "POST", "/v1/reset")
+
+        assert [topic["name"] for topic in ask(serving, "GET", "/v1/topics")["topics"]] == ["t"]
+        assert len(ask(serving, "GET", "/v1/quotas")["quotas"]) == 1
+
+
+def test_a_signal_ends_it_with_a_wait_and_a_stream_in_hand() -> None:
+    with Serving("--port", "0", "--control-port", "0") as serving:
+        url = serving.facts["control_url"]
+        with httpx.Client(trust_env=False) as http, http.stream("GET", f"{url}/v1/events") as answer:
+            next(answer.iter_lines())
+            made = ask(serving, "POST", "/v1/clusters", {"brokers": 1})
+            assert made["brokers"][0]["is_running"]
+            status, _, err = serving.stop(signal.SIGTERM)
+
+    assert (status, err) == (0, "")
+
+
+def test_a_port_that_is_taken_is_no_reason_not_to_serve_unless_it_was_asked_for() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = str(other.getsockname()[1])
+        result = fakebroker("serve", "--port", "0", "--control-port", port)
+        assert result.returncode == 2
+        assert result.stderr.startswith(f"fakebroker: cannot listen on 127.0.0.1:{port} for the control: ")
+        assert result.stderr.endswith("; take another --control-port, or --control-port 0 for a free one\n")
+
+        prelude = f"import fakebroker.serving\nfakebroker.serving.DEFAULT_PORT = {port}"
+        free = socket.create_server(("127.0.0.1", 0))
+        brokers_port = free.getsockname()[1]
+        free.close()
+        with Serving("--brokers", "1", "--port", str(brokers_port), prelude=prelude) as serving:
+            assert serving.facts["control_url"] is None
+            status, _, err = serving.stop(signal.SIGTERM)
+    assert status == 0
+    assert f"cannot listen on 127.0.0.1:{port} for the control" in err
+    assert "serving without it" in err
+
+
+def test_what_is_not_installed_is_told_if_it_was_asked_for() -> None:
+    prelude = "import fakebroker.control.listening as l\nl._NEEDED = ('no_such_module',)"
+    with Serving("--port", "0", prelude=prelude) as serving:
+        assert serving.facts["control_url"] is None
+        assert serving.stop(signal.SIGTERM)[2] == ""
+    refused = Serving("--port", "0", "--control-port", "0", prelude=prelude)
+    with pytest.raises(AssertionError, match="the control needs no_such_module, which is not installed: pip install"):
+        refused.__enter__()
+
+
+def test_a_token_for_others() -> None:
+    options = ("--control-host", "0.0.0.0", "--control-token", "secret", "--control-port", "0")
+    with Serving("--port", "0", *options) as serving:
+        url = serving.facts["control_url"].replace("0.0.0.0", "127.0.0.1")
+        assert httpx.get(f"{url}/v1/cluster", trust_env=False).status_code == 401
+        headers = {"Authorization": "Bearer secret"}
+        assert httpx.get(f"{url}/v1/cluster", headers=headers, trust_env=False).status_code == 200
+
+
+def test_the_token_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FAKEBROKER_CONTROL_TOKEN", "secret")
+    with Serving("--port", "0") as serving:
+        assert httpx.get(f"{serving.facts['control_url']}/v1/cluster", trust_env=False).status_code == 401
+        assert ask(serving, "GET", "/v1/cluster", Authorization="Bearer secret")["topics"] == 0

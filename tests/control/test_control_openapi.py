@@ -1,0 +1,101 @@
+"""The whole OpenAPI, drawn at: no answer is a bug of ours, nothing hangs, each answer is as it is described, and the
+cluster is sound afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, given, settings
+from hypothesis.errors import Unsatisfiable
+from schemathesis import GenerationMode
+from schemathesis.checks import not_a_server_error
+from schemathesis.core.result import Ok
+from schemathesis.specs.openapi.checks import (
+    content_type_conformance,
+    response_schema_conformance,
+    status_code_conformance,
+)
+from support.controlled import Controlled
+from support.raw_client import RawClient
+from support.requests import Produced, produce
+
+from fakebroker import AsyncFakeCluster
+from fakebroker.control.app import new_api
+from fakebroker.control.clusters import Clusters
+
+CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
+NOT_DRAWN = "^/v1/events$|^/v1/clusters/{cluster_id}/"  # it has no end; the same as without the id
+LIMIT_S = 10.0
+EXAMPLES = 20  # of each: forty things that can be asked, in two ways
+
+
+@pytest.fixture(scope="module")
+def drawn_at() -> Iterator[Controlled]:
+    with Controlled(clock="manual") as running:
+        yield running
+        sound(running)
+
+
+DOCUMENT = new_api(Clusters(AsyncFakeCluster())).openapi()
+SCHEMA = schemathesis.openapi.from_dict(DOCUMENT).exclude(path_regex=NOT_DRAWN)
+FOUND = [found.ok() for found in SCHEMA.get_all_operations() if isinstance(found, Ok)]
+OPERATIONS = {f"{operation.method.upper()} {operation.path}": operation for operation in FOUND}
+
+
+@pytest.mark.parametrize("mode", GenerationMode)  # as described, or not
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_whatever_is_asked_is_answered(drawn_at: Controlled, name: str, mode: GenerationMode) -> None:
+    @given(case=OPERATIONS[name].as_strategy(generation_mode=mode))
+    @settings(suppress_health_check=list(HealthCheck), max_examples=min(EXAMPLES, settings().max_examples))
+    def ask(case: Any) -> None:
+        bound(name, case.body)
+        case.call_and_validate(base_url=drawn_at.control.url, checks=CHECKS, timeout=LIMIT_S)
+        for cluster in drawn_at.get("/v1/clusters")["clusters"]:
+            drawn_at.ask("DELETE", f"/v1/clusters/{cluster['id']}", status=204)
+
+    try:
+        ask()
+    except Unsatisfiable:
+        assert mode is GenerationMode.NEGATIVE
+        pytest.skip("there is nothing that could be asked wrongly")
+
+
+def bound(name: str, body: Any) -> None:
+    """Nobody waits for long, and no cluster is large."""
+    if isinstance(body, dict):
+        if name.endswith(("/wait", "/expect")):
+            body["timeout_wall_ms"] = 2
+        for member, most in (("brokers", 3), ("partitions", 50), ("replication_factor", 3)):
+            if isinstance(body.get(member), int):
+                body[member] = min(body[member], most)
+
+
+def sound(running: Controlled) -> None:
+    """A cluster that is as good as new after a reset."""
+    running.kafka._call(running.kafka._cluster._running.cluster.check_invariants)
+    assert running.ask("POST", "/v1/reset")["topics"] == 0
+    running.ask("POST", "/v1/topics", {"name": "t"}, status=201)
+    with RawClient(running.kafka.endpoints[0]) as client:
+        assert Produced(client.ask(produce("t"))).partitions == {0: (0, 0)}
+
+
+def test_everything_says_what_it_is() -> None:
+    for path, methods in DOCUMENT["paths"].items():
+        for method, operation in methods.items():
+            assert operation.get("description"), f"{method} {path}"
+            assert operation["tags"]
+    for name, body in DOCUMENT["components"]["schemas"].items():
+        if body.get("additionalProperties") is False:
+            assert body.get("examples") or name in ("Entity", "Lease"), name
+
+
+def test_each_path_is_there_for_other_clusters_too() -> None:
+    paths = DOCUMENT["paths"]
+    mine = {path for path in paths if path.startswith("/v1/") and not path.startswith("/v1/clusters")}
+
+    assert {f"/v1/clusters/{{cluster_id}}{path.removeprefix('/v1')}" for path in mine} <= paths.keys()
+    ids = [operation["operationId"] for methods in paths.values() for operation in methods.values()]
+    assert len(ids) == len(set(ids))

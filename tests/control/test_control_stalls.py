@@ -1,0 +1,53 @@
+"""Very many partitions: who asks the control about all of them keeps nobody waiting."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from fakebroker import AsyncFakeCluster
+from fakebroker.control.answers import cluster_now
+from fakebroker.control.hosted import Hosted
+from fakebroker.control.metrics import counts
+from fakebroker.control.metrics.exposition import exposition
+from fakebroker.control.overview import overview
+
+MANY = 5_000
+
+
+@pytest.mark.parametrize("ask", [cluster_now, exposition, overview], ids=["cluster", "metrics", "overview"])
+def test_others_have_their_turn_while_partitions_are_counted(ask: Callable[[Hosted], Awaitable[Any]]) -> None:
+    async def turns() -> int:
+        """How often the loop went round."""
+        found = 0
+        async with AsyncFakeCluster(brokers=1) as kafka:
+            kafka.create_topic("t", partitions=MANY, replication_factor=1)
+            hosted = Hosted(kafka)
+            asked = asyncio.ensure_future(ask(hosted))
+            while not asked.done():
+                found += 1
+                await asyncio.sleep(0)
+            await asked
+        return found
+
+    assert asyncio.run(turns()) >= MANY // counts._AT_ONCE
+
+
+def test_all_are_counted_and_what_goes_meanwhile_is_not_missed() -> None:
+    async def counted() -> counts.PartitionCounts:
+        async with AsyncFakeCluster(brokers=3) as kafka:
+            kafka.create_topic("t", partitions=MANY)
+            kafka.create_topic("u", partitions=2)
+            asked = asyncio.ensure_future(counts.count_partitions(Hosted(kafka).core))
+            await asyncio.sleep(0)
+            kafka.delete_topic("u")
+            return await asked
+
+    found = asyncio.run(counted())
+    assert MANY <= found.partitions <= MANY + 2
+    assert sum(found.hosted.values()) == 3 * found.partitions
+    assert found.offline == found.under_min_isr.total() == found.under_replicated.total() == 0
+    assert found.led.total() == found.partitions

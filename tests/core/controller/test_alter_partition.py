@@ -1,0 +1,88 @@
+"""A leader asks the controller for another ISR, and the controller takes its time."""
+
+from __future__ import annotations
+
+import pytest
+from support.answers import NONE, answers
+from support.requests import produce
+from support.simulation import Simulation
+
+DELAY_MS = 50
+LAG_MS = 30_000  # replica.lag.time.max.ms
+LOOKS_MS = 15_000  # how often
+
+
+@pytest.fixture
+def simulation() -> Simulation:
+    simulation = Simulation(config={"fakebroker.controller.delay.ms": str(DELAY_MS)})
+    simulation.topic()
+    return simulation
+
+
+def out_of_sync(simulation: Simulation) -> int:
+    """Let broker 3 fall behind, until its leader asks for it to leave: when that was."""
+    simulation.followers("frozen", broker=3)
+    simulation.connect().send(produce("t", acks=1))
+    simulation.advance(LAG_MS + LOOKS_MS)
+    assert simulation.partition().is_isr_in_flight
+    return LAG_MS + LOOKS_MS
+
+
+def test_until_the_controller_has_decided_the_isr_is_what_it_was(simulation: Simulation) -> None:
+    out_of_sync(simulation)
+    client = simulation.connect()
+    client.send(produce("t", timeout_ms=60_000))
+    simulation.advance(DELAY_MS - 1)
+    seen = [(simulation.partition().isr_ids, simulation.partition().high_watermark, answers(client))]
+    simulation.advance(1)
+    seen.append((simulation.partition().isr_ids, simulation.partition().high_watermark, answers(client)))
+    decided_ms = LAG_MS + LOOKS_MS + DELAY_MS
+    assert seen == [([1, 2, 3], 0, []), ([1, 2], 2, [(decided_ms, NONE, 1)])]
+
+
+def test_who_has_caught_up_joins_when_it_has(simulation: Simulation) -> None:
+    out_of_sync(simulation)
+    simulation.advance(DELAY_MS)
+    simulation.followers("instant", broker=3)
+    simulation.advance(DELAY_MS - 1)
+    seen = [simulation.partition().isr_ids]
+    simulation.advance(1)
+    seen.append(simulation.partition().isr_ids)
+    assert seen == [[1, 2], [1, 2, 3]]
+
+
+def test_who_catches_up_while_it_is_about_to_leave_is_asked_for_again(simulation: Simulation) -> None:
+    out_of_sync(simulation)
+    simulation.followers("instant", broker=3)
+    simulation.advance(DELAY_MS)
+    seen = [simulation.partition().isr_ids]
+    simulation.advance(DELAY_MS)
+    seen.append(simulation.partition().isr_ids)
+    assert seen == [[1, 2], [1, 2, 3]]
+
+
+def test_another_leader_by_then_is_not_told(simulation: Simulation) -> None:
+    out_of_sync(simulation)
+    simulation.move_leader(2)
+    simulation.advance(DELAY_MS)
+    assert (simulation.partition().isr_ids, simulation.partition().leader_id) == ([1, 2, 3], 2)
+    simulation.cluster.check_invariants()
+
+
+def test_who_is_gone_by_then_does_not_join(simulation: Simulation) -> None:
+    out_of_sync(simulation)
+    simulation.advance(DELAY_MS)
+    simulation.followers("instant", broker=3)
+    simulation.stop(3)  # takes a step, which is decided first
+    simulation.advance(DELAY_MS)
+    assert simulation.partition().isr_ids in ([1, 2], [1, 2, 3])
+    simulation.advance(DELAY_MS)
+    assert simulation.partition().isr_ids == [1, 2]
+    simulation.cluster.check_invariants()
+
+
+def test_a_topic_may_go_meanwhile(simulation: Simulation) -> None:
+    out_of_sync(simulation)
+    simulation.delete_topic()
+    simulation.advance(DELAY_MS)
+    simulation.cluster.check_invariants()

@@ -1,0 +1,30 @@
+"""docs/faults.md has the table as it is, and what it says can be said."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from fakebroker.core.faults.table import TABLE, Rules
+from fakebroker.core.faults.verbs import VERBS
+from fakebroker.core.faults.when import NAMES
+
+ROOT = Path(__file__).resolve().parent.parent.parent.parent
+PAGE = (ROOT / "docs" / "faults.md").read_text()
+
+
+def row(name: str, rules: Rules) -> str:
+    """As it stands on the page."""
+    after = "the same: it only reads" if rules.only_reads else ", ".join(sorted(rules.after))
+    return f"| {name} | {', '.join(rules.selectors) or '–'} | {', '.join(sorted(rules.before))} | {after} |"
+
+
+def test_each_api_has_its_row() -> None:
+    for name, rules in TABLE.items():
+        assert row(name, rules) in PAGE, f"this row is not in docs/faults.md: {row(name, rules)}"
+
+
+def test_each_verb_and_each_selector_is_told() -> None:
+    told = set(re.findall(r"[a-z_]+", PAGE))
+    assert set(VERBS) <= told
+    assert set(NAMES) <= told

@@ -1,0 +1,223 @@
+"""The whole producer beside a simulated cluster: to the millisecond. Everything under way takes 1 ms."""
+
+from __future__ import annotations
+
+import pytest
+
+from fakebroker.producer.client.sending import Sending
+from fakebroker.producer.errors import ConfigError, ProducerError
+from fakebroker.producer.producer_batch import RecordMetadata
+from fakebroker.producer.producer_config import ProducerConfig
+from fakebroker.protocol.error_code import ErrorCode
+from fakebroker.testing.producing.simulated_producers import SimulatedProducers
+from fakebroker.testing.simulation import Simulation
+
+both = pytest.mark.parametrize("generation", ["2.0", "4.3"])
+READY_MS = 12  # connected, asked what is served, metadata, and the same with the leader; then there and back
+
+
+class World:
+    """One producer. `told`: (milliseconds, record, offset or error) in the order of the callbacks."""
+
+    def __init__(self, generation: str, brokers: int = 3, followers: str = "instant", **settings: object) -> None:
+        self.simulation = Simulation(brokers, followers)
+        self.simulation.topic("t", 1, min(brokers, 3))
+        self.producers = SimulatedProducers(self.simulation)
+        given = {"enable.idempotence": False, "linger.ms": 0, "acks": "all"} | {
+            name.replace("_", "."): value for name, value in settings.items()
+        }
+        self.client = self.producers.add(ProducerConfig(generation, given))
+        self.told: list[tuple[int, int, int | str]] = []
+
+    def send(self, record: int, topic: str = "t", partition: int | None = None, size: int = 10) -> Sending:
+        def callback(metadata: RecordMetadata | None, error: ProducerError | None) -> None:
+            what = metadata.offset if metadata is not None else type(error).__name__ + f": {error}"
+            self.told.append((self.simulation.elapsed_ms, record, what))
+
+        sending = self.client.producer.send(
+            topic, bytes(size), self.simulation.now.wall_ms, self.producers.now_ms, None, partition, (), callback
+        )
+        self.client.settle()
+        return sending
+
+    def advance(self, ms: int) -> None:
+        self.producers.advance(ms)
+        self.client.producer.check_invariants()
+
+
+@pytest.mark.parametrize("generation", ["2.0", "2.1", "2.4", "3.0", "3.7", "4.0", "4.4"])
+def test_a_record_is_written_and_the_next_at_once(generation: str) -> None:
+    world = World(generation)
+    assert not world.send(1).is_done, "its topic is not known yet"
+    world.advance(100)
+    assert world.send(2).is_done
+    world.advance(100)
+    assert world.told == [(READY_MS, 1, 0), (102, 2, 1)]
+    assert world.client.producer.accumulator.free.available_memory() == 33_554_432
+
+
+@both
+@pytest.mark.parametrize("codec", ["gzip", "snappy", "lz4"])
+def test_compressed_batches_are_taken(generation: str, codec: str) -> None:
+    world = World(generation, compression_type=codec)
+    for record in range(3):
+        world.send(record, size=500)
+    world.advance(100)
+    assert [what for _, _, what in world.told] == [0, 1, 2]
+
+
+@both
+def test_what_is_sent_together_travels_together(generation: str) -> None:
+    world = World(generation)
+    for record in range(5):
+        world.send(record)
+    world.advance(100)
+    assert world.told == [(READY_MS, record, record) for record in range(5)]
+    assert world.simulation.partition().leader_log.log_end_offset == 5
+
+
+@pytest.mark.parametrize(
+    ("generation", "text"),
+    [
+        ("2.0", "ProducerTimeoutError: No metadata came within 70 ms."),
+        ("4.3", "ProducerTimeoutError: Topic t is not in the metadata after 70 ms."),
+    ],
+)
+def test_metadata_that_never_come(generation: str, text: str) -> None:
+    world = World(generation, max_block_ms=70)
+    for broker_id in (1, 2, 3):
+        world.simulation.kill(broker_id)
+    world.advance(30)
+    world.send(1)
+    world.advance(69)
+    assert world.told == []
+    world.advance(1)
+    assert world.told == [(100, 1, text)]
+
+
+@pytest.mark.parametrize(
+    ("generation", "text"),
+    [
+        ("2.0", "InvalidPartitionError: Topic t has 1 partitions, and none is 3."),
+        ("4.3", "ProducerTimeoutError: Partition 3 of topic t with 1 partitions is not in the metadata after 50 ms."),
+    ],
+)
+def test_a_partition_that_is_not_there(generation: str, text: str) -> None:
+    world = World(generation, max_block_ms=50)
+    world.send(1, partition=3)
+    world.advance(100)
+    ((at_ms, _, told),) = world.told
+    assert told == text
+    assert at_ms == (50 if generation == "4.3" else 6)
+
+
+@both
+def test_error_7_is_tried_again_and_there_are_two_copies(generation: str) -> None:
+    world = World(generation, followers="frozen", retries=1, request_timeout_ms=1_000, retry_backoff_ms=100)
+    world.send(1)
+    world.advance(900)
+    assert world.told == []
+    world.advance(100)
+    assert world.simulation.partition().leader_log.log_end_offset == 1
+    world.advance(200)
+    assert world.simulation.partition().leader_log.log_end_offset == 2, "possibly written, and written again"
+
+
+@both
+def test_a_broker_that_stands_still_loses_its_connection_and_all_requests(generation: str) -> None:
+    world = World(generation, brokers=1, request_timeout_ms=500, retries=0, linger_ms=0)
+    world.send(0)
+    world.advance(100)
+    world.simulation.pause(1)
+    world.send(1)
+    world.advance(100)
+    world.send(2)
+    world.advance(499)
+    assert [record for _, record, _ in world.told] == [0], "nobody looks between two polls: the last began at 200"
+    world.advance(1)
+    late = [(at_ms, record) for at_ms, record, _ in world.told[1:]]
+    code = ErrorCode.network_exception if generation == "2.0" else ErrorCode.request_timed_out
+    assert late == [(700, 1), (700, 2)], "the second with the first, though it waited for exactly its time"
+    assert all(code.name.upper() in str(what) for _, _, what in world.told[1:])
+
+
+@both
+def test_flush_sends_what_lingers(generation: str) -> None:
+    world = World(generation, linger_ms=10_000)
+    world.send(1)
+    world.advance(100)
+    assert world.told == []
+    over: list[int] = []
+    world.client.producer.flush(world.producers.now_ms, lambda: over.append(world.simulation.elapsed_ms))
+    world.client.settle()
+    world.advance(100)
+    assert world.told == [(over[0], 1, 0)]
+    assert not world.client.producer.accumulator.flush_in_progress()
+
+
+@both
+def test_close_sends_what_is_there_and_gives_up_what_takes_too_long(generation: str) -> None:
+    world = World(generation, linger_ms=10_000)
+    world.send(1)
+    world.advance(100)
+    world.client.producer.close(world.producers.now_ms, 1_000)
+    world.client.settle()
+    refused = world.send(2)
+    assert "was closed" in str(refused.error)
+    world.advance(50)
+    assert world.client.producer.is_closed
+    assert [(record, what) for _, record, what in world.told] == [(1, 0)]
+    assert world.client.producer.next_deadline_ms() is None
+    world = World(generation, followers="frozen")
+    world.send(1)
+    world.advance(100)
+    world.client.producer.close(world.producers.now_ms, 200)
+    world.client.settle()
+    world.advance(199)
+    assert world.told == []
+    world.advance(1)
+    assert world.told == [(300, 1, "ProducerClosedError: The producer was closed by force.")]
+
+
+@both
+def test_a_record_that_fits_nowhere(generation: str) -> None:
+    world = World(generation, max_request_size=1_000)
+    world.send(0)
+    world.advance(100)
+    sending = world.send(1, size=1_000)
+    assert sending.is_done
+    assert "and 1000 are the most" in str(sending.error)
+    assert [record for _, record, _ in world.told] == [0, 1]
+
+
+@both
+def test_memory_is_waited_for_no_longer_than_max_block(generation: str) -> None:
+    world = World(
+        generation, followers="frozen", buffer_memory=1_000, batch_size=800, max_block_ms=60, request_timeout_ms=30_000
+    )
+    world.send(0, size=700)
+    world.advance(100)
+    waits = world.send(1, size=700)
+    world.advance(59)
+    assert not waits.is_done
+    world.advance(1)
+    assert waits.error is not None
+
+
+@both
+def test_a_leader_that_dies_is_followed(generation: str) -> None:
+    world = World(generation, retries=50, retry_backoff_ms=100, request_timeout_ms=2_000)
+    world.send(1)
+    world.advance(100)
+    leader = world.simulation.partition().leader_id
+    world.simulation.stop(leader)
+    world.send(2)
+    world.advance(5_000)
+    assert [(record, what) for _, record, what in world.told] == [(1, 0), (2, 1)]
+    assert world.simulation.partition().leader_id != leader
+
+
+def test_it_says_what_it_cannot_do() -> None:
+    world = World("4.3")
+    with pytest.raises(ConfigError, match="not idempotent yet"):
+        world.producers.add(ProducerConfig("4.3"))

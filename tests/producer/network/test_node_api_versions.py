@@ -1,0 +1,46 @@
+"""Versions: the newest that both have."""
+
+from __future__ import annotations
+
+import pytest
+
+from fakebroker.producer.generation import Generation
+from fakebroker.producer.network.node_api_versions import (
+    API_VERSIONS,
+    METADATA,
+    PRODUCE,
+    ApiVersion,
+    NodeApiVersions,
+    UnsupportedVersionError,
+    client_range,
+)
+from fakebroker.protocol.messages import request_type
+
+
+@pytest.mark.parametrize(("served", "version"), [((0, 20), 9), ((0, 5), 5), ((9, 9), 9), ((3, 3), 3)])
+def test_the_newest_that_both_have(served: tuple[int, int], version: int) -> None:
+    node = NodeApiVersions([ApiVersion(PRODUCE, *served)])
+    assert node.latest_usable_version(ApiVersion(PRODUCE, 3, 9)) == version
+
+
+@pytest.mark.parametrize("served", [(0, 2), (10, 13)])
+def test_without_a_common_one_it_is_not_sent(served: tuple[int, int]) -> None:
+    node = NodeApiVersions([ApiVersion(PRODUCE, *served)])
+    with pytest.raises(UnsupportedVersionError, match=f"{served[0]} to {served[1]} of the API 0, and 3 to 9"):
+        node.latest_usable_version(ApiVersion(PRODUCE, 3, 9))
+    with pytest.raises(UnsupportedVersionError, match="does not serve the API 3"):
+        node.latest_usable_version(ApiVersion(METADATA, 0, 9))
+
+
+@pytest.mark.parametrize(
+    ("generation", "ranges"),
+    [("2.0", [(3, 6), (0, 6), (0, 2)]), ("3.0", [(3, 9), (0, 11), (0, 3)]), ("4.3", [(3, 13), (0, 13), (0, 4)])],
+)
+def test_a_release_has_its_versions(generation: str, ranges: list[tuple[int, int]]) -> None:
+    release = Generation(generation)
+    assert [client_range(key, release)[1:] for key in (PRODUCE, METADATA, API_VERSIONS)] == ranges
+
+
+@pytest.mark.parametrize("key", [PRODUCE, METADATA, API_VERSIONS])
+def test_the_newest_release_has_no_version_that_nobody_can_write(key: int) -> None:
+    assert request_type(key, client_range(key, Generation("4.4")).max_version) is not None

@@ -1,0 +1,65 @@
+"""What Kafka's own accumulator, pool, sender, transaction manager and configuration did, done by ours.
+
+`make conformance-producer` asks Kafka; `tests/golden/producer/` has what it answered."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conformance.producer.configurations import ours, settings_of
+from conformance.producer.ours import play
+from conformance.producer.play import difference
+from fakebroker.producer.generation import Generation
+from fakebroker.producer.sending.response_errors import is_invalid_metadata, is_retriable, known_code
+from fakebroker.producer.transactions.txn_state import SOURCES_2_0, SOURCES_4_3, State
+
+GOLDEN = Path(__file__).parents[1] / "golden" / "producer"
+GENERATIONS = ("2.0", "4.3")
+
+
+def transcripts(pattern: str) -> list[Any]:
+    return [
+        pytest.param(json.loads(line), id=f"{path.stem}-{at}")
+        for path in sorted(GOLDEN.glob(pattern))
+        for at, line in enumerate(path.read_text().splitlines())
+    ]
+
+
+@pytest.mark.parametrize("transcript", transcripts("generated-*.jsonl") + transcripts("found-*.jsonl"))
+def test_every_decision_is_kafkas(transcript: dict[str, Any]) -> None:
+    assert difference(transcript["told"], play(transcript)) is None
+
+
+@pytest.mark.parametrize("generation", GENERATIONS)
+def test_errors_mean_what_they_mean_to_the_release(generation: str) -> None:
+    release = Generation(generation)
+    for line in (GOLDEN / f"errors-{generation}.jsonl").read_text().splitlines():
+        error = json.loads(line)
+        assert is_retriable(error["code"], release) == error["is_retriable"], error
+        assert is_invalid_metadata(error["code"], release) == error["is_invalid_metadata"], error
+        assert known_code(error["code"], release) == error["code"]
+
+
+@pytest.mark.parametrize(("generation", "sources"), [("2.0", SOURCES_2_0), ("4.3", SOURCES_4_3)])
+def test_states_follow_those_that_they_follow_in_the_release(
+    generation: str, sources: Mapping[State, frozenset[State]]
+) -> None:
+    told = {}
+    for line in (GOLDEN / f"states-{generation}.jsonl").read_text().splitlines():
+        one = json.loads(line)
+        told[State[one["state"]]] = {State[source] for source in one["sources"]}
+    assert {state: sources[state] & told.keys() for state in told} == told
+    assert sources.keys() == told.keys()
+
+
+@pytest.mark.parametrize("generation", GENERATIONS)
+def test_settings_come_to_what_kafka_makes_of_them(generation: str) -> None:
+    lines = [json.loads(line) for line in (GOLDEN / f"settings-{generation}.jsonl").read_text().splitlines()]
+    assert [line["settings"] for line in lines] == list(settings_of(generation)), "ask Kafka again"
+    for line in lines:
+        assert ours(generation, line["settings"]) == line["told"], line["settings"]

@@ -1,0 +1,42 @@
+"""Whatever the network does: each request ends at most once, and no connection before something took too long."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from conformance.producer.network_sequences import network_sequence
+from conformance.producer.ours import play
+
+_PRODUCE = 0
+
+
+@given(st.sampled_from(["2.0", "4.3"]), st.integers(0, 2**32))
+def test_every_request_ends_once_and_none_before_its_time(generation: str, seed: int) -> None:
+    asked = network_sequence(generation, seed)
+    limit_ms = asked["config"]["request_timeout_ms"]
+    now_ms = 0
+    sent: set[int] = set()
+    sent_ms: dict[str, list[int]] = defaultdict(list)  # of each connection
+    ended: Counter[int] = Counter()
+    for command, answer in zip(asked["commands"], play(asked), strict=True):
+        for event in answer["events"]:
+            if "send" in event:
+                sent_ms[event["send"]].append(now_ms)
+            if event.get("api") == _PRODUCE:
+                assert event["correlation"] not in sent
+                sent.add(event["correlation"])
+        if command["do"] == "tick" or (command["do"] == "poll" and answer["told"][-1] >= 0):
+            now_ms += command["ms"]
+        for told in answer["told"]:
+            if isinstance(told, dict) and told["api"] == _PRODUCE:
+                ended[told["correlation"]] += 1
+                assert told["mismatch"] != (told["correlation"] in sent)
+                if told["timed_out"]:
+                    assert now_ms - min(sent_ms[told["node"]]) > limit_ms
+        for event in answer["events"]:
+            if "close" in event:
+                sent_ms[event["close"]].clear()
+    assert all(times == 1 for times in ended.values())

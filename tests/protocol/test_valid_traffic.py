@@ -1,0 +1,90 @@
+"""Whoever sends valid traffic sends the same bytes as ever: the load, the simulation, the benchmarks, the cases."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from hashlib import blake2b
+from uuid import UUID
+
+import pytest
+
+from benchmarks.drivers import frames as of_benchmarks
+from conformance import frames as of_cases
+from fakebroker.testing import wire
+from fakebroker.testing.transactions import frames as of_transactions
+from fakebroker_load.wire.messages import encode_produce
+
+TIME_MS = 1_700_000_000_000
+ID = UUID(int=7)
+PRODUCER = of_transactions.Producer("tx", 5, 2, 2)
+
+
+def of_load(size: int) -> bytes:
+    return encode_produce(
+        correlation_id=7,
+        topic="orders",
+        partition=3,
+        acks=-1,
+        timeout_ms=500,
+        value=b"v" * size,
+        timestamp_ms=TIME_MS,
+    )
+
+
+def of_simulation(transactional_id: str = "") -> bytes:
+    places = [(("t", 0), wire.batch(b"v", 3, TIME_MS)), (("t", 1), wire.batch(b"", 1, TIME_MS, 7, 1, 5, 0x10))]
+    return wire.produce(9, 1, 4_000, [*places, (("u", 0), wire.batch(b"x" * 200, 200, TIME_MS))], transactional_id)
+
+
+def of_case(version: int) -> bytes:
+    topics: dict[str | UUID, dict[int, bytes | None]] = {"t": {0: of_cases.batch(b"a", b"b"), 4: None}, "u": {}}
+    return of_cases.produce_many(topics, version, transactional_id="tx")
+
+
+SENT: dict[str, tuple[Callable[[], bytes], str]] = {
+    "load, empty": (lambda: of_load(0), "3cfe85e41c3a38ad"),
+    "load, 100 bytes": (lambda: of_load(100), "712a7e9974ec0563"),
+    "load, 100 kB": (lambda: of_load(100_000), "47dcc4ef77ee1d9f"),
+    "simulation": (of_simulation, "df603e6f052715c0"),
+    "simulation, transactional": (lambda: of_simulation("tx"), "663ee124af368427"),
+    "simulation, no records": (lambda: wire.batch(b"", 0, TIME_MS), "2c7a2934933d5245"),
+    "simulation, transactions": (
+        lambda: of_transactions.produce(4, PRODUCER, ("t", 1), (b"a", b"b"), 3, TIME_MS, 500),
+        "6e625b11045ee86d",
+    ),
+    "benchmark": (
+        lambda: of_benchmarks.produce_frame("t" * 130, 2, of_benchmarks.record_batch(1_000, 3), -1),
+        "f6e19f768803710f",
+    ),
+    "benchmark, idempotent": (lambda: of_benchmarks.record_batch(10, 2, sequence=4), "222d1369b85c17f7"),
+    "benchmark, 1 MiB": (lambda: of_benchmarks.record_batch(1 << 20), "45591476a14d9bad"),
+    **{
+        f"case, v{version}": (partial(of_case, version), digest)
+        for version, digest in enumerate(
+            (
+                "cdc1d2cfbc4e91d6",
+                "4898093904451dc4",
+                "096dede5318add27",
+                "5f4e4fd6c323976f",
+                "f5dfe86745a6696d",
+                "b12a4d848faee3ca",
+                "1047dd84b24cf29c",
+                "f8c1b1801e7a93bb",
+                "f60ac4d5a4d495da",
+                "bdf0a5f429e4774b",
+            ),
+            3,
+        )
+    },
+    "case, v13": (
+        lambda: of_cases.produce(ID, of_cases.batch(codec=1), version=13, client_id=None),
+        "737a976d06dfedc5",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SENT)
+def test_its_bytes(name: str) -> None:
+    made, expected = SENT[name]
+    assert blake2b(made(), digest_size=8).hexdigest() == expected

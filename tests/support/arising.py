@@ -1,0 +1,20 @@
+"""Faults that arise in a simulation, and are taken back."""
+
+from __future__ import annotations
+
+from fakebroker.cluster.arising.arisen import Arisen
+from fakebroker.core.faults.presets import Preset
+from support.simulation import Simulation
+
+
+def arise(simulation: Simulation, preset: Preset) -> Arisen:
+    simulation.cluster.now = simulation.now
+    arisen = simulation.cluster.faults.arising.arise(preset)
+    simulation.run_until(simulation.elapsed_ms)
+    return arisen
+
+
+def remove(simulation: Simulation, arisen: Arisen) -> None:
+    simulation.cluster.now = simulation.now
+    simulation.cluster.faults.arising.remove(arisen)
+    simulation.run_until(simulation.elapsed_ms)

@@ -1,0 +1,64 @@
+"""A cluster in a thread of its own with the HTTP control in front of it, as `serve` has it."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Any, Self
+
+import httpx
+
+from fakebroker import FakeCluster
+from fakebroker.control.listening import LOOPBACK, Control
+
+LIMIT_S = 30.0
+
+
+class Controlled:
+    """`kafka` is the cluster, `http` asks the control."""
+
+    def __init__(self, *, token: str | None = None, is_loaded: bool = True, **arguments: Any) -> None:
+        self.kafka = FakeCluster(**arguments)
+        self.token = token
+        self._is_loaded = is_loaded
+        self.control: Control
+        self.http: httpx.Client
+
+    def __enter__(self) -> Self:
+        self.kafka.start()
+        try:
+            self.kafka._await(self._start())
+            headers = {} if self.token is None else {"Authorization": f"Bearer {self.token}"}
+            self.http = httpx.Client(base_url=self.control.url, headers=headers, timeout=LIMIT_S, trust_env=False)
+        except BaseException:
+            self.kafka.stop()
+            raise
+        return self
+
+    async def _start(self) -> None:
+        self.control = Control(self.kafka._cluster, lambda cluster: None, LOOPBACK, self.token)
+        await self.control.start(0)
+        if self._is_loaded:
+            self.control.load()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.http.close()
+        try:
+            self.kafka._await(self.control.stop())
+        finally:
+            self.kafka.stop()
+
+    def ask(self, method: str, path: str, body: object = None, status: int = 200, **query: Any) -> Any:
+        """The JSON of an answer that has this status."""
+        answer = self.http.request(method, path, json=body, params=query or None)
+        assert answer.status_code == status, answer.text
+        return answer.json() if answer.content else None
+
+    def get(self, path: str, **query: Any) -> Any:
+        return self.ask("GET", path, **query)
+
+    def refused(self, method: str, path: str, body: object = None, status: int = 422, **query: Any) -> dict[str, Any]:
+        """The error of an answer."""
+        error: dict[str, Any] = self.ask(method, path, body, status, **query)["error"]
+        return error

@@ -1,0 +1,239 @@
+"""The fixtures, the marker and the settings, in real runs of pytest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+pytest_plugins = ["pytester"]
+Run = Callable[..., pytest.RunResult]
+
+NOTHING_TO_LEARN = """
+    import socket
+
+    def connects(server):
+        host, port = server.split(":")
+        socket.create_connection((host, int(port)), timeout=10).close()
+        return True
+
+    def test_a_broker(kafka_broker):
+        assert "," not in kafka_broker.bootstrap_servers
+        assert connects(kafka_broker.bootstrap_servers)
+
+    def test_a_cluster(kafka_cluster):
+        assert [connects(server) for server in kafka_cluster.bootstrap_servers.split(",")] == [True] * 3
+        assert kafka_cluster.clock.kind == "real"
+
+    def test_a_clock(kafka_clock):
+        kafka_clock.advance(70_000)
+        assert kafka_clock.elapsed_ms == 70_000
+
+    def test_the_clock_of_a_broker(kafka_broker, kafka_clock):
+        kafka_clock.advance(5)
+        assert kafka_broker.clock.elapsed_ms == 5
+        assert len(kafka_broker.endpoints) == 1
+"""
+
+
+def test_without_a_name_to_learn(run: Run) -> None:
+    run(NOTHING_TO_LEARN).assert_outcomes(passed=4)
+
+
+MARKED = """
+    import pytest
+
+    pytestmark = pytest.mark.kafka(brokers=2, configs={"message.max.bytes": 500, "num.partitions": 7})
+
+    @pytest.mark.kafka(
+        topics={"a": 3, "b": {"partitions": 2, "configs": {"min.insync.replicas": 2}}},
+        clock="manual", configs={"message.max.bytes": 600}, followers={"a": "frozen"}, seed=5,
+    )
+    def test_it(kafka_cluster):
+        created = {}
+        for event in kafka_cluster.journal:
+            if type(event).__name__ == "TopicCreated":
+                created[event.topic] = event.replicas
+        assert {topic: len(replicas) for topic, replicas in created.items()} == {"a": 3, "b": 2}
+        assert len(kafka_cluster.brokers) == 2
+        assert kafka_cluster.clock.kind == "manual"
+        kafka_cluster.clock.advance(31_000)  # who is frozen has nothing to copy, and stays in sync
+        kafka_cluster.create_topic("c")
+        (topic,) = [event for event in kafka_cluster.journal if getattr(event, "topic", "") == "c"
+                    and type(event).__name__ == "TopicCreated"]
+        assert len(topic.replicas) == 7  # of the module
+
+    @pytest.mark.kafka(brokers=1)
+    class TestClass:
+        def test_the_class(self, kafka_cluster):
+            assert len(kafka_cluster.brokers) == 1
+
+        @pytest.mark.kafka(brokers=4)
+        def test_the_method(self, kafka_cluster):
+            assert len(kafka_cluster.brokers) == 4
+
+    @pytest.mark.kafka(brokers=1, listeners="PLAINTEXT://127.0.0.2:0", topics="one")
+    def test_listeners(kafka_cluster):
+        assert kafka_cluster.bootstrap_servers.startswith("127.0.0.2:")
+
+    @pytest.mark.kafka(clock="real")
+    def test_the_clock_that_was_asked_for(kafka_cluster, kafka_clock):
+        assert kafka_clock.kind == "real"
+"""
+
+
+def test_the_marker(run: Run) -> None:
+    run(MARKED).assert_outcomes(passed=5)
+
+
+SETTINGS = """
+kafka_brokers = 2
+kafka_clock = manual
+kafka_followers = frozen
+kafka_configs =
+    num.partitions=4
+    message.max.bytes = 500
+kafka_topics =
+    orders:3
+    payments:2:2,min.insync.replicas=2
+"""
+BY_SETTINGS = """
+    import pytest
+
+    def topics(kafka):
+        return {
+            event.topic: event.replicas for event in kafka.journal if type(event).__name__ == "TopicCreated"
+        }
+
+    def test_settings(kafka_cluster):
+        kafka_cluster.create_topic("other")
+        assert {name: len(each) for name, each in topics(kafka_cluster).items()} == {
+            "orders": 3, "payments": 2, "other": 4
+        }
+        assert len(kafka_cluster.brokers) == 2
+        assert kafka_cluster.clock.kind == "manual"
+
+    @pytest.mark.kafka(topics=["mine"], clock="auto", configs={"num.partitions": 5})
+    def test_above_them(kafka_cluster):
+        kafka_cluster.create_topic("other")
+        assert {name: len(each) for name, each in topics(kafka_cluster).items()} == {"mine": 5, "other": 5}
+        assert kafka_cluster.clock.kind == "auto"
+
+    @pytest.mark.kafka(topics=[])
+    def test_one_broker(kafka_broker):
+        assert len(kafka_broker.brokers) == 1
+"""
+
+
+def test_settings(run: Run) -> None:
+    run(BY_SETTINGS, ini=SETTINGS).assert_outcomes(passed=3)
+
+
+# A slip is one sentence.
+
+SLIPS = {
+    "topic='x'": "it has no argument 'topic'; 'topics' is meant?",
+    "shards=3": "it has no argument 'shards'; it has brokers, clock, configs, *",
+    "3": "its arguments have names, as in brokers=3, and 3 has none",
+    "brokers=0": "a cluster has 1 to 100 brokers, not 0",
+    "brokers='3'": "brokers must be a whole number or None, not '3'",
+    "clock='fast'": "a clock is real, manual or auto, not 'fast'",
+    "topics={'o': {'replicas': 2}}": "topic 'o' has no 'replicas'; *replication_factor*",
+    "topics={'o': 1.5}": "of topic 'o' so many partitions are wanted, or a mapping: *not 1.5",
+    "topics=5": 'topics={"orders": 3} or *, not topics=5',
+    "topics=['a b']": "*Topic name*",
+    "topics={'o': {'replication_factor': 4}}": "Unable to replicate the partition 4 time(s): *",
+    "configs=['a=b']": "configs must be a mapping, as in *, not *a=b*",
+    "configs={'message.max.byte': 5}": "Unknown configuration 'message.max.byte'*",
+    "followers='asleep'": "*'asleep'*",
+    "followers={'nobody': 'frozen'}": "*nobody*",
+    "followers=3": 'followers="frozen" of all topics, or {"orders": "frozen"} of one, not 3',
+    "faults='drop'": "faults must be a list, not 'drop'",
+    "listeners=['x']": "listeners must be what Kafka's setting says, as in *",
+}
+
+
+def test_a_slip_is_one_sentence(run: Run) -> None:
+    tests = "".join(
+        f"    @pytest.mark.kafka({slip})\n    def test_{index}(kafka_cluster): pass\n\n"
+        for index, slip in enumerate(SLIPS)
+    )
+    result = run(f"    import pytest\n\n{tests}", "--tb=short")
+
+    result.assert_outcomes(errors=len(SLIPS))
+    for index, sentence in enumerate(SLIPS.values()):
+        result.stdout.fnmatch_lines([f"@pytest.mark.kafka for test_it.py::test_{index}: {sentence}"])
+    result.stdout.no_fnmatch_line("*During handling*")
+
+
+@pytest.mark.parametrize(
+    ("ini", "sentence"),
+    [
+        ("kafka_brokers = three", "kafka_brokers must be a whole number, not 'three'"),
+        ("kafka_brokers = 0", "a cluster has 1 to 100 brokers, not 0"),
+        ("kafka_configs = message.max.bytes", "kafka_configs has 'message.max.bytes' where name=value belongs*"),
+        ("kafka_topics = orders:x", "kafka_topics 'orders:x' is not NAME*"),
+    ],
+)
+def test_a_slip_in_the_settings(run: Run, ini: str, sentence: str) -> None:
+    result = run("    def test_it(kafka_cluster): pass", ini=ini)
+
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines([f"pytest's settings for test_it.py::test_it: {sentence}"])
+
+
+def test_two_clusters_in_one_test(run: Run) -> None:
+    result = run("    def test_it(kafka_cluster, kafka_broker): pass")
+
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines(["a test has one cluster: kafka_cluster or kafka_broker, not both as *test_it has"])
+
+
+# Many tests.
+
+MANY = """
+    import pytest
+
+    @pytest.mark.parametrize("number", range(30))
+    def test_it(kafka_cluster, number):
+        kafka_cluster.create_topic("t")  # would raise if it were there
+"""
+
+
+@pytest.mark.parametrize("arguments", [(), ("-n", "2")], ids=["alone", "xdist"])
+def test_each_test_has_a_cluster_of_its_own(run: Run, arguments: tuple[str, ...]) -> None:
+    run(MANY, *arguments).assert_outcomes(passed=30)
+
+
+LEFT = """
+    import threading
+
+    def test_one(kafka_cluster): pass
+
+    def test_two():
+        assert "fakebroker" not in [thread.name for thread in threading.enumerate()]
+"""
+
+
+def test_nothing_is_left_of_it(run: Run) -> None:
+    run(LEFT).assert_outcomes(passed=2)
+
+
+UNUSED = """
+    import sys
+
+    def test_it():
+        assert "fakebroker.testing.plugin.hooks" in sys.modules
+        ours = {name for name in sys.modules if name.split(".")[0] in ("fakebroker", "timingwheel", "kio", "uvloop")}
+        of_plugin = {name for name in ours if name.startswith("fakebroker.testing")}
+        assert of_plugin == {
+            "fakebroker.testing", "fakebroker.testing.plugin",
+            "fakebroker.testing.plugin.hooks", "fakebroker.testing.plugin.ini", "fakebroker.testing.plugin.trials",
+            "fakebroker.testing.plugin.wanted",
+        }
+        assert ours - of_plugin <= {"fakebroker", "fakebroker.core", "fakebroker.core.log"}  # empty ones
+"""
+
+
+def test_who_does_not_use_it_does_not_import_it(run: Run) -> None:
+    run(UNUSED).assert_outcomes(passed=1)
