@@ -154,7 +154,10 @@ def await_shares(parties: list[Member], sizes: list[int]) -> None:
         shares = sorted(len(member.assigned) for member in parties)
         return sorted(owned) == list(range(sum(sizes))) and shares == sorted(sizes)
 
-    wait_until(is_so, f"shares of {sizes}", LIMIT_S)
+    try:
+        wait_until(is_so, f"shares of {sizes}", LIMIT_S)
+    except AssertionError as error:
+        raise AssertionError(f"{error}; assigned: {[member.assignments for member in parties]}") from None
 
 
 def await_values(parties: list[Member], values: set[str]) -> None:
