@@ -25,6 +25,7 @@ COMPILED = [
     "fakebroker/apis/transactions/end_txn.py",
     "fakebroker/cluster/cluster.py",
     "fakebroker/cluster/dispatcher.py",
+    "fakebroker/cluster/faults/index.py",
     "fakebroker/cluster/lives.py",
     "fakebroker/cluster/members.py",
     "fakebroker/core/broker/broker.py",

@@ -17,8 +17,10 @@ from typing import Any, final
 from fakebroker.apis import registry
 from fakebroker.apis.cluster import api_versions
 from fakebroker.apis.context import RequestContext
+from fakebroker.cluster.faults.index import Index
 from fakebroker.core.broker.broker import Broker
 from fakebroker.core.clock import HasNow, Now
+from fakebroker.core.faults.armed import Armed
 from fakebroker.core.probe import Probe
 from fakebroker.network.connection import Connection, Work
 from fakebroker.network.effects import Effect, InternalError
@@ -64,8 +66,16 @@ class _Work(Work):
 class Interceptor:
     """Who has a look at requests before they are handled."""
 
-    def takes(self, broker: Broker, connection: Connection, header: RequestHeader, frame: bytes | LargeFrame) -> bool:
-        """Whether it has the request in hand from now on: it gives the connection a plan, and has it handled."""
+    def takes(
+        self,
+        broker: Broker,
+        connection: Connection,
+        header: RequestHeader,
+        frame: bytes | LargeFrame,
+        found: list[Armed],
+    ) -> bool:
+        """Whether it has the request, which these faults may fit, in hand from now on: it gives the connection a plan,
+        and has it handled."""
         raise NotImplementedError
 
 
@@ -80,6 +90,7 @@ class Dispatcher:
         self._probe = probe
         self._apis = registry.load()
         self._flexible: dict[int, bool] = {}  # by what is served: key and version in one number
+        self.faults: Index | None = None  # while there is anything to be found
         self.interceptor: Interceptor | None = None
 
     def handle(self, broker: Broker, connection: Connection, now: Now) -> None:
@@ -91,7 +102,7 @@ class Dispatcher:
             if connection.plan is None:
                 for listener in self._probe.listeners:
                     listener.request_begun(connection.number, broker.broker_id, header, len(frame))
-                if self.interceptor is not None and self.interceptor.takes(broker, connection, header, frame):
+                if self.faults is not None and self._is_taken(self.faults, broker, connection, header, frame):
                     return
             api = self._apis[header.api_key]
             context = RequestContext(
@@ -120,6 +131,14 @@ class Dispatcher:
         if rest is not None:
             connection.work = _Work(rest, context, self._clock)
             self.go_on(connection)
+
+    def _is_taken(
+        self, faults: Index, broker: Broker, connection: Connection, header: RequestHeader, frame: bytes | LargeFrame
+    ) -> bool:
+        found = faults.find(header, frame)
+        if not found and not faults.asks_always:
+            return False
+        return self.interceptor is not None and self.interceptor.takes(broker, connection, header, frame, found)
 
     def _read_any_header(self, frame: bytes | LargeFrame) -> RequestHeader:
         if isinstance(frame, bytes):

@@ -70,6 +70,7 @@ class Faults(Interceptor):
         self._dispatcher = dispatcher
         self._emit = emit
         self._index = Index(self._resolve)
+        dispatcher.interceptor = self
         self._start_ms = lives.now.mono_ms
         self._apis = registry.load()
         self._held: dict[Armed, list[Wait]] = {}
@@ -113,7 +114,8 @@ class Faults(Interceptor):
 
     def _look_or_not(self) -> None:
         """Nobody asks while there is nothing to be found."""
-        self._dispatcher.interceptor = None if self._index.is_empty and not self._kept else self
+        self._index.asks_always = bool(self._kept)
+        self._dispatcher.faults = None if self._index.is_empty and not self._kept else self._index
 
     def release(self, armed: Armed, count: int | None = None) -> int:
         """Let those go on that it holds, the first ones first; how many that were."""
@@ -138,10 +140,14 @@ class Faults(Interceptor):
         if faults:
             FaultyArrival(self, connection, faults).go_on()
 
-    def takes(self, broker: Broker, connection: Connection, header: RequestHeader, frame: bytes | LargeFrame) -> bool:
-        found = self._index.find(header, frame)
-        if not found and connection not in self._kept:
-            return False
+    def takes(
+        self,
+        broker: Broker,
+        connection: Connection,
+        header: RequestHeader,
+        frame: bytes | LargeFrame,
+        found: list[Armed],
+    ) -> bool:
         where = broker.broker_id, connection.listener.name, connection.number, self._elapsed_ms
         faults = [armed for armed in found if armed.fits(header, *where)]
         if not faults and connection not in self._kept:
