@@ -112,8 +112,7 @@ def test_who_reads_the_latest_gets_what_comes_after(brokers: Brokers, group: str
         assert not [value for value in member.values if value.startswith("before")]
 
 
-# Not kafka-python: one static member of its 3.0 in fifteen stands still in poll() for good, its own loop asleep with no
-# request under way, also alone in its group (2.3.3: none of 60).
+# Not kafka-python: its 3.0 stands still with one static member in fifteen (docs/decisions.md, 127).
 @pytest.mark.parametrize("client", ["confluent", "aiokafka"])
 def test_a_static_member_that_comes_back_has_what_it_had(brokers: Brokers, group: str, client: str) -> None:
     topic = brokers.topic(PARTITIONS)
