@@ -1,8 +1,8 @@
 """Which faults may fit a request, by its API key; those of Produce that name topics by these as well, and by the
 partitions that they name, so that very many others cost next to nothing.
 
-Theory   The dispatcher asks for each request, so this is compiled, and compares bytes of the frame: a topic's name is
-         looked up as it stands there, and so is a partition's index.
+Theory   The dispatcher asks for each request, so this is compiled. What a Produce says from its list of topics to the
+         index of its first partition is looked up as it stands in the frame; only what is new there is taken apart.
 """
 
 from __future__ import annotations
@@ -23,10 +23,13 @@ _ONE: Final = b"\0\0\0\1"
 _NEGATIVE: Final = 0x8000  # and above, of an i16
 _COMPACT_ONE: Final = 2  # counts are one too large
 _SHORT: Final = 127  # of a length that takes one byte
+_ID: Final = 16
 _INDEX: Final = Struct(">i")
+_INDEX_BYTES: Final = 4
+_LONGEST_NAME: Final = 249
 _ANY: Final = b""  # partition
 _ANYWHERE: Final = (b"", b"")
-_KEPT_IDS: Final = 10_000
+_KEPT: Final = 10_000
 Key = TypeVar("Key")
 
 
@@ -39,14 +42,16 @@ class Index:
         self._by_key: dict[int, list[Armed]] = {}
         self._produce: dict[bytes, dict[bytes, list[Armed]]] = {}  # by topic and partition
         self._resolve = resolve
-        self._names: dict[bytes, bytes] = {}  # of topics, by id: an id has one name for ever
         self._none: list[Armed] = []
+        self._known: dict[bytes, list[Armed]] = {}  # by place, of topics by name
+        self._known_by_id: dict[bytes, list[Armed]] = {}  # an id has one name for ever
 
     @property
     def is_empty(self) -> bool:
         return not self._by_key and not self._produce
 
     def add(self, armed: Armed) -> None:
+        self._forget()
         when = armed.fault.when
         for key in armed.keys:
             if key == _PRODUCE and when.topic:
@@ -58,6 +63,7 @@ class Index:
                 self._by_key.setdefault(key, []).append(armed)
 
     def remove(self, armed: Armed) -> None:
+        self._forget()
         _take_out(self._by_key, armed)
         for topic in {topic.encode() for topic in armed.fault.when.topic} & self._produce.keys():
             _take_out(self._produce[topic], armed)
@@ -66,72 +72,78 @@ class Index:
 
     def find(self, header: RequestHeader, frame: bytes | LargeFrame) -> list[Armed]:
         """Those that may fit."""
-        found = self._by_key.get(header.api_key, self._none)
-        if header.api_key != _PRODUCE or not self._produce:
-            return found
+        key = header.api_key
+        if key != _PRODUCE or not self._produce:
+            return self._by_key.get(key, self._none)
+        if not isinstance(frame, bytes):
+            return self._any_of(_ANYWHERE)
         version = header.api_version
-        topic, partition = _ANYWHERE
-        if isinstance(frame, bytes):
-            topic, partition = only_place(version, frame, header.body_offset)
+        start, end = place_in(version, frame, header.body_offset)
+        place = frame[start:end]
+        found = (self._known if version < _BY_ID else self._known_by_id).get(place)
+        return self._look_up(version, place) if found is None else found
+
+    def _look_up(self, version: int, place: bytes) -> list[Armed]:
+        topic, partition = only_place(version, place)
+        known = self._known if version < _BY_ID else self._known_by_id
+        if topic and version >= _BY_ID:
+            topic = (self._resolve(UUID(bytes=topic), None)[1] or "").encode()
+            if not topic:  # no topic has it, so no fault by name fits
+                return self._by_key.get(_PRODUCE, self._none)
+        if len(known) >= _KEPT:
+            known.clear()
+        found = known[place] = self._any_of((topic, partition))
+        return found
+
+    def _any_of(self, place: tuple[bytes, bytes]) -> list[Armed]:
+        topic, partition = place
+        found = [self._by_key.get(_PRODUCE, self._none)]
         if not topic:
-            of_all = [faults for by_partition in self._produce.values() for faults in by_partition.values()]
-            return _sorted([found, *of_all])
-        if version >= _BY_ID:
-            topic = self._name_of(topic)
-        by_partition = self._produce.get(topic)
-        if by_partition is None:
-            return found
-        for_all, for_one = by_partition.get(_ANY), by_partition.get(partition)
-        if for_all is None and for_one is None:
-            return found
-        return _sorted([found, for_all or self._none, for_one or self._none])
+            found += [faults for by_partition in self._produce.values() for faults in by_partition.values()]
+        elif topic in self._produce:
+            by_partition = self._produce[topic]
+            found += [by_partition.get(_ANY, self._none), by_partition.get(partition, self._none)]
+        return sorted({armed for faults in found for armed in faults}, key=lambda armed: armed.id)
 
-    def _name_of(self, topic_id: bytes) -> bytes:
-        """Empty if no topic has it: then no fault by its name fits."""
-        name = self._names.get(topic_id)
-        if name is None:
-            name = (self._resolve(UUID(bytes=topic_id), None)[1] or "").encode()
-            if name:
-                if len(self._names) >= _KEPT_IDS:
-                    self._names.clear()
-                self._names[topic_id] = name
-        return name
+    def _forget(self) -> None:
+        self._known.clear()
+        self._known_by_id.clear()
 
 
-def only_place(version: int, frame: bytes, offset: int) -> tuple[bytes, bytes]:
-    """The topic, by name or, from version 13 on, id, and the partition (i32) of a Produce that is for one, as they
-    stand in its frame. Both are empty for any other, and for what is out of the ordinary: long names, and what cannot
-    be read."""
+def place_in(version: int, frame: bytes, offset: int) -> tuple[int, int]:
+    """Where in a frame of Produce stands what `only_place` reads, if it is for one partition of one topic: from, to.
+    Nowhere, (0, 0), if it is out of the ordinary: long names, and what cannot be read."""
     try:
         if version < _FLEXIBLE:
             size = frame[offset] << 8 | frame[offset + 1]
-            offset += 8 if size >= _NEGATIVE else 8 + size  # and acks and timeout
-            start = offset + 6
-            end = start + (frame[offset + 4] << 8 | frame[offset + 5])
-            if frame[offset : offset + 4] != _ONE or frame[end : end + 4] != _ONE:
-                return _ANYWHERE
-            place = frame[start:end], frame[end + 4 : end + 8]
+            offset += 8 if size >= _NEGATIVE else 8 + size  # behind transactional id, acks and timeout
+            size = frame[offset + 4] << 8 | frame[offset + 5]
+            end = offset + 6 + size + 4 + _INDEX_BYTES
         else:
             size = frame[offset]
             offset += 6 + size if size else 7
-            if size > _SHORT or frame[offset] != _COMPACT_ONE:
-                return _ANYWHERE
-            start, size = offset + 1, 16
-            if version < _BY_ID:
-                start, size = start + 1, frame[start] - 1
-                if not 0 < size < _SHORT:
-                    return _ANYWHERE
-            end = start + size
-            if frame[end] != _COMPACT_ONE:
-                return _ANYWHERE
-            place = frame[start:end], frame[end + 1 : end + 5]
+            if size > _SHORT:
+                return 0, 0
+            size = _ID if version >= _BY_ID else frame[offset + 1]  # which is one too large, and takes one byte itself
+            end = offset + 1 + size + 1 + _INDEX_BYTES
     except IndexError:
+        return 0, 0
+    return (offset, end) if size <= _LONGEST_NAME and end <= len(frame) else (0, 0)
+
+
+def only_place(version: int, place: bytes) -> tuple[bytes, bytes]:
+    """The topic, by name or, from version 13 on, id, and the partition (i32) of a Produce that is for one; both are
+    empty for any other."""
+    index = len(place) - _INDEX_BYTES
+    if version < _FLEXIBLE:
+        if place[:4] != _ONE or place[index - 4 : index] != _ONE:
+            return _ANYWHERE
+        return place[6 : index - 4], place[index:]
+    if not place or place[0] != _COMPACT_ONE or place[index - 1] != _COMPACT_ONE:
         return _ANYWHERE
-    return place if len(place[1]) == _INDEX.size else _ANYWHERE
-
-
-def _sorted(found: list[list[Armed]]) -> list[Armed]:
-    return sorted({armed for faults in found for armed in faults}, key=lambda armed: armed.id)
+    if version < _BY_ID and not 1 < place[1] <= _SHORT:
+        return _ANYWHERE
+    return place[1 if version >= _BY_ID else 2 : index - 1], place[index:]
 
 
 def _take_out(faults_by: dict[Key, list[Armed]], armed: Armed) -> None:

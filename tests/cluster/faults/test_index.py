@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from support.faulty import FaultyCluster
 from support.requests import ONE_RECORD, produce
 
-from fakebroker.cluster.faults.index import only_place
+from fakebroker.cluster.faults.index import only_place, place_in
 from fakebroker.core.journal.fault_events import FaultFired
 from fakebroker.protocol.headers import decode_request_header
 
@@ -18,6 +18,13 @@ NAMES = st.text(st.characters(codec="ascii", categories=["L", "N"]), min_size=1,
 
 
 ANYWHERE = (b"", b"")
+
+
+def found(version: int, frame: bytes, offset: int) -> tuple[bytes, bytes]:
+    start, end = place_in(version, frame, offset)
+    return only_place(version, frame[start:end])
+
+
 INDEXES = st.integers(-(2**31), 2**31 - 1)
 
 
@@ -27,15 +34,15 @@ def test_the_place_of_a_request_for_one(version: int, name: str, transactional_i
     frame = produce(name, partitions=partitions, version=version, transactional_id=transactional_id)[4:]
     offset = decode_request_header(frame, version >= 9).body_offset
     place = (name.encode(), min(at).to_bytes(4, "big", signed=True)) if len(at) == 1 else ANYWHERE
-    assert only_place(version, frame, offset) in (place, ANYWHERE)
+    assert found(version, frame, offset) in (place, ANYWHERE)
     if len(name) < 127 and len((transactional_id or "").encode()) < 126:
-        assert only_place(version, frame, offset) == place
+        assert found(version, frame, offset) == place
 
 
 @given(st.uuids(), INDEXES)
 def test_by_its_id(topic_id: UUID, index: int) -> None:
     frame = produce(topic_id, index, version=13)[4:]
-    assert only_place(13, frame, decode_request_header(frame, True).body_offset) == (
+    assert found(13, frame, decode_request_header(frame, True).body_offset) == (
         topic_id.bytes,
         index.to_bytes(4, "big", signed=True),
     )
@@ -49,13 +56,32 @@ def test_those_that_fit_are_found_in_their_order(said: list[tuple[str, int | Non
         kafka.add({"api": "Produce", **where}, "shrink_isr", "every_time")
     asked = data.draw(st.sets(st.sampled_from([0, 1]), min_size=1))
     kafka.connect().send(produce("t", partitions=dict.fromkeys(asked, ONE_RECORD)))
+    kafka.connect().send(produce("t", partitions=dict.fromkeys(asked, ONE_RECORD)))  # what was found is known now
     fit = [f"f{n}" for n, (topic, at) in enumerate(said, 1) if topic == "t" and (at is None or at in asked)]
-    assert [event.fault for event in kafka.told(FaultFired)] == fit
+    assert [event.fault for event in kafka.told(FaultFired)] == fit * 2
+
+
+@pytest.mark.parametrize("version", [8, 12, 13])
+def test_what_is_known_of_a_place_is_forgotten_when_faults_come_and_go(version: int) -> None:
+    kafka = FaultyCluster(partitions=2)
+    client = kafka.connect()
+    topic = kafka.cluster.controller.metadata.topic("t")
+    assert topic is not None
+    fires = []
+    for number in range(6):
+        if number == 2:
+            armed = kafka.add({"api": "Produce", "topic": "t", "partition": 0}, "shrink_isr", "every_time")
+            kafka.add({"api": "Produce", "topic": "t", "partition": 1}, "shrink_isr", "every_time")
+        if number == 4:
+            kafka.cluster.faults.remove(armed)
+        client.send(produce(topic.topic_id if version == 13 else "t", 0, version=version))
+        fires.append(len(kafka.told(FaultFired)))
+    assert fires == [0, 0, 1, 2, 2, 2]
 
 
 @given(st.integers(3, 13), st.binary(max_size=40))
 def test_whatever_comes_it_says_something(version: int, data: bytes) -> None:
-    topic, partition = only_place(version, data, 0)
+    topic, partition = found(version, data, 0)
     assert len(partition) == 4 if topic else not partition
 
 
