@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from conformance.producer.sequences import RELEASES, sequence
-from conformance.targets.kafka_box import Unavailable, cache_folder, fetch_jars
+from conformance.targets.kafka_box import Unavailable, cache_folder, fetch_jars, take_home
 from conformance.targets.talking_jvm import TalkingJvm
 
 Json = dict[str, Any]
@@ -69,5 +69,5 @@ def _built(folder: str, jars: Path) -> Path:
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
             raise Unavailable(f"the judge does not compile: {done.stderr.strip()[:_SHOWN]}")
-        classes.rename(target)
+        take_home(classes, target)
     return target

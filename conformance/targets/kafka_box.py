@@ -79,8 +79,17 @@ def fetch_jars(pom: Path, name: str, what: str, versions: Mapping[str, str] | No
             lines = [line for line in done.stdout.splitlines() if "ERROR" in line]
             reason = lines[0].removeprefix("[ERROR] ") if lines else done.stderr.strip()
             raise Unavailable(f"Maven could not fetch {what}: {reason}")
-        jars.rename(folder)
+        take_home(jars, folder)
     return folder
+
+
+def take_home(made: Path, folder: Path) -> None:
+    """Move what was made to its place. Who comes second leaves there what another process has just made."""
+    try:
+        made.rename(folder)
+    except OSError:
+        if not folder.is_dir():
+            raise
 
 
 def remove_leftovers() -> None:

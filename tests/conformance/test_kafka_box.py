@@ -37,6 +37,21 @@ def test_an_unreachable_repository_is_said(monkeypatch: pytest.MonkeyPatch, tmp_
     assert not list((tmp_path / "cache" / "conformance").iterdir()), "a half-fetched folder stays"
 
 
+def test_two_that_fetch_at_once_get_the_same(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    home = tmp_path / "cache" / "conformance" / f"kafka-{kafka_version()}"
+    another = f"mkdir -p {home}; touch {home}/theirs.jar"  # while this one fetches
+    ours = (
+        "for each; do case $each in -DoutputDirectory=*) out=${each#*=};; esac; done; mkdir -p $out; touch $out/a.jar"
+    )
+    for tool, script in {"java": "exit 0", "mvn": f"{another}; {ours}"}.items():
+        (tmp_path / tool).write_text(f"#!/bin/sh\n{script}\n")
+        (tmp_path / tool).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    monkeypatch.setenv("FAKEBROKER_CACHE", str(tmp_path / "cache"))
+    assert fetch_kafka() == home
+    assert [jar.name for jar in home.iterdir()] == ["theirs.jar"]
+
+
 def test_a_failed_start_leaves_nothing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(kafka_box, "fetch_kafka", lambda: tmp_path)
     (tmp_path / "java").write_text(
