@@ -12,7 +12,6 @@ import os
 from collections.abc import Callable
 
 from benchmarks.drivers.frames import answer_bytes, error_at, produce_frame, record_batch
-from benchmarks.machine.facts import build
 from conformance import frames
 from fakebroker.cluster.cluster import Cluster
 from fakebroker.core.clock import Now
@@ -153,9 +152,8 @@ def plain_python() -> Work:
 
 
 PLAIN, FAULTS = "produce 100 B, acks=1", "produce 100 B, acks=1, 1,000 faults of others"
-# What may cost at most so much more than something else, in the same run. The look-up of faults is not compiled: it
-# takes some 10,000 instructions in either build, and 5 % is kept by the interpreted one alone.
-BESIDE = {FAULTS: (PLAIN, 1.05 if build() == "interpreted" else 1.55)}
+# What may cost at most so much more than something else, in the same run.
+BESIDE = {FAULTS: (PLAIN, 1.05)}
 # By name: how to prepare it, and how many operations are counted.
 WORKS: dict[str, tuple[Callable[[], Work], int]] = {
     "plain Python": (plain_python, 6_400),

@@ -40,9 +40,7 @@ def test_an_unreachable_repository_is_said(monkeypatch: pytest.MonkeyPatch, tmp_
 def test_two_that_fetch_at_once_get_the_same(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     home = tmp_path / "cache" / "conformance" / f"kafka-{kafka_version()}"
     another = f"mkdir -p {home}; touch {home}/theirs.jar"  # while this one fetches
-    ours = (
-        "for each; do case $each in -DoutputDirectory=*) out=${each#*=};; esac; done; mkdir -p $out; touch $out/a.jar"
-    )
+    ours = "for each; do case $each in -DoutputDirectory=*) mkdir -p ${each#*=}; touch ${each#*=}/a.jar;; esac; done"
     for tool, script in {"java": "exit 0", "mvn": f"{another}; {ours}"}.items():
         (tmp_path / tool).write_text(f"#!/bin/sh\n{script}\n")
         (tmp_path / tool).chmod(0o755)
