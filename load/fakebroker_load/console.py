@@ -78,12 +78,22 @@ def print_verdict(console: Console, verdict: Verdict) -> None:
     for group in verdict.groups:
         for text in complaints(group):
             console.print(f"[red]{escape(text)}[/]")
+    if verdict.unexplained:
+        console.print(f"[red]{verdict.unexplained:,} records in the log that no request has sent[/]")
+    console.print(log_sentence(verdict))
     early = sum(group.early for group in verdict.groups)
     colour, word = ("green", "Confirmed") if verdict.ok else ("red", "Not confirmed")
     console.print(
         f"[bold {colour}]{word}[/]: {verdict.confirmed:,} of {verdict.requests:,} requests got what they should, "
         f"{early:,} answered early, lateness limit {verdict.lateness_limit_ms:,} ms."
     )
+
+
+def log_sentence(verdict: Verdict) -> str:
+    """What was done with the log."""
+    if verdict.records is None:
+        return "The log was not read back: the verdict is on the answers alone."
+    return f"{verdict.records:,} records read back from the log, and compared with what their requests were told."
 
 
 def complaints(group: GroupVerdict) -> list[str]:

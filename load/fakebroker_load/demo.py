@@ -3,12 +3,14 @@
 Theory   A cluster of three brokers runs in a process of its own, so that it and the load do not share an interpreter.
          First everything is healthy: acks=all is answered NONE. Then the followers of one topic are frozen, and
          thousands of acks=all requests to those same partitions must be answered REQUEST_TIMED_OUT, each when its own
-         timeout is over, while acks=0, acks=1 and a healthy topic beside them do not wait.
+         timeout is over, while acks=0, acks=1 and a healthy topic beside them do not wait. In the end the followers go
+         on, the log is read back, and every record has to stand where its request was told.
 """
 
 from __future__ import annotations
 
 import sys
+from functools import partial
 from pathlib import Path
 
 from rich.console import Console
@@ -56,13 +58,14 @@ def _run(console: Console, out: Path, seed: int, lateness_limit_ms: int, before:
         clear(out)
     except OSError as error:
         raise ResultsError(f"{out} cannot be written: {error.strerror}.") from error
-    with cluster_process({**before.topics, **after.topics}) as (bootstrap, freeze), spark_session() as spark:
+    with cluster_process({**before.topics, **after.topics}) as (bootstrap, freeze, resume), spark_session() as spark:
         console.print(f"{BROKERS} brokers in a process of their own: {', '.join(f'{h}:{p}' for h, p in bootstrap)}")
         with progress_bar(console, f"{before.name}: all followers replicate", before.requests) as on_progress:
             run_scenario(spark, before, bootstrap, out, seed=seed, on_progress=on_progress)
         freeze(FROZEN_TOPIC)
         with progress_bar(console, f"{after.name}: those of {FROZEN_TOPIC} do not", after.requests) as on_progress:
-            run_scenario(spark, after, bootstrap, out, seed=seed, on_progress=on_progress)
+            thaw = partial(resume, FROZEN_TOPIC)
+            run_scenario(spark, after, bootstrap, out, seed=seed, on_progress=on_progress, thaw=thaw)
         with console.status("judging"):
             judged, verdict = judge_folder(spark, out, lateness_limit_ms)
             write_report(spark, judged, verdict, read_runs(out), out / REPORT_FILE)

@@ -20,7 +20,7 @@ REPLICA_LAG_TIME_MAX_MS = 3_600_000  # an hour: longer than any run
 STOP_TIMEOUT_S = 10
 
 Bootstrap = list[tuple[str, int]]
-Freeze = Callable[[str], None]
+Tell = Callable[[str], None]
 
 
 class ClusterDidNotStart(Exception):
@@ -28,8 +28,9 @@ class ClusterDidNotStart(Exception):
 
 
 @contextmanager
-def cluster_process(topics: dict[str, int]) -> Iterator[tuple[Bootstrap, Freeze]]:
-    """A cluster with these topics (name -> partitions) in another process: where it is, and how to freeze a topic."""
+def cluster_process(topics: dict[str, int]) -> Iterator[tuple[Bootstrap, Tell, Tell]]:
+    """A cluster with these topics (name -> partitions) in another process: where it is, how to freeze a topic, and
+    how to let it go on."""
     context = multiprocessing.get_context("spawn")  # a fork would take Spark's threads and sockets along
     ours, theirs = context.Pipe()
     process = context.Process(target=serve_cluster, args=(theirs, topics), name="fakebroker-cluster", daemon=True)
@@ -37,9 +38,9 @@ def cluster_process(topics: dict[str, int]) -> Iterator[tuple[Bootstrap, Freeze]
         process.start()
     theirs.close()
 
-    def freeze(topic: str) -> None:
-        ours.send(topic)
-        if ours.recv() != topic:
+    def tell(what: tuple[str, str]) -> None:
+        ours.send(what)
+        if ours.recv() != what:
             raise RuntimeError("the cluster's process answers something else than it was asked")
 
     try:
@@ -47,7 +48,7 @@ def cluster_process(topics: dict[str, int]) -> Iterator[tuple[Bootstrap, Freeze]
             bootstrap = ours.recv()
         except EOFError:
             raise ClusterDidNotStart("The cluster's process ended before it listened.") from None
-        yield bootstrap, freeze
+        yield bootstrap, lambda topic: tell(("freeze", topic)), lambda topic: tell(("resume", topic))
     finally:
         ours.close()  # the other side takes that as the end
         process.join(STOP_TIMEOUT_S)
@@ -69,15 +70,15 @@ def ignored_interrupts() -> Iterator[None]:
 
 
 def serve_cluster(pipe: Connection, topics: dict[str, int]) -> None:
-    """The other process: start the cluster, tell where it is, freeze what is named, until the pipe is closed."""
+    """The other process: start the cluster, tell where it is, freeze and resume until the pipe is closed."""
     with FakeCluster(BROKERS, config={"replica.lag.time.max.ms": REPLICA_LAG_TIME_MAX_MS}, journal=0) as kafka:
         for name, partitions in topics.items():
             kafka.create_topic(name, partitions, BROKERS)
         try:
             pipe.send([(broker.host, broker.port) for broker in kafka.endpoints])
             while True:
-                topic = pipe.recv()
-                kafka.followers.freeze(topic)
-                pipe.send(topic)
+                what, topic = pipe.recv()
+                (kafka.followers.freeze if what == "freeze" else kafka.followers.resume)(topic)
+                pipe.send((what, topic))
         except (EOFError, OSError):  # the other side is gone
             return

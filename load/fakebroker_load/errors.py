@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fakebroker_load.control import ControlError
 from fakebroker_load.java import JavaNotFound
 from fakebroker_load.job import ResultsError
 from fakebroker_load.limits import TooFewFiles
@@ -9,6 +10,6 @@ from fakebroker_load.scenario import ScenarioError
 from fakebroker_load.session import SparkDidNotStart
 from fakebroker_load.wire.client import WireError
 
-USER_ERRORS = (JavaNotFound, ResultsError, ScenarioError, SparkDidNotStart, TooFewFiles, WireError)
+USER_ERRORS = (ControlError, JavaNotFound, ResultsError, ScenarioError, SparkDidNotStart, TooFewFiles, WireError)
 USER_ERROR_STATUS = 2
 INTERRUPTED_STATUS = 130

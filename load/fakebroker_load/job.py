@@ -1,7 +1,8 @@
 """Run a scenario with Spark: plan -> mapInArrow(worker) -> Parquet.
 
-Shape    An output folder holds `run.json` (what was run, where, with which versions) and `requests.parquet`, one row
-         per request. Several runs may share a folder: each adds its part and its entry.
+Shape    An output folder holds `run.json` (what was run, where, with which versions), `requests.parquet`, one row
+         per request, `log.parquet`, one row per record that is in the log in the end, and `partitions.parquet`, where
+         those logs begin and end. Several runs may share a folder: each adds its part and its entry.
 Theory   The stage is a barrier stage: Spark starts all its tasks at the same time or refuses. Through the barrier the
          tasks also agree on the common start.
 Errors   ScenarioError, WireError, ResultsError, all with a sentence for the user.
@@ -14,7 +15,8 @@ import os
 import platform
 import shutil
 import time
-from collections.abc import Callable, Iterator
+import uuid
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -22,21 +24,36 @@ from typing import Any
 
 import pandas  # noqa: F401  # mapInArrow asks for it, but only when Spark runs: what is missing is told before
 import pyarrow as pa
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark import BarrierTaskContext
+from pyspark.errors import PythonException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
+from fakebroker_load.log import (
+    LOG_SCHEMA,
+    PART_SCHEMA,
+    End,
+    Place,
+    await_readable,
+    log_ends,
+    read_parts,
+)
 from fakebroker_load.plan import duration_us, plan_requests, to_frame
 from fakebroker_load.progress import ProgressListener, ProgressSender
 from fakebroker_load.scenario import Scenario, ScenarioError
 from fakebroker_load.session import usable_cores
-from fakebroker_load.verdict import Verdict, judge, summarise
-from fakebroker_load.wire.client import find_leaders
+from fakebroker_load.verdict import Log, Verdict, judge, summarise
+from fakebroker_load.wire.client import WireError, find_leaders
+from fakebroker_load.wire.messages import Metadata
 from fakebroker_load.worker import RESULT_SCHEMA, run, run_in_loop
 
 # Spark looks once a second whether all tasks have arrived at the barrier, so they leave it up to that much apart.
 BARRIER_SPREAD_NS = 1_500_000_000
 PARQUET = "requests.parquet"
+LOG_PARQUET = "log.parquet"
+PARTS_PARQUET = "partitions.parquet"
+LOG_FOLDERS = {LOG_PARQUET: LOG_SCHEMA, PARTS_PARQUET: PART_SCHEMA}
 RUN_FILE = "run.json"
 VERDICT_FILE = "verdict.json"
 REPORT_FILE = "report.html"
@@ -58,35 +75,87 @@ def run_scenario(
     seed: int,
     grace_ms: int = 5_000,
     on_progress: OnProgress = lambda sent, done: None,
+    read_back: bool = True,
+    thaw: Callable[[], None] = lambda: None,
 ) -> None:
-    """Send the scenario's requests to the cluster and add the results to the folder `out`."""
+    """Send the scenario's requests to the cluster and add the results to the folder `out`; then, unless `read_back` is
+    false, what is in the log. `thaw` is called in between: it lets followers that stand still go on."""
     runs = read_runs(out) if (out / RUN_FILE).exists() else []
     if scenario.name in {entry["scenario"]["name"] for entry in runs}:
         raise ScenarioError(f"The folder {out} already holds a run of the scenario {scenario.name!r}.")
-    leaders = run_in_loop(find_leaders(bootstrap, scenario.topics)).leaders
-    plan = plan_requests(scenario, leaders, seed)
+    metadata = run_in_loop(find_leaders(bootstrap, scenario.topics))
+    plan = plan_requests(scenario, metadata.leaders, seed)
+    before = log_ends(needed(metadata, scenario)) if read_back else {}
+    run_id = uuid.uuid4().hex[:12]
     slots = min(spark.sparkContext.defaultParallelism, scenario.connections)
     started = time.time()
     with ProgressListener(on_progress) as listener:
-        task = make_task(listener.address, grace_ms)
+        task = make_task(listener.address, grace_ms, run_id)
         results = to_frame(spark, plan, slots).mapInArrow(task, from_arrow_schema(RESULT_SCHEMA), barrier=True)
         results.write.mode("append").parquet(str(out / PARQUET))
+    took_s = round(time.time() - started, 3)
+    if read_back:
+        thaw()
+        keep_log(spark, scenario, bootstrap, out, run_id, before)
     entry = {
         "scenario": asdict(scenario),
+        "run_id": run_id,
+        "log": read_back,
         "seed": seed,
         "bootstrap": [f"{host}:{port}" for host, port in bootstrap],
         "slots": slots,
         "planned": {group.name: group.requests for group in scenario.groups},
         "planned_s": round(duration_us(plan) / 1e6, 3),
         "started_at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(started)),
-        "took_s": round(time.time() - started, 3),
+        "took_s": took_s,
         "machine": describe_machine(spark),
     }
     (out / RUN_FILE).write_text(json.dumps([*runs, entry], indent=1) + "\n")
 
 
+def needed(metadata: Metadata, scenario: Scenario) -> Metadata:
+    """Of the partitions that the scenario sends to alone."""
+    places = {(topic, partition) for topic, count in scenario.topics.items() for partition in range(count)}
+    leaders = {place: leader for place, leader in metadata.leaders.items() if place in places}
+    return Metadata(leaders, metadata.epochs, [])
+
+
+def keep_log(
+    spark: SparkSession, scenario: Scenario, bootstrap: Bootstrap, out: Path, run_id: str, before: Mapping[Place, End]
+) -> None:
+    """Read back all that has come into the logs since `before`, and add it to the folder `out`."""
+    ends = log_ends(needed(run_in_loop(find_leaders(bootstrap, scenario.topics)), scenario))
+    readable = await_readable(ends)
+    parts = [
+        {
+            "run": scenario.name,
+            "run_id": run_id,
+            "topic": topic,
+            "partition": partition,
+            "host": end.host,
+            "port": end.port,
+            "start_offset": before[topic, partition].offset,
+            "readable_offset": readable[topic, partition],
+            "end_offset": end.offset,
+            "same_leader": before[topic, partition].leader_epoch == end.leader_epoch,
+        }
+        for (topic, partition), end in ends.items()
+    ]
+    frame = spark.createDataFrame(pa.Table.from_pylist(parts, schema=PART_SCHEMA))
+    frame.write.mode("append").parquet(str(out / PARTS_PARQUET))
+    slots = min(spark.sparkContext.defaultParallelism, len(parts))
+    records = frame.repartition(slots, "topic", "partition").mapInArrow(read_parts, from_arrow_schema(LOG_SCHEMA))
+    try:
+        records.write.mode("append").parquet(str(out / LOG_PARQUET))
+    except (PythonException, Py4JJavaError) as error:
+        said = [line for line in str(error).splitlines() if "WireError: " in line]
+        if not said:
+            raise
+        raise WireError(said[0].partition("WireError: ")[2]) from None
+
+
 def make_task(
-    progress: tuple[str, int], grace_ms: int
+    progress: tuple[str, int], grace_ms: int, run_id: str
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """The function that Spark ships to its workers."""
 
@@ -98,7 +167,7 @@ def make_task(
 
         sender = ProgressSender(progress, context.partitionId())
         try:
-            yield from run(batches, agree=agree, report=sender, grace_ms=grace_ms)
+            yield from run(batches, run_id=run_id, agree=agree, report=sender, grace_ms=grace_ms)
         finally:
             sender.close()
 
@@ -108,7 +177,8 @@ def make_task(
 def clear(out: Path) -> None:
     """Make the folder, and remove from it what earlier runs left; anything else stays."""
     out.mkdir(parents=True, exist_ok=True)
-    shutil.rmtree(out / PARQUET, ignore_errors=True)
+    for folder in (PARQUET, LOG_PARQUET, PARTS_PARQUET):
+        shutil.rmtree(out / folder, ignore_errors=True)
     for name in (RUN_FILE, VERDICT_FILE, REPORT_FILE):
         (out / name).unlink(missing_ok=True)
 
@@ -127,10 +197,19 @@ def judge_folder(spark: SparkSession, out: Path, lateness_limit_ms: int) -> tupl
     if not (out / PARQUET).is_dir():
         raise ResultsError(f"The folder {out} holds no results of a run ({PARQUET} is missing).")
     requests = spark.read.schema(from_arrow_schema(RESULT_SCHEMA)).parquet(str(out / PARQUET))
-    judged = judge(spark, requests, lateness_limit_ms).cache()
-    verdict = summarise(spark, judged, runs, lateness_limit_ms)
+    log = Log(*(read(spark, out / name, schema) for name, schema in LOG_FOLDERS.items()))
+    if any(run.get("log") for run in runs) and not all((out / name).is_dir() for name in LOG_FOLDERS):
+        raise ResultsError(f"The folder {out} holds no results of a run ({LOG_PARQUET} or {PARTS_PARQUET} is missing).")
+    judged = judge(spark, requests, lateness_limit_ms, log).cache()
+    verdict = summarise(spark, judged, runs, lateness_limit_ms, log)
     verdict.write(out / VERDICT_FILE)
     return judged, verdict
+
+
+def read(spark: SparkSession, folder: Path, schema: pa.Schema) -> DataFrame:
+    """What lies in a folder; no rows if it is not there."""
+    struct = from_arrow_schema(schema)
+    return spark.read.schema(struct).parquet(str(folder)) if folder.is_dir() else spark.createDataFrame([], struct)
 
 
 def describe_machine(spark: SparkSession) -> dict[str, str | int]:

@@ -17,6 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from fakebroker.protocol.error_code import kafka_name
 from fakebroker_load import plots
+from fakebroker_load.console import log_sentence
 from fakebroker_load.verdict import Verdict
 
 BINS_PER_DECADE = 12
@@ -50,7 +51,7 @@ FROM {{judged}} WHERE must_wait AND answered_us IS NOT NULL ORDER BY hash(run, c
 MAX_EXAMPLES = 25
 EXAMPLES = f"""
 SELECT run, `group`, connection, sequence, concat(topic, '-', partition) AS partition, timeout_ms, handled_us,
-    answered_us, error_code, outcome, base_offset, lateness_us, problem
+    answered_us, error_code, outcome, base_offset, log_offset, lateness_us, problem
 FROM {{judged}} WHERE problem IS NOT NULL ORDER BY run, `group`, connection, sequence LIMIT {MAX_EXAMPLES}
 """
 
@@ -65,6 +66,7 @@ def write_report(
     environment.filters["ms"] = as_ms
     html = environment.get_template("report.html").render(
         verdict=verdict,
+        log_sentence=log_sentence(verdict),
         runs=runs,
         pictures=draw(spark, judged, verdict, runs),
         examples=[row.asDict() | {"answer": answer_name(row)} for row in spark.sql(EXAMPLES, judged=judged).collect()],

@@ -11,6 +11,9 @@ Theory   handled   Kafka handles one request of a connection at a time: a reques
                    that one's sending, lie at least the timeouts that the answers in between claim to have waited.
          A request is confirmed when `problem` is null. The cases are in SQL below, in the order in which they are
          looked for. A value that is not there (null) never confirms anything.
+         The log is asked as well, where it was read back (log.py): what stands there has to fit what the request was
+         told. Of what was answered with an error that comes behind an append, or not at all, nothing is claimed but
+         that it is not there twice, elsewhere or altered; a time-out at a leader that stayed the same has appended.
 Units    *_us is microseconds after the start of the run.
 """
 
@@ -24,12 +27,31 @@ from pathlib import Path
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import from_arrow_schema
 
 from fakebroker.protocol.error_code import ErrorCode, kafka_name
+from fakebroker_load.log import LOG_SCHEMA, PART_SCHEMA
 
 DEFAULT_LATENESS_LIMIT_MS = 500
 
 TIMED_OUT = int(ErrorCode.request_timed_out)
+
+# Kafka answers these only where nothing was appended.
+DEFINITE = ", ".join(
+    str(int(code))
+    for code in (
+        ErrorCode.corrupt_message,
+        ErrorCode.message_too_large,
+        ErrorCode.invalid_topic_exception,
+        ErrorCode.record_list_too_large,
+        ErrorCode.not_enough_replicas,
+        ErrorCode.invalid_required_acks,
+        ErrorCode.topic_authorization_failed,
+        ErrorCode.cluster_authorization_failed,
+        ErrorCode.invalid_timestamp,
+        ErrorCode.invalid_record,
+    )
+)
 
 JUDGED = f"""
 WITH chained AS (
@@ -56,9 +78,46 @@ late AS (
         answered_us - handled_us - wait_us AS lateness_us,
         must_wait AND answered_us < handled_at_least_us + wait_us AS early
     FROM timed
+),
+found AS (
+    SELECT run, connection, sequence, count(*) AS copies, min(offset) AS log_offset,
+        min_by(topic, offset) AS log_topic, min_by(partition, offset) AS log_partition,
+        min_by(value_crc, offset) AS log_crc
+    FROM {{records}} WHERE connection IS NOT NULL GROUP BY ALL
+),
+known AS (
+    SELECT late.*, copies, log_offset, log_topic, log_partition, log_crc, readable_offset, end_offset, same_leader
+    FROM late
+    LEFT JOIN found USING (run, connection, sequence)
+    LEFT JOIN {{parts}} AS parts USING (run, topic, partition)
+),
+looked_up AS (
+    SELECT *,
+        CASE
+            WHEN end_offset IS NULL THEN NULL
+            WHEN copies > 1 THEN 'duplicated'
+            WHEN log_topic <> topic OR log_partition <> partition THEN 'in another partition'
+            WHEN log_crc <> value_crc THEN 'altered'
+            WHEN copies IS NULL AND (outcome = 'silent' OR error_code = 0 OR (error_code = {TIMED_OUT} AND same_leader))
+                THEN CASE
+                    WHEN coalesce(base_offset, readable_offset) >= readable_offset AND readable_offset < end_offset
+                        THEN 'not readable'
+                    WHEN error_code = {TIMED_OUT} THEN 'timed out, not appended'
+                    ELSE 'lost'
+                END
+            WHEN log_offset <> base_offset AND error_code IN (0, {TIMED_OUT}) THEN 'told another offset'
+            WHEN copies = 1 AND error_code IN ({DEFINITE}) THEN 'refused, and written'
+            WHEN log_offset < max(log_offset) OVER earlier THEN 'reordered'
+        END AS found_problem
+    FROM known
+    WINDOW earlier AS (
+        PARTITION BY run, connection, log_topic, log_partition ORDER BY sequence
+        ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+    )
 )
 SELECT *,
     CASE
+        WHEN found_problem IS NOT NULL THEN found_problem
         WHEN same_request > 1 THEN 'counted twice'
         WHEN expected_error IS NULL AND outcome = 'silent' AND answered_us IS NULL THEN NULL
         WHEN expected_error IS NULL AND outcome = 'answered' THEN 'answered, against acks=0'
@@ -75,7 +134,7 @@ SELECT *,
         WHEN same_offset > 1 THEN 'base offset given twice'
         WHEN base_offset < previous_offset THEN 'base offset went back'
     END AS problem
-FROM late
+FROM looked_up
 """
 
 SUMMARY = """
@@ -88,7 +147,21 @@ SELECT run, `group`,
 FROM {judged} GROUP BY run, `group`
 """
 
+UNEXPLAINED = """
+SELECT count(*) AS records, count_if(requests.run IS NULL) AS unexplained
+FROM {records} AS records LEFT JOIN (SELECT DISTINCT run, connection, sequence FROM {judged}) AS requests
+    USING (run, connection, sequence)
+"""
+
 ANSWERS = "SELECT run, `group`, error_code, outcome, problem, count(*) AS rows FROM {judged} GROUP BY ALL"
+
+
+@dataclass(frozen=True)
+class Log:
+    """What was read back: records (log.LOG_SCHEMA) and the partitions that they are of (log.PART_SCHEMA)."""
+
+    records: DataFrame
+    parts: DataFrame
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,10 +189,12 @@ class GroupVerdict:
 class Verdict:
     groups: tuple[GroupVerdict, ...]
     lateness_limit_ms: int
+    records: int | None = None  # read back from the log; None: it was not read, for one run at least
+    unexplained: int = 0  # of these, how many no request has sent
 
     @property
     def ok(self) -> bool:
-        return bool(self.groups) and all(group.ok for group in self.groups)
+        return bool(self.groups) and all(group.ok for group in self.groups) and not self.unexplained
 
     @property
     def requests(self) -> int:
@@ -131,13 +206,32 @@ class Verdict:
 
     def write(self, path: Path) -> None:
         groups = [asdict(group) | {"ok": group.ok} for group in self.groups]
-        data = {"ok": self.ok, "lateness_limit_ms": self.lateness_limit_ms, "groups": groups}
+        data = {
+            "ok": self.ok,
+            "lateness_limit_ms": self.lateness_limit_ms,
+            "log_records": self.records,
+            "log_records_unexplained": self.unexplained,
+            "groups": groups,
+        }
         path.write_text(json.dumps(data, indent=1) + "\n")
 
 
-def judge(spark: SparkSession, requests: DataFrame, lateness_limit_ms: int = DEFAULT_LATENESS_LIMIT_MS) -> DataFrame:
-    """The result rows with `handled_us`, `lateness_us`, `early` and `problem` (null: confirmed)."""
-    return spark.sql(JUDGED.format(requests="{requests}", limit_us=lateness_limit_ms * 1000), requests=requests)
+def judge(
+    spark: SparkSession,
+    requests: DataFrame,
+    lateness_limit_ms: int = DEFAULT_LATENESS_LIMIT_MS,
+    log: Log | None = None,
+) -> DataFrame:
+    """The result rows with `handled_us`, `lateness_us`, `early`, what was found in the log (null where it was not
+    read), and `problem` (null: confirmed)."""
+    log = log or no_log(spark)
+    text = JUDGED.format(requests="{requests}", records="{records}", parts="{parts}", limit_us=lateness_limit_ms * 1000)
+    return spark.sql(text, requests=requests, records=log.records, parts=log.parts)
+
+
+def no_log(spark: SparkSession) -> Log:
+    """Of a run whose log was not read."""
+    return Log(*(spark.createDataFrame([], from_arrow_schema(schema)) for schema in (LOG_SCHEMA, PART_SCHEMA)))
 
 
 def summarise(
@@ -145,6 +239,7 @@ def summarise(
     judged: DataFrame,
     runs: Sequence[dict[str, Any]],
     lateness_limit_ms: int = DEFAULT_LATENESS_LIMIT_MS,
+    log: Log | None = None,
 ) -> Verdict:
     """The verdict on each group that `run.json` says was planned, and on any other that turns up in the rows."""
     found = {(row["run"], row["group"]): row for row in spark.sql(SUMMARY, judged=judged).collect()}
@@ -183,7 +278,11 @@ def summarise(
                 max_send_delay_us=row["max_send_delay_us"] if row else None,
             )
         )
-    return Verdict(tuple(verdicts), lateness_limit_ms)
+    records, unexplained = None, 0
+    if log is not None and all(run.get("log") for run in runs):
+        (counts,) = spark.sql(UNEXPLAINED, records=log.records, judged=judged).collect()
+        records, unexplained = counts["records"], counts["unexplained"]
+    return Verdict(tuple(verdicts), lateness_limit_ms, records, unexplained)
 
 
 def whole(value: float | None) -> int | None:

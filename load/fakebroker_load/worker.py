@@ -12,12 +12,14 @@ from __future__ import annotations
 import asyncio
 import gc
 import time
+import zlib
 from collections.abc import Callable, Coroutine, Iterator
 from typing import Any, TypeVar
 
 import pyarrow as pa
 
 from fakebroker.protocol.errors import ProtocolError
+from fakebroker_load.log import make_key
 from fakebroker_load.wire.client import Connection, Exchange, Outcome, connect, drive
 from fakebroker_load.wire.messages import ProduceAnswer, decode_produce, encode_produce
 
@@ -43,6 +45,7 @@ RESULT_SCHEMA = pa.schema(
         pa.field("outcome", pa.string()),
         pa.field("expected_error", pa.int16()),  # null: there must be no answer
         pa.field("must_wait", pa.bool_()),
+        pa.field("value_crc", pa.int64()),  # of the record's value, as it was sent
     ]
 )
 
@@ -60,14 +63,16 @@ def start_now(ready_ns: int) -> int:
 def run(
     batches: Iterator[pa.RecordBatch],
     *,
+    run_id: str = "",
     agree: Agree = start_now,
     report: Report = lambda sent, done: None,
     grace_ms: int = 5_000,
 ) -> Iterator[pa.RecordBatch]:
-    """Send the planned requests (plan.py) and yield their results. `grace_ms` is how long after its due time an
+    """Send the planned requests (plan.py) and yield their results. `run_id` stands in the key of each record, so that
+    it is known again in the log (log.py); `grace_ms` is how long after its due time an
     answer is still waited for."""
     plan = [row for batch in batches for row in batch.to_pylist()]
-    exchanges = [make_exchange(row) for row in plan]
+    exchanges = [make_exchange(row, run_id) for row in plan]
     # The collector would stop the loop in the middle of the measurement, to find nothing.
     gc.collect()
     gc.disable()
@@ -87,8 +92,13 @@ def run_in_loop(main: Coroutine[Any, Any, T]) -> T:
     return uvloop.run(main)
 
 
-def make_exchange(row: Row) -> Exchange:
+def make_value(row: Row) -> bytes:
+    """A text that is like no other of the run, made up to the size that is asked for."""
     name = f"{row['run']}/{row['connection']}/{row['sequence']}".encode()
+    return name.ljust(row["record_bytes"], b".")[: row["record_bytes"]]
+
+
+def make_exchange(row: Row, run_id: str) -> Exchange:
     return Exchange(
         correlation_id=row["correlation_id"],
         request=encode_produce(
@@ -97,7 +107,8 @@ def make_exchange(row: Row) -> Exchange:
             partition=row["partition"],
             acks=row["acks"],
             timeout_ms=row["timeout_ms"],
-            value=name.ljust(row["record_bytes"], b".")[: row["record_bytes"]],
+            key=make_key(run_id, row["connection"], row["sequence"]),
+            value=make_value(row),
             timestamp_ms=int(time.time() * 1000),
         ),
         wants_answer=row["acks"] != 0,
@@ -171,6 +182,7 @@ def make_result(row: Row, exchange: Exchange, start_ns: int) -> Row:
         "error_code": None if answer is None else answer.error_code,
         "base_offset": None if answer is None else answer.base_offset,
         "outcome": str(outcome),
+        "value_crc": zlib.crc32(make_value(row)),
     }
 
 

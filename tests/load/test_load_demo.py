@@ -133,8 +133,9 @@ def test_the_command_finds_the_demo(tmp_path: Path) -> None:
 
 def test_the_cluster_has_its_own_process_and_ends_with_the_block() -> None:
 
-    with cluster_process({"t": 1}) as (bootstrap, freeze):
+    with cluster_process({"t": 1}) as (bootstrap, freeze, resume):
         freeze("t")
+        resume("t")
         for place in bootstrap:
             socket.create_connection(place, timeout=5).close()
     for place in bootstrap:

@@ -42,12 +42,20 @@ def test_a_run_that_goes_well_and_one_that_does_not(spark: SparkSession, tmp_pat
     seen: list[tuple[int, int]] = []
     with stub_broker_thread(frozen) as broker:
         place = [("127.0.0.1", broker.port)]
-        run_scenario(spark, SCENARIO, place, tmp_path, seed=5, on_progress=lambda sent, done: seen.append((sent, done)))
+        run_scenario(
+            spark,
+            SCENARIO,
+            place,
+            tmp_path,
+            seed=5,
+            read_back=False,
+            on_progress=lambda sent, done: seen.append((sent, done)),
+        )
         with pytest.raises(ScenarioError, match="already holds a run"):
-            run_scenario(spark, SCENARIO, place, tmp_path, seed=5)
+            run_scenario(spark, SCENARIO, place, tmp_path, seed=5, read_back=False)
         broker.behave = healthy
         second = Scenario("healed", SCENARIO.groups)
-        run_scenario(spark, second, place, tmp_path, seed=5)
+        run_scenario(spark, second, place, tmp_path, seed=5, read_back=False)
     requests = spark.read.parquet(str(tmp_path / PARQUET))
     assert requests.columns == RESULT_SCHEMA.names
     runs = read_runs(tmp_path)

@@ -34,10 +34,18 @@ class ProduceAnswer(NamedTuple):
 
 
 def encode_produce(
-    *, correlation_id: int, topic: str, partition: int, acks: int, timeout_ms: int, value: bytes, timestamp_ms: int
+    *,
+    correlation_id: int,
+    topic: str,
+    partition: int,
+    acks: int,
+    timeout_ms: int,
+    value: bytes,
+    timestamp_ms: int,
+    key: bytes | None = None,
 ) -> bytes:
     """A whole frame with one record for one partition. The value is made up to its size by the caller."""
-    batch = encode_batch([Record(key=None, value=value)], base_timestamp_ms=timestamp_ms)
+    batch = encode_batch([Record(key=key, value=value)], base_timestamp_ms=timestamp_ms)
     return encode_produce_request(
         PRODUCE_VERSION, correlation_id, CLIENT_ID, acks, timeout_ms, [(topic, ((partition, batch),))]
     )
@@ -81,6 +89,7 @@ def encode_metadata(correlation_id: int, topics: list[str]) -> bytes:
 
 class Metadata(NamedTuple):
     leaders: dict[tuple[str, int], tuple[str, int]]  # (topic, partition) -> (host, port)
+    epochs: dict[tuple[str, int], int]  # of the leaders
     problems: list[str]  # one phrase for each topic or partition without a leader
 
 
@@ -89,6 +98,7 @@ def decode_metadata(frame: bytes) -> Metadata:
     assert isinstance(answer, MetadataResponse)
     brokers = {int(broker.node_id): (broker.host, int(broker.port)) for broker in answer.brokers}
     leaders: dict[tuple[str, int], tuple[str, int]] = {}
+    epochs: dict[tuple[str, int], int] = {}
     problems: list[str] = []
     for topic in answer.topics:
         if topic.error_code is not ErrorCode.none:
@@ -96,6 +106,7 @@ def decode_metadata(frame: bytes) -> Metadata:
         for part in topic.partitions:
             if part.leader_id in brokers:
                 leaders[str(topic.name), int(part.partition_index)] = brokers[part.leader_id]
+                epochs[str(topic.name), int(part.partition_index)] = int(part.leader_epoch)
             else:
                 problems.append(f"partition {topic.name}-{part.partition_index}: {kafka_name(part.error_code)}")
-    return Metadata(leaders, problems)
+    return Metadata(leaders, epochs, problems)

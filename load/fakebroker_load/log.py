@@ -1,0 +1,218 @@
+"""What is in the log in the end: read back over Fetch by Spark tasks, a row for each record.
+
+Theory   A client's own notes cannot show that an acknowledged record is there. So each record's key says which request
+         of which run it is of, the log's ends are noted before and after the load, and all that came in between is
+         read: verdict.py joins it with the requests. A consumer reads up to the high watermark only. What lies beyond,
+         while followers stand still, is waited for and then told as not readable.
+Shape    `Part` is a partition as it stands before and after a run. LOG_SCHEMA has a row for each record; `connection`
+         is null for one whose key is not of the run.
+"""
+
+from __future__ import annotations
+
+import socket
+import struct
+import time
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Self
+
+import pyarrow as pa
+
+from fakebroker.protocol.errors import ProtocolError
+from fakebroker_load.wire.client import CONNECT_TIMEOUT_S, WireError
+from fakebroker_load.wire.log_messages import (
+    Fetched,
+    batches,
+    decode_end_offset,
+    decode_fetch,
+    encode_end_offset,
+    encode_fetch,
+)
+from fakebroker_load.wire.messages import Metadata
+
+READABLE_WITHIN_S = 10.0
+POLL_S = 0.05
+FETCH_WAIT_MS = 500
+EMPTY_FETCHES = 20  # one after another, where there must be records
+
+LOG_SCHEMA = pa.schema(
+    [
+        pa.field("run", pa.string()),
+        pa.field("topic", pa.string()),
+        pa.field("partition", pa.int32()),
+        pa.field("offset", pa.int64()),
+        pa.field("connection", pa.int32()),
+        pa.field("sequence", pa.int32()),
+        pa.field("value_crc", pa.int64()),
+    ]
+)
+PART_SCHEMA = pa.schema(
+    [
+        pa.field("run", pa.string()),
+        pa.field("run_id", pa.string()),
+        pa.field("topic", pa.string()),
+        pa.field("partition", pa.int32()),
+        pa.field("host", pa.string()),
+        pa.field("port", pa.int32()),
+        pa.field("start_offset", pa.int64()),
+        pa.field("readable_offset", pa.int64()),
+        pa.field("end_offset", pa.int64()),
+        pa.field("same_leader", pa.bool_()),
+    ]
+)
+
+Row = dict[str, Any]
+Place = tuple[str, int]
+
+
+@dataclass(frozen=True)
+class End:
+    """Where a partition's log ends at its leader."""
+
+    host: str
+    port: int
+    leader_epoch: int
+    offset: int
+
+
+class Asker:
+    """One connection on which one request follows another."""
+
+    def __init__(self, host: str, port: int) -> None:
+        self._place = f"{host}:{port}"
+        self._asked = 0
+        try:
+            self._socket = socket.create_connection((host, port), CONNECT_TIMEOUT_S)
+        except OSError as error:
+            raise WireError(f"The log cannot be read: {self._place} does not answer ({error}).") from None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._socket.close()
+
+    def end_offset(self, topic: str, partition: int, leader_epoch: int) -> int:
+        try:
+            return decode_end_offset(self._ask(encode_end_offset(self._next(), topic, partition, leader_epoch)))
+        except ProtocolError as error:
+            raise WireError(f"The log of {topic}-{partition} cannot be read: {error}") from None
+
+    def fetch(self, topic: str, partition: int, offset: int, max_wait_ms: int) -> Fetched:
+        try:
+            return decode_fetch(self._ask(encode_fetch(self._next(), topic, partition, offset, max_wait_ms)))
+        except ProtocolError as error:
+            raise WireError(f"The log of {topic}-{partition} cannot be read: {error}") from None
+
+    def _next(self) -> int:
+        self._asked += 1
+        return self._asked
+
+    def _ask(self, frame: bytes) -> bytes:
+        try:
+            self._socket.sendall(frame)
+            (size,) = struct.unpack(">i", self._receive(4))
+            return self._receive(size)
+        except OSError as error:
+            raise WireError(f"The log cannot be read: {self._place} does not answer ({error}).") from None
+
+    def _receive(self, size: int) -> bytes:
+        parts = bytearray()
+        while len(parts) < size:
+            part = self._socket.recv(min(size - len(parts), 1 << 20))
+            if not part:
+                raise OSError("it has closed the connection")
+            parts += part
+        return bytes(parts)
+
+
+def log_ends(metadata: Metadata) -> dict[Place, End]:
+    """Where the logs of these partitions end now, at their leaders. Raises WireError."""
+    ends: dict[Place, End] = {}
+    for address in sorted(set(metadata.leaders.values())):
+        with Asker(*address) as asker:
+            for place in sorted(place for place, leader in metadata.leaders.items() if leader == address):
+                epoch = metadata.epochs[place]
+                ends[place] = End(*address, epoch, asker.end_offset(*place, epoch))
+    return ends
+
+
+def await_readable(
+    ends: Mapping[Place, End], within_s: float = READABLE_WITHIN_S, sleep: Callable[[float], None] = time.sleep
+) -> dict[Place, int]:
+    """Up to which offset each log can be read by a consumer, once that is its end, or when the time is over."""
+    deadline = time.monotonic() + within_s
+    readable: dict[Place, int] = {}
+    left = dict(ends)
+    while True:
+        for address in sorted({(end.host, end.port) for end in left.values()}):
+            with Asker(*address) as asker:
+                for place, end in left.items():
+                    if (end.host, end.port) == address:
+                        readable[place] = min(end.offset, asker.fetch(*place, end.offset, 0).high_watermark)
+        left = {place: end for place, end in left.items() if readable[place] < end.offset}
+        if not left or time.monotonic() > deadline:
+            return readable
+        sleep(POLL_S)
+
+
+def read_parts(parts: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Rows of LOG_SCHEMA for those of PART_SCHEMA: what a Spark task does. It holds one answer at a time."""
+    for batch in parts:
+        for part in batch.to_pylist():
+            yield from read_part(part)
+
+
+def read_part(part: Row) -> Iterator[pa.RecordBatch]:
+    """All records from `start_offset` up to `readable_offset`. Raises WireError if they do not come."""
+    topic, partition, offset, end = part["topic"], part["partition"], part["start_offset"], part["readable_offset"]
+    empty = 0
+    with Asker(part["host"], part["port"]) as asker:
+        while offset < end:
+            rows: list[Row] = []
+            before = offset
+            for base, last, records in batches(asker.fetch(topic, partition, offset, FETCH_WAIT_MS).records):
+                for index in range(last - base + 1):
+                    record = records[index] if records is not None and index < len(records) else None
+                    if part["start_offset"] <= base + index < end:
+                        key = None if record is None else record.key
+                        value = None if record is None else record.value
+                        rows.append(log_row(part, base + index, key, value))
+                offset = last + 1
+            empty = 0 if offset > before else empty + 1
+            if empty == EMPTY_FETCHES:
+                raise WireError(f"The log of {topic}-{partition} ends at {end}, and {offset} cannot be fetched.")
+            if rows:
+                yield pa.RecordBatch.from_pylist(rows, schema=LOG_SCHEMA)
+
+
+def log_row(part: Row, offset: int, key: bytes | None, value: bytes | None) -> Row:
+    connection, sequence = read_key(part["run_id"], key)
+    return {
+        "run": part["run"],
+        "topic": part["topic"],
+        "partition": part["partition"],
+        "offset": offset,
+        "connection": connection,
+        "sequence": sequence,
+        "value_crc": zlib.crc32(value or b""),
+    }
+
+
+def make_key(run_id: str, connection: int, sequence: int) -> bytes:
+    """Which request of which run a record is of."""
+    return f"{run_id}/{connection}/{sequence}".encode()
+
+
+def read_key(run_id: str, key: bytes | None) -> tuple[int | None, int | None]:
+    """Connection and sequence; None if it is not of that run."""
+    match (key or b"").decode(errors="replace").split("/"):
+        case [run, *numbers] if run == run_id and len(numbers) == 2:
+            if all(number.isascii() and number.isdecimal() and len(number) < 10 for number in numbers):
+                return int(numbers[0]), int(numbers[1])
+    return None, None

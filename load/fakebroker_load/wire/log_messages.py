@@ -1,0 +1,98 @@
+"""What is asked to read a log back, as bytes, and what the answers say.
+
+Theory   OffsetForLeaderEpoch tells where the leader's log ends, also beyond the high watermark: nothing else that a
+         consumer may ask does. Fetch gives the records up to the high watermark. The versions are fixed, as those of
+         messages.py are: OffsetForLeaderEpoch v3 and Fetch v12 are read by every Kafka since 2.7.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import NamedTuple
+
+from kio.schema.fetch.v12.request import FetchPartition, FetchRequest, FetchTopic
+from kio.schema.fetch.v12.response import FetchResponse
+from kio.schema.offset_for_leader_epoch.v3.request import (
+    OffsetForLeaderEpochRequest,
+    OffsetForLeaderPartition,
+    OffsetForLeaderTopic,
+)
+from kio.schema.offset_for_leader_epoch.v3.response import OffsetForLeaderEpochResponse
+from kio.schema.types import BrokerId, TopicName
+from kio.static.primitive import i8, i32, i32Timedelta, i64
+
+from fakebroker.protocol.error_code import ErrorCode, kafka_name
+from fakebroker.protocol.errors import ProtocolError
+from fakebroker.protocol.messages import decode_response, encode_request
+from fakebroker.protocol.record_batch import Record, decode_records, read_batch_header
+from fakebroker_load.wire.messages import CLIENT_ID
+
+FETCH, FETCH_VERSION = 1, 12
+OFFSET_FOR_LEADER_EPOCH, OFFSET_FOR_LEADER_EPOCH_VERSION = 23, 3
+CONSUMER = BrokerId(-1)
+MAX_BYTES = 4 << 20
+_UNCOMMITTED = i8(0)
+
+
+class Fetched(NamedTuple):
+    high_watermark: int
+    records: bytes  # whole batches, the last one perhaps cut
+
+
+def encode_end_offset(correlation_id: int, topic: str, partition: int, leader_epoch: int) -> bytes:
+    part = OffsetForLeaderPartition(partition=i32(partition), leader_epoch=i32(leader_epoch))
+    topics = (OffsetForLeaderTopic(topic=TopicName(topic), partitions=(part,)),)
+    return encode_request(OffsetForLeaderEpochRequest(replica_id=CONSUMER, topics=topics), correlation_id, CLIENT_ID)
+
+
+def decode_end_offset(frame: bytes) -> int:
+    """Where the epoch ends. Raises ProtocolError for an error, and if the leader knows no such epoch."""
+    _, answer = decode_response(OFFSET_FOR_LEADER_EPOCH, OFFSET_FOR_LEADER_EPOCH_VERSION, frame)
+    assert isinstance(answer, OffsetForLeaderEpochResponse)
+    ((part,),) = (topic.partitions for topic in answer.topics)
+    if part.error_code is not ErrorCode.none or part.end_offset < 0:
+        raise ProtocolError(f"where the log of partition {part.partition} ends: {kafka_name(part.error_code)}")
+    return int(part.end_offset)
+
+
+def encode_fetch(correlation_id: int, topic: str, partition: int, offset: int, max_wait_ms: int) -> bytes:
+    part = FetchPartition(partition=i32(partition), fetch_offset=i64(offset), partition_max_bytes=i32(MAX_BYTES))
+    request = FetchRequest(
+        max_wait=i32Timedelta.parse(timedelta(milliseconds=max_wait_ms)),
+        min_bytes=i32(1 if max_wait_ms else 0),
+        max_bytes=i32(MAX_BYTES),
+        isolation_level=_UNCOMMITTED,
+        session_id=i32(0),
+        session_epoch=i32(-1),
+        topics=(FetchTopic(topic=TopicName(topic), partitions=(part,)),),
+        forgotten_topics_data=(),
+        rack_id="",
+    )
+    return encode_request(request, correlation_id, CLIENT_ID)
+
+
+def decode_fetch(frame: bytes) -> Fetched:
+    """What came. Raises ProtocolError for an error."""
+    _, answer = decode_response(FETCH, FETCH_VERSION, frame)
+    assert isinstance(answer, FetchResponse)
+    if answer.error_code is not ErrorCode.none:
+        raise ProtocolError(f"Fetch: {kafka_name(answer.error_code)}")
+    ((part,),) = (topic.partitions for topic in answer.responses)
+    if part.error_code is not ErrorCode.none:
+        raise ProtocolError(f"Fetch of partition {part.partition_index}: {kafka_name(part.error_code)}")
+    return Fetched(int(part.high_watermark), part.records or b"")
+
+
+def batches(data: bytes) -> Iterator[tuple[int, int, list[Record] | None]]:
+    """(base offset, last offset, records) of each whole batch; None for those that cannot be read: compressed batches
+    and control batches, which the load never sends."""
+    at = 0
+    while len(data) - at >= 61:
+        header = read_batch_header(data, at)
+        end = at + header.size_in_bytes
+        if end > len(data):
+            return
+        is_opaque = header.compression or header.is_control
+        yield header.base_offset, header.last_offset, None if is_opaque else decode_records(data[at:end])
+        at = end
