@@ -62,6 +62,11 @@ class Generation:
         """KIP-580: each retry waits twice as long as the one before."""
         return self._numbers >= (3, 7)
 
+    @property
+    def has_transaction_v2(self) -> bool:
+        """KIP-890: brokers add partitions to transactions, each transaction has an epoch of its own."""
+        return self._numbers >= (4, 0)
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Generation) and self._numbers == other._numbers
 

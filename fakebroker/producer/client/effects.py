@@ -14,7 +14,7 @@ class Connect(NamedTuple):
 
 
 class SendBytes(NamedTuple):
-    """Whole frames, to a connection that is there."""
+    """Whole frames, to a connection that is there; if it was lost while the sender slept, they go nowhere."""
 
     connection: int
     data: bytes

@@ -1,5 +1,7 @@
 """The producer's requests as bytes, and what the bytes that answer them say.
 
+Theory   Values are written for the newest version; what an older one has no field for is left out.
+         What a transaction manager asks is in transaction_frames.py.
 Source   clients/.../common/requests/{ProduceRequest,MetadataRequest,ApiVersionsRequest}.java and their responses.
 Differs  Partitions of a Produce request stand in the order of Kafka's map of them, topics by their first partition.
 """
@@ -11,6 +13,7 @@ from datetime import timedelta
 from typing import Any, Final, NamedTuple
 from uuid import UUID
 
+from fakebroker.producer.client.transaction_frames import transaction_response, transaction_values
 from fakebroker.producer.generation import Generation
 from fakebroker.producer.metadata.metadata_response import (
     NO_TOPIC_ID,
@@ -22,8 +25,9 @@ from fakebroker.producer.metadata.metadata_response import (
 from fakebroker.producer.metadata_snapshot import NO_EPOCH, NO_LEADER, Node, PartitionInfo
 from fakebroker.producer.network.client_request import ApiVersionsResponse, ClientRequest
 from fakebroker.producer.network.node_api_versions import API_VERSIONS, METADATA, ApiVersion
-from fakebroker.producer.sending.client import ProduceRequest
+from fakebroker.producer.sending.client import ProduceRequest, TransactionalRequest
 from fakebroker.producer.sending.response_errors import PartitionAnswer
+from fakebroker.producer.transactions.api_versions import NO_FEATURES_EPOCH
 from fakebroker.protocol.build import build
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import ProtocolError
@@ -31,6 +35,7 @@ from fakebroker.protocol.messages import decode_response, encode_request, reques
 from fakebroker.protocol.topic_partition import TopicPartition
 
 _SOFTWARE: Final = "apache-kafka-java"  # as Kafka's own client says
+_FEATURE: Final = "transaction.version"
 _MILLISECOND: Final = timedelta(milliseconds=1)
 _NO_ID: Final = UUID(int=0)
 
@@ -58,6 +63,8 @@ def encode(request: ClientRequest, client_id: str, generation: Generation) -> by
         values = _produce(request.body)
     elif isinstance(request.body, MetadataRequest):
         values = _metadata(request.body)
+    elif isinstance(request.body, TransactionalRequest):
+        values = transaction_values(request.body.request)
     else:
         assert request.api_key == API_VERSIONS, f"no frame is known for the API {request.api_key}"
         values = {
@@ -85,6 +92,8 @@ def decode(request: ClientRequest, frame: bytes) -> tuple[object, int]:
         return _api_versions_response(answer, throttle_ms), throttle_ms
     if request.api_key == METADATA:
         return _metadata_response(answer, request.version, throttle_ms), throttle_ms
+    if isinstance(request.body, TransactionalRequest):
+        return transaction_response(request.body.request, answer), throttle_ms
     assert isinstance(request.body, ProduceBody)
     return _produce_response(answer, request.body, throttle_ms), throttle_ms
 
@@ -95,7 +104,7 @@ def _produce(body: ProduceBody) -> dict[str, Any]:
         told = {"index": partition.partition, "records": batch.records()}
         topics.setdefault(partition.topic, []).append(told)
     return {
-        "transactional_id": None,
+        "transactional_id": body.request.transactional_id,
         "acks": body.request.acks,
         "timeout": body.request.timeout_ms * _MILLISECOND,
         "topic_data": [
@@ -116,7 +125,11 @@ def _metadata(request: MetadataRequest) -> dict[str, Any]:
 
 def _api_versions_response(answer: Any, throttle_ms: int) -> ApiVersionsResponse:
     ranges = [ApiVersion(int(one.api_key), int(one.min_version), int(one.max_version)) for one in answer.api_keys]
-    return ApiVersionsResponse(ranges, int(answer.error_code), throttle_ms)
+    level = next(
+        (int(one.max_version_level) for one in getattr(answer, "finalized_features", ()) if one.name == _FEATURE), 0
+    )
+    epoch = int(getattr(answer, "finalized_features_epoch", NO_FEATURES_EPOCH))
+    return ApiVersionsResponse(ranges, int(answer.error_code), throttle_ms, epoch, level)
 
 
 def _metadata_response(answer: Any, version: int, throttle_ms: int) -> MetadataResponse:

@@ -1,13 +1,16 @@
 """The network client as the sender knows it, and what becomes of the sender's requests.
 
-Source   Sender.sendProduceRequest, handleProduceResponse of 2.0 and 4.3.
+Theory   A coordinator is a node as FindCoordinator named it.
+Source   Sender.sendProduceRequest, handleProduceResponse, TxnRequestHandler.onComplete of 2.0 and 4.3.
 """
 
 from __future__ import annotations
 
 from fakebroker.producer.client.frames import ProduceBody, ProduceResponse
+from fakebroker.producer.client.transaction_frames import TransactionResponse, transaction_range
 from fakebroker.producer.metadata.metadata import Metadata
 from fakebroker.producer.metadata.metadata_4_3 import Metadata43
+from fakebroker.producer.metadata_snapshot import Node
 from fakebroker.producer.network.client_request import ClientResponse
 from fakebroker.producer.network.network_client import NetworkClient
 from fakebroker.producer.network.node_api_versions import PRODUCE, client_range
@@ -16,16 +19,20 @@ from fakebroker.producer.sending.response_errors import PartitionAnswer
 from fakebroker.producer.sending.sender import Sender
 from fakebroker.protocol.error_code import ErrorCode
 
+_LAST_BEFORE_TRANSACTION_V2 = 11  # of Produce (KIP-890)
+
 
 class SenderNetwork(Client):
     def __init__(self, client: NetworkClient, metadata: Metadata) -> None:
         self._client = client
         self._metadata = metadata
-        self._wanted = client_range(PRODUCE, metadata.config.generation)
+        self._generation = metadata.config.generation
+        self._wanted = client_range(PRODUCE, self._generation)
+        self._coordinators: dict[int, Node] = {}  # as they were named, whether the metadata know them or not
 
     def ready(self, node: int, now_ms: int) -> bool:
-        found = self._metadata.fetch().node_by_id(node)
-        assert found is not None, f"node {node} leads something, and is not known"
+        found = self._coordinators.get(node) or self._metadata.fetch().node_by_id(node)
+        assert found is not None, f"node {node} leads or coordinates something, and is not known"
         return self._client.ready(found, now_ms)
 
     def is_ready(self, node: int, now_ms: int) -> bool:
@@ -45,16 +52,34 @@ class SenderNetwork(Client):
         topics = {partition.topic for partition, _ in request.batches.items()}
         ids = self._metadata.topic_ids()
         body = ProduceBody(request, {topic: ids[topic] for topic in topics if topic in ids})
-        asked = self._client.new_client_request(request.node, self._wanted, body, now_ms, request.expects_response)
+        wanted = self._wanted
+        if request.transactional_id is not None and not request.is_transaction_v2:
+            wanted = wanted._replace(max_version=min(wanted.max_version, _LAST_BEFORE_TRANSACTION_V2))
+        asked = self._client.new_client_request(request.node, wanted, body, now_ms, request.expects_response)
         self._client.send(asked, now_ms)
 
     def send_transactional(self, request: TransactionalRequest, now_ms: int) -> None:
-        raise AssertionError("the producer is neither idempotent nor transactional: KafkaProducer refuses that")
+        wanted = transaction_range(request.request, self._generation)
+        self._client.send(self._client.new_client_request(request.node, wanted, request, now_ms), now_ms)
+
+    def complete_transactional(self, response: ClientResponse, request: TransactionalRequest, sender: Sender) -> None:
+        if response.was_disconnected:
+            sender.handle_transactional_disconnect(request)
+        elif response.version_mismatch is not None:
+            sender.handle_transactional_refusal(request, str(response.version_mismatch))
+        else:
+            assert isinstance(response.body, TransactionResponse)
+            coordinator = response.body.coordinator
+            if coordinator is not None:
+                self._coordinators[coordinator.node_id] = coordinator
+            sender.handle_transactional_response(request, response.body.answer)
 
 
-def complete(response: ClientResponse, sender: Sender, metadata: Metadata, now_ms: int) -> None:
+def complete(response: ClientResponse, network: SenderNetwork, sender: Sender, metadata: Metadata, now_ms: int) -> None:
     """What the sender sent has come to an end."""
     body = response.request.body
+    if isinstance(body, TransactionalRequest):
+        network.complete_transactional(response, body, sender)
     if not isinstance(body, ProduceBody):
         return  # 2.0 tells of its own requests too, if no version was found for them
     request = body.request

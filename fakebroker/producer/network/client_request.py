@@ -58,12 +58,22 @@ class ClientRequest:
 
 
 class ApiVersionsResponse:
-    """What a broker says that it serves, or why not."""
+    """What a broker says that it serves, or why not. `transaction_version` is the level of that feature in the whole
+    cluster, as of `features_epoch`; -1 if it does not tell of features."""
 
-    __slots__ = ("error", "throttle_time_ms", "versions")
+    __slots__ = ("error", "features_epoch", "throttle_time_ms", "transaction_version", "versions")
 
-    def __init__(self, versions: Iterable[ApiVersion], error: int = ErrorCode.none, throttle_time_ms: int = 0) -> None:
+    def __init__(
+        self,
+        versions: Iterable[ApiVersion],
+        error: int = ErrorCode.none,
+        throttle_time_ms: int = 0,
+        features_epoch: int = -1,
+        transaction_version: int = 0,
+    ) -> None:
         self.versions = list(versions)
+        self.features_epoch = features_epoch
+        self.transaction_version = transaction_version
         self.error = error
         self.throttle_time_ms = throttle_time_ms
 

@@ -30,6 +30,7 @@ from fakebroker.producer.network.least_loaded_node import LeastLoaded, LeastLoad
 from fakebroker.producer.network.metadata_updater import Connections, MetadataUpdater
 from fakebroker.producer.network.node_api_versions import (
     API_VERSIONS,
+    INIT_PRODUCER_ID,
     METADATA,
     ApiVersion,
     NodeApiVersions,
@@ -39,11 +40,12 @@ from fakebroker.producer.network.node_api_versions import (
 from fakebroker.producer.network.selectable import Happened, Selectable
 from fakebroker.producer.producer_config import INT_MAX
 from fakebroker.producer.sending.in_flight_requests import InFlightRequest, InFlightRequests
+from fakebroker.producer.transactions.api_versions import ApiVersions
 from fakebroker.protocol.error_code import ErrorCode
 
 
 class NetworkClient(Connections):
-    """`random_node` gives any number from 0 up to 2^31 - 1."""
+    """`random_node` gives any number from 0 up to 2^31 - 1. `api_versions` hears what brokers serve."""
 
     def __init__(
         self,
@@ -51,6 +53,7 @@ class NetworkClient(Connections):
         selector: Selectable,
         states: ClusterConnectionStates,
         random_node: Callable[[], int],
+        api_versions: ApiVersions | None = None,
     ) -> None:
         self._config = metadata.config
         self._generation = metadata.config.generation
@@ -64,6 +67,7 @@ class NetworkClient(Connections):
         self._updater = MetadataUpdater(metadata, self)
         self._least_loaded = LeastLoaded(states, selector, self._in_flight)
         self._api_versions: dict[int, NodeApiVersions] = {}
+        self._told = ApiVersions() if api_versions is None else api_versions
         self._needing_api_versions: HashMap[int, ApiVersion] = HashMap(hash_of_node)
         self._aborted: list[ClientResponse] = []
         self._is_aborting = False  # in this turn, which does nothing else
@@ -242,6 +246,8 @@ class NetworkClient(Connections):
         node = request.node
         if body.error == ErrorCode.none:
             self._api_versions[node] = NodeApiVersions(body.versions)
+            level = body.transaction_version if self._generation.has_transaction_v2 else 0
+            self._told.update(node, body.max_version_of(INIT_PRODUCER_ID), body.features_epoch, level)
             self._states.ready(node)
         elif body.error == ErrorCode.unsupported_version and request.version > 0:
             version = body.max_version_of(API_VERSIONS) if self._is_new else 0
@@ -309,5 +315,6 @@ class NetworkClient(Connections):
 
     def _forget_api_versions(self, node: int) -> None:
         self._api_versions.pop(node, None)
+        self._told.remove(node)
         if self._needing_api_versions.get(node) is not None:
             self._needing_api_versions.remove(node)

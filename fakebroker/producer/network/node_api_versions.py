@@ -15,7 +15,13 @@ from fakebroker.producer.generation import Generation
 
 PRODUCE: Final = 0
 METADATA: Final = 3
+FIND_COORDINATOR: Final = 10
 API_VERSIONS: Final = 18
+INIT_PRODUCER_ID: Final = 22
+ADD_PARTITIONS_TO_TXN: Final = 24
+ADD_OFFSETS_TO_TXN: Final = 25
+END_TXN: Final = 26
+TXN_OFFSET_COMMIT: Final = 28
 # What the client of a release can send: (since which release, oldest, newest), by key.
 _RANGES: Final = {
     PRODUCE: (
@@ -25,7 +31,13 @@ _RANGES: Final = {
     METADATA: (
         ("2.0", 0, 6), ("2.1", 0, 7), ("2.3", 0, 8), ("2.4", 0, 9), ("2.8", 0, 11), ("3.1", 0, 12), ("4.0", 0, 13),
     ),
+    FIND_COORDINATOR: (("2.0", 0, 2), ("2.4", 0, 3), ("3.0", 0, 4), ("3.8", 0, 5), ("3.9", 0, 6)),
     API_VERSIONS: (("2.0", 0, 2), ("2.4", 0, 3), ("3.9", 0, 4), ("4.4", 0, 5)),
+    INIT_PRODUCER_ID: (("2.0", 0, 1), ("2.4", 0, 2), ("2.5", 0, 3), ("2.7", 0, 4), ("3.8", 0, 5), ("4.1", 0, 6)),
+    ADD_PARTITIONS_TO_TXN: (("2.0", 0, 1), ("2.7", 0, 2), ("2.8", 0, 3)),  # what is newer is for brokers
+    ADD_OFFSETS_TO_TXN: (("2.0", 0, 1), ("2.7", 0, 2), ("2.8", 0, 3), ("3.8", 0, 4)),
+    END_TXN: (("2.0", 0, 1), ("2.7", 0, 2), ("2.8", 0, 3), ("3.8", 0, 4), ("4.0", 0, 5)),
+    TXN_OFFSET_COMMIT: (("2.0", 0, 1), ("2.1", 0, 2), ("2.5", 0, 3), ("3.8", 0, 4), ("4.0", 0, 5)),
 }  # fmt: skip
 
 

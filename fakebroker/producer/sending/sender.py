@@ -30,7 +30,7 @@ from fakebroker.producer.record_accumulator import NO_DELAY_MS, ReadyCheckResult
 from fakebroker.producer.sending.client import Client, ProduceRequest, TransactionalRequest
 from fakebroker.producer.sending.completion import Completion
 from fakebroker.producer.sending.in_flight_batches import InFlightBatches
-from fakebroker.producer.sending.response_errors import PartitionAnswer
+from fakebroker.producer.sending.response_errors import BrokerError, PartitionAnswer
 from fakebroker.producer.sending.transactional_turn import TransactionalTurn
 from fakebroker.producer.sending.transactional_turn_2_0 import TransactionalTurn20
 from fakebroker.producer.sending.transactional_turn_4_3 import TransactionalTurn43
@@ -127,6 +127,19 @@ class Sender:
 
     def handle_transactional_disconnect(self, request: TransactionalRequest) -> None:
         self._tell(request, None)
+
+    def handle_transactional_refusal(self, request: TransactionalRequest, text: str) -> None:
+        """The broker serves no version of it."""
+        if request.handler is None:
+            self._tell(request, TxnAnswer(ErrorCode.unsupported_version))
+            return
+        self._enter(True)
+        try:
+            request.handler.on_refusal(BrokerError(ErrorCode.unsupported_version, text))
+        except ProducerError as error:
+            self.uncaught = error
+        finally:
+            self._enter(False)
 
     def _tell(self, request: TransactionalRequest, answer: TxnAnswer | None) -> None:
         self._enter(True)

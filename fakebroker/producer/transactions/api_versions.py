@@ -24,6 +24,10 @@ class ApiVersions:
             self.max_finalized_features_epoch = features_epoch
             self.transaction_version = transaction_version
 
+    def remove(self, node: int) -> None:
+        """Its connection has ended. Features are the cluster's, and stay."""
+        self._init_producer_id.pop(node, None)
+
     def can_bump_epoch(self, node: int) -> bool:
         """False of a node that was not heard of."""
         return self._init_producer_id.get(node, 0) >= _BUMPS_EPOCH

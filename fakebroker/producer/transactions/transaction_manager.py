@@ -83,6 +83,11 @@ class TxnRequestHandler:
             self.manager.look_up_coordinator_of(self)
         self.reenqueue()
 
+    def on_refusal(self, error: ProducerError) -> None:
+        """It could not be sent, and never will be."""
+        self.manager.has_in_flight_request = False
+        self.fatal_error(error)
+
     def reenqueue(self) -> None:
         self.is_retry = True
         self.manager.enqueue(self)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fakebroker.producer.client.sending import Sending
-from fakebroker.producer.errors import ConfigError, ProducerError
+from fakebroker.producer.errors import ProducerError
 from fakebroker.producer.producer_batch import RecordMetadata
 from fakebroker.producer.producer_config import ProducerConfig
 from fakebroker.protocol.error_code import ErrorCode
@@ -215,9 +215,3 @@ def test_a_leader_that_dies_is_followed(generation: str) -> None:
     world.advance(5_000)
     assert [(record, what) for _, record, what in world.told] == [(1, 0), (2, 1)]
     assert world.simulation.partition().leader_id != leader
-
-
-def test_it_says_what_it_cannot_do() -> None:
-    world = World("4.3")
-    with pytest.raises(ConfigError, match="not idempotent yet"):
-        world.producers.add(ProducerConfig("4.3"))

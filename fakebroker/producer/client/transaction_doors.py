@@ -1,0 +1,169 @@
+"""The doors of a transactional producer: who would block there gets a call to look at.
+
+Theory   A call is done when the transaction manager is done with it, or after `max.block.ms`; after that 4.3 gives the
+         same result to whoever calls again. In 2.0 only `init_transactions` has that limit.
+Units    monotonic milliseconds.
+Errors   What can be said at once is in the call already. ProducerFenced is a BrokerError with that code.
+Source   KafkaProducer.{initTransactions,beginTransaction,sendOffsetsToTransaction,commitTransaction,abortTransaction}
+         of 2.0 and 4.3.
+Differs  Calls that wait while the producer is closed by force are told so; in 2.0 they would wait for ever.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from fakebroker.producer.errors import IllegalProducerStateError, ProducerClosedError, ProducerError
+from fakebroker.producer.errors import ProducerTimeoutError as _Timeout
+from fakebroker.producer.producer_config import ProducerConfig
+from fakebroker.producer.transactions.requests import GroupMetadata, TransactionalRequestResult
+from fakebroker.producer.transactions.transaction_manager import TransactionManager
+from fakebroker.producer.transactions.transaction_manager_4_3 import TransactionManager43
+from fakebroker.protocol.topic_partition import TopicPartition
+
+
+class TransactionCall:
+    """`is_done`: it has returned, or thrown `error`. Until then its caller would be blocked."""
+
+    __slots__ = ("deadline_ms", "error", "is_done", "is_init", "on_done", "operation", "result")
+
+    def __init__(self, operation: str, deadline_ms: int | None, on_done: Callable[[TransactionCall], None]) -> None:
+        self.operation = operation
+        self.deadline_ms = deadline_ms
+        self.on_done = on_done
+        self.is_init = operation == "initTransactions"
+        self.is_done = False
+        self.error: ProducerError | None = None
+        self.result: TransactionalRequestResult | None = None
+
+    def end(self, error: ProducerError | None) -> None:
+        self.error = error
+        self.is_done = True
+        self.on_done(self)
+
+
+def _nothing(call: TransactionCall) -> None:
+    """Nobody wants to hear of it."""
+
+
+class TransactionDoors:
+    """What KafkaProducer has of them. `on_done` is called from within the doors, this one too."""
+
+    def __init__(self, config: ProducerConfig, manager: TransactionManager | None) -> None:
+        self.config = config
+        self._manager = manager
+        self._calls: list[TransactionCall] = []
+        self._init: TransactionalRequestResult | None = None  # that 2.0 has not waited for to the end
+
+    def init_transactions(self, now_ms: int, on_done: Callable[[TransactionCall], None] = _nothing) -> TransactionCall:
+        """Get a producer id. Another producer with the same transactional id is fenced, its transaction aborted."""
+        return self._call("initTransactions", self._initialize, now_ms, on_done)
+
+    def begin_transaction(self) -> None:
+        """Nobody is asked. Raises ProducerError if there is one, or the producer was not initialized, or has failed."""
+        self._open_manager().begin_transaction()
+
+    def send_offsets_to_transaction(
+        self,
+        offsets: Mapping[TopicPartition, int],
+        group: GroupMetadata,
+        now_ms: int,
+        on_done: Callable[[TransactionCall], None] = _nothing,
+    ) -> TransactionCall:
+        """The next offsets that a group is to read, which are committed if the transaction is."""
+
+        def begin(manager: TransactionManager) -> TransactionalRequestResult:
+            if offsets or not self.config.generation.has_delivery_timeout:
+                return manager.send_offsets_to_transaction(offsets, group)
+            nothing = TransactionalRequestResult("TxnOffsetCommit")
+            nothing.done()
+            return nothing
+
+        return self._call("sendOffsetsToTransaction", begin, now_ms, on_done)
+
+    def commit_transaction(self, now_ms: int, on_done: Callable[[TransactionCall], None] = _nothing) -> TransactionCall:
+        """What was sent in it is written first."""
+        return self._call("commitTransaction", lambda manager: manager.begin_commit(), now_ms, on_done)
+
+    def abort_transaction(self, now_ms: int, on_done: Callable[[TransactionCall], None] = _nothing) -> TransactionCall:
+        """What was not sent yet fails, what was written is never seen."""
+        return self._call("abortTransaction", lambda manager: manager.begin_abort(), now_ms, on_done)
+
+    @property
+    def _is_closing(self) -> bool:
+        raise NotImplementedError
+
+    def _wake(self, now_ms: int) -> None:
+        raise NotImplementedError
+
+    def _call(
+        self,
+        operation: str,
+        begin: Callable[[TransactionManager], TransactionalRequestResult],
+        now_ms: int,
+        on_done: Callable[[TransactionCall], None],
+    ) -> TransactionCall:
+        is_limited = self.config.generation.has_delivery_timeout or operation == "initTransactions"
+        call = TransactionCall(operation, now_ms + self.config.max_block_ms if is_limited else None, on_done)
+        try:
+            call.result = begin(self._open_manager())
+        except ProducerError as error:
+            call.end(error)
+            return call
+        self._calls.append(call)
+        self._wake(now_ms)
+        self._look_at_calls(now_ms)
+        return call
+
+    def _open_manager(self) -> TransactionManager:
+        if self._manager is None or not self._manager.is_transactional:
+            raise IllegalProducerStateError("The producer has no transactional.id, so it has no transactions.")
+        if self._is_closing:
+            raise ProducerClosedError("The producer was closed.")
+        return self._manager
+
+    def _initialize(self, manager: TransactionManager) -> TransactionalRequestResult:
+        if isinstance(manager, TransactionManager43):
+            return manager.initialize_transactions()
+        if self._init is None:
+            self._init = manager.initialize_transactions()
+        return self._init
+
+    def _look_at_calls(self, now_ms: int) -> None:
+        for call in list(self._calls):
+            assert call.result is not None
+            is_late = call.deadline_ms is not None and call.deadline_ms <= now_ms
+            if not call.result.is_completed and not is_late:
+                continue
+            self._calls.remove(call)
+            if not call.result.is_completed:
+                call.end(_Timeout(f"{call.operation} was not done within {self.config.max_block_ms} ms."))
+                continue
+            try:
+                call.result.acknowledge()
+            except ProducerError as error:
+                call.end(error)
+                continue
+            if call.is_init:
+                self._init = None
+                if isinstance(self._manager, TransactionManager43):
+                    self._manager.maybe_update_transaction_v2_enabled(on_initialization=True)
+            call.end(None)
+
+    def _end_calls(self, error: ProducerError) -> None:
+        calls, self._calls = self._calls, []
+        for call in calls:
+            call.end(error)
+
+    def _has_to_abort(self) -> bool:
+        """Whether a producer that is being closed still has a transaction to end (4.3); it is aborted, if its caller
+        has not begun to end it."""
+        manager = self._manager
+        if not isinstance(manager, TransactionManager43) or not manager.has_ongoing_transaction:
+            return False
+        if not manager.is_completing:
+            try:
+                manager.begin_abort()
+            except ProducerError:
+                return False  # Kafka ends by force then
+        return True
