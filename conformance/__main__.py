@@ -88,7 +88,7 @@ def run_all(
     if one_in > 1:
         raise typer.Exit(1 if _sample(one_in) else 0)
     with Sides() as sides:
-        outcomes, again = _asked_again(sides, _all_cases(sides, all_cases()))
+        outcomes, again = _asked_again(_all_cases(sides, all_cases()))
         found = results(kafka_version(), outcomes) | {"again": again}
         generated_traffic = _generated(sides, STREAMS, SEED)
         for difference in generated_traffic.differences:
@@ -132,7 +132,7 @@ def _sample(one_in: int) -> int:
     chosen = sample(every, load_all(), one_in, salt)
     found: list[Outcome] = []
     with Sides() as sides:
-        outcomes, _ = _asked_again(sides, _all_cases(sides, chosen))
+        outcomes, _ = _asked_again(_all_cases(sides, chosen))
         unexplained = sum(outcome.verdict == "different" for outcome in outcomes)
         for kind, number in WALKS_OF.items():
             found += [each.outcome for each in _walks(sides, max(number // one_in, 1), WALKS_SEED, kind).differences]
@@ -158,13 +158,15 @@ def _all_cases(sides: Sides, chosen: Sequence[Case]) -> list[Outcome]:
     return outcomes
 
 
-def _asked_again(sides: Sides, outcomes: list[Outcome]) -> tuple[list[Outcome], list[str]]:
-    """Cases that differ are asked once more, without all the others beside them: on a busy machine Kafka too answers
-    now and then as it does not otherwise. The outcomes that count, and who differed once and did not again."""
+def _asked_again(outcomes: list[Outcome]) -> tuple[list[Outcome], list[str]]:
+    """Cases that differ are asked once more, of clusters that know nothing of them yet, without all the others beside
+    them: on a busy machine Kafka too answers now and then as it does not otherwise. The outcomes that count, and who
+    differed once and did not again."""
     different = [outcome.case for outcome in outcomes if outcome.verdict == "different"]
     if not 0 < len(different) <= _FEW:
         return outcomes, []
-    asked = {outcome.case.name: outcome for outcome in _all_cases(sides, different)}
+    with Sides() as sides:
+        asked = {outcome.case.name: outcome for outcome in _all_cases(sides, different)}
     once = [name for name, outcome in asked.items() if outcome.verdict != "different"]
     return [asked.get(outcome.case.name, outcome) for outcome in outcomes], once
 

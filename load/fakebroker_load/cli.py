@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 
 from fakebroker_load.console import make_console, print_verdict, progress_bar
-from fakebroker_load.control import resume_followers
+from fakebroker_load.control import check_control, resume_followers
 from fakebroker_load.errors import INTERRUPTED_STATUS, USER_ERROR_STATUS, USER_ERRORS
 from fakebroker_load.job import (
     PARQUET,
@@ -87,6 +87,7 @@ def run(
         str | None,
         typer.Option(metavar="URL", help="fakebroker's HTTP control: lets followers go on before the log is read."),
     ] = None,
+    control_token: Annotated[str | None, typer.Option(help="Of the control, if it has one.")] = None,
     read_back: Annotated[
         bool, typer.Option(help="Read the log back, and compare it with what the requests were told.")
     ] = True,
@@ -95,6 +96,8 @@ def run(
     plan = load_scenario(scenario)
     bootstrap = parse_bootstrap(bootstrap_server)
     allow_connections(plan.connections)
+    if control is not None:
+        check_control(control, control_token)
     try:
         clear(out)
     except OSError as error:
@@ -111,7 +114,7 @@ def run(
             seed=seed,
             on_progress=on_progress,
             read_back=read_back,
-            thaw=partial(resume_followers, control, plan.topics) if control else lambda: None,
+            thaw=partial(resume_followers, control, plan.topics, control_token) if control else lambda: None,
         )
     return conclude(out, lateness_limit_ms, master)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from urllib.error import URLError
+from http.client import HTTPException
 from urllib.request import Request, urlopen
 
 TIMEOUT_S = 10
@@ -14,13 +14,25 @@ class ControlError(Exception):
     """The control cannot be used; the message is for the user."""
 
 
-def resume_followers(url: str, topics: Iterable[str]) -> None:
+def check_control(url: str, token: str | None = None) -> None:
+    """Before the load, so that a slip in the address costs nothing. Raises ControlError."""
+    _ask(url, token, "GET", "/v1/cluster", None, "it does not answer as fakebroker's control")
+
+
+def resume_followers(url: str, topics: Iterable[str], token: str | None = None) -> None:
     """Let the followers of these topics replicate. Raises ControlError."""
     for topic in topics:
         body = json.dumps({"behaviour": "resume", "topic": topic}).encode()
-        request = Request(f"{url.rstrip('/')}/v1/followers", body, {"Content-Type": "application/json"}, method="PUT")
-        try:
-            with urlopen(request, timeout=TIMEOUT_S):
-                pass
-        except (OSError, URLError, ValueError) as error:
-            raise ControlError(f"--control {url}: the followers of {topic} cannot be resumed ({error}).") from None
+        _ask(url, token, "PUT", "/v1/followers", body, f"the followers of {topic} cannot be resumed")
+
+
+def _ask(url: str, token: str | None, method: str, path: str, body: bytes | None, complaint: str) -> None:
+    headers = {"Content-Type": "application/json"} | ({"Authorization": f"Bearer {token}"} if token else {})
+    try:
+        if not url.startswith(("http://", "https://")):
+            raise ValueError("it begins with neither http:// nor https://")
+        request = Request(f"{url.rstrip('/')}{path}", body, headers, method=method)
+        with urlopen(request, timeout=TIMEOUT_S):
+            pass
+    except (OSError, ValueError, HTTPException) as error:
+        raise ControlError(f"--control {url}: {complaint} ({error}).") from None

@@ -22,6 +22,7 @@ from typing import Any, Self
 import pyarrow as pa
 
 from fakebroker.protocol.errors import ProtocolError
+from fakebroker.protocol.record_batch import Record
 from fakebroker_load.wire.client import CONNECT_TIMEOUT_S, WireError
 from fakebroker_load.wire.log_messages import (
     Fetched,
@@ -177,12 +178,12 @@ def read_part(part: Row) -> Iterator[pa.RecordBatch]:
             rows: list[Row] = []
             before = offset
             for base, last, records in batches(asker.fetch(topic, partition, offset, FETCH_WAIT_MS).records):
-                for index in range(last - base + 1):
-                    record = records[index] if records is not None and index < len(records) else None
-                    if part["start_offset"] <= base + index < end:
-                        key = None if record is None else record.key
-                        value = None if record is None else record.value
-                        rows.append(log_row(part, base + index, key, value))
+                if records is None:  # compressed, and so not ours
+                    records = [Record(None, None, offset_delta=delta) for delta in range(last - base + 1)]
+                for record in records:
+                    at = base + (record.offset_delta or 0)
+                    if part["start_offset"] <= at < end:
+                        rows.append(log_row(part, at, record.key, record.value))
                 offset = last + 1
             empty = 0 if offset > before else empty + 1
             if empty == EMPTY_FETCHES:

@@ -48,8 +48,9 @@ def test_run_verify_and_report(
     scenario.write_text(SCENARIO)
     with stub_broker_thread(frozen) as broker:
         server = f"--bootstrap-server=127.0.0.1:{broker.port}"
-        assert command(monkeypatch, "run", scenario, server, "--out", out) == 0
+        assert command(monkeypatch, "run", scenario, server, "--no-read-back", "--out", out) == 0
         said = capfd.readouterr()
+        assert "The log was not read back" in said.out
         assert "Confirmed: 6 of 6 requests" in said.out
         assert "6/6 requests" in said.out
         assert said.err == ""

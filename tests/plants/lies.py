@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
-from fakebroker.core.clock import Now
 from fakebroker.core.replication.append_info import LeaderHwChange, LogAppendInfo
 from fakebroker.core.replication.partition import Partition
 from fakebroker.protocol.error_code import ErrorCode
@@ -14,7 +12,6 @@ from fakebroker.protocol.errors import KafkaError
 from fakebroker.protocol.record_batch import Record, decode_records, encode_batch
 
 Append = Callable[..., LogAppendInfo]
-Lie = Callable[[Append, Partition, bytes, bool, int, Now, int], LogAppendInfo]
 TOPIC = "t"
 
 honest_append = Partition.append_records_to_leader
@@ -122,6 +119,7 @@ def told(lie: Any) -> Callable[..., LogAppendInfo]:
     def append(self: Partition, records: bytes, *rest: Any) -> LogAppendInfo:
         if self.topic_partition.topic != TOPIC:
             return honest_append(self, records, *rest)
-        return partial(lie, honest_append)(self, records, *rest)
+        info: LogAppendInfo = lie(honest_append, self, records, *rest)
+        return info
 
     return append

@@ -119,6 +119,7 @@ def _consumer() -> Case:
         "a member of a consumer group whose join is not replicated in time is one all the same (CoordinatorRuntime)",
         AwaitCoordinator(group),
         *_late(join(group, "m", topic.name, correlation_id=9)),
+        Pause(_WATERMARK_MS),  # what is described is what is committed
         *ask(consumer_group_describe(group)),
         *ask(consumer_heartbeat(group, "m", 1)),
         *ask(consumer_heartbeat(group, "m", -1)),

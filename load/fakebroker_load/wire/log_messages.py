@@ -85,14 +85,14 @@ def decode_fetch(frame: bytes) -> Fetched:
 
 
 def batches(data: bytes) -> Iterator[tuple[int, int, list[Record] | None]]:
-    """(base offset, last offset, records) of each whole batch; None for those that cannot be read: compressed batches
-    and control batches, which the load never sends."""
+    """(base offset, last offset, records) of each whole batch. A control batch has none; None are those of a compressed
+    one, which the load never sends."""
     at = 0
     while len(data) - at >= 61:
         header = read_batch_header(data, at)
         end = at + header.size_in_bytes
         if end > len(data):
             return
-        is_opaque = header.compression or header.is_control
-        yield header.base_offset, header.last_offset, None if is_opaque else decode_records(data[at:end])
+        records = None if header.compression else [] if header.is_control else decode_records(data[at:end])
+        yield header.base_offset, header.last_offset, records
         at = end

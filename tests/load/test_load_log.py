@@ -1,0 +1,108 @@
+"""The log read back: keys, batches, what stands beyond the high watermark, and a broker that is gone."""
+
+from __future__ import annotations
+
+import zlib
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from support.ports import free_ports
+from support.raw_client import RawClient
+from support.requests import produce
+
+from fakebroker import FakeCluster
+from fakebroker.protocol.record_batch import Record, encode_batch
+from fakebroker_load.log import (
+    LOG_SCHEMA,
+    PART_SCHEMA,
+    Asker,
+    await_readable,
+    log_ends,
+    make_key,
+    read_key,
+    read_parts,
+)
+from fakebroker_load.wire.client import WireError, find_leaders
+from fakebroker_load.wire.log_messages import batches
+from fakebroker_load.worker import run_in_loop
+
+PLACE = ("t", 0)
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        None,
+        b"",
+        b"run",
+        b"run/1",
+        b"run/1/2/3",
+        b"other/1/2",
+        b"run/-1/2",
+        b"run/x/2",
+        b"run/1/9999999999",
+        b"\xff/1/2",
+    ],
+)
+def test_keys_of_others(key: bytes | None) -> None:
+    assert read_key("run", key) == (None, None)
+
+
+def test_a_key_is_read_as_it_was_made() -> None:
+    assert read_key("run", make_key("run", 12, 345)) == (12, 345)
+
+
+def batch(*keys: bytes, base: int = 0) -> bytes:
+    return encode_batch([Record(key, b"v") for key in keys], base_timestamp_ms=0, base_offset=base)
+
+
+def test_a_batch_that_is_cut_is_left_for_the_next_fetch() -> None:
+    first, second = batch(b"a", b"b"), batch(b"c", base=2)
+    assert [(base, last) for base, last, _ in batches(first + second[:-1])] == [(0, 1)]
+    found = list(batches(first + second))
+    assert [(base, last) for base, last, _ in found] == [(0, 1), (2, 2)]
+    assert [[record.key for record in records or ()] for _, _, records in found] == [[b"a", b"b"], [b"c"]]
+
+
+def rows(kafka: FakeCluster, start: int, readable: int) -> list[dict[str, Any]]:
+    broker = kafka.endpoints[0]
+    part = {
+        "run": "r", "run_id": "id", "topic": "t", "partition": 0, "host": broker.host, "port": broker.port,
+        "start_offset": start, "readable_offset": readable, "end_offset": readable, "same_leader": True,
+    }  # fmt: skip
+    given = pa.RecordBatch.from_pylist([part], schema=PART_SCHEMA)
+    return [row for each in read_parts(iter([given])) for row in each.cast(LOG_SCHEMA).to_pylist()]
+
+
+def test_what_stands_beyond_the_high_watermark() -> None:
+    with FakeCluster(brokers=2, config={"replica.lag.time.max.ms": 3_600_000}) as kafka:
+        kafka.create_topic("t", assignments=[[1, 2]])
+        bootstrap = [(broker.host, broker.port) for broker in kafka.endpoints]
+        with RawClient(kafka.endpoints[0]) as client:
+            client.ask(produce("t", records=batch(b"id/0/0", b"id/0/1"), acks=-1))
+            kafka.followers.freeze("t")
+            client.ask(produce("t", records=batch(b"else"), acks=1))
+        ends = log_ends(run_in_loop(find_leaders(bootstrap, {"t": 1})))
+        assert ends[PLACE].offset == 3
+        assert await_readable(ends, within_s=0.05) == {PLACE: 2}
+        waits: list[float] = []
+
+        def thaw(seconds: float) -> None:
+            waits.append(seconds)
+            kafka.followers.resume("t")
+
+        assert await_readable(ends, sleep=thaw) == {PLACE: 3}
+        assert waits
+        crc = zlib.crc32(b"v")
+        assert [(row["offset"], row["connection"], row["sequence"], row["value_crc"]) for row in rows(kafka, 0, 3)] == [
+            (0, 0, 0, crc), (1, 0, 1, crc), (2, None, None, crc)
+        ]  # fmt: skip
+        assert [row["offset"] for row in rows(kafka, 1, 2)] == [1]  # from within a batch, to within one
+        with pytest.raises(WireError, match="OFFSET_OUT_OF_RANGE"):
+            rows(kafka, 9, 10)
+
+
+def test_nobody_there() -> None:
+    with pytest.raises(WireError, match="does not answer"):
+        Asker("127.0.0.1", free_ports(1))
