@@ -143,7 +143,6 @@ def keep_log(
         for (topic, partition), end in ends.items()
     ]
     frame = spark.createDataFrame(pa.Table.from_pylist(parts, schema=PART_SCHEMA))
-    frame.write.mode("append").parquet(str(out / PARTS_PARQUET))
     slots = min(spark.sparkContext.defaultParallelism, len(parts))
     records = frame.repartition(slots, "topic", "partition").mapInArrow(read_parts, from_arrow_schema(LOG_SCHEMA))
     try:
@@ -153,6 +152,8 @@ def keep_log(
         if not said:
             raise
         raise WireError(said[0].partition("WireError: ")[2]) from None
+    # The last step: what the verdict asks of the log it asks of these partitions alone.
+    frame.write.mode("append").parquet(str(out / PARTS_PARQUET))
 
 
 def make_task(

@@ -37,6 +37,7 @@ from fakebroker_load.wire.messages import Metadata
 READABLE_WITHIN_S = 10.0
 POLL_S = 0.05
 FETCH_WAIT_MS = 500
+MAX_ANSWER_BYTES = 128 << 20  # one batch may be larger than what is asked for
 EMPTY_FETCHES = 20  # one after another, where there must be records
 
 LOG_SCHEMA = pa.schema(
@@ -110,6 +111,12 @@ class Asker:
         except ProtocolError as error:
             raise WireError(f"The log of {topic}-{partition} cannot be read: {error}") from None
 
+    def batches(self, topic: str, partition: int, offset: int) -> list[tuple[int, int, list[Record] | None]]:
+        try:
+            return list(batches(self.fetch(topic, partition, offset, FETCH_WAIT_MS).records))
+        except ProtocolError as error:
+            raise WireError(f"The log of {topic}-{partition} cannot be read at {offset}: {error}") from None
+
     def _next(self) -> int:
         self._asked += 1
         return self._asked
@@ -118,6 +125,8 @@ class Asker:
         try:
             self._socket.sendall(frame)
             (size,) = struct.unpack(">i", self._receive(4))
+            if not 0 <= size <= MAX_ANSWER_BYTES:
+                raise OSError(f"it claims an answer of {size} bytes")
             return self._receive(size)
         except OSError as error:
             raise WireError(f"The log cannot be read: {self._place} does not answer ({error}).") from None
@@ -177,9 +186,9 @@ def read_part(part: Row) -> Iterator[pa.RecordBatch]:
         while offset < end:
             rows: list[Row] = []
             before = offset
-            for base, last, records in batches(asker.fetch(topic, partition, offset, FETCH_WAIT_MS).records):
-                if records is None:  # compressed, and so not ours
-                    records = [Record(None, None, offset_delta=delta) for delta in range(last - base + 1)]
+            for base, last, records in asker.batches(topic, partition, offset):
+                if records is None:  # compressed, and so not ours: one row for all of them
+                    records = [Record(None, None)]
                 for record in records:
                     at = base + (record.offset_delta or 0)
                     if part["start_offset"] <= at < end:

@@ -12,6 +12,7 @@ from support.raw_client import RawClient
 from support.requests import produce
 
 from fakebroker import FakeCluster
+from fakebroker.protocol.errors import ProtocolError
 from fakebroker.protocol.record_batch import Record, encode_batch
 from fakebroker_load.log import (
     LOG_SCHEMA,
@@ -63,6 +64,14 @@ def test_a_batch_that_is_cut_is_left_for_the_next_fetch() -> None:
     found = list(batches(first + second))
     assert [(base, last) for base, last, _ in found] == [(0, 1), (2, 2)]
     assert [[record.key for record in records or ()] for _, _, records in found] == [[b"a", b"b"], [b"c"]]
+
+
+@pytest.mark.parametrize("length", [-1, 0, -61, 48])
+def test_a_batch_that_claims_too_little_is_no_batch(length: int) -> None:
+    broken = bytearray(batch(b"a"))
+    broken[8:12] = length.to_bytes(4, "big", signed=True)
+    with pytest.raises(ProtocolError, match="claims"):
+        list(batches(bytes(broken)))
 
 
 def rows(kafka: FakeCluster, start: int, readable: int) -> list[dict[str, Any]]:

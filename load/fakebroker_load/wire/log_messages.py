@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import timedelta
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from kio.schema.fetch.v12.request import FetchPartition, FetchRequest, FetchTopic
 from kio.schema.fetch.v12.response import FetchResponse
@@ -25,7 +25,7 @@ from kio.static.primitive import i8, i32, i32Timedelta, i64
 from fakebroker.protocol.error_code import ErrorCode, kafka_name
 from fakebroker.protocol.errors import ProtocolError
 from fakebroker.protocol.messages import decode_response, encode_request
-from fakebroker.protocol.record_batch import Record, decode_records, read_batch_header
+from fakebroker.protocol.record_batch import RECORD_BATCH_OVERHEAD, Record, decode_records, read_batch_header
 from fakebroker_load.wire.messages import CLIENT_ID
 
 FETCH, FETCH_VERSION = 1, 12
@@ -33,6 +33,7 @@ OFFSET_FOR_LEADER_EPOCH, OFFSET_FOR_LEADER_EPOCH_VERSION = 23, 3
 CONSUMER = BrokerId(-1)
 MAX_BYTES = 4 << 20
 _UNCOMMITTED = i8(0)
+P = TypeVar("P")
 
 
 class Fetched(NamedTuple):
@@ -50,7 +51,7 @@ def decode_end_offset(frame: bytes) -> int:
     """Where the epoch ends. Raises ProtocolError for an error, and if the leader knows no such epoch."""
     _, answer = decode_response(OFFSET_FOR_LEADER_EPOCH, OFFSET_FOR_LEADER_EPOCH_VERSION, frame)
     assert isinstance(answer, OffsetForLeaderEpochResponse)
-    ((part,),) = (topic.partitions for topic in answer.topics)
+    part = _only([part for topic in answer.topics for part in topic.partitions])
     if part.error_code is not ErrorCode.none or part.end_offset < 0:
         raise ProtocolError(f"where the log of partition {part.partition} ends: {kafka_name(part.error_code)}")
     return int(part.end_offset)
@@ -78,19 +79,27 @@ def decode_fetch(frame: bytes) -> Fetched:
     assert isinstance(answer, FetchResponse)
     if answer.error_code is not ErrorCode.none:
         raise ProtocolError(f"Fetch: {kafka_name(answer.error_code)}")
-    ((part,),) = (topic.partitions for topic in answer.responses)
+    part = _only([part for topic in answer.responses for part in topic.partitions])
     if part.error_code is not ErrorCode.none:
         raise ProtocolError(f"Fetch of partition {part.partition_index}: {kafka_name(part.error_code)}")
     return Fetched(int(part.high_watermark), part.records or b"")
 
 
+def _only(parts: list[P]) -> P:
+    if len(parts) != 1:
+        raise ProtocolError(f"the answer is about {len(parts)} partitions; the request was about one")
+    return parts[0]
+
+
 def batches(data: bytes) -> Iterator[tuple[int, int, list[Record] | None]]:
     """(base offset, last offset, records) of each whole batch. A control batch has none; None are those of a compressed
-    one, which the load never sends."""
+    one, which the load never sends. Raises ProtocolError for what is no batch."""
     at = 0
-    while len(data) - at >= 61:
+    while len(data) - at >= RECORD_BATCH_OVERHEAD:
         header = read_batch_header(data, at)
         end = at + header.size_in_bytes
+        if header.size_in_bytes < RECORD_BATCH_OVERHEAD:
+            raise ProtocolError(f"a batch claims {header.size_in_bytes} bytes")
         if end > len(data):
             return
         records = None if header.compression else [] if header.is_control else decode_records(data[at:end])
