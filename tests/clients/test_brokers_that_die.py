@@ -122,7 +122,8 @@ def kafka_python_consumer(work: Work) -> None:
         reconnect_backoff_max_ms=200,
     )
     while not work.consumer_is_over.is_set():
-        for records in consumer.poll(50).values():
+        time_ms = 50 if consumer.assignment() else 3_000  # see docs/decisions.md, 127
+        for records in consumer.poll(time_ms).values():
             work.read.update(record.value for record in records)
     consumer.close(autocommit=False)
 

@@ -72,7 +72,9 @@ def kafka_python(plan: dict[str, Any]) -> None:
     consumer = KafkaConsumer(plan["topic"], **(settings | plan["settings"]))
     told = Told(plan["stop_after"])
     while not stopped.is_set():
-        records = consumer.poll(100, max_records=1 if plan["stop_after"] else None)
+        # See docs/decisions.md, 127.
+        time_ms = 100 if consumer.assignment() else 3_000
+        records = consumer.poll(time_ms, max_records=1 if plan["stop_after"] else None)
         told.assigned(each.partition for each in consumer.assignment())
         told.read([record.value or b"" for batch in records.values() for record in batch])
     consumer.close()

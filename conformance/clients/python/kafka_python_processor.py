@@ -35,7 +35,8 @@ def run(given: Processor) -> None:
         heartbeat_interval_ms=(given.session_ms or _SESSION_MS) // 5,
     )
     while True:
-        for messages in consumer.poll(100).values():
+        time_ms = 100 if consumer.assignment() else 3_000  # see docs/decisions.md, 127
+        for messages in consumer.poll(time_ms).values():
             for message in messages:
                 while not _transformed(producer, consumer, given, steps, message):
                     pass

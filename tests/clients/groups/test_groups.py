@@ -112,8 +112,7 @@ def test_who_reads_the_latest_gets_what_comes_after(brokers: Brokers, group: str
         assert not [value for value in member.values if value.startswith("before")]
 
 
-# Not kafka-python: its 3.0 stands still with one static member in fifteen (docs/decisions.md, 127).
-@pytest.mark.parametrize("client", ["confluent", "aiokafka"])
+@pytest.mark.parametrize("client", CLIENTS)
 def test_a_static_member_that_comes_back_has_what_it_had(brokers: Brokers, group: str, client: str) -> None:
     topic = brokers.topic(PARTITIONS)
     name = "group.instance.id" if client == "confluent" else "group_instance_id"
