@@ -1,109 +1,173 @@
-"""Plan the requests of a run: one row each, before anything is sent.
+"""Plan a run: one row for each connection, and from each row its requests, one at a time.
 
-Theory   Each connection sends its requests in order. Request k is intended `pause_ms` after the time at which the
-         answer that makes room for it is due: due(k) = intended(k), or the answer of k-1 if that is later (Kafka
-         handles one request of a connection at a time), plus the timeout where the group says that the answer
-         waits for it. So the intended times follow from the scenario alone, whatever the broker does, and being
-         late shows up as sent - intended (no coordinated omission).
-         A plan depends on the scenario and the seed only; adding a group leaves the others as they were.
+Theory   Each connection sends its requests in order, and what it sends when follows from the scenario and the seed
+         alone, whatever the broker does: being late shows up as sent - intended (no coordinated omission). Adding a
+         group leaves the others as they were. Requests are made by the task that sends them, so that neither driver
+         nor task ever holds them all.
+         Closed   Request k is intended `pause_ms` after the time at which the answer that makes room for it is due:
+                  due(k) = intended(k), or the answer of k-1 if that is later (Kafka handles one request of a connection
+                  at a time), plus the timeout where the group says that the answer waits for it.
+         Open     The group has `arrivals` (arrivals.py), and nobody waits for an answer before the next request.
 Units    intended_us is microseconds after the common start of the run.
 """
 
 from __future__ import annotations
 
 import random
+from collections import deque
 from collections.abc import Iterator, Mapping
+from itertools import islice
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from fakebroker_load.scenario import Group, Scenario
+from fakebroker_load.arrivals import parse_arrivals, read_trace
+from fakebroker_load.scenario import Group, Scenario, ScenarioError
+
+MAX_UNANSWERED = 10_000  # of a connection in the open model: then it waits, and the delay shows
 
 SCHEMA = pa.schema(
     [
         pa.field("run", pa.string(), nullable=False),
         pa.field("group", pa.string(), nullable=False),
-        pa.field("connection", pa.int32(), nullable=False),
-        pa.field("sequence", pa.int32(), nullable=False),
-        pa.field("correlation_id", pa.int32(), nullable=False),
+        pa.field("connection", pa.int32(), nullable=False),  # in the run
+        pa.field("number", pa.int32(), nullable=False),  # in the group
+        pa.field("connections", pa.int32(), nullable=False),  # of the group
         pa.field("host", pa.string(), nullable=False),
         pa.field("port", pa.int32(), nullable=False),
         pa.field("topic", pa.string(), nullable=False),
         pa.field("partition", pa.int32(), nullable=False),
         pa.field("acks", pa.int16(), nullable=False),
-        pa.field("timeout_ms", pa.int32(), nullable=False),
         pa.field("record_bytes", pa.int32(), nullable=False),
         pa.field("pipelined", pa.int32(), nullable=False),
-        pa.field("intended_us", pa.int64(), nullable=False),
+        pa.field("requests", pa.int32(), nullable=False),
+        pa.field("first_correlation_id", pa.int32(), nullable=False),
+        pa.field("seed", pa.int64(), nullable=False),
+        pa.field("timeout_low_ms", pa.int32(), nullable=False),
+        pa.field("timeout_high_ms", pa.int32(), nullable=False),
+        pa.field("first_us", pa.int64(), nullable=False),
+        pa.field("pause_ms", pa.int32(), nullable=False),
+        pa.field("process", pa.string()),  # null: closed
+        pa.field("rate", pa.float64()),
+        pa.field("burst", pa.int32()),
+        pa.field("every_ms", pa.int32()),
+        pa.field("steps", pa.list_(pa.list_(pa.float64()))),
+        pa.field("trace", pa.list_(pa.int64())),  # of this connection
         pa.field("expected_error", pa.int16()),  # null: there must be no answer
         pa.field("must_wait", pa.bool_(), nullable=False),
     ]
 )
 
 Leaders = Mapping[tuple[str, int], tuple[str, int]]  # (topic, partition) -> (host, port)
+Row = dict[str, Any]
 
 
-def plan_requests(scenario: Scenario, leaders: Leaders, seed: int) -> pa.Table:
-    """Every request of the scenario. Connections are numbered through the run, and so are correlation ids."""
-    rows: list[dict[str, object]] = []
-    connection = 0
+class Planned(NamedTuple):
+    """A request, before it is sent."""
+
+    sequence: int  # of its connection, from 0
+    correlation_id: int
+    timeout_ms: int
+    intended_us: int
+
+
+def plan_connections(scenario: Scenario, leaders: Leaders, seed: int) -> pa.Table:
+    """Every connection of the scenario. They are numbered through the run, and so are correlation ids."""
+    rows: list[Row] = []
+    first_correlation_id = 1
     for group in scenario.groups:
+        common = _common(scenario, group, seed)
+        trace = _trace(group)
         for number in range(group.connections):
             partition = number % group.partitions
             host, port = leaders[group.topic, partition]
-            common = {
-                "run": scenario.name,
-                "group": group.name,
-                "connection": connection,
+            own = {
+                "connection": len(rows),
+                "number": number,
                 "host": host,
                 "port": port,
-                "topic": group.topic,
                 "partition": partition,
-                "acks": group.acks,
-                "record_bytes": group.record_bytes,
-                "pipelined": group.pipelined,
-                "expected_error": group.expected_error(),
-                "must_wait": group.waits,
+                "first_correlation_id": first_correlation_id,
+                "first_us": group.ramp_ms * 1000 * number // group.connections,
+                "trace": trace[number :: group.connections],
             }
-            first_us = group.ramp_ms * 1000 * number // group.connections
-            timeouts_ms = draw_timeouts(group, number, seed)
-            for sequence, (timeout_ms, intended_us) in enumerate(schedule(group, timeouts_ms, first_us)):
-                own = {
-                    "sequence": sequence,
-                    "correlation_id": len(rows) + 1,
-                    "timeout_ms": timeout_ms,
-                    "intended_us": intended_us,
-                }
-                rows.append(common | own)
-            connection += 1
+            rows.append(common | own)
+            first_correlation_id += group.requests_per_connection
     return pa.Table.from_pylist(rows, schema=SCHEMA)
 
 
-def draw_timeouts(group: Group, number: int, seed: int) -> list[int]:
-    """The timeouts of the group's connection `number`; they depend on nothing else than the arguments."""
-    draw = random.Random(f"{seed}/{group.name}/{number}")
-    return [draw.randint(*group.timeout_ms) for _ in range(group.requests_per_connection)]
+def _common(scenario: Scenario, group: Group, seed: int) -> Row:
+    arrivals = group.arrivals
+    low, high = group.timeout_ms
+    return {
+        "run": scenario.name,
+        "group": group.name,
+        "connections": group.connections,
+        "topic": group.topic,
+        "acks": group.acks,
+        "record_bytes": group.record_bytes,
+        "pipelined": group.pipelined if arrivals is None else MAX_UNANSWERED,
+        "requests": group.requests_per_connection,
+        "seed": seed,
+        "timeout_low_ms": low,
+        "timeout_high_ms": high,
+        "pause_ms": group.pause_ms,
+        "process": arrivals and arrivals.process,
+        "rate": arrivals and arrivals.rate,
+        "burst": arrivals and arrivals.burst,
+        "every_ms": arrivals and arrivals.every_ms,
+        "steps": arrivals and [list(step) for step in arrivals.steps],
+        "expected_error": group.expected_error(),
+        "must_wait": group.waits,
+    }
 
 
-def schedule(group: Group, timeouts_ms: list[int], first_us: int) -> Iterator[tuple[int, int]]:
+def _trace(group: Group) -> list[int]:
+    if group.arrivals is None or group.arrivals.process != "trace":
+        return []
+    try:
+        return read_trace(group.arrivals.file, group.requests)
+    except ValueError as error:
+        raise ScenarioError(f"The group {group.name!r} {error}.") from None
+
+
+def requests_of(row: Row) -> Iterator[Planned]:
+    """The requests of a connection (a row of SCHEMA), in order, each made when it is asked for."""
+    timeouts = draw_timeouts(row)
+    times = _closed(row, timeouts) if row["process"] is None else zip(timeouts, _open(row), strict=False)
+    for sequence, (timeout_ms, intended_us) in enumerate(times):
+        yield Planned(sequence, row["first_correlation_id"] + sequence, timeout_ms, intended_us)
+
+
+def draw_timeouts(row: Row) -> Iterator[int]:
+    """The timeouts of a connection; they depend on the seed, its group and its number in it alone."""
+    draw = random.Random(f"{row['seed']}/{row['group']}/{row['number']}")
+    for _ in range(row["requests"]):
+        yield draw.randint(row["timeout_low_ms"], row["timeout_high_ms"])
+
+
+def _open(row: Row) -> Iterator[int]:
+    given = {name: row[name] for name in ("rate", "burst", "every_ms", "steps") if row[name]}
+    arrivals = parse_arrivals(
+        {"process": row["process"], **given, **({"file": ""} if row["process"] == "trace" else {})}
+    )
+    draw = random.Random(f"{row['seed']}/{row['group']}/{row['number']}/arrivals")
+    return islice(arrivals.times_us(row["number"], row["connections"], draw, row["trace"]), row["requests"])
+
+
+def _closed(row: Row, timeouts_ms: Iterator[int]) -> Iterator[tuple[int, int]]:
     """(timeout_ms, intended_us) of each request of a connection."""
-    due_us: list[int] = []
-    for number, timeout_ms in enumerate(timeouts_ms):
-        makes_room = number - group.pipelined
-        intended_us = first_us if makes_room < 0 else due_us[makes_room] + group.pause_ms * 1000
+    due_us: deque[int] = deque(maxlen=row["pipelined"])
+    for timeout_ms in timeouts_ms:
+        has_room = len(due_us) < row["pipelined"]
+        intended_us = row["first_us"] if has_room else due_us[0] + row["pause_ms"] * 1000
         handled_us = max(intended_us, due_us[-1]) if due_us else intended_us
-        due_us.append(handled_us + (timeout_ms * 1000 if group.waits else 0))
+        due_us.append(handled_us + (timeout_ms * 1000 if row["must_wait"] else 0))
         yield timeout_ms, intended_us
 
 
-def duration_us(plan: pa.Table) -> int:
-    """When the last answer of the plan is due, pipelines left aside."""
-    return max(
-        (row["intended_us"] + row["timeout_ms"] * 1000 * row["must_wait"] for row in plan.to_pylist()), default=0
-    )
-
-
 def to_frame(spark: SparkSession, plan: pa.Table, slots: int) -> DataFrame:
-    """The plan as a DataFrame of `slots` partitions, each with whole connections, as evenly as they can be dealt."""
+    """The plan as a DataFrame of `slots` partitions, as evenly as connections can be dealt."""
     frame = spark.createDataFrame(plan)
-    return frame.repartitionById(slots, frame["connection"]).sortWithinPartitions("connection", "sequence")
+    return frame.repartitionById(slots, frame["connection"]).sortWithinPartitions("connection")

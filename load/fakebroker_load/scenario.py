@@ -16,9 +16,10 @@ from importlib import resources
 from pathlib import Path
 
 from fakebroker.protocol.error_code import error_from_name
+from fakebroker_load.arrivals import Arrivals, parse_arrivals
 
 NO_ANSWER = "no answer"
-MAX_REQUESTS = 1_000_000  # one row each is held in memory by its Spark task
+MAX_REQUESTS = 1_000_000_000  # correlation ids are of 31 bits
 MAX_TIMEOUT_MS = 600_000
 
 
@@ -43,6 +44,7 @@ class Group:
     pause_ms: int = 0  # from an answer's due time to the next request
     ramp_ms: int = 0  # the connections' first requests are spread over this time
     record_bytes: int = 100
+    arrivals: Arrivals | None = None  # the open model: when requests come, whatever is answered; None: closed
 
     def __post_init__(self) -> None:
         low, high = self.timeout_ms
@@ -63,6 +65,10 @@ class Group:
                 "has a count below 1",
             ),
             (min(self.pause_ms, self.ramp_ms, self.record_bytes) < 0, "has a negative time or size"),
+            (
+                self.arrivals is not None and (self.pause_ms, self.ramp_ms, self.pipelined) != (0, 0, 1),
+                "has arrivals, and with them neither pause_ms, ramp_ms nor pipelined",
+            ),
             (self.record_bytes > 1_000_000, "has records above 1,000,000 bytes, which a topic refuses by default"),
         ):
             if broken:
@@ -166,7 +172,14 @@ def parse_group(data: Mapping[str, object]) -> Group:
     values = dict(data)
     if isinstance(values.get("timeout_ms"), int):
         values["timeout_ms"] = [values["timeout_ms"]] * 2
+    if "arrivals" in values:
+        try:
+            values["arrivals"] = parse_arrivals(values["arrivals"])
+        except ValueError as error:
+            raise ScenarioError(f"{who} {error}.") from None
     for name, value in values.items():
+        if name == "arrivals":
+            continue
         kind = {"str": str, "bool": bool, "int": int}.get(str(known[name].type))
         if kind is None:
             pair = isinstance(value, list) and len(value) == 2 and all(type(number) is int for number in value)

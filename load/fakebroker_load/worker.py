@@ -1,8 +1,11 @@
-"""What a Spark task does: send its share of the plan, and give one row back for every request.
+"""What a Spark task does: send the requests of its connections, and give one row back for every request.
 
-Theory   A task drives all its connections in one event loop. It connects and encodes everything first, then agrees
+Theory   A task drives all its connections in one event loop, in a thread of its own. It connects first, then agrees
          with the other tasks on one start, a little in the future, and only then sends. All tasks must therefore run
          at the same time and on one machine: their times are from that machine's monotonic clock.
+         Each request is made when the one before it on its connection was sent, and becomes a row when its outcome is
+         known. The rows leave for Spark while the load runs, so that a task holds what is under way, and no more,
+         however many requests there are. Nothing looks at all requests: progress is two counters.
          `run` is a plain function from Arrow batches to Arrow batches; tests call it without Spark.
 Units    *_us is microseconds after the common start of the run.
 """
@@ -11,20 +14,29 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import sys
+import threading
 import time
 import zlib
 from collections.abc import Callable, Coroutine, Iterator
-from typing import Any, TypeVar
+from contextlib import contextmanager
+from dataclasses import dataclass
+from queue import SimpleQueue
+from typing import Any, TypeVar, cast
 
 import pyarrow as pa
 
 from fakebroker.protocol.errors import ProtocolError
 from fakebroker_load.log import make_key
+from fakebroker_load.plan import Row, requests_of
 from fakebroker_load.wire.client import Connection, Exchange, Outcome, connect, drive
-from fakebroker_load.wire.messages import ProduceAnswer, decode_produce, encode_produce
+from fakebroker_load.wire.messages import AnswerReader, encode_produce
 
 CONNECTING_AT_ONCE = 64  # below the usual listen backlog of 128
 REPORT_EVERY_S = 0.2
+ROWS_AT_ONCE = 1_024
+# The thread that hands rows to Spark gives the loop its turn after this long; Python's own 5 ms would be seen as delay.
+SWITCH_S = 0.000_5
 
 RESULT_SCHEMA = pa.schema(
     [
@@ -49,7 +61,6 @@ RESULT_SCHEMA = pa.schema(
     ]
 )
 
-Row = dict[str, Any]
 Agree = Callable[[int], int]  # when this task is ready -> when all start; both time.monotonic_ns
 Report = Callable[[int, int], None]  # how many requests are sent and how many are done, so far, of this task
 T = TypeVar("T")
@@ -68,20 +79,50 @@ def run(
     report: Report = lambda sent, done: None,
     grace_ms: int = 5_000,
 ) -> Iterator[pa.RecordBatch]:
-    """Send the planned requests (plan.py) and yield their results. `run_id` stands in the key of each record, so that
-    it is known again in the log (log.py); `grace_ms` is how long after its due time an
-    answer is still waited for."""
-    plan = [row for batch in batches for row in batch.to_pylist()]
-    exchanges = [make_exchange(row, run_id) for row in plan]
-    # The collector would stop the loop in the middle of the measurement, to find nothing.
+    """Send the requests of the planned connections (plan.SCHEMA) and yield their results (RESULT_SCHEMA), not in
+    order. `run_id` stands in the key of each record, so that it is known again in the log (log.py); `grace_ms` is how
+    long after its due time an answer is still waited for."""
+    results = Results()
+    load = Load([row for batch in batches for row in batch.to_pylist()], results, run_id, agree, report, grace_ms)
+    some = False
+    with measuring(), in_a_thread(load.send_all, results.close):
+        while (rows := results.taken.get()) is not None:
+            some = True
+            yield to_batch(rows)
+    if load.error is not None:
+        raise load.error
+    if not some:
+        yield to_batch([])
+
+
+@contextmanager
+def measuring() -> Iterator[None]:
+    """The collector would stop the loop in the middle of the measurement; what is there now it need not look at."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(SWITCH_S)
     gc.collect()
-    gc.disable()
+    gc.freeze()
     try:
-        start_ns = run_in_loop(send_all(plan, exchanges, agree, report, grace_ms))
+        yield
     finally:
-        gc.enable()
-    results = [make_result(row, exchange, start_ns) for row, exchange in zip(plan, exchanges, strict=True)]
-    yield pa.RecordBatch.from_pylist(results, schema=RESULT_SCHEMA)
+        gc.unfreeze()
+        sys.setswitchinterval(before)
+
+
+@contextmanager
+def in_a_thread(main: Callable[[], Coroutine[Any, Any, None]], ended: Callable[[], None]) -> Iterator[None]:
+    """An event loop while the block lasts; `ended` is called behind all that it has done."""
+
+    def body() -> None:
+        try:
+            run_in_loop(main())
+        finally:
+            ended()
+
+    thread = threading.Thread(target=body, name="load", daemon=True)
+    thread.start()
+    yield
+    thread.join()
 
 
 def run_in_loop(main: Coroutine[Any, Any, T]) -> T:
@@ -92,98 +133,180 @@ def run_in_loop(main: Coroutine[Any, Any, T]) -> T:
     return uvloop.run(main)
 
 
-def make_value(row: Row) -> bytes:
-    """A text that is like no other of the run, made up to the size that is asked for."""
-    name = f"{row['run']}/{row['connection']}/{row['sequence']}".encode()
-    return name.ljust(row["record_bytes"], b".")[: row["record_bytes"]]
+@dataclass(slots=True, eq=False, kw_only=True)
+class Sent(Exchange):
+    """A request of the plan."""
+
+    sequence: int
+    value_crc: int
 
 
-def make_exchange(row: Row, run_id: str) -> Exchange:
-    return Exchange(
-        correlation_id=row["correlation_id"],
-        request=encode_produce(
-            correlation_id=row["correlation_id"],
-            topic=row["topic"],
-            partition=row["partition"],
-            acks=row["acks"],
-            timeout_ms=row["timeout_ms"],
-            key=make_key(run_id, row["connection"], row["sequence"]),
-            value=make_value(row),
-            timestamp_ms=int(time.time() * 1000),
-        ),
-        wants_answer=row["acks"] != 0,
-        timeout_ms=row["timeout_ms"],
-        intended_ns=row["intended_us"] * 1000,
-    )
+class Results:
+    """Rows on their way from the loop to Spark, some at a time."""
+
+    def __init__(self) -> None:
+        self.taken: SimpleQueue[list[Row] | None] = SimpleQueue()
+        self._rows: list[Row] = []
+
+    def add(self, row: Row) -> None:
+        self._rows.append(row)
+        if len(self._rows) == ROWS_AT_ONCE:
+            self._hand_over()
+
+    def _hand_over(self) -> None:
+        self.taken.put(self._rows)
+        self._rows = []
+
+    def close(self) -> None:
+        if self._rows:
+            self._hand_over()
+        self.taken.put(None)
 
 
-async def send_all(plan: list[Row], exchanges: list[Exchange], agree: Agree, report: Report, grace_ms: int) -> int:
-    """Drive every connection of the plan to its end; the start of the run, as time.monotonic_ns."""
-    first_rows: dict[int, Row] = {}
-    by_connection: dict[int, list[Exchange]] = {}
-    for row, exchange in zip(plan, exchanges, strict=True):
-        first_rows.setdefault(row["connection"], row)
-        by_connection.setdefault(row["connection"], []).append(exchange)
-    at_once = asyncio.Semaphore(CONNECTING_AT_ONCE)
-
-    async def make(row: Row) -> Connection | None:
-        async with at_once:
-            return await connect(row["host"], row["port"])
-
-    connections = dict(zip(first_rows, await asyncio.gather(*map(make, first_rows.values())), strict=True))
-    start_ns = await asyncio.to_thread(agree, time.monotonic_ns())
-    reporter = asyncio.create_task(report_progress(exchanges, report))
-    await asyncio.gather(
-        *(
-            drive(
-                connection,
-                by_connection[number],
-                start_ns=start_ns,
-                pipelined=first_rows[number]["pipelined"],
-                grace_ms=grace_ms,
-            )
-            for number, connection in connections.items()
-            if connection is not None
-        )
-    )
-    reporter.cancel()
-    report(*count(exchanges))
-    return start_ns
+def to_batch(rows: list[Row]) -> pa.RecordBatch:
+    return pa.RecordBatch.from_pylist(rows, schema=RESULT_SCHEMA)
 
 
-def count(exchanges: list[Exchange]) -> tuple[int, int]:
-    sent = sum(exchange.sent_ns is not None for exchange in exchanges)
-    done = sum(exchange.outcome not in (Outcome.MISSING, Outcome.NOT_SENT) for exchange in exchanges)
-    return sent, done
+class Load:
+    """What one task sends."""
 
+    def __init__(
+        self, connections: list[Row], results: Results, run_id: str, agree: Agree, report: Report, grace_ms: int
+    ) -> None:
+        self._connections = connections
+        self._results = results
+        self._run_id = run_id
+        self._agree = agree
+        self._report = report
+        self._grace_ms = grace_ms
+        self._start_ns = 0
+        self._sent = 0
+        self._done = 0
+        self.error: BaseException | None = None
 
-async def report_progress(exchanges: list[Exchange], report: Report) -> None:
-    while True:
-        report(*count(exchanges))
-        await asyncio.sleep(REPORT_EVERY_S)
-
-
-def make_result(row: Row, exchange: Exchange, start_ns: int) -> Row:
-    """The result row of a request. An answer that is not about this request's partition is garbled."""
-    outcome = exchange.outcome
-    answer: ProduceAnswer | None = None
-    if exchange.answer is not None:
+    async def send_all(self) -> None:
+        """Drive every connection of the plan to its end. What goes wrong is kept in `error`."""
+        drivers = [Driver(self, row) for row in self._connections]
         try:
-            answer = decode_produce(exchange.answer)
-        except ProtocolError:
-            outcome = Outcome.GARBLED
-        else:
-            if (answer.topic, answer.partition) != (row["topic"], row["partition"]):
+            at_once = asyncio.Semaphore(CONNECTING_AT_ONCE)
+            await asyncio.gather(*(driver.connect(at_once) for driver in drivers))
+            self._start_ns = await asyncio.to_thread(self._agree, time.monotonic_ns())
+            reporter = asyncio.create_task(self._report_progress())
+            await asyncio.gather(*(driver.send(self._start_ns, self._grace_ms) for driver in drivers))
+            reporter.cancel()
+            self._report(self._sent, self._done)
+        except BaseException as error:  # the thread that waits for the rows raises it
+            self.error = error
+        finally:
+            await asyncio.gather(*(driver.close() for driver in drivers))
+
+    async def _report_progress(self) -> None:
+        while True:
+            self._report(self._sent, self._done)
+            await asyncio.sleep(REPORT_EVERY_S)
+
+    def make_key(self, row: Row, sequence: int) -> bytes:
+        return make_key(self._run_id, row["connection"], sequence)
+
+    def has_sent(self) -> None:
+        self._sent += 1
+
+    def keep(self, row: Row, exchange: Exchange) -> None:
+        self._done += exchange.outcome not in (Outcome.MISSING, Outcome.NOT_SENT)
+        times = {
+            "sent_us": after_start_us(exchange.sent_ns, self._start_ns),
+            "answered_us": after_start_us(exchange.answered_ns, self._start_ns),
+        }
+        self._results.add(row | times)
+
+
+class Driver:
+    """One connection of the plan."""
+
+    def __init__(self, load: Load, row: Row) -> None:
+        self._load = load
+        self._row = row
+        self._kept = {name: row[name] for name in RESULT_SCHEMA.names if name in row}
+        self._reader = AnswerReader(row["topic"], row["partition"])
+        self._connection: Connection | None = None
+
+    async def connect(self, at_once: asyncio.Semaphore) -> None:
+        async with at_once:
+            self._connection = await connect(self._row["host"], self._row["port"], self._ended)
+
+    async def close(self) -> None:
+        if self._connection is not None:
+            await self._connection.close()
+
+    async def send(self, start_ns: int, grace_ms: int) -> None:
+        left: Iterator[Exchange] = self._exchanges()
+        if self._connection is not None:
+            left = await drive(
+                self._connection,
+                left,
+                start_ns=start_ns,
+                pipelined=self._row["pipelined"],
+                grace_ms=grace_ms,
+                on_sent=self._load.has_sent,
+            )
+        for number, exchange in enumerate(left):  # never sent
+            self._ended(exchange)
+            if number % ROWS_AT_ONCE == 0:
+                await asyncio.sleep(0)
+
+    def _exchanges(self) -> Iterator[Sent]:
+        row = self._row
+        for sequence, correlation_id, timeout_ms, intended_us in requests_of(row):
+            value = make_value(row, sequence)
+            yield Sent(
+                correlation_id=correlation_id,
+                request=encode_produce(
+                    correlation_id=correlation_id,
+                    topic=row["topic"],
+                    partition=row["partition"],
+                    acks=row["acks"],
+                    timeout_ms=timeout_ms,
+                    key=self._load.make_key(row, sequence),
+                    value=value,
+                    timestamp_ms=int(time.time() * 1000),
+                ),
+                wants_answer=row["acks"] != 0,
+                timeout_ms=timeout_ms,
+                intended_ns=intended_us * 1000,
+                sequence=sequence,
+                value_crc=zlib.crc32(value),
+            )
+
+    def _ended(self, exchange: Exchange) -> None:
+        """The result row of a request. An answer that is not about this request's partition is garbled."""
+        sent = cast(Sent, exchange)
+        outcome, error_code, base_offset = sent.outcome, None, None
+        if sent.answer is not None:
+            try:
+                answer = self._reader.read(sent.answer)
+            except ProtocolError:
                 outcome = Outcome.GARBLED
-    kept = {name: row[name] for name in RESULT_SCHEMA.names if name in row}
-    return kept | {
-        "sent_us": after_start_us(exchange.sent_ns, start_ns),
-        "answered_us": after_start_us(exchange.answered_ns, start_ns),
-        "error_code": None if answer is None else answer.error_code,
-        "base_offset": None if answer is None else answer.base_offset,
-        "outcome": str(outcome),
-        "value_crc": zlib.crc32(make_value(row)),
-    }
+            else:
+                error_code, base_offset = answer.error_code, answer.base_offset
+                if (answer.topic, answer.partition) != (self._row["topic"], self._row["partition"]):
+                    outcome = Outcome.GARBLED
+        own = {
+            "sequence": sent.sequence,
+            "correlation_id": sent.correlation_id,
+            "timeout_ms": sent.timeout_ms,
+            "intended_us": sent.intended_ns // 1000,
+            "error_code": error_code,
+            "base_offset": base_offset,
+            "outcome": str(outcome),
+            "value_crc": sent.value_crc,
+        }
+        self._load.keep(self._kept | own, sent)
+
+
+def make_value(row: Row, sequence: int) -> bytes:
+    """A text that is like no other of the run, made up to the size that is asked for."""
+    name = f"{row['run']}/{row['connection']}/{sequence}".encode()
+    return name.ljust(row["record_bytes"], b".")[: row["record_bytes"]]
 
 
 def after_start_us(time_ns: int | None, start_ns: int) -> int | None:

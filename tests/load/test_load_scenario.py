@@ -62,7 +62,7 @@ def test_a_group_knows_its_error_code() -> None:
         ({"pause_ms": -1}, "negative"),
         ({"record_bytes": 2_000_000}, "1,000,000"),
         ({"colour": "red"}, "not known: colour"),
-        ({"connections": 2_000, "requests_per_connection": 1_000}, "2,000,000 requests"),
+        ({"connections": 2_000, "requests_per_connection": 1_000_000}, "2,000,000,000 requests"),
         ({"topic": ""}, "needs a name and a topic"),
     ],
 )

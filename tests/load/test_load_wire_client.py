@@ -10,7 +10,16 @@ from typing import Any
 import pytest
 from load_stub import Answer, Behave, Produce, frozen, healthy, stub_broker
 
-from fakebroker_load.wire.client import Exchange, Outcome, WireError, connect, drive, find_leaders, sleep_until
+from fakebroker_load.wire.client import (
+    SILENT_AT_ONCE,
+    Exchange,
+    Outcome,
+    WireError,
+    connect,
+    drive,
+    find_leaders,
+    sleep_until,
+)
 from fakebroker_load.wire.messages import decode_produce, encode_produce
 
 GRACE_MS = 150  # where an answer is missing
@@ -239,3 +248,46 @@ def test_sleep_ends_after_its_target_and_not_before() -> None:
 
 def test_outcomes_are_told_apart() -> None:
     assert len({str(outcome) for outcome in Outcome}) == len(Outcome) == 7
+
+
+def test_silence_is_proved_from_time_to_time_and_each_end_is_told_once() -> None:
+    async def main() -> None:
+        ended: list[Exchange] = []
+        exchanges = requests(2 * SILENT_AT_ONCE + 5, acks=0)
+        held: list[int] = []
+        async with stub_broker(healthy) as broker:
+            connection = await connect("127.0.0.1", broker.port, ended.append)
+            assert connection is not None
+            left = await drive(
+                connection,
+                exchanges,
+                start_ns=time.monotonic_ns(),
+                pipelined=1,
+                grace_ms=PATIENCE_MS,
+                on_sent=lambda: held.append(len(connection.silent)),
+            )
+        assert list(left) == []
+        assert ended == exchanges  # in their order, and no probe among them
+        assert outcomes(exchanges) == ["silent"] * len(exchanges)
+        assert max(held) == SILENT_AT_ONCE
+
+    run_on_both_loops(main)
+
+
+def test_what_was_not_sent_is_given_back_and_the_rest_told_once() -> None:
+    async def main() -> None:
+        ended: list[Exchange] = []
+        exchanges = requests(5)
+
+        def two(request: Produce) -> Answer:
+            return Answer(close=request.number == 2)
+
+        async with stub_broker(two) as broker:
+            connection = await connect("127.0.0.1", broker.port, ended.append)
+            assert connection is not None
+            left = await drive(connection, exchanges, start_ns=time.monotonic_ns(), pipelined=1, grace_ms=PATIENCE_MS)
+        assert ended == exchanges[:3]
+        assert list(left) == exchanges[3:]
+        assert outcomes(exchanges) == ["answered", "answered", "closed", "not sent", "not sent"]
+
+    run_on_both_loops(main)

@@ -8,9 +8,10 @@ import pyarrow as pa
 import pytest
 from load_stub import Answer, Behave, Produce, frozen, healthy, stub_broker_thread
 
-from fakebroker_load.plan import plan_requests
+from fakebroker_load.arrivals import Arrivals
+from fakebroker_load.plan import plan_connections
 from fakebroker_load.scenario import Group, Scenario
-from fakebroker_load.worker import RESULT_SCHEMA, run
+from fakebroker_load.worker import RESULT_SCHEMA, ROWS_AT_ONCE, run
 
 GRACE_MS = 10_000  # every request here gets its answer, on a busy machine later
 
@@ -32,11 +33,11 @@ SCENARIO = Scenario("s", (WAITING, SILENT))
 def results(behave: Behave, scenario: Scenario = SCENARIO, **options: Any) -> list[dict[str, Any]]:
     with stub_broker_thread(behave) as broker:
         place = ("127.0.0.1", broker.port)
-        plan = plan_requests(scenario, {("t", 0): place, ("t", 1): place}, seed=1)
-        batches = list(run(iter(plan.to_batches(max_chunksize=5)), grace_ms=GRACE_MS, **options))
+        plan = plan_connections(scenario, {("t", 0): place, ("t", 1): place}, seed=1)
+        batches = list(run(iter(plan.to_batches(max_chunksize=2)), grace_ms=GRACE_MS, **options))
     assert all(batch.schema == RESULT_SCHEMA for batch in batches)
     rows: list[dict[str, Any]] = pa.Table.from_batches(batches).to_pylist()
-    return rows
+    return sorted(rows, key=lambda row: int(row["correlation_id"]))
 
 
 def test_every_planned_request_gives_one_row() -> None:
@@ -92,7 +93,7 @@ def test_an_answer_that_is_not_one_is_garbled(answer: Answer) -> None:
 def test_a_broker_that_cannot_be_reached_gives_rows_and_no_error() -> None:
     with stub_broker_thread() as broker:
         gone = ("127.0.0.1", broker.port)
-    plan = plan_requests(SCENARIO, {("t", 0): gone, ("t", 1): gone}, seed=1)
+    plan = plan_connections(SCENARIO, {("t", 0): gone, ("t", 1): gone}, seed=1)
     (batch,) = run(iter(plan.to_batches()))
     assert set(batch.column("outcome").to_pylist()) == {"not sent"}
     assert set(batch.column("sent_us").to_pylist()) == {None}
@@ -114,3 +115,49 @@ def test_the_record_is_as_big_as_planned() -> None:
 def test_no_plan_no_rows() -> None:
     (batch,) = run(iter(()))
     assert batch.num_rows == 0
+
+
+def test_rows_leave_while_the_load_runs_and_no_request_is_made_before_its_turn() -> None:
+    """The first rows are there when most requests are not made yet."""
+    count = 3 * ROWS_AT_ONCE
+    many = Scenario("s", (Group("g", "t", 1, "NONE", requests_per_connection=count),))
+    seen: list[Produce] = []
+
+    def note(request: Produce) -> Answer:
+        seen.append(request)
+        return Answer()
+
+    with stub_broker_thread(note) as broker:
+        plan = plan_connections(many, {("t", 0): ("127.0.0.1", broker.port)}, seed=1)
+        batches = run(iter(plan.to_batches()), grace_ms=GRACE_MS)
+        assert next(batches).num_rows == ROWS_AT_ONCE
+        assert len(seen) < count
+        assert sum(batch.num_rows for batch in batches) == count - ROWS_AT_ONCE
+    assert [request.correlation_id for request in seen] == list(range(1, count + 1))
+
+
+def test_open_arrivals_do_not_wait_for_answers() -> None:
+    """A broker that is slow is asked as often; the closed loop would have needed 20 times as long."""
+    slow = Group("g", "t", 1, "NONE", requests_per_connection=20, arrivals=Arrivals("constant", rate=1_000))
+    started = []
+
+    def answer(request: Produce) -> Answer:
+        started.append(request)
+        return Answer(after_ms=20)
+
+    rows = results(answer, Scenario("s", (slow,)))
+    assert [row["intended_us"] for row in rows] == [number * 1_000 for number in range(20)]
+    assert {row["outcome"] for row in rows} == {"answered"}
+    assert all(
+        row["answered_us"] - row["intended_us"] >= 20_000 * (number + 1) - number * 1_000
+        for number, row in enumerate(rows)
+    )
+    assert rows[-1]["sent_us"] < rows[1]["answered_us"]
+
+
+def test_what_goes_wrong_in_the_loop_is_raised() -> None:
+    def agree(ready_ns: int) -> int:
+        raise RuntimeError("no barrier")
+
+    with pytest.raises(RuntimeError, match="no barrier"):
+        results(healthy, agree=agree)

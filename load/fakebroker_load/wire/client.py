@@ -15,9 +15,10 @@ from __future__ import annotations
 import asyncio
 import struct
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import chain
 from typing import cast
 
 from fakebroker.protocol.errors import ProtocolError
@@ -27,6 +28,7 @@ from fakebroker_load.wire.messages import Metadata, decode_metadata, encode_meta
 CONNECT_TIMEOUT_S = 10
 PROBE_CORRELATION_ID = 0x7FFF_FFFF  # above every planned one
 METADATA_RETRY_S = 0.1
+SILENT_AT_ONCE = 1_000  # acks=0 requests that are kept until they are shown to be silent
 
 
 class Outcome(StrEnum):
@@ -43,7 +45,7 @@ class WireError(Exception):
     """The cluster cannot be used for the run; the message is for the user."""
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, kw_only=True)
 class Exchange:
     """A request and what came of it."""
 
@@ -58,10 +60,14 @@ class Exchange:
     outcome: Outcome = Outcome.NOT_SENT
 
 
+Ended = Callable[[Exchange], None]  # called once for each request, when its outcome is known
+
+
 class Connection(asyncio.Protocol):
     """One socket. `waiting` holds what must be answered, oldest first; `silent` what must not."""
 
-    def __init__(self) -> None:
+    def __init__(self, ended: Ended = lambda exchange: None) -> None:
+        self._ended = ended
         self.waiting: dict[int, Exchange] = {}
         self.silent: dict[int, Exchange] = {}
         self.closed = False
@@ -100,13 +106,21 @@ class Connection(asyncio.Protocol):
         exchange.answered_ns = self._last_answer_ns = now_ns
         exchange.answer = frame
         exchange.outcome = Outcome.ANSWERED if in_order else Outcome.OUT_OF_ORDER
+        self._end(exchange)
+
+    def _end(self, *exchanges: Exchange) -> None:
+        for exchange in exchanges:
+            if exchange.correlation_id != PROBE_CORRELATION_ID:
+                self._ended(exchange)
 
     def _give_up(self, outcome: Outcome) -> None:
         """Whatever is unanswered ends with this outcome, and the connection with it."""
-        for exchange in (*self.waiting.values(), *self.silent.values()):
+        unanswered = (*self.waiting.values(), *self.silent.values())
+        for exchange in unanswered:
             exchange.outcome = outcome
         self.waiting.clear()
         self.silent.clear()
+        self._end(*unanswered)
         self.closed = True
         self._transport.abort()
 
@@ -132,12 +146,14 @@ class Connection(asyncio.Protocol):
 
     async def prove_silence(self, grace_ms: int) -> None:
         """Show that the unanswered acks=0 requests will stay so: the next thing to arrive is the answer to a probe."""
-        probe = Exchange(PROBE_CORRELATION_ID, encode_probe(PROBE_CORRELATION_ID), True, timeout_ms=0, intended_ns=0)
+        probe = internal(PROBE_CORRELATION_ID, encode_probe(PROBE_CORRELATION_ID))
         self.send(probe)
         if await self.room(1, grace_ms) and probe.answer is not None and is_probe_answer(probe.answer):
-            for exchange in self.silent.values():
+            silent = tuple(self.silent.values())
+            for exchange in silent:
                 exchange.outcome = Outcome.SILENT
             self.silent.clear()
+            self._end(*silent)
         else:
             self._give_up(Outcome.CLOSED)
 
@@ -147,12 +163,17 @@ class Connection(asyncio.Protocol):
         await self._lost.wait()
 
 
-async def connect(host: str, port: int) -> Connection | None:
+def internal(correlation_id: int, request: bytes) -> Exchange:
+    """One of our own, outside the plan."""
+    return Exchange(correlation_id=correlation_id, request=request, wants_answer=True, timeout_ms=0, intended_ns=0)
+
+
+async def connect(host: str, port: int, ended: Ended = lambda exchange: None) -> Connection | None:
     """A new connection, or None if there is none to be had in time."""
     loop = asyncio.get_running_loop()
     try:
         async with asyncio.timeout(CONNECT_TIMEOUT_S):
-            _, connection = await loop.create_connection(Connection, host, port)
+            _, connection = await loop.create_connection(lambda: Connection(ended), host, port)
     except OSError:  # TimeoutError is one too
         return None
     return connection
@@ -166,17 +187,23 @@ async def drive(
     pipelined: int,
     grace_ms: int,
     on_sent: Callable[[], None] = lambda: None,
-) -> None:
-    """Send the requests of a connection, each when its time and its turn have come, and wait for the answers."""
-    for exchange in exchanges:
+) -> Iterator[Exchange]:
+    """Send the requests of a connection, each when its time and its turn have come, and wait for the answers. Each is
+    taken from `exchanges` when the one before it was sent. Gives those that the connection has not lived to see."""
+    left = iter(exchanges)
+    for exchange in left:
         await sleep_until(start_ns + exchange.intended_ns)
         if connection.closed or not await connection.room(pipelined, grace_ms):
+            left = chain((exchange,), left)
             break
         connection.send(exchange)
         on_sent()
+        if len(connection.silent) >= SILENT_AT_ONCE:
+            await connection.prove_silence(grace_ms)
     if await connection.room(1, grace_ms) and connection.silent:
         await connection.prove_silence(grace_ms)
     await connection.close()
+    return left
 
 
 async def sleep_until(target_ns: int) -> None:
@@ -206,7 +233,7 @@ async def ask_metadata(bootstrap: list[tuple[str, int]], topics: list[str]) -> M
         connection = await connect(host, port)
         if connection is None:
             continue
-        ask = Exchange(1, encode_metadata(1, topics), True, timeout_ms=0, intended_ns=0)
+        ask = internal(1, encode_metadata(1, topics))
         connection.send(ask)
         await connection.room(1, grace_ms=5_000)
         await connection.close()

@@ -7,6 +7,7 @@ Theory   Metadata tells where the leaders are, Produce is the load, and ApiVersi
 
 from __future__ import annotations
 
+from struct import Struct
 from typing import NamedTuple
 
 from kio.schema.api_versions.v0.request import ApiVersionsRequest
@@ -24,6 +25,12 @@ from fakebroker.protocol.sent.produce_frame import encode_produce_request
 CLIENT_ID = "fakebroker-load"
 PRODUCE, METADATA, API_VERSIONS = 0, 3, 18
 PRODUCE_VERSION, METADATA_VERSION, API_VERSIONS_VERSION = 9, 9, 0
+
+# Of an answer to one partition: error, base offset, append time, log start offset, and what stands behind: no record
+# errors, no message, no tags of the partition and of the topic, the throttle time, no tags.
+_USUAL = Struct(">hqqq4siB")
+_NOTHING_ELSE = b"\x01\x00\x00\x00"
+_ERROR_CODES = frozenset(int(code) for code in ErrorCode)
 
 
 class ProduceAnswer(NamedTuple):
@@ -63,6 +70,32 @@ def decode_produce(frame: bytes) -> ProduceAnswer:
     if len(answers) != 1:
         raise ProtocolError(f"The answer is about {len(answers)} partitions; the request was about one.")
     return answers[0]
+
+
+class AnswerReader:
+    """Reads the answers to requests for one partition: the usual ones by their fixed places, all others whole."""
+
+    def __init__(self, topic: str, partition: int) -> None:
+        name = topic.encode()
+        self._topic, self._partition = topic, partition
+        self._before = (
+            b"\x00\x02" + _compact_length(len(name)) + name + b"\x02" + partition.to_bytes(4, "big", signed=True)
+        )
+        self._at = 4 + len(self._before)
+
+    def read(self, frame: bytes) -> ProduceAnswer:
+        """As decode_produce. Raises ProtocolError."""
+        at = self._at
+        if len(frame) == at + _USUAL.size and frame.startswith(self._before, 4):
+            error_code, base_offset, append_time, _, nothing_else, throttle_ms, tags = _USUAL.unpack_from(frame, at)
+            usual = append_time == -1 and nothing_else == _NOTHING_ELSE and throttle_ms >= 0 and tags == 0
+            if usual and error_code in _ERROR_CODES:
+                return ProduceAnswer(self._topic, self._partition, error_code, base_offset)
+        return decode_produce(frame)
+
+
+def _compact_length(length: int) -> bytes:
+    return bytes([length + 1]) if length < 127 else bytes([(length + 1) & 0x7F | 0x80, (length + 1) >> 7])
 
 
 def encode_probe(correlation_id: int) -> bytes:

@@ -1,0 +1,48 @@
+"""What a scenario may say of arrivals, and what it is told otherwise."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from fakebroker_load.arrivals import Arrivals, parse_arrivals
+from fakebroker_load.scenario import ScenarioError, parse_scenario
+
+
+def test_each_process_takes_what_it_needs() -> None:
+    assert parse_arrivals({"process": "poisson", "rate": 10}) == Arrivals("poisson", rate=10)
+    assert parse_arrivals({"process": "bursts", "burst": 3, "every_ms": 7}) == Arrivals("bursts", burst=3, every_ms=7)
+    steps = {"process": "steps", "steps": [[1, 100], [0.5, 900]]}
+    assert parse_arrivals(steps) == Arrivals("steps", steps=((1.0, 100.0), (0.5, 900.0)))
+    assert parse_arrivals({"process": "trace", "file": "f"}) == Arrivals("trace", file="f")
+
+
+@pytest.mark.parametrize(
+    ("data", "complaint"),
+    [
+        ("poisson", "process that is known: constant, poisson, bursts, steps, trace"),
+        ({"process": "fractal"}, "process that is known"),
+        ({"process": "poisson"}, "process poisson, which takes rate"),
+        ({"process": "bursts", "burst": 1, "rate": 2}, "process bursts, which takes burst and every_ms"),
+        ({"process": "constant", "rate": 0}, "rate of 0"),
+        ({"process": "constant", "rate": True}, "rate of True"),
+        ({"process": "constant", "rate": 1e9}, "a number up to 1,000,000"),
+        ({"process": "bursts", "burst": 0, "every_ms": 1}, "whole numbers above 0"),
+        ({"process": "steps", "steps": []}, "a list of .seconds, rate."),
+        ({"process": "steps", "steps": [[1, 2], [3]]}, "a list of .seconds, rate."),
+        ({"process": "steps", "steps": [[1, -2]]}, "each above 0"),
+        ({"process": "trace", "file": 5}, "file is a path"),
+    ],
+)
+def test_what_is_wrong_is_told_with_its_group(data: Any, complaint: str) -> None:
+    group = {"name": "g", "topic": "t", "acks": 1, "expect": "NONE", "arrivals": data}
+    with pytest.raises(ScenarioError, match=f"The group 'g' has arrivals.*{complaint}"):
+        parse_scenario({"name": "s", "groups": [group]})
+
+
+def test_what_belongs_to_the_closed_loop_does_not_go_with_arrivals() -> None:
+    group = {"name": "g", "topic": "t", "acks": 1, "expect": "NONE", "pipelined": 5}
+    arrivals = {"process": "constant", "rate": 1}
+    with pytest.raises(ScenarioError, match="neither pause_ms, ramp_ms nor pipelined"):
+        parse_scenario({"name": "s", "groups": [group | {"arrivals": arrivals}]})
