@@ -70,7 +70,7 @@ class ProducerBatch:
         self._last_append_ms = created_ms
         self._leader_epoch = NO_EPOCH
         self._attempts_when_leader_last_changed = 0
-        self._expiry: str | None = None
+        self._expiry: tuple[int, str] | None = None  # for how long it waited, and since when
 
     @property
     def record_count(self) -> int:
@@ -205,14 +205,13 @@ class ProducerBatch:
     ) -> bool:
         """Before KIP-91. What is exactly as old as it may be has not expired."""
         since_creation_ms = max(0, now_ms - self.created_ms)
+        waited_ms = self.waited_time_ms(now_ms)
         if not self.in_retry and is_full and request_timeout_ms < now_ms - self._last_append_ms:
-            self._expiry = f"{now_ms - self._last_append_ms} ms since the last append"
+            self._expiry = now_ms - self._last_append_ms, "the last append"
         elif not self.in_retry and request_timeout_ms < since_creation_ms - linger_ms:
-            self._expiry = f"{since_creation_ms - linger_ms} ms since batch creation and linger.ms"
-        elif self.in_retry and request_timeout_ms < self.waited_time_ms(now_ms) - retry_backoff_ms:
-            self._expiry = (
-                f"{self.waited_time_ms(now_ms) - retry_backoff_ms} ms since the last attempt and its back-off"
-            )
+            self._expiry = since_creation_ms - linger_ms, "batch creation and linger.ms"
+        elif self.in_retry and request_timeout_ms < waited_ms - retry_backoff_ms:
+            self._expiry = waited_ms - retry_backoff_ms, "the last attempt and its back-off"
         if self._expiry is None:
             return False
         self.abort_record_appends()
@@ -221,7 +220,15 @@ class ProducerBatch:
     def expiry_error(self) -> ProducerTimeoutError:
         """What its records are told after `maybe_expire`."""
         assert self._expiry is not None, "the batch has not expired"
-        return ProducerTimeoutError(f"Expired {self.record_count} record(s) for {self.partition}: {self._expiry}.")
+        ms, since = self._expiry
+        return ProducerTimeoutError(
+            f"Expired {self.record_count} record(s) for {self.partition}: {ms} ms since {since}."
+        )
+
+    @property
+    def expired_since(self) -> str:
+        """From what it was reckoned that it has waited too long."""
+        return "batch creation" if self._expiry is None else self._expiry[1]
 
     def delivery_timeout_error(self, now_ms: int) -> ProducerTimeoutError:
         """The same since KIP-91 (Sender.failExpiredBatches)."""

@@ -14,6 +14,7 @@ from typing import Final
 from fakebroker.producer.client.effects import Connect, Disconnect, Effect, SendBytes
 from fakebroker.producer.client.frames import decode, encode
 from fakebroker.producer.generation import Generation
+from fakebroker.producer.journal.listener import Listener
 from fakebroker.producer.metadata_snapshot import Node
 from fakebroker.producer.network.client_request import ClientRequest
 from fakebroker.producer.network.selectable import Happened, Selectable
@@ -37,6 +38,7 @@ class Connections(Selectable):
         self._channels: dict[int, _Channel] = {}
         self._number_of: dict[int, int] = {}  # by node
         self._next = 0
+        self.listener: Listener | None = None
         self._effects: list[Effect] = []
         self._happened = Happened()
         self._later: list[tuple[int, object, int]] = []  # answers behind the first of a node
@@ -51,6 +53,8 @@ class Connections(Selectable):
         self._channels[self._next] = _Channel(node.node_id)
         self._number_of[node.node_id] = self._next
         self._effects.append(Connect(self._next, node.host, node.port))
+        if self.listener is not None:
+            self.listener.connecting(self._next, node.node_id)
 
     def close(self, node: int) -> None:
         number = self._number_of.pop(node, None)
@@ -62,6 +66,8 @@ class Connections(Selectable):
             happened.connected = [one for one in happened.connected if one != node]
             self._later = [one for one in self._later if one[0] != node]
             self._effects.append(Disconnect(number))
+            if self.listener is not None:
+                self.listener.disconnected(number, node, is_own=True)
 
     def close_all(self) -> None:
         for node in list(self._number_of):
@@ -73,6 +79,8 @@ class Connections(Selectable):
             self._channels[number].unanswered.append(request)
         self._effects.append(SendBytes(number, encode(request, self._client_id, self._generation)))
         self._happened.completed_sends.append(request.node)
+        if self.listener is not None:
+            self.listener.request_sent(number, request)
 
     def is_channel_ready(self, node: int) -> bool:
         number = self._number_of.get(node)
@@ -101,6 +109,8 @@ class Connections(Selectable):
         if channel is None or channel.is_connected:
             return False
         channel.is_connected = True
+        if self.listener is not None:
+            self.listener.connected(number, channel.node)
         self._happened.connected.append(channel.node)
         return True
 
@@ -113,6 +123,8 @@ class Connections(Selectable):
         self._drop(number)
         self._happened.connected = [node for node in self._happened.connected if node != channel.node]
         self._disconnected(channel.node)
+        if self.listener is not None:
+            self.listener.disconnected(number, channel.node, is_own=False)
         return True
 
     def received(self, number: int, data: bytes) -> bool:
@@ -132,10 +144,13 @@ class Connections(Selectable):
             try:
                 if not channel.unanswered:
                     raise ProtocolError("an answer came where nothing was asked")
-                body, throttle_ms = decode(channel.unanswered.popleft(), frame)
+                request = channel.unanswered.popleft()
+                body, throttle_ms = decode(request, frame)
             except ProtocolError:
                 self._effects.append(Disconnect(number))
                 return self.lost(number)
+            if self.listener is not None:
+                self.listener.answer_received(number, request)
             self._answered(channel.node, body, throttle_ms)
         return is_whole
 

@@ -72,6 +72,8 @@ class Completion:
             self._expire(batch, batch.delivery_timeout_error(now_ms), False)
 
     def _expire(self, batch: ProducerBatch, error: ProducerError, deallocates: bool) -> None:
+        if self._accumulator.listener is not None:
+            self._accumulator.listener.batch_expired(batch, error, was_in_flight=not deallocates)
         self._fail(batch, error, lambda at: error, False, deallocates)
         if self._manager is not None and batch.in_retry:
             self._manager.mark_sequence_unresolved(batch)
@@ -99,6 +101,8 @@ class Completion:
                 self._fail(batch, error, lambda at: error, False, True)
             else:
                 self._accumulator.reenqueue(batch, now_ms)
+                if self._accumulator.listener is not None:
+                    self._accumulator.listener.batch_retried(batch, answer.code)
                 self._in_flight.maybe_remove(batch)
         elif answer.code == ErrorCode.duplicate_sequence_number:
             self._succeed(batch, answer)

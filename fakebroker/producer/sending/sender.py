@@ -186,8 +186,10 @@ class Sender:
         nodes, not_ready_ms = self._nodes_that_can_take(result, now_ms)
         drained = _by_node(accumulator.drain(metadata, nodes, self._config.max_request_size, now_ms))
         timeout_ms = min(result.next_ready_check_delay_ms, not_ready_ms)
-        for _, batches in drained:
+        for node, batches in drained:
             for batch in batches:
+                if accumulator.listener is not None:
+                    accumulator.listener.batch_drained(batch, node)
                 if isinstance(accumulator, RecordAccumulator43):
                     self._in_flight.add(batch)
                 if self._guarantees_order:

@@ -14,6 +14,7 @@ from random import Random
 
 from fakebroker.producer.client.effects import Connect, Disconnect, SendBytes
 from fakebroker.producer.client.kafka_producer import KafkaProducer
+from fakebroker.producer.journal.recorder import ProducerJournal
 from fakebroker.producer.producer_config import ProducerConfig
 from fakebroker.testing.simulation import SimulatedClient, Simulation
 
@@ -118,16 +119,23 @@ class SimulatedProducers:
         """As producers and brokers see it."""
         return self.simulation.now.mono_ms
 
-    def add(self, config: ProducerConfig, seed: int = 0) -> SimulatedProducer:
-        """Another producer, with chances of its own."""
+    def add(self, config: ProducerConfig, seed: int = 0, journal: ProducerJournal | None = None) -> SimulatedProducer:
+        """Another producer, with chances of its own; its journal hears of everything."""
         random = Random(seed)
         bootstrap = [(host_of(broker_id), _PORT) for broker_id in self.simulation.cluster.registry.broker_ids]
         producer = KafkaProducer(
             config, bootstrap, lambda: random.getrandbits(_RANDOM_BITS), random.random, self.now_ms
         )
+        if journal is not None:
+            producer.listen(journal)
         simulated = SimulatedProducer(self, producer)
         simulated.settle()
         return simulated
+
+    def new_journal(self, config: ProducerConfig, name: str = "") -> ProducerJournal:
+        """One for `add`, with the brokers' clocks."""
+        now = self.simulation.now
+        return ProducerJournal(config.client_id, name, wall_offset_ms=now.wall_ms - now.mono_ms)
 
     def at(self, at_ms: int, do: Callable[[], None]) -> None:
         """Then, in the order of calls."""

@@ -1,0 +1,193 @@
+"""The door of records: from `send` into a batch, by way of metadata and memory, or to a refusal.
+
+Theory   A record that has to wait for the metadata of its topic is in `_waiting`; one that waits for memory is in the
+         buffer pool's queue.
+Units    monotonic milliseconds; the time of records is whatever their sender says.
+Source   KafkaProducer.doSend of 2.0 and 4.3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from fakebroker.producer.accumulator_2_0 import RecordAccumulator20
+from fakebroker.producer.accumulator_4_3 import RecordAccumulator43
+from fakebroker.producer.append import Append
+from fakebroker.producer.client.sending import Sending, goes_on_after_waiting, wait_on_metadata
+from fakebroker.producer.client.transaction_doors import TransactionDoors
+from fakebroker.producer.errors import (
+    BufferTooSmallError,
+    IllegalProducerStateError,
+    ProducerClosedError,
+    ProducerError,
+    RecordTooLargeError,
+)
+from fakebroker.producer.journal.listener import Listener
+from fakebroker.producer.metadata.metadata import Metadata
+from fakebroker.producer.metadata.metadata_2_0 import Metadata20
+from fakebroker.producer.metadata.metadata_4_3 import Metadata43
+from fakebroker.producer.partitioner import Partitioner
+from fakebroker.producer.producer_batch import Callback
+from fakebroker.producer.producer_config import ProducerConfig
+from fakebroker.producer.record_batch_builder import Headers, estimate_size_upper_bound
+from fakebroker.producer.transactions.api_versions import ApiVersions
+from fakebroker.producer.transactions.transaction_manager_2_0 import TransactionManager20
+from fakebroker.producer.transactions.transaction_manager_4_3 import TransactionManager43
+from fakebroker.protocol.topic_partition import TopicPartition
+
+# Kafka throws these, and a plain KafkaException.
+_NOT_CALLED_BACK = (ProducerClosedError, BufferTooSmallError, IllegalProducerStateError)
+
+
+class RecordDoors(TransactionDoors):
+    """What KafkaProducer has of it. `listener` hears what happens to records, if there is one."""
+
+    def __init__(
+        self,
+        config: ProducerConfig,
+        random_int: Callable[[], int],
+        random: Callable[[], float],
+        api_versions: ApiVersions,
+    ) -> None:
+        generation = config.generation
+        self.metadata: Metadata
+        self.accumulator: RecordAccumulator20 | RecordAccumulator43
+        if generation.has_delivery_timeout:
+            self.metadata = Metadata43(config, random)
+            new = TransactionManager43(config, api_versions) if config.enable_idempotence else None
+            self.accumulator = RecordAccumulator43(config, random_int, random, transaction_manager=new)
+        else:
+            self.metadata = Metadata20(config)
+            old = TransactionManager20(config) if config.enable_idempotence else None
+            self.accumulator = RecordAccumulator20(config, old)
+        super().__init__(config, self.accumulator.transaction_manager)
+        self.listener: Listener | None = None
+        self._partitioner = Partitioner(generation, random_int, config.partitioner_ignore_keys)
+        self._is_sticky = generation.has_sticky_partitioner and not generation.has_built_in_partitioner
+        self._waiting: list[Sending] = []
+        self._close_until_ms: int | None = None
+
+    def send(
+        self,
+        topic: str,
+        value: bytes | None,
+        timestamp_ms: int,
+        now_ms: int,
+        key: bytes | None = None,
+        partition: int | None = None,
+        headers: Headers = (),
+        callback: Callback | None = None,
+    ) -> Sending:
+        """Put a record on its way. The callback hears of its end, also if it is refused here."""
+        sending = Sending(topic, partition, key, value, headers, timestamp_ms, callback, now_ms)
+        if self.listener is not None:
+            self._tell_time(now_ms)
+            self.listener.record_sent(sending)
+        try:
+            if self._is_closing:
+                raise ProducerClosedError("The producer was closed.")
+            if wait_on_metadata(sending, self.metadata, now_ms):
+                self._append(sending, now_ms)
+            else:
+                self._waiting.append(sending)
+                if self.listener is not None:
+                    self.listener.record_blocked(sending, is_for_memory=False)
+                self._wake(now_ms)
+                if self.config.max_block_ms == 0:
+                    self._look_at_waiting(now_ms)
+        except ProducerError as error:
+            self._refuse(sending, error)
+        return sending
+
+    def _tell_time(self, now_ms: int) -> None:
+        if self.listener is not None:
+            self.listener.now_ms = now_ms
+
+    @property
+    def _is_closing(self) -> bool:
+        return self._close_until_ms is not None
+
+    def _look_at_waiting(self, now_ms: int) -> None:
+        for sending in list(self._waiting):
+            try:
+                if self._is_closing:
+                    raise ProducerClosedError("The producer was closed while a record waited for metadata.")
+                if not goes_on_after_waiting(sending, self.metadata, now_ms):
+                    continue
+                self._waiting.remove(sending)
+                self._append(sending, now_ms)
+            except ProducerError as error:
+                if sending in self._waiting:
+                    self._waiting.remove(sending)
+                self._refuse(sending, error)
+
+    def _append(self, sending: Sending, now_ms: int) -> None:
+        if self.listener is not None:
+            self.listener.record_unblocked(sending)
+        snapshot = self.metadata.fetch()
+        partition = self._partitioner.partition(sending.topic, sending.partition, sending.key, snapshot)
+        size = estimate_size_upper_bound(sending.key, sending.value, sending.headers)
+        most = min(self.config.max_request_size, self.config.buffer_memory)
+        if size > most:
+            raise RecordTooLargeError(f"The record may take {size} bytes, and {most} are the most.")
+        if isinstance(self._manager, TransactionManager20) and self._manager.is_transactional:
+            assert partition is not None, "2.0 knows the partition of each record before it is in a batch"
+            self._manager.maybe_add_partition(TopicPartition(sending.topic, partition))
+
+        def appended(append: Append) -> None:
+            self._appended(sending, append, now_ms)
+
+        append = self.accumulator.append(
+            sending.topic,
+            partition,
+            sending.timestamp_ms,
+            sending.key,
+            sending.value,
+            sending.headers,
+            sending.callback,
+            max(0, self.config.max_block_ms - (now_ms - sending.began_ms)),
+            now_ms,
+            snapshot,
+            appended,
+        )
+        if self.listener is not None and not append.is_done:
+            self.listener.record_blocked(sending, is_for_memory=True)
+
+    def _appended(self, sending: Sending, append: Append, now_ms: int) -> None:
+        if self.listener is not None:
+            self.listener.record_unblocked(sending)
+        if append.error is not None:
+            self._refuse(sending, append.error)
+            return
+        if self.listener is not None:
+            queue = self.accumulator.queue_of(TopicPartition(sending.topic, append.partition))
+            assert queue is not None, "a record is in a batch, and its partition has none"
+            self.listener.record_appended(sending, queue[-1], append.new_batch_created)
+        if append.new_batch_created and self._is_sticky and sending.partition is None and sending.key is None:
+            self._partitioner.on_new_batch(sending.topic, append.partition, append.metadata)
+        sending.partition = append.partition
+        if isinstance(self._manager, TransactionManager43):
+            try:
+                self._manager.maybe_add_partition(TopicPartition(sending.topic, append.partition))
+            except ProducerError as error:  # the record is in its batch, and fails with it, as in Kafka
+                self._refuse(sending, error)
+                return
+        sending.is_done = True
+        if append.batch_is_full or append.new_batch_created:
+            self._wake(now_ms)
+
+    def _refuse(self, sending: Sending, error: ProducerError) -> None:
+        sending.is_done = True
+        sending.error = error
+        is_thrown = type(error) is ProducerError or isinstance(error, _NOT_CALLED_BACK)
+        if self.listener is not None:
+            self.listener.record_refused(sending, error, is_thrown)
+        if is_thrown:
+            return
+        if sending.callback is not None:
+            sending.callback(None, error)
+        if isinstance(self._manager, TransactionManager43):
+            try:
+                self._manager.maybe_transition_to_error_state(error)
+            except ProducerError as refusal:
+                sending.error = refusal
