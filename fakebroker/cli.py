@@ -29,6 +29,7 @@ COMMANDS = {
     "configs": "Show the settings, and who acts on them.",
     "demo": "The main job: acks=all against frozen followers, and a verdict.",
     "replay": "Run one simulation again; exit status 1 if it breaks a rule.",
+    "timeline": "Show what became of one record, at both ends.",
 }
 
 

@@ -48,6 +48,7 @@ OPTIONS = {
     "configs": ["--kind", "--honoured", "--json"],
     "demo": ["--out", "--seed"],
     "replay": ["--steps", "--plan", "--journal", "--shrink", "--group", "--transactions"],
+    "timeline": ["--record", "--key", "--offset", "--correlation-id", "--producer", "--json", "--wall"],
 }  # fmt: skip
 
 
@@ -279,6 +280,15 @@ REFUSED: dict[str, tuple[str, str]] = {
     "a seed that is no number": ("serve --seed x", "--seed 'x' is not a whole number"),
     "a seed of the demo that is no number": ("demo --seed 1.5", "--seed '1.5' is not a whole number"),
     "a seed of a replay that is no number": ("replay x", "SEED 'x' is not a whole number"),
+    "a time line of nothing": (
+        "timeline a b",
+        "choose what to show by --record or --key or --offset or --correlation-id",
+    ),
+    "a time line without journals": (
+        "timeline --record 1",
+        "the following arguments are required: PRODUCER_JOURNAL, BROKER_JOURNAL; "
+        "fakebroker timeline --help shows what there is",
+    ),
     "a dash for a seed": ("replay -", "SEED '-' is not a whole number"),
     "no steps": ("replay 1 --steps 0", "--steps '0' is not a whole number from 1 to 1000000"),
     "too many steps": ("replay 1 --steps 1000001", "--steps '1000001' is not a whole number from 1 to 1000000"),
@@ -325,12 +335,13 @@ REFUSED: dict[str, tuple[str, str]] = {
     ),
     "a version with a value": ("--version=2", "--version takes no value, and here it has '2'"),
     "a command misspelt": (
-        "sreve", "there is no command 'sreve'; did you mean serve? (there are serve, apis, configs, demo, replay)",
+        "sreve",
+        "there is no command 'sreve'; did you mean serve? (there are serve, apis, configs, demo, replay, timeline)",
     ),
     "an unknown command": (
-        "kafka --port 0", "there is no command 'kafka'; there are serve, apis, configs, demo, replay"
+        "kafka --port 0", "there is no command 'kafka'; there are serve, apis, configs, demo, replay, timeline"
     ),
-    "an empty command": ("''", "there is no command ''; there are serve, apis, configs, demo, replay"),
+    "an empty command": ("''", "there is no command ''; there are serve, apis, configs, demo, replay, timeline"),
 }  # fmt: skip
 
 

@@ -5,6 +5,7 @@
     Simulation, SimulatedClient         a cluster in virtual time, without sockets
     Run, Replay, random_plan, from_text, to_text, command
                                         plans carried out beside an oracle; `fakebroker replay` on the command line
+    SimulatedProducers, Timelines       producers in its time, and what became of each record at both ends
     GroupHistory                        what members of a group were told, judged: owners, reading, commits
     GroupWorld, GroupRun, random_group_plan
                                         a group of simulated consumers among faults; `fakebroker replay --group`
@@ -40,6 +41,8 @@ if TYPE_CHECKING:
     from fakebroker.testing.plan import Action, from_text, random_plan, to_text
     from fakebroker.testing.producers.judge import ProducerHistory, ReadRecord
     from fakebroker.testing.producers.stock import recorded
+    from fakebroker.testing.producing.simulated_producers import SimulatedProducers
+    from fakebroker.testing.producing.timeline import Timelines, TimelineStep
     from fakebroker.testing.replay import Replay, command
     from fakebroker.testing.run import Run
     from fakebroker.testing.simulation import SimulatedClient, Simulation
@@ -62,7 +65,10 @@ __all__ = [
     "Replay",
     "Run",
     "SimulatedClient",
+    "SimulatedProducers",
     "Simulation",
+    "TimelineStep",
+    "Timelines",
     "TransactionHistory",
     "TransactionMachine",
     "TransactionRun",
@@ -95,6 +101,8 @@ _MODULES = {
     "plan": ["Action", "from_text", "random_plan", "to_text"],
     "producers.judge": ["ProducerHistory", "ReadRecord"],
     "producers.stock": ["recorded"],
+    "producing.simulated_producers": ["SimulatedProducers"],
+    "producing.timeline": ["TimelineStep", "Timelines"],
     "replay": ["Replay", "command"],
     "run": ["Run"],
     "simulation": ["SimulatedClient", "Simulation"],

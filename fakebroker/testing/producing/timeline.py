@@ -1,0 +1,281 @@
+"""The time line of one record, or of one request, from the journals of both ends.
+
+Theory   A record is in a batch, a batch goes into requests, and a request is known to the broker by the id of the
+         client, its own id and the correlation id. Steps of the same millisecond stand in the order of cause: each
+         journal's own order is kept, what a broker does with a request comes after it was sent, and the handling of its
+         answer after the answer.
+Units    milliseconds of the clock that both journals have: a simulation's, or wall time (`by_wall_clock`) where
+         producer and broker were two processes.
+Errors   ValueError in one sentence, where what is asked for is not there or could be two things.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from fakebroker.core.journal import events as broker_events
+from fakebroker.producer.journal import events as own_events
+from fakebroker.producer.journal.events import ProducerEvent
+from fakebroker.testing.producing.telling import told_of
+
+_NOTHING = -1
+
+
+class TimelineStep(NamedTuple):
+    """`where` is the name of a producer, or "broker 1". `elapsed_ms` counts from the first step. `correlation_id` is
+    that of the request that it is about, None if it is about none."""
+
+    elapsed_ms: int
+    mono_ms: int
+    wall_ms: int
+    where: str
+    correlation_id: int | None
+    text: str
+    event: ProducerEvent | broker_events.Event
+
+
+class _Choice(NamedTuple):
+    """Of one producer: a record, the batches that it was in, and the requests in which these were sent."""
+
+    producer: str
+    record: int | None
+    batches: frozenset[int]
+    correlation_ids: frozenset[int]
+
+
+class Timelines:
+    """The journals of producers, and that of their cluster; any of their events may be missing at the beginning."""
+
+    def __init__(
+        self, producers: Iterable[ProducerEvent], brokers: Iterable[broker_events.Event], by_wall_clock: bool = False
+    ) -> None:
+        self._by_wall_clock = by_wall_clock
+        self._told = list(producers)
+        self._heard = list(brokers)
+        self._names = list(dict.fromkeys(event.producer for event in self._told))
+        self._requests = {event.request: event for event in self._heard if isinstance(event, broker_events.Request)}
+        self._asked: dict[tuple[str | None, int, str], list[broker_events.Request]] = {}
+        for request in self._requests.values():
+            key = request.client_id, request.correlation_id, request.api
+            self._asked.setdefault(key, []).append(request)
+        self._appends = [event for event in self._heard if isinstance(event, broker_events.Append)]
+
+    def of_record(self, record: int, producer: str | None = None) -> list[TimelineStep]:
+        """By its number: the first that was sent is 1. The producer has to be named if there are several."""
+        return self._steps(self._choice(self._name(producer), record))
+
+    def of_key(self, key: str, producer: str | None = None) -> list[TimelineStep]:
+        """By its key, as text; no two records may have it."""
+        found = [
+            event
+            for event in self._told
+            if isinstance(event, own_events.RecordSent) and event.key == key and producer in (None, event.producer)
+        ]
+        if not found:
+            raise ValueError(f"no record with the key {key!r} was sent")
+        if len(found) > 1:
+            numbers = ", ".join(str(event.record) for event in found[:5])
+            raise ValueError(f"{len(found)} records have the key {key!r}: choose one by its number ({numbers}, ...)")
+        return self._steps(self._choice(found[0].producer, found[0].record))
+
+    def of_offset(self, topic: str, partition: int, offset: int) -> list[TimelineStep]:
+        """By where it was written: as the producer was told, else as the brokers say."""
+        for event in self._told:
+            if isinstance(event, own_events.RecordCalledBack) and (event.topic, event.partition, event.offset) == (
+                topic,
+                partition,
+                offset,
+            ):
+                return self._steps(self._choice(event.producer, event.record))
+        for append in self._appends:
+            is_there = (append.topic, append.partition) == (topic, partition) and append.error == broker_events.NO_ERROR
+            if is_there and append.base_offset <= offset <= append.last_offset:
+                found = self._written_by(append, offset - append.base_offset)
+                if found is not None:
+                    return self._steps(found)
+        raise ValueError(f"no journal says who wrote offset {offset} of {topic}-{partition}")
+
+    def of_request(self, correlation_id: int, producer: str | None = None) -> list[TimelineStep]:
+        """All that became of a request and, until then, of its batches."""
+        name = self._name(producer)
+        for event in self._told:
+            if isinstance(event, own_events.RequestSent) and (event.producer, event.correlation_id) == (
+                name,
+                correlation_id,
+            ):
+                chosen = _Choice(name, None, frozenset(event.batches), frozenset({correlation_id}))
+                return self._steps(chosen)
+        raise ValueError(f"{name} sent no request with the correlation id {correlation_id}")
+
+    def records(self, producer: str | None = None) -> list[int]:
+        """The numbers of all that were sent."""
+        name = self._name(producer)
+        return [
+            event.record for event in self._told if isinstance(event, own_events.RecordSent) and event.producer == name
+        ]
+
+    def _name(self, wanted: str | None) -> str:
+        if not self._names:
+            raise ValueError("the producer's journal is empty")
+        if wanted is None and len(self._names) == 1:
+            return self._names[0]
+        if wanted is None:
+            raise ValueError(f"there are several producers, name one: {', '.join(self._names)}")
+        if wanted not in self._names:
+            raise ValueError(f"there is no producer {wanted!r}, there is {', '.join(self._names)}")
+        return wanted
+
+    def _choice(self, name: str, record: int) -> _Choice:
+        told = [event for event in self._told if event.producer == name]
+        if not any(record == getattr(event, "record", None) for event in told):
+            raise ValueError(f"{name} sent no record {record}")
+        batches: set[int] = set()
+        at = (_NOTHING, _NOTHING)  # the batch in which it is, and its place there
+        for event in told:
+            if isinstance(event, own_events.RecordAppended) and event.record == record:
+                at = event.batch, event.place
+            elif isinstance(event, own_events.BatchSplit) and event.batch == at[0]:
+                at = _piece_of(event, at[1])
+            batches.add(at[0])
+        batches.discard(_NOTHING)
+        sent = (
+            event
+            for event in told
+            if isinstance(event, own_events.RequestSent) and not batches.isdisjoint(event.batches)
+        )
+        return _Choice(name, record, frozenset(batches), frozenset(event.correlation_id for event in sent))
+
+    def _written_by(self, append: broker_events.Append, place: int) -> _Choice | None:
+        """The record at that place of a batch that a broker appended."""
+        asked = self._requests.get(append.request)
+        if asked is None:
+            return None
+        for sent in self._told:
+            if not isinstance(sent, own_events.RequestSent) or self._same(sent) is not asked:
+                continue
+            for event in self._told:
+                if (
+                    isinstance(event, own_events.RecordAppended)
+                    and (event.producer, event.topic, event.partition)
+                    == (sent.producer, append.topic, append.partition)
+                    and event.place == place
+                    and event.batch in sent.batches
+                ):
+                    return self._choice(event.producer, event.record)
+        return None
+
+    def _same(self, sent: own_events.RequestSent) -> broker_events.Request | None:
+        """The same request, as a broker has it. A broker may not have got it, or not told of it any more."""
+        found = self._asked.get((sent.client_id, sent.correlation_id, sent.api), [])
+        if sent.node >= 0:  # else it is one of bootstrap.servers, whose id nobody knows yet
+            found = [asked for asked in found if asked.broker == sent.node]
+        if len(found) > 1:
+            raise ValueError(
+                f"request {sent.correlation_id} of {sent.client_id!r} was asked {len(found)} times: "
+                "give each producer a client.id of its own"
+            )
+        return found[0] if found else None
+
+    def _steps(self, chosen: _Choice) -> list[TimelineStep]:
+        own = [event for event in self._told if event.producer == chosen.producer]
+        sent = {
+            event.correlation_id: event
+            for event in own
+            if isinstance(event, own_events.RequestSent) and event.correlation_id in chosen.correlation_ids
+        }
+        numbers: dict[int, int] = {}  # of the brokers' requests: the correlation id of each
+        for correlation_id, event in sent.items():
+            asked = self._same(event)
+            if asked is not None:
+                numbers[asked.request] = correlation_id
+        # What a Produce asks for is told by who sent it.
+        heard = [
+            event
+            for event in self._heard
+            if _request_of(event) in numbers and not isinstance(event, broker_events.Produce)
+        ]
+        partitions = {
+            (event.topic, event.partition)
+            for event in own
+            if isinstance(event, own_events.BatchDrained | own_events.RecordAppended) and event.batch in chosen.batches
+        }
+        is_alone = chosen.record is not None
+        if is_alone:
+            heard = [
+                event
+                for event in heard
+                if not isinstance(event, broker_events.Append) or (event.topic, event.partition) in partitions
+            ]
+        told = [event for event in own if _is_about(event, chosen)]
+        merged = _merged(told, heard, numbers)
+        steps: list[TimelineStep] = []
+        places = {number: self._requests[number].broker for number in numbers}
+        for found in merged:
+            about: int | None
+            if isinstance(found, ProducerEvent):
+                where, about = chosen.producer, getattr(found, "correlation_id", None)
+            else:
+                number = _request_of(found)
+                where, about = f"broker {places[number]}", numbers[number]
+            first = steps[0] if steps else found
+            elapsed_ms = found.wall_ms - first.wall_ms if self._by_wall_clock else found.mono_ms - first.mono_ms
+            text = told_of(found, partitions if is_alone else None)
+            steps.append(TimelineStep(elapsed_ms, found.mono_ms, found.wall_ms, where, about, text, found))
+        return steps
+
+
+def _request_of(event: broker_events.Event) -> int:
+    """The number of the request that it is about, _NOTHING if it is about none."""
+    request: int = getattr(event, "request", _NOTHING)
+    return request
+
+
+def _piece_of(split: own_events.BatchSplit, place: int) -> tuple[int, int]:
+    for batch, records in split.pieces:
+        if place < records:
+            return batch, place
+        place -= records
+    return _NOTHING, _NOTHING
+
+
+def _is_about(event: ProducerEvent, chosen: _Choice) -> bool:
+    match event:
+        case own_events.RequestSent() | own_events.AnswerReceived() | own_events.ResponseHandled():
+            return event.correlation_id in chosen.correlation_ids
+        case own_events.Disconnected():
+            return not chosen.correlation_ids.isdisjoint(event.correlation_ids)
+        case (
+            own_events.BatchDrained()
+            | own_events.BatchRetried()
+            | own_events.BatchSplit()
+            | own_events.BatchExpired()
+            | own_events.BatchResequenced()
+        ):
+            return event.batch in chosen.batches
+        case own_events.RecordAppended() if chosen.record is None:
+            return event.batch in chosen.batches
+    return chosen.record is not None and getattr(event, "record", None) == chosen.record
+
+
+def _merged(
+    told: Sequence[ProducerEvent], heard: Sequence[broker_events.Event], numbers: dict[int, int]
+) -> list[ProducerEvent | broker_events.Event]:
+    """Both in the order of time. At one time the producer's come first, but for what it makes of an answer (or of a
+    lost connection) that the broker has still to tell of."""
+    merged: list[ProducerEvent | broker_events.Event] = []
+    left = list(heard)
+    for event in told:
+        correlation_id = getattr(event, "correlation_id", None)
+        waits = isinstance(event, own_events.AnswerReceived | own_events.ResponseHandled)
+        while left and (
+            left[0].mono_ms < event.mono_ms
+            or (
+                waits
+                and left[0].mono_ms == event.mono_ms
+                and any(numbers[_request_of(one)] == correlation_id for one in left)
+            )
+        ):
+            merged.append(left.pop(0))
+        merged.append(event)
+    return merged + left
