@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from fakebroker.core.errors import KafkaError
     from fakebroker.core.faults.fault import Fault
     from fakebroker.core.faults.when import When
+    from fakebroker.producing.async_producer import AsyncProducer
     from fakebroker.server.async_cluster import AsyncFakeCluster
     from fakebroker.server.fake_cluster import FakeCluster
 
@@ -19,12 +20,13 @@ COMPILED = _spec is not None and not str(_spec.origin).endswith(".py")
 
 __version__ = "0.1.0.dev0"
 
-__all__ = ["COMPILED", "AsyncFakeCluster", "FakeCluster", "Fault", "KafkaError", "When", "__version__"]
+__all__ = ["COMPILED", "AsyncFakeCluster", "AsyncProducer", "FakeCluster", "Fault", "KafkaError", "When", "__version__"]
 
 # Imported when first asked for: the command line decides what is imported before them (cli.py), and who needs
 # `fakebroker.protocol` alone has no use for a server.
 _LAZY = {
     "AsyncFakeCluster": "fakebroker.server.async_cluster",
+    "AsyncProducer": "fakebroker.producing.async_producer",
     "FakeCluster": "fakebroker.server.fake_cluster",
     "Fault": "fakebroker.core.faults.fault",
     "KafkaError": "fakebroker.core.errors",

@@ -20,6 +20,7 @@ ALLOWED: dict[str, set[str]] = {
     "fakebroker.protocol": {"construct", "cramjam", "crc32c", "kio", "librt", "mypy_extensions", "zstandard"},
     "fakebroker.core": {"fakebroker.protocol", "timingwheel", "librt", "mypy_extensions", "re2"},
     "fakebroker.producer": {"fakebroker.protocol", "timingwheel"},
+    "fakebroker.producing": {"fakebroker.producer", "fakebroker.protocol"},
     "fakebroker.network": {"fakebroker.core", "fakebroker.protocol", "timingwheel"},
     "fakebroker.apis": {"fakebroker.network", "fakebroker.core", "fakebroker.protocol", "kio", "timingwheel.mypyc"},
     "fakebroker.cluster": {
@@ -57,7 +58,7 @@ ALLOWED: dict[str, set[str]] = {
     "fakebroker.testing.plugin": {"fakebroker", "pytest", "_pytest"},
     "fakebroker.cli": {"fakebroker", "rich"},
     "fakebroker.commands": {"fakebroker", "rich", "rich_argparse"},
-    "fakebroker": {"fakebroker.control.listening", "fakebroker.server", "fakebroker.core"},
+    "fakebroker": {"fakebroker.control.listening", "fakebroker.server", "fakebroker.core", "fakebroker.producing"},
     "conformance": {"fakebroker", "conformance.clients", "crc32c", "hypothesis", "typer", "rich"},
     "conformance.clients": {"conformance", "fakebroker", "aiokafka", "typer", "rich"},
     "conformance.clients.python": {"aiokafka", "confluent_kafka", "kafka"},

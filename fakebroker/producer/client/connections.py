@@ -146,8 +146,8 @@ class Connections(Selectable):
                     raise ProtocolError("an answer came where nothing was asked")
                 request = channel.unanswered.popleft()
                 body, throttle_ms = decode(request, frame)
-            except ProtocolError:
-                self._effects.append(Disconnect(number))
+            except ProtocolError as error:
+                self._effects.append(Disconnect(number, str(error)))
                 return self.lost(number)
             if self.listener is not None:
                 self.listener.answer_received(number, request)

@@ -21,9 +21,10 @@ class SendBytes(NamedTuple):
 
 
 class Disconnect(NamedTuple):
-    """At once. Nothing more is heard of it."""
+    """At once. Nothing more is heard of it. `reason`: what the broker did wrong, if that is why."""
 
     connection: int
+    reason: str = ""
 
 
 Effect = Connect | SendBytes | Disconnect

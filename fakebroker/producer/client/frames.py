@@ -160,7 +160,9 @@ def _produce_response(answer: Any, asked: ProduceBody, throttle_ms: int) -> Prod
     answers: list[PartitionAnswer] = []
     leaders: list[PartitionInfo] = []
     for topic in answer.responses:
-        name = getattr(topic, "name", None) or names[_text(topic.topic_id)]
+        name = getattr(topic, "name", None) or names.get(_text(getattr(topic, "topic_id", None)))
+        if name is None:
+            raise ProtocolError(f"a topic is answered that was not sent: {topic.topic_id}")
         for one in topic.partition_responses:
             partition = TopicPartition(name, int(one.index))
             refused = tuple(int(record.batch_index) for record in getattr(one, "record_errors", ()))

@@ -23,11 +23,12 @@ class InvalidPartitionError(ProducerError):
 
 class Sending:
     """`is_done`: the record is in a batch of `partition`, or `error` says why it is in none. Until then its caller
-    would be blocked."""
+    would be blocked. Who sets `is_withdrawn` while it waits for metadata takes it back, as who interrupts Kafka's
+    caller; the next look at it ends it."""
 
     __slots__ = (
-        "began_ms", "callback", "error", "headers", "is_done", "key", "metadata_version", "partition", "timestamp_ms",
-        "topic", "value",
+        "began_ms", "callback", "error", "headers", "is_done", "is_withdrawn", "key", "metadata_version",
+        "partition", "timestamp_ms", "topic", "value",
     )  # fmt: skip
 
     def __init__(
@@ -51,6 +52,7 @@ class Sending:
         self.began_ms = now_ms
         self.metadata_version = -1  # of what was known when it began to wait
         self.is_done = False
+        self.is_withdrawn = False
         self.error: ProducerError | None = None
 
 
@@ -77,6 +79,8 @@ def wait_on_metadata(sending: Sending, metadata: Metadata, now_ms: int) -> bool:
 def goes_on_after_waiting(sending: Sending, metadata: Metadata, now_ms: int) -> bool:
     """The same for one that waits, at any time."""
     max_block_ms = metadata.config.max_block_ms
+    if sending.is_withdrawn:
+        raise ProducerError("The record was taken back while it waited for metadata.")
     if metadata.fatal_error is not None:
         error, metadata.fatal_error = metadata.fatal_error, None
         raise error

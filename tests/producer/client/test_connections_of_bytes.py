@@ -73,11 +73,14 @@ def test_what_makes_no_sense_ends_the_connection() -> None:
         ask(connections, 0)
         connections.take_effects()
         assert connections.received(1, data)
-        assert connections.take_effects() == [Disconnect(1)]
+        (effect,) = connections.take_effects()
+        assert isinstance(effect, Disconnect)
+        assert effect.connection == 1
+        assert effect.reason
         assert connections.take().disconnected == [1]
     connections = connected()
     assert connections.received(1, answer(0)), "nothing was asked"
-    assert connections.take_effects() == [Disconnect(1)]
+    assert connections.take_effects() == [Disconnect(1, "an answer came where nothing was asked")]
 
 
 def test_who_closes_hears_nothing_more() -> None:

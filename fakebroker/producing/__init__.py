@@ -1,0 +1,1 @@
+"""Kafka's producer on real sockets: the same machine as in virtual time, driven by asyncio."""

@@ -1,0 +1,220 @@
+"""`AsyncProducer`: Kafka's producer for programs on asyncio, against any Kafka.
+
+Theory   The machine of `KafkaProducer` decides; here callers wait. Where Kafka's caller would block, `await` waits, for
+         at most `max.block.ms`. What Kafka returns as a future is one of asyncio.
+         Who is cancelled while a record waits for metadata takes the record back; once it waits for memory, or is in a
+         batch, it goes on without its caller. A transaction's call goes on too. Cancelling a record's future
+         only means that nobody is told.
+Units    milliseconds, as in Kafka's names.
+Errors   Those of producer/errors.py, and BrokerError for what a broker answered. As in Kafka, what a record meets on
+         its way ends its future; misuse and a producer that is closed are raised.
+         A loop that is closed with records under way tells nobody of them any more; what is asked then is refused.
+Source   clients/.../producer/KafkaProducer.java of 2.0 and 4.3.
+Differs  Plain connections only: no TLS, no SASL. Keys and values are bytes; serializers are the caller's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Callable, Mapping
+from time import monotonic_ns, time_ns
+from types import TracebackType
+from typing import Any, Final
+
+from fakebroker.producer.client.kafka_producer import KafkaProducer
+from fakebroker.producer.client.transaction_doors import TransactionCall
+from fakebroker.producer.errors import IllegalProducerStateError, ProducerError
+from fakebroker.producer.producer_batch import RecordMetadata
+from fakebroker.producer.producer_config import LONG_MAX, ProducerConfig
+from fakebroker.producer.record_batch_builder import Headers
+from fakebroker.producer.transactions.requests import GroupMetadata
+from fakebroker.producing.bootstrap import parse_bootstrap
+from fakebroker.producing.driver import Driver
+from fakebroker.protocol.topic_partition import TopicPartition
+
+_BOOTSTRAP: Final = "bootstrap.servers"
+_NS_PER_MS: Final = 1_000_000
+_RANDOM_BITS: Final = 31
+_SENDS_OF_A_TURN: Final = 256  # then others on the loop have their turn
+
+
+def _monotonic_ms() -> int:
+    return monotonic_ns() // _NS_PER_MS  # rounded down, as Kafka's clock
+
+
+def _wall_ms() -> int:
+    return time_ns() // _NS_PER_MS
+
+
+class AsyncProducer:
+    """`config`: Kafka's names and values, "bootstrap.servers" among them; raises ConfigError. `generation`: the release
+    whose client it is. `clock`: monotonic milliseconds; whoever moves it by hand calls `look_at_clock` after that.
+    `wall_clock`: milliseconds since 1970, for records without a timestamp. `loop`: the running one if none is given.
+    To be used on its loop only."""
+
+    def __init__(
+        self,
+        config: Mapping[str, object],
+        generation: str = "4.3",
+        *,
+        clock: Callable[[], int] = _monotonic_ms,
+        wall_clock: Callable[[], int] = _wall_ms,
+        loop: asyncio.AbstractEventLoop | None = None,
+    ) -> None:
+        settings = dict(config)
+        self._bootstrap = parse_bootstrap(settings.pop(_BOOTSTRAP, ""))
+        self._config = ProducerConfig(generation, settings)
+        self._clock = clock
+        self._wall_clock = wall_clock
+        self._loop = loop
+        self._driver: Driver | None = None
+        self._sends = 0
+        self._turns = 0
+
+    async def start(self) -> None:
+        """Begin to connect; nothing waits for that. `async with` does it."""
+        if self._driver is not None:
+            raise IllegalProducerStateError("The producer was started.")
+        machine = KafkaProducer(
+            self._config, self._bootstrap, lambda: random.getrandbits(_RANDOM_BITS), random.random, self._clock()
+        )
+        self._driver = Driver(machine, self._loop or asyncio.get_running_loop(), self._clock)
+        self._driver.settle()
+
+    async def __aenter__(self) -> AsyncProducer:
+        await self.start()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def send(
+        self,
+        topic: str,
+        value: bytes | None,
+        *,
+        key: bytes | None = None,
+        partition: int | None = None,
+        headers: Headers = (),
+        timestamp: int | None = None,
+    ) -> asyncio.Future[RecordMetadata]:
+        """Waits until the record is in a batch, or refused. The future tells where it was written; an offset of -1 is
+        not known (acks=0). `timestamp`: milliseconds since 1970. Raises ProducerError."""
+        driver = self._ready()
+        written: asyncio.Future[RecordMetadata] = driver.loop.create_future()
+
+        def ended(metadata: RecordMetadata | None, error: ProducerError | None) -> None:
+            if written.done():
+                return  # its caller has cancelled it
+            if error is not None:
+                written.set_exception(error)
+            else:
+                assert metadata is not None
+                written.set_result(metadata)
+
+        when_ms = self._wall_clock() if timestamp is None else timestamp
+        sending = driver.machine.send(topic, value, when_ms, self._clock(), key, partition, headers, ended)
+        driver.owe(written)
+        waiter = None if sending.is_done else driver.wait_for(sending)
+        driver.settle()
+        if waiter is not None:
+            try:
+                await waiter
+            except asyncio.CancelledError:
+                sending.is_withdrawn = True
+                driver.look()
+                written.cancel()
+                raise
+        elif self._is_turn_over(driver):
+            await asyncio.sleep(0)
+        if sending.error is not None and not written.done():
+            written.cancel()
+            raise sending.error
+        return written
+
+    async def flush(self) -> None:
+        """Until all that was sent before has ended, one way or the other."""
+        driver = self._ready()
+        done: asyncio.Future[None] = driver.loop.create_future()
+        driver.owe(done)
+        driver.machine.flush(self._clock(), lambda: _finish(done))
+        driver.settle()
+        await done
+
+    async def init_transactions(self) -> None:
+        """Get a producer id; whoever had the same transactional.id is fenced. Raises ProducerError."""
+        driver = self._ready()
+        await self._call(lambda told: driver.machine.init_transactions(self._clock(), told))
+
+    def begin_transaction(self) -> None:
+        """Asks nobody. Raises ProducerError."""
+        self._ready().machine.begin_transaction()
+
+    async def send_offsets_to_transaction(self, offsets: Mapping[TopicPartition, int], group: GroupMetadata) -> None:
+        """The next offsets that the group is to read; they are committed if the transaction is."""
+        driver = self._ready()
+        await self._call(lambda told: driver.machine.send_offsets_to_transaction(offsets, group, self._clock(), told))
+
+    async def commit_transaction(self) -> None:
+        """What was sent in it is written first. Raises ProducerError."""
+        driver = self._ready()
+        await self._call(lambda told: driver.machine.commit_transaction(self._clock(), told))
+
+    async def abort_transaction(self) -> None:
+        """What was not sent yet fails, what was written is never seen. Raises ProducerError."""
+        driver = self._ready()
+        await self._call(lambda told: driver.machine.abort_transaction(self._clock(), told))
+
+    async def close(self, timeout_ms: int | None = None) -> None:
+        """No more records. What is under way is ended first, for as long as it takes, or given up after the timeout.
+        Again is no mistake, and may shorten the timeout. Who is cancelled here gives everything up."""
+        driver = self._driver
+        if driver is None or driver.machine.is_closed or driver.failure is not None:
+            return
+        driver.check()
+        driver.machine.close(self._clock(), LONG_MAX if timeout_ms is None else timeout_ms)
+        driver.settle()
+        try:
+            await asyncio.shield(driver.closed)
+        except asyncio.CancelledError:
+            driver.machine.close(self._clock(), 0)
+            driver.look()
+            raise
+        await driver.links_ended()
+
+    def look_at_clock(self) -> None:
+        """What is due by the clock is done now: for whoever moves the clock by hand."""
+        self._ready().look()
+
+    def _ready(self) -> Driver:
+        if self._driver is None:
+            raise IllegalProducerStateError('The producer was not started: use "async with", or call start.')
+        self._driver.check()
+        return self._driver
+
+    def _is_turn_over(self, driver: Driver) -> bool:
+        """Whether so much was sent without a turn of the loop that others are due."""
+        if driver.turns != self._turns:
+            self._turns, self._sends = driver.turns, 0
+        self._sends += 1
+        return self._sends % _SENDS_OF_A_TURN == 0
+
+    async def _call(self, door: Callable[[Callable[[TransactionCall], None]], Any]) -> None:
+        driver = self._ready()
+        done: asyncio.Future[None] = driver.loop.create_future()
+        driver.owe(done)
+        door(lambda call: _finish(done, call.error))
+        driver.settle()
+        await done
+
+
+def _finish(future: asyncio.Future[None], error: ProducerError | None = None) -> None:
+    if future.done():
+        return  # its caller was cancelled
+    if error is None:
+        future.set_result(None)
+    else:
+        future.set_exception(error)

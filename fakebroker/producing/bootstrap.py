@@ -1,0 +1,32 @@
+"""The addresses of `bootstrap.servers`.
+
+Errors   ConfigError.
+Source   clients/.../clients/ClientUtils.parseAndValidateAddresses of 4.3.
+Differs  Names are resolved when a connection is made, by the loop; one that is unknown is then a broker that cannot be
+         reached.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from fakebroker.producer.errors import ConfigError
+
+_MOST = 2**16 - 1
+
+
+def parse_bootstrap(servers: object) -> list[tuple[str, int]]:
+    """Host and port of each, from "host:port,[::1]:port" or from several such texts."""
+    texts = [servers] if isinstance(servers, str) else list(servers) if isinstance(servers, Iterable) else []
+    found = [_parse(one.strip()) for text in texts for one in str(text).split(",") if one.strip()]
+    if not found:
+        raise ConfigError("bootstrap.servers must name a broker, as host:port.")
+    return found
+
+
+def _parse(text: str) -> tuple[str, int]:
+    host, colon, port = text.rpartition(":")
+    host = host.removeprefix("[").removesuffix("]")
+    if not colon or not host or not port.isascii() or not port.isdigit() or int(port) > _MOST:
+        raise ConfigError(f"bootstrap.servers has {text}, which is not host:port.")
+    return host, int(port)
