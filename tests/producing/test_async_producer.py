@@ -65,7 +65,7 @@ def test_what_is_sent_is_in_the_log_once_and_in_order(
     assert told == [RecordMetadata(TopicPartition("t", 0), offset) for offset in offsets]
 
 
-def consumed(kafka: FakeCluster, count: int) -> dict[tuple[int, int], bytes]:
+def consumed(kafka: FakeCluster, count: int) -> dict[tuple[int | None, int | None], bytes | None]:
     """By partition and offset, read by librdkafka, which checks each batch."""
     settings = {"bootstrap.servers": kafka.bootstrap_servers, "group.id": "g", "check.crcs": True}
     consumer = Consumer(settings)
@@ -158,14 +158,14 @@ def test_garbage_ends_the_connection_with_a_reason(answer: bytes, caplog: pytest
 
 def test_a_loop_that_is_closed_with_records_under_way_is_refused(kafka: FakeCluster) -> None:
     kafka.create_topic("t", partitions=1)
-    loop = asyncio.new_event_loop()
-    sender = producer(kafka, linger_ms=10_000)
 
-    async def work() -> asyncio.Future[RecordMetadata]:
+    async def work(sender: AsyncProducer) -> asyncio.Future[RecordMetadata]:
         await sender.start()
         return await sender.send("t", b"x")
 
-    future = loop.run_until_complete(work())
+    sender = producer(kafka, linger_ms=10_000)
+    loop = asyncio.new_event_loop()
+    future = loop.run_until_complete(work(sender))
     loop.close()
     assert not future.done()
     with pytest.raises(IllegalProducerStateError, match="loop"):
