@@ -360,6 +360,7 @@ FLAGS = {
     "--json",
     "--markdown",
     "--no-control",
+    "--wall",
 }
 WITH_VALUES = [(command, option) for command, options in OPTIONS.items() for option in options if option not in FLAGS]
 
