@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import Final, Protocol
+from typing import Final, Protocol, cast
 
 from fakebroker.producer.client.effects import Connect, Disconnect, Effect, SendBytes
 
@@ -37,12 +37,11 @@ class _Link(asyncio.Protocol):
         self.attempt: asyncio.Task[None] | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self.transport = transport
+        self.transport = cast(asyncio.Transport, transport)  # uvloop's is one in all but its base class
         if self._links.has(self):
             self._links.hearer.connected(self.number)
         else:
-            transport.abort()
+            self.transport.abort()
 
     def data_received(self, data: bytes) -> None:
         if self._links.has(self):

@@ -193,3 +193,17 @@ def test_what_is_given_up_is_told(kafka: FakeCluster) -> None:
             await future
 
     run(work())
+
+
+def test_it_runs_on_uvloop_too(kafka: FakeCluster) -> None:
+    uvloop = pytest.importorskip("uvloop")
+    kafka.create_topic("t", partitions=1)
+    values = [b"value %d" % i for i in range(100)]
+
+    async def work() -> None:
+        async with producer(kafka) as sender:
+            for value in values:
+                await sender.send("t", value, partition=0)
+
+    uvloop.run(asyncio.wait_for(work(), LIMIT_S))
+    assert read_values(kafka, "t") == values
