@@ -65,6 +65,7 @@ ALLOWED: dict[str, set[str]] = {
     "fakebroker_load": {
         "fakebroker_load.wire",
         "fakebroker.protocol",
+        "yaml",
         "uvloop",
         "pyspark",
         "py4j",

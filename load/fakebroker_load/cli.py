@@ -5,6 +5,7 @@ Exit status 0: every request was confirmed; 1: not every one; 2: the command cou
 
 from __future__ import annotations
 
+import json
 import sys
 from functools import partial
 from pathlib import Path
@@ -27,7 +28,8 @@ from fakebroker_load.job import (
 )
 from fakebroker_load.limits import allow_connections
 from fakebroker_load.report import write_report
-from fakebroker_load.scenario import load_scenario
+from fakebroker_load.scenario.reading import bundled, load_scenario
+from fakebroker_load.scenario.schema import json_schema
 from fakebroker_load.session import start_spark
 from fakebroker_load.verdict import DEFAULT_LATENESS_LIMIT_MS
 
@@ -76,7 +78,7 @@ def fail(message: str) -> int:
 @app.command()
 def run(
     scenario: Annotated[
-        str, typer.Argument(metavar="SCENARIO", help="A TOML file, or a bundled one: frozen, healthy.")
+        str, typer.Argument(metavar="SCENARIO", help="A YAML file, or a bundled one: see `scenarios`.")
     ],
     bootstrap_server: Annotated[str, typer.Option(metavar="HOST:PORT", help="One or more, with commas.")],
     out: Annotated[Path, typer.Option(help="Where the results go; earlier ones there are removed.")],
@@ -117,6 +119,21 @@ def run(
             thaw=partial(resume_followers, control, plan.topics, control_token) if control else lambda: None,
         )
     return conclude(out, lateness_limit_ms, master)
+
+
+@app.command()
+def scenarios() -> int:
+    """List the bundled scenarios, each with what it shows."""
+    for name in bundled():
+        print(f"{name:<12}{load_scenario(name).about}")
+    return 0
+
+
+@app.command()
+def schema() -> int:
+    """Print the JSON Schema of scenarios, for editors."""
+    print(json.dumps(json_schema(), indent=2))
+    return 0
 
 
 @app.command()

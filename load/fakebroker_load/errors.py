@@ -6,7 +6,7 @@ from fakebroker_load.control import ControlError
 from fakebroker_load.java import JavaNotFound
 from fakebroker_load.job import ResultsError
 from fakebroker_load.limits import TooFewFiles
-from fakebroker_load.scenario import ScenarioError
+from fakebroker_load.scenario.model import ScenarioError
 from fakebroker_load.session import SparkDidNotStart
 from fakebroker_load.wire.client import WireError
 

@@ -41,7 +41,7 @@ from fakebroker_load.log import (
 )
 from fakebroker_load.plan import plan_connections, to_frame
 from fakebroker_load.progress import ProgressListener, ProgressSender
-from fakebroker_load.scenario import Scenario, ScenarioError
+from fakebroker_load.scenario.model import Scenario, ScenarioError
 from fakebroker_load.session import usable_cores
 from fakebroker_load.verdict import Log, Verdict, judge, summarise
 from fakebroker_load.wire.client import WireError, find_leaders

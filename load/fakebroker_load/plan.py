@@ -23,7 +23,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from fakebroker_load.arrivals import parse_arrivals, read_trace
-from fakebroker_load.scenario import Group, Scenario, ScenarioError
+from fakebroker_load.scenario.model import Group, Scenario, ScenarioError
 
 MAX_UNANSWERED = 10_000  # of a connection in the open model: then it waits, and the delay shows
 

@@ -20,16 +20,16 @@ from fakebroker_load.java import JavaNotFound
 ROOT = Path(__file__).resolve().parents[2]
 
 SCENARIO = """
-name = "tiny"
-[[groups]]
-name = "waiting"
-topic = "t"
-acks = -1
-expect = "REQUEST_TIMED_OUT"
-waits = true
-connections = 3
-requests_per_connection = 2
-timeout_ms = [20, 40]
+name: tiny
+groups:
+  - name: waiting
+    topic: t
+    acks: -1
+    expect: REQUEST_TIMED_OUT
+    waits: true
+    connections: 3
+    requests_per_connection: 2
+    timeout_ms: [20, 40]
 """
 
 
@@ -44,7 +44,7 @@ def command(monkeypatch: pytest.MonkeyPatch, *arguments: str | Path) -> int:
 def test_run_verify_and_report(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    scenario, out = tmp_path / "tiny.toml", tmp_path / "out"
+    scenario, out = tmp_path / "tiny.yaml", tmp_path / "out"
     scenario.write_text(SCENARIO)
     with stub_broker_thread(frozen) as broker:
         server = f"--bootstrap-server=127.0.0.1:{broker.port}"

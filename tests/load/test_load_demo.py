@@ -14,75 +14,67 @@ from fakebroker_load.demo import run_demo
 from fakebroker_load.demo_cluster import cluster_process
 
 BEFORE = """
-name = "before"
-[[groups]]
-name = "acks=all"
-topic = "orders"
-partitions = 3
-acks = -1
-expect = "NONE"
-connections = 6
-requests_per_connection = 3
+name: before
+groups:
+  - name: acks=all
+    topic: orders
+    partitions: 3
+    acks: -1
+    expect: NONE
+    connections: 6
+    requests_per_connection: 3
 """
 
 AFTER = """
-name = "after"
-[[groups]]
-name = "acks=all"
-topic = "orders"
-partitions = 3
-acks = -1
-expect = "REQUEST_TIMED_OUT"
-waits = true
-connections = 12
-requests_per_connection = 4
-timeout_ms = [50, 150]
-
-[[groups]]
-name = "acks=all, 3 in flight"
-topic = "orders"
-partitions = 3
-acks = -1
-expect = "REQUEST_TIMED_OUT"
-waits = true
-connections = 3
-requests_per_connection = 6
-pipelined = 3
-timeout_ms = [50, 100]
-
-[[groups]]
-name = "acks=0"
-topic = "orders"
-partitions = 3
-acks = 0
-expect = "no answer"
-connections = 3
-requests_per_connection = 5
-
-[[groups]]
-name = "acks=1"
-topic = "orders"
-partitions = 3
-acks = 1
-expect = "NONE"
-connections = 3
-requests_per_connection = 5
-
-[[groups]]
-name = "acks=all, healthy"
-topic = "payments"
-partitions = 3
-acks = -1
-expect = "NONE"
-connections = 3
-requests_per_connection = 5
+name: after
+groups:
+  - name: acks=all
+    topic: orders
+    partitions: 3
+    acks: -1
+    expect: REQUEST_TIMED_OUT
+    waits: true
+    connections: 12
+    requests_per_connection: 4
+    timeout_ms: [50, 150]
+  - name: "acks=all, 3 in flight"
+    topic: orders
+    partitions: 3
+    acks: -1
+    expect: REQUEST_TIMED_OUT
+    waits: true
+    connections: 3
+    requests_per_connection: 6
+    pipelined: 3
+    timeout_ms: [50, 100]
+  - name: acks=0
+    topic: orders
+    partitions: 3
+    acks: 0
+    expect: no answer
+    connections: 3
+    requests_per_connection: 5
+  - name: acks=1
+    topic: orders
+    partitions: 3
+    acks: 1
+    expect: NONE
+    connections: 3
+    requests_per_connection: 5
+  - name: "acks=all, healthy"
+    topic: payments
+    partitions: 3
+    acks: -1
+    expect: NONE
+    connections: 3
+    requests_per_connection: 5
 """
 
 
 def write(folder: Path, before: str, after: str) -> tuple[str, str]:
-    (folder / "before.toml").write_text(before)
-    (folder / "after.toml").write_text(after)
-    return str(folder / "before.toml"), str(folder / "after.toml")
+    (folder / "before.yaml").write_text(before)
+    (folder / "after.yaml").write_text(after)
+    return str(folder / "before.yaml"), str(folder / "after.yaml")
 
 
 @pytest.mark.spark

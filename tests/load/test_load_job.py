@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 from fakebroker_load.job import PARQUET, clear, read_runs, run_scenario
 from fakebroker_load.progress import ProgressListener, ProgressSender
-from fakebroker_load.scenario import Group, Scenario, ScenarioError
+from fakebroker_load.scenario.model import Group, Scenario, ScenarioError
 from fakebroker_load.verdict import judge, summarise
 from fakebroker_load.worker import RESULT_SCHEMA
 

@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 
 from fakebroker_load.arrivals import Arrivals
 from fakebroker_load.plan import MAX_UNANSWERED, Planned, Row, plan_connections, requests_of, to_frame
-from fakebroker_load.scenario import Group, Scenario, ScenarioError
+from fakebroker_load.scenario.model import Group, Scenario, ScenarioError
 
 LEADERS = {("t", 0): ("one", 9092), ("t", 1): ("two", 9093), ("u", 0): ("one", 9092)}
 WAITING = Group(

@@ -2,9 +2,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import jsonschema
 import pytest
+import yaml
 
-from fakebroker_load.scenario import Group, Scenario, ScenarioError, bundled, load_scenario, parse_scenario
+from fakebroker_load.scenario.model import Group, Scenario, ScenarioError
+from fakebroker_load.scenario.reading import FOLDER, bundled, load_scenario, parse_scenario, parse_text
+from fakebroker_load.scenario.schema import json_schema
 
 GROUP = {"name": "g", "topic": "t", "acks": -1, "expect": "REQUEST_TIMED_OUT"}
 
@@ -28,10 +32,8 @@ def test_both_demo_scenarios_use_the_same_topics() -> None:
 
 
 def test_a_scenario_is_read_from_a_file(tmp_path: Path) -> None:
-    file = tmp_path / "s.toml"
-    file.write_text(
-        'name = "mine"\n[[groups]]\nname = "g"\ntopic = "t"\nacks = 0\nexpect = "no answer"\ntimeout_ms = 5\n'
-    )
+    file = tmp_path / "s.yaml"
+    file.write_text("name: mine\ngroups:\n  - {name: g, topic: t, acks: 0, expect: no answer, timeout_ms: 5}\n")
     scenario = load_scenario(str(file))
     assert scenario == Scenario("mine", (Group("g", "t", 0, "no answer", timeout_ms=(5, 5)),))
     assert scenario.groups[0].expected_error() is None
@@ -56,9 +58,9 @@ def test_a_group_knows_its_error_code() -> None:
         ({"timeout_ms": [1, 2, 3]}, r"it is a number or a range"),
         ({"connections": 0}, "count below 1"),
         ({"pipelined": 0}, "count below 1"),
-        ({"connections": "many"}, "not of the type int"),
-        ({"connections": True}, "not of the type int"),
-        ({"waits": 1}, "not of the type bool"),
+        ({"connections": "many"}, "not a whole number"),
+        ({"connections": True}, "not a whole number"),
+        ({"waits": 1}, "not true or false"),
         ({"pause_ms": -1}, "negative"),
         ({"record_bytes": 2_000_000}, "1,000,000"),
         ({"colour": "red"}, "not known: colour"),
@@ -93,9 +95,43 @@ def test_a_scenario_that_makes_no_sense_is_refused(data: dict[str, object]) -> N
 def test_files_that_are_no_scenario(tmp_path: Path) -> None:
     with pytest.raises(ScenarioError, match="neither a file nor one of frozen, healthy"):
         load_scenario("nope")
-    bad = tmp_path / "bad.toml"
-    bad.write_text("= 3")
-    with pytest.raises(ScenarioError, match="not TOML"):
+    old = tmp_path / "old.toml"
+    old.write_text('name = "mine"')
+    with pytest.raises(ScenarioError, match="is TOML; scenarios are YAML now"):
+        load_scenario(str(old))
+    bad = tmp_path / "bad.yaml"
+    bad.write_text("name: s\n]")
+    with pytest.raises(ScenarioError, match=r"bad\.yaml:2: it is no YAML"):
         load_scenario(str(bad))
     with pytest.raises(ScenarioError, match="cannot be read"):
         load_scenario(str(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("name: s\ngroups:\n  - name: g\n    topic: t\n    ack: 1\n", "f:5: .*not known: ack; 'acks' may be meant"),
+        ("name: s\nname: t\n", "f:2: 'name' stands here twice"),
+        ("name: s\nrate: 3\ngroups: []\n", "f:2: .*not known: rate; there are name, about, groups"),
+        ("name: s\ngroups:\n  - name: g\n    topic: t\n    acks: 7\n    expect: NONE\n", "f:5: .*acks 7"),
+        ("name: s\ngroups:\n  - {name: g, topic: t,\n    acks: 1, expect: NO}\n", "f:4: .*expect = False"),
+        ("name: s\ngroups:\n  - name: g\n", "f:3: .*lacks the field acks"),
+        ("name: 3\ngroups: []\n", "f:1: .*not a text"),
+        ("[1]", "f:1: A scenario is a mapping"),
+        ("1: 2", "f:1: a key is a word"),
+    ],
+)
+def test_a_slip_is_told_with_file_line_and_key(text: str, sentence: str) -> None:
+    with pytest.raises(ScenarioError, match=sentence) as caught:
+        parse_text(text, "f")
+    assert "\n" not in str(caught.value)
+
+
+def test_the_schema_takes_what_is_bundled_and_refuses_what_is_unknown() -> None:
+    jsonschema.Draft202012Validator.check_schema(json_schema())
+    validator = jsonschema.Draft202012Validator(json_schema())
+    for name in bundled():
+        validator.validate(yaml.safe_load((FOLDER / f"{name}.yaml").read_text(encoding="utf-8")))
+    assert not validator.is_valid({"name": "s", "groups": [GROUP | {"colour": "red"}]})
+    assert not validator.is_valid({"name": "s", "groups": [GROUP | {"connections": 0}]})
+    assert not validator.is_valid({"name": "s", "groups": []})

@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 from fakebroker import FakeCluster
 from fakebroker.core.replication.partition import Partition
 from fakebroker_load.job import judge_folder, run_scenario
-from fakebroker_load.scenario import Group, Scenario
+from fakebroker_load.scenario.model import Group, Scenario
 from fakebroker_load.session import spark_session
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]

@@ -1,0 +1,1 @@
+"""What is sent, and what has to come back: scenarios, read from YAML."""

@@ -1,0 +1,131 @@
+"""What to send and what must come back: a scenario is data, written in YAML (reading.py).
+
+Theory   A scenario is a list of groups. Every request of a group is of one kind, and the group says what its answer
+         must be. That expectation is written down before the run and never asked of the broker, so a broker that
+         answers everything wrongly in a consistent way fails.
+Units    timeout_ms, pause_ms, ramp_ms are milliseconds; record_bytes counts the value of the one record.
+Errors   ScenarioError: one sentence that names the group and the field.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from fakebroker.protocol.error_code import error_from_name
+from fakebroker_load.arrivals import Arrivals
+
+NO_ANSWER = "no answer"
+MAX_REQUESTS = 1_000_000_000  # correlation ids are of 31 bits
+MAX_TIMEOUT_MS = 600_000
+COUNTS = ("partitions", "connections", "requests_per_connection", "pipelined")
+SIZES = ("pause_ms", "ramp_ms", "record_bytes")
+
+
+class ScenarioError(Exception):
+    """The scenario makes no sense; the message is for the user. `path` is where: keys and positions, from the top."""
+
+    def __init__(self, sentence: str, *path: str | int) -> None:
+        super().__init__(sentence)
+        self.path = path
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Requests of one kind. Each connection sends to one partition, and so to that partition's leader."""
+
+    name: str
+    topic: str
+    acks: int
+    expect: str  # the error's name in Kafka, "NONE" included, or "no answer"
+    waits: bool = False  # the answer must not come before the timeout is over
+    partitions: int = 1
+    connections: int = 1
+    requests_per_connection: int = 1
+    pipelined: int = 1  # how many requests of a connection may be unanswered at a time
+    timeout_ms: tuple[int, int] = (30_000, 30_000)  # drawn evenly from this range, both ends included
+    pause_ms: int = 0  # from an answer's due time to the next request
+    ramp_ms: int = 0  # the connections' first requests are spread over this time
+    record_bytes: int = 100
+    arrivals: Arrivals | None = None  # the open model: when requests come, whatever is answered; None: closed
+
+    def __post_init__(self) -> None:
+        low, high = self.timeout_ms
+        for key, broken, text in (
+            ("name", not self.name or not self.topic, "needs a name and a topic"),
+            ("acks", self.acks not in (-1, 0, 1), f"has acks {self.acks}, which is not one of -1, 0 and 1"),
+            (
+                "expect",
+                (self.acks == 0) != (self.expect == NO_ANSWER),
+                f'acks 0 goes with expect = "{NO_ANSWER}", and nothing else does',
+            ),
+            ("waits", self.waits and self.acks != -1, "waits, which only acks -1 does"),
+            (
+                "timeout_ms",
+                not 0 <= low <= high <= MAX_TIMEOUT_MS,
+                f"has timeout_ms {low} to {high}; both must rise, in 0 to {MAX_TIMEOUT_MS}",
+            ),
+            *((key, getattr(self, key) < 1, f"has a count below 1: {key}") for key in COUNTS),
+            *((key, getattr(self, key) < 0, f"has a negative time or size: {key}") for key in SIZES),
+            (
+                "arrivals",
+                self.arrivals is not None and (self.pause_ms, self.ramp_ms, self.pipelined) != (0, 0, 1),
+                "has arrivals, and with them neither pause_ms, ramp_ms nor pipelined",
+            ),
+            (
+                "record_bytes",
+                self.record_bytes > 1_000_000,
+                "has records above 1,000,000 bytes, which a topic refuses by default",
+            ),
+        ):
+            if broken:
+                raise ScenarioError(f"The group {self.name!r} {text}.", key)
+        self.expected_error()
+
+    def expected_error(self) -> int | None:
+        """The error code that each answer must carry; None: there must be no answer."""
+        if self.expect == NO_ANSWER:
+            return None
+        try:
+            return int(error_from_name(self.expect))
+        except ValueError as error:
+            raise ScenarioError(
+                f"The group {self.name!r} expects an error that Kafka does not have: {self.expect}.", "expect"
+            ) from error
+
+    @property
+    def requests(self) -> int:
+        return self.connections * self.requests_per_connection
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    name: str
+    groups: tuple[Group, ...]
+    about: str = ""
+
+    def __post_init__(self) -> None:
+        names = [group.name for group in self.groups]
+        if not self.name or not names:
+            raise ScenarioError("A scenario needs a name and at least one group.")
+        if len(set(names)) < len(names):
+            raise ScenarioError(f"The scenario {self.name!r} has two groups of one name.")
+        if self.requests > MAX_REQUESTS:
+            raise ScenarioError(
+                f"The scenario {self.name!r} has {self.requests:,} requests; at most {MAX_REQUESTS:,} are allowed."
+            )
+
+    @property
+    def requests(self) -> int:
+        return sum(group.requests for group in self.groups)
+
+    @property
+    def connections(self) -> int:
+        return sum(group.connections for group in self.groups)
+
+    @property
+    def topics(self) -> dict[str, int]:
+        """Each topic with the partitions it needs at least."""
+        needed: dict[str, int] = {}
+        for group in self.groups:
+            needed[group.topic] = max(group.partitions, needed.get(group.topic, 0))
+        return needed

@@ -1,0 +1,117 @@
+"""Read a scenario: a YAML file, or one that comes with this package.
+
+Errors   ScenarioError: one sentence with file, line and key, and what would be right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import MISSING, fields
+from difflib import get_close_matches
+from importlib import resources
+from pathlib import Path
+
+from fakebroker_load.arrivals import parse_arrivals
+from fakebroker_load.scenario.model import Group, Scenario, ScenarioError
+from fakebroker_load.scenario.places import BadYaml, read
+
+FOLDER = resources.files("fakebroker_load") / "scenarios"
+SUFFIX = ".yaml"
+KINDS: dict[str, type] = {"str": str, "bool": bool, "int": int}
+KIND_NAMES = {str: "a text", bool: "true or false", int: "a whole number"}
+
+
+def bundled() -> list[str]:
+    """The names of the scenarios that come with this package."""
+    return sorted(entry.name.removesuffix(SUFFIX) for entry in FOLDER.iterdir() if entry.name.endswith(SUFFIX))
+
+
+def load_scenario(name_or_path: str) -> Scenario:
+    """The bundled scenario of that name, or the one in that file. Raises ScenarioError."""
+    if name_or_path in bundled():
+        text = (FOLDER / f"{name_or_path}{SUFFIX}").read_text(encoding="utf-8")
+    else:
+        try:
+            text = Path(name_or_path).read_text(encoding="utf-8")
+        except FileNotFoundError:
+            raise ScenarioError(
+                f"There is no scenario {name_or_path!r}: neither a file nor one of {', '.join(bundled())}."
+            ) from None
+        except (OSError, UnicodeDecodeError) as error:
+            raise ScenarioError(f"The scenario file {name_or_path!r} cannot be read: {error}.") from error
+        if name_or_path.endswith(".toml"):
+            raise ScenarioError(
+                f"The scenario file {name_or_path!r} is TOML; scenarios are YAML now, with the same keys: "
+                "write each [[groups]] as an item of the list `groups:`."
+            )
+    return parse_text(text, name_or_path)
+
+
+def parse_text(text: str, file: str) -> Scenario:
+    """The scenario that a text says; `file` is its name in messages."""
+    try:
+        document = read(text)
+    except BadYaml as error:
+        raise ScenarioError(f"{file}:{error.line}: {error}.") from error
+    try:
+        return parse_scenario(document.value)
+    except ScenarioError as error:
+        raise ScenarioError(f"{file}:{document.line(error.path)}: {error}", *error.path) from error
+
+
+def parse_scenario(data: object) -> Scenario:
+    """A scenario from what a YAML file holds: `name`, `about` and a list `groups`."""
+    if not isinstance(data, Mapping):
+        raise ScenarioError("A scenario is a mapping with the keys name, about and groups.")
+    refuse_unknown("A scenario", data, ("name", "about", "groups"))
+    groups = data.get("groups")
+    if not isinstance(groups, list):
+        raise ScenarioError("A scenario needs its groups, as a list.", "groups")
+    for key in ("name", "about"):
+        if not isinstance(data.get(key, ""), str):
+            raise ScenarioError(f"A scenario has {key} = {data[key]!r}, which is not a text.", key)
+    parsed = []
+    for number, group in enumerate(groups):
+        try:
+            parsed.append(parse_group(group))
+        except ScenarioError as error:
+            raise ScenarioError(str(error), "groups", number, *error.path) from error
+    return Scenario(name=data.get("name", ""), about=data.get("about", ""), groups=tuple(parsed))
+
+
+def parse_group(data: object) -> Group:
+    """One item of `groups`."""
+    if not isinstance(data, Mapping):
+        raise ScenarioError(f"A group is a mapping, and not {data!r}.")
+    who = f"The group {data.get('name', '?')!r}"
+    known = {field.name: field for field in fields(Group)}
+    refuse_unknown(who, data, known)
+    if missing := {name for name, field in known.items() if field.default is MISSING} - set(data):
+        raise ScenarioError(f"{who} lacks the field {min(missing)}.")
+    values = dict(data)
+    for name, value in data.items():
+        if name == "arrivals":
+            try:
+                values[name] = parse_arrivals(value)
+            except ValueError as error:
+                raise ScenarioError(f"{who} {error}.", name) from None
+            continue
+        kind = KINDS.get(str(known[name].type))
+        if kind is not None:
+            if type(value) is not kind:
+                raise ScenarioError(f"{who} has {name} = {value!r}, which is not {KIND_NAMES[kind]}.", name)
+            continue
+        pair = [value] * 2 if type(value) is int else value
+        if not (isinstance(pair, list) and len(pair) == 2 and all(type(number) is int for number in pair)):
+            raise ScenarioError(f"{who} has {name} = {value!r}; it is a number or a range of two, [low, high].", name)
+        values[name] = tuple(pair)
+    return Group(**values)
+
+
+def refuse_unknown(who: str, data: Mapping[str, object], known: Mapping[str, object] | tuple[str, ...]) -> None:
+    """Raise for the first key that is not known, and say which may be meant."""
+    for key in data:
+        if key not in known:
+            near = get_close_matches(key, list(known), 1)
+            right = f"{near[0]!r} may be meant" if near else f"there are {', '.join(known)}"
+            raise ScenarioError(f"{who} has a field that is not known: {key}; {right}.", key)

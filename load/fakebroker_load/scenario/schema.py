@@ -1,0 +1,67 @@
+"""The JSON Schema of a scenario, for editors: made from the fields of model.py. `fakebroker-load schema` prints it."""
+
+from __future__ import annotations
+
+from dataclasses import MISSING, fields
+from typing import Any
+
+from fakebroker_load.arrivals import MAX_RATE
+from fakebroker_load.scenario.model import COUNTS, MAX_TIMEOUT_MS, NO_ANSWER, Group
+
+_TIME = {"type": "integer", "minimum": 0, "maximum": MAX_TIMEOUT_MS}
+_TYPES: dict[str, dict[str, Any]] = {
+    "str": {"type": "string"},
+    "bool": {"type": "boolean"},
+    "int": {"type": "integer", "minimum": 0},
+    "tuple[int, int]": {"oneOf": [_TIME, {"type": "array", "items": _TIME, "minItems": 2, "maxItems": 2}]},
+}
+_ABOVE_0 = {"type": "number", "exclusiveMinimum": 0, "maximum": MAX_RATE}
+_WHOLE = {"type": "integer", "minimum": 1}
+_STEP = {"type": "array", "items": {"type": "number", "exclusiveMinimum": 0}, "minItems": 2, "maxItems": 2}
+_ARRIVAL_KEYS: dict[str, dict[str, Any]] = {
+    "constant": {"rate": _ABOVE_0},
+    "poisson": {"rate": _ABOVE_0},
+    "bursts": {"burst": _WHOLE, "every_ms": _WHOLE},
+    "steps": {"steps": {"type": "array", "items": _STEP, "minItems": 1}},
+    "trace": {"file": {"type": "string"}},
+}
+_ARRIVALS = [
+    {
+        "type": "object",
+        "additionalProperties": False,
+        "required": ["process", *keys],
+        "properties": {"process": {"const": process}, **keys},
+    }
+    for process, keys in _ARRIVAL_KEYS.items()
+]
+_OWN: dict[str, dict[str, Any]] = {
+    "acks": {"enum": [-1, 0, 1]},
+    "expect": {"type": "string", "description": f'the error\'s name in Kafka, "NONE", or "{NO_ANSWER}"'},
+    "name": {"type": "string", "minLength": 1},
+    "topic": {"type": "string", "minLength": 1},
+    "arrivals": {"oneOf": _ARRIVALS},
+    "record_bytes": {"type": "integer", "minimum": 0, "maximum": 1_000_000},
+    **{name: {"type": "integer", "minimum": 1} for name in COUNTS},
+}
+
+
+def json_schema() -> dict[str, Any]:
+    """JSON Schema, draft 2020-12."""
+    group = {
+        "type": "object",
+        "additionalProperties": False,
+        "required": [field.name for field in fields(Group) if field.default is MISSING],
+        "properties": {field.name: _OWN.get(field.name) or _TYPES[str(field.type)] for field in fields(Group)},
+    }
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "A scenario of fakebroker-load",
+        "type": "object",
+        "additionalProperties": False,
+        "required": ["name", "groups"],
+        "properties": {
+            "name": {"type": "string", "minLength": 1},
+            "about": {"type": "string"},
+            "groups": {"type": "array", "minItems": 1, "items": group},
+        },
+    }
