@@ -1,6 +1,6 @@
 """The command `fakebroker-load`: run a scenario against any Kafka cluster, judge its results, report on them.
 
-Exit status 0: every request was confirmed; 1: not every one; 2: the command could not be carried out.
+Exit status 0: every request was confirmed; 1: not every one; 2: a slip in what was asked for; 3: it could not be run.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import typer
 
 from fakebroker_load.console import make_console, print_verdict, progress_bar
 from fakebroker_load.control import check_control, resume_followers
-from fakebroker_load.errors import INTERRUPTED_STATUS, USER_ERROR_STATUS, USER_ERRORS
+from fakebroker_load.errors import INTERRUPTED_STATUS, UNABLE, UNABLE_STATUS, USER_ERROR_STATUS, USER_ERRORS
 from fakebroker_load.job import (
     PARQUET,
     REPORT_FILE,
@@ -32,6 +32,8 @@ from fakebroker_load.scenario.reading import bundled, load_scenario
 from fakebroker_load.scenario.schema import json_schema
 from fakebroker_load.session import start_spark
 from fakebroker_load.verdict import DEFAULT_LATENESS_LIMIT_MS
+from fakebroker_load.wire.client import find_leaders
+from fakebroker_load.worker import run_in_loop
 
 app = typer.Typer(
     name="fakebroker-load",
@@ -54,6 +56,8 @@ def main() -> None:
     """Entry point of the console script."""
     try:
         status = app(standalone_mode=False)
+    except UNABLE as error:
+        status = fail(str(error), UNABLE_STATUS)
     except USER_ERRORS as error:
         status = fail(str(error))
     except UsageError as error:
@@ -61,6 +65,8 @@ def main() -> None:
         status = fail(message) if message else USER_ERROR_STATUS  # no command at all: the help is shown already
     except (KeyboardInterrupt, typer.Abort):
         status = INTERRUPTED_STATUS
+    except Exception as error:  # a bug of ours, or Spark died; status 1 would say that the broker was wrong
+        status = fail(f"it broke off: {type(error).__name__}: {first_line(error)}", UNABLE_STATUS)
     sys.exit(status)
 
 
@@ -70,9 +76,14 @@ def describe(error: Exception) -> str:
     return " ".join(str(message).split())
 
 
-def fail(message: str) -> int:
+def first_line(error: Exception) -> str:
+    """What it says, without the JVM's stack."""
+    return (str(error).strip().splitlines() or ["nothing more is known"])[0]
+
+
+def fail(message: str, status: int = USER_ERROR_STATUS) -> int:
     print(f"fakebroker-load: {message}", file=sys.stderr)
-    return USER_ERROR_STATUS
+    return status
 
 
 @app.command()
@@ -81,7 +92,7 @@ def run(
         str, typer.Argument(metavar="SCENARIO", help="A YAML file, or a bundled one: see `scenarios`.")
     ],
     bootstrap_server: Annotated[str, typer.Option(metavar="HOST:PORT", help="One or more, with commas.")],
-    out: Annotated[Path, typer.Option(help="Where the results go; earlier ones there are removed.")],
+    out: Annotated[Path, typer.Option(help="Where the results go.")],
     seed: Annotated[int, typer.Option(help="Of the drawn timeouts.")] = 1,
     lateness_limit_ms: Limit = DEFAULT_LATENESS_LIMIT_MS,
     master: Master = None,
@@ -93,13 +104,16 @@ def run(
     read_back: Annotated[
         bool, typer.Option(help="Read the log back, and compare it with what the requests were told.")
     ] = True,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Remove earlier results from --out.")] = False,
 ) -> int:
     """Send a scenario's requests to a cluster, judge the answers and what is in the log, write a report."""
     plan = load_scenario(scenario)
     bootstrap = parse_bootstrap(bootstrap_server)
+    check_out(out, overwrite)
     allow_connections(plan.connections)
     if control is not None:
         check_control(control, control_token)
+    run_in_loop(find_leaders(bootstrap, plan.topics))  # nothing old is removed for a cluster that is not there
     try:
         clear(out)
     except OSError as error:
@@ -160,6 +174,15 @@ def conclude(folder: Path, lateness_limit_ms: int, master: str | None) -> int:
     print_verdict(console, verdict)
     console.print(f"Report: {folder / REPORT_FILE}")
     return 0 if verdict.ok else 1
+
+
+def check_out(out: Path, overwrite: bool) -> None:
+    """Earlier results go only if that is asked for."""
+    if out.exists() and not out.is_dir():
+        raise ResultsError(f"--out {out} is no folder.")
+    found = [name for name in (RUN_FILE, PARQUET) if (out / name).exists()]
+    if found and not overwrite:
+        raise ResultsError(f"--out {out} holds earlier results ({found[0]}); --overwrite removes them.")
 
 
 def check_results(folder: Path) -> None:

@@ -12,4 +12,7 @@ from fakebroker_load.wire.client import WireError
 
 USER_ERRORS = (ControlError, JavaNotFound, ResultsError, ScenarioError, SparkDidNotStart, TooFewFiles, WireError)
 USER_ERROR_STATUS = 2
+# What was asked for makes sense, and could not be done: no broker, no Java, no master.
+UNABLE = (ControlError, JavaNotFound, SparkDidNotStart, TooFewFiles, WireError)
+UNABLE_STATUS = 3
 INTERRUPTED_STATUS = 130

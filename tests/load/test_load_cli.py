@@ -13,6 +13,7 @@ import typer
 from load_stub import frozen, stub_broker_thread
 from pyspark.sql import SparkSession
 
+import fakebroker_load.cli
 import fakebroker_load.session
 from fakebroker_load.cli import main, parse_bootstrap
 from fakebroker_load.java import JavaNotFound
@@ -95,7 +96,7 @@ def test_a_slip_is_one_sentence_and_status_2(
     assert said.count("\n") == 1
 
 
-def test_no_java_is_one_sentence_and_status_2(
+def test_no_java_is_one_sentence_and_status_3(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def none() -> None:
@@ -104,8 +105,44 @@ def test_no_java_is_one_sentence_and_status_2(
     monkeypatch.setattr(fakebroker_load.session, "find_java", none)
     monkeypatch.setattr(SparkSession, "getActiveSession", lambda: None)
     out = str(tmp_path / "out")
-    assert command(monkeypatch, "run", "frozen", "--bootstrap-server", "127.0.0.1:1", "--out", out) == 2
+    scenario = tmp_path / "tiny.yaml"
+    scenario.write_text(SCENARIO)
+    with stub_broker_thread(frozen) as broker:
+        server = f"--bootstrap-server=127.0.0.1:{broker.port}"
+        assert command(monkeypatch, "run", scenario, server, "--out", out) == 3
     assert capsys.readouterr().err == "fakebroker-load: Spark needs Java 17 or later.\n"
+
+
+def test_earlier_results_stay(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "run.json").write_text("[]")
+    arguments = ["run", "frozen", "--bootstrap-server", "127.0.0.1:1", "--out", str(tmp_path)]
+    assert command(monkeypatch, *arguments) == 2
+    assert "holds earlier results (run.json); --overwrite removes them.\n" in capsys.readouterr().err
+    assert command(monkeypatch, *arguments, "--overwrite") == 3  # nobody listens there
+    said = capsys.readouterr().err
+    assert said.startswith("fakebroker-load: ")
+    assert said.count("\n") == 1
+    assert (tmp_path / "run.json").exists()
+
+
+def test_what_breaks_off_is_one_sentence_and_status_3(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def broken(name: str) -> None:
+        raise RuntimeError("it fell\nstack")
+
+    monkeypatch.setattr(fakebroker_load.cli, "load_scenario", broken)
+    assert command(monkeypatch, "run", "frozen", "--bootstrap-server", "h:1", "--out", tmp_path) == 3
+    assert capsys.readouterr().err == "fakebroker-load: it broke off: RuntimeError: it fell\n"
+
+
+def test_scenarios_and_schema_are_printed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    assert command(monkeypatch, "scenarios") == 0
+    assert "frozen      The followers of orders stand still" in capsys.readouterr().out
+    assert command(monkeypatch, "schema") == 0
+    assert json.loads(capsys.readouterr().out)["required"] == ["name", "groups"]
 
 
 def test_help_names_the_commands(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
