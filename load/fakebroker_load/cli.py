@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import sys
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -14,7 +15,7 @@ from typing import Annotated
 import typer
 
 from fakebroker_load.console import make_console, print_verdict, progress_bar
-from fakebroker_load.control import check_control, resume_followers
+from fakebroker_load.control import ask_control, check_control, resume_followers
 from fakebroker_load.errors import INTERRUPTED_STATUS, UNABLE, UNABLE_STATUS, USER_ERROR_STATUS, USER_ERRORS
 from fakebroker_load.job import (
     PARQUET,
@@ -23,13 +24,16 @@ from fakebroker_load.job import (
     ResultsError,
     clear,
     judge_folder,
+    new_run_id,
     read_runs,
     run_scenario,
 )
 from fakebroker_load.limits import allow_connections
 from fakebroker_load.report import write_report
+from fakebroker_load.scenario.model import ScenarioError
 from fakebroker_load.scenario.reading import bundled, load_scenario
 from fakebroker_load.scenario.schema import json_schema
+from fakebroker_load.scenario.setup import prepared
 from fakebroker_load.session import start_spark
 from fakebroker_load.verdict import DEFAULT_LATENESS_LIMIT_MS
 from fakebroker_load.wire.client import find_leaders
@@ -98,22 +102,26 @@ def run(
     master: Master = None,
     control: Annotated[
         str | None,
-        typer.Option(metavar="URL", help="fakebroker's HTTP control: lets followers go on before the log is read."),
+        typer.Option(metavar="URL", help="fakebroker's HTTP control: sets up what the scenario needs, in own topics."),
     ] = None,
     control_token: Annotated[str | None, typer.Option(help="Of the control, if it has one.")] = None,
     read_back: Annotated[
         bool, typer.Option(help="Read the log back, and compare it with what the requests were told.")
     ] = True,
+    keep_topics: Annotated[bool, typer.Option("--keep-topics", help="Leave the run's own topics there.")] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Remove earlier results from --out.")] = False,
 ) -> int:
     """Send a scenario's requests to a cluster, judge the answers and what is in the log, write a report."""
     plan = load_scenario(scenario)
     bootstrap = parse_bootstrap(bootstrap_server)
     check_out(out, overwrite)
+    if plan.has_needs and control is None:
+        raise ScenarioError(f"The scenario {plan.name!r} sets up topics or followers: give --control URL.")
     allow_connections(plan.connections)
     if control is not None:
         check_control(control, control_token)
-    run_in_loop(find_leaders(bootstrap, plan.topics))  # nothing old is removed for a cluster that is not there
+    # Nothing old is removed for a cluster that is not there. With a control the topics are made later.
+    run_in_loop(find_leaders(bootstrap, {} if control else plan.topics))
     try:
         clear(out)
     except OSError as error:
@@ -121,7 +129,12 @@ def run(
     console = make_console()
     with console.status("starting Spark"):
         spark = start_spark(master)
-    with progress_bar(console, plan.name, plan.requests) as on_progress:
+    run_id = new_run_id()
+    with ExitStack() as stack:
+        if control is not None:
+            ask = partial(ask_control, control, control_token)
+            plan = stack.enter_context(prepared(ask, plan, run_id, keep_topics))
+        on_progress = stack.enter_context(progress_bar(console, plan.name, plan.requests))
         run_scenario(
             spark,
             plan,
@@ -131,6 +144,7 @@ def run(
             on_progress=on_progress,
             read_back=read_back,
             thaw=partial(resume_followers, control, plan.topics, control_token) if control else lambda: None,
+            run_id=run_id,
         )
     return conclude(out, lateness_limit_ms, master)
 
@@ -139,7 +153,7 @@ def run(
 def scenarios() -> int:
     """List the bundled scenarios, each with what it shows."""
     for name in bundled():
-        print(f"{name:<12}{load_scenario(name).about}")
+        print(f"{name:<20}{load_scenario(name).about}")
     return 0
 
 

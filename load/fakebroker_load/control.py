@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from http.client import HTTPException
+from typing import Any
+from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
 TIMEOUT_S = 10
@@ -19,6 +21,13 @@ def check_control(url: str, token: str | None = None) -> None:
     _ask(url, token, "GET", "/v1/cluster", None, "it does not answer as fakebroker's control")
 
 
+def ask_control(url: str, token: str | None, method: str, path: str, body: Mapping[str, Any] | None) -> Any:
+    """What the control answers, from JSON; None if that is nothing. Raises ControlError."""
+    sent = None if body is None else json.dumps(body).encode()
+    answer = _ask(url, token, method, path, sent, f"{method} {path} fails")
+    return json.loads(answer) if answer else None
+
+
 def resume_followers(url: str, topics: Iterable[str], token: str | None = None) -> None:
     """Let the followers of these topics replicate. Raises ControlError."""
     for topic in topics:
@@ -26,13 +35,16 @@ def resume_followers(url: str, topics: Iterable[str], token: str | None = None) 
         _ask(url, token, "PUT", "/v1/followers", body, f"the followers of {topic} cannot be resumed")
 
 
-def _ask(url: str, token: str | None, method: str, path: str, body: bytes | None, complaint: str) -> None:
+def _ask(url: str, token: str | None, method: str, path: str, body: bytes | None, complaint: str) -> bytes:
     headers = {"Content-Type": "application/json"} | ({"Authorization": f"Bearer {token}"} if token else {})
     try:
         if not url.startswith(("http://", "https://")):
             raise ValueError("it begins with neither http:// nor https://")
         request = Request(f"{url.rstrip('/')}{path}", body, headers, method=method)
-        with urlopen(request, timeout=TIMEOUT_S):
-            pass
+        with urlopen(request, timeout=TIMEOUT_S) as answer:
+            return bytes(answer.read())
+    except HTTPError as error:
+        said = error.read(1_000).decode(errors="replace").strip()
+        raise ControlError(f"--control {url}: {complaint} ({error}{': ' if said else ''}{said}).") from None
     except (OSError, ValueError, HTTPException) as error:
         raise ControlError(f"--control {url}: {complaint} ({error}).") from None

@@ -77,6 +77,7 @@ def run_scenario(
     on_progress: OnProgress = lambda sent, done: None,
     read_back: bool = True,
     thaw: Callable[[], None] = lambda: None,
+    run_id: str | None = None,
 ) -> None:
     """Send the scenario's requests to the cluster and add the results to the folder `out`; then, unless `read_back` is
     false, what is in the log. `thaw` is called in between: it lets followers that stand still go on."""
@@ -86,7 +87,7 @@ def run_scenario(
     metadata = run_in_loop(find_leaders(bootstrap, scenario.topics))
     plan = plan_connections(scenario, metadata.leaders, seed)
     before = log_ends(needed(metadata, scenario)) if read_back else {}
-    run_id = uuid.uuid4().hex[:12]
+    run_id = run_id or new_run_id()
     slots = min(spark.sparkContext.defaultParallelism, scenario.connections)
     started = time.time()
     with ProgressListener(on_progress) as listener:
@@ -120,6 +121,11 @@ def planned_s(spark: SparkSession, out: Path, name: str) -> float:
     asked = "SELECT max(intended_us + if(must_wait, timeout_ms * 1000L, 0L)) AS due_us FROM {rows} WHERE run = {name}"
     (found,) = spark.sql(asked, rows=rows, name=name).collect()
     return round((found["due_us"] or 0) / 1e6, 3)
+
+
+def new_run_id() -> str:
+    """No other run has it."""
+    return uuid.uuid4().hex[:12]
 
 
 def needed(metadata: Metadata, scenario: Scenario) -> Metadata:

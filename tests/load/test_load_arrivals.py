@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from fakebroker_load.arrivals import Arrivals, parse_arrivals
-from fakebroker_load.scenario import ScenarioError, parse_scenario
+from fakebroker_load.scenario.model import ScenarioError
+from fakebroker_load.scenario.reading import parse_scenario
 
 
 def test_each_process_takes_what_it_needs() -> None:

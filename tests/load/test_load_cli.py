@@ -117,7 +117,7 @@ def test_earlier_results_stay(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "run.json").write_text("[]")
-    arguments = ["run", "frozen", "--bootstrap-server", "127.0.0.1:1", "--out", str(tmp_path)]
+    arguments = ["run", "healthy", "--bootstrap-server", "127.0.0.1:1", "--out", str(tmp_path)]
     assert command(monkeypatch, *arguments) == 2
     assert "holds earlier results (run.json); --overwrite removes them.\n" in capsys.readouterr().err
     assert command(monkeypatch, *arguments, "--overwrite") == 3  # nobody listens there
@@ -140,7 +140,7 @@ def test_what_breaks_off_is_one_sentence_and_status_3(
 
 def test_scenarios_and_schema_are_printed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     assert command(monkeypatch, "scenarios") == 0
-    assert "frozen      The followers of orders stand still" in capsys.readouterr().out
+    assert "frozen              The followers of orders stand still" in capsys.readouterr().out
     assert command(monkeypatch, "schema") == 0
     assert json.loads(capsys.readouterr().out)["required"] == ["name", "groups"]
 

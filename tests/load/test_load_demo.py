@@ -104,7 +104,7 @@ def test_a_wrong_expectation_ends_with_status_1(
     spark: SparkSession, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     # payments stays healthy, so this expectation is one that the broker must not meet.
-    wrong = AFTER[: AFTER.index("[[groups]]", 20)].replace("orders", "payments")
+    wrong = AFTER[: AFTER.index('  - name: "acks=all, 3 in flight"')].replace("orders", "payments")
     assert run_demo(tmp_path / "out", scenarios=write(tmp_path, BEFORE, wrong)) == 1
     assert "after: acks=all: wrong answer: 48" in capfd.readouterr().out
 

@@ -9,7 +9,9 @@ Errors   ScenarioError: one sentence that names the group and the field.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 from fakebroker.protocol.error_code import error_from_name
 from fakebroker_load.arrivals import Arrivals
@@ -102,6 +104,9 @@ class Scenario:
     name: str
     groups: tuple[Group, ...]
     about: str = ""
+    brokers: int = 1  # at least so many; with --control each topic has a replica on so many
+    configs: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # by topic and Kafka's name
+    followers: tuple[Mapping[str, Any], ...] = ()  # as PUT /v1/followers takes them, each with its topic
 
     def __post_init__(self) -> None:
         names = [group.name for group in self.groups]
@@ -109,6 +114,18 @@ class Scenario:
             raise ScenarioError("A scenario needs a name and at least one group.")
         if len(set(names)) < len(names):
             raise ScenarioError(f"The scenario {self.name!r} has two groups of one name.")
+        if self.brokers < 1:
+            raise ScenarioError(f"The scenario {self.name!r} needs 1 broker or more, not {self.brokers}.", "brokers")
+        for topic in self.configs:
+            if topic not in self.topics:
+                raise ScenarioError(f"configs names the topic {topic!r}, to which no group sends.", "configs", topic)
+        for number, rule in enumerate(self.followers):
+            if rule.get("topic") not in self.topics:
+                raise ScenarioError(
+                    f"A rule of followers needs a topic to which a group sends, not {rule.get('topic')!r}.",
+                    "followers",
+                    number,
+                )
         if self.requests > MAX_REQUESTS:
             raise ScenarioError(
                 f"The scenario {self.name!r} has {self.requests:,} requests; at most {MAX_REQUESTS:,} are allowed."
@@ -117,6 +134,11 @@ class Scenario:
     @property
     def requests(self) -> int:
         return sum(group.requests for group in self.groups)
+
+    @property
+    def has_needs(self) -> bool:
+        """Whether it has to be set up through the control."""
+        return bool(self.configs or self.followers)
 
     @property
     def connections(self) -> int:

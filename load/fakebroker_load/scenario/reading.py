@@ -63,20 +63,34 @@ def parse_scenario(data: object) -> Scenario:
     """A scenario from what a YAML file holds: `name`, `about` and a list `groups`."""
     if not isinstance(data, Mapping):
         raise ScenarioError("A scenario is a mapping with the keys name, about and groups.")
-    refuse_unknown("A scenario", data, ("name", "about", "groups"))
+    refuse_unknown("A scenario", data, ("name", "about", "groups", "brokers", "configs", "followers"))
     groups = data.get("groups")
     if not isinstance(groups, list):
         raise ScenarioError("A scenario needs its groups, as a list.", "groups")
     for key in ("name", "about"):
         if not isinstance(data.get(key, ""), str):
             raise ScenarioError(f"A scenario has {key} = {data[key]!r}, which is not a text.", key)
+    brokers, configs, followers = data.get("brokers", 1), data.get("configs", {}), data.get("followers", [])
+    if type(brokers) is not int:
+        raise ScenarioError(f"A scenario has brokers = {brokers!r}, which is not a whole number.", "brokers")
+    if not isinstance(configs, Mapping) or not all(isinstance(each, Mapping) for each in configs.values()):
+        raise ScenarioError("configs is a mapping of topics to their settings, by Kafka's names.", "configs")
+    if not isinstance(followers, list) or not all(isinstance(rule, Mapping) for rule in followers):
+        raise ScenarioError("followers is a list of mappings, as in {topic: t, behaviour: frozen}.", "followers")
     parsed = []
     for number, group in enumerate(groups):
         try:
             parsed.append(parse_group(group))
         except ScenarioError as error:
             raise ScenarioError(str(error), "groups", number, *error.path) from error
-    return Scenario(name=data.get("name", ""), about=data.get("about", ""), groups=tuple(parsed))
+    return Scenario(
+        name=data.get("name", ""),
+        about=data.get("about", ""),
+        groups=tuple(parsed),
+        brokers=brokers,
+        configs=configs,
+        followers=tuple(followers),
+    )
 
 
 def parse_group(data: object) -> Group:

@@ -62,6 +62,9 @@ def json_schema() -> dict[str, Any]:
         "properties": {
             "name": {"type": "string", "minLength": 1},
             "about": {"type": "string"},
+            "brokers": {"type": "integer", "minimum": 1},
+            "configs": {"type": "object", "additionalProperties": {"type": "object"}},
+            "followers": {"type": "array", "items": {"type": "object", "required": ["topic"]}},
             "groups": {"type": "array", "minItems": 1, "items": group},
         },
     }

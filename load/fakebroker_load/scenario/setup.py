@@ -1,0 +1,44 @@
+"""Give a scenario what it needs, through fakebroker's HTTP control, and take it back at the end, whatever happens.
+
+Shape    `with prepared(ask, scenario, run_id, keep) as own:` makes the scenario's topics under names of this run alone
+         (`orders-1f3a...`), sets what their followers do, and gives the scenario with these names.
+Theory   Topics of its own: nobody else's records can make the run red, and nobody else's followers stand still.
+Errors   ControlError, of whatever the control refuses; ScenarioError if the cluster has too few brokers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from typing import Any
+from urllib.parse import quote
+
+from fakebroker_load.scenario.model import Scenario, ScenarioError
+
+Ask = Callable[[str, str, Mapping[str, Any] | None], Any]  # method, path, body -> what the answer says
+
+
+@contextmanager
+def prepared(ask: Ask, scenario: Scenario, run_id: str, keep_topics: bool = False) -> Iterator[Scenario]:
+    """The scenario, with topics of its own, for the time of the block."""
+    brokers = len(ask("GET", "/v1/cluster", None)["brokers"])
+    if brokers < scenario.brokers:
+        raise ScenarioError(
+            f"The scenario {scenario.name!r} needs {scenario.brokers} brokers, and the cluster has {brokers}.",
+            "brokers",
+        )
+    names = {topic: f"{topic}-{run_id}" for topic in scenario.topics}
+    with ExitStack() as undo:
+        for topic, partitions in scenario.topics.items():
+            factor = min(scenario.brokers, brokers)
+            new = {"name": names[topic], "partitions": partitions, "replication_factor": factor}
+            ask("POST", "/v1/topics", new | {"configs": dict(scenario.configs.get(topic, {}))})
+            if not keep_topics:
+                undo.callback(ask, "DELETE", f"/v1/topics/{quote(names[topic], safe='')}", None)
+        followers = tuple({**rule, "topic": names[str(rule["topic"])]} for rule in scenario.followers)
+        for rule in followers:
+            ask("PUT", "/v1/followers", rule)
+        groups = tuple(replace(group, topic=names[group.topic]) for group in scenario.groups)
+        configs = {names[topic]: given for topic, given in scenario.configs.items()}
+        yield replace(scenario, groups=groups, configs=configs, followers=followers)

@@ -1,0 +1,95 @@
+"""Scenarios that set up what they need: green against plain `serve`, in own topics, which are gone afterwards."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+from urllib.request import urlopen
+
+import pytest
+from pyspark.sql import SparkSession
+from support.serving import Serving
+
+from fakebroker_load.cli import main
+from fakebroker_load.scenario.model import Group, Scenario, ScenarioError
+from fakebroker_load.scenario.reading import bundled
+from fakebroker_load.scenario.setup import prepared
+
+OF_THE_DEMO = {"frozen", "healthy"}  # large, and run by tests/load/test_load_demo.py
+SCENARIO = Scenario(
+    "s",
+    (Group("g", "orders", 1, "NONE", partitions=2),),
+    brokers=2,
+    configs={"orders": {"min.insync.replicas": 2}},
+    followers=({"topic": "orders", "behaviour": "frozen"},),
+)
+
+
+class Asked(list[tuple[str, str, Any]]):
+    """A control of two brokers that does nothing."""
+
+    def __call__(self, method: str, path: str, body: Mapping[str, Any] | None) -> Any:
+        self.append((method, path, body))
+        return {"brokers": [1, 2]} if path == "/v1/cluster" else None
+
+
+def test_topics_are_of_the_run_and_go_even_when_it_fails() -> None:
+    asked = Asked()
+
+    def interrupted() -> None:
+        with prepared(asked, SCENARIO, "id") as own:
+            assert own.topics == {"orders-id": 2}
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    configs = {"min.insync.replicas": 2}
+    new = {"name": "orders-id", "partitions": 2, "replication_factor": 2, "configs": configs}
+    assert asked[1:] == [
+        ("POST", "/v1/topics", new),
+        ("PUT", "/v1/followers", {"topic": "orders-id", "behaviour": "frozen"}),
+        ("DELETE", "/v1/topics/orders-id", None),
+    ]
+
+
+def test_topics_may_be_kept() -> None:
+    asked = Asked()
+    with prepared(asked, SCENARIO, "id", keep_topics=True):
+        pass
+    assert asked[-1][0] == "PUT"
+
+
+def test_too_few_brokers() -> None:
+    scenario = Scenario("s", SCENARIO.groups, brokers=3)
+    with (
+        pytest.raises(ScenarioError, match="needs 3 brokers, and the cluster has 2"),
+        prepared(Asked(), scenario, "id"),
+    ):
+        pass
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_bundled_scenarios_are_confirmed(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with Serving("--brokers", "3", "--port", "0", "--control-port", "0") as serving:
+        url = serving.facts["control_url"]
+        for name in sorted(set(bundled()) - OF_THE_DEMO):
+            out = tmp_path / name
+            server = serving.facts["bootstrap_servers"]
+            places = ["--bootstrap-server", server, "--control", url, "--out", str(out)]
+            # A busy machine may be late, and this is not about that; early is early on any machine.
+            arguments = ["fakebroker-load", "run", name, *places, "--lateness-limit-ms", "10000"]
+            monkeypatch.setattr(sys, "argv", arguments)
+            with pytest.raises(SystemExit) as ended:
+                main()
+            assert ended.value.code == 0, (name, capfd.readouterr())
+            verdict = json.loads((out / "verdict.json").read_text())
+            assert verdict["ok"], name
+            assert verdict["log_records"] == sum(group["requests"] for group in verdict["groups"]), name
+        with urlopen(f"{url}/v1/topics") as answer:
+            assert json.load(answer)["topics"] == []
