@@ -46,7 +46,7 @@ def verdict_table(verdict: Verdict, width: int) -> Table:
     table.add_column("\nconfirmed" if wide else "con-\nfirmed", justify="right")
     if wide:
         table.add_column("\nanswered")
-    for header in ("late ms\np50", "\np99", "\nmax"):
+    for header in ("late ms\np50", "\np99", "\nmax", *(("sent late\np99", "\nmax") if wide else ())):
         table.add_column(header, justify="right")
     run = ""
     for group in verdict.groups:
@@ -61,6 +61,7 @@ def verdict_table(verdict: Verdict, width: int) -> Table:
             f"[{'green' if group.ok else 'bold red'}]{group.confirmed:,}[/]",
             *([escape(answers(group))] if wide else []),
             *map(as_ms, lateness),
+            *(map(as_ms, group.send_delay_us[1:]) if wide else ()),
         )
     return table
 
@@ -99,6 +100,12 @@ def log_sentence(verdict: Verdict) -> str:
 def complaints(group: GroupVerdict) -> list[str]:
     """What is wrong with a group, in one line; none if nothing is."""
     texts = [f"{name}: {count:,}" for name, count in group.problems.items()]
+    if group.sent_late:
+        late = as_ms(group.send_delay_us[1])
+        texts.append(
+            f"sent late: 1 in 100 by {late} ms or more, limit {group.send_delay_limit_ms:,} ms; "
+            "this was not the load that the scenario asks for"
+        )
     if group.rows != group.requests:
         texts.append(f"{group.rows:,} results for {group.requests:,} requests")
     return [f"{group.run}: {group.group}: {'; '.join(texts)} (answered {answers(group) or 'nothing'})"] if texts else []

@@ -9,6 +9,8 @@ Theory   handled   Kafka handles one request of a connection at a time: a reques
                    pipelined request could look early when it is not. Hence early is judged by the earliest moment at
                    which the request can have been handled: behind each earlier request of its connection, counted from
                    that one's sending, lie at least the timeouts that the answers in between claim to have waited.
+         sent late the 99th percentile of sent - intended of a group is above the scenario's limit. Then its requests
+                   were not the load that the scenario asks for, and the group is not confirmed.
          A request is confirmed when `problem` is null. The cases are in SQL below, in the order in which they are
          looked for. A value that is not there (null) never confirms anything.
          The log is asked as well, where it was read back (log.py): what stands there has to fit what the request was
@@ -26,11 +28,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from fakebroker.protocol.error_code import ErrorCode, kafka_name
 from fakebroker_load.log import LOG_SCHEMA, PART_SCHEMA
+from fakebroker_load.scenario.model import DEFAULT_SEND_DELAY_LIMIT_MS
 
 DEFAULT_LATENESS_LIMIT_MS = 500
 
@@ -143,7 +146,9 @@ SELECT run, `group`,
     count_if(problem IS NULL) AS confirmed,
     count_if(early) AS early,
     percentile(lateness_us, array(0.5, 0.99, 1.0)) AS lateness_us,
-    max(sent_us - intended_us) AS max_send_delay_us
+    percentile(sent_us - intended_us, array(0.5, 0.99, 1.0)) AS send_delay_us,
+    percentile(answered_us - sent_us, array(0.5, 0.99, 1.0)) AS from_sent_us,
+    percentile(answered_us - intended_us, array(0.5, 0.99, 1.0)) AS from_intended_us
 FROM {judged} GROUP BY run, `group`
 """
 
@@ -164,6 +169,10 @@ class Log:
     parts: DataFrame
 
 
+Percentiles = tuple[int | None, int | None, int | None]  # the 50th, the 99th, the greatest; None without a value
+NO_TIMES: Percentiles = (None, None, None)
+
+
 @dataclass(frozen=True, slots=True)
 class GroupVerdict:
     run: str
@@ -178,11 +187,20 @@ class GroupVerdict:
     lateness_p50_us: int | None
     lateness_p99_us: int | None
     lateness_max_us: int | None
-    max_send_delay_us: int | None  # the load's own fault: how long after its intended time a request was sent at most
+    send_delay_us: Percentiles = NO_TIMES  # from when a request was intended until it was sent
+    from_sent_us: Percentiles = NO_TIMES  # until it was answered
+    from_intended_us: Percentiles = NO_TIMES
+    send_delay_limit_ms: int = DEFAULT_SEND_DELAY_LIMIT_MS  # of its 99th percentile
 
     @property
     def ok(self) -> bool:
-        return self.requests == self.rows == self.confirmed > 0
+        return self.requests == self.rows == self.confirmed > 0 and not self.sent_late
+
+    @property
+    def sent_late(self) -> bool:
+        """The requests were not those that the scenario asks for: what is proved of them is proved of another load."""
+        p99 = self.send_delay_us[1]
+        return p99 is not None and p99 > self.send_delay_limit_ms * 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,15 +270,19 @@ def summarise(
         if kind["problem"] is not None:
             problems.setdefault(key, Counter())[kind["problem"]] += kind["rows"]
     planned = {
-        (run["scenario"]["name"], group["name"]): (group["expect"], run["planned"][group["name"]])
+        (run["scenario"]["name"], group["name"]): (
+            group["expect"],
+            run["planned"][group["name"]],
+            run["scenario"].get("send_delay_limit_ms", DEFAULT_SEND_DELAY_LIMIT_MS),
+        )
         for run in runs
         for group in run["scenario"]["groups"]
     }
     verdicts = []
     for key in [*planned, *sorted(set(found) - set(planned))]:
-        expected, requests = planned.get(key, ("not planned", 0))
+        expected, requests, limit_ms = planned.get(key, ("not planned", 0, DEFAULT_SEND_DELAY_LIMIT_MS))
         row = found.get(key)
-        p50, p99, top = (row["lateness_us"] if row else None) or (None, None, None)
+        p50, p99, top = percentiles(row, "lateness_us")
         verdicts.append(
             GroupVerdict(
                 run=key[0],
@@ -272,10 +294,13 @@ def summarise(
                 early=row["early"] if row else 0,
                 answers=dict(answers.get(key, Counter()).most_common()),
                 problems=dict(problems.get(key, Counter()).most_common()),
-                lateness_p50_us=whole(p50),
-                lateness_p99_us=whole(p99),
-                lateness_max_us=whole(top),
-                max_send_delay_us=row["max_send_delay_us"] if row else None,
+                lateness_p50_us=p50,
+                lateness_p99_us=p99,
+                lateness_max_us=top,
+                send_delay_us=percentiles(row, "send_delay_us"),
+                from_sent_us=percentiles(row, "from_sent_us"),
+                from_intended_us=percentiles(row, "from_intended_us"),
+                send_delay_limit_ms=limit_ms,
             )
         )
     records, unexplained = None, 0
@@ -285,5 +310,9 @@ def summarise(
     return Verdict(tuple(verdicts), lateness_limit_ms, records, unexplained)
 
 
-def whole(value: float | None) -> int | None:
-    return None if value is None else round(value)
+def percentiles(row: Row | None, name: str) -> Percentiles:
+    found = None if row is None else row[name]
+    if found is None:
+        return NO_TIMES
+    p50, p99, top = map(round, found)
+    return p50, p99, top

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 
 import pytest
 from rich.console import Console
@@ -21,7 +22,7 @@ GOOD = GroupVerdict(
     lateness_p50_us=1_149,
     lateness_p99_us=5_600,
     lateness_max_us=44_287,
-    max_send_delay_us=0,
+    send_delay_us=(0, 3_210, 7_654),
 )
 BAD = GroupVerdict(
     run="frozen",
@@ -36,7 +37,6 @@ BAD = GroupVerdict(
     lateness_p50_us=None,
     lateness_p99_us=None,
     lateness_max_us=None,
-    max_send_delay_us=None,
 )
 
 
@@ -59,6 +59,14 @@ def test_the_table_has_the_figures_of_each_group(width: int) -> None:
 def test_a_wide_table_has_the_answers_by_error_code() -> None:
     assert "REQUEST_TIMED_OUT 5,000" in printed(130, GOOD)
     assert "silent 6, NONE 3" in printed(130, BAD)
+
+
+def test_a_wide_table_has_the_send_delay_and_a_load_that_was_late_is_told() -> None:
+    assert "3.2  7.7" in printed(130, GOOD)
+    late = replace(GOOD, send_delay_us=(0, 2_500_000, 7_654_000))
+    text = " ".join(printed(130, late).split())
+    assert "frozen: acks=all [1]: sent late: 1 in 100 by 2,500.0 ms or more, limit 2,000 ms" in text
+    assert "Not confirmed: 5,000 of 5,000" in text
 
 
 @pytest.mark.parametrize("width", [100, 130])

@@ -85,11 +85,18 @@ def test_a_group_that_makes_no_sense_is_one_sentence(change: dict[str, object], 
         {"name": "s", "groups": [GROUP, GROUP]},
         {"name": "s", "groups": [{"name": "g"}]},
         {"name": "s", "groups": [GROUP], "rate": 3},
+        {"name": "s", "groups": [GROUP], "send_delay_limit_ms": -1},
+        {"name": "s", "groups": [GROUP], "send_delay_limit_ms": True},
     ],
 )
 def test_a_scenario_that_makes_no_sense_is_refused(data: dict[str, object]) -> None:
     with pytest.raises(ScenarioError):
         parse_scenario(data)
+
+
+def test_a_scenario_says_how_late_it_may_be_sent() -> None:
+    assert parse_scenario({"name": "s", "groups": [GROUP]}).send_delay_limit_ms == 2_000
+    assert parse_scenario({"name": "s", "groups": [GROUP], "send_delay_limit_ms": 5}).send_delay_limit_ms == 5
 
 
 def test_files_that_are_no_scenario(tmp_path: Path) -> None:

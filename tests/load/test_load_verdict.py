@@ -168,7 +168,24 @@ def test_the_figures_of_a_group(spark: SparkSession) -> None:
     assert group.answers == {"REQUEST_TIMED_OUT": 2}
     assert group.problems == {}
     assert (group.lateness_p50_us, group.lateness_max_us) == (1_400, 2_400)
-    assert group.max_send_delay_us == 30_000
+    assert group.send_delay_us == (15_050, 29_701, 30_000)
+    assert group.from_sent_us == (101_400, 102_380, 102_400)
+    assert group.from_intended_us == (116_450, 132_081, 132_400)
+
+
+def test_a_load_that_was_sent_late_proves_nothing_of_the_one_that_was_asked_for(spark: SparkSession) -> None:
+    rows = [TIMED_OUT, TIMED_OUT | NEXT | {"sent_us": 3_000_000, "answered_us": 3_101_000, "intended_us": 120_000}]
+    found = verdict(spark, rows, plan(2))
+    (group,) = found.groups
+    assert (group.confirmed, group.problems) == (2, {})
+    assert group.sent_late
+    assert not group.ok
+    assert not found.ok
+    patient = plan(2)
+    patient[0]["scenario"]["send_delay_limit_ms"] = 2_900
+    assert verdict(spark, rows, patient).ok
+    patient[0]["scenario"]["send_delay_limit_ms"] = 2_800  # the 99th percentile is 2,851
+    assert not verdict(spark, rows, patient).ok
 
 
 def test_one_wrong_answer_among_many_fails_the_whole(spark: SparkSession) -> None:

@@ -19,6 +19,7 @@ from fakebroker_load.arrivals import Arrivals
 NO_ANSWER = "no answer"
 MAX_REQUESTS = 1_000_000_000  # correlation ids are of 31 bits
 MAX_TIMEOUT_MS = 600_000
+DEFAULT_SEND_DELAY_LIMIT_MS = 2_000
 COUNTS = ("partitions", "connections", "requests_per_connection", "pipelined")
 SIZES = ("pause_ms", "ramp_ms", "record_bytes")
 
@@ -106,6 +107,7 @@ class Scenario:
     about: str = ""
     brokers: int = 1  # at least so many; with --control each topic has a replica on so many
     configs: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # by topic and Kafka's name
+    send_delay_limit_ms: int = DEFAULT_SEND_DELAY_LIMIT_MS  # 99 of 100 requests of a group are sent within
     followers: tuple[Mapping[str, Any], ...] = ()  # as PUT /v1/followers takes them, each with its topic
 
     def __post_init__(self) -> None:
@@ -116,6 +118,10 @@ class Scenario:
             raise ScenarioError(f"The scenario {self.name!r} has two groups of one name.")
         if self.brokers < 1:
             raise ScenarioError(f"The scenario {self.name!r} needs 1 broker or more, not {self.brokers}.", "brokers")
+        if self.send_delay_limit_ms < 0:
+            raise ScenarioError(
+                f"The scenario {self.name!r} has a negative time: send_delay_limit_ms.", "send_delay_limit_ms"
+            )
         for topic in self.configs:
             if topic not in self.topics:
                 raise ScenarioError(f"configs names the topic {topic!r}, to which no group sends.", "configs", topic)

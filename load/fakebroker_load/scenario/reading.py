@@ -12,11 +12,12 @@ from importlib import resources
 from pathlib import Path
 
 from fakebroker_load.arrivals import parse_arrivals
-from fakebroker_load.scenario.model import Group, Scenario, ScenarioError
+from fakebroker_load.scenario.model import DEFAULT_SEND_DELAY_LIMIT_MS, Group, Scenario, ScenarioError
 from fakebroker_load.scenario.places import BadYaml, read
 
 FOLDER = resources.files("fakebroker_load") / "scenarios"
 SUFFIX = ".yaml"
+KEYS = ("name", "about", "groups", "brokers", "configs", "followers", "send_delay_limit_ms")
 KINDS: dict[str, type] = {"str": str, "bool": bool, "int": int}
 KIND_NAMES = {str: "a text", bool: "true or false", int: "a whole number"}
 
@@ -63,7 +64,7 @@ def parse_scenario(data: object) -> Scenario:
     """A scenario from what a YAML file holds: `name`, `about` and a list `groups`."""
     if not isinstance(data, Mapping):
         raise ScenarioError("A scenario is a mapping with the keys name, about and groups.")
-    refuse_unknown("A scenario", data, ("name", "about", "groups", "brokers", "configs", "followers"))
+    refuse_unknown("A scenario", data, KEYS)
     groups = data.get("groups")
     if not isinstance(groups, list):
         raise ScenarioError("A scenario needs its groups, as a list.", "groups")
@@ -71,8 +72,10 @@ def parse_scenario(data: object) -> Scenario:
         if not isinstance(data.get(key, ""), str):
             raise ScenarioError(f"A scenario has {key} = {data[key]!r}, which is not a text.", key)
     brokers, configs, followers = data.get("brokers", 1), data.get("configs", {}), data.get("followers", [])
-    if type(brokers) is not int:
-        raise ScenarioError(f"A scenario has brokers = {brokers!r}, which is not a whole number.", "brokers")
+    limit_ms = data.get("send_delay_limit_ms", DEFAULT_SEND_DELAY_LIMIT_MS)
+    for key, number in (("brokers", brokers), ("send_delay_limit_ms", limit_ms)):
+        if type(number) is not int:
+            raise ScenarioError(f"A scenario has {key} = {number!r}, which is not a whole number.", key)
     if not isinstance(configs, Mapping) or not all(isinstance(each, Mapping) for each in configs.values()):
         raise ScenarioError("configs is a mapping of topics to their settings, by Kafka's names.", "configs")
     if not isinstance(followers, list) or not all(isinstance(rule, Mapping) for rule in followers):
@@ -88,6 +91,7 @@ def parse_scenario(data: object) -> Scenario:
         about=data.get("about", ""),
         groups=tuple(parsed),
         brokers=brokers,
+        send_delay_limit_ms=limit_ms,
         configs=configs,
         followers=tuple(followers),
     )

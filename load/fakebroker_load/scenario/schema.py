@@ -63,6 +63,7 @@ def json_schema() -> dict[str, Any]:
             "name": {"type": "string", "minLength": 1},
             "about": {"type": "string"},
             "brokers": {"type": "integer", "minimum": 1},
+            "send_delay_limit_ms": {"type": "integer", "minimum": 0},
             "configs": {"type": "object", "additionalProperties": {"type": "object"}},
             "followers": {"type": "array", "items": {"type": "object", "required": ["topic"]}},
             "groups": {"type": "array", "minItems": 1, "items": group},
