@@ -46,5 +46,5 @@ def test_command(command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.C
 
 
 def test_there_are_some() -> None:
-    assert len(EXAMPLES) == 9
+    assert len(EXAMPLES) == 10
     assert len(COMMANDS) == 4
