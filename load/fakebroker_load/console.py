@@ -13,8 +13,8 @@ from rich.table import Table
 
 from fakebroker_load.verdict import GroupVerdict, Verdict
 
-WIDTH_WITHOUT_TERMINAL = 130  # in a log nothing has to be folded
-WIDE_COLUMNS = 115
+WIDTH_WITHOUT_TERMINAL = 150  # in a log nothing has to be folded
+WIDE_COLUMNS = 135
 
 
 def make_console() -> Console:

@@ -47,7 +47,7 @@ def printed(width: int, *groups: GroupVerdict) -> str:
     return console.file.getvalue()
 
 
-@pytest.mark.parametrize("width", [80, 130])
+@pytest.mark.parametrize("width", [80, 140])
 def test_the_table_has_the_figures_of_each_group(width: int) -> None:
     text = printed(width, GOOD)
     for figure in ("acks=all [1]", "REQUEST_TIMED_OUT", "5,000", "1.1", "5.6", "44.3"):
@@ -57,19 +57,19 @@ def test_the_table_has_the_figures_of_each_group(width: int) -> None:
 
 
 def test_a_wide_table_has_the_answers_by_error_code() -> None:
-    assert "REQUEST_TIMED_OUT 5,000" in printed(130, GOOD)
-    assert "silent 6, NONE 3" in printed(130, BAD)
+    assert "REQUEST_TIMED_OUT 5,000" in printed(140, GOOD)
+    assert "silent 6, NONE 3" in printed(140, BAD)
 
 
 def test_a_wide_table_has_the_send_delay_and_a_load_that_was_late_is_told() -> None:
-    assert "3.2  7.7" in printed(130, GOOD)
+    assert "3.2  7.7" in printed(140, GOOD)
     late = replace(GOOD, send_delay_us=(0, 2_500_000, 7_654_000))
-    text = " ".join(printed(130, late).split())
+    text = " ".join(printed(140, late).split())
     assert "frozen: acks=all [1]: sent late: 1 in 100 by 2,500.0 ms or more, limit 2,000 ms" in text
     assert "Not confirmed: 5,000 of 5,000" in text
 
 
-@pytest.mark.parametrize("width", [100, 130])
+@pytest.mark.parametrize("width", [100, 140])
 def test_what_is_wrong_stands_below(width: int) -> None:
     text = " ".join(printed(width, GOOD, BAD).split())
     assert "frozen: acks=0: answered, against acks=0: 3; 9 results for 10 requests (answered silent 6, NONE 3)" in text
