@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 from support.serving import Serving
 
 from fakebroker_load.cli import main
+from fakebroker_load.control import ControlError
 from fakebroker_load.scenario.model import Group, Scenario, ScenarioError
 from fakebroker_load.scenario.reading import bundled
 from fakebroker_load.scenario.setup import prepared
@@ -60,6 +61,17 @@ def test_topics_may_be_kept() -> None:
     with prepared(asked, SCENARIO, "id", keep_topics=True):
         pass
     assert asked[-1][0] == "PUT"
+
+
+def test_a_topic_that_cannot_be_deleted_is_told_and_the_run_goes_on(capsys: pytest.CaptureFixture[str]) -> None:
+    def ask(method: str, path: str, body: Mapping[str, Any] | None) -> Any:
+        if method == "DELETE":
+            raise ControlError("it is gone.")
+        return {"brokers": [1, 2]}
+
+    with prepared(ask, SCENARIO, "id"):
+        pass
+    assert capsys.readouterr().err == "fakebroker-load: the topic orders-id stays: it is gone.\n"
 
 
 def test_too_few_brokers() -> None:
