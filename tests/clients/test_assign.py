@@ -98,6 +98,8 @@ class KafkaPython:
             auto_offset_reset=reset,
             enable_auto_commit=False,
             metadata_max_age_ms=500,
+            # It draws the server to begin with, and waits for each dead one longer than for the last, up to 30 s.
+            reconnect_backoff_max_ms=200,
         )
         self._consumer.assign([self._partition])
 
