@@ -17,6 +17,7 @@ ROOT = Path(__file__).resolve().parent.parent
 # A package may import the standard library, itself, and what stands here. The longest matching name decides.
 ALLOWED: dict[str, set[str]] = {
     "timingwheel": {"mypy_extensions"},  # for mypyc, while it compiles; never imported
+    "fakebroker.yaml_places": {"yaml"},
     "fakebroker.protocol": {"construct", "cramjam", "crc32c", "kio", "librt", "mypy_extensions", "zstandard"},
     "fakebroker.core": {"fakebroker.protocol", "timingwheel", "librt", "mypy_extensions", "re2"},
     "fakebroker.producer": {"fakebroker.protocol", "timingwheel"},
@@ -35,6 +36,7 @@ ALLOWED: dict[str, set[str]] = {
         "fakebroker.network",
         "fakebroker.core",
         "fakebroker.protocol",
+        "fakebroker.yaml_places",
         "jsonschema",
         "uvloop",
         "yaml",
@@ -65,6 +67,7 @@ ALLOWED: dict[str, set[str]] = {
     "fakebroker_load": {
         "fakebroker_load.wire",
         "fakebroker.protocol",
+        "fakebroker.yaml_places",
         "yaml",
         "uvloop",
         "pyspark",

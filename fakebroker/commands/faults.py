@@ -5,7 +5,7 @@ from __future__ import annotations
 from fakebroker.commands.command_line import Slip
 from fakebroker.core.faults.fault import Fault
 from fakebroker.core.faults.presets import Preset, read_preset
-from fakebroker.server.scenario.places import BadYaml, read
+from fakebroker.yaml_places import BadYaml, read
 
 _EXAMPLE = "'{when: {api: Produce}, do: disconnect}'"
 

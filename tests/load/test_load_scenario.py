@@ -108,7 +108,7 @@ def test_files_that_are_no_scenario(tmp_path: Path) -> None:
         load_scenario(str(old))
     bad = tmp_path / "bad.yaml"
     bad.write_text("name: s\n]")
-    with pytest.raises(ScenarioError, match=r"bad\.yaml:2: it is no YAML"):
+    with pytest.raises(ScenarioError, match=r"bad\.yaml:2: this is no YAML"):
         load_scenario(str(bad))
     with pytest.raises(ScenarioError, match="cannot be read"):
         load_scenario(str(tmp_path))

@@ -16,7 +16,7 @@ from typing import Any
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import ValidationError, relevance
 
-from fakebroker.server.scenario.places import Path
+from fakebroker.yaml_places import Path
 
 _TYPES = {
     "object": "a mapping (name: value)",

@@ -20,7 +20,7 @@ from fakebroker.server.faults_in_hand import AsyncFaults
 from fakebroker.server.followers_in_hand import Followers
 from fakebroker.server.quotas_in_hand import Quotas
 from fakebroker.server.scenario.checking import problem
-from fakebroker.server.scenario.places import BadYaml, Document, Path, Place, read
+from fakebroker.yaml_places import BadYaml, Document, Path, Place, read
 
 _IN_THE_CLUSTER = {"topics", "scripts", "quotas", "faults"}  # all else are arguments of FakeCluster
 

@@ -11,9 +11,9 @@ from difflib import get_close_matches
 from importlib import resources
 from pathlib import Path
 
+from fakebroker.yaml_places import BadYaml, read
 from fakebroker_load.arrivals import parse_arrivals
 from fakebroker_load.scenario.model import DEFAULT_SEND_DELAY_LIMIT_MS, Group, Scenario, ScenarioError
-from fakebroker_load.scenario.places import BadYaml, read
 
 FOLDER = resources.files("fakebroker_load") / "scenarios"
 SUFFIX = ".yaml"
@@ -51,13 +51,14 @@ def load_scenario(name_or_path: str) -> Scenario:
 def parse_text(text: str, file: str) -> Scenario:
     """The scenario that a text says; `file` is its name in messages."""
     try:
-        document = read(text)
+        document = read(text, keys=str)
     except BadYaml as error:
-        raise ScenarioError(f"{file}:{error.line}: {error}.") from error
+        line = error.place.line if error.place else 1
+        raise ScenarioError(f"{file}:{line}: {error}.") from error
     try:
         return parse_scenario(document.value)
     except ScenarioError as error:
-        raise ScenarioError(f"{file}:{document.line(error.path)}: {error}", *error.path) from error
+        raise ScenarioError(f"{file}:{document.place(error.path).line}: {error}", *error.path) from error
 
 
 def parse_scenario(data: object) -> Scenario:

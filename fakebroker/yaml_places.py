@@ -2,6 +2,7 @@
 
 Theory   PyYAML's composer gives nodes that know their lines; its constructor makes the values of them, once it is sure
          that no key stands twice, which YAML forbids and PyYAML lets pass.
+Who      `serve` for its files, the load for its scenarios: it imports nothing of ours.
 Units    lines and columns count from 1.
 Source   YAML 1.1, as PyYAML's SafeLoader reads it: JSON is part of it.
 """
@@ -9,6 +10,7 @@ Source   YAML 1.1, as PyYAML's SafeLoader reads it: JSON is part of it.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from types import UnionType
 from typing import Any, NamedTuple
 
 import yaml
@@ -44,14 +46,14 @@ class Document(NamedTuple):
         return self.places.get(path, Place(1, 1))
 
 
-def read(text: str) -> Document:
-    """Raises BadYaml."""
+def read(text: str, *, keys: type | UnionType = str | int) -> Document:
+    """The document, whose keys are all of that kind. Raises BadYaml."""
     try:
         loader = yaml.SafeLoader(text)
         node = loader.get_single_node()
         if node is None:
             return Document(None, {})
-        places = dict(_places(node, (), loader))
+        places = dict(_places(node, (), loader, keys))
         return Document(loader.construct_document(node), places)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
@@ -63,23 +65,25 @@ def read(text: str) -> Document:
         raise BadYaml(f"this is no YAML that can be read: {error}", None) from None
 
 
-def _places(node: yaml.Node, path: Path, loader: yaml.SafeLoader) -> Iterator[tuple[Path, Place]]:
+def _places(
+    node: yaml.Node, path: Path, loader: yaml.SafeLoader, keys: type | UnionType
+) -> Iterator[tuple[Path, Place]]:
     if isinstance(node, yaml.MappingNode):
         seen = set()
         for key_node, value_node in node.value:
             key = loader.construct_object(key_node, deep=True)
             place = _place(key_node)
-            if not isinstance(key, str | int):
+            if not isinstance(key, str | int) or not isinstance(key, keys):
                 raise BadYaml(f"a key is a word, and not {key!r}", place)
             if key in seen:
                 raise BadYaml(f"{key!r} stands here twice", place)
             seen.add(key)
             yield (*path, key), place
-            yield from _places(value_node, (*path, key), loader)
+            yield from _places(value_node, (*path, key), loader, keys)
     elif isinstance(node, yaml.SequenceNode):
         for index, item in enumerate(node.value):
             yield (*path, index), _place(item)
-            yield from _places(item, (*path, index), loader)
+            yield from _places(item, (*path, index), loader, keys)
 
 
 def _place(node: yaml.Node) -> Place:
