@@ -10,10 +10,10 @@ Theory   A turn (`run_once`): first what the transaction manager wants, if there
          time that was told or when the network has news. Before `asleep_until_ms` no answers are to be given.
 Units    monotonic milliseconds.
 Source   clients/.../producer/internals/Sender.java of 2.0 and 4.3; conformance/producer plays both with it.
-Differs  A leader that an answer names (KIP-951) is not learnt from it. Nodes are asked in the order in which `ready`
-         found them; in Kafka the hash of their addresses decides, and with it where the next drain begins in 2.0 and in
-         which order compression ratios are seen. Whoever calls a door calls `accumulator.run_woken` after it. What
-         Kafka's thread would log as uncaught is `uncaught`.
+Differs  A leader that an answer names (KIP-951) is told to the metadata by `client/sender_network.py`. Nodes are asked
+         in the order in which `ready` found them; in Kafka the hash of their addresses decides, and with it where the
+         next drain begins in 2.0 and in which order compression ratios are seen. Whoever calls a door calls
+         `accumulator.run_woken` after it. What Kafka's thread would log as uncaught is `uncaught`.
 """
 
 from __future__ import annotations

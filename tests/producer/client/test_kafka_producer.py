@@ -215,3 +215,18 @@ def test_a_leader_that_dies_is_followed(generation: str) -> None:
     world.advance(5_000)
     assert [(record, what) for _, record, what in world.told] == [(1, 0), (2, 1)]
     assert world.simulation.partition().leader_id != leader
+
+
+@pytest.mark.parametrize(("generation", "has_hints"), [("3.0", False), ("4.3", True)])
+def test_a_leader_that_an_answer_names_is_asked_at_once(generation: str, has_hints: bool) -> None:
+    """KIP-951. Who does not understand it asks for metadata, and waits for its back-off."""
+    longest = {"retry_backoff_max_ms": 5_000} if has_hints else {}
+    world = World(generation, retries=50, retry_backoff_ms=5_000, **longest)
+    world.send(1)
+    world.advance(100)
+    world.simulation.move_leader(2 if world.simulation.partition().leader_id == 1 else 1)
+    world.send(2)
+    world.advance(4_000)
+    assert [(record, what) for _, record, what in world.told] == [(1, 0), (2, 1)][: 2 if has_hints else 1]
+    world.advance(10_000)
+    assert [(record, what) for _, record, what in world.told] == [(1, 0), (2, 1)]
