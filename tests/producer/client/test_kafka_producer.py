@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from fakebroker.producer.client.sending import Sending
@@ -220,7 +222,7 @@ def test_a_leader_that_dies_is_followed(generation: str) -> None:
 @pytest.mark.parametrize(("generation", "has_hints"), [("3.0", False), ("4.3", True)])
 def test_a_leader_that_an_answer_names_is_asked_at_once(generation: str, has_hints: bool) -> None:
     """KIP-951. Who does not understand it asks for metadata, and waits for its back-off."""
-    longest = {"retry_backoff_max_ms": 5_000} if has_hints else {}
+    longest: dict[str, Any] = {"retry_backoff_max_ms": 5_000} if has_hints else {}
     world = World(generation, retries=50, retry_backoff_ms=5_000, **longest)
     world.send(1)
     world.advance(100)
