@@ -1,0 +1,132 @@
+"""Callers of AsyncProducer that are cancelled, a machine that fails, and addresses of IPv6."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Coroutine
+from typing import Any
+
+import pytest
+from support.log_reader import read_values
+
+from fakebroker import AsyncProducer, FakeCluster
+from fakebroker.producer.client.kafka_producer import KafkaProducer
+from fakebroker.producer.errors import IllegalProducerStateError, ProducerClosedError
+
+LIMIT_S = 30.0
+LINGERING: dict[str, object] = {"linger.ms": 100_000, "delivery.timeout.ms": 200_000}
+
+
+def run(work: Coroutine[Any, Any, None]) -> None:
+    asyncio.run(asyncio.wait_for(work, LIMIT_S))
+
+
+def settings(kafka: FakeCluster, **more: object) -> dict[str, object]:
+    return {"bootstrap.servers": kafka.bootstrap_servers} | {name.replace("_", "."): one for name, one in more.items()}
+
+
+async def cancelled(call: Coroutine[Any, Any, object]) -> None:
+    """It begins, and its caller goes."""
+    task = asyncio.create_task(call)
+    await asyncio.sleep(0)
+    assert not task.done()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+
+def test_a_flush_without_its_caller_still_flushes() -> None:
+    async def work(kafka: FakeCluster) -> None:
+        async with AsyncProducer(settings(kafka) | LINGERING) as sender:
+            future = await sender.send("t", b"x", partition=0)
+            await cancelled(sender.flush())
+            assert (await future).offset == 0
+            await sender.flush()
+
+    with FakeCluster() as kafka:
+        kafka.create_topic("t", partitions=1)
+        run(work(kafka))
+
+
+def test_a_close_without_its_caller_gives_everything_up() -> None:
+    async def work(kafka: FakeCluster) -> None:
+        sender = AsyncProducer(settings(kafka, acks="all"))
+        await sender.start()
+        future = await sender.send("t", b"x", partition=0)
+        await cancelled(sender.close())
+        with pytest.raises(ProducerClosedError):
+            await future
+        await sender.close()
+        with pytest.raises(ProducerClosedError):
+            await sender.send("t", b"late")
+
+    with FakeCluster(brokers=3) as kafka:
+        kafka.create_topic("t", partitions=1, replication_factor=3)
+        kafka.followers.freeze("t")  # or it might be answered before
+        run(work(kafka))
+
+
+def test_a_commit_without_its_caller_still_commits() -> None:
+    async def work(kafka: FakeCluster) -> None:
+        async with AsyncProducer(settings(kafka, transactional_id="me")) as sender:
+            await sender.init_transactions()
+            sender.begin_transaction()
+            await sender.send("t", b"first", partition=0)
+            await cancelled(sender.commit_transaction())
+            await sender.commit_transaction()  # as in Kafka, who asks again waits for the same
+            sender.begin_transaction()
+            await sender.send("t", b"second", partition=0)
+            await sender.commit_transaction()
+
+    with FakeCluster() as kafka:
+        kafka.create_topic("t", partitions=1)
+        run(work(kafka))
+        assert [value for value in read_values(kafka, "t") if value in (b"first", b"second")] == [b"first", b"second"]
+
+
+def test_a_mistake_of_the_machine_fails_everybody_who_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def work(kafka: FakeCluster) -> None:
+        told: list[dict[str, Any]] = []
+        asyncio.get_running_loop().set_exception_handler(lambda _, context: told.append(context))
+        sender = AsyncProducer(settings(kafka) | LINGERING)
+        await sender.start()
+        future = await sender.send("t", b"x", partition=0)
+        flush = asyncio.create_task(sender.flush())
+        monkeypatch.setattr(KafkaProducer, "received", broken)
+        with pytest.raises(IllegalProducerStateError, match="has failed: ZeroDivisionError"):
+            await future
+        with pytest.raises(IllegalProducerStateError, match="has failed"):
+            await flush
+        with pytest.raises(IllegalProducerStateError, match="has failed"):
+            await sender.send("t", b"y")
+        await sender.close()  # nothing is left to end
+        assert [type(context["exception"]) for context in told] == [ZeroDivisionError]
+
+    def broken(*_: object) -> None:
+        raise ZeroDivisionError("a mistake")
+
+    with FakeCluster() as kafka:
+        kafka.create_topic("t", partitions=1)
+        run(work(kafka))
+
+
+def has_ipv6() -> bool:
+    try:
+        with socket.socket(socket.AF_INET6) as tried:
+            tried.bind(("::1", 0))
+    except OSError:
+        return False
+    return True
+
+
+@pytest.mark.skipif(not has_ipv6(), reason="this machine has no IPv6")
+def test_a_broker_at_an_address_of_ipv6() -> None:
+    async def work(kafka: FakeCluster) -> None:
+        async with AsyncProducer({"bootstrap.servers": kafka.bootstrap_servers}) as sender:
+            assert (await (await sender.send("t", b"x", partition=0))).offset == 0
+
+    with FakeCluster(host="::1") as kafka:
+        kafka.create_topic("t", partitions=1)
+        assert kafka.bootstrap_servers.startswith("[::1]:")
+        run(work(kafka))
