@@ -53,6 +53,11 @@ class Generation:
         return self._numbers >= (2, 7)
 
     @property
+    def sends_as_drained(self) -> bool:
+        """KAFKA-9628: partitions stand in a Produce request as they were drained, and not as a map has them."""
+        return self._numbers >= (2, 8)
+
+    @property
     def has_built_in_partitioner(self) -> bool:
         """KIP-794: they stay until so many bytes went there; slow partitions get less."""
         return self._numbers >= (3, 3)
@@ -66,6 +71,11 @@ class Generation:
     def has_transaction_v2(self) -> bool:
         """KIP-890: brokers add partitions to transactions, each transaction has an epoch of its own."""
         return self._numbers >= (4, 0)
+
+    @property
+    def has_cluster_check(self) -> bool:
+        """KIP-1242: a broker is told which one it is taken for."""
+        return self._numbers >= (4, 4)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Generation) and self._numbers == other._numbers

@@ -48,6 +48,7 @@ _SETTINGS: Final = (
     _Setting("max.block.ms", (("2.0", 60_000),)),
     _Setting("max.in.flight.requests.per.connection", (("2.0", 5),), 1, INT_MAX),
     _Setting("max.request.size", (("2.0", 1_048_576),), 0, INT_MAX),
+    _Setting("metadata.cluster.check.enable", (("4.4", True),)),
     _Setting("metadata.max.age.ms", (("2.0", 300_000),)),
     _Setting("metadata.max.idle.ms", (("2.5", 300_000),), 5_000),
     _Setting("metadata.recovery.rebootstrap.trigger.ms", (("4.0", 300_000),)),
@@ -83,6 +84,7 @@ class ProducerConfig:
     max_block_ms: int
     max_in_flight_requests_per_connection: int
     max_request_size: int
+    metadata_cluster_check_enable: bool
     metadata_max_age_ms: int
     metadata_max_idle_ms: int
     metadata_recovery_rebootstrap_trigger_ms: int

@@ -42,6 +42,7 @@ def test_a_release_has_the_settings_that_it_had() -> None:
         "socket.connection.setup.timeout.max.ms",
         "socket.connection.setup.timeout.ms",
     }
+    assert set(default_settings("4.4")) - set(default_settings("4.3")) == {"metadata.cluster.check.enable"}
     assert default_settings("3.9")["metadata.recovery.strategy"] == "none"
     assert default_settings("4.0")["metadata.recovery.strategy"] == "rebootstrap"
 

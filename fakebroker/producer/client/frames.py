@@ -3,7 +3,7 @@
 Theory   Values are written for the newest version; what an older one has no field for is left out.
          What a transaction manager asks is in transaction_frames.py.
 Source   clients/.../common/requests/{ProduceRequest,MetadataRequest,ApiVersionsRequest}.java and their responses.
-Differs  Partitions of a Produce request stand in the order of Kafka's map of them, topics by their first partition.
+         Sender.sendProduceRequest and, before 2.8, ProduceRequest.toStruct for the order of topics and partitions.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from uuid import UUID
 
 from fakebroker.producer.client.transaction_frames import transaction_response, transaction_values
 from fakebroker.producer.generation import Generation
+from fakebroker.producer.hash_map import HashMap
 from fakebroker.producer.metadata.metadata_response import (
     NO_TOPIC_ID,
     MetadataRequest,
@@ -23,14 +24,16 @@ from fakebroker.producer.metadata.metadata_response import (
     TopicMetadata,
 )
 from fakebroker.producer.metadata_snapshot import NO_EPOCH, NO_LEADER, Node, PartitionInfo
-from fakebroker.producer.network.client_request import ApiVersionsResponse, ClientRequest
+from fakebroker.producer.network.client_request import ApiVersionsResponse, ClientRequest, ExpectedBroker
 from fakebroker.producer.network.node_api_versions import API_VERSIONS, METADATA, ApiVersion
+from fakebroker.producer.producer_batch import ProducerBatch
 from fakebroker.producer.sending.client import ProduceRequest, TransactionalRequest
 from fakebroker.producer.sending.response_errors import PartitionAnswer
 from fakebroker.producer.transactions.api_versions import NO_FEATURES_EPOCH
 from fakebroker.protocol.build import build
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import ProtocolError
+from fakebroker.protocol.java_hash import java_hash
 from fakebroker.protocol.messages import decode_response, encode_request, request_type
 from fakebroker.protocol.topic_partition import TopicPartition
 
@@ -60,18 +63,19 @@ def encode(request: ClientRequest, client_id: str, generation: Generation) -> by
     """The whole frame, its length included."""
     kind = request_type(request.api_key, request.version)
     if isinstance(request.body, ProduceBody):
-        values = _produce(request.body)
+        values = _produce(request.body, generation)
     elif isinstance(request.body, MetadataRequest):
         values = _metadata(request.body)
     elif isinstance(request.body, TransactionalRequest):
         values = transaction_values(request.body.request)
     else:
-        assert request.api_key == API_VERSIONS, f"no frame is known for the API {request.api_key}"
+        expected = request.body
+        assert isinstance(expected, ExpectedBroker), f"no frame is known for the API {request.api_key}"
         values = {
             "client_software_name": _SOFTWARE,
             "client_software_version": f"{generation.name}.0",
-            "cluster_id": None,
-            "node_id": -1,
+            "cluster_id": expected.cluster_id,
+            "node_id": expected.node_id,
         }
     return encode_request(build(kind, values), request.correlation_id, client_id)
 
@@ -98,11 +102,11 @@ def decode(request: ClientRequest, frame: bytes) -> tuple[object, int]:
     return _produce_response(answer, request.body, throttle_ms), throttle_ms
 
 
-def _produce(body: ProduceBody) -> dict[str, Any]:
+def _produce(body: ProduceBody, generation: Generation) -> dict[str, Any]:
     topics: dict[str, list[dict[str, Any]]] = {}
-    for partition, batch in body.request.batches.items():
-        told = {"index": partition.partition, "records": batch.records()}
-        topics.setdefault(partition.topic, []).append(told)
+    for batch in body.request.drained if generation.sends_as_drained else _as_maps_have_them(body.request):
+        told = {"index": batch.partition.partition, "records": batch.records()}
+        topics.setdefault(batch.partition.topic, []).append(told)
     return {
         "transactional_id": body.request.transactional_id,
         "acks": body.request.acks,
@@ -112,6 +116,18 @@ def _produce(body: ProduceBody) -> dict[str, Any]:
             for topic, partitions in topics.items()
         ],
     }
+
+
+def _as_maps_have_them(request: ProduceRequest) -> list[ProducerBatch]:
+    """By topic and in each by partition, in maps of Java's."""
+    topics: HashMap[str, HashMap[int, ProducerBatch]] = HashMap(java_hash)
+    for partition, batch in request.batches.items():
+        of_topic = topics.get(partition.topic)
+        if of_topic is None:
+            of_topic = HashMap(int)
+            topics.put(partition.topic, of_topic)
+        of_topic.put(partition.partition, batch)
+    return [batch for _, of_topic in topics.items() for _, batch in of_topic.items()]
 
 
 def _metadata(request: MetadataRequest) -> dict[str, Any]:
@@ -152,7 +168,8 @@ def _metadata_response(answer: Any, version: int, throttle_ms: int) -> MetadataR
         if topic.name is not None
     ]
     whole_error = int(getattr(answer, "error_code", ErrorCode.none))
-    return MetadataResponse(_nodes(answer.brokers), topics, version, throttle_ms, whole_error)
+    cluster_id = getattr(answer, "cluster_id", None)
+    return MetadataResponse(_nodes(answer.brokers), topics, version, throttle_ms, whole_error, cluster_id)
 
 
 def _produce_response(answer: Any, asked: ProduceBody, throttle_ms: int) -> ProduceResponse:

@@ -66,6 +66,7 @@ class Metadata43(Metadata):
         self.update_version += 1
         self._snapshot = MetadataSnapshot(nodes=self._bootstrap_nodes)
         self._topic_ids = {}
+        self.cluster_id = None
 
     def add(self, topic: str, now_ms: int) -> None:
         is_new = not self.contains_topic(topic)
@@ -111,6 +112,7 @@ class Metadata43(Metadata):
             self._need_full_update = False
             self._last_successful_refresh_ms = now_ms
         self._equivalent_responses += 1  # unless something in it is new
+        self.cluster_id = response.cluster_id
         self._snapshot = self._handle_response(response, request.is_partial_update, now_ms)
         self._recoverable = dict(self._snapshot.topic_errors)
         for partition in list(self._last_seen_epochs):

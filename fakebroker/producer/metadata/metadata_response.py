@@ -43,13 +43,14 @@ class TopicMetadata(NamedTuple):
 
 
 class MetadataResponse(NamedTuple):
-    """`version` is that of the request. `error`: of the whole (KIP-1102)."""
+    """`version` is that of the request. `error`: of the whole (KIP-1102). `cluster_id`: None if it was not told."""
 
     brokers: list[Node]
     topics: list[TopicMetadata]
     version: int
     throttle_time_ms: int = 0
     error: int = ErrorCode.none
+    cluster_id: str | None = None
 
     @property
     def has_reliable_leader_epochs(self) -> bool:

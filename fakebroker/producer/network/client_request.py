@@ -7,7 +7,7 @@ Source   clients/.../clients/{ClientRequest,ClientResponse}.java of 2.0 and 4.3;
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final
+from typing import Final, NamedTuple
 
 from fakebroker.producer.network.node_api_versions import (
     API_VERSIONS,
@@ -55,6 +55,14 @@ class ClientRequest:
     @property
     def api_key(self) -> int:
         return self.wanted.api_key
+
+
+class ExpectedBroker(NamedTuple):
+    """Which broker of which cluster a connection should lead to: who is another one refuses it (KIP-1242). `node_id` is
+    -1 and `cluster_id` None where the client does not know."""
+
+    cluster_id: str | None = None
+    node_id: int = -1
 
 
 class ApiVersionsResponse:

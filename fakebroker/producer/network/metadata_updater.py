@@ -4,7 +4,7 @@ Theory   Where no connection can take the request, one is made; while one is on 
          ends while news are due is a failure to get them, and after every one news are wanted: a leader may have moved.
          With `metadata.recovery.strategy=rebootstrap` (KIP-899, KIP-1102) the client begins anew from the first
          addresses if no node can be reached, if nothing was learnt for too long, or if a broker says so.
-Source   NetworkClient.DefaultMetadataUpdater of 2.0 and 4.3.
+Source   NetworkClient.DefaultMetadataUpdater of 2.0 and 4.3; KIP-1242 as kafka-clients 4.4.0 does it on the wire.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from fakebroker.producer.metadata.metadata import Metadata
 from fakebroker.producer.metadata.metadata_4_3 import Metadata43
 from fakebroker.producer.metadata.metadata_response import REBOOTSTRAP_REQUIRED, MetadataRequest, MetadataResponse
 from fakebroker.producer.metadata_snapshot import Node
+from fakebroker.producer.network.client_request import ExpectedBroker
 from fakebroker.producer.network.least_loaded_node import LeastLoadedNode
 from fakebroker.producer.producer_config import LONG_MAX
 
@@ -54,6 +55,15 @@ class MetadataUpdater:
 
     def fetch_nodes(self) -> tuple[Node, ...]:
         return self._metadata.fetch().nodes
+
+    def expected_broker(self, node: int) -> ExpectedBroker:
+        """What a broker is told of itself: nothing as long as there are only the first addresses, nor where the client
+        could not begin anew."""
+        config, cluster_id = self._config, self._metadata.cluster_id
+        is_checked = config.generation.has_cluster_check and config.metadata_cluster_check_enable
+        if not is_checked or not self._rebootstraps or cluster_id is None or node < 0:
+            return ExpectedBroker()
+        return ExpectedBroker(cluster_id, node)
 
     def is_update_due(self, now_ms: int) -> bool:
         return self._in_progress is None and self._metadata.time_to_next_update_ms(now_ms) == 0

@@ -273,7 +273,8 @@ class NetworkClient(Connections):
             if self._selector.is_channel_ready(node) and self._in_flight.can_send_more(node):
                 if self._is_new:
                     self._states.checking_api_versions(node)
-                self._send(self._new_request(node, wanted, None, now_ms, True, is_internal=True), now_ms)
+                expected = self._updater.expected_broker(node)
+                self._send(self._new_request(node, wanted, expected, now_ms, True, is_internal=True), now_ms)
                 self._needing_api_versions.remove(node)
 
     def _handle_timed_out_requests(self, responses: list[ClientResponse], now_ms: int) -> None:

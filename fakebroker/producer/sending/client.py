@@ -16,7 +16,8 @@ from fakebroker.protocol.topic_partition import TopicPartition
 
 class ProduceRequest:
     """One batch for each of some partitions, on its way to a node. With acks=0 nobody answers it. `transactional_id` is
-    that of a transactional producer; `is_transaction_v2`: the broker adds the partitions to the transaction."""
+    that of a transactional producer; `is_transaction_v2`: the broker adds the partitions to the transaction. `drained`
+    are the batches as the accumulator gave them, `batches` the same by partition, in the order of Kafka's map."""
 
     def __init__(
         self,
@@ -32,6 +33,7 @@ class ProduceRequest:
         self.timeout_ms = timeout_ms
         self.transactional_id = transactional_id
         self.is_transaction_v2 = is_transaction_v2
+        self.drained = batches
         self.batches: HashMap[TopicPartition, ProducerBatch] = HashMap(hash_of_partition, len(batches))
         for batch in batches:
             self.batches.put(batch.partition, batch)

@@ -6,7 +6,7 @@ from fakebroker.producer.client.connections import Connections
 from fakebroker.producer.client.effects import Connect, Disconnect, SendBytes
 from fakebroker.producer.generation import Generation
 from fakebroker.producer.metadata_snapshot import Node
-from fakebroker.producer.network.client_request import ApiVersionsResponse, ClientRequest
+from fakebroker.producer.network.client_request import ApiVersionsResponse, ClientRequest, ExpectedBroker
 from fakebroker.producer.network.node_api_versions import API_VERSIONS, ApiVersion
 from fakebroker.protocol.build import build
 from fakebroker.protocol.error_code import ErrorCode
@@ -30,7 +30,7 @@ def connected() -> Connections:
 
 def ask(connections: Connections, correlation_id: int) -> bytes:
     """The answer to it."""
-    connections.send(ClientRequest(1, ApiVersion(API_VERSIONS, 0, 0), None, correlation_id, 0, 100))
+    connections.send(ClientRequest(1, ApiVersion(API_VERSIONS, 0, 0), ExpectedBroker(), correlation_id, 0, 100))
     return answer(correlation_id)
 
 

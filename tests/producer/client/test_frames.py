@@ -12,7 +12,7 @@ from fakebroker.producer.client.frames import ProduceBody, ProduceResponse, deco
 from fakebroker.producer.generation import Generation
 from fakebroker.producer.metadata.metadata_response import MetadataRequest, MetadataResponse, PartitionMetadata
 from fakebroker.producer.metadata_snapshot import Node, PartitionInfo
-from fakebroker.producer.network.client_request import ApiVersionsResponse, ClientRequest
+from fakebroker.producer.network.client_request import ApiVersionsResponse, ClientRequest, ExpectedBroker
 from fakebroker.producer.network.node_api_versions import API_VERSIONS, METADATA, PRODUCE, ApiVersion, client_range
 from fakebroker.producer.producer_batch import ProducerBatch
 from fakebroker.producer.record_batch_builder import RecordBatchBuilder
@@ -73,6 +73,21 @@ def test_produce(version: int) -> None:
     assert bytes(partition.records) == bytes(batch.records())
 
 
+@pytest.mark.parametrize(
+    ("generation", "order"),
+    [("2.0", [("a", 0), ("a", 3), ("b", 1), ("b", 2)]), ("2.8", [("b", 2), ("b", 1), ("a", 3), ("a", 0)])],
+)
+def test_partitions_stand_as_they_were_drained_since_2_8(generation: str, order: list[tuple[str, int]]) -> None:
+    batches = []
+    for topic, partition in [("b", 2), ("a", 3), ("b", 1), ("a", 0)]:
+        batch = ProducerBatch(TopicPartition(topic, partition), RecordBatchBuilder(1_000), 0)
+        batch.try_append(1_000, None, b"value", (), None, 0)
+        batches.append(batch)
+    asked = request(PRODUCE, 8, ProduceBody(ProduceRequest(1, -1, 77, batches), {}))
+    message = read(encode(asked, "me", Generation(generation)))
+    assert [(topic.name, one.index) for topic in message.topic_data for one in topic.partition_data] == order
+
+
 @pytest.mark.parametrize("version", versions_of(PRODUCE))
 def test_what_is_said_of_a_batch(version: int) -> None:
     told: dict[str, Any] = {
@@ -121,6 +136,7 @@ def test_metadata(version: int) -> None:
     assert isinstance(response, MetadataResponse)
     assert throttle_ms == (40 if version >= 3 else 0)
     assert response.brokers == [Node(2, "there", 1)]
+    assert response.cluster_id == ("c" if version >= 2 else None)
     (told,) = response.topics
     assert (told.name, told.topic_id) == ("t", TOPIC_ID if version >= 10 else "")
     assert told.partitions == [PartitionMetadata(3, 2, 6 if version >= 7 else -1)]
@@ -129,9 +145,10 @@ def test_metadata(version: int) -> None:
 
 @pytest.mark.parametrize("version", versions_of(API_VERSIONS))
 def test_what_a_broker_serves(version: int) -> None:
-    asked = request(API_VERSIONS, version, None)
+    asked = request(API_VERSIONS, version, ExpectedBroker("c", 1))
     message = read(encode(asked, "me", NEWEST))
     assert getattr(message, "client_software_version", "4.4.0") == "4.4.0"
+    assert (getattr(message, "cluster_id", "c"), getattr(message, "node_id", 1)) == ("c", 1)
     served = [{"api_key": 0, "min_version": 3, "max_version": 9}]
     response, _ = answer(asked, {"error_code": ErrorCode.none, "api_keys": served, "throttle_time": timedelta()})
     assert isinstance(response, ApiVersionsResponse)

@@ -9,7 +9,12 @@ from fakebroker.producer.metadata.metadata_2_0 import Metadata20
 from fakebroker.producer.metadata.metadata_4_3 import Metadata43
 from fakebroker.producer.metadata.metadata_response import MetadataRequest, MetadataResponse
 from fakebroker.producer.metadata_snapshot import Node
-from fakebroker.producer.network.client_request import ApiVersionsResponse, ClientRequest, ClientResponse
+from fakebroker.producer.network.client_request import (
+    ApiVersionsResponse,
+    ClientRequest,
+    ClientResponse,
+    ExpectedBroker,
+)
 from fakebroker.producer.network.connection_states import ClusterConnectionStates
 from fakebroker.producer.network.network_client import NetworkClient
 from fakebroker.producer.network.node_api_versions import API_VERSIONS, METADATA, PRODUCE, ApiVersion, client_range
@@ -228,6 +233,30 @@ def test_connecting_that_takes_too_long_is_given_up() -> None:
     net.turn(21)
     assert net.wires.closed == [1]
     assert net.client.connection_failed(1)
+
+
+@pytest.mark.parametrize(
+    ("generation", "settings", "expected"),
+    [
+        ("4.3", {}, ExpectedBroker()),
+        ("4.4", {}, ExpectedBroker("c", 1)),
+        ("4.4", {"metadata_cluster_check_enable": False}, ExpectedBroker()),
+        ("4.4", {"metadata_recovery_strategy": "none"}, ExpectedBroker()),
+    ],
+)
+def test_a_broker_is_told_which_one_it_is_taken_for(
+    generation: str, settings: dict[str, object], expected: ExpectedBroker
+) -> None:
+    """KIP-1242. Of the first addresses nobody knows whose they are."""
+    net = Net(generation, **settings)
+    net.metadata.update(MetadataRequest([]), MetadataResponse([FIRST, SECOND], [], 13, cluster_id="c"), 0)
+    net.connected(FIRST)
+    net.connected(Node(-1, "first", 9092))
+    assert [request.body for request in net.wires.sent] == [expected, ExpectedBroker()]
+    assert isinstance(net.metadata, Metadata43)
+    net.metadata.rebootstrap()
+    net.connected(SECOND)
+    assert net.wires.sent[-1].body == ExpectedBroker()
 
 
 def test_a_client_that_learns_nothing_for_too_long_begins_anew() -> None:

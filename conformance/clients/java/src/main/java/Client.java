@@ -1,4 +1,4 @@
-// Apache Kafka's own clients: the producer here, the consumer in Member, the administrator in
+// Apache Kafka's own clients: the producer here and in Producing, the consumer in Member, the administrator in
 // Administrator, and what does both exactly once in Processor.
 
 import com.fasterxml.jackson.databind.JsonNode;
@@ -38,6 +38,10 @@ public final class Client {
         }
         if (plan.has("administrator")) {
             Administrator.run(bootstrap);
+            return;
+        }
+        if (plan.has("producing")) {
+            Producing.run(bootstrap, plan.get("producing"));
             return;
         }
         ObjectNode report = JSON.createObjectNode();
@@ -122,12 +126,12 @@ public final class Client {
     }
 
     // Tell the harness that everything up to here is delivered, and wait for its word.
-    private static void pause() throws IOException {
+    static void pause() throws IOException {
         System.out.println("paused");
         INPUT.readLine();
     }
 
-    private static byte[] bytes(JsonNode text) throws IOException {
+    static byte[] bytes(JsonNode text) throws IOException {
         return text.isNull() ? null : text.binaryValue();
     }
 }

@@ -1,0 +1,172 @@
+"""AsyncProducer asks for the same as kafka-clients 4.4.0 does, byte for byte.
+
+Each plays the same program against a cluster like the other's. With one broker everything that reaches it is compared:
+which requests, in which versions, on which connection, in which order, their correlation ids and all of their bytes.
+With three, brokers are drawn for what any of them can answer; then the requests that only one can take are compared.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+from itertools import chain
+
+import pytest
+from support.both_producers import FLUSH, PAUSE, START_MS, Meanwhile, Outcome, Program, do, on_both, send
+from support.request_tap import RequestTap
+from support.serving import wait_until
+
+from fakebroker import FakeCluster
+from fakebroker.producer.network.node_api_versions import PRODUCE
+
+pytestmark = [pytest.mark.clients, pytest.mark.slow]
+
+PLAIN: dict[str, object] = {"enable.idempotence": False}
+FIVE = [send(b"value %d" % i, b"key %d" % i, timestamp_ms=START_MS + i) for i in range(5)]
+ODD = [
+    send(None, b"no value"),
+    send(b"no key"),
+    send(b"", b""),
+    send(b"earlier", b"k", timestamp_ms=START_MS - 60_000),
+    send(b"headers", b"k", headers=[("h", b"1"), ("h", None), ("", b"")]),
+    send("käse".encode(), b"\xff\x00", headers=[("ключ", b"\x00")]),
+]
+# From `batch.size` on, each batch is a request of its own.
+MANY = [send(b"%03d" % i * 60, timestamp_ms=START_MS + i) for i in range(40)]
+EVERYWHERE = [send(b"%d" % i, partition=i % 5, topic="a" if i % 3 else "b") for i in range(60)]
+BY_KEY = [send(b"%d" % i, b"key %d" % (i % 20), partition=None) for i in range(60)]
+
+
+def produced(outcome: Outcome) -> int:
+    return sum(request.api_key == PRODUCE for request in chain(*outcome.connections))
+
+
+def decompressed(outcome: Outcome) -> list[list[tuple[object, ...]]]:
+    return [[request.decompressed() for request in requests] for requests in outcome.connections]
+
+
+PROGRAMS = {
+    "acks 0": (Program([*FIVE, FLUSH], PLAIN | {"acks": "0"}), 1),
+    "acks 1": (Program([*FIVE, FLUSH], PLAIN | {"acks": "1"}), 1),
+    "acks all": (Program([*FIVE, FLUSH], PLAIN | {"acks": "all"}), 1),
+    "idempotent": (Program([*FIVE, FLUSH, *FIVE, FLUSH]), 2),
+    "odd records": (Program([*ODD, FLUSH]), 1),
+    "full batches": (Program([*MANY, FLUSH], {"batch.size": 2_000}), 4),
+    "full batches, one in flight": (
+        Program([*MANY, FLUSH], {"batch.size": 1_000, "max.in.flight.requests.per.connection": 1}), 10,
+    ),
+    "a record larger than a batch": (Program([send(b"x" * 5_000), *FIVE, FLUSH], {"batch.size": 1_000}), 2),
+    "two topics of five partitions": (Program([*EVERYWHERE, FLUSH], topics={"a": 5, "b": 5}), 1),
+    "partitions by key": (Program([*BY_KEY, FLUSH], topics={"t": 7}), 1),
+    "no linger": (Program([step for one in FIVE for step in (one, FLUSH)], {"linger.ms": 0}), 5),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_the_same_bytes_in_the_same_order(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    tried, requests = PROGRAMS[name]
+    theirs, ours = on_both(tried, monkeypatch)
+    assert ours.connections == theirs.connections
+    assert ours.results == theirs.results
+    assert produced(theirs) == requests
+
+
+@pytest.mark.parametrize("codec", ["gzip", "snappy", "lz4", "zstd"])
+def test_compressed(codec: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The compressed bytes are each library's own. A first flush alone: which records share a later batch depends on
+    how well the first were compressed."""
+    theirs, ours = on_both(Program([*MANY, FLUSH], {"compression.type": codec, "batch.size": 4_000}), monkeypatch)
+    assert decompressed(ours) == decompressed(theirs)
+    assert produced(theirs) == 3
+    assert ours.results == theirs.results
+
+
+TRANSACTION = [
+    do("begin"),
+    *FIVE,
+    do("commit"),
+    do("begin"),
+    *FIVE,
+    FLUSH,
+    do("abort"),
+    do("begin"),
+    *FIVE,
+    do("commit"),
+]
+
+
+@pytest.mark.parametrize("timeout_ms", [60_000, 10_000])
+def test_transactions(timeout_ms: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings: dict[str, object] = {"transactional.id": "me", "transaction.timeout.ms": timeout_ms}
+    theirs, ours = on_both(Program([do("init"), *TRANSACTION], settings), monkeypatch)
+    assert ours.connections == theirs.connections
+    assert ours.results == theirs.results
+
+
+def time_out(kafka: FakeCluster, tap: RequestTap) -> None:
+    """The first Produce waits for its followers for as long as it says; the second finds them there."""
+    wait_until(lambda: produces(tap) == 1, "the first request")
+    kafka.clock.advance(30_000)
+    wait_until(lambda: produces(tap) == 2, "the same once more")
+    kafka.followers.instant("t")
+
+
+def freeze(kafka: FakeCluster, _: RequestTap) -> None:
+    kafka.followers.freeze("t")
+
+
+def move(broker: int) -> Meanwhile:
+    return lambda kafka, _: kafka.move_leader("t", 0, broker)
+
+
+def produces(tap: RequestTap) -> int:
+    return sum(request.api_key == PRODUCE for request in tap.seen())
+
+
+@pytest.mark.parametrize("is_idempotent", [False, True])
+def test_error_7_is_tried_again(is_idempotent: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    steps = [PAUSE, send(b"late"), PAUSE, FLUSH, send(b"after it"), FLUSH]
+    settings: dict[str, object] = {"linger.ms": 0, "enable.idempotence": is_idempotent, "request.timeout.ms": 30_000}
+    tried = Program(steps, settings, brokers=3, clock="manual", meanwhile=[freeze, time_out])
+    theirs, ours = on_both(tried, monkeypatch)
+    assert ours.requests(PRODUCE) == theirs.requests(PRODUCE)
+    assert ours.results == theirs.results
+    assert theirs.results == [["t", 0, offset] for offset in ([0, 1] if is_idempotent else [1, 2])]
+
+
+def test_a_leader_that_moves_is_followed(monkeypatch: pytest.MonkeyPatch) -> None:
+    steps = [*FIVE, FLUSH, PAUSE, *FIVE, FLUSH, PAUSE, *FIVE, FLUSH]
+    theirs, ours = on_both(Program(steps, brokers=3, meanwhile=[move(2), move(3)]), monkeypatch)
+    assert ours.requests(PRODUCE) == theirs.requests(PRODUCE)
+    assert ours.results == theirs.results
+    assert produced(theirs) == 5
+
+
+def drawn(seed: int) -> Program:
+    """With several partitions no batch is full before a flush: which of them travel together would depend on who is
+    faster."""
+    draw = random.Random(seed)
+    topics = {"a": draw.randint(1, 4), "b": draw.randint(1, 4)} if draw.random() < 0.5 else {"a": 1}
+    settings: dict[str, object] = {"acks": draw.choice(["0", "1", "all"]), "max.request.size": 1 << 24}
+    settings["enable.idempotence"] = settings["acks"] == "all" and draw.random() < 0.7
+    settings["batch.size"] = 1 << 20 if len(topics) > 1 else draw.choice([0, 1, 300, 1_000, 16_384])
+    settings["max.in.flight.requests.per.connection"] = draw.randint(1, 5)
+    steps = []
+    for _ in range(draw.randint(1, 60)):
+        topic = draw.choice(sorted(topics))
+        key = draw.choice([None, b"", draw.randbytes(draw.randint(1, 30))])
+        partition = None if key is not None and draw.random() < 0.5 else draw.randrange(topics[topic])
+        value = draw.choice([None, b"", draw.randbytes(draw.choice([5, 100, 700]))])
+        headers = [(f"h{i}", draw.choice([None, b"", b"x" * i])) for i in range(draw.choice([0, 0, 0, 1, 3]))]
+        steps.append(send(value, key, partition, topic, headers, START_MS + draw.randint(-100_000, 100_000)))
+        if draw.random() < 0.1:
+            steps.append(FLUSH)
+    return Program([*steps, FLUSH], settings, topics)
+
+
+@pytest.mark.parametrize("seed", range(int(os.environ.get("FAKEBROKER_PROGRAMS", "12"))))
+def test_programs_that_nobody_wrote(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """FAKEBROKER_PROGRAMS=200 asks for more."""
+    theirs, ours = on_both(drawn(seed), monkeypatch)
+    assert ours.connections == theirs.connections
+    assert ours.results == theirs.results

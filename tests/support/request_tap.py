@@ -1,0 +1,81 @@
+"""Every request that reaches a broker of this process, byte for byte and by connection."""
+
+from __future__ import annotations
+
+import struct
+from collections import defaultdict
+from typing import Any, NamedTuple
+
+import pytest
+
+from fakebroker.network.connection import Connection
+from fakebroker.producer.network.node_api_versions import PRODUCE
+from fakebroker.protocol.batch_layout import RECORD_BATCH_OVERHEAD
+from fakebroker.protocol.compression import decompress
+from fakebroker.protocol.framing import FrameDecoder
+from fakebroker.protocol.headers import decode_request_header, peek_api
+from fakebroker.protocol.messages import is_flexible
+from fakebroker.protocol.record_batch import read_batch_header
+from fakebroker.server.driver import Driver
+from support.messages import decode_request
+
+_MAX_RECORDS = 1 << 24
+
+
+class Request(NamedTuple):
+    """`body`: all after the correlation id, the client's name among it."""
+
+    api_key: int
+    version: int
+    correlation_id: int
+    body: bytes
+
+    def decompressed(self) -> tuple[object, ...]:
+        """The same of a Produce, with its records as they were before they were compressed. What depends on how well
+        that was done is left out: lengths and checksums."""
+        if self.api_key != PRODUCE:
+            return self
+        frame = struct.pack(">hhi", self.api_key, self.version, self.correlation_id) + self.body
+        header = decode_request_header(frame, is_flexible(self.api_key, self.version))
+        message: Any = decode_request(self.api_key, self.version, frame, header.body_offset)
+        batches = []
+        for topic in message.topic_data:
+            for partition in topic.partition_data:
+                batch = bytes(partition.records)
+                told = read_batch_header(batch)
+                records = decompress(told.compression, batch[RECORD_BATCH_OVERHEAD:], _MAX_RECORDS)
+                batches.append((topic.topic_id, partition.index, told._replace(batch_length=0, crc=0), records))
+        return header.client_id, self.correlation_id, message.acks, message.timeout, message.transactional_id, batches
+
+
+class RequestTap:
+    """Patches the driver while a test runs."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._received: dict[Connection, list[bytes]] = defaultdict(list)
+        received = Driver.received
+
+        def tapped(driver: Driver, connection: Connection, data: bytes) -> None:
+            self._received[connection].append(bytes(data))
+            received(driver, connection, data)
+
+        monkeypatch.setattr(Driver, "received", tapped)
+
+    def take(self) -> list[list[Request]]:
+        """Those of each connection, in the order in which connections first said something; it forgets them."""
+        found, self._received = self._received, defaultdict(list)
+        return [_requests(b"".join(parts)) for parts in found.values()]
+
+    def seen(self) -> list[Request]:
+        """All until now, connection by connection."""
+        return [request for parts in list(self._received.values()) for request in _requests(b"".join(parts))]
+
+
+def _requests(data: bytes) -> list[Request]:
+    decoder = FrameDecoder()
+    decoder.feed(data)
+    found = []
+    while (frame := decoder.next_frame()) is not None:
+        api_key, version = peek_api(frame)
+        found.append(Request(api_key, version, int.from_bytes(frame[4:8], "big"), bytes(frame[8:])))
+    return found
