@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import random
 from itertools import chain
+from typing import Any
 
 import pytest
 from support.both_producers import FLUSH, PAUSE, START_MS, Meanwhile, Outcome, Program, do, on_both, send
@@ -140,6 +141,24 @@ def test_a_leader_that_moves_is_followed(monkeypatch: pytest.MonkeyPatch) -> Non
     assert ours.requests(PRODUCE) == theirs.requests(PRODUCE)
     assert ours.results == theirs.results
     assert produced(theirs) == 5
+
+
+def fail_next_connection(fault: Any) -> Meanwhile:
+    def act(kafka: FakeCluster, _: RequestTap) -> None:
+        kafka.faults.add(when={"api": "ApiVersions"}, do=fault, times=1)
+
+    return act
+
+
+@pytest.mark.parametrize("fault", ["disconnect", {"error": 31}, {"error": 129}], ids=["ends", "refused", "misrouted"])
+def test_a_connection_that_fails_while_a_record_waits_for_metadata(fault: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It was to ask about the topic. The client begins anew from the first addresses, and asks once."""
+    settings = PLAIN | {"acks": "1", "reconnect.backoff.ms": 300}
+    tried = Program([PAUSE, *FIVE, FLUSH], settings, meanwhile=[fail_next_connection(fault)])
+    theirs, ours = on_both(tried, monkeypatch)
+    assert ours.connections == theirs.connections
+    assert ours.results == theirs.results
+    assert len(theirs.connections) == 3
 
 
 def drawn(seed: int) -> Program:

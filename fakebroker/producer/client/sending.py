@@ -27,8 +27,8 @@ class Sending:
     caller; the next look at it ends it."""
 
     __slots__ = (
-        "began_ms", "callback", "error", "headers", "is_done", "is_withdrawn", "key", "metadata_version",
-        "partition", "timestamp_ms", "topic", "value",
+        "answers", "began_ms", "callback", "error", "headers", "is_done", "is_withdrawn", "key", "partition",
+        "timestamp_ms", "topic", "value",
     )  # fmt: skip
 
     def __init__(
@@ -50,7 +50,7 @@ class Sending:
         self.timestamp_ms = timestamp_ms
         self.callback = callback
         self.began_ms = now_ms
-        self.metadata_version = -1  # of what was known when it began to wait
+        self.answers = -1  # how many had come when it began to wait
         self.is_done = False
         self.is_withdrawn = False
         self.error: ProducerError | None = None
@@ -72,7 +72,8 @@ def wait_on_metadata(sending: Sending, metadata: Metadata, now_ms: int) -> bool:
     metadata.add(sending.topic, now_ms)
     if is_known(sending, metadata.fetch()):
         return True
-    sending.metadata_version = metadata.request_update_for_topic(sending.topic)
+    metadata.request_update_for_topic(sending.topic)
+    sending.answers = metadata.answers
     return False
 
 
@@ -85,7 +86,8 @@ def goes_on_after_waiting(sending: Sending, metadata: Metadata, now_ms: int) -> 
         error, metadata.fatal_error = metadata.fatal_error, None
         raise error
     is_late = now_ms - sending.began_ms >= max_block_ms
-    is_news = metadata.update_version > sending.metadata_version
+    # Kafka's thread is woken by answers alone: that the client has begun anew is no news, though a new version.
+    is_news = metadata.answers > sending.answers
     if is_late:
         raise _timeout(sending, metadata, max_block_ms)
     if not is_news:
@@ -99,7 +101,8 @@ def goes_on_after_waiting(sending: Sending, metadata: Metadata, now_ms: int) -> 
     if count and not metadata.config.generation.has_delivery_timeout:
         raise InvalidPartitionError(f"Topic {sending.topic} has {count} partitions, and none is {sending.partition}.")
     metadata.add(sending.topic, now_ms)
-    sending.metadata_version = metadata.request_update_for_topic(sending.topic)
+    metadata.request_update_for_topic(sending.topic)
+    sending.answers = metadata.answers
     return False
 
 

@@ -22,12 +22,14 @@ from fakebroker.protocol.java_hash import java_hash
 
 
 class Metadata:
-    """Begins without anything; `bootstrap` comes first. `update_version` counts the answers. `cluster_id` is what the
-    last one says; 2.0 has no use for it. `fatal_error`: why there will be none."""
+    """Begins without anything; `bootstrap` comes first. `update_version` counts what replaced all that was known,
+    `answers` those that came from brokers. `cluster_id` is what the last one says; 2.0 has no use for it.
+    `fatal_error`: why there will be none."""
 
     def __init__(self, config: ProducerConfig) -> None:
         self.config = config
         self.update_version = 0
+        self.answers = 0
         self.cluster_id: str | None = None
         self.is_closed = False
         self.fatal_error: ProducerError | None = None

@@ -57,6 +57,7 @@ class Metadata20(Metadata):
         return MetadataRequest(self.topics())
 
     def update(self, request: MetadataRequest, response: MetadataResponse, now_ms: int) -> None:
+        self.answers += 1
         self._errors = response.errors()
         partitions = [
             PartitionInfo(TopicPartition(topic.name, partition.partition), partition.leader)

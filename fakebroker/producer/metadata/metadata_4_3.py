@@ -107,6 +107,7 @@ class Metadata43(Metadata):
         self._need_partial_update = request.request_version < self._request_version
         self._last_refresh_ms = now_ms
         self._attempts = 0
+        self.answers += 1
         self.update_version += 1
         if not request.is_partial_update:
             self._need_full_update = False
