@@ -73,6 +73,11 @@ class Generation:
         return self._numbers >= (4, 0)
 
     @property
+    def flushes_what_was_split(self) -> bool:
+        """KAFKA-19479: a flush waits for the pieces of a batch too. Before, it was over with the split."""
+        return self._numbers >= (4, 2)
+
+    @property
     def has_cluster_check(self) -> bool:
         """KIP-1242: a broker is told which one it is taken for."""
         return self._numbers >= (4, 4)

@@ -64,6 +64,7 @@ class ProducerBatch:
         self.final_state: FinalState | None = None
         self.drained_ms = 0
         self.max_record_size = 0
+        self.pieces: tuple[ProducerBatch, ...] = ()  # into which it was split
         self._builder = builder
         self._callbacks: list[Callback | None] = []
         self._last_attempt_ms = created_ms
@@ -276,7 +277,14 @@ class ProducerBatch:
             for batch in batches:
                 batch.set_producer_state(self.producer_id, self.producer_epoch, sequence, self.is_transactional)
                 sequence += batch.record_count
+        self.pieces = tuple(batches)
         return batches
+
+    def is_flushed(self, with_pieces: bool) -> bool:
+        """Whether a flush need not wait for it any more; `with_pieces`: nor for those into which it was split."""
+        if not self.pieces:
+            return self.is_done
+        return not with_pieces or all(piece.is_flushed(True) for piece in self.pieces)
 
     def _append_split(
         self, timestamp_ms: int, key: bytes | None, value: bytes | None, headers: Headers, callback: Callback | None

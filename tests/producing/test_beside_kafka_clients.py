@@ -161,6 +161,46 @@ def test_a_connection_that_fails_while_a_record_waits_for_metadata(fault: Any, m
     assert len(theirs.connections) == 3
 
 
+ANSWERS: dict[str, Any] = {
+    "unknown topic": {"error": 3},
+    "not the leader": {"error": 6},
+    "too large: split": {"error": 10},
+    "too few replicas": {"error": 19},
+    "out of order": {"error": 45},
+    "duplicate": {"error": 46},
+    "unknown producer id": {"error": 59},
+    "invalid producer epoch": {"error": 47},
+    "invalid record": {"error": 87},
+    "no answer": "disconnect",
+}
+
+
+@pytest.mark.parametrize("is_idempotent", [False, True])
+@pytest.mark.parametrize("answer", ANSWERS)
+def test_what_is_done_about_an_answer(answer: str, is_idempotent: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One Produce is answered so, and nothing is written. What comes after it shows what the client made of it."""
+
+    def act(kafka: FakeCluster, _: RequestTap) -> None:
+        kafka.faults.add(when={"api": "Produce"}, do=ANSWERS[answer], times=1)
+
+    # Long enough for news of the cluster to come before the next attempt.
+    settings: dict[str, object] = {"retry.backoff.ms": 1_000, "enable.idempotence": is_idempotent}
+    tried = Program([*FIVE, FLUSH, PAUSE, *FIVE, FLUSH, *FIVE, FLUSH], settings, meanwhile=[act])
+    theirs, ours = on_both(tried, monkeypatch)
+    assert ours.connections == theirs.connections
+    assert ours.results == theirs.results
+
+
+def test_an_answer_that_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    def act(kafka: FakeCluster, _: RequestTap) -> None:
+        kafka.faults.add(when={"api": "Produce", "at": "after_append"}, do="disconnect", times=1)
+
+    tried = Program([PAUSE, *FIVE, FLUSH, *FIVE, FLUSH], {"retry.backoff.ms": 1_000}, meanwhile=[act])
+    theirs, ours = on_both(tried, monkeypatch)
+    assert ours.connections == theirs.connections
+    assert ours.results == theirs.results == [["t", 0, offset] for offset in range(10)]
+
+
 def drawn(seed: int) -> Program:
     """With several partitions no batch is full before a flush: which of them travel together would depend on who is
     faster."""

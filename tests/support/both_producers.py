@@ -29,6 +29,8 @@ GENERATION = "4.4"  # of the kafka-clients that Client.java runs
 SETTINGS = {"linger.ms": 30_000, "delivery.timeout.ms": 300_000, "client.id": "producer"}
 JAVA_ONLY = {"enable.metrics.push": False}  # KIP-714, which AsyncProducer has not
 
+_EXCEPTIONS = {"OUT_OF_ORDER_SEQUENCE_NUMBER": "OutOfOrderSequenceException"}  # others have the names of their errors
+
 Step = dict[str, Any]
 Meanwhile = Callable[[FakeCluster, RequestTap], None]
 
@@ -184,7 +186,8 @@ async def _take(producer: AsyncProducer, step: Step, sent: list[asyncio.Future[R
 def _told(future: asyncio.Future[RecordMetadata]) -> list[Any]:
     error = future.exception()
     if isinstance(error, BrokerError):
-        return ["".join(word.capitalize() for word in kafka_name(error.code).split("_")) + "Exception"]
+        name = kafka_name(error.code)
+        return [_EXCEPTIONS.get(name) or "".join(word.capitalize() for word in name.split("_")) + "Exception"]
     if error is not None:
         assert isinstance(error, ProducerError), error
         return [error.kafka_name]

@@ -179,7 +179,8 @@ class KafkaProducer(RecordDoors):
         self._look_at_waiting(now_ms)
         self._look_at_calls(now_ms)
         self.accumulator.run_woken(now_ms)
-        over = [flush for flush in self._flushes if all(batch.is_done for batch in flush.batches)]
+        with_pieces = self.config.generation.flushes_what_was_split
+        over = [flush for flush in self._flushes if all(batch.is_flushed(with_pieces) for batch in flush.batches)]
         self._flushes = [flush for flush in self._flushes if flush not in over]
         for flush in over:
             self.accumulator.end_flush()

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from fakebroker.core.faults.fault import Fault
 from fakebroker.producer.client.sending import Sending
 from fakebroker.producer.errors import ProducerError
 from fakebroker.producer.producer_batch import RecordMetadata
@@ -232,3 +233,19 @@ def test_a_leader_that_an_answer_names_is_asked_at_once(generation: str, has_hin
     assert [(record, what) for _, record, what in world.told] == [(1, 0), (2, 1)][: 2 if has_hints else 1]
     world.advance(10_000)
     assert [(record, what) for _, record, what in world.told] == [(1, 0), (2, 1)]
+
+
+@pytest.mark.parametrize(("generation", "waits"), [("2.0", False), ("4.1", False), ("4.2", True), ("4.4", True)])
+def test_a_flush_waits_for_the_pieces_of_a_batch_since_4_2(generation: str, waits: bool) -> None:
+    """KAFKA-19479. Before, a flush was over although nothing was written."""
+    world = World(generation, linger_ms=1_000)
+    world.simulation.cluster.faults.add(Fault({"api": "Produce"}, {"error": 10}, times=1))
+    for record in range(3):
+        world.send(record)
+    over: list[int] = []
+    world.advance(100)
+    world.client.producer.flush(world.producers.now_ms, lambda: over.append(len(world.told)))
+    world.client.settle()
+    world.advance(3_000)
+    assert over == [3 if waits else 0]
+    assert sorted(what for _, _, what in world.told if isinstance(what, int)) == [0, 1, 2]
