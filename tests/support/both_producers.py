@@ -59,6 +59,7 @@ def do(what: str) -> Step:
 
 
 FLUSH, PAUSE = do("flush"), do("pause")
+_KNOW = do("know")  # wait until the cluster has been heard of
 
 
 @dataclass
@@ -127,7 +128,7 @@ def _theirs(tried: Program, kafka: FakeCluster, tap: RequestTap) -> list[list[An
     settings = {name: _text(value) for name, value in (_settings(tried) | JAVA_ONLY).items()}
     plan = {
         "bootstrap": kafka.bootstrap_servers,
-        "producing": {"settings": settings, "steps": [_encoded(step) for step in (PAUSE, *tried.steps)]},
+        "producing": {"settings": settings, "steps": [_encoded(step) for step in (_KNOW, PAUSE, *tried.steps)]},
     }
     with ClientProcess(command, folder, plan, LIMIT_S) as process:
         for act in _meanwhile(tried, kafka, tap):
@@ -144,6 +145,8 @@ def _ours(tried: Program, kafka: FakeCluster, tap: RequestTap) -> list[list[Any]
         async with AsyncProducer(
             {"bootstrap.servers": kafka.bootstrap_servers} | _settings(tried), GENERATION
         ) as producer:
+            while not producer._ready().machine.metadata.answers:
+                await asyncio.sleep(0.001)
             for step in (PAUSE, *tried.steps):
                 if step["do"] == "pause":
                     await asyncio.to_thread(next(pauses))

@@ -45,12 +45,22 @@ final class Producing {
         switch (step.get("do").asText()) {
             case "send" -> sent.add(send(step));
             case "flush" -> producer.flush();
+            case "know" -> awaitMetadata();
             case "pause" -> Client.pause();
             case "init" -> producer.initTransactions();
             case "begin" -> producer.beginTransaction();
             case "commit" -> producer.commitTransaction();
             case "abort" -> producer.abortTransaction();
             default -> throw new IllegalArgumentException("no such step: " + step);
+        }
+    }
+
+    // Until the first answer about the cluster has been taken in: before it, the age is that of 1970.
+    private void awaitMetadata() throws InterruptedException {
+        while (producer.metrics().entrySet().stream()
+                .filter(one -> one.getKey().name().equals("metadata-age"))
+                .anyMatch(one -> (double) one.getValue().metricValue() > 1e6)) {
+            Thread.sleep(1);
         }
     }
 
