@@ -136,11 +136,12 @@ def test_error_7_is_tried_again(is_idempotent: bool, monkeypatch: pytest.MonkeyP
 
 
 def test_a_leader_that_moves_is_followed(monkeypatch: pytest.MonkeyPatch) -> None:
-    steps = [*FIVE, FLUSH, PAUSE, *FIVE, FLUSH, PAUSE, *FIVE, FLUSH]
-    theirs, ours = on_both(Program(steps, brokers=3, meanwhile=[move(2), move(3)]), monkeypatch)
+    """Once: whether news of a first move come before a second one is anybody's guess."""
+    steps = [*FIVE, FLUSH, PAUSE, *FIVE, FLUSH]
+    theirs, ours = on_both(Program(steps, brokers=3, meanwhile=[move(2)]), monkeypatch)
     assert ours.requests(PRODUCE) == theirs.requests(PRODUCE)
     assert ours.results == theirs.results
-    assert produced(theirs) == 5
+    assert produced(theirs) == 3
 
 
 def fail_next_connection(fault: Any) -> Meanwhile:
