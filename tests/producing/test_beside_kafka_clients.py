@@ -18,7 +18,12 @@ from support.request_tap import RequestTap
 from support.serving import wait_until
 
 from fakebroker import FakeCluster
-from fakebroker.producer.network.node_api_versions import PRODUCE
+from fakebroker.producer.network.node_api_versions import (
+    ADD_PARTITIONS_TO_TXN,
+    END_TXN,
+    INIT_PRODUCER_ID,
+    PRODUCE,
+)
 
 pytestmark = [pytest.mark.clients, pytest.mark.slow]
 
@@ -200,6 +205,55 @@ def test_an_answer_that_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
     theirs, ours = on_both(tried, monkeypatch)
     assert ours.connections == theirs.connections
     assert ours.results == theirs.results == [["t", 0, offset] for offset in range(10)]
+
+
+def test_a_broker_that_finds_everything_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Batches are split until there is one record in each."""
+
+    def act(kafka: FakeCluster, _: RequestTap) -> None:
+        kafka.faults.add(when={"api": "Produce"}, do={"error": 10}, times="every_time")
+
+    theirs, ours = on_both(Program([PAUSE, *FIVE, FLUSH], meanwhile=[act]), monkeypatch)
+    assert ours.connections == theirs.connections
+    assert ours.results == theirs.results == [["RecordTooLargeException"]] * 5
+
+
+def test_a_topic_that_the_broker_creates(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried = Program([*FIVE, FLUSH], {"retry.backoff.ms": 1_000}, topics={})
+    theirs, ours = on_both(tried, monkeypatch)
+    assert ours.connections == theirs.connections
+    assert ours.results == theirs.results
+
+
+IN_A_TRANSACTION: dict[str, Any] = {
+    "too few replicas": {"error": 19},
+    "invalid producer epoch": {"error": 47},
+    "invalid record": {"error": 87},
+    "no answer": "disconnect",
+}
+
+
+@pytest.mark.parametrize("answer", IN_A_TRANSACTION)
+def test_an_error_within_a_transaction(answer: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def act(kafka: FakeCluster, _: RequestTap) -> None:
+        kafka.faults.add(when={"api": "Produce"}, do=IN_A_TRANSACTION[answer], times=1)
+
+    steps = [do("init"), do("begin"), PAUSE, *FIVE, FLUSH, do("abort"), do("begin"), *FIVE, do("commit")]
+    settings: dict[str, object] = {"transactional.id": "me", "retry.backoff.ms": 1_000}
+    theirs, ours = on_both(Program(steps, settings, meanwhile=[act]), monkeypatch)
+    assert ours.connections == theirs.connections
+    assert ours.results == theirs.results
+
+
+def test_a_transaction_over_three_brokers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Which partitions are led by whom, and who coordinates, is the same on both sides."""
+    steps = [do("init"), do("begin"), *EVERYWHERE, FLUSH, do("commit"), do("begin"), *EVERYWHERE, FLUSH, do("abort")]
+    tried = Program(steps, {"transactional.id": "me"}, {"a": 5, "b": 5}, brokers=3)
+    theirs, ours = on_both(tried, monkeypatch)
+    keys = (PRODUCE, INIT_PRODUCER_ID, ADD_PARTITIONS_TO_TXN, END_TXN)
+    assert ours.requests(*keys) == theirs.requests(*keys)
+    assert ours.results == theirs.results
+    assert {request.broker_id for one in theirs.requests(PRODUCE) for request in one} == {1, 2, 3}
 
 
 def drawn(seed: int) -> Program:

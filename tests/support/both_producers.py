@@ -30,7 +30,10 @@ GENERATION = "4.4"  # of the kafka-clients that Client.java runs
 SETTINGS = {"linger.ms": 30_000, "delivery.timeout.ms": 300_000, "client.id": "producer"}
 JAVA_ONLY = {"enable.metrics.push": False}  # KIP-714, which AsyncProducer has not
 
-_EXCEPTIONS = {"OUT_OF_ORDER_SEQUENCE_NUMBER": "OutOfOrderSequenceException"}  # others have the names of their errors
+_EXCEPTIONS = {  # others have the names of their errors
+    "MESSAGE_TOO_LARGE": "RecordTooLargeException",
+    "OUT_OF_ORDER_SEQUENCE_NUMBER": "OutOfOrderSequenceException",
+}
 
 Step = dict[str, Any]
 Meanwhile = Callable[[FakeCluster, RequestTap], None]
@@ -86,7 +89,7 @@ class Outcome:
 
     def requests(self, *api_keys: int) -> list[list[Request]]:
         """Those of these keys alone, by connection, without their numbers: where brokers are drawn for Metadata, they
-        say nothing. Connections in the order of what was sent first."""
+        say nothing, nor does the order of connections: they are sorted, by broker and then by what they sent."""
         chosen = [
             [request._replace(correlation_id=0) for request in requests if request.api_key in api_keys]
             for requests in self.connections
@@ -154,8 +157,8 @@ def _ours(tried: Program, kafka: FakeCluster, tap: RequestTap) -> list[list[Any]
         async with AsyncProducer(
             {"bootstrap.servers": kafka.bootstrap_servers} | _settings(tried), GENERATION
         ) as producer:
-            while not producer._ready().machine.metadata.answers:
-                await asyncio.sleep(0.001)
+            metadata = producer._ready().machine.metadata
+            await asyncio.to_thread(wait_until, lambda: metadata.answers > 0, "news of the cluster")
             for step in (PAUSE, *tried.steps):
                 if step["do"] == "pause":
                     await asyncio.to_thread(next(pauses))

@@ -23,8 +23,9 @@ _MAX_RECORDS = 1 << 24
 
 
 class Request(NamedTuple):
-    """`body`: all after the correlation id, the client's name among it."""
+    """`broker_id`: whom it reached. `body`: all after the correlation id, the client's name among it."""
 
+    broker_id: int
     api_key: int
     version: int
     correlation_id: int
@@ -45,7 +46,8 @@ class Request(NamedTuple):
                 told = read_batch_header(batch)
                 records = decompress(told.compression, batch[RECORD_BATCH_OVERHEAD:], _MAX_RECORDS)
                 batches.append((topic.topic_id, partition.index, told._replace(batch_length=0, crc=0), records))
-        return header.client_id, self.correlation_id, message.acks, message.timeout, message.transactional_id, batches
+        told_by_client = (header.client_id, message.acks, message.timeout, message.transactional_id)
+        return self.broker_id, self.correlation_id, *told_by_client, batches
 
 
 class RequestTap:
@@ -64,18 +66,20 @@ class RequestTap:
     def take(self) -> list[list[Request]]:
         """Those of each connection, in the order in which connections first said something; it forgets them."""
         found, self._received = self._received, defaultdict(list)
-        return [_requests(b"".join(parts)) for parts in found.values()]
+        return [_requests(connection, parts) for connection, parts in found.items()]
 
     def seen(self) -> list[Request]:
         """All until now, connection by connection."""
-        return [request for parts in list(self._received.values()) for request in _requests(b"".join(parts))]
+        received = list(self._received.items())
+        return [request for connection, parts in received for request in _requests(connection, parts)]
 
 
-def _requests(data: bytes) -> list[Request]:
+def _requests(connection: Connection, parts: list[bytes]) -> list[Request]:
     decoder = FrameDecoder()
-    decoder.feed(data)
+    decoder.feed(b"".join(parts))
     found = []
     while (frame := decoder.next_frame()) is not None:
         api_key, version = peek_api(frame)
-        found.append(Request(api_key, version, int.from_bytes(frame[4:8], "big"), bytes(frame[8:])))
+        correlation_id = int.from_bytes(frame[4:8], "big")
+        found.append(Request(connection.broker_id, api_key, version, correlation_id, bytes(frame[8:])))
     return found
