@@ -39,7 +39,6 @@ ALLOWED: dict[str, set[str]] = {
         "fakebroker.yaml_places",
         "jsonschema",
         "uvloop",
-        "yaml",
     },
     "fakebroker.control": {
         "fakebroker",
@@ -68,7 +67,6 @@ ALLOWED: dict[str, set[str]] = {
         "fakebroker_load.wire",
         "fakebroker.protocol",
         "fakebroker.yaml_places",
-        "yaml",
         "uvloop",
         "pyspark",
         "py4j",

@@ -2,7 +2,7 @@
 
 Theory   A snapshot that answers replace. It is asked anew when somebody wants it (a topic is new, a leader is wrong),
          and when it is `metadata.max.age.ms` old; after an answer and after a failure not before a back-off. Who waits
-         for news remembers `update_version` and waits until it is larger.
+         for news remembers `answers` and waits until it is larger.
 Units    wall or monotonic milliseconds, as `now_ms` has them; 0 stands for never, as in Kafka.
 Source   clients/.../clients/Metadata.java of 2.0 and 4.3, clients/.../producer/internals/ProducerMetadata.java of 4.3.
 Differs  Nodes come by their ids, where Kafka shuffles them. Only what a producer uses: named topics that brokers may
