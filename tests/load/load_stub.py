@@ -9,7 +9,7 @@ import asyncio
 import threading
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -25,6 +25,7 @@ from kio.schema.produce.v9.response import PartitionProduceResponse, ProduceResp
 from kio.schema.types import BrokerId, TopicName
 from kio.static.primitive import i32, i32Timedelta, i64
 from support.messages import decode_request
+from support.stream_server import stream_server
 
 from fakebroker.protocol.headers import decode_request_header, peek_api
 from fakebroker.protocol.messages import encode_response, is_flexible
@@ -72,40 +73,29 @@ class StubBroker:
         self.behave = behave
         self.partitions = partitions
         self.port = 0
-        self.tasks: set[asyncio.Task[None]] = set()
         self.offsets: Counter[tuple[str, int]] = Counter()
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        self.tasks.add(task)
         number = 0
-        try:
-            while True:
-                size = int.from_bytes(await reader.readexactly(4), "big")
-                frame = await reader.readexactly(size)
-                key, version = peek_api(frame)
-                header = decode_request_header(frame, is_flexible(key, version))
-                body = decode_request(key, version, frame, header.body_offset)
-                if key == 18:
-                    answer = ApiVersionsResponse(error_code=ErrorCode.none, api_keys=())
-                    writer.write(encode_response(answer, header.correlation_id))
-                elif key == 3:
-                    writer.write(encode_response(self.metadata([t.name for t in body.topics]), header.correlation_id))
-                else:
-                    topic = body.topic_data[0]
-                    partition = int(topic.partition_data[0].index)
-                    timeout_ms = round(body.timeout.total_seconds() * 1000)
-                    request = Produce(header.correlation_id, topic.name, partition, int(body.acks), timeout_ms, number)
-                    number += 1
-                    if not await self.answer(writer, request, self.behave(request)):
-                        return
-        except (asyncio.IncompleteReadError, ConnectionError, asyncio.CancelledError):
-            pass
-        finally:
-            writer.close()
-            with suppress(ConnectionError):
-                await writer.wait_closed()
+        while True:
+            size = int.from_bytes(await reader.readexactly(4), "big")
+            frame = await reader.readexactly(size)
+            key, version = peek_api(frame)
+            header = decode_request_header(frame, is_flexible(key, version))
+            body = decode_request(key, version, frame, header.body_offset)
+            if key == 18:
+                answer = ApiVersionsResponse(error_code=ErrorCode.none, api_keys=())
+                writer.write(encode_response(answer, header.correlation_id))
+            elif key == 3:
+                writer.write(encode_response(self.metadata([t.name for t in body.topics]), header.correlation_id))
+            else:
+                topic = body.topic_data[0]
+                partition = int(topic.partition_data[0].index)
+                timeout_ms = round(body.timeout.total_seconds() * 1000)
+                request = Produce(header.correlation_id, topic.name, partition, int(body.acks), timeout_ms, number)
+                number += 1
+                if not await self.answer(writer, request, self.behave(request)):
+                    return
 
     async def answer(self, writer: asyncio.StreamWriter, request: Produce, answer: Answer) -> bool:
         place = (request.topic, request.partition)
@@ -149,15 +139,8 @@ class StubBroker:
 async def stub_broker(behave: Behave = healthy, partitions: int = 2) -> AsyncIterator[StubBroker]:
     """In the loop of the test."""
     broker = StubBroker(behave, partitions)
-    server = await asyncio.start_server(broker.serve, "127.0.0.1", 0)
-    broker.port = server.sockets[0].getsockname()[1]
-    try:
+    async with stream_server(broker.serve) as broker.port:
         yield broker
-    finally:
-        server.close()
-        for task in broker.tasks:
-            task.cancel()
-        await asyncio.gather(*broker.tasks, return_exceptions=True)
 
 
 @contextmanager

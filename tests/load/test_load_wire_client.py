@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from load_stub import Answer, Behave, Produce, frozen, healthy, stub_broker
+from support.stream_server import stream_server
 
 from fakebroker_load.wire.client import (
     SILENT_AT_ONCE,
@@ -227,11 +228,9 @@ def test_a_server_that_is_no_broker_is_one_sentence() -> None:
             writer.write(b"\x00\x00\x00\x05\x00\x00\x00\x01\x00")
             writer.close()
 
-        server = await asyncio.start_server(serve, "127.0.0.1", 0)
-        port = server.sockets[0].getsockname()[1]
-        with pytest.raises(WireError, match="does not answer like a Kafka broker"):
-            await find_leaders([("127.0.0.1", port)], {"t": 1})
-        server.close()
+        async with stream_server(serve) as port:
+            with pytest.raises(WireError, match="does not answer like a Kafka broker"):
+                await find_leaders([("127.0.0.1", port)], {"t": 1})
 
     asyncio.run(main())
 

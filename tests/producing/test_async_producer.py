@@ -12,6 +12,7 @@ from confluent_kafka import Consumer
 from confluent_kafka import TopicPartition as Place
 from support.log_reader import read_values
 from support.serving import wait_until
+from support.stream_server import stream_server
 
 from fakebroker import AsyncProducer, FakeCluster
 from fakebroker.producer.errors import IllegalProducerStateError, ProducerClosedError, ProducerTimeoutError
@@ -144,12 +145,12 @@ def test_garbage_ends_the_connection_with_a_reason(answer: bytes, caplog: pytest
         writer.close()
 
     async def work() -> None:
-        server = await asyncio.start_server(speak, "127.0.0.1", 0)
-        port = server.sockets[0].getsockname()[1]
-        async with AsyncProducer({"bootstrap.servers": f"127.0.0.1:{port}", "max.block.ms": 300}) as sender:
+        async with (
+            stream_server(speak) as port,
+            AsyncProducer({"bootstrap.servers": f"127.0.0.1:{port}", "max.block.ms": 300}) as sender,
+        ):
             with pytest.raises(ProducerTimeoutError):
                 await (await sender.send("t", b"x"))
-        server.close()
 
     run(work())
     assert ended
