@@ -66,6 +66,7 @@ ALLOWED: dict[str, set[str]] = {
     "fakebroker_load": {
         "fakebroker_load.wire",
         "fakebroker.protocol",
+        "fakebroker.testing.seeds",
         "fakebroker.yaml_places",
         "uvloop",
         "pyspark",

@@ -47,7 +47,7 @@ OPTIONS = {
     "apis": ["--markdown"],
     "configs": ["--kind", "--honoured", "--json"],
     "demo": ["--out", "--seed"],
-    "replay": ["--steps", "--plan", "--journal", "--shrink", "--group", "--transactions"],
+    "replay": ["--steps", "--plan", "--journal", "--shrink", "--group", "--transactions", "--swarm"],
     "timeline": ["--record", "--key", "--offset", "--correlation-id", "--producer", "--json", "--wall"],
 }  # fmt: skip
 
@@ -356,6 +356,7 @@ FLAGS = {
     "--shrink",
     "--group",
     "--transactions",
+    "--swarm",
     "--honoured",
     "--json",
     "--markdown",
@@ -550,6 +551,7 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     "demo": {"out": Path("fakebroker-demo"), "seed": 1},
     "replay 5": {
         "seed": 5, "steps": 200, "plan": None, "journal": None, "shrink": False, "group": False, "transactions": False,
+        "swarm": False,
     },
 }  # fmt: skip
 
@@ -605,6 +607,7 @@ READ: dict[str, dict[str, Any]] = {
     "replay -5": {"seed": -5},
     "replay --shrink -- -5": {"seed": -5, "shrink": True},
     "replay 5 --group": {"group": True},
+    "replay 5 --swarm": {"swarm": True},
 }
 
 

@@ -45,15 +45,29 @@ def declare(parser: Parser) -> None:
         action="store_true",
         help="Transactions among faults: producers, readers, coordinators, brokers (a judge, an oracle of the logs).",
     )
+    parser.add_argument(
+        "--swarm",
+        action="store_true",
+        help="This seed does without half of the faults, as in fakebroker-load simulate.",
+    )
     parser.add_argument("--shrink", action="store_true", help="Look for a shorter plan that fails as well.")
 
 
 def run(options: Namespace) -> int:
     if options.group and options.transactions:
         raise Slip("--group and --transactions are two simulations")
+    if options.swarm and options.plan is not None:
+        raise Slip("--swarm is about what is drawn, and --plan says what is done")
     if options.group:
         return _run_group(options)
     return _run_transactions(options) if options.transactions else _run_cluster(options)
+
+
+def _without(options: Namespace) -> frozenset[str]:
+    from fakebroker.testing.seeds.swarm import left_out
+
+    kind = "groups" if options.group else "transactions" if options.transactions else "cluster"
+    return left_out(kind, options.seed) if options.swarm else frozenset()
 
 
 def _run_group(options: Namespace) -> int:
@@ -61,7 +75,8 @@ def _run_group(options: Namespace) -> int:
 
     seed, text = options.seed, options.plan
     try:
-        plan = random_group_plan(seed, options.steps) if text is None else group_plan_from_text(text)
+        drawn = text is None
+        plan = random_group_plan(seed, options.steps, _without(options)) if drawn else group_plan_from_text(text)
         group = GroupRun(plan, seed)
     except ValueError as error:
         raise Slip(str(error)) from None
@@ -78,7 +93,10 @@ def _run_transactions(options: Namespace) -> int:
 
     seed, text = options.seed, options.plan
     try:
-        plan = random_transaction_plan(seed, options.steps) if text is None else transaction_plan_from_text(text)
+        if text is None:
+            plan = random_transaction_plan(seed, options.steps, without=_without(options))
+        else:
+            plan = transaction_plan_from_text(text)
         transactions = TransactionRun(plan, seed)
     except ValueError as error:
         raise Slip(str(error)) from None
@@ -95,7 +113,6 @@ def _carry_out(
     from fakebroker.core.journal.journal import to_lines
     from fakebroker.testing import replay as replaying
     from fakebroker.testing.messages import Violation
-    from fakebroker.testing.plan import to_text
 
     broken = ""
     try:
@@ -112,8 +129,8 @@ def _carry_out(
         return 0
     print(f"broken: {broken}", file=sys.stderr)
     if options.shrink:
-        shorter = to_text(replaying.shrink(wanted.plan, options.seed, breaks))
-        print(f'shorter: fakebroker replay {options.seed} {option} --plan "{shorter}"', file=sys.stderr)
+        shorter = replaying.shrink(wanted.plan, options.seed, breaks)
+        print(f"shorter: {replaying.command(options.seed, plan=shorter, option=option)}", file=sys.stderr)
     return _VIOLATION
 
 
@@ -126,7 +143,7 @@ def _run_cluster(options: Namespace) -> int:
     drawn = options.plan is None
     events = Journal() if options.journal is not None else None
     try:
-        actions = random_plan(options.seed, options.steps) if drawn else from_text(options.plan)
+        actions = random_plan(options.seed, options.steps, _without(options)) if drawn else from_text(options.plan)
         result = replaying.Replay(actions, options.seed, look_every=OFTEN if drawn else EVERY_STEP, journal=events)
     except ValueError as error:
         raise Slip(str(error)) from None

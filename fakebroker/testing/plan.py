@@ -8,7 +8,7 @@ Text     "cluster 3 1000; topic 2 3 1 0; produce 0 -1 500 1 1 0; advance 20"
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from random import Random
 from typing import NamedTuple
 
@@ -107,8 +107,9 @@ _WEIGHTS = {
 }
 
 
-def random_plan(seed: int, steps: int) -> list[Action]:
-    """A cluster, its topics and so many steps. The same seed begins with the same ones, however many there are."""
+def random_plan(seed: int, steps: int, without: Set[str] = frozenset()) -> list[Action]:
+    """A cluster, its topics and so many steps, none of them `without`. The same seed begins with the same ones, however
+    many there are."""
     random = Random(seed)
     brokers = random.choice((1, 2, 3, 3, 3, 4))
     plan = [action("cluster", brokers, random.choice((300, 1_000, 5_000)))]
@@ -118,7 +119,8 @@ def random_plan(seed: int, steps: int) -> list[Action]:
                 "topic", random.randint(1, 3), random.randint(1, 3), random.choice((1, 1, 2, 2, 3)), _one_in(random, 8)
             )
         )
-    names, weights = list(_WEIGHTS), list(_WEIGHTS.values())
+    names = [name for name in _WEIGHTS if name not in without]
+    weights = [_WEIGHTS[name] for name in names]
     for _ in range(steps):
         [name] = random.choices(names, weights)
         plan.append(action(name, *_draw(name, random)))
@@ -128,12 +130,20 @@ def random_plan(seed: int, steps: int) -> list[Action]:
 Drawn = Mapping[str, tuple[int, tuple[str, ...]]]  # by name: how often it is drawn, and what its numbers are
 
 
-def draw_more(plan: list[Action], actions: Drawn, steps_ms: Sequence[int], steps: int, random: Random) -> list[Action]:
-    """The plan with actions behind it, until it has so many. "advance" takes one of these times, all others numbers
-    below 8."""
-    weights = [often for often, _ in actions.values()]
+def draw_more(
+    plan: list[Action],
+    actions: Drawn,
+    steps_ms: Sequence[int],
+    steps: int,
+    random: Random,
+    without: Set[str] = frozenset(),
+) -> list[Action]:
+    """The plan with actions behind it, until it has so many, none of them `without`. "advance" takes one of these
+    times, all others numbers below 8."""
+    names = [name for name in actions if name not in without]
+    weights = [actions[name][0] for name in names]
     while len(plan) < steps:
-        [name] = random.choices(list(actions), weights)
+        [name] = random.choices(names, weights)
         if name == "advance":
             plan.append(Action(name, (random.choice(steps_ms),)))
         else:

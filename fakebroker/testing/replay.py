@@ -37,10 +37,12 @@ def replay(seed: int, steps: int) -> Replay:
     return Replay(random_plan(seed, steps), seed)
 
 
-def command(seed: int, steps: int | None = None, plan: Sequence[Action] | None = None) -> str:
-    """The line that runs a simulation again."""
-    what = f"--plan {shlex.quote(to_text(plan))}" if plan is not None else f"--steps {steps}"
-    return f"fakebroker replay {seed} {what}"
+def command(
+    seed: int, steps: int | None = None, plan: Sequence[Action] | None = None, option: str = "", swarm: bool = False
+) -> str:
+    """The line that runs a simulation again; `option` names its kind, if it is not that of clusters."""
+    what = f"--plan {shlex.quote(to_text(plan))}" if plan is not None else f"--steps {steps}" + " --swarm" * swarm
+    return " ".join(filter(None, ["fakebroker replay", str(seed), option, what]))
 
 
 def fails(plan: Sequence[Action], seed: int) -> bool:

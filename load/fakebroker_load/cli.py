@@ -17,6 +17,7 @@ import typer
 from fakebroker_load.console import make_console, print_verdict, progress_bar
 from fakebroker_load.control import ask_control, check_control, resume_followers
 from fakebroker_load.errors import INTERRUPTED_STATUS, UNABLE, UNABLE_STATUS, USER_ERROR_STATUS, USER_ERRORS
+from fakebroker_load.farm.command import simulate
 from fakebroker_load.job import (
     PARQUET,
     REPORT_FILE,
@@ -147,6 +148,9 @@ def run(
             run_id=run_id,
         )
     return conclude(out, lateness_limit_ms, master)
+
+
+app.command()(simulate)
 
 
 @app.command()

@@ -22,13 +22,15 @@ def make_console() -> Console:
 
 
 @contextmanager
-def progress_bar(console: Console, text: str, requests: int) -> Iterator[Callable[[int, int], None]]:
+def progress_bar(
+    console: Console, text: str, requests: int, of: str = "requests"
+) -> Iterator[Callable[[int, int], None]]:
     """A bar for the time of the block; gives the callback that `run_scenario` takes."""
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
-        TextColumn("requests"),
+        TextColumn(of),
         TimeElapsedColumn(),
     )
     with Progress(*columns, console=console) as progress:

@@ -49,7 +49,7 @@ def test_transactions_that_fail_are_shrunk(monkeypatch: pytest.MonkeyPatch, caps
     monkeypatch.setattr("fakebroker.testing.transactions.world.SETTLES_MS", 1_000)
     plan = "transactions 1 1 2 1; reader 0; producer 0 2 3; transact 0 1 1 1; advance 2500; crashes 0"
     assert run(monkeypatch, "3", "--transactions", "--plan", plan, "--shrink") == 1
-    shorter = capsys.readouterr().err.splitlines()[-1].split('"')[1]
+    shorter = capsys.readouterr().err.splitlines()[-1].split("'")[1]
     assert shorter.startswith("transactions 1 1 2 1; producer 0 2 3; ")
     assert run(monkeypatch, "3", "--transactions", "--plan", shorter) == 1
 
@@ -59,7 +59,7 @@ def test_a_group_that_fails_is_shrunk(monkeypatch: pytest.MonkeyPatch, capsys: p
     monkeypatch.setattr(GroupHistory, "committed", lambda self, member, place, offset, generation: self.unsettled("x"))
     plan = "group 1 1 0; joins; pauses 1; wakes 1; produce 0 1; advance 11000; move 0 0"
     assert run(monkeypatch, "3", "--group", "--plan", plan, "--shrink") == 1
-    shorter = capsys.readouterr().err.splitlines()[-1].split('"')[1]
+    shorter = capsys.readouterr().err.splitlines()[-1].split("'")[1]
     assert shorter.startswith("group 1 1 0; ")
     assert len(shorter) < len(plan)
     assert run(monkeypatch, "3", "--group", "--plan", shorter) == 1
@@ -86,6 +86,10 @@ def test_a_seed_that_fails_is_shrunk(monkeypatch: pytest.MonkeyPatch, capsys: py
         (["1", "--transactions", "--plan", "dance"], "fakebroker: 'dance' is no action of transactions: "),
         (["1", "--transactions", "--plan", "deliver 1"], "fakebroker: a plan begins with its transactions\n"),
         (["1", "--transactions", "--group"], "fakebroker: --group and --transactions are two simulations\n"),
+        (
+            ["1", "--swarm", "--plan", "jump"],
+            "fakebroker: --swarm is about what is drawn, and --plan says what is done\n",
+        ),
         (["1", "--plan", "jump"], "fakebroker: a plan begins with its cluster, and has one\n"),
         (["1", "--plan", "cluster 3 1000; cluster 3 1000"], "fakebroker: a plan begins with its cluster"),
         (["1", "--steps", "5", "--journal", "/nowhere/at/all"], "fakebroker: --journal /nowhere/at/all: "),

@@ -5,7 +5,7 @@ Text     "group 3 4 0; joins; produce 0 5; stop 2; advance 5000"
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from random import Random
 
 from fakebroker.testing.groups.member import SimulatedConsumer
@@ -37,12 +37,12 @@ ACTIONS: dict[str, tuple[int, tuple[str, ...]]] = {
 _STEPS_MS = (0, 1, 40, 100, 499, 1_000, 2_500, 5_000, 11_000)
 
 
-def random_group_plan(seed: int, steps: int) -> list[Action]:
-    """The plan that a seed stands for."""
+def random_group_plan(seed: int, steps: int, without: Set[str] = frozenset()) -> list[Action]:
+    """The plan that a seed stands for; it draws no action of `without`."""
     random = Random(seed)
     plan = [Action("group", (random.choice((1, 3, 3, 4)), random.randint(1, 5), seed % len(PROTOCOLS)))]
     plan += [Action("joins"), Action("produce", (0, 3))]
-    return draw_more(plan, ACTIONS, _STEPS_MS, steps, random)
+    return draw_more(plan, ACTIONS, _STEPS_MS, steps, random, without)
 
 
 def group_plan_from_text(text: str) -> list[Action]:

@@ -5,7 +5,7 @@ Text     "transactions 3 2 2 1; producer 0 1 0; transact 0 3 1; hold 0; advance 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence, Set
 from random import Random
 
 from fakebroker.testing.history import Finding, describe
@@ -50,13 +50,16 @@ ACTIONS: dict[str, tuple[int, tuple[str, ...]]] = {
 _STEPS_MS = (0, 1, 2, 5, 10, 17, 40, 100, 499, 1_000, 2_500, 5_000, 8_000)
 
 
-def random_transaction_plan(seed: int, steps: int, version: int | None = None) -> list[Action]:
-    """The plan that a seed stands for: even seeds are of version 2 of transactions, odd ones of 1, unless told."""
+def random_transaction_plan(
+    seed: int, steps: int, version: int | None = None, without: Set[str] = frozenset()
+) -> list[Action]:
+    """The plan that a seed stands for: even seeds are of version 2 of transactions, odd ones of 1, unless told. It
+    draws no action of `without`."""
     random = Random(seed)
     brokers, partitions, min_isr = random.choice((1, 3, 3, 4)), random.randint(1, 3), random.randint(1, 2)
     plan = [Action("transactions", (brokers, partitions, version or 2 - seed % 2, min_isr))]
     plan += [Action("producer", (0, 1, 0)), Action("reader", (0,)), Action("transact", (0, 7, 2, 1))]
-    return draw_more(plan, ACTIONS, _STEPS_MS, steps, random)
+    return draw_more(plan, ACTIONS, _STEPS_MS, steps, random, without)
 
 
 def transaction_plan_from_text(text: str) -> list[Action]:

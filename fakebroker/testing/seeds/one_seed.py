@@ -1,0 +1,135 @@
+"""One seed of one kind of simulation, from its plan to what came of it.
+
+Theory   A plan is drawn (by a swarm, if that is wanted), carried out among its faults, healed, and must come to rest:
+         `Run`, `GroupRun` and `TransactionRun` do that, each with its oracle or judge. Here they have one form, so that
+         many seeds can be run by whoever has the processes (`fakebroker-load simulate`), and a seed that fails brings
+         the line that runs it again, and a shorter one.
+Units    milliseconds of the simulation; microseconds of this process's time.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Final, NamedTuple
+
+from fakebroker.core.journal.journal import Journal
+from fakebroker.testing.groups.plan import GroupRun, random_group_plan
+from fakebroker.testing.messages import Violation
+from fakebroker.testing.plan import Action, random_plan
+from fakebroker.testing.replay import command, shrink
+from fakebroker.testing.run import EVERY_STEP, OFTEN, Run
+from fakebroker.testing.seeds.situations import Situations
+from fakebroker.testing.seeds.swarm import left_out
+from fakebroker.testing.transactions.plan import TransactionRun, random_transaction_plan
+
+_OPTIONS: Final = {"cluster": "", "groups": "--group", "transactions": "--transactions"}
+KINDS: Final = tuple(_OPTIONS)
+
+
+class SeedResult(NamedTuple):
+    """What came of a seed.
+
+    requests     all that reached a broker; `produced` are the Produce requests among them
+    violation    which rule was broken, where and when; empty if all held to the end
+    again        the line that runs it again on any machine; `shorter` one with as few steps as still break the rule
+    situations   how often it came through what (`situations.py`)
+    """
+
+    kind: str
+    seed: int
+    steps: int
+    requests: int
+    produced: int
+    virtual_ms: int
+    took_us: int
+    violation: str
+    again: str
+    shorter: str
+    situations: dict[str, int]
+
+
+def run_seed(kind: str, seed: int, steps: int, swarm: bool = False, shrinks: bool = True) -> SeedResult:
+    """Carry out what the seed stands for; never raises for what the simulated cluster does."""
+    without = left_out(kind, seed) if swarm else frozenset[str]()
+    plan = _DRAW[kind](seed, steps, without)
+    started = time.perf_counter_ns()
+    situations = Situations()
+    violation, virtual_ms = _CARRY_OUT[kind](plan, seed, situations)
+    took_us = (time.perf_counter_ns() - started) // 1_000
+    again = command(seed, steps, option=_OPTIONS[kind], swarm=swarm)
+    shorter = ""
+    if violation and shrinks:
+        kept = shrink(plan, seed, lambda plan, seed: bool(_breaks(kind, plan, seed)))
+        shorter = command(seed, plan=kept, option=_OPTIONS[kind])
+    return SeedResult(
+        kind, seed, len(plan), situations.requests, situations.produced, virtual_ms, took_us, violation, again, shorter,
+        dict(situations.counts),
+    )  # fmt: skip
+
+
+def _breaks(kind: str, plan: Sequence[Action], seed: int) -> str:
+    """The rule that a part of a plan breaks; one that makes no sense breaks none."""
+    try:
+        return _CARRY_OUT[kind](plan, seed, None)[0]
+    except (ValueError, AttributeError):
+        return ""
+
+
+def _cluster(plan: Sequence[Action], seed: int, situations: Situations | None) -> tuple[str, int]:
+    journal = Journal(1, situations.tell) if situations is not None else None
+    run = Run(seed, OFTEN if situations is not None else EVERY_STEP, journal)
+
+    def carry_out() -> None:
+        for action in plan:
+            run.perform(action)
+        run.finish()
+
+    violation = _violation(carry_out)
+    return violation, run.now_ms
+
+
+def _groups(plan: Sequence[Action], seed: int, situations: Situations | None) -> tuple[str, int]:
+    run = GroupRun(plan, seed)
+    violation = _violation(run.run)
+    _look_through(run.world.journal, situations)
+    return violation, run.world.now_ms
+
+
+def _transactions(plan: Sequence[Action], seed: int, situations: Situations | None) -> tuple[str, int]:
+    run = TransactionRun(plan, seed)
+    violation = _violation(run.run)
+    _look_through(run.world.journal, situations)
+    return violation, run.world.now_ms
+
+
+def _look_through(journal: Journal, situations: Situations | None) -> None:
+    if situations is not None:
+        for event in journal:
+            situations.tell(event)
+
+
+def _violation(carry_out: Callable[[], None]) -> str:
+    try:
+        carry_out()
+    except Violation as violation:
+        return str(violation)
+    except Exception as error:  # whatever the cluster raises is a mistake of its own
+        return f"{type(error).__name__}: {error}"
+    return ""
+
+
+def _draw_transactions(seed: int, steps: int, without: frozenset[str]) -> list[Action]:
+    return random_transaction_plan(seed, steps, without=without)
+
+
+_DRAW: Final[dict[str, Callable[[int, int, frozenset[str]], list[Action]]]] = {
+    "cluster": random_plan,
+    "groups": random_group_plan,
+    "transactions": _draw_transactions,
+}
+_CARRY_OUT: Final[dict[str, Callable[[Sequence[Action], int, Situations | None], tuple[str, int]]]] = {
+    "cluster": _cluster,
+    "groups": _groups,
+    "transactions": _transactions,
+}

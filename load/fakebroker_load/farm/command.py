@@ -1,0 +1,145 @@
+"""`fakebroker-load simulate`: many seeds of the simulated cluster, in Spark's tasks.
+
+Exit status 0: every rule held in every seed; 1: one was broken; 2: a slip in what was asked for; 3: it could not be
+run.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from fakebroker.testing.seeds import KINDS
+from fakebroker_load.console import make_console, progress_bar
+from fakebroker_load.farm.seeds import FARM_FILE, SEEDS_PARQUET, FarmSum, run_seeds
+from fakebroker_load.job import ResultsError
+from fakebroker_load.session import start_spark
+
+
+def simulate(
+    seeds: Annotated[int, typer.Option(min=1, metavar="N", help="How many seeds of each kind.")] = 200,
+    steps: Annotated[int, typer.Option(min=1, max=1_000_000, metavar="M", help="Steps that each seed draws.")] = 200,
+    first_seed: Annotated[int, typer.Option(metavar="SEED", help="The first one.")] = 0,
+    kind: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help=f"One of {', '.join(KINDS)}; may be given again.", show_default="all"),
+    ] = None,
+    swarm: Annotated[bool, typer.Option(help="Each seed does without its own half of the faults.")] = True,
+    shrink: Annotated[bool, typer.Option(help="Look for a shorter plan that fails as well.")] = True,
+    out: Annotated[Path | None, typer.Option(help="Keep the rows of all seeds there, and farm.json.")] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Remove earlier results from --out.")] = False,
+    master: Annotated[str | None, typer.Option(help="Spark master.", show_default="local, one task per core")] = None,
+) -> int:
+    """Simulate clusters among faults beside an oracle, and tell which rules were broken and what was come through."""
+    kinds = list(dict.fromkeys(kind or KINDS))
+    for name in kinds:
+        if name not in KINDS:
+            raise typer.BadParameter(f"--kind {name!r} is no simulation; there are {', '.join(KINDS)}.")
+    console = make_console()
+    with _folder(out, overwrite) as folder:
+        with console.status("starting Spark"):
+            spark = start_spark(master)
+        with progress_bar(console, "simulate", seeds * len(kinds), "seeds") as on_progress:
+            found = run_seeds(
+                spark,
+                folder,
+                kinds,
+                range(first_seed, first_seed + seeds),
+                steps,
+                swarm=swarm,
+                shrinks=shrink,
+                on_progress=on_progress,
+            )
+        (folder / FARM_FILE).write_text(json.dumps(found.to_json(), indent=1) + "\n")
+    print_sum(console, found)
+    return 0 if found.ok else 1
+
+
+@contextmanager
+def _folder(out: Path | None, overwrite: bool) -> Iterator[Path]:
+    """Where the rows go: what `--out` names, or a folder that goes with them."""
+    if out is None:
+        with tempfile.TemporaryDirectory(prefix="fakebroker-farm-") as name:
+            yield Path(name)
+        return
+    if out.exists() and not out.is_dir():
+        raise ResultsError(f"--out {out} is no folder.")
+    found = [name for name in (FARM_FILE, SEEDS_PARQUET) if (out / name).exists()]
+    if found and not overwrite:
+        raise ResultsError(f"--out {out} holds earlier results ({found[0]}); --overwrite removes them.")
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        (out / FARM_FILE).unlink(missing_ok=True)
+    except OSError as error:
+        raise ResultsError(f"--out {out}: {error.strerror}.") from error
+    shutil.rmtree(out / SEEDS_PARQUET, ignore_errors=True)
+    yield out
+
+
+def print_sum(console: Console, found: FarmSum) -> None:
+    console.print(_kinds_table(found))
+    console.print()
+    console.print(_situations_table(found))
+    for each in found.broken:
+        console.print(f"\n[red]{escape(each.kind)}, seed {each.seed}: {escape(each.violation)}[/]")
+        console.print(f"  again:   {escape(each.again)}", soft_wrap=True)
+        if each.shorter:
+            console.print(f"  shorter: {escape(each.shorter)}", soft_wrap=True)
+    if found.broken_seeds > len(found.broken):
+        console.print(f"\n[red]and {found.broken_seeds - len(found.broken):,} seeds more[/]")
+    if found.seeds != found.planned:
+        console.print(f"[red]{found.seeds:,} results for {found.planned:,} seeds[/]")
+    never = sum(not each.times for each in found.situations)
+    colour, word = ("green", "Every rule held") if found.ok else ("red", "Not every rule held")
+    rate = found.produced / found.took_s if found.took_s else 0
+    console.print(
+        f"\n[bold {colour}]{word}[/]: {found.seeds:,} seeds of {found.steps:,} steps, {found.produced:,} produce "
+        f"requests in {found.took_s:,.1f} s ({rate:,.0f} a second); {never} of {len(found.situations)} situations "
+        "never reached."
+    )
+
+
+def _kinds_table(found: FarmSum) -> Table:
+    table = _table("kind", "seeds", "steps", "requests", "of these Produce", "simulated hours", "CPU s", "broken")
+    for each in found.kinds:
+        table.add_row(
+            each.kind,
+            f"{each.seeds:,}",
+            f"{each.steps:,}",
+            f"{each.requests:,}",
+            f"{each.produced:,}",
+            f"{each.virtual_ms / 3_600_000:,.1f}",
+            f"{each.took_us / 1e6:,.1f}",
+            f"[{'red' if each.broken else 'green'}]{each.broken:,}[/]",
+        )
+    return table
+
+
+def _situations_table(found: FarmSum) -> Table:
+    table = _table("situation", "in seeds", "times")
+    kind = ""
+    for each in found.situations:
+        if each.kind != kind:
+            kind = each.kind
+            table.add_row(f"[bold]{kind}[/]")
+        counts = (f"{each.seeds:,}", f"{each.times:,}") if each.times else ("[red]never[/]", "")
+        table.add_row(f"  {each.situation}", *counts)
+    return table
+
+
+def _table(first: str, *others: str) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    table.add_column(first)
+    for name in others:
+        table.add_column(name, justify="right")
+    return table
