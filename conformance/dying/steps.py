@@ -45,12 +45,13 @@ def back(*topics: Topic, leader: int = 1) -> tuple[Step, ...]:
 
 
 class DeathCases:
-    """Of one box: "deaths", or "deaths-elr" and "cuts", with eligible leader replicas (KIP-966), as Kafka 4.4 has it
-    unless told otherwise: then an ISR may become empty, and who left too few behind may still lead."""
+    """Of one box: "deaths" ("deaths-hasty" for one case), or "deaths-elr" and "cuts", with eligible leader replicas
+    (KIP-966), as Kafka 4.4 has it unless told otherwise: then an ISR may become empty, and who left too few behind may
+    still lead."""
 
     def __init__(self, box: str) -> None:
         self._box = box
-        self._elr = box != "deaths"
+        self._elr = box not in ("deaths", "deaths-hasty")
 
     def _case(
         self, name: str, why: str, steps: tuple[Step, ...], topics: tuple[Topic, ...], timed: tuple[At, ...] = ()

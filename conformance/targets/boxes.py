@@ -30,6 +30,7 @@ _SHORT_SESSIONS = {"broker.session.timeout.ms": "6000", "broker.heartbeat.interv
 
 
 _DYING = _COMMON | {"broker.session.timeout.ms": "3000"}
+_PATIENT = {"request.timeout.ms": "600000"}
 _DYING_FAST = {
     "broker.heartbeat.interval.ms": "300",
     "replica.fetch.backoff.ms": "100",  # who follows somebody who does not lead yet is back soon
@@ -146,6 +147,19 @@ BOXES = {
     "stops": Box(3, _COMMON, {"broker.session.timeout.ms": "6000", "broker.heartbeat.interval.ms": "500"}),
     # For brokers that die: a session is over soon, and nobody leaves an ISR but with one.
     "deaths": Box(3, _DYING, _DYING_FAST, features={"eligible.leader.replicas.version": 0}, controller_apart=True),
+    "deaths-hasty": Box(  # fetches are given up after few seconds
+        3,
+        _DYING | {"request.timeout.ms": "4500"},
+        _DYING_FAST,
+        features={"eligible.leader.replicas.version": 0},
+        controller_apart=True,
+    ),
     "deaths-elr": Box(3, _DYING, _DYING_FAST, controller_apart=True),
+    # For rounds of plans: on a slow machine a broker stands still for more than half a minute there, and keeps what it
+    # was answered before all the same.
+    "deaths-rounds": Box(
+        3, _DYING | _PATIENT, _DYING_FAST, features={"eligible.leader.replicas.version": 0}, controller_apart=True
+    ),
+    "deaths-elr-rounds": Box(3, _DYING | _PATIENT, _DYING_FAST, controller_apart=True),
     "cuts": Box(3, _DYING, _DYING_FAST, controller_apart=True, has_cuts=True),
 }

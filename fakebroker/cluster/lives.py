@@ -152,7 +152,7 @@ class Lives(Members):
             listener.broker_resumed(broker_id)
         self._states[broker_id] = RUNNING
         broker = self.brokers[broker_id] = self._paused.pop(broker_id)
-        self.followers.goes_on(broker_id)
+        self.followers.goes_on(broker_id, now)
         self._works(broker_id)
         if self.config.fakebroker_metadata_delay_ms == 0 and self.registry[broker_id].is_heard:
             self.controller.leadership.views.hears(broker_id, now)  # what is late sees that already

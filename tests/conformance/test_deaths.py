@@ -35,7 +35,8 @@ class TwoOfUs:
 
 def two_of_us(ours: type[VirtualTarget] = VirtualTarget, **other: str) -> TwoOfUs:
     changed = {key.replace("_", "."): value for key, value in other.items()}
-    return TwoOfUs({KIND: VirtualTarget(BOX)}, {KIND: ours(_with(BOX, changed))})
+    name = f"{KIND}-rounds"
+    return TwoOfUs({name: VirtualTarget(BOX)}, {name: ours(_with(BOX, changed))})
 
 
 def _with(box: Box, config: dict[str, str]) -> Box:

@@ -38,10 +38,8 @@ class _StoppedAndPaused(DeathCases):
             self._stopped_in_order(),
             self._paused_shortly(),
             self._paused_too_long(),
-            self._answered_in_the_socket("paused-follower", 0, "has the first one when it goes on, and leads with it"),
-            self._answered_in_the_socket(
-                "paused-follower-late", _WAIT_MS + 200, "had been told that there was nothing"
-            ),
+            self.answered_in_the_socket("paused-follower", 0, "has the first one when it goes on, and leads with it"),
+            self.answered_in_the_socket("paused-follower-late", _WAIT_MS + 200, "had been told that there was nothing"),
             self._waits_for_who_stands_still(),
         ]
 
@@ -114,7 +112,7 @@ class _StoppedAndPaused(DeathCases):
         timed = (At(1, FENCED_MS, FENCED_SLACK_MS, "parked"),)
         return self._case("paused-too-long", why, steps, (topic, followed), timed)
 
-    def _answered_in_the_socket(self, name: str, late_ms: int, what_of_it: str) -> Case:
+    def answered_in_the_socket(self, name: str, late_ms: int, what_of_it: str, dead_ms: int = 0) -> Case:
         topic = self._topic(name, replicas=2, unclean=True, leader=2)
         writes = (
             produce(topic.name, batch(b"first"), version=11, acks=1, correlation_id=1),
@@ -132,6 +130,7 @@ class _StoppedAndPaused(DeathCases):
             KillBroker(2),
             self._nobody(topic, 2, broker=3),
             *told(topic, broker=3),
+            *([Pause(dead_ms)] if dead_ms else []),
             ResumeBroker(1),
             self._await(topic, 1, (1,)),
             *told(topic),
@@ -158,4 +157,7 @@ class _StoppedAndPaused(DeathCases):
         return self._case("stop-waits", why, steps, (topic,))
 
 
-CASES = _StoppedAndPaused("deaths").all()
+_HASTY = _StoppedAndPaused("deaths-hasty").answered_in_the_socket(
+    "given-up", 0, "has given its fetch up when it goes on, and leads without them", dead_ms=3_000
+)
+CASES = [*_StoppedAndPaused("deaths").all(), _HASTY]

@@ -25,7 +25,7 @@ from conformance.targets.target import Target
 from conformance.transcripts.compare import Finding
 from conformance.transcripts.words import Transcript
 
-# The kinds of walks, and their boxes: without eligible leader replicas (KIP-966), and with them.
+# The kinds of walks: without eligible leader replicas (KIP-966), and with them.
 DEATHS = ("deaths", "deaths-elr")
 _rounds = count()
 
@@ -59,7 +59,7 @@ def run_deaths(
     """At least so many walks, in rounds of `plans`; the same seed makes the same rounds. `keep` is given what Kafka
     answered."""
     result = DeathsResult(seed, kind)
-    targets = (sides.kafka[kind], sides.ours[kind])
+    targets = (sides.kafka[f"{kind}-rounds"], sides.ours[f"{kind}-rounds"])
     for number in count(seed * 1_000):
         if result.walks >= walks or len(result.differences) >= most_differences:
             break

@@ -181,10 +181,10 @@ class FollowerSet:
             follower.unread = answers[follower.partition.leader_id]
         self._unread[broker_id] = answers
 
-    def goes_on(self, broker_id: int) -> None:
+    def goes_on(self, broker_id: int, now: Now) -> None:
         """It stands still no more, and takes what lies in its sockets."""
         for answer in self._unread[broker_id].values():
-            answer.take()
+            answer.take(now)
         self.is_gone(broker_id)
 
     def is_gone(self, broker_id: int) -> None:

@@ -117,7 +117,7 @@ class BrokerLives:
 
     def resume(self, broker: int) -> None:
         for sent in self.sockets.pop(broker):
-            take(broker, sent, self.partitions)
+            take(broker, sent, self.partitions, self.now)
         self.working.add(broker)
         for partition in self.all_partitions:
             if partition.leader == broker and not partition.is_begun:

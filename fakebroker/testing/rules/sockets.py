@@ -3,7 +3,8 @@
 Rules    An instant follower that has everything waits in one fetch for each leader, for all that it follows there. It
          is sent again when it is answered: with what came, or with nothing after half a second. The last one before
          the broker stands still is answered by the next request that writes there, with all that is there by then,
-         unless that comes too late, or somebody else has led any of it meanwhile. The follower has it when it goes on.
+         unless that comes too late, or somebody else has led any of it meanwhile. The follower has it when it goes on,
+         unless it has stood still for so long that it gives its fetches up.
 Units    milliseconds since the start.
 Source   DelayedFetch.scala, AbstractFetcherThread.scala @ 4.0, as described.
 """
@@ -17,6 +18,7 @@ from fakebroker.testing.messages import Key
 from fakebroker.testing.oracle_partition import INSTANT, Logged, Partition
 
 WAIT_MS = 500  # replica.fetch.wait.max.ms
+PATIENCE_MS = 1_500  # request.timeout.ms, as simulated brokers have it (run.py)
 
 
 class Sent(NamedTuple):
@@ -69,8 +71,10 @@ def without(sent: Sent, topic: str) -> Sent:
     return sent._replace(brought=tuple(got for got in sent.brought or () if got[0][0] != topic))
 
 
-def take(follower: int, sent: Sent, partitions: Mapping[Key, Partition]) -> None:
+def take(follower: int, sent: Sent, partitions: Mapping[Key, Partition], now: int) -> None:
     """It goes on, and reads."""
+    if now > sent.until - WAIT_MS + PATIENCE_MS:
+        return
     for key, batches, watermark in sent.brought or ():
         if key in partitions:
             replica = partitions[key].replicas[follower]

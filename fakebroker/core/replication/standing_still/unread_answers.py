@@ -5,10 +5,14 @@ Theory   A follower that has everything waits in a fetch at each leader, and sen
          enough for it, if that comes before its wait is over. The answer has all that was appended by then in the
          partitions that the two share, and lies in the socket. When the follower goes on it takes that before
          anything else. So it may have what was written after it stopped, and lead with it; what is written later it
-         never sees. If it is killed instead, the answer is lost with its socket.
+         never sees. If it is killed instead, the answer is lost with its socket; and so it is if the follower stands
+         still for longer than request.timeout.ms: by then its poll is over and the fetch given up, so it reads
+         nothing more, and connects anew. (replica.socket.timeout.ms is for connecting alone.)
          Where somebody else leads by then, or in another epoch, the fetch was answered, with nothing new.
 Units    monotonic milliseconds; sizes are bytes.
-Source   core/.../server/{AbstractFetcherThread,DelayedFetch}.scala @ 4.0: processFetchRequest, tryComplete.
+Source   core/.../server/{AbstractFetcherThread,DelayedFetch}.scala @ 4.0: processFetchRequest, tryComplete;
+         BrokerBlockingSender, NetworkClient.poll and hasExpiredRequest (later than, not at), on Java's
+         EPollSelectorImpl.doSelect: a wait that was interrupted and is over brings nothing. Kafka 4.4.0, live.
 Differs  When a fetch was sent is known of followers that are instant, and of no others. A leader's log that was
          compacted meanwhile brings nothing. What became of the watermark is told by what is brought alone.
 """
@@ -59,7 +63,9 @@ class UnreadAnswer:
         self._partition_max_bytes = config.replica_fetch_max_bytes
         wait_ms = max(config.replica_fetch_wait_max_ms, 1)
         last_ms = max(each.replica.last_caught_up_time_ms for each in self._asked)
-        self._until_ms = now.mono_ms + wait_ms - (now.mono_ms - last_ms) % wait_ms
+        sent_ms = now.mono_ms - (now.mono_ms - last_ms) % wait_ms
+        self._until_ms = sent_ms + wait_ms
+        self._given_up_ms = sent_ms + config.request_timeout_ms
         self._is_sent = False
         self._brought: list[_Brought] = []
 
@@ -92,8 +98,10 @@ class UnreadAnswer:
                 read.append(_Brought(asked, batches, log.high_watermark))
         return read
 
-    def take(self) -> None:
+    def take(self, now: Now) -> None:
         """The follower goes on: it appends what was brought, where it stands as it stood."""
+        if now.mono_ms > self._given_up_ms:
+            return
         for asked, batches, high_watermark in self._brought:
             partition, replica = asked.partition, asked.replica
             log = replica.log

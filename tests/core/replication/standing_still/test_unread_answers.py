@@ -59,6 +59,20 @@ def test_its_fetch_waits_for_half_a_second(unclean: Simulation, since_ms: int, l
     assert only_follower_leads(unclean) == 1 + has
 
 
+@pytest.mark.parametrize(("settings", "patience_ms"), [({}, 30_000), ({"request.timeout.ms": "12000"}, 12_000)])
+@pytest.mark.parametrize(("late_ms", "has"), [(0, True), (1, False)])
+def test_who_stands_still_for_too_long_has_given_its_fetch_up(
+    settings: dict[str, str], patience_ms: int, late_ms: int, has: bool
+) -> None:
+    simulation = Simulation(config=settings)
+    simulation.topic(unclean_leader_election_enable=True)
+    write(simulation, 1, b"before")
+    simulation.pause(3)
+    write(simulation, 1, b"after")
+    simulation.advance(patience_ms - SESSION_MS + late_ms)
+    assert only_follower_leads(simulation) == 1 + has
+
+
 def test_how_long_it_waits_and_for_how_much_can_be_set() -> None:
     simulation = Simulation(config={"replica.fetch.wait.max.ms": "2000", "replica.fetch.min.bytes": "100"})
     simulation.topic(unclean_leader_election_enable=True)
