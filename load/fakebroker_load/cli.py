@@ -29,6 +29,7 @@ from fakebroker_load.job import (
     read_runs,
     run_scenario,
 )
+from fakebroker_load.judging.requests import DEFAULT_LATENESS_LIMIT_MS
 from fakebroker_load.limits import allow_connections
 from fakebroker_load.report import write_report
 from fakebroker_load.scenario.model import ScenarioError
@@ -36,7 +37,6 @@ from fakebroker_load.scenario.reading import bundled, load_scenario
 from fakebroker_load.scenario.schema import json_schema
 from fakebroker_load.scenario.setup import prepared
 from fakebroker_load.session import start_spark
-from fakebroker_load.verdict import DEFAULT_LATENESS_LIMIT_MS
 from fakebroker_load.wire.client import find_leaders
 from fakebroker_load.worker import run_in_loop
 

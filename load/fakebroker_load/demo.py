@@ -19,12 +19,12 @@ from fakebroker_load.console import make_console, print_verdict, progress_bar
 from fakebroker_load.demo_cluster import BROKERS, ClusterDidNotStart, cluster_process
 from fakebroker_load.errors import INTERRUPTED_STATUS, USER_ERROR_STATUS, USER_ERRORS
 from fakebroker_load.job import REPORT_FILE, ResultsError, clear, judge_folder, read_runs, run_scenario
+from fakebroker_load.judging.requests import DEFAULT_LATENESS_LIMIT_MS
 from fakebroker_load.limits import allow_connections
 from fakebroker_load.report import write_report
 from fakebroker_load.scenario.model import Scenario
 from fakebroker_load.scenario.reading import load_scenario
 from fakebroker_load.session import spark_session
-from fakebroker_load.verdict import DEFAULT_LATENESS_LIMIT_MS
 
 FROZEN_TOPIC = "orders"
 

@@ -30,6 +30,7 @@ from pyspark.errors import PythonException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
+from fakebroker_load.judging.requests import Log, judge
 from fakebroker_load.log import (
     LOG_SCHEMA,
     PART_SCHEMA,
@@ -43,7 +44,7 @@ from fakebroker_load.plan import plan_connections, to_frame
 from fakebroker_load.progress import ProgressListener, ProgressSender
 from fakebroker_load.scenario.model import Scenario, ScenarioError
 from fakebroker_load.session import usable_cores
-from fakebroker_load.verdict import Log, Verdict, judge, summarise
+from fakebroker_load.verdict import Verdict, summarise
 from fakebroker_load.wire.client import WireError, find_leaders
 from fakebroker_load.wire.messages import Metadata
 from fakebroker_load.worker import RESULT_SCHEMA, run, run_in_loop

@@ -2,7 +2,7 @@
 
 Theory   A client's own notes cannot show that an acknowledged record is there. So each record's key says which request
          of which run it is of, the log's ends are noted before and after the load, and all that came in between is
-         read: verdict.py joins it with the requests. A consumer reads up to the high watermark only. What lies beyond,
+         read: judging joins it with the requests. A consumer reads up to the high watermark only. What lies beyond,
          while followers stand still, is waited for and then told as not readable.
 Shape    `Part` is a partition as it stands before and after a run. LOG_SCHEMA has a row for each record; `connection`
          is null for one whose key is not of the run.

@@ -1,6 +1,6 @@
 """Write `report.html`: the verdict, its figures and pictures, in one file that needs no other.
 
-Shape    Spark SQL makes small tables of counts and quantiles from the judged rows (verdict.py); plots.py draws
+Shape    Spark SQL makes small tables of counts and quantiles from the judged rows (judging); plots.py draws
          them; templates/report.html puts them together, with every text escaped.
 """
 

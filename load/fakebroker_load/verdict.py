@@ -1,21 +1,7 @@
-"""Did every request get what the scenario said, and when? The verdict, in Spark SQL over the result rows.
+"""The verdict on a folder of runs, counted in Spark SQL from the judged rows (judging/).
 
-Theory   handled   Kafka handles one request of a connection at a time: a request is handled when it was sent, or when
-                   the one before it was answered, whichever is later.
-         due       handled, plus the timeout where the answer has to wait for it.
-         lateness  answered - due. More than the limit is late.
-         early     answered before handled + timeout, where the answer has to wait. We see an answer a little after the
-                   broker sent it, so the `handled` above may be a little after the broker's, and an answer to a
-                   pipelined request could look early when it is not. Hence early is judged by the earliest moment at
-                   which the request can have been handled: behind each earlier request of its connection, counted from
-                   that one's sending, lie at least the timeouts that the answers in between claim to have waited.
-         sent late the 99th percentile of sent - intended of a group is above the scenario's limit. Then its requests
-                   were not the load that the scenario asks for, and the group is not confirmed.
-         A request is confirmed when `problem` is null. The cases are in SQL below, in the order in which they are
-         looked for. A value that is not there (null) never confirms anything.
-         The log is asked as well, where it was read back (log.py): what stands there has to fit what the request was
-         told. Of what was answered with an error that comes behind an append, or not at all, nothing is claimed but
-         that it is not there twice, elsewhere or altered; a time-out at a leader that stayed the same has appended.
+Theory   sent late   The 99th percentile of sent - intended of a group is above the scenario's limit. Then its requests
+                     were not the load that the scenario asks for, and the group is not confirmed.
 Units    *_us is microseconds after the start of the run.
 """
 
@@ -29,116 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from pyspark.sql import DataFrame, Row, SparkSession
-from pyspark.sql.pandas.types import from_arrow_schema
 
-from fakebroker.protocol.error_code import ErrorCode, kafka_name
-from fakebroker_load.log import LOG_SCHEMA, PART_SCHEMA
+from fakebroker.protocol.error_code import kafka_name
+from fakebroker_load.judging.requests import DEFAULT_LATENESS_LIMIT_MS, Log
 from fakebroker_load.scenario.model import DEFAULT_SEND_DELAY_LIMIT_MS
-
-DEFAULT_LATENESS_LIMIT_MS = 500
-
-TIMED_OUT = int(ErrorCode.request_timed_out)
-
-# Kafka answers these only where nothing was appended.
-DEFINITE = ", ".join(
-    str(int(code))
-    for code in (
-        ErrorCode.corrupt_message,
-        ErrorCode.message_too_large,
-        ErrorCode.invalid_topic_exception,
-        ErrorCode.record_list_too_large,
-        ErrorCode.not_enough_replicas,
-        ErrorCode.invalid_required_acks,
-        ErrorCode.topic_authorization_failed,
-        ErrorCode.cluster_authorization_failed,
-        ErrorCode.invalid_timestamp,
-        ErrorCode.invalid_record,
-    )
-)
-
-JUDGED = f"""
-WITH chained AS (
-    SELECT *,
-        max(answered_us) OVER before AS previous_answered_us,
-        max(base_offset) OVER before AS previous_offset,
-        max(correlation_id) OVER before AS previous_correlation_id,
-        coalesce(sum(if(error_code = {TIMED_OUT}, timeout_ms * 1000L, 0L)) OVER before, 0L) AS waited_us,
-        count(*) OVER (PARTITION BY run, topic, partition, base_offset) AS same_offset,
-        count(*) OVER (PARTITION BY run, connection, sequence) AS same_request
-    FROM {{requests}}
-    WINDOW before AS (PARTITION BY run, connection ORDER BY sequence ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
-),
-timed AS (
-    SELECT *,
-        greatest(sent_us, previous_answered_us) AS handled_us,
-        waited_us + max(sent_us - waited_us) OVER so_far AS handled_at_least_us,
-        if(must_wait, timeout_ms * 1000L, 0L) AS wait_us
-    FROM chained
-    WINDOW so_far AS (PARTITION BY run, connection ORDER BY sequence)
-),
-late AS (
-    SELECT *,
-        answered_us - handled_us - wait_us AS lateness_us,
-        must_wait AND answered_us < handled_at_least_us + wait_us AS early
-    FROM timed
-),
-found AS (
-    SELECT run, connection, sequence, count(*) AS copies, min(offset) AS log_offset,
-        min_by(topic, offset) AS log_topic, min_by(partition, offset) AS log_partition,
-        min_by(value_crc, offset) AS log_crc
-    FROM {{records}} WHERE connection IS NOT NULL GROUP BY ALL
-),
-known AS (
-    SELECT late.*, copies, log_offset, log_topic, log_partition, log_crc, readable_offset, end_offset, same_leader
-    FROM late
-    LEFT JOIN found USING (run, connection, sequence)
-    LEFT JOIN {{parts}} AS parts USING (run, topic, partition)
-),
-looked_up AS (
-    SELECT *,
-        CASE
-            WHEN end_offset IS NULL THEN NULL
-            WHEN copies > 1 THEN 'duplicated'
-            WHEN log_topic <> topic OR log_partition <> partition THEN 'in another partition'
-            WHEN log_crc <> value_crc THEN 'altered'
-            WHEN copies IS NULL AND (outcome = 'silent' OR error_code = 0 OR (error_code = {TIMED_OUT} AND same_leader))
-                THEN CASE
-                    WHEN coalesce(base_offset, readable_offset) >= readable_offset AND readable_offset < end_offset
-                        THEN 'not readable'
-                    WHEN error_code = {TIMED_OUT} THEN 'timed out, not appended'
-                    ELSE 'lost'
-                END
-            WHEN log_offset <> base_offset AND error_code IN (0, {TIMED_OUT}) THEN 'told another offset'
-            WHEN copies = 1 AND error_code IN ({DEFINITE}) THEN 'refused, and written'
-            WHEN log_offset < max(log_offset) OVER earlier THEN 'reordered'
-        END AS found_problem
-    FROM known
-    WINDOW earlier AS (
-        PARTITION BY run, connection, log_topic, log_partition ORDER BY sequence
-        ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
-    )
-)
-SELECT *,
-    CASE
-        WHEN found_problem IS NOT NULL THEN found_problem
-        WHEN same_request > 1 THEN 'counted twice'
-        WHEN expected_error IS NULL AND outcome = 'silent' AND answered_us IS NULL THEN NULL
-        WHEN expected_error IS NULL AND outcome = 'answered' THEN 'answered, against acks=0'
-        WHEN outcome <=> 'answered' IS FALSE THEN coalesce(outcome, 'no outcome')
-        WHEN error_code <=> expected_error IS FALSE THEN 'wrong answer'
-        WHEN answered_us < previous_answered_us THEN 'out of order'
-        WHEN correlation_id <= previous_correlation_id THEN 'correlation id went back'
-        WHEN sent_us IS NULL OR answered_us IS NULL THEN 'no time'
-        WHEN early THEN 'early'
-        WHEN lateness_us > {{limit_us}} THEN 'late'
-        WHEN expected_error NOT IN ({int(ErrorCode.none)}, {TIMED_OUT})
-            THEN if(base_offset <=> -1, NULL, 'base offset with an error')
-        WHEN base_offset < 0 OR base_offset IS NULL THEN 'no base offset'
-        WHEN same_offset > 1 THEN 'base offset given twice'
-        WHEN base_offset < previous_offset THEN 'base offset went back'
-    END AS problem
-FROM looked_up
-"""
 
 SUMMARY = """
 SELECT run, `group`,
@@ -159,14 +39,6 @@ FROM {records} AS records LEFT JOIN (SELECT DISTINCT run, connection, sequence F
 """
 
 ANSWERS = "SELECT run, `group`, error_code, outcome, problem, count(*) AS rows FROM {judged} GROUP BY ALL"
-
-
-@dataclass(frozen=True)
-class Log:
-    """What was read back: records (log.LOG_SCHEMA) and the partitions that they are of (log.PART_SCHEMA)."""
-
-    records: DataFrame
-    parts: DataFrame
 
 
 Percentiles = tuple[int | None, int | None, int | None]  # the 50th, the 99th, the greatest; None without a value
@@ -232,24 +104,6 @@ class Verdict:
             "groups": groups,
         }
         path.write_text(json.dumps(data, indent=1) + "\n")
-
-
-def judge(
-    spark: SparkSession,
-    requests: DataFrame,
-    lateness_limit_ms: int = DEFAULT_LATENESS_LIMIT_MS,
-    log: Log | None = None,
-) -> DataFrame:
-    """The result rows with `handled_us`, `lateness_us`, `early`, what was found in the log (null where it was not
-    read), and `problem` (null: confirmed)."""
-    log = log or no_log(spark)
-    text = JUDGED.format(requests="{requests}", records="{records}", parts="{parts}", limit_us=lateness_limit_ms * 1000)
-    return spark.sql(text, requests=requests, records=log.records, parts=log.parts)
-
-
-def no_log(spark: SparkSession) -> Log:
-    """Of a run whose log was not read."""
-    return Log(*(spark.createDataFrame([], from_arrow_schema(schema)) for schema in (LOG_SCHEMA, PART_SCHEMA)))
 
 
 def summarise(

@@ -12,9 +12,10 @@ from load_stub import frozen, healthy, stub_broker_thread
 from pyspark.sql import SparkSession
 
 from fakebroker_load.job import PARQUET, clear, read_runs, run_scenario
+from fakebroker_load.judging.requests import judge
 from fakebroker_load.progress import ProgressListener, ProgressSender
 from fakebroker_load.scenario.model import Group, Scenario, ScenarioError
-from fakebroker_load.verdict import judge, summarise
+from fakebroker_load.verdict import summarise
 from fakebroker_load.worker import RESULT_SCHEMA
 
 SCENARIO = Scenario(

@@ -10,8 +10,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from fakebroker_load import plots
+from fakebroker_load.judging.requests import judge
 from fakebroker_load.report import write_report
-from fakebroker_load.verdict import judge, summarise
+from fakebroker_load.verdict import summarise
 from fakebroker_load.worker import RESULT_SCHEMA
 
 MACHINE = dict.fromkeys(("system", "fakebroker", "python", "spark", "java", "uvloop"), "x") | {

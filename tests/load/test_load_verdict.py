@@ -10,7 +10,8 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from fakebroker_load.verdict import Verdict, judge, summarise
+from fakebroker_load.judging.requests import judge
+from fakebroker_load.verdict import Verdict, summarise
 from fakebroker_load.worker import RESULT_SCHEMA
 
 pytestmark = pytest.mark.spark
