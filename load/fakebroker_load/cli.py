@@ -29,6 +29,7 @@ from fakebroker_load.job import (
     read_runs,
     run_scenario,
 )
+from fakebroker_load.journal.taps import ControlTap, FileTap, Tap
 from fakebroker_load.judging.requests import DEFAULT_LATENESS_LIMIT_MS
 from fakebroker_load.limits import allow_connections
 from fakebroker_load.report import write_report
@@ -106,6 +107,10 @@ def run(
         typer.Option(metavar="URL", help="fakebroker's HTTP control: sets up what the scenario needs, in own topics."),
     ] = None,
     control_token: Annotated[str | None, typer.Option(help="Of the control, if it has one.")] = None,
+    journal: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="What `fakebroker serve --journal` writes here; default: the control's."),
+    ] = None,
     read_back: Annotated[
         bool, typer.Option(help="Read the log back, and compare it with what the requests were told.")
     ] = True,
@@ -119,6 +124,8 @@ def run(
     if plan.has_needs and control is None:
         raise ScenarioError(f"The scenario {plan.name!r} sets up topics or followers: give --control URL.")
     allow_connections(plan.connections)
+    if journal is not None:
+        FileTap(journal)  # a slip in the path costs nothing yet
     if control is not None:
         check_control(control, control_token)
     # Nothing old is removed for a cluster that is not there. With a control the topics are made later.
@@ -131,10 +138,14 @@ def run(
     with console.status("starting Spark"):
         spark = start_spark(master)
     run_id = new_run_id()
+    tap: Tap | None = None
     with ExitStack() as stack:
         if control is not None:
             ask = partial(ask_control, control, control_token)
             plan = stack.enter_context(prepared(ask, plan, run_id, keep_topics))
+            tap = ControlTap(ask, control)
+        if journal is not None:
+            tap = FileTap(journal)
         on_progress = stack.enter_context(progress_bar(console, plan.name, plan.requests))
         run_scenario(
             spark,
@@ -146,6 +157,7 @@ def run(
             read_back=read_back,
             thaw=partial(resume_followers, control, plan.topics, control_token) if control else lambda: None,
             run_id=run_id,
+            tap=tap,
         )
     return conclude(out, lateness_limit_ms, master)
 

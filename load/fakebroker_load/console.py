@@ -11,7 +11,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from fakebroker_load.verdict import GroupVerdict, Verdict
+from fakebroker_load.verdict import GroupVerdict, Reason, Verdict
 
 WIDTH_WITHOUT_TERMINAL = 150  # in a log nothing has to be folded
 WIDE_COLUMNS = 135
@@ -83,12 +83,30 @@ def print_verdict(console: Console, verdict: Verdict) -> None:
             console.print(f"[red]{escape(text)}[/]")
     if verdict.unexplained:
         console.print(f"[red]{verdict.unexplained:,} records in the log that no request has sent[/]")
+    if verdict.beside:
+        console.print(f"[red]{verdict.beside:,} things in the broker's journal that are of no request[/]")
+    for reason in verdict.reasons:
+        console.print(f"[red]{escape(reason_text(reason))}[/]")
     console.print(log_sentence(verdict))
+    for way in verdict.ways:
+        console.print(escape(way.sentence()))
     early = sum(group.early for group in verdict.groups)
     colour, word = ("green", "Confirmed") if verdict.ok else ("red", "Not confirmed")
     console.print(
         f"[bold {colour}]{word}[/]: {verdict.confirmed:,} of {verdict.requests:,} requests got what they should, "
         f"{early:,} answered early, lateness limit {verdict.lateness_limit_ms:,} ms."
+    )
+
+
+def reason_text(reason: Reason) -> str:
+    """A kind of mismatch with its first row."""
+    row = reason.example
+    request = (
+        f"request {row['sequence']} of connection {row['connection']} to " if row["connection"] is not None else ""
+    )
+    return (
+        f"  {reason.kind}: {reason.problem}: {reason.rows:,}, the first: {request}{row['topic']}-{row['partition']}; "
+        f"{row['says']}"
     )
 
 

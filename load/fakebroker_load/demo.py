@@ -4,7 +4,8 @@ Theory   A cluster of three brokers runs in a process of its own, so that it and
          First everything is healthy: acks=all is answered NONE. Then the followers of one topic are frozen, and
          thousands of acks=all requests to those same partitions must be answered REQUEST_TIMED_OUT, each when its own
          timeout is over, while acks=0, acks=1 and a healthy topic beside them do not wait. In the end the followers go
-         on, the log is read back, and every record has to stand where its request was told.
+         on, the log is read back, and every record has to stand where its request was told; and the brokers' journal
+         has to tell of each request what its client saw, and of nothing else.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 import sys
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from rich.console import Console
 
@@ -19,6 +21,7 @@ from fakebroker_load.console import make_console, print_verdict, progress_bar
 from fakebroker_load.demo_cluster import BROKERS, ClusterDidNotStart, cluster_process
 from fakebroker_load.errors import INTERRUPTED_STATUS, USER_ERROR_STATUS, USER_ERRORS
 from fakebroker_load.job import REPORT_FILE, ResultsError, clear, judge_folder, read_runs, run_scenario
+from fakebroker_load.journal.taps import FileTap
 from fakebroker_load.judging.requests import DEFAULT_LATENESS_LIMIT_MS
 from fakebroker_load.limits import allow_connections
 from fakebroker_load.report import write_report
@@ -59,14 +62,23 @@ def _run(console: Console, out: Path, seed: int, lateness_limit_ms: int, before:
         clear(out)
     except OSError as error:
         raise ResultsError(f"{out} cannot be written: {error.strerror}.") from error
-    with cluster_process({**before.topics, **after.topics}) as (bootstrap, freeze, resume), spark_session() as spark:
+    with (
+        TemporaryDirectory(prefix="fakebroker-journal-") as folder,
+        cluster_process({**before.topics, **after.topics}, Path(folder) / "journal.jsonl") as (
+            bootstrap,
+            freeze,
+            resume,
+        ),
+        spark_session() as spark,
+    ):
         console.print(f"{BROKERS} brokers in a process of their own: {', '.join(f'{h}:{p}' for h, p in bootstrap)}")
+        tap = partial(FileTap, Path(folder) / "journal.jsonl", "the broker's journal")
         with progress_bar(console, f"{before.name}: all followers replicate", before.requests) as on_progress:
-            run_scenario(spark, before, bootstrap, out, seed=seed, on_progress=on_progress)
+            run_scenario(spark, before, bootstrap, out, seed=seed, on_progress=on_progress, tap=tap())
         freeze(FROZEN_TOPIC)
         with progress_bar(console, f"{after.name}: those of {FROZEN_TOPIC} do not", after.requests) as on_progress:
             thaw = partial(resume, FROZEN_TOPIC)
-            run_scenario(spark, after, bootstrap, out, seed=seed, on_progress=on_progress, thaw=thaw)
+            run_scenario(spark, after, bootstrap, out, seed=seed, on_progress=on_progress, thaw=thaw, tap=tap())
         with console.status("judging"):
             judged, verdict = judge_folder(spark, out, lateness_limit_ms)
             write_report(spark, judged, verdict, read_runs(out), out / REPORT_FILE)

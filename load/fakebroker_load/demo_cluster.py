@@ -12,6 +12,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from multiprocessing.connection import Connection
+from pathlib import Path
 
 from fakebroker.server.fake_cluster import FakeCluster
 
@@ -28,12 +29,14 @@ class ClusterDidNotStart(Exception):
 
 
 @contextmanager
-def cluster_process(topics: dict[str, int]) -> Iterator[tuple[Bootstrap, Tell, Tell]]:
-    """A cluster with these topics (name -> partitions) in another process: where it is, how to freeze a topic, and
-    how to let it go on."""
+def cluster_process(topics: dict[str, int], journal: Path | None = None) -> Iterator[tuple[Bootstrap, Tell, Tell]]:
+    """A cluster with these topics (name -> partitions) in another process, which writes its journal to that file: where
+    it is, how to freeze a topic, and how to let it go on."""
     context = multiprocessing.get_context("spawn")  # a fork would take Spark's threads and sockets along
     ours, theirs = context.Pipe()
-    process = context.Process(target=serve_cluster, args=(theirs, topics), name="fakebroker-cluster", daemon=True)
+    process = context.Process(
+        target=serve_cluster, args=(theirs, topics, journal), name="fakebroker-cluster", daemon=True
+    )
     with ignored_interrupts():  # Ctrl-C reaches both processes; the new one inherits that it is not meant
         process.start()
     theirs.close()
@@ -69,9 +72,10 @@ def ignored_interrupts() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-def serve_cluster(pipe: Connection, topics: dict[str, int]) -> None:
+def serve_cluster(pipe: Connection, topics: dict[str, int], journal: Path | None = None) -> None:
     """The other process: start the cluster, tell where it is, freeze and resume until the pipe is closed."""
-    with FakeCluster(BROKERS, config={"replica.lag.time.max.ms": REPLICA_LAG_TIME_MAX_MS}, journal=0) as kafka:
+    config = {"replica.lag.time.max.ms": REPLICA_LAG_TIME_MAX_MS}
+    with FakeCluster(BROKERS, config=config, journal=0, journal_file=journal) as kafka:
         for name, partitions in topics.items():
             kafka.create_topic(name, partitions, BROKERS)
         try:

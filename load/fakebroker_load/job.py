@@ -1,8 +1,10 @@
 """Run a scenario with Spark: plan -> mapInArrow(worker) -> Parquet.
 
 Shape    An output folder holds `run.json` (what was run, where, with which versions), `requests.parquet`, one row
-         per request, `log.parquet`, one row per record that is in the log in the end, and `partitions.parquet`, where
-         those logs begin and end. Several runs may share a folder: each adds its part and its entry.
+         per request, `log.parquet`, one row per record that is in the log in the end, `partitions.parquet`, where
+         those logs begin and end, and `journal.parquet`, what the broker tells of the time of the run, if it keeps a
+         journal. The verdict adds `mismatches.parquet`, if there are any. Several runs may share a folder: each adds
+         its part and its entry.
 Theory   The stage is a barrier stage: Spark starts all its tasks at the same time or refuses. Through the barrier the
          tasks also agree on the common start.
 Errors   ScenarioError, WireError, ResultsError, all with a sentence for the user.
@@ -17,7 +19,8 @@ import shutil
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict
+from contextlib import nullcontext
+from dataclasses import asdict, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -30,21 +33,29 @@ from pyspark.errors import PythonException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
+from fakebroker_load.journal.lines import JOURNAL_SCHEMA
+from fakebroker_load.journal.taps import Tap
+from fakebroker_load.journal.window import JournalWindow
+from fakebroker_load.judging.by_journal import judge_by_journal
+from fakebroker_load.judging.mismatches import mismatches
 from fakebroker_load.judging.requests import Log, judge
+from fakebroker_load.judging.ways import has_journal
 from fakebroker_load.log import (
     LOG_SCHEMA,
     PART_SCHEMA,
     End,
     Place,
+    Shown,
     await_readable,
     log_ends,
     read_parts,
+    shown_watermarks,
 )
 from fakebroker_load.plan import plan_connections, to_frame
 from fakebroker_load.progress import ProgressListener, ProgressSender
 from fakebroker_load.scenario.model import Scenario, ScenarioError
 from fakebroker_load.session import usable_cores
-from fakebroker_load.verdict import Verdict, summarise
+from fakebroker_load.verdict import Verdict, reasons_of, summarise
 from fakebroker_load.wire.client import WireError, find_leaders
 from fakebroker_load.wire.messages import Metadata
 from fakebroker_load.worker import RESULT_SCHEMA, run, run_in_loop
@@ -54,6 +65,8 @@ BARRIER_SPREAD_NS = 1_500_000_000
 PARQUET = "requests.parquet"
 LOG_PARQUET = "log.parquet"
 PARTS_PARQUET = "partitions.parquet"
+JOURNAL_PARQUET = "journal.parquet"
+MISMATCH_PARQUET = "mismatches.parquet"
 LOG_FOLDERS = {LOG_PARQUET: LOG_SCHEMA, PARTS_PARQUET: PART_SCHEMA}
 RUN_FILE = "run.json"
 VERDICT_FILE = "verdict.json"
@@ -79,9 +92,11 @@ def run_scenario(
     read_back: bool = True,
     thaw: Callable[[], None] = lambda: None,
     run_id: str | None = None,
+    tap: Tap | None = None,
 ) -> None:
     """Send the scenario's requests to the cluster and add the results to the folder `out`; then, unless `read_back` is
-    false, what is in the log. `thaw` is called in between: it lets followers that stand still go on."""
+    false, what is in the log. `thaw` is called in between: it lets followers that stand still go on. `tap` gives the
+    broker's journal, if it keeps one."""
     runs = read_runs(out) if (out / RUN_FILE).exists() else []
     if scenario.name in {entry["scenario"]["name"] for entry in runs}:
         raise ScenarioError(f"The folder {out} already holds a run of the scenario {scenario.name!r}.")
@@ -90,30 +105,41 @@ def run_scenario(
     before = log_ends(needed(metadata, scenario)) if read_back else {}
     run_id = run_id or new_run_id()
     slots = min(spark.sparkContext.defaultParallelism, scenario.connections)
-    started = time.time()
-    with ProgressListener(on_progress) as listener:
-        task = make_task(listener.address, grace_ms, run_id)
-        results = to_frame(spark, plan, slots).mapInArrow(task, from_arrow_schema(RESULT_SCHEMA), barrier=True)
-        results.write.mode("append").parquet(str(out / PARQUET))
-    took_s = round(time.time() - started, 3)
-    entry = {
-        "scenario": asdict(scenario),
-        "run_id": run_id,
-        "log": False,
-        "seed": seed,
-        "bootstrap": [f"{host}:{port}" for host, port in bootstrap],
-        "slots": slots,
-        "planned": {group.name: group.requests for group in scenario.groups},
-        "planned_s": planned_s(spark, out, scenario.name),
-        "started_at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(started)),
-        "took_s": took_s,
-        "machine": describe_machine(spark),
-    }
-    write_runs(out, [*runs, entry])
-    if read_back:  # what goes wrong here leaves a verdict on the answers alone
-        thaw()
-        keep_log(spark, scenario, bootstrap, out, run_id, before)
-        write_runs(out, [*runs, entry | {"log": True}])
+    window = None
+    if tap is not None:
+        broker = next(iter(metadata.leaders.values()))
+        window = JournalWindow(tap, broker, scenario.name, out / JOURNAL_PARQUET / f"{run_id}.parquet")
+    with window.open() if window else nullcontext():
+        started = time.time()
+        with ProgressListener(on_progress) as listener:
+            task = make_task(listener.address, grace_ms, run_id)
+            results = to_frame(spark, plan, slots).mapInArrow(task, from_arrow_schema(RESULT_SCHEMA), barrier=True)
+            results.write.mode("append").parquet(str(out / PARQUET))
+        took_s = round(time.time() - started, 3)
+        entry = {
+            "scenario": asdict(scenario),
+            "run_id": run_id,
+            "log": False,
+            "seed": seed,
+            "bootstrap": [f"{host}:{port}" for host, port in bootstrap],
+            "slots": slots,
+            "planned": {group.name: group.requests for group in scenario.groups},
+            "planned_s": planned_s(spark, out, scenario.name),
+            "started_at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(started)),
+            "took_s": took_s,
+            "machine": describe_machine(spark),
+        }
+        write_runs(out, [*runs, entry])
+        if read_back:  # what goes wrong here leaves a verdict on the answers alone
+            shown = {} if tap is None else shown_watermarks(log_ends(leaders_of(bootstrap, scenario)))
+            thaw()
+            keep_log(spark, scenario, bootstrap, out, run_id, before, shown)
+            entry["log"] = True
+            write_runs(out, [*runs, entry])
+    if tap is not None and window is not None:
+        found = window.found
+        told = {"why_not": found.why_not} if found.why_not else {"from": tap.name, "rows": found.rows}
+        write_runs(out, [*runs, entry | {"journal": told}])
 
 
 def planned_s(spark: SparkSession, out: Path, name: str) -> float:
@@ -136,11 +162,23 @@ def needed(metadata: Metadata, scenario: Scenario) -> Metadata:
     return Metadata(leaders, metadata.epochs, [])
 
 
+def leaders_of(bootstrap: Bootstrap, scenario: Scenario) -> Metadata:
+    """Who leads them now. Raises WireError."""
+    return needed(run_in_loop(find_leaders(bootstrap, scenario.topics)), scenario)
+
+
 def keep_log(
-    spark: SparkSession, scenario: Scenario, bootstrap: Bootstrap, out: Path, run_id: str, before: Mapping[Place, End]
+    spark: SparkSession,
+    scenario: Scenario,
+    bootstrap: Bootstrap,
+    out: Path,
+    run_id: str,
+    before: Mapping[Place, End],
+    shown: Mapping[Place, Shown],
 ) -> None:
-    """Read back all that has come into the logs since `before`, and add it to the folder `out`."""
-    ends = log_ends(needed(run_in_loop(find_leaders(bootstrap, scenario.topics)), scenario))
+    """Read back all that has come into the logs since `before`, and add it to the folder `out`, with what was `shown`
+    of it before followers that stood still went on."""
+    ends = log_ends(leaders_of(bootstrap, scenario))
     readable = await_readable(ends)
     parts = [
         {
@@ -154,6 +192,7 @@ def keep_log(
             "readable_offset": readable[topic, partition],
             "end_offset": end.offset,
             "same_leader": before[topic, partition].leader_epoch == end.leader_epoch,
+            **({f"shown_{name}": value for name, value in shown[topic, partition]._asdict().items()} if shown else {}),
         }
         for (topic, partition), end in ends.items()
     ]
@@ -194,7 +233,7 @@ def make_task(
 def clear(out: Path) -> None:
     """Make the folder, and remove from it what earlier runs left; anything else stays."""
     out.mkdir(parents=True, exist_ok=True)
-    for folder in (PARQUET, LOG_PARQUET, PARTS_PARQUET):
+    for folder in (PARQUET, LOG_PARQUET, PARTS_PARQUET, JOURNAL_PARQUET, MISMATCH_PARQUET):
         shutil.rmtree(out / folder, ignore_errors=True)
     for name in (RUN_FILE, VERDICT_FILE, REPORT_FILE):
         (out / name).unlink(missing_ok=True)
@@ -221,8 +260,20 @@ def judge_folder(spark: SparkSession, out: Path, lateness_limit_ms: int) -> tupl
     log = Log(*(read(spark, out / name, schema) for name, schema in LOG_FOLDERS.items()))
     if any(run.get("log") for run in runs) and not all((out / name).is_dir() for name in LOG_FOLDERS):
         raise ResultsError(f"The folder {out} holds no results of a run ({LOG_PARQUET} or {PARTS_PARQUET} is missing).")
-    judged = judge(spark, requests, lateness_limit_ms, log).cache()
-    verdict = summarise(spark, judged, runs, lateness_limit_ms, log)
+    judged, beside = judge(spark, requests, lateness_limit_ms, log), None
+    if known := [run["scenario"]["name"] for run in runs if has_journal(run)]:
+        if not (out / JOURNAL_PARQUET).is_dir():
+            raise ResultsError(f"The folder {out} holds no results of a run ({JOURNAL_PARQUET} is missing).")
+        journal = read(spark, out / JOURNAL_PARQUET, JOURNAL_SCHEMA)
+        judged, beside = judge_by_journal(spark, judged, journal, log.parts, known, lateness_limit_ms)
+    else:
+        judged = judged.cache()
+    verdict = summarise(spark, judged, runs, lateness_limit_ms, log, beside)
+    shutil.rmtree(out / MISMATCH_PARQUET, ignore_errors=True)
+    if not verdict.ok:
+        found = mismatches(spark, judged, log, beside).cache()
+        found.write.parquet(str(out / MISMATCH_PARQUET))
+        verdict = replace(verdict, reasons=reasons_of(spark, found))
     verdict.write(out / VERDICT_FILE)
     return judged, verdict
 

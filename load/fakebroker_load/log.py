@@ -17,7 +17,7 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import pyarrow as pa
 
@@ -32,7 +32,7 @@ from fakebroker_load.wire.log_messages import (
     encode_end_offset,
     encode_fetch,
 )
-from fakebroker_load.wire.messages import Metadata
+from fakebroker_load.wire.messages import Metadata, encode_probe, fingerprint
 
 READABLE_WITHIN_S = 10.0
 POLL_S = 0.05
@@ -49,6 +49,7 @@ LOG_SCHEMA = pa.schema(
         pa.field("connection", pa.int32()),
         pa.field("sequence", pa.int32()),
         pa.field("value_crc", pa.int64()),
+        pa.field("fingerprint", pa.string()),
     ]
 )
 PART_SCHEMA = pa.schema(
@@ -63,6 +64,9 @@ PART_SCHEMA = pa.schema(
         pa.field("readable_offset", pa.int64()),
         pa.field("end_offset", pa.int64()),
         pa.field("same_leader", pa.bool_()),
+        pa.field("shown_offset", pa.int64()),  # the high watermark before followers that stood still went on
+        pa.field("shown_local", pa.string()),  # who was told so: our address, and the correlation id
+        pa.field("shown_correlation_id", pa.int32()),
     ]
 )
 
@@ -90,6 +94,8 @@ class Asker:
             self._socket = socket.create_connection((host, port), CONNECT_TIMEOUT_S)
         except OSError as error:
             raise WireError(f"The log cannot be read: {self._place} does not answer ({error}).") from None
+        address = self._socket.getsockname()
+        self.local = f"{address[0]}:{address[1]}"  # as the broker sees it if nothing in between changes it
 
     def __enter__(self) -> Self:
         return self
@@ -98,6 +104,16 @@ class Asker:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._socket.close()
+
+    @property
+    def correlation_id(self) -> int:
+        """Of what was asked last."""
+        return self._asked
+
+    def probe(self) -> int:
+        """Ask for nothing in particular, and be answered; the correlation id."""
+        self._ask(encode_probe(self._next()))
+        return self.correlation_id
 
     def end_offset(self, topic: str, partition: int, leader_epoch: int) -> int:
         try:
@@ -152,6 +168,26 @@ def log_ends(metadata: Metadata) -> dict[Place, End]:
     return ends
 
 
+class Shown(NamedTuple):
+    """The high watermark that a Fetch of ours was answered with."""
+
+    offset: int
+    local: str
+    correlation_id: int
+
+
+def shown_watermarks(ends: Mapping[Place, End]) -> dict[Place, Shown]:
+    """Up to where each log is shown to a consumer at this moment. Raises WireError."""
+    shown: dict[Place, Shown] = {}
+    for address in sorted({(end.host, end.port) for end in ends.values()}):
+        with Asker(*address) as asker:
+            for place, end in ends.items():
+                if (end.host, end.port) == address:
+                    watermark = asker.fetch(*place, end.offset, 0).high_watermark
+                    shown[place] = Shown(watermark, asker.local, asker.correlation_id)
+    return shown
+
+
 def await_readable(
     ends: Mapping[Place, End], within_s: float = READABLE_WITHIN_S, sleep: Callable[[float], None] = time.sleep
 ) -> dict[Place, int]:
@@ -192,7 +228,7 @@ def read_part(part: Row) -> Iterator[pa.RecordBatch]:
                 for record in records:
                     at = base + (record.offset_delta or 0)
                     if part["start_offset"] <= at < end:
-                        rows.append(log_row(part, at, record.key, record.value))
+                        rows.append(log_row(part, at, record))
                 offset = last + 1
             empty = 0 if offset > before else empty + 1
             if empty == EMPTY_FETCHES:
@@ -201,8 +237,8 @@ def read_part(part: Row) -> Iterator[pa.RecordBatch]:
                 yield pa.RecordBatch.from_pylist(rows, schema=LOG_SCHEMA)
 
 
-def log_row(part: Row, offset: int, key: bytes | None, value: bytes | None) -> Row:
-    connection, sequence = read_key(part["run_id"], key)
+def log_row(part: Row, offset: int, record: Record) -> Row:
+    connection, sequence = read_key(part["run_id"], record.key)
     return {
         "run": part["run"],
         "topic": part["topic"],
@@ -210,7 +246,8 @@ def log_row(part: Row, offset: int, key: bytes | None, value: bytes | None) -> R
         "offset": offset,
         "connection": connection,
         "sequence": sequence,
-        "value_crc": zlib.crc32(value or b""),
+        "value_crc": zlib.crc32(record.value or b""),
+        "fingerprint": fingerprint(record),
     }
 
 

@@ -17,7 +17,9 @@ from typing import Any
 from pyspark.sql import DataFrame, Row, SparkSession
 
 from fakebroker.protocol.error_code import kafka_name
+from fakebroker_load.judging.by_journal import CLOCKS
 from fakebroker_load.judging.requests import DEFAULT_LATENESS_LIMIT_MS, Log
+from fakebroker_load.judging.ways import Ways, ways_of
 from fakebroker_load.scenario.model import DEFAULT_SEND_DELAY_LIMIT_MS
 
 SUMMARY = """
@@ -30,6 +32,12 @@ SELECT run, `group`,
     percentile(answered_us - sent_us, array(0.5, 0.99, 1.0)) AS from_sent_us,
     percentile(answered_us - intended_us, array(0.5, 0.99, 1.0)) AS from_intended_us
 FROM {judged} GROUP BY run, `group`
+"""
+
+EXAMPLES = """
+SELECT run, kind, problem, count(*) AS rows,
+    min_by(struct(*), struct(coalesce(connection, 0), coalesce(sequence, 0), topic, partition, offset)) AS example
+FROM {found} GROUP BY run, kind, problem ORDER BY run, kind, problem
 """
 
 UNEXPLAINED = """
@@ -76,15 +84,30 @@ class GroupVerdict:
 
 
 @dataclass(frozen=True, slots=True)
+class Reason:
+    """One kind of mismatch of a run: how many there are, and the first of them (judging/mismatches.py)."""
+
+    run: str
+    kind: str
+    problem: str
+    rows: int
+    example: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
 class Verdict:
     groups: tuple[GroupVerdict, ...]
     lateness_limit_ms: int
     records: int | None = None  # read back from the log; None: it was not read, for one run at least
     unexplained: int = 0  # of these, how many no request has sent
+    beside: int = 0  # what the broker's journal tells of the run's topics, and is of no request
+    ways: tuple[Ways, ...] = ()  # of each run
+    reasons: tuple[Reason, ...] = ()  # if it is not ok
 
     @property
     def ok(self) -> bool:
-        return bool(self.groups) and all(group.ok for group in self.groups) and not self.unexplained
+        all_ok = bool(self.groups) and all(group.ok for group in self.groups)
+        return all_ok and not self.unexplained and not self.beside
 
     @property
     def requests(self) -> int:
@@ -101,6 +124,9 @@ class Verdict:
             "lateness_limit_ms": self.lateness_limit_ms,
             "log_records": self.records,
             "log_records_unexplained": self.unexplained,
+            "journal_unexplained": self.beside,
+            "ways": [asdict(way) | {"ways": way.count} for way in self.ways],
+            "reasons": [asdict(reason) for reason in self.reasons],
             "groups": groups,
         }
         path.write_text(json.dumps(data, indent=1) + "\n")
@@ -112,6 +138,7 @@ def summarise(
     runs: Sequence[dict[str, Any]],
     lateness_limit_ms: int = DEFAULT_LATENESS_LIMIT_MS,
     log: Log | None = None,
+    beside: DataFrame | None = None,
 ) -> Verdict:
     """The verdict on each group that `run.json` says was planned, and on any other that turns up in the rows."""
     found = {(row["run"], row["group"]): row for row in spark.sql(SUMMARY, judged=judged).collect()}
@@ -161,7 +188,23 @@ def summarise(
     if log is not None and all(run.get("log") for run in runs):
         (counts,) = spark.sql(UNEXPLAINED, records=log.records, judged=judged).collect()
         records, unexplained = counts["records"], counts["unexplained"]
-    return Verdict(tuple(verdicts), lateness_limit_ms, records, unexplained)
+    aligned = {} if beside is None else clocks(spark, judged)
+    ways = tuple(ways_of(run, aligned) for run in runs)
+    strange = 0 if beside is None else beside.count()
+    return Verdict(tuple(verdicts), lateness_limit_ms, records, unexplained, strange, ways)
+
+
+def clocks(spark: SparkSession, judged: DataFrame) -> dict[str, tuple[int, int]]:
+    """By how much the broker's clock is ahead of each run's, at least and at most."""
+    return {row["run"]: (row["low_us"], row["high_us"]) for row in spark.sql(CLOCKS, judged=judged).collect()}
+
+
+def reasons_of(spark: SparkSession, found: DataFrame) -> tuple[Reason, ...]:
+    """What is wrong, and an example of each: `found` has all mismatches."""
+    return tuple(
+        Reason(row["run"], row["kind"], row["problem"], row["rows"], row["example"].asDict())
+        for row in spark.sql(EXAMPLES, found=found).collect()
+    )
 
 
 def percentiles(row: Row | None, name: str) -> Percentiles:

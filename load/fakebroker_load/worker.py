@@ -27,10 +27,11 @@ from typing import Any, TypeVar, cast
 import pyarrow as pa
 
 from fakebroker.protocol.errors import ProtocolError
+from fakebroker.protocol.record_batch import Record
 from fakebroker_load.log import make_key
 from fakebroker_load.plan import Row, requests_of
 from fakebroker_load.wire.client import Connection, Exchange, Outcome, connect, drive
-from fakebroker_load.wire.messages import AnswerReader, encode_produce
+from fakebroker_load.wire.messages import AnswerReader, encode_produce, fingerprint
 
 CONNECTING_AT_ONCE = 64  # below the usual listen backlog of 128
 REPORT_EVERY_S = 0.2
@@ -58,6 +59,9 @@ RESULT_SCHEMA = pa.schema(
         pa.field("expected_error", pa.int16()),  # null: there must be no answer
         pa.field("must_wait", pa.bool_()),
         pa.field("value_crc", pa.int64()),  # of the record's value, as it was sent
+        pa.field("fingerprint", pa.string()),  # of the record, as the broker's journal has it
+        pa.field("local", pa.string()),  # our address on this connection; null: there was none
+        pa.field("stray_correlation_id", pa.int32()),  # of an answer on this connection to what was not asked on it
     ]
 )
 
@@ -139,6 +143,7 @@ class Sent(Exchange):
 
     sequence: int
     value_crc: int
+    fingerprint: str
 
 
 class Results:
@@ -257,7 +262,7 @@ class Driver:
     def _exchanges(self) -> Iterator[Sent]:
         row = self._row
         for sequence, correlation_id, timeout_ms, intended_us in requests_of(row):
-            value = make_value(row, sequence)
+            key, value = self._load.make_key(row, sequence), make_value(row, sequence)
             yield Sent(
                 correlation_id=correlation_id,
                 request=encode_produce(
@@ -266,7 +271,7 @@ class Driver:
                     partition=row["partition"],
                     acks=row["acks"],
                     timeout_ms=timeout_ms,
-                    key=self._load.make_key(row, sequence),
+                    key=key,
                     value=value,
                     timestamp_ms=int(time.time() * 1000),
                 ),
@@ -275,6 +280,7 @@ class Driver:
                 intended_ns=intended_us * 1000,
                 sequence=sequence,
                 value_crc=zlib.crc32(value),
+                fingerprint=fingerprint(Record(key, value)),
             )
 
     def _ended(self, exchange: Exchange) -> None:
@@ -299,6 +305,9 @@ class Driver:
             "base_offset": base_offset,
             "outcome": str(outcome),
             "value_crc": sent.value_crc,
+            "fingerprint": sent.fingerprint,
+            "local": self._connection and self._connection.local,
+            "stray_correlation_id": self._connection and self._connection.stray_correlation_id,
         }
         self._load.keep(self._kept | own, sent)
 

@@ -96,7 +96,15 @@ def test_every_request_gets_what_it_should(
         ("after", "acks=1", {"NONE": 15}),
         ("after", "acks=all, healthy", {"NONE": 15}),
     ]
-    assert "Every request got what it should" in (out / "report.html").read_text()
+    assert [(way["run"], way["ways"], way["why_no_journal"]) for way in verdict["ways"]] == [
+        ("before", 3, None),
+        ("after", 3, None),
+    ]
+    assert all(way["clock_us"][0] <= way["clock_us"][1] for way in verdict["ways"])  # both are this machine's
+    assert "before: Three ways: what the client saw, the log, the broker's journal" in said.out
+    report = (out / "report.html").read_text()
+    assert "Every request got what it should" in report
+    assert "after: Three ways" in report
 
 
 @pytest.mark.spark

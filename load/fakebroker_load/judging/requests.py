@@ -77,14 +77,20 @@ late AS (
 found AS (
     SELECT run, connection, sequence, count(*) AS copies, min(offset) AS log_offset,
         min_by(topic, offset) AS log_topic, min_by(partition, offset) AS log_partition,
-        min_by(value_crc, offset) AS log_crc
+        min_by(value_crc, offset) AS log_crc, min_by(fingerprint, offset) AS log_fingerprint
     FROM {{records}} WHERE connection IS NOT NULL GROUP BY ALL
 ),
+strays AS (
+    SELECT run, stray_correlation_id AS correlation_id, min(connection) AS stray_connection
+    FROM {{requests}} WHERE stray_correlation_id IS NOT NULL GROUP BY ALL
+),
 known AS (
-    SELECT late.*, copies, log_offset, log_topic, log_partition, log_crc, readable_offset, end_offset, same_leader
+    SELECT late.*, copies, log_offset, log_topic, log_partition, log_crc, log_fingerprint, readable_offset, end_offset,
+        same_leader, stray_connection
     FROM late
     LEFT JOIN found USING (run, connection, sequence)
     LEFT JOIN {{parts}} AS parts USING (run, topic, partition)
+    LEFT JOIN strays USING (run, correlation_id)
 ),
 looked_up AS (
     SELECT *,
@@ -92,7 +98,7 @@ looked_up AS (
             WHEN end_offset IS NULL THEN NULL
             WHEN copies > 1 THEN 'duplicated'
             WHEN log_topic <> topic OR log_partition <> partition THEN 'in another partition'
-            WHEN log_crc <> value_crc THEN 'altered'
+            WHEN log_crc <> value_crc OR log_fingerprint <> fingerprint THEN 'altered'
             WHEN copies IS NULL AND (outcome = 'silent' OR error_code = 0 OR (error_code = {TIMED_OUT} AND same_leader))
                 THEN CASE
                     WHEN coalesce(base_offset, readable_offset) >= readable_offset AND readable_offset < end_offset
@@ -114,6 +120,8 @@ SELECT *,
     CASE
         WHEN found_problem IS NOT NULL THEN found_problem
         WHEN same_request > 1 THEN 'counted twice'
+        WHEN stray_connection <> connection THEN 'answered on another connection'
+        WHEN stray_connection = connection THEN 'answered twice'
         WHEN expected_error IS NULL AND outcome = 'silent' AND answered_us IS NULL THEN NULL
         WHEN expected_error IS NULL AND outcome = 'answered' THEN 'answered, against acks=0'
         WHEN outcome <=> 'answered' IS FALSE THEN coalesce(outcome, 'no outcome')

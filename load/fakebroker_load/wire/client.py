@@ -71,6 +71,8 @@ class Connection(asyncio.Protocol):
         self.waiting: dict[int, Exchange] = {}
         self.silent: dict[int, Exchange] = {}
         self.closed = False
+        self.local = ""  # our address, as the broker sees it if nothing in between changes it
+        self.stray_correlation_id: int | None = None  # of an answer to what was not asked here
         self._decoder = FrameDecoder()
         self._last_answer_ns = 0
         self._news = asyncio.Event()
@@ -78,6 +80,8 @@ class Connection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)  # uvloop's is one in all but its base class
+        if address := transport.get_extra_info("sockname"):
+            self.local = f"{address[0]}:{address[1]}"
 
     def data_received(self, data: bytes) -> None:
         now_ns = time.monotonic_ns()
@@ -102,6 +106,7 @@ class Connection(asyncio.Protocol):
             in_order = True  # of those that are not to be answered, none is older in a way that matters
             exchange = self.silent.pop(correlation_id, None)
         if exchange is None:
+            self.stray_correlation_id = correlation_id
             raise ProtocolError(f"There is no request with the correlation id {correlation_id}.")
         exchange.answered_ns = self._last_answer_ns = now_ns
         exchange.answer = frame

@@ -1,0 +1,126 @@
+"""Where a journal comes from: the file that `fakebroker serve --journal` writes, or the HTTP control.
+
+Theory   A tap begins where the journal ends when it is made, and gives what has come since then, piece by piece.
+         A file keeps all, so it is read after the load and takes nothing from it. The control keeps the last 100,000
+         events (one with many records counts as many), and each that is asked for costs the broker time: the tap asks
+         how many there are, and takes them during the load only when KEPT_FOR_LATER are waiting.
+Errors   JournalGap: events are missing, and nothing can be concluded from what is not there. JournalError, before the
+         load: there is no journal to be had.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Protocol
+
+from fakebroker_load.journal.lines import DROPPED
+from fakebroker_load.scenario.setup import Ask
+
+PAGE = 500  # events: the broker makes a page in some 10 ms, and does nothing else meanwhile
+KEPT_FOR_LATER = 30_000
+_READ_BYTES = 1 << 20
+
+Event = tuple[int, Mapping[str, Any]]  # its place, and its JSON
+
+
+class JournalGap(Exception):
+    """Events are missing; the message says why, as the end of a sentence."""
+
+
+class JournalError(Exception):
+    """There is no such journal; the message is for the user."""
+
+
+class Tap(Protocol):
+    name: str  # for the user
+
+    def is_full(self) -> bool:
+        """Whether events should be taken now, though a load is under way."""
+
+    def take(self) -> Iterator[Event]:
+        """All that have come since the last one that was taken. Raises JournalGap."""
+
+
+class FileTap:
+    """A file of JSON lines that a broker goes on writing; `name` is for the user. Raises JournalError if it cannot be
+    read."""
+
+    def __init__(self, path: Path, name: str | None = None) -> None:
+        self.name = name or f"the journal in {path}"
+        self._path = path
+        self._seq = 0
+        try:
+            self._at = _behind_last_line(path)
+        except OSError as error:
+            raise JournalError(f"--journal {path}: {error.strerror}.") from None
+
+    def is_full(self) -> bool:
+        return False
+
+    def take(self) -> Iterator[Event]:
+        try:
+            if self._path.stat().st_size < self._at:
+                raise JournalGap("the file became shorter during the run")
+            with self._path.open("rb") as file:
+                file.seek(self._at)
+                for line in file:
+                    if not line.endswith(b"\n"):
+                        return  # the broker has yet to write the rest
+                    self._at += len(line)
+                    self._seq += 1
+                    event = _event(line)
+                    if event["event"] == DROPPED:
+                        raise JournalGap(f"the broker left {event['events']} events out of the file")
+                    yield self._seq, event
+        except OSError as error:
+            raise JournalGap(f"the file cannot be read any more ({error.strerror})") from None
+
+
+class ControlTap:
+    """The control's pages. `ask` is as scenario/setup.py has it."""
+
+    def __init__(self, ask: Ask, url: str) -> None:
+        self.name = f"the journal of {url}"
+        self._ask = ask
+        self._next = int(self._ask("GET", "/v1/journal?limit=1", None)["total"])
+
+    def is_full(self) -> bool:
+        page = self._ask("GET", f"/v1/journal?after={self._next}&limit=1", None)
+        return bool(page["total"] - self._next > KEPT_FOR_LATER)
+
+    def take(self) -> Iterator[Event]:
+        while True:
+            page = self._ask("GET", f"/v1/journal?after={self._next}&limit={PAGE}", None)
+            if page["total"] < self._next:
+                raise JournalGap("the cluster was reset during the run")
+            for event in page["events"]:
+                if event["seq"] != self._next:
+                    raise JournalGap(f"{event['seq'] - self._next} events were gone before they could be taken")
+                self._next += 1
+                yield event["seq"], event
+            if len(page["events"]) < PAGE:
+                return
+
+
+def _event(line: bytes) -> dict[str, Any]:
+    try:
+        event = json.loads(line)
+        event["event"]
+    except (ValueError, TypeError, KeyError):
+        raise JournalGap(f"a line of it is no event: {line[:80].decode(errors='replace').strip()}") from None
+    return dict(event)
+
+
+def _behind_last_line(path: Path) -> int:
+    """Where the next whole line begins."""
+    with path.open("rb") as file:
+        at = file.seek(0, 2)
+        while at > 0:
+            size = min(_READ_BYTES, at)
+            file.seek(at - size)
+            if (found := file.read(size).rfind(b"\n")) >= 0:
+                return at - size + found + 1
+            at -= size
+    return 0

@@ -1,0 +1,152 @@
+"""The journal of the time of one run, as Parquet.
+
+Theory   Before the first request of a run and behind its last one goes a request of our own, on a connection of its
+         own: a mark. What the journal has between the two is the run's, however the broker's clock stands to ours;
+         and if both are there and nothing is missing in between, then what the journal does not tell did not happen.
+         Without that nothing can be concluded from it, and the run is judged two ways: the requests and the log.
+         The marks also show that it is this cluster's journal, and that it knows our connections by the addresses
+         that they have here.
+Shape    `with JournalWindow(tap, broker, run, folder) as window:` around load and read-back; then `window.found`.
+         One event is held at a time, and ROWS_AT_ONCE rows.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from fakebroker_load.control import ControlError
+from fakebroker_load.journal.lines import JOURNAL_SCHEMA, Row, rows_of
+from fakebroker_load.journal.taps import JournalGap, Tap
+from fakebroker_load.log import Asker
+from fakebroker_load.wire.client import WireError
+
+LOOK_EVERY_S = 0.25
+SEEN_WITHIN_S = 10.0
+POLL_S = 0.05
+ROWS_AT_ONCE = 5_000
+
+Address = tuple[str, int]
+Mark = tuple[str, int]  # our address, and the correlation id
+
+
+@dataclass(frozen=True)
+class Found:
+    """Of a run's journal: how many rows; or why there is none, as the end of a sentence."""
+
+    rows: int = 0
+    why_not: str | None = None
+
+
+class JournalWindow:
+    """`path` is the Parquet file that is written, and not there if `found.why_not` says so."""
+
+    def __init__(self, tap: Tap, broker: Address, run: str, path: Path, seen_within_s: float = SEEN_WITHIN_S) -> None:
+        self.found = Found(why_not="the run did not get to its end")
+        self._tap = tap
+        self._broker = broker
+        self._run = run
+        self._path = path
+        self._seen_within_s = seen_within_s
+        self._lock = threading.Lock()
+        self._rows: list[Row] = []
+        self._count = 0
+        self._gap: str | None = None
+        self._peers: dict[int | None, str] = {}  # who is at the other end of each connection
+        self._asked: set[Mark] = set()  # marks that the journal tells of
+        self._marks: list[Mark] = []
+
+    @contextmanager
+    def open(self) -> Iterator[JournalWindow]:
+        """Around the load and what reads the log back."""
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        ended = threading.Event()
+        with pq.ParquetWriter(self._path, JOURNAL_SCHEMA) as writer:
+            self._writer = writer
+            self._mark()
+            thread = threading.Thread(target=self._watch, args=(ended,), name="journal", daemon=True)
+            thread.start()
+            try:
+                yield self
+                ended.set()
+                thread.join()
+                self._mark()
+                self._await_marks()
+                self._write()
+            finally:
+                ended.set()
+                thread.join()
+                self._conclude()
+
+    def _conclude(self) -> None:
+        if self._gap is None and len(self._marks) == 2:
+            self.found = Found(self._count)
+        else:
+            if self._gap is not None:
+                self.found = Found(why_not=self._gap)
+            with suppress(OSError):
+                self._path.unlink()
+
+    def _mark(self) -> None:
+        try:
+            with Asker(*self._broker) as asker:
+                self._marks.append((asker.local, asker.probe()))
+        except WireError as error:
+            self._gap = f"{error}"
+
+    def _watch(self, ended: threading.Event) -> None:
+        while not ended.wait(LOOK_EVERY_S):
+            self._guarded(lambda: self._take() if self._tap.is_full() else None)
+
+    def _await_marks(self, sleep: Callable[[float], None] = time.sleep) -> None:
+        deadline = time.monotonic() + self._seen_within_s
+        while self._gap is None:
+            self._guarded(self._take)
+            if self._asked.issuperset(self._marks):
+                return
+            if time.monotonic() > deadline:
+                seen = sum(mark in self._asked for mark in self._marks)
+                self._gap = f"{self._tap.name} tells {'not all' if seen else 'nothing'} of what this run sent"
+            sleep(POLL_S)
+
+    def _guarded(self, do: Callable[[], None]) -> None:
+        """A journal that cannot be had any more is no reason to end the run."""
+        with self._lock:
+            if self._gap is None:
+                try:
+                    do()
+                except JournalGap as gap:
+                    self._gap = str(gap)
+                except (ControlError, KeyError, TypeError, ValueError) as error:
+                    self._gap = f"{self._tap.name} fails: {error}"
+
+    def _take(self) -> None:
+        for seq, event in self._tap.take():
+            if self._asked.issuperset(self._marks) and len(self._marks) == 2:
+                return  # what comes now is no longer the run's
+            match event["event"]:
+                case "connection_opened":
+                    self._peers[event["connection"]] = event["peer"]
+                case "connection_closed":
+                    self._peers.pop(event["connection"], None)
+                case "request" if event["api"] == "ApiVersions":
+                    mark = (self._peers.get(event["connection"], ""), event["correlation_id"])
+                    if mark in self._marks:
+                        self._asked.add(mark)
+            if not self._asked:
+                continue  # it was before the run
+            self._rows.extend(rows_of(self._run, seq, event, self._peers.get(event.get("connection"))))
+            if len(self._rows) >= ROWS_AT_ONCE:
+                self._write()
+
+    def _write(self) -> None:
+        self._writer.write_table(pa.Table.from_pylist(self._rows, schema=JOURNAL_SCHEMA))
+        self._count += len(self._rows)
+        self._rows = []

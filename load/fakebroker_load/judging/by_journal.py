@@ -1,0 +1,175 @@
+"""What the broker's journal says of each request: the third way, in Spark SQL over the rows that were judged already.
+
+Theory   A request of the load is known again in the journal by its connection, which is our own address there, and its
+         correlation id, which is unique in a run; a record by its fingerprint, or, where the journal has none, by its
+         offset. A run's journal is whole (journal/window.py), so that what it does not tell did not happen.
+         The order of events is that of the journal (`seq`). Times are compared on the broker's clock alone: how long
+         a request waited there needs no other. `broker_lateness_us` is that, without the timeout where it had to wait.
+         `journal_problem` is what contradicts the journal, in the order in which it is looked for; a value that is
+         not there contradicts nothing but where it must be there. What the log shows comes first in `problem`, then
+         the journal, then the answers alone: each names the cause better than the next.
+         An acks=all request that is answered NONE waited for the high watermark: it must have come before the answer.
+         A request that timed out was appended, as was one that was answered NONE, or is silent with acks=0.
+Units    *_mono_ms is milliseconds of the broker's clock.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame, SparkSession
+
+from fakebroker_load.judging.requests import DEFAULT_LATENESS_LIMIT_MS, DEFINITE, TIMED_OUT
+
+# A row for each request that the journal tells of, with all that it tells of it; `watermark` is that of the partition
+# when the answer was given. Appends that are in no request's hand have a row too.
+EXCHANGES = """
+WITH marked AS (
+    SELECT *, last_value(nullif(high_watermark, -1), true)
+        OVER (PARTITION BY run, topic, partition, if(topic IS NULL, seq, 0) ORDER BY seq) AS watermark
+    FROM {journal}
+)
+SELECT run, request,
+    min(if(event = 'request',
+        struct(peer, correlation_id, client_id, api, connection, mono_ms, received_mono_ms), NULL)) AS asked,
+    min(if(event = 'produce', struct(seq, topic, partition, acks, timeout_ms), NULL)) AS produce,
+    min(if(event = 'answer', struct(seq, connection, outcome, error_code, base_offset, mono_ms, watermark), NULL))
+        AS answer,
+    min(if(event = 'parked', deadline_mono_ms, NULL)) AS deadline_mono_ms,
+    collect_list(if(event = 'append' AND error_code = 0 AND NOT is_duplicate,
+        struct(seq, topic, partition, base_offset, last_offset, fingerprint), NULL)) AS appends
+FROM marked WHERE request IS NOT NULL GROUP BY run, request
+"""
+
+JUDGED = f"""
+WITH known AS (
+    SELECT run, asked.peer AS local, asked.correlation_id AS correlation_id, count(*) AS times_asked,
+        min(struct(request, asked, produce, answer, deadline_mono_ms, appends)) AS told
+    FROM {{exchanges}} WHERE asked.api = 'Produce' GROUP BY ALL
+),
+compared AS (
+    SELECT judged.*, times_asked, told.request AS request, told.produce AS asked_for, told.answer AS answer,
+        told.deadline_mono_ms AS deadline_mono_ms, told.asked.connection AS broker_connection,
+        told.asked.mono_ms AS handled_mono_ms, told.asked.received_mono_ms AS received_mono_ms,
+        coalesce(size(told.appends), 0) AS appends,
+        filter(told.appends, one -> coalesce(one.fingerprint = fingerprint, one.base_offset = one.last_offset)) AS own,
+        outcome = 'silent' OR error_code IN (0, {TIMED_OUT}) AS must_be_appended
+    FROM {{judged}} AS judged LEFT JOIN known USING (run, local, correlation_id)
+),
+numbered AS (
+    SELECT *, coalesce(size(own), 0) AS own_appends, get(own, 0) AS append,
+        (answer.mono_ms - handled_mono_ms - if(must_wait, timeout_ms, 0)) * 1000L AS broker_lateness_us
+    FROM compared
+),
+said AS (
+    SELECT *,
+        CASE
+            WHEN run NOT IN {{runs}} THEN NULL
+            WHEN request IS NULL THEN if(outcome IN ('answered', 'silent'), 'not in the journal', NULL)
+            WHEN times_asked > 1 THEN 'handled twice'
+            WHEN NOT (asked_for.topic <=> topic AND asked_for.partition <=> partition AND asked_for.acks <=> acks
+                AND asked_for.timeout_ms <=> timeout_ms) THEN 'read as another request'
+            WHEN answer.connection <> broker_connection THEN 'answered on another connection'
+            WHEN own_appends > 1 THEN 'appended twice'
+            WHEN appends > 0 AND own_appends = 0 THEN 'altered before it was appended'
+            WHEN append.topic <> topic OR append.partition <> partition THEN 'appended to another partition'
+            WHEN appends > 0 AND copies IS NULL AND append.base_offset < readable_offset AND same_leader
+                THEN 'appended, and not in the log'
+            WHEN appends = 0 AND copies > 0 THEN 'in the log, and never appended'
+            WHEN copies = 1 AND log_offset <> append.base_offset AND same_leader THEN 'moved in the log'
+            WHEN outcome = 'answered' AND NOT answer.outcome <=> 'sent' THEN 'answered by nobody'
+            WHEN outcome = 'answered' AND NOT (error_code <=> answer.error_code AND base_offset <=> answer.base_offset)
+                THEN 'told otherwise than the journal says'
+            WHEN appends = 0 AND must_be_appended THEN 'never appended'
+            WHEN appends > 0 AND answer.error_code IN ({DEFINITE}) THEN 'refused, and appended'
+            WHEN base_offset <> append.base_offset AND error_code IN (0, {TIMED_OUT})
+                THEN 'told another offset than appended'
+            WHEN acks = -1 AND answer.error_code = 0 AND coalesce(answer.watermark, -1) <= append.last_offset
+                THEN 'acknowledged before its watermark'
+            WHEN answer.error_code = {TIMED_OUT}
+                AND answer.mono_ms < greatest(handled_mono_ms + timeout_ms, deadline_mono_ms) THEN 'early'
+            WHEN broker_lateness_us > {{limit_us}} THEN 'late'
+        END AS journal_problem
+    FROM numbered
+)
+SELECT * EXCEPT (problem, early, asked_for, own),
+    coalesce(found_problem, journal_problem, problem) AS problem,
+    coalesce(early, false) OR coalesce(journal_problem = 'early', false) AS early
+FROM said
+"""
+
+# What is told of the run's own topics, and is of none of its requests.
+BESIDE = """
+WITH topics AS (SELECT DISTINCT run, topic FROM {judged}),
+others AS (
+    SELECT told.*, judged.request IS NOT NULL AS is_ours, judged.fingerprint, judged.own_appends
+    FROM {exchanges} AS told
+    LEFT JOIN {judged} AS judged ON judged.run = told.run AND judged.request = told.request
+),
+strange AS (
+    SELECT run, request, asked, is_ours, fingerprint, own_appends, explode(appends) AS append FROM others
+    WHERE is_ours OR NOT asked.api <=> 'Produce'
+),
+shown AS (
+    SELECT parts.run, parts.topic, parts.partition, parts.start_offset, shown_offset, answer.seq
+    FROM {parts} AS parts
+    JOIN {exchanges} AS told ON told.run = parts.run AND asked.api = 'Fetch' AND asked.peer = shown_local
+        AND asked.correlation_id = shown_correlation_id
+),
+moved AS (
+    SELECT run, topic, partition, shown_offset, start_offset,
+        max_by(high_watermark, journal.seq) FILTER (WHERE journal.seq < shown.seq) AS watermark
+    FROM shown
+    LEFT JOIN (
+        SELECT run, topic, partition, seq, high_watermark FROM {journal}
+        WHERE event IN ('watermark_moved', 'leader_changed') AND high_watermark >= 0
+    ) AS journal USING (run, topic, partition)
+    GROUP BY run, topic, partition, shown_offset, start_offset
+)
+SELECT others.run, 'unexplained' AS kind, 'a Produce that the load has not sent' AS problem, produce.topic AS topic,
+    produce.partition AS partition, CAST(NULL AS BIGINT) AS offset, asked.correlation_id AS correlation_id,
+    concat('journal: request ', request, ' of ', coalesce(asked.peer, 'somebody'), ', client id ',
+        coalesce(asked.client_id, 'none')) AS says
+FROM others LEFT SEMI JOIN topics ON topics.run = others.run AND topics.topic = produce.topic
+WHERE asked.api = 'Produce' AND NOT is_ours
+UNION ALL
+SELECT strange.run, 'unexplained', 'appended, and sent by nobody', append.topic, append.partition, append.base_offset,
+    asked.correlation_id, concat('journal: event ', append.seq, ', in the hand of request ', request)
+FROM strange LEFT SEMI JOIN topics ON topics.run = strange.run AND topics.topic = append.topic
+WHERE NOT is_ours
+   OR own_appends > 0 AND NOT coalesce(append.fingerprint = fingerprint, append.base_offset = append.last_offset)
+UNION ALL
+SELECT run, 'early', 'watermark shown too early', topic, partition, shown_offset, NULL,
+    concat('a consumer was shown ', shown_offset, ', and the journal has ', coalesce(watermark, start_offset))
+FROM moved WHERE shown_offset > coalesce(watermark, start_offset)
+"""
+
+# By how much the broker's clock is ahead of the run's: what is sent is received later, what is answered seen later.
+CLOCKS = """
+SELECT run, max(answer.mono_ms * 1000 - 1000 - answered_us) AS low_us,
+    min(received_mono_ms * 1000 - sent_us) AS high_us
+FROM {judged} WHERE outcome = 'answered' AND answer.outcome = 'sent' GROUP BY run
+"""
+
+
+def judge_by_journal(
+    spark: SparkSession,
+    judged: DataFrame,
+    journal: DataFrame,
+    parts: DataFrame,
+    runs: list[str],
+    lateness_limit_ms: int = DEFAULT_LATENESS_LIMIT_MS,
+) -> tuple[DataFrame, DataFrame]:
+    """The judged rows (judging/requests.py) with what the journal (journal/lines.py) says of them, for the `runs` that
+    have one; and a row for each thing that it tells of none of them."""
+    if not runs:
+        raise ValueError("there is no journal of any run")
+    names = ", ".join("'" + name.replace("\\", "\\\\").replace("'", "\\'") + "'" for name in runs)
+    # Each is asked several times. If they were cached, Spark would plan all that is behind them again and again, which
+    # takes it longer than the work.
+    judged = judged.localCheckpoint()
+    exchanges = spark.sql(EXCHANGES, journal=journal).localCheckpoint()
+    text = JUDGED.format(
+        exchanges="{exchanges}", judged="{judged}", runs=f"({names})", limit_us=lateness_limit_ms * 1000
+    )
+    all_judged = spark.sql(text, exchanges=exchanges, judged=judged).localCheckpoint()
+    beside = spark.sql(BESIDE, judged=all_judged, exchanges=exchanges, journal=journal, parts=parts).localCheckpoint()
+    return all_judged, beside

@@ -1,0 +1,98 @@
+"""Every mismatch as a row with a reason: requests that are not confirmed, and what no request explains.
+
+Shape    MISMATCH_COLUMNS. `kind` is one of a few, `problem` says it closer; `says` has what each of the records says of
+         it: the client's, the log's, the journal's. A row that is of no request lacks `group` and what follows it.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame, SparkSession
+
+from fakebroker_load.judging.requests import Log
+
+MISMATCH_COLUMNS = (
+    *("run", "kind", "problem", "group", "connection", "sequence", "correlation_id"),
+    *("topic", "partition", "offset", "says"),
+)
+
+KINDS: dict[str, tuple[str, ...]] = {
+    "lost": ("lost", "timed out, not appended", "appended, and not in the log", "never appended"),
+    "ghost": ("refused, and written", "refused, and appended", "in the log, and never appended"),
+    "duplicated": ("duplicated", "appended twice", "handled twice", "answered twice", "counted twice"),
+    "reordered": ("reordered", "out of order", "correlation id went back", "base offset went back"),
+    "altered": ("altered", "altered before it was appended", "read as another request", "garbled"),
+    "wrong offset": (
+        "told another offset",
+        "told another offset than appended",
+        "moved in the log",
+        "base offset given twice",
+        "base offset with an error",
+        "no base offset",
+    ),
+    "wrong partition": ("in another partition", "appended to another partition"),
+    "early": ("early", "acknowledged before its watermark", "watermark shown too early"),
+    "late": ("late",),
+    "unanswered": (
+        "no answer",
+        "closed",
+        "not sent",
+        "silent",
+        "no outcome",
+        "no time",
+        "answered on another connection",
+    ),
+    "wrong answer": ("wrong answer", "answered, against acks=0", "told otherwise than the journal says"),
+    "unexplained": (
+        "not in the journal",
+        "answered by nobody",
+        "in the log, and sent by nobody",
+        "a Produce that the load has not sent",
+        "appended, and sent by nobody",
+    ),
+    "not readable": ("not readable",),
+}
+_KIND_OF = {problem: kind for kind, problems in KINDS.items() for problem in problems}
+_KIND = "CASE problem {} ELSE 'other' END".format(
+    " ".join(f"WHEN '{problem}' THEN '{kind}'" for problem, kind in _KIND_OF.items())
+)
+_CLIENT = """concat('client: ',
+    coalesce(concat('error ', error_code, ' at offset ', base_offset), outcome, 'no outcome'),
+    coalesce(concat(', ', round((answered_us - sent_us) / 1000, 1), ' ms after it was sent'), ''))"""
+_LOG = """if(end_offset IS NULL, NULL, concat('log: ', coalesce(
+    concat(if(copies > 1, concat(copies, ' times, first '), ''), log_topic, '-', log_partition, ' at offset ',
+        log_offset),
+    'not there')))"""
+_JOURNAL = """if(request IS NULL, 'journal: nothing', concat('journal: request ', request, ' on connection ',
+    broker_connection,
+    coalesce(concat(', appended to ', append.topic, '-', append.partition, ' at offset ', append.base_offset),
+        ', not appended'),
+    if(appends > 1, concat(' and ', appends - 1, ' times more'), ''),
+    if(answer IS NULL, ', no answer', concat(', ',
+        coalesce(concat('error ', answer.error_code, ' at offset ', answer.base_offset),
+            concat('answer ', answer.outcome)),
+        ' after ', answer.mono_ms - handled_mono_ms, ' ms on connection ', answer.connection))))"""
+
+OF_REQUESTS = """
+SELECT run, {kind} AS kind, problem, `group`, connection, sequence, correlation_id, topic, partition,
+    coalesce(log_offset, base_offset) AS offset, concat_ws('; ', {says}) AS says
+FROM {{judged}} WHERE problem IS NOT NULL
+"""
+
+OF_THE_LOG = """
+SELECT records.run, 'unexplained' AS kind, 'in the log, and sent by nobody' AS problem, records.topic,
+    records.partition, records.offset, CAST(NULL AS INT) AS correlation_id,
+    concat('log: ', coalesce(concat('by its key request ', sequence, ' of connection ', connection), 'a key of nobody'))
+        AS says
+FROM {records} AS records LEFT ANTI JOIN {judged} AS judged USING (run, connection, sequence)
+"""
+
+
+def mismatches(spark: SparkSession, judged: DataFrame, log: Log | None, beside: DataFrame | None) -> DataFrame:
+    """All of them, in no order; `beside` is what the journal tells of no request (by_journal.py)."""
+    says = [_CLIENT, _LOG, *([_JOURNAL] if "journal_problem" in judged.columns else [])]
+    found = spark.sql(OF_REQUESTS.format(kind=_KIND, says=", ".join(says)), judged=judged)
+    if log is not None:
+        found = found.unionByName(spark.sql(OF_THE_LOG, records=log.records, judged=judged), allowMissingColumns=True)
+    if beside is not None:
+        found = found.unionByName(beside, allowMissingColumns=True)
+    return found.select(*MISMATCH_COLUMNS)

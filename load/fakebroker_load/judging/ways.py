@@ -1,0 +1,65 @@
+"""How many records a run was judged by: what the client saw, what is in the log, what the broker's journal says."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+WORDS = {1: "One way", 2: "Two ways", 3: "Three ways"}
+NO_JOURNAL = "no --control and no --journal was given"
+
+
+@dataclass(frozen=True, slots=True)
+class Ways:
+    """Of one run. `clock_us`: the broker's clock is ahead of the run's by so much, at least and at most; None if there
+    is no saying. At least may be more than at most: then there is time that one of the two has not seen."""
+
+    run: str
+    has_log: bool
+    journal: str | None = None  # whose
+    rows: int = 0
+    why_no_journal: str | None = NO_JOURNAL
+    clock_us: tuple[int, int] | None = None
+
+    @property
+    def count(self) -> int:
+        return 1 + self.has_log + (self.journal is not None)
+
+    def sentence(self) -> str:
+        """For the user: which, and why not more."""
+        there = ["what the client saw", *(["the log"] if self.has_log else [])]
+        if self.journal is not None:
+            there.append(f"{self.journal} ({self.rows:,} rows)")
+        missing = [] if self.has_log else ["the log was not read back"]
+        missing += [] if self.why_no_journal is None else [f"without the broker's journal: {self.why_no_journal}"]
+        parts = [f"{self.run}: {WORDS[self.count]}: {', '.join(there)}", *missing]
+        return "; ".join(parts) + "." + (f" {self._clocks()}" if self.journal is not None else "")
+
+    def _clocks(self) -> str:
+        if self.clock_us is None:
+            return "Nothing was answered by which the clocks could be compared."
+        low, high = self.clock_us
+        if low > high:
+            return (
+                f"The broker's clock and ours disagree by {(low - high) / 1000:,.1f} ms: "
+                "time was skipped, or they drift. How long the broker waited is judged by its own."
+            )
+        return f"The two clocks are aligned to within {(high - low) / 2000:,.1f} ms."
+
+
+def ways_of(run: Mapping[str, Any], clocks: Mapping[str, tuple[int, int]]) -> Ways:
+    """`run` is an entry of run.json."""
+    name, journal = run["scenario"]["name"], run.get("journal") or {}
+    return Ways(
+        name,
+        bool(run.get("log")),
+        journal.get("from"),
+        journal.get("rows", 0),
+        journal.get("why_not") if journal else NO_JOURNAL,
+        clocks.get(name),
+    )
+
+
+def has_journal(run: Mapping[str, Any]) -> bool:
+    return (run.get("journal") or {}).get("from") is not None

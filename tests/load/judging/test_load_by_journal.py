@@ -1,0 +1,223 @@
+"""What the journal says, on hand-made rows: for each contradiction there is one, and it is named."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import SparkSession
+
+from fakebroker_load.journal.lines import JOURNAL_SCHEMA
+from fakebroker_load.judging.by_journal import judge_by_journal
+from fakebroker_load.judging.mismatches import KINDS, mismatches
+from fakebroker_load.judging.requests import Log, judge
+from fakebroker_load.log import LOG_SCHEMA, PART_SCHEMA
+from fakebroker_load.verdict import clocks, reasons_of
+from fakebroker_load.worker import RESULT_SCHEMA
+
+pytestmark = pytest.mark.spark
+
+Row = dict[str, Any]
+PLACE: Row = {"topic": "t", "partition": 0}
+REQUEST: Row = PLACE | {
+    "group": "g", "connection": 0, "sequence": 0, "correlation_id": 1, "acks": -1, "timeout_ms": 100,
+    "intended_us": 900, "sent_us": 1_000, "answered_us": 101_400, "error_code": 7, "base_offset": 40,
+    "outcome": "answered", "expected_error": 7, "must_wait": True, "value_crc": 5, "fingerprint": "f", "local": "h:1",
+}  # fmt: skip
+RECORD: Row = PLACE | {"offset": 40, "connection": 0, "sequence": 0, "value_crc": 5, "fingerprint": "f"}
+PART: Row = PLACE | {"start_offset": 40, "readable_offset": 50, "end_offset": 50, "same_leader": True}
+
+ASKED: Row = {
+    "event": "request", "mono_ms": 5_002, "connection": 8, "request": 3, "peer": "h:1", "api": "Produce",
+    "correlation_id": 1, "client_id": "c", "received_mono_ms": 5_002,
+}  # fmt: skip
+PRODUCE: Row = PLACE | {"event": "produce", "mono_ms": 5_002, "request": 3, "acks": -1, "timeout_ms": 100}
+APPEND: Row = PLACE | {
+    "event": "append", "mono_ms": 5_002, "request": 3, "error_code": 0, "base_offset": 40, "last_offset": 40,
+    "is_duplicate": False, "fingerprint": "f",
+}  # fmt: skip
+PARKED: Row = {"event": "parked", "mono_ms": 5_002, "request": 3, "deadline_mono_ms": 5_102}
+ANSWER: Row = PLACE | {
+    "event": "answer", "mono_ms": 5_102, "request": 3, "connection": 8, "outcome": "sent", "error_code": 7,
+    "base_offset": 40,
+}  # fmt: skip
+MOVED: Row = PLACE | {"event": "watermark_moved", "mono_ms": 5_003, "high_watermark": 41}
+TIMED_OUT = (ASKED, PRODUCE, APPEND, PARKED, ANSWER)
+
+NONE: Row = {"error_code": 0, "expected_error": 0, "must_wait": False, "answered_us": 3_000}
+NONE_ANSWER = ANSWER | {"error_code": 0, "mono_ms": 5_003}
+SILENT: Row = {
+    "acks": 0, "answered_us": None, "error_code": None, "base_offset": None, "outcome": "silent",
+    "expected_error": None, "must_wait": False,
+}  # fmt: skip
+SILENT_ANSWER: Row = {"event": "answer", "mono_ms": 5_002, "request": 3, "connection": 8, "outcome": "none"}
+REFUSED: Row = NONE | {"error_code": 19, "expected_error": 19, "base_offset": -1}
+REFUSED_ANSWER = NONE_ANSWER | {"error_code": 19, "base_offset": -1}
+OTHER_APPEND = APPEND | {"base_offset": 41, "last_offset": 41, "fingerprint": "other"}
+STRANGER = ASKED | {"request": 4, "peer": "x:9"}
+FETCH = ASKED | {"request": 9, "peer": "h:2", "correlation_id": 6, "api": "Fetch"}
+FETCHED: Row = {"event": "answer", "mono_ms": 5_200, "request": 9, "connection": 9, "outcome": "sent"}
+SHOWN: Row = {"shown_local": "h:2", "shown_correlation_id": 6}
+
+
+class Case(NamedTuple):
+    """`request` and `part` are what differs; `journal` is all of it, in order; `log`: whether the record is there."""
+
+    journal: tuple[Row, ...]
+    problems: list[str]
+    request: Row = {}  # noqa: RUF012  # nobody changes it
+    log: tuple[Row, ...] = (RECORD,)
+    part: Row = {}  # noqa: RUF012
+
+
+def times_out(**changes: Row) -> tuple[Row, ...]:
+    return tuple(row | changes.get(row["event"], {}) for row in TIMED_OUT)
+
+
+CASES: dict[str, Case] = {
+    "timed out": Case(TIMED_OUT, []),
+    "acknowledged": Case((ASKED, PRODUCE, APPEND, MOVED, NONE_ANSWER), [], NONE),
+    "silent": Case((ASKED, PRODUCE | {"acks": 0}, APPEND, SILENT_ANSWER), [], SILENT),
+    "refused": Case(
+        (ASKED, PRODUCE, ANSWER | {"error_code": 19, "base_offset": -1, "mono_ms": 5_003}), [], REFUSED, ()
+    ),
+    "a name for none: by its offset": Case(times_out(append={"fingerprint": None}), []),
+    "nobody knows of it": Case((), ["not in the journal"]),
+    "the connection broke, and it never came": Case((), ["closed"], {"outcome": "closed", "error_code": None}, ()),
+    "of another address": Case(
+        times_out(request={"peer": "h:2"}), ["not in the journal", "a Produce that the load has not sent"]
+    ),
+    "handled twice": Case(
+        (*TIMED_OUT, ASKED | {"request": 4}, PRODUCE | {"request": 4}),
+        ["handled twice", "a Produce that the load has not sent"],
+    ),
+    "another partition is understood": Case(times_out(produce={"partition": 1}), ["read as another request"]),
+    "another timeout is understood": Case(times_out(produce={"timeout_ms": 99}), ["read as another request"]),
+    "answered elsewhere": Case(times_out(answer={"connection": 9}), ["answered on another connection"]),
+    "appended twice": Case((ASKED, PRODUCE, APPEND, APPEND, PARKED, ANSWER), ["appended twice"]),
+    "sent again, and known": Case((*TIMED_OUT[:3], APPEND | {"is_duplicate": True}, *TIMED_OUT[3:]), []),
+    "altered on the way": Case(times_out(append={"fingerprint": "x"}), ["altered before it was appended"]),
+    "altered in the log": Case(TIMED_OUT, ["altered"], {}, (RECORD | {"fingerprint": "x"},)),
+    "two records of one": Case(
+        times_out(append={"fingerprint": None, "last_offset": 41}), ["altered before it was appended"]
+    ),
+    "to another partition": Case(times_out(append={"partition": 1}), ["appended to another partition"]),
+    "gone again": Case(
+        times_out(append={}, answer={"error_code": 6, "base_offset": -1}),
+        ["appended, and not in the log"],
+        {"error_code": 6, "expected_error": 6, "base_offset": -1, "must_wait": False},
+        (),
+    ),
+    "there by nobody": Case((ASKED, PRODUCE, PARKED, ANSWER), ["in the log, and never appended"]),
+    "at another place in the log": Case(times_out(append={"base_offset": 41, "last_offset": 41}), ["moved in the log"]),
+    "no answer was given": Case(TIMED_OUT[:-1], ["answered by nobody"]),
+    "another error was answered": Case(
+        times_out(answer={"error_code": 0, "mono_ms": 5_110}), ["told otherwise than the journal says"]
+    ),
+    "another offset was answered": Case(
+        times_out(answer={"base_offset": 39}), ["told otherwise than the journal says"]
+    ),
+    "never appended": Case(
+        (ASKED, PRODUCE, ANSWER | {"error_code": 0, "mono_ms": 5_003}),
+        ["never appended"],
+        NONE,
+        (),
+        {"end_offset": None},
+    ),
+    "silent, never appended": Case(
+        (ASKED, PRODUCE | {"acks": 0}, SILENT_ANSWER), ["never appended"], SILENT, (), {"end_offset": None}
+    ),
+    "refused, and yet": Case(
+        (ASKED, PRODUCE, APPEND, REFUSED_ANSWER),
+        ["refused, and appended"],
+        REFUSED,
+        (),
+        {"end_offset": None, "readable_offset": None},
+    ),
+    "told another offset": Case(
+        times_out(append={"base_offset": 41, "last_offset": 41}),
+        ["told another offset than appended"],
+        {},
+        (),
+        {"end_offset": None, "readable_offset": None},
+    ),
+    "before its watermark": Case(
+        (ASKED, PRODUCE, APPEND, NONE_ANSWER, MOVED), ["acknowledged before its watermark"], NONE
+    ),
+    "the watermark just below": Case(
+        (MOVED | {"high_watermark": 40}, ASKED, PRODUCE, APPEND, NONE_ANSWER),
+        ["acknowledged before its watermark"],
+        NONE,
+    ),
+    "the leader does not wait": Case((ASKED, PRODUCE | {"acks": 1}, APPEND, NONE_ANSWER), [], NONE | {"acks": 1}),
+    "early by the broker's clock": Case(times_out(answer={"mono_ms": 5_101}), ["early"]),
+    "before its own deadline": Case(times_out(parked={"deadline_mono_ms": 5_103}), ["early"]),
+    "late by the broker's clock": Case(times_out(answer={"mono_ms": 5_102 + 501}), ["late"]),
+    "not late": Case(times_out(answer={"mono_ms": 5_102 + 500}), []),
+    "somebody else's": Case(
+        (*TIMED_OUT, STRANGER, PRODUCE | {"request": 4}, APPEND | {"request": 4}),
+        ["a Produce that the load has not sent"],
+    ),
+    "somebody else's elsewhere": Case((*TIMED_OUT, STRANGER, PRODUCE | {"request": 4, "topic": "u"}), []),
+    "beside the own": Case((ASKED, PRODUCE, APPEND, OTHER_APPEND, PARKED, ANSWER), ["appended, and sent by nobody"]),
+    "in no request's hand": Case((*TIMED_OUT, OTHER_APPEND | {"request": 0}), ["appended, and sent by nobody"]),
+    "shown what is not so": Case(
+        (*TIMED_OUT, FETCH, FETCHED, MOVED), ["watermark shown too early"], {}, (RECORD,), SHOWN | {"shown_offset": 41}
+    ),
+    "shown what is so": Case((*TIMED_OUT, MOVED, FETCH, FETCHED), [], {}, (RECORD,), SHOWN | {"shown_offset": 41}),
+    "shown what was there": Case((*TIMED_OUT, FETCH, FETCHED), [], {}, (RECORD,), SHOWN | {"shown_offset": 40}),
+}
+
+
+def frame(spark: SparkSession, rows: list[Row], schema: pa.Schema) -> Any:
+    return spark.createDataFrame(pa.Table.from_pylist(rows, schema=schema))
+
+
+@pytest.fixture(scope="module")
+def found(spark: SparkSession) -> dict[str, list[Row]]:
+    """All cases judged at once, each as a run of its own; and one without a journal."""
+    runs = {**CASES, "no journal": Case((), [])}
+    requests = [REQUEST | case.request | {"run": name} for name, case in runs.items()]
+    records = [row | {"run": name} for name, case in runs.items() for row in case.log]
+    parts = [PART | case.part | {"run": name} for name, case in runs.items()]
+    journal = [
+        row | {"run": name, "seq": seq} for name, case in runs.items() for seq, row in enumerate(case.journal, 1)
+    ]
+    log = Log(frame(spark, records, LOG_SCHEMA), frame(spark, parts, PART_SCHEMA))
+    judged = judge(spark, frame(spark, requests, RESULT_SCHEMA), 500, log)
+    judged, beside = judge_by_journal(spark, judged, frame(spark, journal, JOURNAL_SCHEMA), log.parts, list(CASES), 500)
+    all_found = mismatches(spark, judged, log, beside)
+    by_run: dict[str, list[Row]] = {name: [] for name in runs}
+    for row in all_found.collect():
+        by_run[row["run"]].append(row.asDict())
+    assert clocks(spark, judged)["timed out"] == (5_102_000 - 1_000 - 101_400, 5_002_000 - 1_000)
+    reasons = {
+        (reason.run, reason.problem): reason for reason in reasons_of(spark, mismatches(spark, judged, log, beside))
+    }
+    assert reasons["early by the broker's clock", "early"].rows == 1
+    assert reasons["early by the broker's clock", "early"].example["says"] == (
+        "client: error 7 at offset 40, 100.4 ms after it was sent; log: t-0 at offset 40; journal: request 3 on "
+        "connection 8, appended to t-0 at offset 40, error 7 at offset 40 after 99 ms on connection 8"
+    )
+    return by_run
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_one_request_and_its_journal(found: dict[str, list[Row]], case: str) -> None:
+    assert sorted(row["problem"] for row in found[case]) == sorted(CASES[case].problems), found[case]
+
+
+def test_a_run_without_a_journal_is_judged_two_ways(found: dict[str, list[Row]]) -> None:
+    assert found["no journal"] == []
+
+
+def test_each_row_has_a_kind(found: dict[str, list[Row]]) -> None:
+    rows = [row for rows in found.values() for row in rows]
+    assert all(row["problem"] in KINDS[row["kind"]] for row in rows)
+    assert all(row["says"] for row in rows)
+
+
+def test_a_journal_of_nothing_is_a_mistake(spark: SparkSession) -> None:
+    with pytest.raises(ValueError, match="no journal of any run"):
+        judge_by_journal(spark, spark.range(0), spark.range(0), spark.range(0), [])
