@@ -48,6 +48,7 @@ from fakebroker_load.log import (
     Shown,
     await_readable,
     log_ends,
+    part_rows,
     read_parts,
     shown_watermarks,
 )
@@ -179,23 +180,7 @@ def keep_log(
     """Read back all that has come into the logs since `before`, and add it to the folder `out`, with what was `shown`
     of it before followers that stood still went on."""
     ends = log_ends(leaders_of(bootstrap, scenario))
-    readable = await_readable(ends)
-    parts = [
-        {
-            "run": scenario.name,
-            "run_id": run_id,
-            "topic": topic,
-            "partition": partition,
-            "host": end.host,
-            "port": end.port,
-            "start_offset": before[topic, partition].offset,
-            "readable_offset": readable[topic, partition],
-            "end_offset": end.offset,
-            "same_leader": before[topic, partition].leader_epoch == end.leader_epoch,
-            **({f"shown_{name}": value for name, value in shown[topic, partition]._asdict().items()} if shown else {}),
-        }
-        for (topic, partition), end in ends.items()
-    ]
+    parts = part_rows((scenario.name, run_id), before, ends, await_readable(ends), shown)
     frame = spark.createDataFrame(pa.Table.from_pylist(parts, schema=PART_SCHEMA))
     slots = min(spark.sparkContext.defaultParallelism, len(parts))
     records = frame.repartition(slots, "topic", "partition").mapInArrow(read_parts, from_arrow_schema(LOG_SCHEMA))

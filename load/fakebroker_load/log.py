@@ -207,6 +207,32 @@ def await_readable(
         sleep(POLL_S)
 
 
+def part_rows(
+    run: tuple[str, str],
+    before: Mapping[Place, End],
+    ends: Mapping[Place, End],
+    readable: Mapping[Place, int],
+    shown: Mapping[Place, Shown],
+) -> list[Row]:
+    """Rows of PART_SCHEMA for a run (its name and its id): what came into the logs from `before` on."""
+    return [
+        {
+            "run": run[0],
+            "run_id": run[1],
+            "topic": place[0],
+            "partition": place[1],
+            "host": end.host,
+            "port": end.port,
+            "start_offset": before[place].offset,
+            "readable_offset": readable[place],
+            "end_offset": end.offset,
+            "same_leader": before[place].leader_epoch == end.leader_epoch,
+            **({f"shown_{name}": value for name, value in shown[place]._asdict().items()} if place in shown else {}),
+        }
+        for place, end in ends.items()
+    ]
+
+
 def read_parts(parts: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Rows of LOG_SCHEMA for those of PART_SCHEMA: what a Spark task does. It holds one answer at a time."""
     for batch in parts:

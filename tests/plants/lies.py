@@ -1,18 +1,27 @@
-"""Brokers that lie: each is Kafka but for one thing, and each patches the append of a leader."""
+"""Brokers that lie: each is Kafka but for one thing. Most patch the append of a leader."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+
+from fakebroker.core.journal.recorder import Recorder
+from fakebroker.core.replication import reads, replica_manager
 from fakebroker.core.replication.append_info import LeaderHwChange, LogAppendInfo
+from fakebroker.core.replication.delayed_produce import DelayedProduce
 from fakebroker.core.replication.partition import Partition
+from fakebroker.network.connection import Connection
+from fakebroker.network.effects import Effect, Send
+from fakebroker.network.socket_server import SocketServer
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
 from fakebroker.protocol.record_batch import Record, decode_records, encode_batch
 
 Append = Callable[..., LogAppendInfo]
 TOPIC = "t"
+PRODUCE_ANSWER = b"\x00\x02\x02t\x02"  # an answer of version 9 about one partition of it, behind the correlation id
 
 honest_append = Partition.append_records_to_leader
 
@@ -123,3 +132,83 @@ def told(lie: Any) -> Callable[..., LogAppendInfo]:
         return info
 
     return append
+
+
+# Lies that are told elsewhere than where records are appended. Each is a patch.
+
+
+def appends_so(make: Callable[[], Any]) -> Callable[[pytest.MonkeyPatch], None]:
+    """A lie of those above, as a patch; `make` gives a new one."""
+    return lambda patches: patches.setattr(Partition, "append_records_to_leader", told(make()))
+
+
+def answers_on_another_connection(patches: pytest.MonkeyPatch) -> None:
+    """One answer to a Produce goes to whom the first one went to."""
+    honest = SocketServer.take_answers
+    first: list[Connection] = []
+    done: list[Connection] = []
+
+    def take_answers(self: SocketServer) -> list[Effect]:
+        effects = honest(self)
+        for place, effect in enumerate(effects):
+            if not isinstance(effect, Send) or PRODUCE_ANSWER not in effect.data:
+                continue
+            if not first:
+                first.append(effect.connection)
+            elif not done and effect.connection is not first[0] and not first[0].is_closed:
+                done.append(effect.connection)
+                effects[place] = Send(first[0], effect.parts)
+        return effects
+
+    patches.setattr(SocketServer, "take_answers", take_answers)
+
+
+def answers_all_as_if_the_leader_were_alone(patches: pytest.MonkeyPatch) -> None:
+    """acks=all is acks=1: nothing waits for the followers."""
+    honest = Partition.check_enough_replicas_reach_offset
+
+    def check(self: Partition, required_offset: int) -> tuple[bool, ErrorCode]:
+        if self.topic_partition.topic != TOPIC:
+            return honest(self, required_offset)
+        return True, ErrorCode.none
+
+    patches.setattr(Partition, "check_enough_replicas_reach_offset", check)
+
+
+def shows_the_end_for_the_watermark(patches: pytest.MonkeyPatch) -> None:
+    """To whoever fetches, whatever the followers have."""
+    honest = reads.fetch_records
+
+    def fetch_records(broker_id: int, params: Any, fetch: Any, max_bytes: int) -> Any:
+        result = honest(broker_id, params, fetch, max_bytes)
+        if fetch.partition.topic_partition.topic == TOPIC:
+            result.high_watermark = fetch.partition.leader_log.log_end_offset
+        return result
+
+    patches.setattr(reads, "fetch_records", fetch_records)
+
+
+def times_out_in_half_the_time(patches: pytest.MonkeyPatch) -> None:
+    honest = DelayedProduce
+
+    def make(broker_id: int, timeout_ms: int, *rest: Any) -> Any:
+        return honest(broker_id, timeout_ms // 2, *rest)
+
+    patches.setattr(replica_manager, "DelayedProduce", make)
+
+
+def leaves_an_answer_out_of_its_journal(patches: pytest.MonkeyPatch) -> None:
+    """The 7th, of those to Produce."""
+    honest = Recorder.answered
+    count = [0]
+
+    def answered(self: Recorder, connection: int, outcome: str, size: int) -> None:
+        trail = self._trail(connection)
+        count[0] += bool(trail.answer)
+        if count[0] == 7 and trail.answer:
+            trail.answer = ()
+            trail.request = 0
+            return
+        honest(self, connection, outcome, size)
+
+    patches.setattr(Recorder, "answered", answered)

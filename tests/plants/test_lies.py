@@ -1,50 +1,97 @@
-"""Planted lies: each turns a run red, with a row that names the cause. The honest broker is green."""
+"""Planted lies: each turns a run red, with a row that names the cause, whatever the seed. The honest broker is green.
+
+All runs are made without Spark, and then judged at once: three ways, and two ways as if there were no journal.
+FAKEBROKER_PLANT_SEEDS says how many seeds there are of each."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+import os
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
 import lies
 import pytest
+from lies import appends_so
+from planted import (
+    ANSWERED,
+    CONNECTIONS,
+    EACH,
+    FROZEN,
+    REFUSED,
+    SILENT,
+    Lie,
+    lying_cluster,
+    play,
+    runs_of,
+    scenario,
+)
 from pyspark.sql import SparkSession
 
-from fakebroker import FakeCluster
-from fakebroker.core.replication.partition import Partition
-from fakebroker_load.job import judge_folder, run_scenario
-from fakebroker_load.scenario.model import Group, Scenario
+from fakebroker_load.job import MISMATCH_PARQUET, judge_folder, run_scenario, write_runs
+from fakebroker_load.judging.mismatches import KINDS
 from fakebroker_load.session import spark_session
+from fakebroker_load.verdict import Verdict
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow]
+pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.interpreted]
 
-PARTITIONS, EACH = 2, 10
+SEEDS = int(os.environ.get("FAKEBROKER_PLANT_SEEDS", "2"))
 LATENESS_MS = 10_000  # a busy machine may be late, and no lie here is about that
-ANSWERED, REFUSED, FROZEN, SILENT = "NONE", "NOT_ENOUGH_REPLICAS", "REQUEST_TIMED_OUT", "no answer"
 
-# What it does, acks, what is expected, and what must be said of it (None: nothing).
-LIES: dict[str, tuple[Callable[[], Any] | None, int, str, str | None]] = {
-    "honest, acks=all": (None, -1, ANSWERED, None),
-    "honest, acks=1": (None, 1, ANSWERED, None),
-    "honest, acks=0": (None, 0, SILENT, None),
-    "honest, frozen": (None, -1, FROZEN, None),
-    "NONE, and not there, acks=all": (lambda: lies.loses, -1, ANSWERED, "lost"),
-    "NONE, and not there, acks=1": (lambda: lies.loses, 1, ANSWERED, "lost"),
-    "acks=0 dropped": (lambda: lies.loses, 0, SILENT, "lost"),
-    "one in 13": (lambda: lies.LosesOneIn(13), 1, ANSWERED, "lost"),
-    "7, and not there": (lambda: lies.times_out_without_append, -1, FROZEN, "timed out, not appended"),
-    "twice": (lambda: lies.appends_twice, 1, ANSWERED, "duplicated"),
-    "twice, acks=0": (lambda: lies.appends_twice, 0, SILENT, "duplicated"),
-    "twice, frozen": (lambda: lies.appends_twice, -1, FROZEN, "duplicated"),
-    "1,000 too high": (lambda: lies.tells_offsets_too_high, 1, ANSWERED, "told another offset"),
-    "1,000 too high, frozen": (lambda: lies.tells_offsets_too_high, -1, FROZEN, "told another offset"),
-    "swapped": (lies.SwapsOffsets, 1, ANSWERED, "told another offset"),
-    "other bytes": (lambda: lies.stores_other_bytes, 1, ANSWERED, "altered"),
-    "elsewhere": (lies.StoresElsewhere, 1, ANSWERED, "in another partition"),
-    "another order": (lies.Reorders, 0, SILENT, "reordered"),
-    "refused, and there": (lambda: lies.refuses_what_it_wrote, -1, REFUSED, "refused, and written"),
+LOSES = appends_so(lambda: lies.loses)
+TWICE = appends_so(lambda: lies.appends_twice)
+TOO_HIGH = appends_so(lambda: lies.tells_offsets_too_high)
+LIES: dict[str, Lie] = {
+    "honest, acks=all": Lie(None, -1, ANSWERED),
+    "honest, acks=1": Lie(None, 1, ANSWERED),
+    "honest, acks=0": Lie(None, 0, SILENT),
+    "honest, frozen": Lie(None, -1, FROZEN),
+    "honest, lagging": Lie(None, -1, ANSWERED, followers_lag=True),
+    "NONE, and not there, acks=all": Lie(LOSES, -1, ANSWERED, "lost"),
+    "NONE, and not there, acks=1": Lie(LOSES, 1, ANSWERED, "lost"),
+    "acks=0 dropped": Lie(LOSES, 0, SILENT, "lost"),
+    "one in 13": Lie(appends_so(lambda: lies.LosesOneIn(13)), 1, ANSWERED, "lost"),
+    "one in 1,000": Lie(appends_so(lambda: lies.LosesOneIn(1_000)), 1, ANSWERED, "lost", each=260),
+    "7, and not there": Lie(appends_so(lambda: lies.times_out_without_append), -1, FROZEN, "timed out, not appended"),
+    "twice": Lie(TWICE, 1, ANSWERED, "duplicated"),
+    "twice, acks=0": Lie(TWICE, 0, SILENT, "duplicated"),
+    "twice, frozen": Lie(TWICE, -1, FROZEN, "duplicated"),
+    "1,000 too high": Lie(TOO_HIGH, 1, ANSWERED, "told another offset"),
+    "1,000 too high, frozen": Lie(TOO_HIGH, -1, FROZEN, "told another offset"),
+    "swapped": Lie(appends_so(lies.SwapsOffsets), 1, ANSWERED, "told another offset"),
+    "other bytes": Lie(appends_so(lambda: lies.stores_other_bytes), 1, ANSWERED, "altered"),
+    "elsewhere": Lie(appends_so(lies.StoresElsewhere), 1, ANSWERED, "in another partition"),
+    "another order": Lie(appends_so(lies.Reorders), 0, SILENT, "reordered"),
+    "refused, and there": Lie(appends_so(lambda: lies.refuses_what_it_wrote), -1, REFUSED, "refused, and written"),
+    "of its own": Lie(appends_so(lambda: lies.writes_of_its_own), 1, ANSWERED, "in the log, and sent by nobody"),
+    "in half the time": Lie(lies.times_out_in_half_the_time, -1, FROZEN, "early"),
+    "to another connection": Lie(
+        lies.answers_on_another_connection, -1, FROZEN, "answered on another connection", grace_ms=500
+    ),
+    "acks=all as acks=1": Lie(
+        lies.answers_all_as_if_the_leader_were_alone,
+        -1,
+        ANSWERED,
+        "acknowledged before its watermark",
+        ways=3,
+        followers_lag=True,
+    ),
+    "the end for the watermark": Lie(
+        lies.shows_the_end_for_the_watermark, -1, FROZEN, "watermark shown too early", ways=3
+    ),
+    "an answer that the journal lacks": Lie(
+        lies.leaves_an_answer_out_of_its_journal, -1, ANSWERED, "answered by nobody", ways=3
+    ),
 }
+
+
+class Judged(NamedTuple):
+    """By the number of ways."""
+
+    verdicts: dict[int, Verdict]
+    problems: dict[int, dict[str, dict[str, int]]]  # run -> problem -> rows
 
 
 @pytest.fixture(scope="module")
@@ -53,50 +100,63 @@ def spark() -> Iterator[SparkSession]:
         yield session
 
 
-def scenario(acks: int, expect: str) -> Scenario:
-    group = Group(
-        "g",
-        lies.TOPIC,
-        acks,
-        expect,
-        waits=expect == FROZEN,
-        partitions=PARTITIONS,
-        connections=4,
-        requests_per_connection=EACH,
-        timeout_ms=(20, 40) if expect == FROZEN else (5_000, 5_000),
-    )
-    return Scenario("lies", (group,))
+@pytest.fixture(scope="module")
+def judged(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Judged:
+    out = tmp_path_factory.mktemp("lies")
+    for name, lie in LIES.items():
+        for seed in range(SEEDS):
+            play(out, f"{name}/{seed}", lie, seed)
+    found = Judged({}, {})
+    for ways in (3, 2):
+        _, verdict = judge_folder(spark, out, LATENESS_MS)
+        rows = spark.read.parquet(str(out / MISMATCH_PARQUET)).groupBy("run", "kind", "problem").count().collect()
+        found.verdicts[ways], found.problems[ways] = verdict, {}
+        for row in rows:
+            found.problems[ways].setdefault(row["run"], {})[row["problem"]] = row["count"]
+            assert row["problem"] in KINDS[row["kind"]], row
+        assert not json.loads((out / "verdict.json").read_text())["ok"]
+        write_runs(out, [{key: entry[key] for key in entry if key != "journal"} for entry in runs_of(out)])
+    return found
 
 
-def run(spark: SparkSession, monkeypatch: pytest.MonkeyPatch, out: Path, lie: Any, acks: int, expect: str) -> Any:
-    with FakeCluster(config={"replica.lag.time.max.ms": 3_600_000}) as kafka:
-        # One broker leads both partitions, so that a record can go astray between them.
-        kafka.create_topic(lies.TOPIC, assignments=[[1, 2, 3]] * PARTITIONS)
-        if expect == FROZEN:
-            kafka.followers.freeze(lies.TOPIC)
-        if lie is not None:
-            monkeypatch.setattr(Partition, "append_records_to_leader", lies.told(lie))
-        place = [(broker.host, broker.port) for broker in kafka.endpoints]
-        run_scenario(spark, scenario(acks, expect), place, out, seed=1, thaw=lambda: kafka.followers.resume(lies.TOPIC))
+@pytest.mark.parametrize("ways", [3, 2])
+@pytest.mark.parametrize("name", LIES)
+def test_a_lie(judged: Judged, name: str, ways: int) -> None:
+    lie = LIES[name]
+    for run in [f"{name}/{seed}" for seed in range(SEEDS)]:
+        found = judged.problems[ways].get(run, {})
+        (group,) = (group for group in judged.verdicts[ways].groups if group.run == run)
+        if lie.problem is None or ways < lie.ways:
+            assert found == {}
+            assert group.ok
+            assert group.confirmed == CONNECTIONS * lie.each
+        else:
+            assert found.get(lie.problem), (run, found)
+            reasons = {reason.problem: reason for reason in judged.verdicts[ways].reasons if reason.run == run}
+            assert reasons[lie.problem].rows == found[lie.problem]
+            assert reasons[lie.problem].example["says"]
+
+
+def test_the_journal_of_each_run_was_whole(judged: Judged) -> None:
+    assert {way.count for way in judged.verdicts[3].ways} == {3}
+    assert {way.count for way in judged.verdicts[2].ways} == {2}
+
+
+def test_one_in_a_thousand_is_one(judged: Judged) -> None:
+    for seed in range(SEEDS):
+        assert judged.problems[3][f"one in 1,000/{seed}"]["lost"] == 1
+
+
+def run(spark: SparkSession, out: Path, lie: Lie) -> Verdict:
+    """With Spark, and without a journal."""
+    with lying_cluster(lie, out / "journal") as (kafka, bootstrap):
+        thaw = partial(kafka.followers.resume, lies.TOPIC)
+        run_scenario(spark, scenario("lies", lie), bootstrap, out, seed=1, thaw=thaw)
     return judge_folder(spark, out, LATENESS_MS)[1]
 
 
-@pytest.mark.parametrize("name", LIES)
-def test_a_lie(name: str, spark: SparkSession, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    make, acks, expect, problem = LIES[name]
-    verdict = run(spark, monkeypatch, tmp_path, make() if make else None, acks, expect)
-    (group,) = verdict.groups
-    if problem is None:
-        assert verdict.ok, group.problems
-        assert (group.confirmed, verdict.records, verdict.unexplained) == (4 * EACH, 4 * EACH, 0)
-    else:
-        assert not verdict.ok
-        assert group.problems.get(problem), group.problems
-        assert json.loads((tmp_path / "verdict.json").read_text())["groups"][0]["problems"][problem]
-
-
-def test_what_nobody_sent(spark: SparkSession, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    verdict = run(spark, monkeypatch, tmp_path, lies.writes_of_its_own, 1, ANSWERED)
+def test_what_nobody_sent(spark: SparkSession, tmp_path: Path) -> None:
+    verdict = run(spark, tmp_path, LIES["of its own"])
     assert not verdict.ok
     assert verdict.groups[0].ok
     assert (verdict.records, verdict.unexplained) == (8 * EACH, 4 * EACH)
@@ -106,5 +166,5 @@ def test_followers_that_stand_still_hide_the_end(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr("fakebroker_load.job.await_readable", lambda ends: dict.fromkeys(ends, 0))
-    verdict = run(spark, monkeypatch, tmp_path, None, 1, ANSWERED)
+    verdict = run(spark, tmp_path, LIES["honest, acks=1"])
     assert verdict.groups[0].problems == {"not readable": 4 * EACH}

@@ -76,6 +76,8 @@ said AS (
             WHEN appends = 0 AND copies > 0 THEN 'in the log, and never appended'
             WHEN copies = 1 AND log_offset <> append.base_offset AND same_leader THEN 'moved in the log'
             WHEN outcome = 'answered' AND NOT answer.outcome <=> 'sent' THEN 'answered by nobody'
+            WHEN outcome = 'no answer' AND answer.outcome = 'sent' AND stray_connection IS NULL
+                THEN 'its answer did not come'
             WHEN outcome = 'answered' AND NOT (error_code <=> answer.error_code AND base_offset <=> answer.base_offset)
                 THEN 'told otherwise than the journal says'
             WHEN appends = 0 AND must_be_appended THEN 'never appended'

@@ -39,7 +39,7 @@ KINDS: dict[str, tuple[str, ...]] = {
         "silent",
         "no outcome",
         "no time",
-        "answered on another connection",
+        *("answered on another connection", "its answer did not come"),
     ),
     "wrong answer": ("wrong answer", "answered, against acks=0", "told otherwise than the journal says"),
     "unexplained": (

@@ -111,6 +111,9 @@ CASES: dict[str, Case] = {
     ),
     "there by nobody": Case((ASKED, PRODUCE, PARKED, ANSWER), ["in the log, and never appended"]),
     "at another place in the log": Case(times_out(append={"base_offset": 41, "last_offset": 41}), ["moved in the log"]),
+    "the answer got lost": Case(
+        TIMED_OUT, ["its answer did not come"], {"outcome": "no answer", "answered_us": None, "error_code": None}
+    ),
     "no answer was given": Case(TIMED_OUT[:-1], ["answered by nobody"]),
     "another error was answered": Case(
         times_out(answer={"error_code": 0, "mono_ms": 5_110}), ["told otherwise than the journal says"]

@@ -1,0 +1,134 @@
+"""A lie and what comes of it: one small run against brokers that tell it, without Spark, into a folder that Spark
+judges together with many others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import lies
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from fakebroker import FakeCluster
+from fakebroker_load import worker
+from fakebroker_load.job import (
+    JOURNAL_PARQUET,
+    LOG_PARQUET,
+    PARQUET,
+    PARTS_PARQUET,
+    Bootstrap,
+    leaders_of,
+    read_runs,
+    write_runs,
+)
+from fakebroker_load.journal.taps import FileTap
+from fakebroker_load.journal.window import JournalWindow
+from fakebroker_load.log import (
+    LOG_SCHEMA,
+    PART_SCHEMA,
+    await_readable,
+    log_ends,
+    part_rows,
+    read_parts,
+    shown_watermarks,
+)
+from fakebroker_load.plan import plan_connections
+from fakebroker_load.scenario.model import Group, Scenario
+
+PARTITIONS, CONNECTIONS, EACH = 2, 4, 10
+ANSWERED, REFUSED, FROZEN, SILENT = "NONE", "NOT_ENOUGH_REPLICAS", "REQUEST_TIMED_OUT", "no answer"
+LAG_MS = 40
+
+Patch = Callable[[pytest.MonkeyPatch], None]
+
+
+class Lie(NamedTuple):
+    """How brokers are made to tell it (None: they are honest), what is sent, what is expected, and what must be said of
+    it by `ways` records and more: fewer find nothing."""
+
+    patch: Patch | None
+    acks: int
+    expect: str
+    problem: str | None = None
+    ways: int = 2
+    followers_lag: bool = False
+    each: int = EACH  # requests of a connection
+    grace_ms: int = 5_000
+
+
+def scenario(name: str, lie: Lie) -> Scenario:
+    group = Group(
+        "g",
+        lies.TOPIC,
+        lie.acks,
+        lie.expect,
+        waits=lie.expect == FROZEN,
+        partitions=PARTITIONS,
+        connections=CONNECTIONS,
+        requests_per_connection=lie.each,
+        timeout_ms=(20, 40) if lie.expect == FROZEN else (5_000, 5_000),
+        ramp_ms=20,
+    )
+    return Scenario(name, (group,))
+
+
+@contextmanager
+def lying_cluster(lie: Lie, journal: Path) -> Iterator[tuple[FakeCluster, Bootstrap]]:
+    """One broker leads both partitions, so that a record can go astray between them."""
+    config = {"replica.lag.time.max.ms": 3_600_000}
+    with FakeCluster(config=config, journal=0, journal_file=journal) as kafka, pytest.MonkeyPatch.context() as patches:
+        kafka.create_topic(lies.TOPIC, assignments=[[1, 2, 3]] * PARTITIONS)
+        if lie.expect == FROZEN:
+            kafka.followers.freeze(lies.TOPIC)
+        elif lie.followers_lag:
+            kafka.followers.lag(LAG_MS, lies.TOPIC)
+        if lie.patch is not None:
+            lie.patch(patches)
+        yield kafka, [(broker.host, broker.port) for broker in kafka.endpoints]
+
+
+def play(out: Path, name: str, lie: Lie, seed: int, with_journal: bool = True) -> None:
+    """Add a run of that name to the folder."""
+    plan, run_id = scenario(name, lie), f"id{len(runs_of(out))}"
+    journal = out / f"{run_id}.jsonl"
+    with lying_cluster(lie, journal) as (kafka, bootstrap):
+        metadata = leaders_of(bootstrap, plan)
+        before = log_ends(metadata)
+        path = out / JOURNAL_PARQUET / f"{run_id}.parquet"
+        window = JournalWindow(FileTap(journal, "a journal"), next(iter(metadata.leaders.values())), name, path)
+        with window.open() if with_journal else nullcontext():
+            table = plan_connections(plan, metadata.leaders, seed)
+            sent = worker.run(iter(table.to_batches()), run_id=run_id, grace_ms=lie.grace_ms)
+            keep(out / PARQUET, run_id, list(sent), worker.RESULT_SCHEMA)
+            ends = log_ends(leaders_of(bootstrap, plan))
+            shown = shown_watermarks(ends)
+            kafka.followers.resume(lies.TOPIC)
+            kafka.followers.instant(lies.TOPIC)
+            parts = pa.RecordBatch.from_pylist(
+                part_rows((name, run_id), before, ends, await_readable(ends), shown), schema=PART_SCHEMA
+            )
+            keep(out / LOG_PARQUET, run_id, list(read_parts(iter([parts]))), LOG_SCHEMA)
+            keep(out / PARTS_PARQUET, run_id, [parts], PART_SCHEMA)
+    assert not with_journal or window.found.why_not is None, window.found
+    journal.unlink()
+    entry: dict[str, Any] = {
+        "scenario": asdict(plan),
+        "planned": {"g": CONNECTIONS * lie.each},
+        "log": True,
+        **({"journal": {"from": "a journal", "rows": window.found.rows}} if with_journal else {}),
+    }
+    write_runs(out, [*runs_of(out), entry])
+
+
+def runs_of(out: Path) -> list[dict[str, Any]]:
+    return read_runs(out) if (out / "run.json").exists() else []
+
+
+def keep(folder: Path, run_id: str, batches: list[pa.RecordBatch], schema: pa.Schema) -> None:
+    folder.mkdir(exist_ok=True)
+    pq.write_table(pa.Table.from_batches(batches, schema), folder / f"{run_id}.parquet")
