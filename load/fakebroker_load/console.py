@@ -86,10 +86,10 @@ def print_verdict(console: Console, verdict: Verdict) -> None:
     if verdict.beside:
         console.print(f"[red]{verdict.beside:,} things in the broker's journal that are of no request[/]")
     for reason in verdict.reasons:
-        console.print(f"[red]{escape(reason_text(reason))}[/]")
+        console.print(f"[red]{escape(reason_text(reason))}[/]", soft_wrap=True)
     console.print(log_sentence(verdict))
     for way in verdict.ways:
-        console.print(escape(way.sentence()))
+        console.print(escape(way.sentence()), soft_wrap=True)
     early = sum(group.early for group in verdict.groups)
     colour, word = ("green", "Confirmed") if verdict.ok else ("red", "Not confirmed")
     console.print(

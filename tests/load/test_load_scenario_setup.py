@@ -103,5 +103,6 @@ def test_bundled_scenarios_are_confirmed(
             verdict = json.loads((out / "verdict.json").read_text())
             assert verdict["ok"], name
             assert verdict["log_records"] == sum(group["requests"] for group in verdict["groups"]), name
+            assert [(way["ways"], way["journal"]) for way in verdict["ways"]] == [(3, f"the journal of {url}")], name
         with urlopen(f"{url}/v1/topics") as answer:
             assert json.load(answer)["topics"] == []

@@ -1,0 +1,112 @@
+"""The command with a journal: three ways, or two and why."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from fakebroker import FakeCluster
+from fakebroker_load.cli import main
+from fakebroker_load.job import JOURNAL_PARQUET, MISMATCH_PARQUET
+from fakebroker_load.journal import window
+from fakebroker_load.judging.ways import NO_JOURNAL, WORDS, Ways, ways_of
+
+SCENARIO = """
+name: tiny
+groups:
+  - {name: all, topic: t, acks: -1, expect: NONE, connections: 3, requests_per_connection: 2, partitions: 2}
+"""
+
+
+def command(monkeypatch: pytest.MonkeyPatch, *arguments: str | Path) -> int:
+    monkeypatch.setattr(sys, "argv", ["fakebroker-load", *map(str, arguments)])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert isinstance(ended.value.code, int)
+    return ended.value.code
+
+
+def verdict(out: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((out / "verdict.json").read_text())
+    return found
+
+
+@pytest.mark.spark
+def test_a_journal_in_a_file(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    journal, out, scenario, stranger = (tmp_path / name for name in ("journal", "out", "tiny.yaml", "stranger"))
+    scenario.write_text(SCENARIO)
+    stranger.touch()
+    with FakeCluster(journal=0, journal_file=journal) as kafka:
+        kafka.create_topic("t", 2, 3)
+        server = f"--bootstrap-server={kafka.bootstrap_servers}"
+        run = ("run", scenario, server, "--out", out, "--lateness-limit-ms", "10000")
+        assert command(monkeypatch, *run, "--journal", journal) == 0, capfd.readouterr()
+        assert f"tiny: Three ways: what the client saw, the log, the journal in {journal}" in capfd.readouterr().out
+        (way,) = verdict(out)["ways"]
+        assert (way["ways"], way["why_no_journal"]) == (3, None)
+
+        assert command(monkeypatch, *run, "--journal", journal, "--overwrite", "--no-read-back") == 0
+        said = capfd.readouterr().out
+        assert "tiny: Two ways: what the client saw, the journal in" in said
+        assert "; the log was not read back. The two clocks are aligned" in said
+
+        monkeypatch.setattr(window.JournalWindow.__init__, "__defaults__", (0.0,))  # it is waited for no longer
+        assert command(monkeypatch, *run, "--journal", stranger, "--overwrite") == 0
+        assert (
+            "tiny: Two ways: what the client saw, the log; without the broker's journal: "
+            f"the journal in {stranger} tells nothing of what this run sent."
+        ) in capfd.readouterr().out
+        assert not list((out / JOURNAL_PARQUET).iterdir())
+        assert not (out / MISMATCH_PARQUET).exists()
+
+    runs = json.loads((out / "run.json").read_text())
+    runs[0]["journal"] = {"from": "somebody", "rows": 1}
+    (out / "run.json").write_text(json.dumps(runs))
+    shutil.rmtree(out / JOURNAL_PARQUET)
+    assert command(monkeypatch, "verify", out) == 2
+    assert "journal.parquet is missing" in capfd.readouterr().err
+
+
+def test_a_journal_that_is_not_there_is_one_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "nothing"
+    arguments = ("run", "burst", "--bootstrap-server", "h:1", "--out", tmp_path / "out", "--control", "http://h:1")
+    assert command(monkeypatch, *arguments, "--journal", path) == 2
+    assert capsys.readouterr().err == f"fakebroker-load: --journal {path}: No such file or directory.\n"
+
+
+@pytest.mark.parametrize(
+    ("entry", "count", "sentence"),
+    [
+        ({}, 1, "what the client saw; the log was not read back; without the broker's journal: " + NO_JOURNAL + "."),
+        (
+            {"log": True, "journal": {"why_not": "it is gone"}},
+            2,
+            "what the client saw, the log; without the broker's journal: it is gone.",
+        ),
+        (
+            {"log": True, "journal": {"from": "j", "rows": 1200}},
+            3,
+            "what the client saw, the log, j (1,200 rows). Nothing was answered by which the clocks could be compared.",
+        ),
+    ],
+)
+def test_how_many_ways(entry: dict[str, Any], count: int, sentence: str) -> None:
+    ways = ways_of({"scenario": {"name": "r"}, **entry}, {})
+    assert (ways.count, ways.sentence()) == (count, f"r: {WORDS[count]}: {sentence}")
+
+
+def test_how_the_clocks_stand() -> None:
+    aligned = Ways("r", True, "j", 1, None, (1_000, 1_400))
+    assert aligned.sentence().endswith("The two clocks are aligned to within 0.2 ms.")
+    apart = Ways("r", True, "j", 1, None, (30_000_000, 1_000))
+    assert "The broker's clock and ours disagree by 29,999.0 ms" in apart.sentence()
