@@ -33,6 +33,7 @@ from fakebroker_load.journal.taps import ControlTap, FileTap, Tap
 from fakebroker_load.judging.requests import DEFAULT_LATENESS_LIMIT_MS
 from fakebroker_load.limits import allow_connections
 from fakebroker_load.report import write_report
+from fakebroker_load.scenario.actions import Actor
 from fakebroker_load.scenario.model import ScenarioError
 from fakebroker_load.scenario.reading import bundled, load_scenario
 from fakebroker_load.scenario.schema import json_schema
@@ -139,11 +140,13 @@ def run(
         spark = start_spark(master)
     run_id = new_run_id()
     tap: Tap | None = None
+    actor: Actor | None = None
     with ExitStack() as stack:
         if control is not None:
             ask = partial(ask_control, control, control_token)
             plan = stack.enter_context(prepared(ask, plan, run_id, keep_topics))
             tap = ControlTap(ask, control)
+            actor = Actor(ask, plan)
         if journal is not None:
             tap = FileTap(journal)
         on_progress = stack.enter_context(progress_bar(console, plan.name, plan.requests))
@@ -158,6 +161,7 @@ def run(
             thaw=partial(resume_followers, control, plan.topics, control_token) if control else lambda: None,
             run_id=run_id,
             tap=tap,
+            actor=actor,
         )
     return conclude(out, lateness_limit_ms, master)
 

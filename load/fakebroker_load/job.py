@@ -54,6 +54,7 @@ from fakebroker_load.log import (
 )
 from fakebroker_load.plan import plan_connections, to_frame
 from fakebroker_load.progress import ProgressListener, ProgressSender
+from fakebroker_load.scenario.actions import Actor
 from fakebroker_load.scenario.model import Scenario, ScenarioError
 from fakebroker_load.session import usable_cores
 from fakebroker_load.verdict import Verdict, reasons_of, summarise
@@ -94,10 +95,11 @@ def run_scenario(
     thaw: Callable[[], None] = lambda: None,
     run_id: str | None = None,
     tap: Tap | None = None,
+    actor: Actor | None = None,
 ) -> None:
     """Send the scenario's requests to the cluster and add the results to the folder `out`; then, unless `read_back` is
     false, what is in the log. `thaw` is called in between: it lets followers that stand still go on. `tap` gives the
-    broker's journal, if it keeps one."""
+    broker's journal, if it keeps one; `actor` does the scenario's actions."""
     runs = read_runs(out) if (out / RUN_FILE).exists() else []
     if scenario.name in {entry["scenario"]["name"] for entry in runs}:
         raise ScenarioError(f"The folder {out} already holds a run of the scenario {scenario.name!r}.")
@@ -112,7 +114,7 @@ def run_scenario(
         window = JournalWindow(tap, broker, scenario.name, out / JOURNAL_PARQUET / f"{run_id}.parquet")
     with window.open() if window else nullcontext():
         started = time.time()
-        with ProgressListener(on_progress) as listener:
+        with ProgressListener(on_progress) as listener, actor.acting(listener.start_ns) if actor else nullcontext():
             task = make_task(listener.address, grace_ms, run_id)
             results = to_frame(spark, plan, slots).mapInArrow(task, from_arrow_schema(RESULT_SCHEMA), barrier=True)
             results.write.mode("append").parquet(str(out / PARQUET))
@@ -129,6 +131,7 @@ def run_scenario(
             "started_at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(started)),
             "took_s": took_s,
             "machine": describe_machine(spark),
+            "actions": [each._asdict() for each in actor.done] if actor else [],
         }
         write_runs(out, [*runs, entry])
         if read_back:  # what goes wrong here leaves a verdict on the answers alone
@@ -204,7 +207,9 @@ def make_task(
         context = BarrierTaskContext.get()
 
         def agree(ready_ns: int) -> int:
-            return max(map(int, context.allGather(str(ready_ns)))) + BARRIER_SPREAD_NS
+            start_ns = max(map(int, context.allGather(str(ready_ns)))) + BARRIER_SPREAD_NS
+            sender.starts(start_ns)
+            return start_ns
 
         sender = ProgressSender(progress, context.partitionId())
         try:

@@ -56,6 +56,8 @@ SCHEMA = pa.schema(
         pa.field("trace", pa.list_(pa.int64())),  # of this connection
         pa.field("expected_error", pa.int16()),  # null: there must be no answer
         pa.field("must_wait", pa.bool_(), nullable=False),
+        pa.field("due_low_us", pa.int64()),  # null: due when it is handled, or waits for its timeout
+        pa.field("due_high_us", pa.int64()),
     ]
 )
 
@@ -89,7 +91,7 @@ def plan_connections(scenario: Scenario, leaders: Leaders, seed: int) -> pa.Tabl
                 "port": port,
                 "partition": partition,
                 "first_correlation_id": first_correlation_id,
-                "first_us": group.ramp_ms * 1000 * number // group.connections,
+                "first_us": group.start_ms * 1000 + group.ramp_ms * 1000 * number // group.connections,
                 "trace": trace[number :: group.connections],
             }
             rows.append(common | own)
@@ -120,6 +122,8 @@ def _common(scenario: Scenario, group: Group, seed: int) -> Row:
         "steps": arrivals and [list(step) for step in arrivals.steps],
         "expected_error": group.expected_error(),
         "must_wait": group.waits,
+        "due_low_us": group.due_ms and group.due_ms[0] * 1000,
+        "due_high_us": group.due_ms and group.due_ms[1] * 1000,
     }
 
 
@@ -153,7 +157,8 @@ def _open(row: Row) -> Iterator[int]:
         {"process": row["process"], **given, **({"file": ""} if row["process"] == "trace" else {})}
     )
     draw = random.Random(f"{row['seed']}/{row['group']}/{row['number']}/arrivals")
-    return islice(arrivals.times_us(row["number"], row["connections"], draw, row["trace"]), row["requests"])
+    times_us = arrivals.times_us(row["number"], row["connections"], draw, row["trace"])
+    return (row["first_us"] + time_us for time_us in islice(times_us, row["requests"]))
 
 
 def _closed(row: Row, timeouts_ms: Iterator[int]) -> Iterator[tuple[int, int]]:
@@ -163,7 +168,7 @@ def _closed(row: Row, timeouts_ms: Iterator[int]) -> Iterator[tuple[int, int]]:
         has_room = len(due_us) < row["pipelined"]
         intended_us = row["first_us"] if has_room else due_us[0] + row["pause_ms"] * 1000
         handled_us = max(intended_us, due_us[-1]) if due_us else intended_us
-        due_us.append(handled_us + (timeout_ms * 1000 if row["must_wait"] else 0))
+        due_us.append(max(handled_us + (timeout_ms * 1000 if row["must_wait"] else 0), row["due_high_us"] or 0))
         yield timeout_ms, intended_us
 
 

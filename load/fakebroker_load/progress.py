@@ -29,6 +29,8 @@ class ProgressListener:
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._listen, name="progress", daemon=True)
         self.address: tuple[str, int] = self._socket.getsockname()
+        self._start_ns: int | None = None
+        self._started = threading.Event()
 
     def __enter__(self) -> ProgressListener:
         self._thread.start()
@@ -41,11 +43,19 @@ class ProgressListener:
         self._thread.join()
         self._socket.close()
 
+    def start_ns(self, timeout_s: float) -> int | None:
+        """The common start of the tasks, on time.monotonic_ns, as soon as they have agreed on it and told."""
+        self._started.wait(timeout_s)
+        return self._start_ns
+
     def _listen(self) -> None:
         while not self._stop.is_set():
             try:
-                task, sent, done = json.loads(self._socket.recv(MAX_DATAGRAM_BYTES))
+                task, sent, done, start_ns = json.loads(self._socket.recv(MAX_DATAGRAM_BYTES))
                 self._counts[int(task)] = (int(sent), int(done))
+                if start_ns is not None and not self._started.is_set():
+                    self._start_ns = int(start_ns)
+                    self._started.set()
             except (TimeoutError, ValueError, TypeError):  # nothing came, or something that is not ours
                 continue
             self._callback(
@@ -59,11 +69,17 @@ class ProgressSender:
     def __init__(self, address: tuple[str, int], task: int) -> None:
         self._address = address
         self._task = task
+        self._start_ns: int | None = None
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+
+    def starts(self, start_ns: int) -> None:
+        """What the tasks have agreed on. It is told at once, and again with all counts."""
+        self._start_ns = start_ns
+        self(0, 0)
 
     def __call__(self, sent: int, done: int) -> None:
         try:
-            self._socket.sendto(json.dumps([self._task, sent, done]).encode(), self._address)
+            self._socket.sendto(json.dumps([self._task, sent, done, self._start_ns]).encode(), self._address)
         except OSError:
             return  # the bar may stand still; the load must not
 

@@ -58,6 +58,8 @@ RESULT_SCHEMA = pa.schema(
         pa.field("outcome", pa.string()),
         pa.field("expected_error", pa.int16()),  # null: there must be no answer
         pa.field("must_wait", pa.bool_()),
+        pa.field("due_low_us", pa.int64()),  # null: due when it is handled, or waits for its timeout
+        pa.field("due_high_us", pa.int64()),
         pa.field("value_crc", pa.int64()),  # of the record's value, as it was sent
         pa.field("fingerprint", pa.string()),  # of the record, as the broker's journal has it
         pa.field("local", pa.string()),  # our address on this connection; null: there was none

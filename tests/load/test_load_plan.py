@@ -171,3 +171,16 @@ def test_connections_are_dealt_evenly(spark: SparkSession) -> None:
     assert frame.rdd.getNumPartitions() == 2
     parts = frame.rdd.glom().collect()
     assert [[row["connection"] for row in part] for part in parts] == [[0, 2, 4, 6], [1, 3, 5]]
+
+
+def test_a_group_begins_when_it_is_told() -> None:
+    assert intended(replace(SILENT, start_ms=2_000)) == [[2_000_000 + each for each in row] for row in intended(SILENT)]
+    poisson = Group("open", "t", 1, "NONE", requests_per_connection=20, arrivals=Arrivals("poisson", rate=100))
+    later = intended(replace(poisson, start_ms=500))
+    assert later == [[500_000 + each for each in row] for row in intended(poisson)]
+
+
+def test_the_next_request_comes_behind_what_is_due() -> None:
+    group = Group("due", "t", -1, "NONE", requests_per_connection=3, pause_ms=10, due_ms=(300, 500))
+    assert intended(group) == [[0, 510_000, 520_000]]
+    assert {(row["due_low_us"], row["due_high_us"]) for row in connections(group)} == {(300_000, 500_000)}

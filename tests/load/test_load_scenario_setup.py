@@ -19,6 +19,8 @@ from fakebroker_load.scenario.model import Group, Scenario, ScenarioError
 from fakebroker_load.scenario.reading import bundled
 from fakebroker_load.scenario.setup import prepared
 
+# Refused, or truncated by the new leader, whose followers stood still.
+NOT_WRITTEN = {"NOT_ENOUGH_REPLICAS", "NOT_LEADER_OR_FOLLOWER"}
 OF_THE_DEMO = {"frozen", "healthy"}  # large, and run by tests/load/test_load_demo.py
 SCENARIO = Scenario(
     "s",
@@ -102,7 +104,8 @@ def test_bundled_scenarios_are_confirmed(
             assert ended.value.code == 0, (name, capfd.readouterr())
             verdict = json.loads((out / "verdict.json").read_text())
             assert verdict["ok"], name
-            assert verdict["log_records"] == sum(group["requests"] for group in verdict["groups"]), name
+            written = [group["requests"] for group in verdict["groups"] if group["expected"] not in NOT_WRITTEN]
+            assert verdict["log_records"] == sum(written), name
             assert [(way["ways"], way["journal"]) for way in verdict["ways"]] == [(3, f"the journal of {url}")], name
         with urlopen(f"{url}/v1/topics") as answer:
             assert json.load(answer)["topics"] == []

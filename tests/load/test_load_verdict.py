@@ -230,3 +230,28 @@ def test_the_verdict_is_written_as_json(spark: SparkSession, tmp_path: Path) -> 
     assert data["ok"] is True
     assert data["groups"][0]["answers"] == {"silent": 1}
     assert data["groups"][0]["lateness_p99_us"] is None
+
+
+DUE = NONE | {"answered_us": 45_000, "due_low_us": 40_000, "due_high_us": 50_000}
+
+
+@pytest.mark.parametrize(
+    ("change", "problem", "lateness_us"),
+    [
+        ({}, None, 0),
+        ({"answered_us": 40_000}, None, 0),
+        ({"answered_us": 39_999}, "early", 0),
+        ({"answered_us": 550_000}, None, 500_000),
+        ({"answered_us": 550_001}, "late", 500_001),
+        ({"sent_us": 60_000, "answered_us": 60_300}, None, 300),  # it came behind it
+        ({"error_code": 6, "expected_error": 6}, None, 0),  # appended, and then answered with its offset
+        ({"error_code": 6, "expected_error": 6, "base_offset": -1}, None, 0),
+        ({"error_code": 19, "expected_error": 19}, "base offset with an error", 0),
+    ],
+)
+def test_what_waits_for_what_happens_is_due_then(
+    spark: SparkSession, change: Row, problem: str | None, lateness_us: int
+) -> None:
+    frame = spark.createDataFrame(pa.Table.from_pylist([DUE | change], schema=RESULT_SCHEMA))
+    [row] = judge(spark, frame).collect()
+    assert (row["problem"], row["lateness_us"]) == (problem, lateness_us)

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from fakebroker_load.journal.lines import DROPPED
-from fakebroker_load.scenario.setup import Ask
+from fakebroker_load.scenario.actions import Ask
 
 PAGE = 500  # events: the broker makes a page in some 10 ms, and does nothing else meanwhile
 KEPT_FOR_LATER = 30_000
@@ -79,7 +79,7 @@ class FileTap:
 
 
 class ControlTap:
-    """The control's pages. `ask` is as scenario/setup.py has it."""
+    """The control's pages. `ask` is as scenario/actions.py has it."""
 
     def __init__(self, ask: Ask, url: str) -> None:
         self.name = f"the journal of {url}"

@@ -56,7 +56,8 @@ compared AS (
 ),
 numbered AS (
     SELECT *, coalesce(size(own), 0) AS own_appends, get(own, 0) AS append,
-        (answer.mono_ms - handled_mono_ms - if(must_wait, timeout_ms, 0)) * 1000L AS broker_lateness_us
+        if(due_high_us IS NULL, (answer.mono_ms - handled_mono_ms - if(must_wait, timeout_ms, 0)) * 1000L, NULL)
+            AS broker_lateness_us
     FROM compared
 ),
 said AS (

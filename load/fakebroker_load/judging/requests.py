@@ -2,7 +2,8 @@
 
 Theory   handled   Kafka handles one request of a connection at a time: a request is handled when it was sent, or when
                    the one before it was answered, whichever is later.
-         due       handled, plus the timeout where the answer has to wait for it.
+         due       handled, plus the timeout where the answer has to wait for it. Where it waits for what happens at a
+                   time of the scenario (due_ms): that time, or when it was handled, whichever is later.
          lateness  answered - due. More than the limit is late.
          early     answered before handled + timeout, where the answer has to wait. We see an answer a little after the
                    broker sent it, so the `handled` above may be a little after the broker's, and an answer to a
@@ -70,8 +71,9 @@ timed AS (
 ),
 late AS (
     SELECT *,
-        answered_us - handled_us - wait_us AS lateness_us,
-        must_wait AND answered_us < handled_at_least_us + wait_us AS early
+        if(due_high_us IS NULL, answered_us - handled_us - wait_us,
+            greatest(answered_us - greatest(handled_us, due_high_us), 0L)) AS lateness_us,
+        must_wait AND answered_us < handled_at_least_us + wait_us OR coalesce(answered_us < due_low_us, false) AS early
     FROM timed
 ),
 found AS (
@@ -132,7 +134,7 @@ SELECT *,
         WHEN early THEN 'early'
         WHEN lateness_us > {{limit_us}} THEN 'late'
         WHEN expected_error NOT IN ({int(ErrorCode.none)}, {TIMED_OUT})
-            THEN if(base_offset <=> -1, NULL, 'base offset with an error')
+            THEN if(base_offset <=> -1 OR expected_error NOT IN ({DEFINITE}), NULL, 'base offset with an error')
         WHEN base_offset < 0 OR base_offset IS NULL THEN 'no base offset'
         WHEN same_offset > 1 THEN 'base offset given twice'
         WHEN base_offset < previous_offset THEN 'base offset went back'

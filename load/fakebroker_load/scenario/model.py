@@ -21,7 +21,7 @@ MAX_REQUESTS = 1_000_000_000  # correlation ids are of 31 bits
 MAX_TIMEOUT_MS = 600_000
 DEFAULT_SEND_DELAY_LIMIT_MS = 2_000
 COUNTS = ("partitions", "connections", "requests_per_connection", "pipelined")
-SIZES = ("pause_ms", "ramp_ms", "record_bytes")
+SIZES = ("start_ms", "pause_ms", "ramp_ms", "record_bytes")
 
 
 class ScenarioError(Exception):
@@ -41,11 +41,13 @@ class Group:
     acks: int
     expect: str  # the error's name in Kafka, "NONE" included, or "no answer"
     waits: bool = False  # the answer must not come before the timeout is over
+    due_ms: tuple[int, int] | None = None  # after the start: what happens then is answered to all that wait
     partitions: int = 1
     connections: int = 1
     requests_per_connection: int = 1
     pipelined: int = 1  # how many requests of a connection may be unanswered at a time
     timeout_ms: tuple[int, int] = (30_000, 30_000)  # drawn evenly from this range, both ends included
+    start_ms: int = 0  # after the common start: the group's first request, and what ramp_ms and arrivals begin with
     pause_ms: int = 0  # from an answer's due time to the next request
     ramp_ms: int = 0  # the connections' first requests are spread over this time
     record_bytes: int = 100
@@ -66,6 +68,12 @@ class Group:
                 "timeout_ms",
                 not 0 <= low <= high <= MAX_TIMEOUT_MS,
                 f"has timeout_ms {low} to {high}; both must rise, in 0 to {MAX_TIMEOUT_MS}",
+            ),
+            ("due_ms", self.waits and self.due_ms is not None, "has waits or due_ms, and not both"),
+            (
+                "due_ms",
+                self.due_ms is not None and not 0 <= self.due_ms[0] <= self.due_ms[1],
+                "has due_ms, and it is a time after the start or a range of two that rises",
             ),
             *((key, getattr(self, key) < 1, f"has a count below 1: {key}") for key in COUNTS),
             *((key, getattr(self, key) < 0, f"has a negative time or size: {key}") for key in SIZES),
@@ -109,6 +117,8 @@ class Scenario:
     configs: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # by topic and Kafka's name
     send_delay_limit_ms: int = DEFAULT_SEND_DELAY_LIMIT_MS  # 99 of 100 requests of a group are sent within
     followers: tuple[Mapping[str, Any], ...] = ()  # as PUT /v1/followers takes them, each with its topic
+    assignments: Mapping[str, Any] = field(default_factory=dict)  # by topic: broker ids of each partition, leader first
+    actions: tuple[Mapping[str, Any], ...] = ()  # what happens to the cluster meanwhile (actions.py)
 
     def __post_init__(self) -> None:
         names = [group.name for group in self.groups]
@@ -132,6 +142,18 @@ class Scenario:
                     "followers",
                     number,
                 )
+        for topic, partitions in self.assignments.items():
+            if topic not in self.topics:
+                raise ScenarioError(
+                    f"assignments names the topic {topic!r}, to which no group sends.", "assignments", topic
+                )
+            if len(partitions) < self.topics[topic]:
+                raise ScenarioError(
+                    f"assignments has {len(partitions)} partitions of the topic {topic!r}, "
+                    f"and groups send to {self.topics[topic]}.",
+                    "assignments",
+                    topic,
+                )
         if self.requests > MAX_REQUESTS:
             raise ScenarioError(
                 f"The scenario {self.name!r} has {self.requests:,} requests; at most {MAX_REQUESTS:,} are allowed."
@@ -144,7 +166,7 @@ class Scenario:
     @property
     def has_needs(self) -> bool:
         """Whether it has to be set up through the control."""
-        return bool(self.configs or self.followers)
+        return bool(self.configs or self.followers or self.assignments or self.actions)
 
     @property
     def connections(self) -> int:

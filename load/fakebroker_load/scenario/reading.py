@@ -13,11 +13,12 @@ from pathlib import Path
 
 from fakebroker.yaml_places import BadYaml, read
 from fakebroker_load.arrivals import parse_arrivals
+from fakebroker_load.scenario.actions import check_action
 from fakebroker_load.scenario.model import DEFAULT_SEND_DELAY_LIMIT_MS, Group, Scenario, ScenarioError
 
 FOLDER = resources.files("fakebroker_load") / "scenarios"
 SUFFIX = ".yaml"
-KEYS = ("name", "about", "groups", "brokers", "configs", "followers", "send_delay_limit_ms")
+KEYS = ("name", "about", "groups", "brokers", "configs", "followers", "assignments", "actions", "send_delay_limit_ms")
 KINDS: dict[str, type] = {"str": str, "bool": bool, "int": int}
 KIND_NAMES = {str: "a text", bool: "true or false", int: "a whole number"}
 
@@ -81,13 +82,21 @@ def parse_scenario(data: object) -> Scenario:
         raise ScenarioError("configs is a mapping of topics to their settings, by Kafka's names.", "configs")
     if not isinstance(followers, list) or not all(isinstance(rule, Mapping) for rule in followers):
         raise ScenarioError("followers is a list of mappings, as in {topic: t, behaviour: frozen}.", "followers")
+    assignments, actions = data.get("assignments", {}), data.get("actions", [])
+    if not isinstance(assignments, Mapping) or not all(map(is_assignment, assignments.values())):
+        raise ScenarioError(
+            "assignments is a mapping of topics to the broker ids of each partition, as in {t: [[1, 2, 3]]}.",
+            "assignments",
+        )
+    if not isinstance(actions, list) or not all(isinstance(action, Mapping) for action in actions):
+        raise ScenarioError("actions is a list of mappings, as in {at_ms: 2000, stop: 3}.", "actions")
     parsed = []
     for number, group in enumerate(groups):
         try:
             parsed.append(parse_group(group))
         except ScenarioError as error:
             raise ScenarioError(str(error), "groups", number, *error.path) from error
-    return Scenario(
+    scenario = Scenario(
         name=data.get("name", ""),
         about=data.get("about", ""),
         groups=tuple(parsed),
@@ -95,6 +104,21 @@ def parse_scenario(data: object) -> Scenario:
         send_delay_limit_ms=limit_ms,
         configs=configs,
         followers=tuple(followers),
+        assignments=assignments,
+        actions=tuple(actions),
+    )
+    for number, action in enumerate(actions):
+        try:
+            check_action(action, scenario.topics)
+        except ScenarioError as error:
+            raise ScenarioError(str(error), "actions", number, *error.path) from error
+    return scenario
+
+
+def is_assignment(data: object) -> bool:
+    """The broker ids of each partition."""
+    return isinstance(data, list) and all(
+        isinstance(ids, list) and ids and all(type(each) is int for each in ids) for ids in data
     )
 
 

@@ -6,13 +6,16 @@ from dataclasses import MISSING, fields
 from typing import Any
 
 from fakebroker_load.arrivals import MAX_RATE
+from fakebroker_load.scenario.actions import BROKER_VERBS, VERBS
 from fakebroker_load.scenario.model import COUNTS, MAX_TIMEOUT_MS, NO_ANSWER, Group
 
 _TIME = {"type": "integer", "minimum": 0, "maximum": MAX_TIMEOUT_MS}
+_MS = {"type": "integer", "minimum": 0}
 _TYPES: dict[str, dict[str, Any]] = {
     "str": {"type": "string"},
     "bool": {"type": "boolean"},
     "int": {"type": "integer", "minimum": 0},
+    "tuple[int, int] | None": {"oneOf": [_MS, {"type": "array", "items": _MS, "minItems": 2, "maxItems": 2}]},
     "tuple[int, int]": {"oneOf": [_TIME, {"type": "array", "items": _TIME, "minItems": 2, "maxItems": 2}]},
 }
 _ABOVE_0 = {"type": "number", "exclusiveMinimum": 0, "maximum": MAX_RATE}
@@ -33,6 +36,19 @@ _ARRIVALS = [
         "properties": {"process": {"const": process}, **keys},
     }
     for process, keys in _ARRIVAL_KEYS.items()
+]
+_REPLICAS = {"type": "array", "minItems": 1, "items": {"type": "integer"}}
+_ACTIONS = [
+    {
+        "type": "object",
+        "additionalProperties": False,
+        "required": ["at_ms", verb],
+        "properties": {
+            "at_ms": {"type": "integer", "minimum": 0},
+            verb: {"type": "integer" if verb in BROKER_VERBS else "object"},
+        },
+    }
+    for verb in VERBS
 ]
 _OWN: dict[str, dict[str, Any]] = {
     "acks": {"enum": [-1, 0, 1]},
@@ -66,6 +82,8 @@ def json_schema() -> dict[str, Any]:
             "send_delay_limit_ms": {"type": "integer", "minimum": 0},
             "configs": {"type": "object", "additionalProperties": {"type": "object"}},
             "followers": {"type": "array", "items": {"type": "object", "required": ["topic"]}},
+            "assignments": {"type": "object", "additionalProperties": {"type": "array", "items": _REPLICAS}},
+            "actions": {"type": "array", "items": {"oneOf": _ACTIONS}},
             "groups": {"type": "array", "minItems": 1, "items": group},
         },
     }

@@ -10,16 +10,15 @@ Errors   ControlError, of whatever the control refuses but the deletion of a top
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from typing import Any
 from urllib.parse import quote
 
 from fakebroker_load.control import ControlError
+from fakebroker_load.scenario.actions import Ask, renamed
 from fakebroker_load.scenario.model import Scenario, ScenarioError
-
-Ask = Callable[[str, str, Mapping[str, Any] | None], Any]  # method, path, body -> what the answer says
 
 
 @contextmanager
@@ -35,8 +34,11 @@ def prepared(ask: Ask, scenario: Scenario, run_id: str, keep_topics: bool = Fals
     with ExitStack() as undo:
         for topic, partitions in scenario.topics.items():
             factor = min(scenario.brokers, brokers)
-            new = {"name": names[topic], "partitions": partitions, "replication_factor": factor}
-            ask("POST", "/v1/topics", new | {"configs": dict(scenario.configs.get(topic, {}))})
+            new: dict[str, Any] = {"partitions": partitions, "replication_factor": factor}
+            if topic in scenario.assignments:
+                new = {"assignments": scenario.assignments[topic]}
+            new |= {"name": names[topic], "configs": dict(scenario.configs.get(topic, {}))}
+            ask("POST", "/v1/topics", new)
             if not keep_topics:
                 undo.callback(_delete, ask, names[topic])
         followers = tuple({**rule, "topic": names[str(rule["topic"])]} for rule in scenario.followers)
@@ -44,7 +46,11 @@ def prepared(ask: Ask, scenario: Scenario, run_id: str, keep_topics: bool = Fals
             ask("PUT", "/v1/followers", rule)
         groups = tuple(replace(group, topic=names[group.topic]) for group in scenario.groups)
         configs = {names[topic]: given for topic, given in scenario.configs.items()}
-        yield replace(scenario, groups=groups, configs=configs, followers=followers)
+        assignments = {names[topic]: given for topic, given in scenario.assignments.items()}
+        actions = tuple(renamed(action, names) for action in scenario.actions)
+        yield replace(
+            scenario, groups=groups, configs=configs, followers=followers, assignments=assignments, actions=actions
+        )
 
 
 def _delete(ask: Ask, topic: str) -> None:

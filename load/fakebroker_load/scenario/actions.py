@@ -1,0 +1,188 @@
+"""What happens to the cluster while a scenario's requests are under way: timed calls of fakebroker's HTTP control.
+
+Shape    An action of a scenario has a time and one verb: `{at_ms: 2000, stop: 3}`. `calls_of` makes it the calls that
+         the control takes, and `Actor` those that take back what is left of it in the end.
+Theory   All requests have a common start, which the tasks agree on; the driver hears of it over a second before it
+         comes, and does each thing at its time after it, one after the other. What was done, and when it was, is in
+         `run.json`. If the control refuses one of them, the run was not what the scenario says, and is given up.
+Units    milliseconds after the common start.
+Errors   ScenarioError for what is no action; ControlError of whatever the control refuses.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, Final, NamedTuple
+from urllib.parse import quote
+
+from fakebroker_load.control import ControlError
+from fakebroker_load.scenario.model import Scenario, ScenarioError
+
+Ask = Callable[[str, str, Mapping[str, Any] | None], Any]  # method, path, body -> what the answer says
+BROKER_VERBS: Final = ("stop", "kill", "start", "pause", "resume")
+VERBS: Final = (*BROKER_VERBS, "followers", "leader", "configs", "quota", "fault")
+_ENTITY: Final = ("user", "client_id", "ip")
+_BACK: Final = {"stop": "start", "kill": "start", "pause": "resume"}
+
+
+class Call(NamedTuple):
+    """One request to the control."""
+
+    method: str
+    path: str
+    body: Mapping[str, Any] | None = None
+
+
+class Done(NamedTuple):
+    """An action that was done: when it should have begun, when it began, and when the control had answered."""
+
+    what: str
+    at_ms: int
+    begun_ms: int
+    ended_ms: int
+
+
+def check_action(action: Mapping[str, Any], topics: Mapping[str, int]) -> None:
+    """Raise ScenarioError for what is no action."""
+    verbs = [key for key in action if key != "at_ms"]
+    if len(verbs) != 1 or verbs[0] not in VERBS:
+        raise ScenarioError(f"An action has a time, at_ms, and one of {', '.join(VERBS)}.")
+    if type(action.get("at_ms")) is not int or action["at_ms"] < 0:
+        raise ScenarioError(f"An action needs at_ms, milliseconds after the start, and not {action.get('at_ms')!r}.")
+    [verb] = verbs
+    given = action[verb]
+    if verb in BROKER_VERBS:
+        if type(given) is not int:
+            raise ScenarioError(f"The action {verb} needs a broker's id, and not {given!r}.", verb)
+        return
+    if not isinstance(given, Mapping):
+        raise ScenarioError(f"The action {verb} needs a mapping, and not {given!r}.", verb)
+    named = list(given) if verb == "configs" else [given["topic"]] if "topic" in given else []
+    if verb in ("followers", "leader") and not named:
+        raise ScenarioError(f"The action {verb} needs a topic.", verb)
+    for topic in named:
+        if topic not in topics:
+            raise ScenarioError(f"The action {verb} names the topic {topic!r}, to which no group sends.", verb)
+    if verb == "leader" and not {"partition", "broker"} <= set(given):
+        raise ScenarioError("The action leader needs a topic, a partition and the broker that is to lead.", verb)
+
+
+def verb_of(action: Mapping[str, Any]) -> str:
+    return next(key for key in action if key != "at_ms")
+
+
+def renamed(action: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
+    """The action about topics of other names."""
+    verb = verb_of(action)
+    given = action[verb]
+    if verb == "configs":
+        return {**action, verb: {names[topic]: settings for topic, settings in given.items()}}
+    if verb in ("followers", "leader"):
+        return {**action, verb: {**given, "topic": names[given["topic"]]}}
+    when = given.get("when") if verb == "fault" else None
+    if isinstance(when, Mapping) and when.get("topic") in names:
+        return {**action, verb: {**given, "when": {**when, "topic": names[when["topic"]]}}}
+    return dict(action)
+
+
+def calls_of(action: Mapping[str, Any]) -> list[Call]:
+    """What the control is asked for."""
+    verb = verb_of(action)
+    given = action[verb]
+    if verb in BROKER_VERBS:
+        return [Call("POST", f"/v1/brokers/{given}/{verb}")]
+    if verb == "leader":
+        place = f"{quote(given['topic'], safe='')}/{given['partition']}"
+        return [Call("PUT", f"/v1/partitions/{place}/leader", {"broker": given["broker"]})]
+    if verb == "configs":
+        return [
+            Call("PUT", f"/v1/topics/{quote(topic, safe='')}/configs", {"configs": dict(settings)})
+            for topic, settings in given.items()
+        ]
+    if verb == "quota":
+        return [Call("PUT", "/v1/quotas", given)]
+    return [Call("PUT", "/v1/followers", given) if verb == "followers" else Call("POST", "/v1/faults", given)]
+
+
+class Actor:
+    """Does the actions of a scenario at their times, and takes back what must not outlive the run."""
+
+    def __init__(self, ask: Ask, scenario: Scenario) -> None:
+        self._ask = ask
+        self._actions = sorted(scenario.actions, key=lambda action: int(action["at_ms"]))
+        self._undo: dict[str, Call] = {}  # by what it is about: the last one counts
+        self._stop = threading.Event()
+        self.done: list[Done] = []
+        self.error: ControlError | None = None
+
+    @contextmanager
+    def acting(self, start_ns: Callable[[float], int | None]) -> Iterator[None]:
+        """In a thread, for the time of the block. `start_ns(seconds)` waits so long for the common start, on the clock
+        of time.monotonic_ns. Raises ControlError in the end if the control refused an action."""
+        thread = threading.Thread(target=self._act, args=(start_ns,), name="actions", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            self._stop.set()
+            thread.join()
+            self._take_back()
+        if self.error is not None:
+            raise self.error
+
+    def _act(self, start_ns: Callable[[float], int | None]) -> None:
+        start = None
+        while start is None and not self._stop.is_set():
+            start = start_ns(0.1)
+        if start is None:
+            return
+        for action in self._actions:
+            left_s = action["at_ms"] / 1000 - (time.monotonic_ns() - start) / 1e9
+            if self._stop.wait(max(left_s, 0)):
+                return
+            begun_ms = (time.monotonic_ns() - start) // 1_000_000
+            try:
+                for call in calls_of(action):
+                    self._note(call, self._ask(*call))
+            except ControlError as error:
+                self.error = ControlError(f"{error} It was to be done at {action['at_ms']:,} ms: {_words(action)}.")
+                return
+            ended_ms = (time.monotonic_ns() - start) // 1_000_000
+            self.done.append(Done(_words(action), action["at_ms"], begun_ms, ended_ms))
+
+    def _note(self, call: Call, answer: Any) -> None:
+        """Which call takes this one back. Topics are the run's own: what is set there goes with them."""
+        *_, last = call.path.split("/")
+        if call.path.startswith("/v1/brokers/"):
+            about = call.path.rpartition("/")[0]
+            self._undo.pop(about, None)
+            if last in _BACK:
+                self._undo[about] = Call("POST", f"{about}/{_BACK[last]}")
+        elif call.path == "/v1/quotas" and call.body is not None:
+            entity = "&".join(
+                f"{key}={quote(str(call.body[key]))}" for key in _ENTITY if call.body.get(key) is not None
+            )
+            self._undo[entity] = Call("DELETE", f"/v1/quotas?{entity}")
+        elif call.path == "/v1/faults":
+            path = f"/v1/faults/{answer['id']}"
+            self._undo[path] = Call("DELETE", path)
+
+    def _take_back(self) -> None:
+        for call in reversed(self._undo.values()):
+            try:
+                self._ask(*call)
+            except ControlError as error:
+                print(f"fakebroker-load: the cluster is not as it was: {error}", file=sys.stderr)
+        self._undo.clear()
+
+
+def _words(action: Mapping[str, Any]) -> str:
+    verb = verb_of(action)
+    given = action[verb]
+    if verb in BROKER_VERBS:
+        return f"{verb} broker {given}"
+    return f"{verb} " + ", ".join(f"{key}: {value}" for key, value in given.items())

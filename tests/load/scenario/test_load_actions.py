@@ -1,0 +1,198 @@
+"""What happens to a cluster while a load runs: what an action may be, what the control is asked for, and when."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from fakebroker_load.control import ControlError
+from fakebroker_load.progress import ProgressListener, ProgressSender
+from fakebroker_load.scenario.actions import VERBS, Actor, Call, calls_of, check_action, renamed
+from fakebroker_load.scenario.model import Group, Scenario, ScenarioError
+from fakebroker_load.scenario.reading import parse_text
+from fakebroker_load.scenario.schema import json_schema
+from fakebroker_load.scenario.setup import prepared
+
+TOPICS = {"orders": 2}
+LIMIT_S = 10
+ACTIONS: list[dict[str, Any]] = [
+    {"at_ms": 0, "stop": 3},
+    {"at_ms": 0, "followers": {"topic": "orders", "behaviour": "frozen"}},
+    {"at_ms": 0, "leader": {"topic": "orders", "partition": 1, "broker": 2}},
+    {"at_ms": 0, "configs": {"orders": {"min.insync.replicas": 2}}},
+    {"at_ms": 0, "quota": {"client_id": "a b", "producer_byte_rate": 1000}},
+    {"at_ms": 0, "fault": {"when": {"topic": "orders"}, "do": "drop"}},
+]
+CALLS = [
+    Call("POST", "/v1/brokers/3/stop"),
+    Call("PUT", "/v1/followers", {"topic": "orders", "behaviour": "frozen"}),
+    Call("PUT", "/v1/partitions/orders/1/leader", {"broker": 2}),
+    Call("PUT", "/v1/topics/orders/configs", {"configs": {"min.insync.replicas": 2}}),
+    Call("PUT", "/v1/quotas", {"client_id": "a b", "producer_byte_rate": 1000}),
+    Call("POST", "/v1/faults", {"when": {"topic": "orders"}, "do": "drop"}),
+]
+SCENARIO = Scenario("s", (Group("g", "orders", 1, "NONE", partitions=2),), actions=tuple(ACTIONS))
+
+
+class Control:
+    """One that does nothing but note what it is asked; `refuses` the path, if there is one."""
+
+    def __init__(self, refuses: str = "") -> None:
+        self.asked: list[Call] = []
+        self.done = threading.Event()
+        self._refuses = refuses
+
+    def __call__(self, method: str, path: str, body: Mapping[str, Any] | None) -> Any:
+        self.asked.append(Call(method, path, body))
+        if path == self._refuses:
+            self.done.set()
+            raise ControlError("--control http://x: it fails.")
+        if path == "/v1/faults":
+            self.done.set()  # the last one of ACTIONS
+            return {"id": 7}
+        return {"brokers": [1, 2, 3]} if path == "/v1/cluster" else None
+
+
+def now(timeout_s: float) -> int:
+    return time.monotonic_ns()
+
+
+@pytest.mark.parametrize(("action", "call"), list(zip(ACTIONS, CALLS, strict=True)), ids=[list(a)[1] for a in ACTIONS])
+def test_what_the_control_is_asked_for(action: dict[str, Any], call: Call) -> None:
+    check_action(action, TOPICS)
+    assert calls_of(action) == [call]
+
+
+@pytest.mark.parametrize("action", ACTIONS, ids=[list(action)[1] for action in ACTIONS])
+def test_topics_have_the_names_of_the_run(action: dict[str, Any]) -> None:
+    assert str(action).replace("orders", "orders-1") == str(renamed(action, {"orders": "orders-1"}))
+
+
+def test_all_are_done_in_their_order_and_taken_back_in_the_end() -> None:
+    control = Control()
+    actor = Actor(control, SCENARIO)
+    with actor.acting(now):
+        assert control.done.wait(LIMIT_S)
+    assert control.asked == [
+        *CALLS,
+        Call("DELETE", "/v1/faults/7"),
+        Call("DELETE", "/v1/quotas?client_id=a%20b"),
+        Call("POST", "/v1/brokers/3/start"),
+    ]
+    assert [each.what for each in actor.done][:2] == ["stop broker 3", "followers topic: orders, behaviour: frozen"]
+    assert all(each.at_ms <= each.begun_ms <= each.ended_ms for each in actor.done)
+
+
+@pytest.mark.parametrize(
+    ("verbs", "back"),
+    [
+        (["stop", "start"], []),
+        (["kill"], ["start"]),
+        (["pause"], ["resume"]),
+        (["pause", "resume"], []),
+        (["pause", "kill"], ["start"]),
+    ],
+)
+def test_a_broker_is_left_as_it_was(verbs: list[str], back: list[str]) -> None:
+    control = Control()
+    actions = [{"at_ms": 0, verb: 2} for verb in verbs]
+    with Actor(control, Scenario("s", SCENARIO.groups, actions=(*actions, ACTIONS[-1]))).acting(now):
+        assert control.done.wait(LIMIT_S)
+    asked = [call.path.rpartition("/")[2] for call in control.asked if "/brokers/" in call.path]
+    assert asked == verbs + back
+
+
+def test_each_is_done_at_its_time_and_not_before() -> None:
+    control = Control()
+    actor = Actor(control, Scenario("s", SCENARIO.groups, actions=({"at_ms": 30, "stop": 3}, ACTIONS[-1])))
+    with actor.acting(now):
+        assert control.done.wait(LIMIT_S)
+        assert [call.path for call in control.asked][:1] == ["/v1/faults"]  # the earlier one, though it stands behind
+        while len(actor.done) < 2:
+            time.sleep(0.001)
+    assert [each.at_ms for each in actor.done] == [0, 30]
+    assert actor.done[1].begun_ms >= 30
+
+
+def test_a_load_that_never_begins_or_ends_sooner_does_not_wait_for_actions() -> None:
+    control = Control()
+    with Actor(control, SCENARIO).acting(lambda timeout_s: None):
+        pass
+    late = Scenario("s", SCENARIO.groups, actions=({"at_ms": 600_000, "stop": 3},))
+    with Actor(control, late).acting(now):
+        pass
+    assert control.asked == []
+
+
+def test_a_control_that_refuses_ends_the_run_with_a_sentence() -> None:
+    control = Control("/v1/followers")
+    told = pytest.raises(ControlError, match=r"it fails. It was to be done at 0 ms: followers topic: orders")
+    with told, Actor(control, SCENARIO).acting(now):
+        assert control.done.wait(LIMIT_S)
+    assert control.asked == [*CALLS[:2], Call("POST", "/v1/brokers/3/start")]
+
+
+def test_the_tasks_tell_when_they_start() -> None:
+    with ProgressListener(lambda sent, done: None) as listener:
+        assert listener.start_ns(0) is None
+        sender = ProgressSender(listener.address, 0)
+        sender.starts(12_345)
+        assert listener.start_ns(LIMIT_S) == 12_345
+        sender.close()
+
+
+def test_topics_are_made_with_their_assignments() -> None:
+    control = Control()
+    scenario = Scenario("s", SCENARIO.groups, assignments={"orders": [[1, 2], [2, 3]]}, actions=tuple(ACTIONS))
+    with prepared(control, scenario, "id") as own:
+        assert own.actions[2] == {"at_ms": 0, "leader": {"topic": "orders-id", "partition": 1, "broker": 2}}
+        assert own.assignments == {"orders-id": [[1, 2], [2, 3]]}
+    new = {"name": "orders-id", "assignments": [[1, 2], [2, 3]], "configs": {}}
+    assert control.asked[1] == Call("POST", "/v1/topics", new)
+
+
+GROUPS = "name: s\ngroups:\n  - {name: g, topic: orders, acks: 1, expect: NONE, partitions: 2}\n"
+REFUSED = {
+    "actions: 3": "f:4: actions is a list of mappings, as in {at_ms: 2000, stop: 3}.",
+    "actions: [{at_ms: 0}]": f"f:4: An action has a time, at_ms, and one of {', '.join(VERBS)}.",
+    "actions: [{at_ms: 0, stop: 1, kill: 2}]": f"f:4: An action has a time, at_ms, and one of {', '.join(VERBS)}.",
+    "actions:\n  - {stop: 1}": "f:5: An action needs at_ms, milliseconds after the start, and not None.",
+    "actions:\n  - {at_ms: -1, stop: 1}": "f:5: An action needs at_ms, milliseconds after the start, and not -1.",
+    "actions:\n  - {at_ms: 0, stop: a}": "f:5: The action stop needs a broker's id, and not 'a'.",
+    "actions:\n  - {at_ms: 0, followers: frozen}": "f:5: The action followers needs a mapping, and not 'frozen'.",
+    "actions:\n  - {at_ms: 0, followers: {behaviour: frozen}}": "f:5: The action followers needs a topic.",
+    "actions:\n  - {at_ms: 0, leader: {topic: t, partition: 0, broker: 1}}": (
+        "f:5: The action leader names the topic 't', to which no group sends."
+    ),
+    "actions:\n  - {at_ms: 0, leader: {topic: orders}}": (
+        "f:5: The action leader needs a topic, a partition and the broker that is to lead."
+    ),
+    "assignments: {t: [[1], [1]]}": "f:4: assignments names the topic 't', to which no group sends.",
+    "assignments: {orders: [[1]]}": "f:4: assignments has 1 partitions of the topic 'orders', and groups send to 2.",
+    "assignments: {orders: [1]}": "f:4: assignments is a mapping of topics to the broker ids of each partition, as in"
+    " {t: [[1, 2, 3]]}.",
+}
+
+
+@pytest.mark.parametrize(("text", "sentence"), REFUSED.items(), ids=range(len(REFUSED)))
+def test_a_slip_is_told_with_its_line(text: str, sentence: str) -> None:
+    with pytest.raises(ScenarioError) as told:
+        parse_text(f"{GROUPS}{text}\n", "f")
+    assert str(told.value) == sentence
+
+
+def test_a_group_is_due_at_a_time_or_waits_and_not_both() -> None:
+    with pytest.raises(ScenarioError, match="has waits or due_ms, and not both"):
+        Group("g", "t", -1, "REQUEST_TIMED_OUT", True, due_ms=(1, 2))
+    with pytest.raises(ScenarioError, match="it is a time after the start or a range of two that rises"):
+        Group("g", "t", -1, "NONE", due_ms=(2, 1))
+
+
+def test_the_schema_knows_them() -> None:
+    properties = json_schema()["properties"]
+    assert {each["required"][1] for each in properties["actions"]["items"]["oneOf"]} == set(VERBS)
+    assert {"start_ms", "due_ms"} <= set(properties["groups"]["items"]["properties"])
