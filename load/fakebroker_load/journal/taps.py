@@ -2,8 +2,7 @@
 
 Theory   A tap begins where the journal ends when it is made, and gives what has come since then, piece by piece.
          A file keeps all, so it is read after the load and takes nothing from it. The control keeps the last 100,000
-         events (one with many records counts as many), and each that is asked for costs the broker time: the tap asks
-         how many there are, and takes them during the load only when KEPT_FOR_LATER are waiting.
+         events (one with many records counts as many), and each that is asked for costs the broker time.
 Errors   JournalGap: events are missing, and nothing can be concluded from what is not there. JournalError, before the
          load: there is no journal to be had.
 """
@@ -12,14 +11,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from itertools import count
 from pathlib import Path
 from typing import Any, Protocol
 
 from fakebroker_load.journal.lines import DROPPED
 from fakebroker_load.scenario.actions import Ask
 
-PAGE = 500  # events: the broker makes a page in some 10 ms, and does nothing else meanwhile
-KEPT_FOR_LATER = 30_000
+PAGE = 200  # events: the broker makes a page in some 5 ms, and does nothing else meanwhile
 _READ_BYTES = 1 << 20
 
 Event = tuple[int, Mapping[str, Any]]  # its place, and its JSON
@@ -36,11 +35,11 @@ class JournalError(Exception):
 class Tap(Protocol):
     name: str  # for the user
 
-    def is_full(self) -> bool:
-        """Whether events should be taken now, though a load is under way."""
+    def waiting(self) -> int:
+        """How many events must be taken before they are gone; 0 where none ever goes."""
 
-    def take(self) -> Iterator[Event]:
-        """All that have come since the last one that was taken. Raises JournalGap."""
+    def take(self, pages: int | None = None) -> Iterator[Event]:
+        """All that have come since the last one that was taken, or so many pages of them. Raises JournalGap."""
 
 
 class FileTap:
@@ -56,10 +55,10 @@ class FileTap:
         except OSError as error:
             raise JournalError(f"--journal {path}: {error.strerror}.") from None
 
-    def is_full(self) -> bool:
-        return False
+    def waiting(self) -> int:
+        return 0
 
-    def take(self) -> Iterator[Event]:
+    def take(self, pages: int | None = None) -> Iterator[Event]:
         try:
             if self._path.stat().st_size < self._at:
                 raise JournalGap("the file became shorter during the run")
@@ -86,12 +85,11 @@ class ControlTap:
         self._ask = ask
         self._next = int(self._ask("GET", "/v1/journal?limit=1", None)["total"])
 
-    def is_full(self) -> bool:
-        page = self._ask("GET", f"/v1/journal?after={self._next}&limit=1", None)
-        return bool(page["total"] - self._next > KEPT_FOR_LATER)
+    def waiting(self) -> int:
+        return int(self._ask("GET", f"/v1/journal?after={self._next}&limit=1", None)["total"]) - self._next
 
-    def take(self) -> Iterator[Event]:
-        while True:
+    def take(self, pages: int | None = None) -> Iterator[Event]:
+        for _ in count() if pages is None else range(pages):
             page = self._ask("GET", f"/v1/journal?after={self._next}&limit={PAGE}", None)
             if page["total"] < self._next:
                 raise JournalGap("the cluster was reset during the run")

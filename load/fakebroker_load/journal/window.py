@@ -6,6 +6,9 @@ Theory   Before the first request of a run and behind its last one goes a reques
          Without that nothing can be concluded from it, and the run is judged two ways: the requests and the log.
          The marks also show that it is this cluster's journal, and that it knows our connections by the addresses
          that they have here.
+         While the load runs, events are left where they are until KEPT_FOR_LATER are waiting, and then taken page by
+         page with a pause behind each: who asks a broker for its journal as fast as it can holds up the load. Above
+         HURRY there is no choice.
 Shape    `with JournalWindow(tap, broker, run, folder) as window:` around load and read-back; then `window.found`.
          One event is held at a time, and ROWS_AT_ONCE rows.
 """
@@ -29,6 +32,9 @@ from fakebroker_load.log import Asker
 from fakebroker_load.wire.client import WireError
 
 LOOK_EVERY_S = 0.25
+PAUSE_S = 0.02
+KEPT_FOR_LATER = 30_000
+HURRY = 60_000
 SEEN_WITHIN_S = 10.0
 POLL_S = 0.05
 ROWS_AT_ONCE = 5_000
@@ -102,8 +108,15 @@ class JournalWindow:
             self._gap = f"{error}"
 
     def _watch(self, ended: threading.Event) -> None:
-        while not ended.wait(LOOK_EVERY_S):
-            self._guarded(lambda: self._take() if self._tap.is_full() else None)
+        self._pause_s = LOOK_EVERY_S
+        while not ended.wait(self._pause_s):
+            self._guarded(self._relieve)
+
+    def _relieve(self) -> None:
+        waiting = self._tap.waiting()
+        self._pause_s = 0.0 if waiting > HURRY else PAUSE_S if waiting > KEPT_FOR_LATER else LOOK_EVERY_S
+        if waiting > KEPT_FOR_LATER:
+            self._take(pages=1)
 
     def _await_marks(self, sleep: Callable[[float], None] = time.sleep) -> None:
         deadline = time.monotonic() + self._seen_within_s
@@ -127,8 +140,8 @@ class JournalWindow:
                 except (ControlError, KeyError, TypeError, ValueError) as error:
                     self._gap = f"{self._tap.name} fails: {error}"
 
-    def _take(self) -> None:
-        for seq, event in self._tap.take():
+    def _take(self, pages: int | None = None) -> None:
+        for seq, event in self._tap.take(pages):
             if self._asked.issuperset(self._marks) and len(self._marks) == 2:
                 return  # what comes now is no longer the run's
             match event["event"]:

@@ -36,7 +36,7 @@ def test_a_file_is_read_from_its_end_on_and_by_whole_lines(tmp_path: Path, monke
     assert list(tap.take()) == [(1, {"event": "b"})]
     add(path, C[3:])
     assert list(tap.take()) == [(2, {"event": "c"})]
-    assert not tap.is_full()
+    assert tap.waiting() == 0
 
 
 @pytest.mark.parametrize(
@@ -90,14 +90,21 @@ class Ring:
 
 def test_the_control_gives_pages(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(taps, "PAGE", 3)
-    monkeypatch.setattr(taps, "KEPT_FOR_LATER", 4)
     ring = Ring(10)
     ring.total = 5
     tap = ControlTap(ring.ask, "u")
     for more in (0, 2, 3, 7):
         ring.total += more
-        assert tap.is_full() == (more > 4)
+        assert tap.waiting() == more
         assert [number for number, _ in tap.take()] == list(range(ring.total - more, ring.total))
+
+
+def test_a_page_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(taps, "PAGE", 3)
+    ring = Ring(10)
+    tap = ControlTap(ring.ask, "u")
+    ring.total = 7
+    assert [[number for number, _ in tap.take(1)] for _ in range(4)] == [[0, 1, 2], [3, 4, 5], [6], []]
 
 
 def test_the_control_has_dropped_some(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -73,10 +73,10 @@ def test_a_journal_of_another_cluster(served: tuple[FakeCluster, Path], tmp_path
 class Fails:
     name = "it"
 
-    def is_full(self) -> bool:
-        return True
+    def waiting(self) -> int:
+        return 0
 
-    def take(self) -> Iterator[Event]:
+    def take(self, pages: int | None = None) -> Iterator[Event]:
         raise ControlError("gone")
 
 
@@ -85,10 +85,10 @@ class Lacks:
 
     name = "it"
 
-    def is_full(self) -> bool:
-        return False
+    def waiting(self) -> int:
+        return 0
 
-    def take(self) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    def take(self, pages: int | None = None) -> Iterator[tuple[int, Mapping[str, Any]]]:
         yield 1, {"event": "request"}
 
 
@@ -118,8 +118,9 @@ def test_a_run_that_breaks_off_leaves_nothing(served: tuple[FakeCluster, Path], 
     assert not path.exists()
 
 
+@pytest.mark.parametrize("waiting", [windows.KEPT_FOR_LATER + 1, windows.HURRY + 1])
 def test_a_full_tap_is_emptied_while_the_load_runs(
-    served: tuple[FakeCluster, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    served: tuple[FakeCluster, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, waiting: int
 ) -> None:
     monkeypatch.setattr(windows, "LOOK_EVERY_S", 0.001)
     monkeypatch.setattr(windows, "ROWS_AT_ONCE", 1)
@@ -130,11 +131,13 @@ def test_a_full_tap_is_emptied_while_the_load_runs(
     class Full:
         name = "it"
 
-        def is_full(self) -> bool:
-            return True
+        def waiting(self) -> int:
+            return waiting
 
-        def take(self) -> Iterator[Event]:
-            taken.set()
+        def take(self, pages: int | None = None) -> Iterator[Event]:
+            if pages is not None:
+                assert pages == 1
+                taken.set()
             return tap.take()
 
     window = JournalWindow(Full(), place(kafka), "r", tmp_path / "run.parquet")
