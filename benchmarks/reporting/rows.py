@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from statistics import median
 
 LIMIT = "limit"  # the peer of a row that is held against a number instead of a broker
-MORE_IS_BETTER = {"requests/s", "records/s", "transactions/s", "MB/s"}
+MORE_IS_BETTER = {"requests/s", "batches/s", "records/s", "transactions/s", "MB/s"}
 LESS_IS_BETTER = {"us", "us CPU", "ms", "ms CPU", "MB", "KB", "bytes", "instructions", "in 1,000"}
 
 Value = float | None

@@ -50,6 +50,9 @@ class RecordAccumulator43(RecordAccumulator):
     ) -> None:
         super().__init__(config, transaction_manager)
         self.next_expiry_ms = NO_DELAY_MS
+        self.held_back_nodes: set[int] = (
+            set()
+        )  # of the last drain: where nothing was drained since a batch is held back
         self._topics: CopyOnWriteMap[str, TopicInfo] = CopyOnWriteMap(java_hash)
         self._random_partition = random_partition
         self._backoff = ExponentialBackoff(
@@ -212,6 +215,7 @@ class RecordAccumulator43(RecordAccumulator):
     def drain(
         self, metadata: MetadataSnapshot, nodes: Iterable[int], max_size: int, now_ms: int
     ) -> dict[int, list[ProducerBatch]]:
+        self.held_back_nodes.clear()
         return {node: self._drain_batches_for_one_node(metadata, node, max_size, now_ms) for node in nodes}
 
     def _drain_batches_for_one_node(
@@ -235,6 +239,8 @@ class RecordAccumulator43(RecordAccumulator):
             if size + first.estimated_size_in_bytes() > max_size and ready:
                 break
             if self.is_held_back(first):
+                if not ready:
+                    self.held_back_nodes.add(node)
                 break
             ready.append(self.drain_first(queue, now_ms))
             size += len(first.records())

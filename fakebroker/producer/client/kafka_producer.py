@@ -10,7 +10,8 @@ Theory   Doors: `send` a record, `flush`, `close`; `connected`, `received`, `con
          The door of records is in record_doors.py, those of transactions in transaction_doors.py.
 Units    monotonic milliseconds; the time of records is whatever their sender says.
 Source   clients/.../producer/KafkaProducer.java, Sender.run of 2.0 and 4.3.
-Differs  Where Kafka turns without a pause, a turn a millisecond follows after a few. From 2.4 to 3.2 a record without
+Differs  Where Kafka turns without a pause, a turn a millisecond follows after a few; none while an idempotent producer
+         waits for what is in flight and all turns would do nothing. From 2.4 to 3.2 a record without
          a key that begins a batch still goes where the one before went (KIP-480 would draw again first).
 """
 
@@ -34,6 +35,7 @@ from fakebroker.producer.sending.sender import Sender
 from fakebroker.producer.transactions.api_versions import ApiVersions
 
 _MOST_TURNS = 20  # at one time
+_LONGEST_IDLE_MS = 100  # of a sender that Kafka's would turn without a pause for
 
 
 class _Flush:
@@ -159,10 +161,18 @@ class KafkaProducer(RecordDoors):
                 self._poll_until_ms = sender.asleep_until_ms
                 return
             self._hear_what_was_missed()
+            if sender.idle_ms is not None:
+                timeout_ms = self._idle_ms(sender.idle_ms, now_ms)
             wait_ms = self.client.begin_poll(timeout_ms, now_ms)
             if wait_ms is not None and wait_ms > 0 and not self._is_woken and not self._connections.has_more():
                 break
         self._poll_until_ms = now_ms + max(wait_ms or 0, 1)
+
+    def _idle_ms(self, sender_ms: int, now_ms: int) -> int:
+        """How long turns would do nothing."""
+        time_out_ms = self.client.next_time_out_ms()
+        idle_ms = sender_ms if time_out_ms is None else min(sender_ms, time_out_ms - now_ms)
+        return max(0, min(idle_ms, _LONGEST_IDLE_MS))
 
     def _hear_what_was_missed(self) -> None:
         unheard, self._unheard = self._unheard, []

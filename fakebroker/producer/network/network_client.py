@@ -115,7 +115,7 @@ class NetworkClient(Connections):
 
     def send(self, request: ClientRequest, now_ms: int) -> None:
         """To a node that is ready. If the broker serves no version of it, the next poll gives it back."""
-        assert self.can_send_request(request.node, now_ms), f"node {request.node} is not ready"
+        assert self.can_send_request(request.node, now_ms), "the node is not ready"
         self._send(request, now_ms)
 
     def begin_poll(self, timeout_ms: int, now_ms: int) -> int | None:
@@ -126,12 +126,16 @@ class NetworkClient(Connections):
             return None
         return min(timeout_ms, self._updater.maybe_update(now_ms), INT_MAX, self._config.request_timeout_ms)
 
+    def next_time_out_ms(self) -> int | None:
+        """When `end_poll` next has something to do, if nothing happens on the network."""
+        found = [self._in_flight.next_time_out_ms(), self._states.next_deadline_ms()]
+        return min((at_ms for at_ms in found if at_ms is not None), default=None)
+
     def end_poll(self, now_ms: int) -> list[ClientResponse]:
         """What came of requests. What was given up without being sent comes alone, and before all else."""
         responses: list[ClientResponse] = []
         if self._is_aborting:
-            responses += self._aborted
-            self._aborted.clear()
+            responses, self._aborted = self._aborted, responses
             return responses
         happened = self._selector.take()
         self._handle_completed_sends(happened, responses, now_ms)

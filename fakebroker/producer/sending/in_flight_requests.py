@@ -33,6 +33,11 @@ class InFlightRequest(Generic[Request]):
         self.throttle_time_ms = 0
         self.is_written = False
 
+    @property
+    def time_out_ms(self) -> int:
+        """The first time at which it has timed out."""
+        return self.sent_ms + self.throttle_time_ms + self.timeout_ms + 1
+
     def has_timed_out(self, now_ms: int) -> bool:
         """Not yet when it has waited exactly as long as it may."""
         return max(0, now_ms - self.sent_ms) - self.throttle_time_ms > self.timeout_ms
@@ -88,6 +93,11 @@ class InFlightRequests(Generic[Request]):
 
     def nodes_with_timed_out_requests(self, now_ms: int) -> list[int]:
         return [node for node, queue in self._queues.items() if any(request.has_timed_out(now_ms) for request in queue)]
+
+    def next_time_out_ms(self) -> int | None:
+        """When the first of them will have waited longer than it may."""
+        deadlines = [request.time_out_ms for _, queue in self._queues.items() for request in queue]
+        return min(deadlines, default=None)
 
     def increment_throttle_time(self, node: int, throttle_time_ms: int) -> None:
         """The node lets the client wait for so long; a client of 2.0 takes no notice."""

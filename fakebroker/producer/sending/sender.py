@@ -42,10 +42,13 @@ from fakebroker.protocol.error_code import ErrorCode
 
 class Sender:
     """`is_metadata_update_requested` is set when the client should ask who leads; whoever asks resets it. `uncaught` is
-    the last error that a turn or an answer ended with, as it should not."""
+    the last error that a turn or an answer ended with, as it should not. `idle_ms`: the last turn did nothing, and none
+    will for so long, unless the network has news or a request times out; None if it is not known. Kafka's turns without
+    a pause then (`run_once` says 0)."""
 
     def __init__(self, accumulator: RecordAccumulator20 | RecordAccumulator43, client: Client) -> None:
         self.uncaught: ProducerError | None = None
+        self.idle_ms: int | None = None
         self._accumulator = accumulator
         self._client = client
         self._config = accumulator.config
@@ -81,6 +84,7 @@ class Sender:
 
     def run_once(self, metadata: MetadataSnapshot, now_ms: int) -> int:
         """One turn, or the rest of one. After how many milliseconds the next, at the latest."""
+        self.idle_ms = None
         self._enter(True)
         try:
             if self._turn is not None:
@@ -197,6 +201,9 @@ class Sender:
         self._completion.expire(now_ms)
         if isinstance(accumulator, RecordAccumulator43):
             timeout_ms = max(0, min(timeout_ms, accumulator.next_expiry_ms - now_ms))
+            # An idempotent producer waits for what is in flight, and drains nothing else of the node before.
+            if nodes and accumulator.held_back_nodes.issuperset(nodes):
+                self.idle_ms = timeout_ms
         for node, batches in drained:
             if batches:
                 self._send(node, batches, now_ms)

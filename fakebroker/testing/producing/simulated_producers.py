@@ -14,6 +14,7 @@ from random import Random
 
 from fakebroker.producer.client.effects import Connect, Disconnect, SendBytes
 from fakebroker.producer.client.kafka_producer import KafkaProducer
+from fakebroker.producer.journal.listener import Listener
 from fakebroker.producer.journal.recorder import ProducerJournal
 from fakebroker.producer.producer_config import ProducerConfig
 from fakebroker.testing.simulation import SimulatedClient, Simulation
@@ -54,6 +55,15 @@ class SimulatedProducer:
                 self.deadline_ms = at_ms
                 around.at(at_ms, partial(self._due, at_ms))
 
+        if around.on_settled is not None:
+            around.on_settled(self)
+
+    def cut(self) -> None:
+        """Its connections break, all of them; it and the brokers hear of that when it has been under way."""
+        for number in list(self._links):
+            self._disconnect(number)
+            self._around.later(partial(self._tell_lost, number))
+
     def _due(self, at_ms: int) -> None:
         if self.deadline_ms == at_ms:
             self.deadline_ms = None
@@ -81,8 +91,10 @@ class SimulatedProducer:
 
     def _disconnect(self, number: int) -> None:
         link = self._links.pop(number, None)
-        if link is not None and link.closed is None:
-            link.disconnect()
+        if link is not None:
+            if link.closed is None:
+                link.disconnect()
+            self._around.forget(link)
 
     def _hear(self, number: int, data: bytes | None) -> None:
         if data is None:
@@ -98,7 +110,9 @@ class SimulatedProducer:
         self.settle()
 
     def _tell_lost(self, number: int) -> None:
-        self._links.pop(number, None)
+        link = self._links.pop(number, None)
+        if link is not None:
+            self._around.forget(link)
         self.producer.connection_lost(number, self._around.now_ms)
         self.settle()
 
@@ -111,6 +125,7 @@ class SimulatedProducers:
         self.latency_ms = latency_ms
         self._queue: list[tuple[int, int, Callable[[], None]]] = []
         self._count = 0
+        self.on_settled: Callable[[SimulatedProducer], None] | None = None  # after everything that a producer does
         for broker_id in simulation.cluster.registry.broker_ids:
             simulation.cluster.set_endpoint(broker_id, host_of(broker_id), _PORT)
 
@@ -119,8 +134,8 @@ class SimulatedProducers:
         """As producers and brokers see it."""
         return self.simulation.now.mono_ms
 
-    def add(self, config: ProducerConfig, seed: int = 0, journal: ProducerJournal | None = None) -> SimulatedProducer:
-        """Another producer, with chances of its own; its journal hears of everything."""
+    def add(self, config: ProducerConfig, seed: int = 0, journal: Listener | None = None) -> SimulatedProducer:
+        """Another producer, with chances of its own; its journal, or who else listens, hears of everything."""
         random = Random(seed)
         bootstrap = [(host_of(broker_id), _PORT) for broker_id in self.simulation.cluster.registry.broker_ids]
         producer = KafkaProducer(
@@ -145,6 +160,11 @@ class SimulatedProducers:
     def later(self, do: Callable[[], None]) -> None:
         """When it has been under way for so long as everything is."""
         self.at(self.simulation.elapsed_ms + self.latency_ms, do)
+
+    def forget(self, link: SimulatedClient) -> None:
+        """Nobody looks at a connection that is closed at both ends."""
+        if link.connection.is_closed:
+            self.simulation.forget(link)
 
     def elapsed_of(self, mono_ms: int) -> int:
         return mono_ms - self.now_ms + self.simulation.elapsed_ms

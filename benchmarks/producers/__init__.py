@@ -1,0 +1,1 @@
+"""Producers beside a simulated cluster, and a thousand of them for a day."""

@@ -1,0 +1,100 @@
+"""A thousand producers beside a cluster of three brokers, a day of virtual time with faults: produced batches a second.
+
+    python -m benchmarks producers [--producers 1000] [--brokers 3] [--hours 24] [--seed 0] [--every-ms 60000]
+                                   [--journal FILE] [--quick] [--json]
+
+Kafka's producer (fakebroker/producer) and the cluster in one process and one virtual time, real frames in both
+directions. Of four kinds: Kafka's defaults; one request in flight; acks=1; bursts that linger. Brokers stop, die, stand
+still and come back, followers freeze, leaders move, connections break, about six times an hour. Meanwhile each record
+is held to what Kafka promises of it (fakebroker/testing/producing/watch.py); what is broken ends the run.
+
+The same arguments give the same journal: a line for all that went into the cluster and came out of it, byte by byte,
+and for each record that ended. Only its hash is kept, that of the FILE if one is wanted (some KB for each batch).
+
+The target is 10,000 batches a second, compiled: the median of the parts of one run, in seconds of CPU time, so what
+else the machine does counts less. The first ten seconds of virtual time, in which all connect, are not counted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import sys
+from contextlib import ExitStack
+from time import process_time
+from typing import BinaryIO
+
+from benchmarks.reporting.report import Report, end, progress
+from benchmarks.reporting.rows import LIMIT, compare
+from fakebroker.testing.producing import farm as farms
+from fakebroker.testing.producing.farm import HOUR_MS, Farm
+from fakebroker.testing.producing.run_journal import RunJournal
+
+TARGET_PER_S = 10_000
+QUICK_HOURS = 0.25
+FIRST_MS = 10_000
+PARTS = 96  # of a run; a quarter of an hour each, if it is a day
+
+
+def main(argv: list[str]) -> int:
+    chosen = _options(argv)
+    hours = min(chosen.hours, QUICK_HOURS) if chosen.quick else chosen.hours
+    samples: list[float] = []
+    with ExitStack() as stack:
+        file: BinaryIO | None = stack.enter_context(open(chosen.journal, "wb")) if chosen.journal else None
+        farm = Farm(chosen.producers, chosen.brokers, chosen.seed, chosen.every_ms, journal=RunJournal(file))
+        part_ms = max(1, round(hours * HOUR_MS) // PARTS)
+        farm.advance(FIRST_MS)
+        with progress("producers", PARTS + 1) as step:
+            for part in range(PARTS):
+                rate = f", {samples[-1]:,.0f} batches/s" if samples else ""
+                step(f"hour {part * part_ms / HOUR_MS:.1f} of {hours:g}{rate}")
+                before, started = farm.batches, process_time()
+                farm.advance(part_ms)
+                samples.append((farm.batches - before) / (process_time() - started))
+            step("the end")
+            farm.end()
+    told = _told(farm, hours, chosen.seed)
+    report = Report("producers")
+    how = "compiled" if is_compiled() else "interpreted"
+    work = f"{chosen.producers:,} producers, {chosen.brokers} brokers, {hours:g} h, {how}"
+    report.add(compare(work, LIMIT, "batches/s", samples, [TARGET_PER_S], note="; ".join(told)))
+    if not chosen.json:
+        print("\n".join(told))
+    return end(report, chosen.json)
+
+
+def is_compiled() -> bool:
+    """Whether the simulation of producers is."""
+    return not (farms.__file__ or "").endswith(".py")
+
+
+def _told(farm: Farm, hours: float, seed: int) -> list[str]:
+    outcomes = farm.outcomes()
+    errors = ", ".join(f"{count:,} {name}" for name, count in sorted(outcomes.items()) if name != "NONE") or "none"
+    faults = ", ".join(f"{count:,} {name}" for name, count in sorted(farm.faults.items())) or "none"
+    peak_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000
+    return [
+        f"{farm.batches:,} batches of {farm.records:,} records in {hours:g} h of virtual time, seed {seed}",
+        f"errors: {errors}",
+        f"faults: {faults}",
+        f"memory at its peak: {peak_mb:,.0f} MB",
+        f"journal: {farm.journal.lines:,} lines, sha256 {farm.journal.digest()}",
+    ]
+
+
+def _options(argv: list[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="benchmarks producers", description=(__doc__ or "").strip().splitlines()[0])
+    parser.add_argument("--producers", type=int, default=1_000)
+    parser.add_argument("--brokers", type=int, default=3)
+    parser.add_argument("--hours", type=float, default=24, help="of virtual time")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--every-ms", type=int, default=60_000, help="each producer sends so often, on average")
+    parser.add_argument("--journal", metavar="FILE", help="write the journal there")
+    parser.add_argument("--quick", action="store_true", help=f"{QUICK_HOURS} hours")
+    parser.add_argument("--json", action="store_true", help="one line of JSON")
+    return parser.parse_args(argv)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,224 @@
+"""A thousand producers beside a cluster that falls and gets up, for as long as is wanted, with nothing kept.
+
+Theory   Producers of several kinds (`KINDS`) send records at random times, some to a partition by key, some in bursts;
+         each is watched (watch.py). Brokers stop, die and stand still, and come back; followers freeze; leaders move;
+         connections break. Never are so many brokers away that nothing can be written for longer than
+         `delivery.timeout.ms`, but often for long enough that something expires. All of it is drawn from one seed, and
+         told to a journal of which only the hash is kept.
+Units    milliseconds of virtual time.
+Errors   AssertionError if a promise is broken (watch.py), an invariant does not hold, or the broker has a bug.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from functools import partial
+from random import Random
+from typing import Final, NamedTuple
+
+from fakebroker.producer.client.sending import Sending
+from fakebroker.producer.producer_config import ProducerConfig
+from fakebroker.testing.producing.run_journal import RunJournal, ToldSimulation
+from fakebroker.testing.producing.simulated_producers import SimulatedProducer, SimulatedProducers
+from fakebroker.testing.producing.watch import ProducerWatch
+
+TOPIC: Final = "t"
+HOUR_MS: Final = 3_600_000
+_MEMORY: Final = 64 * 1024  # buffer.memory: four batches of batch.size
+_PADDING: Final = bytes(100)
+_END_MS: Final = 300_000  # for all that is there to be answered, or to expire, in the end
+_LOOK_EVERY: Final = 10_000  # calls of the cluster, if invariants are not looked at each time
+# So that logs do not grow: a segment of 1 MiB is deleted ten minutes after its last record.
+_TOPIC_CONFIG: Final = {"retention_ms": 600_000, "segment_bytes": 1 << 20, "min_insync_replicas": 2}
+
+
+class Kind(NamedTuple):
+    """Settings of some of the producers, and how many records each sends at a time."""
+
+    settings: dict[str, object]
+    burst: int = 1
+
+
+KINDS: Final = (
+    Kind({}),  # idempotent, as Kafka's defaults are
+    Kind({"enable.idempotence": False, "max.in.flight.requests.per.connection": 1}),
+    Kind({"enable.idempotence": False, "acks": "1", "linger.ms": 0}),
+    Kind({"linger.ms": 50, "batch.size": 1_000}, 12),
+)
+
+
+class _Caller:
+    """Who sends with a producer, `burst` records at a time, one after the other."""
+
+    def __init__(self, producer: SimulatedProducer, burst: int) -> None:
+        self.producer = producer
+        self.burst = burst
+        self.last: Sending | None = None
+
+
+class Farm:
+    """Let time pass by `advance`, then `end`. `every_ms`: how long a producer sends nothing, on average.
+    `fault_every_ms`: the same of faults, none if None. `looks_always`: invariants are looked at after everything that
+    happens. `latency_ms` of everything that is under way."""
+
+    def __init__(
+        self,
+        producers: int,
+        brokers: int = 3,
+        seed: int = 0,
+        every_ms: int = 60_000,
+        partitions: int = 12,
+        fault_every_ms: int | None = 600_000,
+        latency_ms: int = 1,
+        looks_always: bool = False,
+        journal: RunJournal | None = None,
+    ) -> None:
+        self._random = Random(seed)
+        self._fault_random = Random(seed + 1)
+        self.journal = journal or RunJournal()
+        self.simulation = ToldSimulation(brokers, seed=seed, check_every=1 if looks_always else _LOOK_EVERY)
+        self.simulation.journal = self.journal
+        self.simulation.topic(TOPIC, partitions, min(3, brokers), **_TOPIC_CONFIG)
+        self.around = SimulatedProducers(self.simulation, latency_ms)
+        self._partitions = partitions
+        self._brokers = brokers
+        self._every_ms = every_ms
+        self._fault_every_ms = fault_every_ms
+        self._away: set[int] = set()
+        self._is_ending = False
+        self.faults: Counter[str] = Counter()
+        self.producers: list[SimulatedProducer] = []
+        self.watches: list[ProducerWatch] = []
+        if looks_always:
+            self.around.on_settled = _look
+        for at in range(producers):
+            self._add(at, seed)
+        if fault_every_ms is not None:
+            self._later(self._fault_random, fault_every_ms, self._fault)
+
+    # What is measured.
+
+    @property
+    def batches(self) -> int:
+        """That brokers acknowledged."""
+        return sum(watch.batches for watch in self.watches)
+
+    @property
+    def records(self) -> int:
+        """That were sent, acknowledged or not."""
+        return sum(watch.sent for watch in self.watches)
+
+    def outcomes(self) -> Counter[str]:
+        """Of records, by the name of the error."""
+        found: Counter[str] = Counter()
+        for watch in self.watches:
+            found.update(watch.outcomes)
+        return found
+
+    # Time.
+
+    def advance(self, ms: int) -> None:
+        """Let time pass, with all that happens meanwhile."""
+        self.around.advance(ms)
+
+    def end(self) -> None:
+        """No more faults and records: all that was sent ends. AssertionError if a record does not."""
+        self._is_ending = True
+        for broker_id in sorted(self._away):
+            self._return(broker_id)
+        self.simulation.followers("instant")
+        self.advance(_END_MS)
+        for producer, watch in zip(self.producers, self.watches, strict=True):
+            _look(producer)
+            assert not watch.open, f"{watch.open} records were never called back"
+            producer.producer.close(self.around.now_ms, 0)
+            producer.settle()
+        self.advance(1_000)
+        self.simulation.cluster.check_invariants()
+
+    # What producers do.
+
+    def _add(self, at: int, seed: int) -> None:
+        kind = KINDS[at % len(KINDS)]
+        config = ProducerConfig("4.3", {"client.id": f"producer-{at}", "buffer.memory": _MEMORY} | kind.settings)
+
+        def told(number: int, partition: int, offset: int, error: str) -> None:
+            elapsed_ms = self.simulation.elapsed_ms
+            self.journal.tell(elapsed_ms, f"record {number} of producer {at}: {error} {partition} {offset}")
+
+        watch = ProducerWatch(config, told)
+        producer = self.around.add(config, seed * 1_000_003 + at, watch)
+        self.producers.append(producer)
+        self.watches.append(watch)
+        self._later(self._random, self._every_ms, partial(self._send, _Caller(producer, kind.burst)))
+
+    def _send(self, caller: _Caller) -> None:
+        if self._is_ending:
+            return
+        random, producer = self._random, caller.producer
+        for _ in range(caller.burst):
+            if caller.last is not None and not caller.last.is_done:
+                break  # it is blocked, and goes on another time
+            number = random.getrandbits(30)
+            key = b"%d" % (number & 63) if number & 64 else None
+            caller.last = producer.producer.send(
+                TOPIC, b"%d" % number + _PADDING, self.simulation.now.wall_ms, self.around.now_ms, key
+            )
+        producer.settle()
+        self._later(random, self._every_ms, partial(self._send, caller))
+
+    def _later(self, random: Random, mean_ms: int, do: Callable[[], None]) -> None:
+        self.around.at(self.simulation.elapsed_ms + 1 + random.randrange(2 * mean_ms), do)
+
+    # What happens to them.
+
+    def _fault(self) -> None:
+        if self._is_ending:
+            return
+        random, simulation = self._fault_random, self.simulation
+        what = random.choice(("stop", "kill", "pause", "freeze", "move", "cut", "cut"))
+        lasts_ms = random.choice((200, 5_000, 40_000, 150_000))
+        if what in ("stop", "kill", "pause"):
+            broker_id = random.randint(1, self._brokers)
+            is_running = simulation.cluster.state_of(broker_id) == "running"
+            if not is_running or len(self._away) >= self._brokers - 1:
+                what = "nothing"
+            else:
+                self._away.add(broker_id)
+                {"stop": simulation.stop, "kill": simulation.kill, "pause": simulation.pause}[what](broker_id)
+                self._after(lasts_ms, partial(self._return, broker_id))
+        elif what == "freeze":
+            simulation.followers("frozen")
+            self._after(lasts_ms, partial(simulation.followers, "instant"))
+        elif what == "move":
+            partition = random.randrange(self._partitions)
+            others = sorted(set(simulation.partition(TOPIC, partition).isr) - self._away)
+            if others:
+                simulation.move_leader(random.choice(others), TOPIC, partition)
+        else:
+            for producer in random.sample(self.producers, max(1, len(self.producers) // 20)):
+                producer.cut()
+        self.faults[what] += 1
+        assert self._fault_every_ms is not None
+        self._later(random, self._fault_every_ms, self._fault)
+
+    def _after(self, ms: int, do: partial[None]) -> None:
+        self.around.at(self.simulation.elapsed_ms + ms, do)
+
+    def _return(self, broker_id: int) -> None:
+        if broker_id not in self._away:
+            return
+        self._away.remove(broker_id)
+        state = self.simulation.cluster.state_of(broker_id)
+        if state == "paused":
+            self.simulation.resume(broker_id)
+            return
+        if state == "stopping":  # it takes too long, as somebody would say
+            self.simulation.kill(broker_id)
+        self.simulation.start(broker_id)
+
+
+def _look(producer: SimulatedProducer) -> None:
+    producer.producer.check_invariants()
+    assert producer.producer.sender.uncaught is None, producer.producer.sender.uncaught

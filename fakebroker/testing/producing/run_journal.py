@@ -1,0 +1,43 @@
+"""What happened in a run, as lines, of which nothing is kept: their hash, and a file of them if somebody wants it.
+
+Theory   A line is "milliseconds client what bytes-in-hexadecimal", as on a simulation's tape; all that goes into the
+         cluster and comes out of it has one, and whatever else is told. So two runs are the same if and only if their
+         hashes are, and the hash is that of the file.
+Units    milliseconds since the start of the simulation.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import BinaryIO
+
+from fakebroker.testing.simulation import Simulation
+
+
+class RunJournal:
+    def __init__(self, file: BinaryIO | None = None) -> None:
+        self.lines = 0
+        self._hash = hashlib.sha256()
+        self._file = file
+
+    def tell(self, at_ms: int, what: str, client: int = 0, data: bytes = b"") -> None:
+        """Client 0 is nobody."""
+        line = f"{at_ms} {client} {what} {data.hex()}\n".encode()
+        self.lines += 1
+        self._hash.update(line)
+        if self._file is not None:
+            self._file.write(line)
+
+    def digest(self) -> str:
+        """Of all that was told so far: SHA-256."""
+        return self._hash.hexdigest()
+
+
+class ToldSimulation(Simulation):
+    """A simulation whose tape goes to a journal, event by event."""
+
+    journal: RunJournal | None = None
+
+    def record(self, what: str, client: int, data: bytes = b"") -> None:
+        if self.journal is not None:
+            self.journal.tell(self.elapsed_ms, what, client, data)

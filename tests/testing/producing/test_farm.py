@@ -1,0 +1,148 @@
+"""Producers beside a cluster with faults: the same seed is the same run, and each promise is kept and is looked at."""
+
+from __future__ import annotations
+
+import io
+from hashlib import sha256
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fakebroker.producer.client.sending import Sending
+from fakebroker.producer.errors import ProducerTimeoutError
+from fakebroker.producer.producer_batch import ProducerBatch, RecordMetadata
+from fakebroker.producer.producer_config import ProducerConfig
+from fakebroker.producer.record_batch_builder import RecordBatchBuilder
+from fakebroker.protocol.topic_partition import TopicPartition
+from fakebroker.testing.producing.farm import Farm
+from fakebroker.testing.producing.run_journal import RunJournal
+from fakebroker.testing.producing.watch import ProducerWatch
+
+_PLACE = TopicPartition("t", 0)
+
+
+def carried_out(seed: int, journal: RunJournal | None = None, ms: int = 400_000, looks_always: bool = False) -> Farm:
+    farm = Farm(
+        4, seed=seed, every_ms=8_000, partitions=3, fault_every_ms=20_000, looks_always=looks_always, journal=journal
+    )
+    farm.advance(ms)
+    farm.end()
+    return farm
+
+
+def test_a_seed_always_gives_the_same_journal() -> None:
+    for seed in range(2):
+        assert carried_out(seed).journal.digest() == carried_out(seed).journal.digest()
+    assert carried_out(0).journal.digest() != carried_out(1).journal.digest()
+
+
+def test_the_hash_is_that_of_the_file() -> None:
+    file = io.BytesIO()
+    farm = carried_out(3, RunJournal(file), 60_000)
+    lines = file.getvalue()
+    assert sha256(lines).hexdigest() == farm.journal.digest()
+    assert lines.count(b"\n") == farm.journal.lines
+    assert lines.count(b" 0 record ") == farm.records
+
+
+@settings(max_examples=10)
+@given(st.integers(0, 2**32))
+def test_every_promise_is_kept_and_every_invariant_holds_always(seed: int) -> None:
+    farm = carried_out(seed, ms=200_000, looks_always=True)
+    assert farm.records == sum(farm.outcomes().values())
+    assert farm.batches
+
+
+def test_there_is_something_to_look_at() -> None:
+    """Of each fault, and of each kind of end; else the tests above say little."""
+    outcomes, faults = carried_out(0).outcomes(), carried_out(0).faults
+    for seed in range(1, 6):
+        farm = carried_out(seed)
+        outcomes.update(farm.outcomes())
+        faults.update(farm.faults)
+    assert {"stop", "kill", "pause", "freeze", "move", "cut"} <= set(faults)
+    assert {"NONE", "ProducerTimeoutError"} <= set(outcomes), outcomes
+
+
+def test_nothing_of_what_is_over_is_kept() -> None:
+    farm = Farm(8, every_ms=2_000, fault_every_ms=10_000)
+    farm.advance(200_000)
+    early = len(farm.simulation._clients)
+    farm.advance(400_000)
+    assert len(farm.simulation._clients) <= max(early, 8 * 3 + 8)
+    assert len(farm.around._queue) < 300
+    for watch in farm.watches:
+        assert watch.open < 100
+
+
+class TestWatch:
+    """It finds what it is there to find."""
+
+    def setup_method(self) -> None:
+        config = ProducerConfig("4.3", {"buffer.memory": 500, "batch.size": 200})
+        self.watch = ProducerWatch(config)
+        self.watch.now_ms = 1_000
+
+    def sent(self, value: bytes = b"v") -> Sending:
+        sending = Sending("t", 0, None, value, (), 0, None, self.watch.now_ms)
+        self.watch.record_sent(sending)
+        return sending
+
+    def appended(self, value: bytes = b"v") -> Sending:
+        sending = self.sent(value)
+        batch = ProducerBatch(_PLACE, RecordBatchBuilder(200), self.watch.now_ms)
+        self.watch.record_appended(sending, batch, is_new_batch=True)
+        return sending
+
+    def acknowledge(self, sending: Sending, offset: int) -> None:
+        assert sending.callback is not None
+        sending.callback(RecordMetadata(_PLACE, offset), None)
+
+    def test_a_record_that_is_called_back_twice(self) -> None:
+        sending = self.appended()
+        self.acknowledge(sending, 0)
+        with pytest.raises(AssertionError, match="ends for the second time"):
+            self.acknowledge(sending, 0)
+
+    @pytest.mark.parametrize(("waited_ms", "is_early"), [(119_999, True), (120_000, False)])
+    def test_a_batch_that_expires_early(self, waited_ms: int, is_early: bool) -> None:
+        self.expire(self.appended(), waited_ms, is_early)
+
+    @pytest.mark.parametrize(("waited_ms", "is_early"), [(59_999, True), (60_000, False)])
+    def test_a_record_that_is_refused_early(self, waited_ms: int, is_early: bool) -> None:
+        self.expire(self.sent(), waited_ms, is_early)
+
+    def expire(self, sending: Sending, waited_ms: int, is_early: bool) -> None:
+        assert sending.callback is not None
+        self.watch.now_ms += waited_ms
+        if not is_early:
+            sending.callback(None, ProducerTimeoutError("late"))
+            return
+        with pytest.raises(AssertionError, match="ends with ProducerTimeoutError after"):
+            sending.callback(None, ProducerTimeoutError("early"))
+
+    def test_a_record_that_stands_before_an_earlier_one(self) -> None:
+        first, second = self.appended(), self.appended()
+        self.acknowledge(first, 7)
+        with pytest.raises(AssertionError, match="is at offset 6, record 1 at 7"):
+            self.acknowledge(second, 6)
+
+    def test_an_earlier_record_that_stands_behind(self) -> None:
+        first, second = self.appended(), self.appended()
+        self.acknowledge(second, 6)
+        with pytest.raises(AssertionError, match="is at offset 7, record 2 at 6"):
+            self.acknowledge(first, 7)
+
+    def test_more_than_the_memory_has(self) -> None:
+        self.appended(bytes(300))
+        with pytest.raises(AssertionError, match="501 bytes are in a smaller buffer"):
+            self.appended(bytes(201))
+
+    def test_memory_that_came_back(self) -> None:
+        self.acknowledge(self.appended(bytes(300)), 0)
+        self.appended(bytes(400))
+
+    def test_a_record_that_does_not_end(self) -> None:
+        self.appended()
+        assert self.watch.open == 1
