@@ -24,12 +24,14 @@ class HashMap(Generic[K, V]):
         self._hash_of = hash_of
         self._size = 1 << max(capacity - 1, 0).bit_length()
         self._values: dict[K, V] = {}
+        self._in_order: list[tuple[K, V]] | None = None  # what `items` gave last, if nothing has changed
 
     def get(self, key: K) -> V | None:
         return self._values.get(key)
 
     def put(self, key: K, value: V) -> None:
         self._values[key] = value
+        self._in_order = None
         while len(self._values) > self._size * 3 // 4:
             self._size *= 2
 
@@ -42,22 +44,32 @@ class HashMap(Generic[K, V]):
                 self._size *= 2
             value = make()
             self._values = {key: value, **self._values}
+            self._in_order = None
         return value
 
     def remove(self, key: K) -> None:
         del self._values[key]
+        self._in_order = None
 
     def discard(self, key: K) -> None:
         """Remove it if it is there."""
         self._values.pop(key, None)
+        self._in_order = None
 
     def clear(self) -> None:
         self._values.clear()
+        self._in_order = None
 
     def items(self) -> list[tuple[K, V]]:
-        """In the order of the table, which does not become smaller."""
-        mask = self._size - 1
-        return sorted(self._values.items(), key=lambda entry: spread(self._hash_of(entry[0])) & mask)
+        """In the order of the table, which does not become smaller. The map may change meanwhile, the list may not."""
+        found = self._in_order
+        if found is None:
+            found = list(self._values.items())
+            if len(found) > 1:
+                mask = self._size - 1
+                found.sort(key=lambda entry: spread(self._hash_of(entry[0])) & mask)
+            self._in_order = found
+        return found
 
     def __len__(self) -> int:
         return len(self._values)

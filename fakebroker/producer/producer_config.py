@@ -118,8 +118,7 @@ class ProducerConfig:
             value = setting.defaults[0][1] if default is None else default
             if setting.name in given:
                 value = _parsed(setting, given[setting.name])
-            setattr(self, setting.name.replace(".", "_"), value)
-        self.acks = _parsed_acks(self.acks)
+            setattr(self, setting.name.replace(".", "_"), _parsed_acks(value) if setting.name == "acks" else value)
         self._check_compression()
         if self.metadata_recovery_strategy.lower() not in _RECOVERY_STRATEGIES:
             raise ConfigError(

@@ -22,7 +22,7 @@ PRODUCE: Final = 0
 OLDEST: Final = 3
 NEWEST: Final = 13
 _FIRST_FLEXIBLE: Final = 9
-_FIRST_WITH_ID: Final = 13
+FIRST_WITH_ID: Final = 13
 
 _LENGTH: Final = Struct(">i")
 _SHORT: Final = Struct(">h")
@@ -53,7 +53,7 @@ def encode_produce_request(
     pieces = [b"", head, _text(transactional_id, is_flexible), _ACKS_AND_TIMEOUT.pack(acks, timeout_ms)]
     pieces.append(_count(len(topics), is_flexible))
     for topic, partitions in topics:
-        if isinstance(topic, str) == (version >= _FIRST_WITH_ID):
+        if isinstance(topic, str) == (version >= FIRST_WITH_ID):
             raise ProtocolError(f"Produce v{version} has {'ids' if isinstance(topic, str) else 'names'} of topics.")
         pieces.append(_text(topic, is_flexible) if isinstance(topic, str) else topic.bytes)
         pieces.append(_count(len(partitions), is_flexible))

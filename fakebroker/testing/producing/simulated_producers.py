@@ -185,7 +185,10 @@ class SimulatedProducers:
             next_ms = min((at_ms for at_ms in (brokers_ms, arrives_ms) if at_ms is not None), default=end_ms + 1)
             if next_ms > end_ms:
                 break
-            self.simulation.run_until(next_ms)
+            if next_ms == brokers_ms:
+                self.simulation.run_until(next_ms)
+            else:  # they have nothing to do, and hear what time it is with what arrives
+                self.simulation.elapsed_ms = next_ms
             while self._queue and self._queue[0][0] <= next_ms:
                 heappop(self._queue)[2]()
         self.simulation.run_until(end_ms)
