@@ -24,8 +24,10 @@ from fakebroker.producer.errors import (
     ProducerTimeoutError,
 )
 from fakebroker.producer.generation import Generation
+from timingwheel.mypyc import mypyc_attr
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class MemoryWaiter:
     """Somebody who wants memory. `accumulated` bytes are already set aside for it; at `deadline_ms` it gives up."""
 

@@ -57,14 +57,14 @@ class ProducerBatch:
         self.created_ms = created_ms
         self.is_split_batch = is_split_batch
         self.attempts = 0
-        self.in_retry = False
-        self.is_inflight = False
-        self.is_buffer_deallocated = False
+        self.in_retry = self.is_inflight = self.is_buffer_deallocated = False
         self.sequence_has_been_reset = False
         self.final_state: FinalState | None = None
         self.drained_ms = 0
         self.max_record_size = 0
         self.pieces: tuple[ProducerBatch, ...] = ()  # into which it was split
+        self.journal_number = 0  # what a journal keeps of it: this, and who its producer was, and its sequence
+        self.journal_identity: tuple[int, int, int] | None = None
         self._builder = builder
         self._callbacks: list[Callback | None] = []
         self._last_attempt_ms = created_ms

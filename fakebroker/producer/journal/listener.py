@@ -16,8 +16,10 @@ from fakebroker.producer.metadata.metadata import Metadata
 from fakebroker.producer.network.client_request import ClientRequest, ClientResponse
 from fakebroker.producer.producer_batch import ProducerBatch
 from fakebroker.producer.transactions.transaction_manager import TransactionManager
+from timingwheel.mypyc import mypyc_attr
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Listener:
     """Hears everything and does nothing. `connection` is the number that the producer's effects have."""
 

@@ -11,7 +11,6 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from itertools import count
 from typing import Final
-from weakref import WeakKeyDictionary
 
 from fakebroker.producer.client.frames import ProduceBody, ProduceResponse
 from fakebroker.producer.client.sending import Sending
@@ -30,8 +29,6 @@ from fakebroker.protocol.messages import api_name
 DEFAULT_SIZE: Final = 100_000
 _NO_ERROR: Final = "NONE"
 _NOTHING: Final = -1
-
-_Identity = tuple[int, int, int]  # producer id, its epoch, base sequence
 
 
 class ProducerJournal(Listener):
@@ -58,8 +55,6 @@ class ProducerJournal(Listener):
         self._batch_numbers = count(1)
         self._numbers: dict[Sending, int] = {}  # of those that have not ended
         self._blocked: dict[Sending, tuple[str, int]] = {}  # what for, and since when
-        self._batches: WeakKeyDictionary[ProducerBatch, int] = WeakKeyDictionary()
-        self._identities: WeakKeyDictionary[ProducerBatch, _Identity] = WeakKeyDictionary()
         self._unanswered: dict[int, list[tuple[int, ClientRequest]]] = {}  # by connection, and when each was sent
         self._connected: set[int] = set()
         self._metadata_version = 0
@@ -135,9 +130,8 @@ class ProducerJournal(Listener):
     def batch_drained(self, batch: ProducerBatch, node: int) -> None:
         number = self._batch(batch)
         identity = batch.producer_id, batch.producer_epoch, batch.base_sequence
-        before = self._identities.get(batch, identity)
-        self._identities[batch] = identity
-        if before != identity:
+        before, batch.journal_identity = batch.journal_identity, identity
+        if before is not None and before != identity:
             self._record(events.BatchResequenced, number, before[-1], batch.base_sequence)
         told = batch.record_count, batch.created_ms, batch.attempts
         self._record(events.BatchDrained, number, *batch.partition, node, *told, *identity)
@@ -230,10 +224,9 @@ class ProducerJournal(Listener):
                 self._record(events.ProducerIdChanged, *found)
 
     def _batch(self, batch: ProducerBatch) -> int:
-        number = self._batches.get(batch)
-        if number is None:
-            number = self._batches[batch] = next(self._batch_numbers)
-        return number
+        if not batch.journal_number:
+            batch.journal_number = next(self._batch_numbers)
+        return batch.journal_number
 
 
 def _error_of(error: ProducerError | None) -> str:

@@ -17,10 +17,12 @@ from fakebroker.producer.metadata_snapshot import Node
 from fakebroker.producer.network.client_request import ExpectedBroker
 from fakebroker.producer.network.least_loaded_node import LeastLoadedNode
 from fakebroker.producer.producer_config import LONG_MAX
+from timingwheel.mypyc import mypyc_attr
 
 _REBOOTSTRAP = "rebootstrap"
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Connections:
     """The network client, as the updater sees it."""
 

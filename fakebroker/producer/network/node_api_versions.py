@@ -8,7 +8,7 @@ Source   clients/.../clients/NodeApiVersions.java; the versions of each release 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import lru_cache
+from functools import cache
 from typing import Final, NamedTuple
 
 from fakebroker.producer.errors import ProducerError
@@ -56,7 +56,7 @@ class ApiVersion(NamedTuple):
     max_version: int
 
 
-@lru_cache(maxsize=None)
+@cache
 def client_range(api_key: int, generation: Generation) -> ApiVersion:
     """What a client of that release can send."""
     found = None

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from fakebroker.producer.metadata_snapshot import Node
 from fakebroker.producer.network.client_request import ClientRequest
+from timingwheel.mypyc import mypyc_attr
 
 
 class Happened:
@@ -24,6 +25,7 @@ class Happened:
         self.connected: list[int] = []
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Selectable:
     def connect(self, node: Node) -> None:
         """Begin to."""

@@ -12,6 +12,7 @@ from fakebroker.producer.producer_batch import ProducerBatch
 from fakebroker.producer.transactions.requests import TxnRequest
 from fakebroker.producer.transactions.transaction_manager import TxnRequestHandler
 from fakebroker.protocol.topic_partition import TopicPartition
+from timingwheel.mypyc import mypyc_attr
 
 
 class ProduceRequest:
@@ -53,6 +54,7 @@ class TransactionalRequest:
         self.handler = handler
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Client:
     """The network, as the sender sees it."""
 

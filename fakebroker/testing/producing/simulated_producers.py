@@ -17,6 +17,9 @@ from fakebroker.producer.client.kafka_producer import KafkaProducer
 from fakebroker.producer.journal.listener import Listener
 from fakebroker.producer.journal.recorder import ProducerJournal
 from fakebroker.producer.producer_config import ProducerConfig
+from fakebroker.testing.producers.judge import ProducerHistory
+from fakebroker.testing.producing.history import HistoryListener
+from fakebroker.testing.producing.listeners import Listeners
 from fakebroker.testing.simulation import SimulatedClient, Simulation
 
 _PORT = 9092
@@ -134,15 +137,25 @@ class SimulatedProducers:
         """As producers and brokers see it."""
         return self.simulation.now.mono_ms
 
-    def add(self, config: ProducerConfig, seed: int = 0, journal: Listener | None = None) -> SimulatedProducer:
-        """Another producer, with chances of its own; its journal, or who else listens, hears of everything."""
+    def add(
+        self,
+        config: ProducerConfig,
+        seed: int = 0,
+        journal: Listener | None = None,
+        history: ProducerHistory | None = None,
+    ) -> SimulatedProducer:
+        """Another producer, with chances of its own; its journal, or who else listens, hears of everything. The history
+        hears what it is asked to write, and what is said of that."""
         random = Random(seed)
         bootstrap = [(host_of(broker_id), _PORT) for broker_id in self.simulation.cluster.registry.broker_ids]
         producer = KafkaProducer(
             config, bootstrap, lambda: random.getrandbits(_RANDOM_BITS), random.random, self.now_ms
         )
-        if journal is not None:
-            producer.listen(journal)
+        listeners = [] if journal is None else [journal]
+        if history is not None:
+            listeners.append(HistoryListener(history, config))
+        if listeners:
+            producer.listen(listeners[0] if len(listeners) == 1 else Listeners(listeners))
         simulated = SimulatedProducer(self, producer)
         simulated.settle()
         return simulated
