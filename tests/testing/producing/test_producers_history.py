@@ -101,8 +101,8 @@ def test_nor_is_one_that_gives_up(generation: str, seed: int) -> None:
 
 
 def test_there_are_refusals_to_look_at() -> None:
-    settings = {"enable.idempotence": False, "delivery.timeout.ms": 1_000, "max.block.ms": 300}
-    outcomes = set()
+    settings: dict[str, object] = {"enable.idempotence": False, "delivery.timeout.ms": 1_000, "max.block.ms": 300}
+    outcomes: set[Outcome] = set()
     for seed in range(_SEEDS):
         run = Run("4.3", seed, settings)
         run.carry_out()
