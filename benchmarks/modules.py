@@ -101,7 +101,8 @@ GROUPS: dict[str, tuple[str, ...]] = {
 }
 # In no group: classes that others extend, and what the guard's work has nothing of. What the simulation gains is
 # a matter of `simulation`, what groups of consumers gain one of `groups`, what transactions gain one of `transactions`.
-ELSEWHERE = ("fakebroker/producer/", 
+ELSEWHERE = (
+    "fakebroker/producer/",
     "fakebroker/testing/",
     "fakebroker/apis/groups/",
     "fakebroker/apis/later.py",

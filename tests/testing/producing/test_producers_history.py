@@ -12,8 +12,8 @@ from fakebroker.producer.producer_batch import ProducerBatch
 from fakebroker.producer.producer_config import ProducerConfig
 from fakebroker.producer.sending.response_errors import PartitionAnswer
 from fakebroker.testing.producers.calls import Outcome
-from fakebroker.testing.producers.findings import Finding, describe
-from fakebroker.testing.producers.judge import LOST, MISPLACED, PRODUCER_KINDS, WRITTEN, ProducerHistory
+from fakebroker.testing.producers.findings import LOST, Finding, describe
+from fakebroker.testing.producers.judge import MISPLACED, PRODUCER_KINDS, WRITTEN, ProducerHistory
 from fakebroker.testing.producing.simulated_producers import SimulatedProducer, SimulatedProducers
 from fakebroker.testing.simulation import Simulation
 
