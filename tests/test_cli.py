@@ -48,7 +48,7 @@ OPTIONS = {
     "configs": ["--kind", "--honoured", "--json"],
     "demo": ["--out", "--seed"],
     "replay": ["--steps", "--plan", "--journal", "--shrink", "--group", "--transactions", "--swarm"],
-    "timeline": ["--record", "--key", "--offset", "--correlation-id", "--producer", "--json", "--wall"],
+    "timeline": ["--record", "--key", "--offset", "--correlation-id", "--producer", "--json", "--svg", "--wall"],
 }  # fmt: skip
 
 

@@ -11,7 +11,7 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 FOLDERS = ("benchmarks", "conformance", "docs", "examples", "fakebroker", "load", "tests", "timingwheel")
 OTHER_PAGES = ("load/README.md", "timingwheel/README.md", "tests/golden/README.md", "conformance/clients/README.md")
-PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md")), *(ROOT / page for page in OTHER_PAGES)]
+PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md")), *(ROOT / page for page in OTHER_PAGES)]
 MODULES = sorted(path for folder in ("fakebroker", "load", "timingwheel") for path in (ROOT / folder).rglob("*.py"))
 TARGETS = set(re.findall(r"^([a-z-]+):(?!=)", (ROOT / "Makefile").read_text(), re.MULTILINE))
 

@@ -1,4 +1,4 @@
-"""`fakebroker timeline`: what happened to one record, or one request, at both ends."""
+"""`fakebroker timeline`: what happened to one record, or one request, at both ends, in columns or as a picture."""
 
 from __future__ import annotations
 
@@ -29,26 +29,37 @@ def declare(parser: Parser) -> None:
     parser.add_argument("--correlation-id", metavar="N", type=whole_number(0), help="A request, by its correlation id.")
     parser.add_argument("--producer", metavar="NAME", help="Whose; needed if there are several in the journal.")
     parser.add_argument("--json", action="store_true", help="One line of JSON for each step.")
+    parser.add_argument(
+        "--svg", metavar="FILE", type=file_name, help="A picture, into FILE; of all if nothing is chosen."
+    )
     parser.add_argument("--wall", action="store_true", help="By wall time: the two journals have different clocks.")
 
 
 def run(options: Namespace) -> int:
     from fakebroker.core.journal.journal import from_lines as brokers_from_lines
     from fakebroker.producer.journal.events import from_lines as producers_from_lines
+    from fakebroker.testing.producing.picture import picture
     from fakebroker.testing.producing.timeline import Timelines
 
     ways = [way for way in _WAYS if getattr(options, way) is not None]
-    if len(ways) != 1:
+    if len(ways) > 1 or not (ways or options.svg is not None):
         names = " or ".join("--" + way.replace("_", "-") for way in _WAYS)
         raise Slip(f"choose what to show by {names}" + (", by one of them" if ways else ""))
     if options.producer is not None and options.offset is not None:
         raise Slip("--offset finds the producer by itself: leave --producer away")
+    if options.svg is not None and options.json:
+        raise Slip("--svg draws and --json tells: choose one of them")
+    if options.producer is not None and not ways:
+        raise Slip("--producer says whose record or request it is: choose one, or leave --producer away")
     told = list(_read(options.producers, producers_from_lines))
     heard = list(_read(options.brokers, brokers_from_lines))
     try:
         steps = _steps(Timelines(told, heard, options.wall), options)
     except ValueError as error:
         raise Slip(str(error)) from None
+    if options.svg is not None:
+        _write(options.svg, picture(steps))
+        return 0
     sys.stdout.writelines(_lines_of_json(steps) if options.json else _table(steps))
     return 0
 
@@ -60,7 +71,16 @@ def _steps(timelines: Timelines, options: Namespace) -> list[TimelineStep]:
         return timelines.of_key(options.key, options.producer)
     if options.offset is not None:
         return timelines.of_offset(*options.offset)
-    return timelines.of_request(options.correlation_id, options.producer)
+    if options.correlation_id is not None:
+        return timelines.of_request(options.correlation_id, options.producer)
+    return timelines.of_run()
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise Slip(f"{path}: {error.strerror}") from None
 
 
 def _place(text: str) -> tuple[str, int, int]:

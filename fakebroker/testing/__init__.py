@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from fakebroker.testing.plan import Action, from_text, random_plan, to_text
     from fakebroker.testing.producers.judge import ProducerHistory, ReadRecord
     from fakebroker.testing.producers.stock import recorded
+    from fakebroker.testing.producing.picture import picture
     from fakebroker.testing.producing.simulated_producers import SimulatedProducers
     from fakebroker.testing.producing.timeline import Timelines, TimelineStep
     from fakebroker.testing.replay import Replay, command
@@ -79,6 +80,7 @@ __all__ = [
     "describe",
     "every_failure",
     "from_text",
+    "picture",
     "random_group_plan",
     "random_plan",
     "random_transaction_plan",
@@ -101,6 +103,7 @@ _MODULES = {
     "plan": ["Action", "from_text", "random_plan", "to_text"],
     "producers.judge": ["ProducerHistory", "ReadRecord"],
     "producers.stock": ["recorded"],
+    "producing.picture": ["picture"],
     "producing.simulated_producers": ["SimulatedProducers"],
     "producing.timeline": ["TimelineStep", "Timelines"],
     "replay": ["Replay", "command"],

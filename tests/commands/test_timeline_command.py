@@ -82,11 +82,25 @@ def test_a_request_is_shown_and_json_has_the_events(journals: list[str], capsys:
     assert steps[3]["where"] == "broker 1"
 
 
+def test_a_picture_is_written(journals: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(*journals, "--key", "k", "--svg", str(tmp_path / "one.svg")) == 0
+    assert run(*journals, "--svg", str(tmp_path / "all.svg")) == 0
+    assert capsys.readouterr().out == ""
+    one, everything = ((tmp_path / name).read_text() for name in ("one.svg", "all.svg"))
+    assert "batch 2" in one
+    assert "batch 1" not in one
+    assert "batch 1" in everything
+    with pytest.raises(Slip, match="No such file"):
+        run(*journals, "--svg", str(tmp_path / "missing" / "a.svg"))
+
+
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
         ([], "choose what to show by --record or --key or --offset or --correlation-id"),
         (["--key", "k", "--record", "1"], "--correlation-id, by one of them"),
+        (["--svg", "x.svg", "--json"], "--svg draws and --json tells: choose one of them"),
+        (["--svg", "x.svg", "--producer", "shop"], "choose one, or leave --producer away"),
         (["--record", "0"], "--record '0' is not a whole number from 1"),
         (["--record", "9"], "shop sent no record 9"),
         (["--key", "x"], "no record with the key 'x' was sent"),

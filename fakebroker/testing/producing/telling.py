@@ -4,10 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from fakebroker.core.journal import broker_events as of_brokers
 from fakebroker.core.journal import events as broker
 from fakebroker.core.journal.fault_events import FaultFired
 from fakebroker.producer.journal import events as producer
 from fakebroker.producer.journal.events import ProducerEvent, name_of
+
+_SAID_OF_BROKERS: dict[type[broker.Event], str] = {
+    of_brokers.BrokerStopping: "told to stop",
+    of_brokers.BrokerStopped: "stopped",
+    of_brokers.BrokerKilled: "killed",
+    of_brokers.BrokerPaused: "stands still",
+    of_brokers.BrokerResumed: "goes on",
+    of_brokers.MetadataCaughtUp: "hears what it missed",
+    of_brokers.BrokerStarting: "starting",
+    of_brokers.BrokerStarted: "started",
+    of_brokers.BrokerUnfenced: "takes part",
+}
 
 
 def told_of(event: ProducerEvent | broker.Event, partitions: Collection[tuple[str, int]] | None = None) -> str:
@@ -85,9 +98,19 @@ def _told_by_broker(event: broker.Event, partitions: Collection[tuple[str, int]]
             said = "; ".join(_answer(*one) for one in answers)
             gone = {"dropped": "no answer, the client had gone", "none": "done, acks=0 has no answer"}
             return gone.get(event.outcome, "answered") + (f": {said}" if said else "")
+        case broker.LeaderChanged(leader=-1):
+            return f"nobody leads {_place(event.topic, event.partition)}"
+        case broker.LeaderChanged():
+            return f"leads {_place(event.topic, event.partition)} in epoch {event.leader_epoch}"
+        case broker.IsrChanged():
+            return f"in sync on {_place(event.topic, event.partition)}: {', '.join(map(str, event.isr))}"
+        case of_brokers.LeaderStale():
+            return f"does not hear that it leads {_place(event.topic, event.partition)} no more"
+        case of_brokers.BrokerFenced():
+            return f"fenced: {event.reason}"
         case FaultFired():
             return f"fault {event.fault}: {event.done}"
-    return type(event).__name__
+    return _SAID_OF_BROKERS.get(type(event), type(event).__name__)
 
 
 def _place(topic: str, partition: int) -> str:

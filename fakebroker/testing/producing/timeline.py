@@ -1,4 +1,4 @@
-"""The time line of one record, or of one request, from the journals of both ends.
+"""The time line of one record, of one request or of a whole run, from the journals of both ends.
 
 Theory   A record is in a batch, a batch goes into requests, and a request is known to the broker by the id of the
          client, its own id and the correlation id. Steps of the same millisecond stand in the order of cause: each
@@ -11,15 +11,17 @@ Errors   ValueError in one sentence, where what is asked for is not there or cou
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
 from fakebroker.core.journal import events as broker_events
+from fakebroker.core.journal.broker_events import BrokerEvent
 from fakebroker.producer.journal import events as own_events
 from fakebroker.producer.journal.events import ProducerEvent
 from fakebroker.testing.producing.telling import told_of
 
 _NOTHING = -1
+_OF_A_CLUSTER = BrokerEvent | broker_events.LeaderChanged | broker_events.IsrChanged
 
 
 class TimelineStep(NamedTuple):
@@ -108,6 +110,29 @@ class Timelines:
                 return self._steps(chosen)
         raise ValueError(f"{name} sent no request with the correlation id {correlation_id}")
 
+    def of_run(self, since_mono_ms: int | None = None) -> list[TimelineStep]:
+        """All that all producers did, what brokers did with their requests, and what became of brokers and leaders.
+        From that time on, which `elapsed_ms` counts from then."""
+        told = sorted(self._told, key=lambda event: event.mono_ms)
+        numbers: dict[int, tuple[str, int]] = {}
+        for event in told:
+            if isinstance(event, own_events.RequestSent):
+                asked = self._same(event)
+                if asked is not None:
+                    numbers[asked.request] = event.producer, event.correlation_id
+        heard = [
+            event
+            for event in self._heard
+            if isinstance(event, _OF_A_CLUSTER)
+            or (_request_of(event) in numbers and not isinstance(event, broker_events.Produce))
+        ]
+        steps = self._joined(told, heard, numbers, None)
+        if since_mono_ms is None:
+            return steps
+        steps = [step for step in steps if step.mono_ms >= since_mono_ms]
+        before_ms = steps[0].elapsed_ms - (steps[0].mono_ms - since_mono_ms) if steps else 0
+        return [step._replace(elapsed_ms=step.elapsed_ms - before_ms) for step in steps]
+
     def records(self, producer: str | None = None) -> list[int]:
         """The numbers of all that were sent."""
         name = self._name(producer)
@@ -184,11 +209,11 @@ class Timelines:
             for event in own
             if isinstance(event, own_events.RequestSent) and event.correlation_id in chosen.correlation_ids
         }
-        numbers: dict[int, int] = {}  # of the brokers' requests: the correlation id of each
+        numbers: dict[int, tuple[str, int]] = {}
         for correlation_id, event in sent.items():
             asked = self._same(event)
             if asked is not None:
-                numbers[asked.request] = correlation_id
+                numbers[asked.request] = chosen.producer, correlation_id
         # What a Produce asks for is told by who sent it.
         heard = [
             event
@@ -208,19 +233,28 @@ class Timelines:
                 if not isinstance(event, broker_events.Append) or (event.topic, event.partition) in partitions
             ]
         told = [event for event in own if _is_about(event, chosen)]
-        merged = _merged(told, heard, numbers)
+        return self._joined(told, heard, numbers, partitions if is_alone else None)
+
+    def _joined(
+        self,
+        told: Sequence[ProducerEvent],
+        heard: Sequence[broker_events.Event],
+        numbers: dict[int, tuple[str, int]],
+        partitions: Collection[tuple[str, int]] | None,
+    ) -> list[TimelineStep]:
+        """`numbers`: of the brokers' requests, the producer and the correlation id of each."""
         steps: list[TimelineStep] = []
-        places = {number: self._requests[number].broker for number in numbers}
-        for found in merged:
+        for found in _merged(told, heard, numbers):
             about: int | None
             if isinstance(found, ProducerEvent):
-                where, about = chosen.producer, getattr(found, "correlation_id", None)
+                where, about = found.producer, getattr(found, "correlation_id", None)
+            elif (number := _request_of(found)) in numbers:
+                where, about = f"broker {self._requests[number].broker}", numbers[number][1]
             else:
-                number = _request_of(found)
-                where, about = f"broker {places[number]}", numbers[number]
+                where, about = _place_of(found), None
             first = steps[0] if steps else found
             elapsed_ms = found.wall_ms - first.wall_ms if self._by_wall_clock else found.mono_ms - first.mono_ms
-            text = told_of(found, partitions if is_alone else None)
+            text = told_of(found, partitions)
             steps.append(TimelineStep(elapsed_ms, found.mono_ms, found.wall_ms, where, about, text, found))
         return steps
 
@@ -258,24 +292,30 @@ def _is_about(event: ProducerEvent, chosen: _Choice) -> bool:
     return chosen.record is not None and getattr(event, "record", None) == chosen.record
 
 
+def _place_of(event: broker_events.Event) -> str:
+    broker: int = getattr(event, "leader", getattr(event, "broker", _NOTHING))
+    return f"broker {broker}" if broker >= 0 else "cluster"
+
+
 def _merged(
-    told: Sequence[ProducerEvent], heard: Sequence[broker_events.Event], numbers: dict[int, int]
+    told: Sequence[ProducerEvent], heard: Sequence[broker_events.Event], numbers: dict[int, tuple[str, int]]
 ) -> list[ProducerEvent | broker_events.Event]:
     """Both in the order of time. At one time the producer's come first, but for what it makes of an answer (or of a
     lost connection) that the broker has still to tell of."""
     merged: list[ProducerEvent | broker_events.Event] = []
-    left = list(heard)
+    at = 0
     for event in told:
-        correlation_id = getattr(event, "correlation_id", None)
-        waits = isinstance(event, own_events.AnswerReceived | own_events.ResponseHandled)
-        while left and (
-            left[0].mono_ms < event.mono_ms
-            or (
-                waits
-                and left[0].mono_ms == event.mono_ms
-                and any(numbers[_request_of(one)] == correlation_id for one in left)
-            )
-        ):
-            merged.append(left.pop(0))
+        until = at
+        while until < len(heard) and heard[until].mono_ms < event.mono_ms:
+            until += 1
+        if isinstance(event, own_events.AnswerReceived | own_events.ResponseHandled):
+            about = event.producer, event.correlation_id
+            place = until
+            while place < len(heard) and heard[place].mono_ms == event.mono_ms:
+                place += 1
+                if numbers.get(_request_of(heard[place - 1])) == about:
+                    until = place
+        merged += heard[at:until]
         merged.append(event)
-    return merged + left
+        at = until
+    return [*merged, *heard[at:]]

@@ -1,0 +1,273 @@
+"""What there is to draw of a time line: rows with bars and marks, and arrows between them; picture.py draws it.
+
+Theory   A producer has a row for each batch (from its first record to its end), for each record whose sender had to
+         wait, and for each node to which a connection was lost. A broker has a row for each Produce (from when it was
+         sent to when it was answered), and for what became of the broker itself.
+Units    milliseconds since the first step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fakebroker.core.journal import broker_events as of_brokers
+from fakebroker.core.journal import events as heard
+from fakebroker.producer.journal import events as told
+from fakebroker.testing.producing.shapes import BAD, GOOD, OPEN, Arrow, Group, Mark, Row
+from fakebroker.testing.producing.timeline import TimelineStep
+
+_BEGINS_DOWN = (of_brokers.BrokerKilled, of_brokers.BrokerStopped, of_brokers.BrokerPaused)
+_ENDS_DOWN = (of_brokers.BrokerStarted, of_brokers.BrokerResumed)
+
+
+class Drawing:
+    """All of it. Producers come first."""
+
+    def __init__(self, steps: Sequence[TimelineStep]) -> None:
+        self.end_ms = steps[-1].elapsed_ms if steps else 0
+        self.arrows: list[Arrow] = []
+        self._groups: dict[str, Group] = {}
+        self._batches: dict[tuple[str, int], Row] = {}
+        self._counts: dict[tuple[str, int], list[int]] = {}  # the records of each batch
+        self._ended: set[tuple[str, int]] = set()
+        self._records: dict[tuple[str, int], Row] = {}
+        self._links: dict[tuple[str, int], Row] = {}
+        self._requests: dict[tuple[str, int], Row] = {}
+        self._sent: dict[tuple[str, int], told.RequestSent] = {}
+        self._asked: dict[int, tuple[str, int]] = {}
+        partitions = {
+            (event.topic, event.partition) for step in steps if isinstance(event := step.event, told.RecordAppended)
+        }
+        self._has_partitions = len(partitions) > 1
+        for step in steps:
+            self._take(step)
+        self._finish()
+
+    @property
+    def groups(self) -> list[Group]:
+        found = [group for group in self._groups.values() if group.rows or group.down]
+        return sorted(found, key=lambda group: (group.is_broker, group.name if group.is_broker else ""))
+
+    def _group(self, name: str, is_broker: bool) -> Group:
+        return self._groups.setdefault(name, Group(name, is_broker))
+
+    def _new_row(self, group: Group, label: str, at_ms: int) -> Row:
+        row = Row(label, at_ms)
+        group.rows.append(row)
+        return row
+
+    def _take(self, step: TimelineStep) -> None:
+        """Most of what happens is not drawn."""
+        event, at_ms = step.event, step.elapsed_ms
+        if isinstance(event, of_brokers.BrokerEvent | heard.LeaderChanged):
+            self._told_of_broker(event, at_ms, step)
+        match event:
+            case told.RecordBlocked():
+                self._record_blocked(event, at_ms)
+            case told.RecordUnblocked():
+                self._record_unblocked(event, at_ms)
+            case told.RecordRefused():
+                self._record_refused(event, at_ms)
+            case told.RecordAppended():
+                self._record_appended(event, at_ms)
+            case told.RecordCalledBack():
+                self._record_called_back(event, at_ms)
+            case told.BatchExpired():
+                self._batch_expired(event, at_ms)
+            case told.BatchRetried():
+                self._batch_retried(event, at_ms)
+            case told.BatchSplit():
+                self._batch_split(event, at_ms)
+            case told.Disconnected():
+                self._disconnected(event, at_ms)
+            case told.RequestSent():
+                self._request_sent(event, at_ms)
+            case heard.Request():
+                self._handled(event, at_ms)
+            case heard.Parked():
+                self._parked(event, at_ms)
+            case heard.Answer():
+                self._answer(event, at_ms)
+            case told.ResponseHandled():
+                self._response_handled(event, at_ms)
+
+    # At a producer.
+
+    def _record_blocked(self, event: told.RecordBlocked, at_ms: int) -> None:
+        key = event.producer, event.record
+        if key not in self._records:
+            group = self._group(event.producer, False)
+            self._records[key] = self._new_row(group, f"send of record {event.record}", at_ms)
+        self._records[key].begin("blocked", at_ms)
+        self._records[key].say(f"waits for {event.waits_for}", OPEN)
+
+    def _record_unblocked(self, event: told.RecordUnblocked, at_ms: int) -> None:
+        row = self._records.get((event.producer, event.record))
+        if row is not None:
+            row.end(at_ms)
+            row.say(f"waited {event.waited_ms:,} ms for {event.waits_for}", OPEN)
+
+    def _record_refused(self, event: told.RecordRefused, at_ms: int) -> None:
+        key = event.producer, event.record
+        if key not in self._records:
+            group = self._group(event.producer, False)
+            self._records[key] = self._new_row(group, f"send of record {event.record}", at_ms)
+        row = self._records[key]
+        row.end(at_ms)
+        row.marks.append(Mark(at_ms, "failed"))
+        row.say(f"{event.error} at {at_ms:,} ms", BAD)
+
+    def _record_appended(self, event: told.RecordAppended, at_ms: int) -> None:
+        key = event.producer, event.batch
+        self._counts.setdefault(key, []).append(event.record)
+        if key not in self._batches:
+            where = f", {event.topic}-{event.partition}" if self._has_partitions else ""
+            row = self._new_row(self._group(event.producer, False), f"batch {event.batch}{where}", at_ms)
+            row.begin("queued", at_ms)
+            self._batches[key] = row
+
+    def _record_called_back(self, event: told.RecordCalledBack, at_ms: int) -> None:
+        for key, records in self._counts.items():
+            if key[0] == event.producer and event.record in records and key not in self._ended:
+                self._end_batch(key, event, at_ms)
+
+    def _end_batch(self, key: tuple[str, int], event: told.RecordCalledBack, at_ms: int) -> None:
+        self._ended.add(key)
+        row = self._batches[key]
+        row.end(at_ms)
+        if event.error == "NONE":
+            row.marks.append(Mark(at_ms, "done"))
+            offset = f", offset {event.offset:,}" if event.offset >= 0 else ""
+            row.say(f"called back at {at_ms:,} ms{offset}", GOOD)
+        elif not any(mark.kind == "expired" for mark in row.marks):
+            row.marks.append(Mark(at_ms, "failed"))
+            row.say(f"{event.error} at {at_ms:,} ms", BAD)
+
+    def _batch_expired(self, event: told.BatchExpired, at_ms: int) -> None:
+        row = self._batches.get((event.producer, event.batch))
+        if row is not None:
+            row.marks.append(Mark(at_ms, "expired"))
+            place = " in flight" if event.was_in_flight else ""
+            row.say(f"expired{place} at {at_ms:,} ms: {event.since}", BAD)
+
+    def _batch_retried(self, event: told.BatchRetried, at_ms: int) -> None:
+        row = self._batches.get((event.producer, event.batch))
+        if row is not None:
+            row.begin("queued", at_ms)
+            row.marks.append(Mark(at_ms, "again"))
+            row.say(f"{event.error} at {at_ms:,} ms, queued again", OPEN)
+
+    def _batch_split(self, event: told.BatchSplit, at_ms: int) -> None:
+        row = self._batches.get((event.producer, event.batch))
+        if row is None:
+            return
+        row.end(at_ms)
+        row.say(f"split at {at_ms:,} ms", OPEN)
+        records = self._counts.pop((event.producer, event.batch))
+        for batch, count in event.pieces:
+            piece = self._new_row(self._group(event.producer, False), f"batch {batch}, of {event.batch}", at_ms)
+            piece.begin("queued", at_ms)
+            self._batches[event.producer, batch] = piece
+            self._counts[event.producer, batch], records = records[:count], records[count:]
+
+    def _disconnected(self, event: told.Disconnected, at_ms: int) -> None:
+        if event.reason == "closed":
+            return
+        key = event.producer, event.node
+        if key not in self._links:
+            name = f"node {event.node}" if event.node >= 0 else "a bootstrap server"
+            self._links[key] = self._new_row(self._group(event.producer, False), f"connection to {name}", at_ms)
+        row = self._links[key]
+        row.marks.append(Mark(at_ms, "lost"))
+        times = sum(mark.kind == "lost" for mark in row.marks)
+        row.say(f"{event.reason}" + (f", {times} times" if times > 1 else f" at {at_ms:,} ms"), BAD)
+
+    # Requests.
+
+    def _request_sent(self, event: told.RequestSent, at_ms: int) -> None:
+        if not event.batches:
+            return
+        key = event.producer, event.correlation_id
+        row = self._new_row(self._group(f"broker {event.node}", True), f"request {event.correlation_id}", at_ms)
+        row.begin("unread", at_ms)
+        row.say("never read", OPEN)
+        self._requests[key], self._sent[key] = row, event
+        for batch in self._batches_of(event):
+            batch.begin("flying", at_ms)
+            self.arrows.append(Arrow(batch, at_ms, row, at_ms, OPEN))
+
+    def _batches_of(self, event: told.RequestSent) -> list[Row]:
+        found = ((event.producer, batch) for batch in event.batches)
+        return [self._batches[key] for key in found if key in self._batches and key not in self._ended]
+
+    def _handled(self, event: heard.Request, at_ms: int) -> None:
+        for key, sent in self._sent.items():
+            same = sent.client_id == event.client_id and sent.node == event.broker
+            if same and sent.correlation_id == event.correlation_id:
+                self._asked[event.request] = key
+                self._requests[key].begin("handled", at_ms)
+                self._requests[key].say("not answered", OPEN)
+
+    def _parked(self, event: heard.Parked, at_ms: int) -> None:
+        if event.request in self._asked:
+            self._requests[self._asked[event.request]].begin("parked", at_ms)
+
+    def _answer(self, event: heard.Answer, at_ms: int) -> None:
+        if event.request not in self._asked:
+            return
+        key = self._asked[event.request]
+        row = self._requests[key]
+        row.end(at_ms)
+        errors = list(dict.fromkeys(answer.error for answer in event.partitions))
+        is_good = event.outcome != "dropped" and errors in (["NONE"], [])
+        row.marks.append(Mark(at_ms, "done" if is_good else "failed"))
+        offsets = [answer.base_offset for answer in event.partitions if answer.base_offset >= 0]
+        said = ", ".join(errors) + (f", offset {offsets[0]:,}" if len(offsets) == 1 else "")
+        if event.outcome == "dropped":
+            said = f"no answer, the client had gone ({said})"
+        elif event.outcome == "none":
+            said = "acks=0 has no answer"
+        row.say(f"{said} at {at_ms:,} ms", GOOD if is_good else BAD)
+
+    def _response_handled(self, event: told.ResponseHandled, at_ms: int) -> None:
+        key = event.producer, event.correlation_id
+        if key not in self._requests or event.outcome == "none":
+            return
+        row = self._requests[key]
+        is_answer = event.outcome == "answered"
+        if not is_answer:
+            row.end(at_ms) if row.outcome == "never read" else None
+            row.marks.append(Mark(at_ms, "lost"))
+            row.say(f"{row.outcome}; {event.outcome} at {at_ms:,} ms", BAD)
+        is_good = is_answer and all(error == "NONE" for _, _, error, _ in event.partitions)
+        for batch in (self._batches.get((event.producer, batch)) for batch in self._sent[key].batches):
+            if batch is not None:
+                self.arrows.append(Arrow(row, at_ms, batch, at_ms, GOOD if is_good else BAD))
+
+    # Brokers.
+
+    def _told_of_broker(self, event: heard.Event, at_ms: int, step: TimelineStep) -> None:
+        group = self._group(step.where, True)
+        if isinstance(event, _BEGINS_DOWN) and group.down_since_ms is None:
+            group.down_since_ms = at_ms
+        elif isinstance(event, _ENDS_DOWN) and group.down_since_ms is not None:
+            group.down.append((group.down_since_ms, at_ms))
+            group.down_since_ms = None
+        row = self._new_row(group, step.text, at_ms)
+        row.marks.append(Mark(at_ms, "event"))
+        row.say(f"at {at_ms:,} ms", OPEN)
+
+    def _finish(self) -> None:
+        """Bars that are open end with the picture; connections stand below the rest. What became of a bootstrap server
+        matters only where the producer knew no other."""
+        for name, node in list(self._links):
+            rows = self._groups[name].rows
+            row = self._links[name, node]
+            rows.remove(row)
+            if node >= 0 or not any(who == name and other >= 0 for who, other in self._links):
+                rows.append(row)
+        for group in self._groups.values():
+            if group.down_since_ms is not None:
+                group.down.append((group.down_since_ms, self.end_ms))
+            for row in group.rows:
+                row.end(self.end_ms)

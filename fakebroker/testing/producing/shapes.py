@@ -1,0 +1,72 @@
+"""What a drawing of a time line is made of: rows in groups, bars and marks in rows, arrows from row to row.
+
+Units    milliseconds since the first step.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+GOOD, BAD, OPEN = "good", "bad", "open"
+
+
+class Bar(NamedTuple):
+    """`kind`: "queued", "flying", "blocked"; at a broker "unread", "handled", "parked"."""
+
+    start_ms: int
+    end_ms: int
+    kind: str
+
+
+class Mark(NamedTuple):
+    """`kind`: "done", "failed", "expired", "again", "lost", "event"."""
+
+    at_ms: int
+    kind: str
+
+
+class Row:
+    """`outcome` says how it ended; `tone` is GOOD, BAD or OPEN."""
+
+    def __init__(self, label: str, at_ms: int) -> None:
+        self.label = label
+        self.outcome = ""
+        self.tone = OPEN
+        self.bars: list[Bar] = []
+        self.marks: list[Mark] = []
+        self._since_ms = at_ms
+        self._kind = ""
+
+    def begin(self, kind: str, at_ms: int) -> None:
+        """It is that from now on, and what it was until now."""
+        self.end(at_ms)
+        self._kind, self._since_ms = kind, at_ms
+
+    def end(self, at_ms: int) -> None:
+        if self._kind:
+            self.bars.append(Bar(self._since_ms, at_ms, self._kind))
+        self._kind = ""
+
+    def say(self, outcome: str, tone: str) -> None:
+        self.outcome, self.tone = outcome, tone
+
+
+class Group:
+    """A producer or a broker. While it is `down` it does nothing."""
+
+    def __init__(self, name: str, is_broker: bool) -> None:
+        self.name = name
+        self.is_broker = is_broker
+        self.rows: list[Row] = []
+        self.down: list[tuple[int, int]] = []
+        self.down_since_ms: int | None = None
+
+
+class Arrow(NamedTuple):
+    """From a row to another. `tone` as of rows."""
+
+    start: Row
+    start_ms: int
+    end: Row
+    end_ms: int
+    tone: str

@@ -1,0 +1,135 @@
+"""A time line as a picture: what is drawn, and that no label lies on another."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ET
+from itertools import combinations
+
+import pytest
+
+from fakebroker.core.journal.journal import Journal
+from fakebroker.producer.producer_config import ProducerConfig
+from fakebroker.testing.producing.drawing import Drawing
+from fakebroker.testing.producing.picture import picture
+from fakebroker.testing.producing.shapes import Row
+from fakebroker.testing.producing.simulated_producers import SimulatedProducer, SimulatedProducers
+from fakebroker.testing.producing.timeline import Timelines, TimelineStep
+from fakebroker.testing.simulation import Simulation
+
+_CHARACTER = 6.4
+_LINE = 11
+
+
+class World:
+    """A topic of one partition; time 0 is when the producer knows of it."""
+
+    def __init__(self, generation: str, brokers: int = 1, **settings: object) -> None:
+        self.broker_journal = Journal()
+        self.simulation = Simulation(brokers, journal=self.broker_journal)
+        self.simulation.topic("orders", 1, brokers)
+        self.producers = SimulatedProducers(self.simulation)
+        values = {name.replace("_", "."): value for name, value in settings.items()}
+        config = ProducerConfig(generation, {"client.id": "shop", **values})
+        self.journal = self.producers.new_journal(config)
+        self.shop: SimulatedProducer = self.producers.add(config, journal=self.journal)
+        self.send()
+        self.producers.advance(100)
+        self.began_ms = self.producers.now_ms
+
+    def send(self, size: int = 10) -> None:
+        self.shop.producer.send("orders", bytes(size), 0, self.producers.now_ms, partition=0)
+        self.shop.settle()
+
+    def steps(self) -> list[TimelineStep]:
+        return Timelines(self.journal, self.broker_journal).of_run(self.began_ms)
+
+
+def rows(world: World) -> dict[str, Row]:
+    """By group and label."""
+    groups = Drawing(world.steps()).groups
+    return {f"{group.name}: {row.label}": row for group in groups for row in group.rows}
+
+
+def test_a_batch_that_a_broker_times_out_and_that_is_tried_again() -> None:
+    world = World("2.0", brokers=3, acks="all", retries=3, request_timeout_ms=500)
+    world.simulation.followers("frozen")
+    world.send()
+    world.producers.advance(700)
+    world.simulation.followers("instant")
+    world.producers.advance(5_000)
+    found = rows(world)
+    batch = found["shop: batch 2"]
+    assert batch.bars == [(0, 0, "queued"), (0, 502, "flying"), (502, 602, "queued"), (602, 701, "flying")]
+    assert batch.marks == [(502, "again"), (701, "done")]
+    assert (batch.outcome, batch.tone) == ("called back at 701 ms, offset 2", "good")
+    first, second = (row for name, row in found.items() if name.startswith("broker 1: request"))
+    assert first.bars == [(0, 1, "unread"), (1, 1, "handled"), (1, 501, "parked")]
+    assert (first.outcome, first.tone) == ("REQUEST_TIMED_OUT, offset 1 at 501 ms", "bad")
+    assert (second.outcome, second.tone) == ("NONE, offset 2 at 700 ms", "good")
+    arrows = Drawing(world.steps()).arrows
+    assert [(arrow.start_ms, arrow.start.label, arrow.tone) for arrow in arrows] == [
+        (0, "batch 2", "open"),
+        (502, first.label, "bad"),
+        (602, "batch 2", "open"),
+        (701, second.label, "good"),
+    ]
+
+
+def test_a_broker_that_is_dead_and_what_expires_meanwhile() -> None:
+    world = World("2.0", request_timeout_ms=400)
+    world.simulation.kill(1)
+    world.producers.advance(10)
+    world.send()
+    world.producers.advance(1_000)
+    found = rows(world)
+    assert found["shop: batch 2"].outcome.startswith("expired at ")
+    assert [mark.kind for mark in found["shop: batch 2"].marks] == ["expired"]
+    assert found["shop: connection to node 1"].outcome.startswith("lost, ")
+    assert list(found)[-1] == "broker 1: killed"
+    (group,) = [group for group in Drawing(world.steps()).groups if group.is_broker]
+    assert group.down == [(0, Drawing(world.steps()).end_ms)]
+
+
+def test_a_sender_that_waits_for_memory() -> None:
+    world = World("2.0", request_timeout_ms=400, max_block_ms=50, batch_size=200, buffer_memory=200)
+    world.simulation.pause(1)
+    world.send(100)
+    world.send(100)
+    world.producers.advance(1_000)
+    row = rows(world)["shop: send of record 3"]
+    assert row.bars == [(0, 50, "blocked")]
+    assert row.tone == "bad"
+    assert row.outcome.endswith("at 50 ms")
+
+
+def labels(svg: str) -> list[tuple[str, float, float]]:
+    root = ET.fromstring(svg)
+    return [
+        (one.text or "", float(one.attrib["x"]), float(one.attrib["y"])) for one in root.iter() if "}text" in one.tag
+    ]
+
+
+@pytest.mark.parametrize("records", [1, 8, 60])
+def test_no_label_lies_on_another_and_the_same_steps_give_the_same_bytes(records: int) -> None:
+    svgs = []
+    for _ in range(2):
+        world = World("2.0", request_timeout_ms=400, batch_size=0)
+        world.simulation.kill(1)
+        for _ in range(records):
+            world.producers.advance(10)
+            world.send()
+        world.producers.advance(1_000)
+        svgs.append(picture(world.steps(), "<dead> & gone"))
+    assert svgs[0] == svgs[1]
+    found = labels(svgs[0])
+    assert found[0][0] == "<dead> & gone"
+    for (one, x, y), (other, other_x, other_y) in combinations(found, 2):
+        apart = (
+            abs(y - other_y) >= _LINE or x + len(one) * _CHARACTER <= other_x or other_x + len(other) * _CHARACTER <= x
+        )
+        assert apart, (one, other)
+    assert ("30 × batch" in svgs[0]) == (records == 60)  # two in each
+
+
+def test_nothing_is_a_picture_too() -> None:
+    assert labels(picture([])) == [("0", 180.0, 30.0), ("1", 730.0, 30.0), ("ms", 756.0, 30.0)]
