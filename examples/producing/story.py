@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from fakebroker.core.journal.events import Answer
 from fakebroker.core.journal.journal import Journal
-from fakebroker.producer.journal.events import ProducerEvent
+from fakebroker.producer.journal.events import ProducerEvent, RequestSent
 from fakebroker.producer.journal.recorder import ProducerJournal
 from fakebroker.producer.producer_config import ProducerConfig
+from fakebroker.protocol.record_batch import decode_records
 from fakebroker.testing import Simulation, Timelines, TimelineStep
 from fakebroker.testing.producing.picture import picture
 from fakebroker.testing.producing.simulated_producers import SimulatedProducer, SimulatedProducers
@@ -34,10 +36,28 @@ class Story:
         return self.producers.add(config, journal=self.journals[-1])
 
     def send(
-        self, producer: SimulatedProducer, size: int = 100, topic: str = "orders", partition: int | None = 0
+        self,
+        producer: SimulatedProducer,
+        size: int = 100,
+        topic: str = "orders",
+        partition: int | None = 0,
+        key: str | None = None,
     ) -> None:
-        producer.producer.send(topic, bytes(size), self.cluster.now.wall_ms, self.producers.now_ms, partition=partition)
+        producer.producer.send(
+            topic,
+            bytes(size),
+            self.cluster.now.wall_ms,
+            self.producers.now_ms,
+            key=None if key is None else key.encode(),
+            partition=partition,
+        )
         producer.settle()
+
+    def log(self, partition: int = 0, topic: str = "orders") -> list[str]:
+        """The keys of what stands in the log of its leader, in order; records without a key are left out."""
+        batches = self.cluster.partition(topic, partition).leader_log.batches_from(0)
+        records = (record for batch in batches for record in decode_records(batch.data))
+        return [record.key.decode() for record in records if record.key is not None]
 
     def begin(self) -> None:
         """Producers know the cluster by now; from here on it is told."""
@@ -60,9 +80,17 @@ class Story:
         return self.timelines().of_run(self._began_ms)
 
     def tell(self, *kinds: type) -> None:
-        """Print the steps of these kinds."""
-        for step in self.steps():
-            if isinstance(step.event, kinds):
+        """Print the steps of these kinds; of requests, those that are a Produce."""
+        steps = self.steps()
+        others = {
+            (step.event.producer, step.correlation_id)
+            for step in steps
+            if isinstance(step.event, RequestSent) and not step.event.batches
+        }
+        for step in steps:
+            is_other = isinstance(step.event, Answer) and not (step.event.partitions or step.event.outcome == "none")
+            is_other |= (step.where, step.correlation_id) in others
+            if isinstance(step.event, kinds) and not is_other:
                 print(f"{step.elapsed_ms:>7,} ms  {step.where:<9} {step.text}")
 
     def svg(self) -> str:

@@ -29,7 +29,7 @@ class Drawing:
         self._groups: dict[str, Group] = {}
         self._batches: dict[tuple[str, int], Row] = {}
         self._counts: dict[tuple[str, int], list[int]] = {}  # the records of each batch
-        self._ended: set[tuple[str, int]] = set()
+        self._ended: dict[tuple[str, int], None] = {}  # in order
         self._records: dict[tuple[str, int], Row] = {}
         self._links: dict[tuple[str, int], Row] = {}
         self._requests: dict[tuple[str, int], Row] = {}
@@ -39,6 +39,8 @@ class Drawing:
             (event.topic, event.partition) for step in steps if isinstance(event := step.event, told.RecordAppended)
         }
         self._has_partitions = len(partitions) > 1
+        names = {event.producer for step in steps if isinstance(event := step.event, told.RequestSent)}
+        self._has_producers = len(names) > 1
         for step in steps:
             self._take(step)
         self._finish()
@@ -132,7 +134,7 @@ class Drawing:
                 self._end_batch(key, event, at_ms)
 
     def _end_batch(self, key: tuple[str, int], event: told.RecordCalledBack, at_ms: int) -> None:
-        self._ended.add(key)
+        self._ended[key] = None
         row = self._batches[key]
         row.end(at_ms)
         if event.error == "NONE":
@@ -175,8 +177,8 @@ class Drawing:
             return
         key = event.producer, event.node
         if key not in self._links:
-            name = f"node {event.node}" if event.node >= 0 else "a bootstrap server"
-            self._links[key] = self._new_row(self._group(event.producer, False), f"connection to {name}", at_ms)
+            label = f"connection to node {event.node}" if event.node >= 0 else "bootstrap connection"
+            self._links[key] = self._new_row(self._group(event.producer, False), label, at_ms)
         row = self._links[key]
         row.marks.append(Mark(at_ms, "lost"))
         times = sum(mark.kind == "lost" for mark in row.marks)
@@ -188,7 +190,9 @@ class Drawing:
         if not event.batches:
             return
         key = event.producer, event.correlation_id
-        row = self._new_row(self._group(f"broker {event.node}", True), f"request {event.correlation_id}", at_ms)
+        whose = f" of {event.producer}" if self._has_producers else ""
+        label = f"request {event.correlation_id}{whose}"
+        row = self._new_row(self._group(f"broker {event.node}", True), label, at_ms)
         row.begin("unread", at_ms)
         row.say("never read", OPEN)
         self._requests[key], self._sent[key] = row, event
@@ -201,12 +205,29 @@ class Drawing:
         return [self._batches[key] for key in found if key in self._batches and key not in self._ended]
 
     def _handled(self, event: heard.Request, at_ms: int) -> None:
+        key = self._key_of(event)
+        if key is None:
+            if event.api != "Produce":
+                return
+            key = f"request {event.request}", event.correlation_id  # of nobody whose journal is here
+            came_ms = at_ms - (event.mono_ms - event.received_mono_ms)
+            row = self._new_row(
+                self._group(f"broker {event.broker}", True),
+                f"request {event.correlation_id} of {event.client_id}",
+                came_ms,
+            )
+            row.begin("unread", came_ms)
+            self._requests[key] = row
+        self._asked[event.request] = key
+        self._requests[key].begin("handled", at_ms)
+        self._requests[key].say("not answered", OPEN)
+
+    def _key_of(self, event: heard.Request) -> tuple[str, int] | None:
         for key, sent in self._sent.items():
-            same = sent.client_id == event.client_id and sent.node == event.broker
-            if same and sent.correlation_id == event.correlation_id:
-                self._asked[event.request] = key
-                self._requests[key].begin("handled", at_ms)
-                self._requests[key].say("not answered", OPEN)
+            asked = sent.client_id, sent.node, sent.correlation_id
+            if asked == (event.client_id, event.broker, event.correlation_id):
+                return key
+        return None
 
     def _parked(self, event: heard.Parked, at_ms: int) -> None:
         if event.request in self._asked:
@@ -224,7 +245,7 @@ class Drawing:
         offsets = [answer.base_offset for answer in event.partitions if answer.base_offset >= 0]
         said = ", ".join(errors) + (f", offset {offsets[0]:,}" if len(offsets) == 1 else "")
         if event.outcome == "dropped":
-            said = f"no answer, the client had gone ({said})"
+            said = f"client gone: {said}"
         elif event.outcome == "none":
             said = "acks=0 has no answer"
         row.say(f"{said} at {at_ms:,} ms", GOOD if is_good else BAD)
@@ -236,9 +257,11 @@ class Drawing:
         row = self._requests[key]
         is_answer = event.outcome == "answered"
         if not is_answer:
-            row.end(at_ms) if row.outcome == "never read" else None
             row.marks.append(Mark(at_ms, "lost"))
-            row.say(f"{row.outcome}; {event.outcome} at {at_ms:,} ms", BAD)
+            if any(mark.kind in ("done", "failed") for mark in row.marks):
+                row.say(f"too late: {row.outcome}", BAD)
+            else:
+                row.say(f"{row.outcome}; {event.outcome} at {at_ms:,} ms", BAD)
         is_good = is_answer and all(error == "NONE" for _, _, error, _ in event.partitions)
         for batch in (self._batches.get((event.producer, batch)) for batch in self._sent[key].batches):
             if batch is not None:
@@ -253,13 +276,18 @@ class Drawing:
         elif isinstance(event, _ENDS_DOWN) and group.down_since_ms is not None:
             group.down.append((group.down_since_ms, at_ms))
             group.down_since_ms = None
-        row = self._new_row(group, step.text, at_ms)
+        if isinstance(event, of_brokers.BrokerKilled | of_brokers.BrokerStopped):
+            for request in group.rows:  # nobody works on them any more
+                request.end(at_ms)
+        label = step.text.split(":")[0].split(" in ")[0]
+        row = self._new_row(group, label, at_ms)
         row.marks.append(Mark(at_ms, "event"))
-        row.say(f"at {at_ms:,} ms", OPEN)
+        row.say(f"at {at_ms:,} ms" if label == step.text else f"{step.text} at {at_ms:,} ms", OPEN)
 
     def _finish(self) -> None:
         """Bars that are open end with the picture; connections stand below the rest. What became of a bootstrap server
         matters only where the producer knew no other."""
+        self._number_callbacks()
         for name, node in list(self._links):
             rows = self._groups[name].rows
             row = self._links[name, node]
@@ -271,3 +299,11 @@ class Drawing:
                 group.down.append((group.down_since_ms, self.end_ms))
             for row in group.rows:
                 row.end(self.end_ms)
+
+    def _number_callbacks(self) -> None:
+        """Where batches were not called back in the order in which they were begun, each says which it was."""
+        for name in self._groups:
+            batches = [key for key in self._ended if key[0] == name]
+            if batches != sorted(batches):
+                for number, key in enumerate(batches, 1):
+                    self._batches[key].label += f" · {number}. back"

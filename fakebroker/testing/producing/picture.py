@@ -16,7 +16,7 @@ from fakebroker.testing.producing.drawing import Drawing
 from fakebroker.testing.producing.shapes import Group, Row
 from fakebroker.testing.producing.timeline import TimelineStep
 
-_WIDTH, _LEFT, _RIGHT, _MARGIN = 1_100, 180, 370, 16
+_WIDTH, _LEFT, _RIGHT, _MARGIN = 1_110, 190, 370, 16
 _ROW, _THIN_ROW, _HEAD, _GAP = 22, 5, 24, 10
 _MOST_ROWS = 16  # of a group with names
 _CHARACTER = 6.4  # the width of one at most, in the font's size here, on average

@@ -71,6 +71,10 @@ def _told_by_producer(event: ProducerEvent, partitions: Collection[tuple[str, in
             return f"{event.outcome}, handled" + (f": {said}" if said else "")
         case producer.Disconnected():
             return f"connection to node {event.node} gone: {event.reason}"
+        case producer.ProducerIdChanged(producer_id=-1):
+            return "gives its producer id up"
+        case producer.ProducerIdChanged():
+            return f"writes as producer {event.producer_id}, epoch {event.producer_epoch}"
     return name_of(event).replace("_", " ")
 
 

@@ -111,7 +111,8 @@ class Timelines:
         raise ValueError(f"{name} sent no request with the correlation id {correlation_id}")
 
     def of_run(self, since_mono_ms: int | None = None) -> list[TimelineStep]:
-        """All that all producers did, what brokers did with their requests, and what became of brokers and leaders.
+        """All that all producers did, what brokers did with their requests and with each Produce of others, and what
+        became of brokers and leaders.
         From that time on, which `elapsed_ms` counts from then."""
         told = sorted(self._told, key=lambda event: event.mono_ms)
         numbers: dict[int, tuple[str, int]] = {}
@@ -120,6 +121,9 @@ class Timelines:
                 asked = self._same(event)
                 if asked is not None:
                     numbers[asked.request] = event.producer, event.correlation_id
+        for asked in self._requests.values():
+            if asked.api == "Produce":  # whoever sent it
+                numbers.setdefault(asked.request, (asked.client_id or "", asked.correlation_id))
         heard = [
             event
             for event in self._heard

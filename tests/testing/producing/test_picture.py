@@ -9,6 +9,7 @@ import pytest
 
 from fakebroker.core.journal.journal import Journal
 from fakebroker.producer.producer_config import ProducerConfig
+from fakebroker.testing import wire
 from fakebroker.testing.producing.drawing import Drawing
 from fakebroker.testing.producing.picture import picture
 from fakebroker.testing.producing.shapes import Row
@@ -102,6 +103,37 @@ def test_a_sender_that_waits_for_memory() -> None:
     assert row.outcome.endswith("at 50 ms")
 
 
+def test_a_request_of_nobody_whose_journal_is_here() -> None:
+    world = World("2.0", brokers=2)
+    world.simulation.followers("frozen")
+    client = world.simulation.connect(1)
+    records = wire.batch(b"v", 1, world.simulation.now.wall_ms)
+    for number in (1, 2):
+        client.send(wire.produce(number, -1, 500, [(("orders", 0), records)]))
+    world.producers.advance(2_000)
+    found = rows(world)
+    assert found["broker 1: request 1 of sim"].bars == [(0, 0, "unread"), (0, 0, "handled"), (0, 500, "parked")]
+    assert found["broker 1: request 2 of sim"].bars == [
+        (0, 500, "unread"),
+        (500, 500, "handled"),
+        (500, 1_000, "parked"),
+    ]
+    assert found["broker 1: request 2 of sim"].outcome == "REQUEST_TIMED_OUT, offset 2 at 1,000 ms"
+
+
+def test_batches_that_are_called_back_in_another_order_say_so() -> None:
+    world = World(
+        "4.3", linger_ms=0, batch_size=1, delivery_timeout_ms=500, request_timeout_ms=500,
+        max_in_flight_requests_per_connection=1, enable_idempotence=False,
+    )  # fmt: skip
+    world.simulation.pause(1)
+    for _ in range(2):
+        world.send()
+        world.producers.advance(0)
+    world.producers.advance(600)
+    assert {"shop: batch 2 · 2. back", "shop: batch 3 · 1. back"} < set(rows(world))
+
+
 def labels(svg: str) -> list[tuple[str, float, float]]:
     root = ET.fromstring(svg)
     return [
@@ -132,4 +164,4 @@ def test_no_label_lies_on_another_and_the_same_steps_give_the_same_bytes(records
 
 
 def test_nothing_is_a_picture_too() -> None:
-    assert labels(picture([])) == [("0", 180.0, 30.0), ("1", 730.0, 30.0), ("ms", 756.0, 30.0)]
+    assert labels(picture([])) == [("0", 190.0, 30.0), ("1", 740.0, 30.0), ("ms", 766.0, 30.0)]
