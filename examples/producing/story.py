@@ -91,7 +91,7 @@ class Story:
             is_other = isinstance(step.event, Answer) and not (step.event.partitions or step.event.outcome == "none")
             is_other |= (step.where, step.correlation_id) in others
             if isinstance(step.event, kinds) and not is_other:
-                print(f"{step.elapsed_ms:>7,} ms  {step.where:<9} {step.text}")
+                print(f"{step.elapsed_ms:>7,} ms  {step.where:<10} {step.text}")
 
     def svg(self) -> str:
         return picture(self.steps(), self.title)
