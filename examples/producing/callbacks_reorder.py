@@ -1,0 +1,39 @@
+"""Since KIP-91 a batch expires in flight too; who waits in the queue is called back before who is in flight.
+
+python examples/producing/callbacks_reorder.py
+"""
+
+from __future__ import annotations
+
+from story import Story
+
+from fakebroker.producer.journal import events
+
+
+def tell() -> Story:
+    story = Story("Kafka 4.3: delivery.timeout.ms=500, the broker stands still")
+    story.cluster.topic("orders", replicas=1)
+    shop = story.producer(
+        "shop",
+        "4.3",
+        delivery_timeout_ms=500,
+        request_timeout_ms=500,
+        linger_ms=0,
+        batch_size=1,
+        max_in_flight_requests_per_connection=1,
+        enable_idempotence=False,
+    )
+    story.send(shop)
+    story.begin()
+
+    story.cluster.pause(1)
+    for key in ("a", "b", "c"):  # one is in flight, two wait
+        story.send(shop, key=key)
+        story.advance(0)
+    story.advance(600)
+    story.tell(events.RecordSent, events.BatchDrained, events.BatchExpired, events.RecordCalledBack)
+    return story
+
+
+if __name__ == "__main__":
+    tell()
