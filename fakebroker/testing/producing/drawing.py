@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from fakebroker.core.journal import broker_events as of_brokers
 from fakebroker.core.journal import events as heard
 from fakebroker.producer.journal import events as told
-from fakebroker.testing.producing.shapes import BAD, GOOD, OPEN, Arrow, Group, Mark, Row
+from fakebroker.testing.producing.shapes import BAD, GOOD, OPEN, Arrow, Bar, Group, Mark, Row
 from fakebroker.testing.producing.timeline import TimelineStep
 
 _BEGINS_DOWN = (of_brokers.BrokerKilled, of_brokers.BrokerStopped, of_brokers.BrokerPaused)
@@ -34,6 +34,8 @@ class Drawing:
         self._links: dict[tuple[str, int], Row] = {}
         self._requests: dict[tuple[str, int], Row] = {}
         self._sent: dict[tuple[str, int], told.RequestSent] = {}
+        self._clients: dict[int, str] = {}  # by connection
+        self._throttles: dict[int, Row] = {}
         self._asked: dict[int, tuple[str, int]] = {}
         partitions = {
             (event.topic, event.partition) for step in steps if isinstance(event := step.event, told.RecordAppended)
@@ -84,6 +86,8 @@ class Drawing:
                 self._disconnected(event, at_ms)
             case told.RequestSent():
                 self._request_sent(event, at_ms)
+            case heard.Throttled():
+                self._throttled(event, at_ms)
             case heard.Request():
                 self._handled(event, at_ms)
             case heard.Parked():
@@ -205,6 +209,7 @@ class Drawing:
         return [self._batches[key] for key in found if key in self._batches and key not in self._ended]
 
     def _handled(self, event: heard.Request, at_ms: int) -> None:
+        self._clients[event.connection] = event.client_id or ""
         key = self._key_of(event)
         if key is None:
             if event.api != "Produce":
@@ -221,6 +226,15 @@ class Drawing:
         self._asked[event.request] = key
         self._requests[key].begin("handled", at_ms)
         self._requests[key].say("not answered", OPEN)
+
+    def _throttled(self, event: heard.Throttled, at_ms: int) -> None:
+        if event.connection not in self._throttles:
+            whose = self._clients.get(event.connection, f"connection {event.connection}")
+            row = self._new_row(self._group(f"broker {event.broker}", True), f"throttled: {whose}", at_ms)
+            self._throttles[event.connection] = row
+        row = self._throttles[event.connection]
+        row.bars.append(Bar(at_ms, min(self.end_ms, at_ms + event.throttle_time_ms), "throttled"))
+        row.say(f"throttled {len(row.bars):,} times, from {row.bars[0].start_ms:,} ms on", OPEN)
 
     def _key_of(self, event: heard.Request) -> tuple[str, int] | None:
         for key, sent in self._sent.items():

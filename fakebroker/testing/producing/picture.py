@@ -1,8 +1,8 @@
 """A time line as a picture: producers above, brokers below, time from left to right; SVG, light or dark as its reader.
 
 Theory   Whatever is named stands in the column on the left, how it ended in the column on the right, one row below the
-         other: so no label can lie on another. Who has many rows gets thin ones, and their sum in place of their names.
-         The same steps give the same bytes.
+         other: so no label can lie on another. Who has many rows gets thin ones that share lines, and their sums in
+         place of their names; there are no arrows where there would be too many. The same steps give the same bytes.
 Units    milliseconds since the first step; pixels.
 """
 
@@ -18,16 +18,19 @@ from fakebroker.testing.producing.timeline import TimelineStep
 
 _WIDTH, _LEFT, _RIGHT, _MARGIN = 1_110, 190, 370, 16
 _ROW, _THIN_ROW, _HEAD, _GAP = 22, 5, 24, 10
+_SUMS = 78  # of its sums: four lines
 _MOST_ROWS = 16  # of a group with names
+_MOST_ARROWS = 120
 _CHARACTER = 6.4  # the width of one at most, in the font's size here, on average
 _TICKS = 8
-_BARS = {"queued": "q", "flying": "f", "blocked": "b", "unread": "u", "handled": "h", "parked": "p"}
+_BARS = {"queued": "q", "flying": "f", "blocked": "b", "unread": "u", "handled": "h", "parked": "p", "throttled": "s"}
 _LEGEND = (
     ("q", "waits in the producer"),
     ("f", "in flight"),
     ("b", "send() blocks"),
     ("u", "not read yet"),
     ("p", "parked"),
+    ("s", "throttled"),
 )
 _MARK_LEGEND = (
     ("done", "done"),
@@ -40,14 +43,14 @@ _STYLE = """\
 text{font:12px Helvetica,Arial,sans-serif;fill:#24292f}.t{font-size:15px;font-weight:bold}.g{font-weight:bold}
 .m{fill:#656d76}.good{fill:#1a7f37}.bad{fill:#cf222e}.open{fill:#656d76}.e{text-anchor:end}.c{text-anchor:middle}
 .bg{fill:#fff}.band{fill:#f6f8fa}.grid{stroke:#d8dee4}.down{fill:#ffebe9}
-.q{fill:#b6d7ff}.f{fill:#0969da}.b{fill:#e2c5ff}.u{fill:#d0d7de}.h{fill:#bf8700}.p{fill:#eac54f}
+.q{fill:#b6d7ff}.f{fill:#0969da}.b{fill:#e2c5ff}.u{fill:#d0d7de}.h{fill:#bf8700}.p{fill:#eac54f}.s{fill:#f0883e}
 .a{stroke-width:1.2;opacity:.55}.agood{stroke:#1a7f37}.abad{stroke:#cf222e}.aopen{stroke:#656d76}
 .done{fill:#1a7f37}.failed,.lost{stroke:#cf222e;stroke-width:2.2;fill:none}.expired{fill:#cf222e}
 .again{fill:#bf8700}.event{fill:#8250df}
 @media (prefers-color-scheme:dark){
 text{fill:#e6edf3}.m,.open{fill:#9198a1}.good{fill:#3fb950}.bad{fill:#ff7b72}
 .bg{fill:#0d1117}.band{fill:#161b22}.grid{stroke:#30363d}.down{fill:#3c1618}
-.q{fill:#1f4b80}.f{fill:#4493f8}.b{fill:#6e40aa}.u{fill:#484f58}.h{fill:#d29922}.p{fill:#9e6a03}
+.q{fill:#1f4b80}.f{fill:#4493f8}.b{fill:#6e40aa}.u{fill:#484f58}.h{fill:#d29922}.p{fill:#9e6a03}.s{fill:#bd561d}
 .agood{stroke:#3fb950}.abad{stroke:#ff7b72}.aopen{stroke:#9198a1}
 .done{fill:#3fb950}.failed,.lost{stroke:#ff7b72}.expired{fill:#ff7b72}.again{fill:#d29922}.event{fill:#ab7df8}}
 """
@@ -76,7 +79,8 @@ class _Picture:
         top = at
         for group in self._drawing.groups:
             at = self._draw_group(group, at) + _GAP
-        for arrow in self._drawing.arrows:
+        arrows = self._drawing.arrows
+        for arrow in arrows if len(arrows) <= _MOST_ARROWS else ():
             self._draw_arrow(self._middles[arrow.start], self._middles[arrow.end], arrow.start_ms, arrow.tone)
         self._draw_axis(top, at)
         height = at + 56
@@ -102,7 +106,10 @@ class _Picture:
     def _draw_group(self, group: Group, top: int) -> int:
         is_thin = len(group.rows) > _MOST_ROWS
         row_height = _THIN_ROW if is_thin else _ROW
-        height = _HEAD + row_height * len(group.rows) + 4
+        places = _packed(group.rows) if is_thin else list(range(len(group.rows)))
+        height = _HEAD + row_height * (max(places, default=-1) + 1) + 4
+        if is_thin:
+            height = max(height, _SUMS)
         self._back.append(_rect("band", _MARGIN / 2, top, _WIDTH - _MARGIN, height, 4))
         for start_ms, end_ms in group.down:
             x = self._x(start_ms)
@@ -110,8 +117,8 @@ class _Picture:
         self._write(_MARGIN, top + 16, "g", group.name, _LEFT - _MARGIN)
         if is_thin:
             self._write_sums(group, top + 16, height)
-        for index, row in enumerate(group.rows):
-            middle = top + _HEAD + row_height * index + row_height / 2
+        for place, row in zip(places, group.rows, strict=True):
+            middle = top + _HEAD + row_height * place + row_height / 2
             self._middles[row] = middle
             self._draw_row(row, middle, row_height)
             if not is_thin:
@@ -121,7 +128,7 @@ class _Picture:
 
     def _write_sums(self, group: Group, y: float, height: int) -> None:
         """In place of the names of many rows: how many there are of each kind, and how they ended."""
-        kinds = Counter(row.label.split()[0] for row in group.rows)
+        kinds = Counter(row.label.split()[0].rstrip(":") for row in group.rows)
         tones = Counter((row.tone, row.outcome.split(" at ")[0].split(", offset")[0]) for row in group.rows)
         most = max(1, (height - 8) // 17)
         lines = [("m", f"{count:,} × {kind}") for kind, count in kinds.most_common(most - 1)]
@@ -137,7 +144,7 @@ class _Picture:
             width = max(1.0, round(self._x(bar.end_ms) - x, 1))
             self._kinds.add(_BARS[bar.kind])
             self._front.append(_rect(_BARS[bar.kind], x, middle - height / 2, width, height))
-        size = 5.0 if row_height == _ROW else 2.0
+        size = 5.0 if row_height == _ROW else 1.6
         for mark in row.marks:
             self._kinds.add(mark.kind)
             self._front.append(_mark(mark.kind, self._x(mark.at_ms), middle, size))
@@ -155,7 +162,7 @@ class _Picture:
             x = self._x(at_ms)
             self._back.append(f'<path class="grid" d="M{x:g} {top}V{bottom}"/>')
             self._write(x, bottom + 14, "m c", f"{at_ms:,}")
-        self._write(_WIDTH - _RIGHT + 26, bottom + 14, "m", "ms")
+        self._write(_WIDTH - _RIGHT + 30, bottom + 14, "m", "ms")
 
     def _draw_legend(self, y: int) -> None:
         x = float(_MARGIN)
@@ -171,6 +178,22 @@ class _Picture:
     def _say_in_legend(self, x: float, y: int, text: str) -> float:
         self._write(x, y, "m", text)
         return round(x + len(text) * _CHARACTER + 14, 1)
+
+
+def _packed(rows: Sequence[Row]) -> list[int]:
+    """The line of each where those that do not overlap may share one: the first that is free."""
+    free_ms: list[int] = []
+    places = []
+    for row in rows:
+        times = [bar.start_ms for bar in row.bars] + [mark.at_ms for mark in row.marks]
+        ends = [bar.end_ms for bar in row.bars] + [mark.at_ms for mark in row.marks]
+        start_ms, end_ms = min(times, default=0), max(ends, default=0)
+        place = next((place for place, until_ms in enumerate(free_ms) if until_ms < start_ms), len(free_ms))
+        if place == len(free_ms):
+            free_ms.append(0)
+        free_ms[place] = end_ms
+        places.append(place)
+    return places
 
 
 def _rect(kind: str, x: float, y: float, width: float, height: float, radius: int = 0) -> str:

@@ -11,7 +11,7 @@ GOOD, BAD, OPEN = "good", "bad", "open"
 
 
 class Bar(NamedTuple):
-    """`kind`: "queued", "flying", "blocked"; at a broker "unread", "handled", "parked"."""
+    """`kind`: "queued", "flying", "blocked"; at a broker "unread", "handled", "parked", "throttled"."""
 
     start_ms: int
     end_ms: int

@@ -108,6 +108,8 @@ def _told_by_broker(event: broker.Event, partitions: Collection[tuple[str, int]]
             return f"leads {_place(event.topic, event.partition)} in epoch {event.leader_epoch}"
         case broker.IsrChanged():
             return f"in sync on {_place(event.topic, event.partition)}: {', '.join(map(str, event.isr))}"
+        case broker.Throttled():
+            return f"connection {event.connection} throttled for {event.throttle_time_ms} ms"
         case of_brokers.LeaderStale():
             return f"does not hear that it leads {_place(event.topic, event.partition)} no more"
         case of_brokers.BrokerFenced():

@@ -21,7 +21,7 @@ from fakebroker.producer.journal.events import ProducerEvent
 from fakebroker.testing.producing.telling import told_of
 
 _NOTHING = -1
-_OF_A_CLUSTER = BrokerEvent | broker_events.LeaderChanged | broker_events.IsrChanged
+_OF_A_CLUSTER = BrokerEvent | broker_events.LeaderChanged | broker_events.IsrChanged | broker_events.Throttled
 
 
 class TimelineStep(NamedTuple):

@@ -8,6 +8,7 @@ from itertools import combinations
 import pytest
 
 from fakebroker.core.journal.journal import Journal
+from fakebroker.core.quota.quota import QuotaEntity
 from fakebroker.producer.producer_config import ProducerConfig
 from fakebroker.testing import wire
 from fakebroker.testing.producing.drawing import Drawing
@@ -121,6 +122,32 @@ def test_a_request_of_nobody_whose_journal_is_here() -> None:
     assert found["broker 1: request 2 of sim"].outcome == "REQUEST_TIMED_OUT, offset 2 at 1,000 ms"
 
 
+def test_what_is_throttled() -> None:
+    world = World("2.0", batch_size=1)
+    world.simulation.cluster.alter_client_quotas(QuotaEntity(None, "shop"), {"producer_byte_rate": 100})
+    for _ in range(20):
+        world.send(20)
+        world.producers.advance(10)
+    world.producers.advance(100)
+    row = rows(world)["broker 1: throttled: shop"]
+    assert row.bars
+    assert row.outcome == f"throttled {len(row.bars)} times, from {row.bars[0].start_ms:,} ms on"
+
+
+def test_many_batches_one_after_the_other_share_a_line_and_there_are_no_arrows() -> None:
+    heights = {}
+    for records in (10, 100):
+        world = World("2.0", batch_size=1)
+        for _ in range(records):
+            world.send(20)
+            world.producers.advance(10)
+        svg = picture(world.steps())
+        heights[records] = int(svg.split('viewBox="0 0 ')[1].split('"')[0].split()[1])
+        assert ('class="a agood"' in svg) == (records == 10)
+    assert "100 × batch" in svg
+    assert heights[100] < heights[10]
+
+
 def test_batches_that_are_called_back_in_another_order_say_so() -> None:
     world = World(
         "4.3", linger_ms=0, batch_size=1, delivery_timeout_ms=500, request_timeout_ms=500,
@@ -164,4 +191,4 @@ def test_no_label_lies_on_another_and_the_same_steps_give_the_same_bytes(records
 
 
 def test_nothing_is_a_picture_too() -> None:
-    assert labels(picture([])) == [("0", 190.0, 30.0), ("1", 740.0, 30.0), ("ms", 766.0, 30.0)]
+    assert labels(picture([])) == [("0", 190.0, 30.0), ("1", 740.0, 30.0), ("ms", 770.0, 30.0)]
