@@ -16,7 +16,7 @@ from fakebroker.testing.producing.drawing import Drawing
 from fakebroker.testing.producing.shapes import Group, Row
 from fakebroker.testing.producing.timeline import TimelineStep
 
-_WIDTH, _LEFT, _RIGHT, _MARGIN = 1_110, 190, 370, 16
+_WIDTH, _LEFT, _RIGHT, _MARGIN = 1_125, 205, 370, 16
 _ROW, _THIN_ROW, _HEAD, _GAP = 22, 5, 24, 10
 _SUMS = 78  # of its sums: four lines
 _MOST_ROWS = 16  # of a group with names

@@ -191,4 +191,4 @@ def test_no_label_lies_on_another_and_the_same_steps_give_the_same_bytes(records
 
 
 def test_nothing_is_a_picture_too() -> None:
-    assert labels(picture([])) == [("0", 190.0, 30.0), ("1", 740.0, 30.0), ("ms", 770.0, 30.0)]
+    assert labels(picture([])) == [("0", 205.0, 30.0), ("1", 755.0, 30.0), ("ms", 785.0, 30.0)]
