@@ -68,8 +68,9 @@ class SimulatedProducer:
             self._around.later(partial(self._tell_lost, number))
 
     def _due(self, at_ms: int) -> None:
-        if self.deadline_ms == at_ms:
-            self.deadline_ms = None
+        if self.deadline_ms != at_ms:
+            return  # an earlier one came in between, and told the next
+        self.deadline_ms = None
         self.producer.advance_to(self._around.now_ms)
         self.settle()
 
