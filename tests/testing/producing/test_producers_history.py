@@ -117,6 +117,7 @@ def test_nobody_is_acknowledged_with_acks_0() -> None:
     assert [call.outcome for call in run.history.calls] == [Outcome.UNKNOWN]
 
 
+@pytest.mark.interpreted  # patches what is compiled
 def test_a_producer_that_says_acknowledged_and_sends_nothing_is_found() -> None:
     run = Run("4.3", 0, {})
     liar = run.clients[0].producer.sender
@@ -138,6 +139,7 @@ def test_a_producer_that_says_acknowledged_and_sends_nothing_is_found() -> None:
     assert "client 'p0' was told that it stands here" in found[0].sentence
 
 
+@pytest.mark.interpreted  # patches what is compiled
 def test_a_producer_that_says_refused_and_has_sent_it_is_found() -> None:
     run = Run("4.3", 0, {"enable.idempotence": False, "retries": 0})
     liar = run.clients[0].producer.sender
