@@ -2,9 +2,8 @@
 
 Theory   Producers of several kinds (`KINDS`) send records at random times, some to a partition by key, some in bursts;
          each is watched (watch.py). Brokers stop, die and stand still, and come back; followers freeze; leaders move;
-         connections break. Never are so many brokers away that nothing can be written for longer than
-         `delivery.timeout.ms`, but often for long enough that something expires. All of it is drawn from one seed, and
-         told to a journal of which only the hash is kept.
+         connections break. A fault lasts for up to 150 s, longer than `delivery.timeout.ms`, so that something expires
+         now and then. All of it is drawn from one seed, and told to a journal of which only the hash is kept.
 Units    milliseconds of virtual time.
 Errors   AssertionError if a promise is broken (watch.py), an invariant does not hold, or the broker has a bug.
 """
