@@ -26,7 +26,8 @@ Ask = Callable[[str, str, Mapping[str, Any] | None], Any]  # method, path, body 
 BROKER_VERBS: Final = ("stop", "kill", "start", "pause", "resume")
 VERBS: Final = (*BROKER_VERBS, "followers", "leader", "configs", "quota", "fault")
 _ENTITY: Final = ("user", "client_id", "ip")
-_BACK: Final = {"stop": "start", "kill": "start", "pause": "resume"}
+_BACK: Final = {"stopping": "start", "stopped": "start", "killed": "start", "paused": "resume"}  # by its state
+Entity = tuple[tuple[str, Any], ...]
 
 
 class Call(NamedTuple):
@@ -114,7 +115,7 @@ class Actor:
     def __init__(self, ask: Ask, scenario: Scenario) -> None:
         self._ask = ask
         self._actions = sorted(scenario.actions, key=lambda action: int(action["at_ms"]))
-        self._undo: dict[str, Call] = {}  # by what it is about: the last one counts
+        self._faults: list[int] = []
         self._stop = threading.Event()
         self.done: list[Done] = []
         self.error: ControlError | None = None
@@ -123,6 +124,7 @@ class Actor:
     def acting(self, start_ns: Callable[[float], int | None]) -> Iterator[None]:
         """In a thread, for the time of the block. `start_ns(seconds)` waits so long for the common start, on the clock
         of time.monotonic_ns. Raises ControlError in the end if the control refused an action."""
+        states, quotas = self._states(), self._quotas()
         thread = threading.Thread(target=self._act, args=(start_ns,), name="actions", daemon=True)
         thread.start()
         try:
@@ -130,9 +132,12 @@ class Actor:
         finally:
             self._stop.set()
             thread.join()
-            self._take_back()
+            self._take_back(states, quotas)
         if self.error is not None:
             raise self.error
+        for action in self._actions[len(self.done) :]:
+            when = f"{action['at_ms']:,} ms"
+            print(f"fakebroker-load: not done, since the load had ended by {when}: {_words(action)}", file=sys.stderr)
 
     def _act(self, start_ns: Callable[[float], int | None]) -> None:
         start = None
@@ -147,37 +152,65 @@ class Actor:
             begun_ms = (time.monotonic_ns() - start) // 1_000_000
             try:
                 for call in calls_of(action):
-                    self._note(call, self._ask(*call))
-            except ControlError as error:
+                    answer = self._ask(*call)
+                    if call.path == "/v1/faults":
+                        self._faults.append(answer["id"])
+            except (ControlError, KeyError, TypeError) as error:
                 self.error = ControlError(f"{error} It was to be done at {action['at_ms']:,} ms: {_words(action)}.")
                 return
             ended_ms = (time.monotonic_ns() - start) // 1_000_000
             self.done.append(Done(_words(action), action["at_ms"], begun_ms, ended_ms))
 
-    def _note(self, call: Call, answer: Any) -> None:
-        """Which call takes this one back. Topics are the run's own: what is set there goes with them."""
-        *_, last = call.path.split("/")
-        if call.path.startswith("/v1/brokers/"):
-            about = call.path.rpartition("/")[0]
-            self._undo.pop(about, None)
-            if last in _BACK:
-                self._undo[about] = Call("POST", f"{about}/{_BACK[last]}")
-        elif call.path == "/v1/quotas" and call.body is not None:
-            entity = "&".join(
-                f"{key}={quote(str(call.body[key]))}" for key in _ENTITY if call.body.get(key) is not None
-            )
-            self._undo[entity] = Call("DELETE", f"/v1/quotas?{entity}")
-        elif call.path == "/v1/faults":
-            path = f"/v1/faults/{answer['id']}"
-            self._undo[path] = Call("DELETE", path)
+    def _states(self) -> dict[int, str]:
+        """Of the brokers that actions are about."""
+        touched = {action[verb] for action in self._actions for verb in BROKER_VERBS if verb in action}
+        if not touched:
+            return {}
+        told = self._ask("GET", "/v1/brokers", None)["brokers"]
+        return {each["id"]: each["state"] for each in told if each["id"] in touched}
 
-    def _take_back(self) -> None:
-        for call in reversed(self._undo.values()):
-            try:
-                self._ask(*call)
-            except ControlError as error:
-                print(f"fakebroker-load: the cluster is not as it was: {error}", file=sys.stderr)
-        self._undo.clear()
+    def _quotas(self) -> dict[Entity, dict[str, float]]:
+        """Of the users, client ids and addresses that actions are about."""
+        touched = {_entity(action["quota"]) for action in self._actions if "quota" in action}
+        if not touched:
+            return {}
+        told = {_entity(each["entity"]): each["quotas"] for each in self._ask("GET", "/v1/quotas", None)["quotas"]}
+        return {entity: told.get(entity, {}) for entity in touched}
+
+    def _take_back(self, states: Mapping[int, str], quotas: Mapping[Entity, dict[str, float]]) -> None:
+        """Whatever was obeyed, be it answered or not. Topics are the run's own: what is set there goes with them."""
+        for fault in self._faults:
+            self._undo("DELETE", f"/v1/faults/{fault}")
+        with self._told():
+            for broker, state in self._states().items():
+                if states.get(broker) == "running" and state in _BACK:
+                    self._undo("POST", f"/v1/brokers/{broker}/{_BACK[state]}")
+            for entity, values in self._quotas().items():
+                before = quotas[entity]
+                if values != before:
+                    self._undo("DELETE", "/v1/quotas", dict(entity))
+                    if before:
+                        whole = {name: int(value) if value == int(value) else value for name, value in before.items()}
+                        self._undo("PUT", "/v1/quotas", dict(entity) | whole)  # it takes no 5.0 for bytes
+
+    def _undo(self, *call: Any) -> None:
+        with self._told():
+            self._ask(*Call(*call))
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """What cannot be taken back takes nothing from what was measured."""
+        try:
+            yield
+        except ControlError as error:
+            print(f"fakebroker-load: the cluster is not as it was: {error}", file=sys.stderr)
+
+
+def _entity(given: Mapping[str, Any]) -> Entity:
+    """Whom a quota is for, by the names of the control's bodies and of its answers."""
+    names = {name.replace("_", "-"): name for name in _ENTITY}
+    found = {names.get(name, name): value for name, value in given.items()}
+    return tuple((name, found[name]) for name in _ENTITY if name in found)
 
 
 def _words(action: Mapping[str, Any]) -> str:

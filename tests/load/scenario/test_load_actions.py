@@ -5,13 +5,15 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import pytest
+from support.serving import Serving, wait_until
 
-from fakebroker_load.control import ControlError
+from fakebroker_load.control import ControlError, ask_control
 from fakebroker_load.progress import ProgressListener, ProgressSender
-from fakebroker_load.scenario.actions import VERBS, Actor, Call, calls_of, check_action, renamed
+from fakebroker_load.scenario.actions import VERBS, Actor, Ask, Call, calls_of, check_action, renamed
 from fakebroker_load.scenario.model import Group, Scenario, ScenarioError
 from fakebroker_load.scenario.reading import parse_text
 from fakebroker_load.scenario.schema import json_schema
@@ -39,22 +41,31 @@ SCENARIO = Scenario("s", (Group("g", "orders", 1, "NONE", partitions=2),), actio
 
 
 class Control:
-    """One that does nothing but note what it is asked; `refuses` the path, if there is one."""
+    """One that notes what it is asked to do, and what has become of brokers; `refuses` the path, if there is one, but
+    obeys all the same: its answer was late."""
 
-    def __init__(self, refuses: str = "") -> None:
+    def __init__(self, refuses: str = "", **states: str) -> None:
         self.asked: list[Call] = []
         self.done = threading.Event()
         self._refuses = refuses
+        self._states = dict.fromkeys((1, 2, 3), "running") | {int(name[1:]): state for name, state in states.items()}
 
     def __call__(self, method: str, path: str, body: Mapping[str, Any] | None) -> Any:
+        if method == "GET":
+            brokers = [{"id": broker, "state": state} for broker, state in self._states.items()]
+            return {"brokers": brokers, "quotas": []}
         self.asked.append(Call(method, path, body))
+        if path.startswith("/v1/brokers/"):
+            *_, broker, verb = path.split("/")
+            became = {"stop": "stopped", "kill": "killed", "pause": "paused"}
+            self._states[int(broker)] = became.get(verb, "running")
         if path == self._refuses:
             self.done.set()
             raise ControlError("--control http://x: it fails.")
         if path == "/v1/faults":
             self.done.set()  # the last one of ACTIONS
             return {"id": 7}
-        return {"brokers": [1, 2, 3]} if path == "/v1/cluster" else None
+        return None
 
 
 def now(timeout_s: float) -> int:
@@ -77,12 +88,7 @@ def test_all_are_done_in_their_order_and_taken_back_in_the_end() -> None:
     actor = Actor(control, SCENARIO)
     with actor.acting(now):
         assert control.done.wait(LIMIT_S)
-    assert control.asked == [
-        *CALLS,
-        Call("DELETE", "/v1/faults/7"),
-        Call("DELETE", "/v1/quotas?client_id=a%20b"),
-        Call("POST", "/v1/brokers/3/start"),
-    ]
+    assert control.asked == [*CALLS, Call("DELETE", "/v1/faults/7"), Call("POST", "/v1/brokers/3/start")]
     assert [each.what for each in actor.done][:2] == ["stop broker 3", "followers topic: orders, behaviour: frozen"]
     assert all(each.at_ms <= each.begun_ms <= each.ended_ms for each in actor.done)
 
@@ -106,6 +112,21 @@ def test_a_broker_is_left_as_it_was(verbs: list[str], back: list[str]) -> None:
     assert asked == verbs + back
 
 
+def test_a_broker_that_did_not_run_before_is_not_started() -> None:
+    control = Control(b2="stopped")
+    with Actor(control, Scenario("s", SCENARIO.groups, actions=({"at_ms": 0, "kill": 2}, ACTIONS[-1]))).acting(now):
+        assert control.done.wait(LIMIT_S)
+    assert [call.path for call in control.asked] == ["/v1/brokers/2/kill", "/v1/faults", "/v1/faults/7"]
+
+
+def test_what_was_obeyed_and_not_answered_is_taken_back_too() -> None:
+    control = Control("/v1/brokers/2/pause")
+    actor = Actor(control, Scenario("s", SCENARIO.groups, actions=({"at_ms": 0, "pause": 2},)))
+    with pytest.raises(ControlError, match="it fails"), actor.acting(now):
+        assert control.done.wait(LIMIT_S)
+    assert control.asked[-1] == Call("POST", "/v1/brokers/2/resume")
+
+
 def test_each_is_done_at_its_time_and_not_before() -> None:
     control = Control()
     actor = Actor(control, Scenario("s", SCENARIO.groups, actions=({"at_ms": 30, "stop": 3}, ACTIONS[-1])))
@@ -118,13 +139,14 @@ def test_each_is_done_at_its_time_and_not_before() -> None:
     assert actor.done[1].begun_ms >= 30
 
 
-def test_a_load_that_never_begins_or_ends_sooner_does_not_wait_for_actions() -> None:
+def test_a_load_that_ends_sooner_does_not_wait_for_actions_and_says_so(capsys: pytest.CaptureFixture[str]) -> None:
     control = Control()
-    with Actor(control, SCENARIO).acting(lambda timeout_s: None):
-        pass
     late = Scenario("s", SCENARIO.groups, actions=({"at_ms": 600_000, "stop": 3},))
-    with Actor(control, late).acting(now):
-        pass
+    for start_ns in (now, lambda timeout_s: None):  # it began, or never did
+        with Actor(control, late).acting(start_ns):
+            pass
+        told = capsys.readouterr().err
+        assert told == "fakebroker-load: not done, since the load had ended by 600,000 ms: stop broker 3\n"
     assert control.asked == []
 
 
@@ -152,7 +174,7 @@ def test_topics_are_made_with_their_assignments() -> None:
         assert own.actions[2] == {"at_ms": 0, "leader": {"topic": "orders-id", "partition": 1, "broker": 2}}
         assert own.assignments == {"orders-id": [[1, 2], [2, 3]]}
     new = {"name": "orders-id", "assignments": [[1, 2], [2, 3]], "configs": {}}
-    assert control.asked[1] == Call("POST", "/v1/topics", new)
+    assert control.asked[0] == Call("POST", "/v1/topics", new)
 
 
 GROUPS = "name: s\ngroups:\n  - {name: g, topic: orders, acks: 1, expect: NONE, partitions: 2}\n"
@@ -196,3 +218,30 @@ def test_the_schema_knows_them() -> None:
     properties = json_schema()["properties"]
     assert {each["required"][1] for each in properties["actions"]["items"]["oneOf"]} == set(VERBS)
     assert {"start_ms", "due_ms"} <= set(properties["groups"]["items"]["properties"])
+
+
+def test_the_control_itself_does_them_all_and_is_left_as_it_was() -> None:
+    """Every verb, against the real one: its bodies, its answers, its names of states."""
+    quick = ("--config", "broker.session.timeout.ms=1000")
+    with Serving("--brokers", "3", "--port", "0", "--control-port", "0", *quick) as serving:
+        ask = partial(ask_control, serving.facts["control_url"], None)
+        before = {"client_id": "a b", "consumer_byte_rate": 5, "request_percentage": 12.5}
+        ask("PUT", "/v1/quotas", before)
+        quotas = ask("GET", "/v1/quotas", None)
+        verbs = [*ACTIONS[1:], {"at_ms": 0, "pause": 3}, {"at_ms": 0, "stop": 2}, {"at_ms": 0, "kill": 1}]
+        scenario = Scenario("s", SCENARIO.groups, brokers=3, actions=tuple(verbs))
+        with prepared(ask, scenario, "id") as own:
+            actor = Actor(ask, own)
+            with actor.acting(now):
+                wait_until(lambda: len(actor.done) == len(verbs) or actor.error is not None, "all is done")
+                # The second one waits until the third, which is silent, has lost its session.
+                wait_until(lambda: states(ask) == ["killed", "stopped", "paused"], "none runs")
+                assert len(ask("GET", "/v1/faults", None)["faults"]) == 1
+                assert ask("GET", "/v1/quotas", None) != quotas
+            wait_until(lambda: states(ask) == ["running"] * 3, "all run again")
+        assert ask("GET", "/v1/quotas", None) == quotas
+        assert ask("GET", "/v1/faults", None) == {"faults": []}
+
+
+def states(ask: Ask) -> list[str]:
+    return [each["state"] for each in ask("GET", "/v1/brokers", None)["brokers"]]
