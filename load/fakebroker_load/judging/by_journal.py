@@ -83,8 +83,9 @@ said AS (
                 THEN 'told otherwise than the journal says'
             WHEN appends = 0 AND must_be_appended THEN 'never appended'
             WHEN appends > 0 AND answer.error_code IN ({DEFINITE}) THEN 'refused, and appended'
-            WHEN base_offset <> append.base_offset AND error_code IN (0, {TIMED_OUT})
+            WHEN base_offset <> append.base_offset AND (base_offset >= 0 OR error_code IN (0, {TIMED_OUT}))
                 THEN 'told another offset than appended'
+            WHEN base_offset >= 0 AND appends = 0 THEN 'told an offset, and never appended'
             WHEN acks = -1 AND answer.error_code = 0 AND coalesce(answer.watermark, -1) <= append.last_offset
                 THEN 'acknowledged before its watermark'
             WHEN answer.error_code = {TIMED_OUT}

@@ -24,6 +24,7 @@ KINDS: dict[str, tuple[str, ...]] = {
     "wrong offset": (
         "told another offset",
         "told another offset than appended",
+        "told an offset, and never appended",
         "moved in the log",
         "base offset given twice",
         "base offset with an error",

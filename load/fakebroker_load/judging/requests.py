@@ -15,6 +15,7 @@ Theory   handled   Kafka handles one request of a connection at a time: a reques
          The log is asked as well, where it was read back (log.py): what stands there has to fit what the request was
          told. Of what was answered with an error that comes behind an append, or not at all, nothing is claimed but
          that it is not there twice, elsewhere or altered; a time-out at a leader that stayed the same has appended.
+         An error that comes behind an append may tell the offset of it (Kafka does), and no other one.
 Units    *_us is microseconds after the start of the run.
 """
 
@@ -108,7 +109,8 @@ looked_up AS (
                     WHEN error_code = {TIMED_OUT} THEN 'timed out, not appended'
                     ELSE 'lost'
                 END
-            WHEN log_offset <> base_offset AND error_code IN (0, {TIMED_OUT}) THEN 'told another offset'
+            WHEN log_offset <> base_offset AND (base_offset >= 0 OR error_code IN (0, {TIMED_OUT}))
+                THEN 'told another offset'
             WHEN copies = 1 AND error_code IN ({DEFINITE}) THEN 'refused, and written'
             WHEN log_offset < max(log_offset) OVER earlier THEN 'reordered'
         END AS found_problem

@@ -54,6 +54,8 @@ SILENT: Row = {
 SILENT_ANSWER: Row = {"event": "answer", "mono_ms": 5_002, "request": 3, "connection": 8, "outcome": "none"}
 REFUSED: Row = NONE | {"error_code": 19, "expected_error": 19, "base_offset": -1}
 REFUSED_ANSWER = NONE_ANSWER | {"error_code": 19, "base_offset": -1}
+MOVED_AWAY: Row = {"error_code": 6, "base_offset": 40}  # it waited, and the leader moved
+LED_BY_ANOTHER: Row = {"expected_error": 6, "must_wait": False, "answered_us": 101_400, "due_high_us": 101_000}
 OTHER_APPEND = APPEND | {"base_offset": 41, "last_offset": 41, "fingerprint": "other"}
 STRANGER = ASKED | {"request": 4, "peer": "x:9"}
 FETCH = ASKED | {"request": 9, "peer": "h:2", "correlation_id": 6, "api": "Fetch"}
@@ -137,6 +139,28 @@ CASES: dict[str, Case] = {
         REFUSED,
         (),
         {"end_offset": None, "readable_offset": None},
+    ),
+    "an error behind the append, with its offset": Case(times_out(answer=MOVED_AWAY), [], MOVED_AWAY | LED_BY_ANOTHER),
+    "an error behind the append, without": Case(
+        times_out(answer=MOVED_AWAY | {"base_offset": -1}), [], MOVED_AWAY | LED_BY_ANOTHER | {"base_offset": -1}
+    ),
+    "an error with an offset of another one": Case(
+        times_out(answer=MOVED_AWAY | {"base_offset": 49}),
+        ["told another offset"],
+        MOVED_AWAY | LED_BY_ANOTHER | {"base_offset": 49},
+    ),
+    "an error with an offset of another one, and truncated": Case(
+        times_out(answer=MOVED_AWAY | {"base_offset": 49}),
+        ["told another offset than appended"],
+        MOVED_AWAY | LED_BY_ANOTHER | {"base_offset": 49},
+        (),
+        {"same_leader": False},
+    ),
+    "an error with an offset, and no append": Case(
+        (ASKED, PRODUCE, PARKED, ANSWER | MOVED_AWAY),
+        ["told an offset, and never appended"],
+        MOVED_AWAY | LED_BY_ANOTHER,
+        (),
     ),
     "told another offset": Case(
         times_out(append={"base_offset": 41, "last_offset": 41}),
