@@ -33,12 +33,23 @@ from fakebroker_load.journal.taps import ControlTap, FileTap, Tap
 from fakebroker_load.judging.requests import DEFAULT_LATENESS_LIMIT_MS
 from fakebroker_load.limits import allow_connections
 from fakebroker_load.report import write_report
+from fakebroker_load.reports.command import compare_runs
+from fakebroker_load.reports.junit import JUNIT_FILE, as_junit
+from fakebroker_load.reports.markdown import MARKDOWN_FILE, as_markdown
 from fakebroker_load.scenario.actions import Actor
+from fakebroker_load.scenario.lasting import lasting
 from fakebroker_load.scenario.model import ScenarioError
 from fakebroker_load.scenario.reading import bundled, load_scenario
 from fakebroker_load.scenario.schema import json_schema
 from fakebroker_load.scenario.setup import prepared
 from fakebroker_load.session import start_spark
+from fakebroker_load.spark.cluster import Cluster, ready_cluster, settings_of
+from fakebroker_load.spark.failures import cause_of
+from fakebroker_load.spark.options import Conf, Master, MaxTime, Tasks, Wait
+from fakebroker_load.spark.slots import WAIT_S
+from fakebroker_load.spark.staging import Stage
+from fakebroker_load.spark.stopping import stoppable
+from fakebroker_load.verdict import Verdict
 from fakebroker_load.wire.client import find_leaders
 from fakebroker_load.worker import run_in_loop
 
@@ -56,7 +67,6 @@ UsageError: type[Exception] = typer.BadParameter.__bases__[0]
 
 Folder = Annotated[Path, typer.Argument(metavar="DIR", help="A folder that `run` wrote.")]
 Limit = Annotated[int, typer.Option(min=0, help="An answer that comes later than this is not confirmed.")]
-Master = Annotated[str | None, typer.Option(help="Spark master.", show_default="local, one task per core")]
 
 
 def main() -> None:
@@ -73,7 +83,7 @@ def main() -> None:
     except (KeyboardInterrupt, typer.Abort):
         status = INTERRUPTED_STATUS
     except Exception as error:  # a bug of ours, or Spark died; status 1 would say that the broker was wrong
-        status = fail(f"it broke off: {type(error).__name__}: {first_line(error)}", UNABLE_STATUS)
+        status = fail(f"it broke off: {type(error).__name__}: {cause_of(str(error))}", UNABLE_STATUS)
     sys.exit(status)
 
 
@@ -81,11 +91,6 @@ def describe(error: Exception) -> str:
     """One line; click's and typer's own errors know which option they are about."""
     message = error.format_message() if hasattr(error, "format_message") else str(error)
     return " ".join(str(message).split())
-
-
-def first_line(error: Exception) -> str:
-    """What it says, without the JVM's stack."""
-    return (str(error).strip().splitlines() or ["nothing more is known"])[0]
 
 
 def fail(message: str, status: int = USER_ERROR_STATUS) -> int:
@@ -102,7 +107,11 @@ def run(
     out: Annotated[Path, typer.Option(help="Where the results go.")],
     seed: Annotated[int, typer.Option(help="Of the drawn timeouts.")] = 1,
     lateness_limit_ms: Limit = DEFAULT_LATENESS_LIMIT_MS,
+    max_time: MaxTime = None,
     master: Master = None,
+    tasks: Tasks = None,
+    wait_for_slots: Wait = WAIT_S,
+    spark_conf: Conf = None,
     control: Annotated[
         str | None,
         typer.Option(metavar="URL", help="fakebroker's HTTP control: sets up what the scenario needs, in own topics."),
@@ -117,9 +126,13 @@ def run(
     ] = True,
     keep_topics: Annotated[bool, typer.Option("--keep-topics", help="Leave the run's own topics there.")] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Remove earlier results from --out.")] = False,
+    seconds: Annotated[
+        float | None, typer.Option(help="For so long requests arrive, in groups that say how many do in a second.")
+    ] = None,
 ) -> int:
     """Send a scenario's requests to a cluster, judge the answers and what is in the log, write a report."""
-    plan = load_scenario(scenario)
+    cluster = Cluster(master, tasks, wait_for_slots, settings_of(spark_conf))
+    plan = load_scenario(scenario) if seconds is None else lasting(load_scenario(scenario), seconds)
     bootstrap = parse_bootstrap(bootstrap_server)
     check_out(out, overwrite)
     if plan.has_needs and control is None:
@@ -129,51 +142,56 @@ def run(
         FileTap(journal)  # a slip in the path costs nothing yet
     if control is not None:
         check_control(control, control_token)
-    # Nothing old is removed for a cluster that is not there. With a control the topics are made later.
+    # With a control the topics are made later.
     run_in_loop(find_leaders(bootstrap, {} if control else plan.topics))
-    try:
-        clear(out)
-    except OSError as error:
-        raise ResultsError(f"--out {out}: {error.strerror}.") from error
     console = make_console()
-    with console.status("starting Spark"):
-        spark = start_spark(master)
     run_id = new_run_id()
+    stage = Stage(out, run_id, clear, RUN_FILE)
     tap: Tap | None = None
     actor: Actor | None = None
-    with ExitStack() as stack:
-        if control is not None:
-            ask = partial(ask_control, control, control_token)
-            plan = stack.enter_context(prepared(ask, plan, run_id, keep_topics))
-            tap = ControlTap(ask, control)
-            actor = Actor(ask, plan)
-        if journal is not None:
-            tap = FileTap(journal)
-        on_progress = stack.enter_context(progress_bar(console, plan.name, plan.requests))
-        run_scenario(
-            spark,
-            plan,
-            bootstrap,
-            out,
-            seed=seed,
-            on_progress=on_progress,
-            read_back=read_back,
-            thaw=partial(resume_followers, control, plan.topics, control_token) if control else lambda: None,
-            run_id=run_id,
-            tap=tap,
-            actor=actor,
-        )
-    return conclude(out, lateness_limit_ms, master)
+    with stoppable(max_time), ExitStack() as outer:
+        try:
+            outer.enter_context(stage.open())
+        except OSError as error:
+            raise ResultsError(f"--out {out}: {error.strerror}.") from error
+        spark, slots = outer.enter_context(ready_cluster(cluster, console, stage.folder))
+        with ExitStack() as stack:
+            if control is not None:
+                ask = partial(ask_control, control, control_token)
+                plan = stack.enter_context(prepared(ask, plan, run_id, keep_topics))
+                tap = ControlTap(ask, control)
+                actor = Actor(ask, plan)
+            if journal is not None:
+                tap = FileTap(journal)
+            on_progress = stack.enter_context(progress_bar(console, plan.name, plan.requests))
+            run_scenario(
+                spark,
+                plan,
+                bootstrap,
+                stage.folder,
+                seed=seed,
+                on_progress=on_progress,
+                read_back=read_back,
+                thaw=partial(resume_followers, control, plan.replicated, control_token) if control else lambda: None,
+                run_id=run_id,
+                tap=tap,
+                actor=actor,
+                slots=slots,
+            )
+        stage.install()
+        return conclude(out, lateness_limit_ms, master)
 
 
 app.command()(simulate)
+app.command("compare")(compare_runs)
 
 
 @app.command()
 def scenarios() -> int:
     """List the bundled scenarios, each with what it shows."""
+    width = max(map(len, bundled())) + 2
     for name in bundled():
-        print(f"{name:<20}{load_scenario(name).about}")
+        print(f"{name:<{width}}{load_scenario(name).about}")
     return 0
 
 
@@ -189,6 +207,7 @@ def verify(folder: Folder, lateness_limit_ms: Limit = DEFAULT_LATENESS_LIMIT_MS,
     """Judge the results in a folder again."""
     check_results(folder)
     _, verdict = judge_folder(start_spark(master), folder, lateness_limit_ms)
+    write_for_others(folder, verdict)
     print_verdict(make_console(), verdict)
     return 0 if verdict.ok else 1
 
@@ -204,10 +223,17 @@ def conclude(folder: Path, lateness_limit_ms: int, master: str | None) -> int:
     spark = start_spark(master)
     judged, verdict = judge_folder(spark, folder, lateness_limit_ms)
     write_report(spark, judged, verdict, read_runs(folder), folder / REPORT_FILE)
+    write_for_others(folder, verdict)
     console = make_console()
     print_verdict(console, verdict)
     console.print(f"Report: {folder / REPORT_FILE}")
     return 0 if verdict.ok else 1
+
+
+def write_for_others(folder: Path, verdict: Verdict) -> None:
+    """For a pull request, and for CI."""
+    (folder / MARKDOWN_FILE).write_text(as_markdown(verdict), encoding="utf-8")
+    (folder / JUNIT_FILE).write_text(as_junit(verdict, read_runs(folder)), encoding="utf-8")
 
 
 def check_out(out: Path, overwrite: bool) -> None:

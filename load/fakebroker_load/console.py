@@ -126,6 +126,7 @@ def complaints(group: GroupVerdict) -> list[str]:
             f"sent late: 1 in 100 by {late} ms or more, limit {group.send_delay_limit_ms:,} ms; "
             "this was not the load that the scenario asks for"
         )
+    texts += group.amiss
     if group.rows != group.requests:
         texts.append(f"{group.rows:,} results for {group.requests:,} requests")
     return [f"{group.run}: {group.group}: {'; '.join(texts)} (answered {answers(group) or 'nothing'})"] if texts else []

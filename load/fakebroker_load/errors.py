@@ -9,20 +9,39 @@ from fakebroker_load.journal.taps import JournalError
 from fakebroker_load.limits import TooFewFiles
 from fakebroker_load.scenario.model import ScenarioError
 from fakebroker_load.session import SparkDidNotStart
+from fakebroker_load.spark.failures import SparkFailed
+from fakebroker_load.spark.master import MasterError, MasterUnreachable
+from fakebroker_load.spark.slots import NotReady
+from fakebroker_load.spark.stopping import RunStopped
 from fakebroker_load.wire.client import WireError
 
 USER_ERRORS = (
     ControlError,
     JavaNotFound,
     JournalError,
+    MasterError,
+    MasterUnreachable,
+    NotReady,
     ResultsError,
+    RunStopped,
     ScenarioError,
     SparkDidNotStart,
+    SparkFailed,
     TooFewFiles,
     WireError,
 )
 USER_ERROR_STATUS = 2
 # What was asked for makes sense, and could not be done: no broker, no Java, no master.
-UNABLE = (ControlError, JavaNotFound, SparkDidNotStart, TooFewFiles, WireError)
+UNABLE = (
+    ControlError,
+    JavaNotFound,
+    MasterUnreachable,
+    NotReady,
+    RunStopped,
+    SparkDidNotStart,
+    SparkFailed,
+    TooFewFiles,
+    WireError,
+)
 UNABLE_STATUS = 3
 INTERRUPTED_STATUS = 130

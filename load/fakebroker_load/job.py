@@ -19,7 +19,7 @@ import shutil
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import asdict, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -27,9 +27,6 @@ from typing import Any
 
 import pandas  # noqa: F401  # mapInArrow asks for it, but only when Spark runs: what is missing is told before
 import pyarrow as pa
-from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
-from pyspark import BarrierTaskContext
-from pyspark.errors import PythonException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
@@ -53,17 +50,21 @@ from fakebroker_load.log import (
     shown_watermarks,
 )
 from fakebroker_load.plan import plan_connections, to_frame
-from fakebroker_load.progress import ProgressListener, ProgressSender
+from fakebroker_load.progress import ProgressListener
 from fakebroker_load.scenario.actions import Actor
 from fakebroker_load.scenario.model import Scenario, ScenarioError
 from fakebroker_load.session import usable_cores
+from fakebroker_load.spark.clocks import clock_facts
+from fakebroker_load.spark.failures import SparkFailed, told
+from fakebroker_load.spark.load_task import make_task
+from fakebroker_load.spark.master import LOOPBACK
+from fakebroker_load.traffic.rows import RESULT_SCHEMA
 from fakebroker_load.verdict import Verdict, reasons_of, summarise
 from fakebroker_load.wire.client import WireError, find_leaders
 from fakebroker_load.wire.messages import Metadata
-from fakebroker_load.worker import RESULT_SCHEMA, run, run_in_loop
+from fakebroker_load.worker import run_in_loop
 
-# Spark looks once a second whether all tasks have arrived at the barrier, so they leave it up to that much apart.
-BARRIER_SPREAD_NS = 1_500_000_000
+OTHER_FILES = ("verdict.md", "junit.xml")  # what reports/ writes
 PARQUET = "requests.parquet"
 LOG_PARQUET = "log.parquet"
 PARTS_PARQUET = "partitions.parquet"
@@ -96,10 +97,12 @@ def run_scenario(
     run_id: str | None = None,
     tap: Tap | None = None,
     actor: Actor | None = None,
+    slots: int | None = None,
 ) -> None:
     """Send the scenario's requests to the cluster and add the results to the folder `out`; then, unless `read_back` is
     false, what is in the log. `thaw` is called in between: it lets followers that stand still go on. `tap` gives the
-    broker's journal, if it keeps one; `actor` does the scenario's actions."""
+    broker's journal, if it keeps one; `actor` does the scenario's actions; `slots` is how many tasks run at the same
+    time, by default as many as Spark takes to be usual."""
     runs = read_runs(out) if (out / RUN_FILE).exists() else []
     if scenario.name in {entry["scenario"]["name"] for entry in runs}:
         raise ScenarioError(f"The folder {out} already holds a run of the scenario {scenario.name!r}.")
@@ -107,14 +110,20 @@ def run_scenario(
     plan = plan_connections(scenario, metadata.leaders, seed)
     before = log_ends(needed(metadata, scenario)) if read_back else {}
     run_id = run_id or new_run_id()
-    slots = min(spark.sparkContext.defaultParallelism, scenario.connections)
+    slots = min(slots or spark.sparkContext.defaultParallelism, scenario.connections)
+    host = spark.conf.get("spark.driver.host", LOOPBACK) or LOOPBACK  # where executors reach the driver
     window = None
     if tap is not None:
         broker = next(iter(metadata.leaders.values()))
         window = JournalWindow(tap, broker, scenario.name, out / JOURNAL_PARQUET / f"{run_id}.parquet")
     with window.open() if window else nullcontext():
         started = time.time()
-        with ProgressListener(on_progress) as listener, actor.acting(listener.start_ns) if actor else nullcontext():
+        with (
+            ProgressListener(on_progress, host) as listener,
+            actor.acting(listener.start_ns) if actor else nullcontext(),
+            cancelled_if_left(spark),
+            told("sending the load"),
+        ):
             task = make_task(listener.address, grace_ms, run_id)
             results = to_frame(spark, plan, slots).mapInArrow(task, from_arrow_schema(RESULT_SCHEMA), barrier=True)
             results.write.mode("append").parquet(str(out / PARQUET))
@@ -130,6 +139,7 @@ def run_scenario(
             "planned_s": planned_s(spark, out, scenario.name),
             "started_at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(started)),
             "took_s": took_s,
+            "clocks": clock_facts(listener.clocks.values(), slots),
             "machine": describe_machine(spark),
             "actions": [each._asdict() for each in actor.done] if actor else [],
         }
@@ -142,8 +152,8 @@ def run_scenario(
             write_runs(out, [*runs, entry])
     if tap is not None and window is not None:
         found = window.found
-        told = {"why_not": found.why_not} if found.why_not else {"from": tap.name, "rows": found.rows}
-        write_runs(out, [*runs, entry | {"journal": told}])
+        kept = {"why_not": found.why_not} if found.why_not else {"from": tap.name, "rows": found.rows}
+        write_runs(out, [*runs, entry | {"journal": kept}])
 
 
 def planned_s(spark: SparkSession, out: Path, name: str) -> float:
@@ -183,14 +193,15 @@ def keep_log(
     """Read back all that has come into the logs since `before`, and add it to the folder `out`, with what was `shown`
     of it before followers that stood still went on."""
     ends = log_ends(leaders_of(bootstrap, scenario))
-    parts = part_rows((scenario.name, run_id), before, ends, await_readable(ends), shown)
+    parts = part_rows((scenario.name, run_id), before, ends, await_readable(ends), shown, scenario.transactional)
     frame = spark.createDataFrame(pa.Table.from_pylist(parts, schema=PART_SCHEMA))
     slots = min(spark.sparkContext.defaultParallelism, len(parts))
     records = frame.repartition(slots, "topic", "partition").mapInArrow(read_parts, from_arrow_schema(LOG_SCHEMA))
     try:
-        records.write.mode("append").parquet(str(out / LOG_PARQUET))
-    except (PythonException, Py4JJavaError) as error:
-        said = [line for line in str(error).splitlines() if "WireError: " in line]
+        with cancelled_if_left(spark), told("reading the log back"):
+            records.write.mode("append").parquet(str(out / LOG_PARQUET))
+    except SparkFailed as error:
+        said = [line for line in str(error.__cause__).splitlines() if "WireError: " in line]
         if not said:
             raise
         raise WireError(said[0].partition("WireError: ")[2]) from None
@@ -198,26 +209,15 @@ def keep_log(
     frame.write.mode("append").parquet(str(out / PARTS_PARQUET))
 
 
-def make_task(
-    progress: tuple[str, int], grace_ms: int, run_id: str
-) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """The function that Spark ships to its workers."""
-
-    def task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        context = BarrierTaskContext.get()
-
-        def agree(ready_ns: int) -> int:
-            start_ns = max(map(int, context.allGather(str(ready_ns)))) + BARRIER_SPREAD_NS
-            sender.starts(start_ns)
-            return start_ns
-
-        sender = ProgressSender(progress, context.partitionId())
-        try:
-            yield from run(batches, run_id=run_id, agree=agree, report=sender, grace_ms=grace_ms)
-        finally:
-            sender.close()
-
-    return task
+@contextmanager
+def cancelled_if_left(spark: SparkSession) -> Iterator[None]:
+    """Tasks do not outlive whoever waits for them."""
+    try:
+        yield
+    except BaseException:
+        with suppress(Exception):  # a JVM that is gone has cancelled them
+            spark.sparkContext.cancelAllJobs()
+        raise
 
 
 def clear(out: Path) -> None:
@@ -225,7 +225,7 @@ def clear(out: Path) -> None:
     out.mkdir(parents=True, exist_ok=True)
     for folder in (PARQUET, LOG_PARQUET, PARTS_PARQUET, JOURNAL_PARQUET, MISMATCH_PARQUET):
         shutil.rmtree(out / folder, ignore_errors=True)
-    for name in (RUN_FILE, VERDICT_FILE, REPORT_FILE):
+    for name in (RUN_FILE, VERDICT_FILE, REPORT_FILE, *OTHER_FILES):
         (out / name).unlink(missing_ok=True)
 
 

@@ -14,7 +14,7 @@ import socket
 import struct
 import time
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, NamedTuple, Self
@@ -23,6 +23,7 @@ import pyarrow as pa
 
 from fakebroker.protocol.errors import ProtocolError
 from fakebroker.protocol.record_batch import Record
+from fakebroker_load.traffic.committed import hidden_batches
 from fakebroker_load.wire.client import CONNECT_TIMEOUT_S, WireError
 from fakebroker_load.wire.log_messages import (
     Fetched,
@@ -50,6 +51,7 @@ LOG_SCHEMA = pa.schema(
         pa.field("sequence", pa.int32()),
         pa.field("value_crc", pa.int64()),
         pa.field("fingerprint", pa.string()),
+        pa.field("visible", pa.bool_()),  # false: not shown to who reads committed transactions; null: there are none
     ]
 )
 PART_SCHEMA = pa.schema(
@@ -64,6 +66,7 @@ PART_SCHEMA = pa.schema(
         pa.field("readable_offset", pa.int64()),
         pa.field("end_offset", pa.int64()),
         pa.field("same_leader", pa.bool_()),
+        pa.field("transactional", pa.bool_()),  # read as one who reads committed transactions is shown it; null: not
         pa.field("shown_offset", pa.int64()),  # the high watermark before followers that stood still went on
         pa.field("shown_local", pa.string()),  # who was told so: our address, and the correlation id
         pa.field("shown_correlation_id", pa.int32()),
@@ -121,15 +124,21 @@ class Asker:
         except ProtocolError as error:
             raise WireError(f"The log of {topic}-{partition} cannot be read: {error}") from None
 
-    def fetch(self, topic: str, partition: int, offset: int, max_wait_ms: int) -> Fetched:
+    def fetch(self, topic: str, partition: int, offset: int, max_wait_ms: int, is_committed: bool = False) -> Fetched:
+        ask = encode_fetch(self._next(), topic, partition, offset, max_wait_ms, is_committed)
         try:
-            return decode_fetch(self._ask(encode_fetch(self._next(), topic, partition, offset, max_wait_ms)))
+            return decode_fetch(self._ask(ask))
         except ProtocolError as error:
             raise WireError(f"The log of {topic}-{partition} cannot be read: {error}") from None
 
-    def batches(self, topic: str, partition: int, offset: int) -> list[tuple[int, int, list[Record] | None]]:
+    def batches(
+        self, topic: str, partition: int, offset: int, is_committed: bool = False
+    ) -> list[tuple[int, int, list[Record] | None, bool]]:
+        """Base offset, last offset, records, and whether one who reads what is committed is shown them."""
         try:
-            return list(batches(self.fetch(topic, partition, offset, FETCH_WAIT_MS).records))
+            fetched = self.fetch(topic, partition, offset, FETCH_WAIT_MS, is_committed)
+            hidden = hidden_batches(fetched) if is_committed else set()
+            return [(base, last, records, base not in hidden) for base, last, records in batches(fetched.records)]
         except ProtocolError as error:
             raise WireError(f"The log of {topic}-{partition} cannot be read at {offset}: {error}") from None
 
@@ -213,8 +222,10 @@ def part_rows(
     ends: Mapping[Place, End],
     readable: Mapping[Place, int],
     shown: Mapping[Place, Shown],
+    transactional: Collection[str] = (),
 ) -> list[Row]:
-    """Rows of PART_SCHEMA for a run (its name and its id): what came into the logs from `before` on."""
+    """Rows of PART_SCHEMA for a run (its name and its id): what came into the logs from `before` on. `transactional`
+    are the topics that are written in transactions."""
     return [
         {
             "run": run[0],
@@ -227,6 +238,7 @@ def part_rows(
             "readable_offset": readable[place],
             "end_offset": end.offset,
             "same_leader": before[place].leader_epoch == end.leader_epoch,
+            "transactional": place[0] in transactional or None,
             **({f"shown_{name}": value for name, value in shown[place]._asdict().items()} if place in shown else {}),
         }
         for place, end in ends.items()
@@ -243,18 +255,23 @@ def read_parts(parts: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 def read_part(part: Row) -> Iterator[pa.RecordBatch]:
     """All records from `start_offset` up to `readable_offset`. Raises WireError if they do not come."""
     topic, partition, offset, end = part["topic"], part["partition"], part["start_offset"], part["readable_offset"]
-    empty = 0
+    empty, is_committed = 0, bool(part["transactional"])
     with Asker(part["host"], part["port"]) as asker:
         while offset < end:
             rows: list[Row] = []
             before = offset
-            for base, last, records in asker.batches(topic, partition, offset):
+            found = asker.batches(topic, partition, offset, is_committed)
+            if is_committed and not found:  # the last stable offset: what stands behind it is shown to nobody
+                is_committed = False
+                continue
+            for base, last, records, is_shown in found:
                 if records is None:  # compressed, and so not ours: one row for all of them
                     records = [Record(None, None)]
                 for record in records:
                     at = base + (record.offset_delta or 0)
                     if part["start_offset"] <= at < end:
-                        rows.append(log_row(part, at, record))
+                        shown = is_shown and is_committed if part["transactional"] else None
+                        rows.append(log_row(part, at, record) | {"visible": shown})
                 offset = last + 1
             empty = 0 if offset > before else empty + 1
             if empty == EMPTY_FETCHES:

@@ -13,6 +13,7 @@ Units    intended_us is microseconds after the common start of the run.
 
 from __future__ import annotations
 
+import json
 import random
 from collections import deque
 from collections.abc import Iterator, Mapping
@@ -58,6 +59,17 @@ SCHEMA = pa.schema(
         pa.field("must_wait", pa.bool_(), nullable=False),
         pa.field("due_low_us", pa.int64()),  # null: due when it is handled, or waits for its timeout
         pa.field("due_high_us", pa.int64()),
+        pa.field("also", pa.list_(pa.string())),  # answers that are right as well: codes of errors, and outcomes
+        pa.field("written", pa.string()),  # once or never, whatever is answered
+        pa.field("client_id", pa.string(), nullable=False),
+        pa.field("client", pa.string(), nullable=False),
+        pa.field("generation", pa.string(), nullable=False),
+        pa.field("settings", pa.string(), nullable=False),  # JSON, by Kafka's names
+        pa.field("source", pa.string()),  # of a transform: what it reads, and where
+        pa.field("source_host", pa.string()),
+        pa.field("source_port", pa.int32()),
+        pa.field("per_transaction", pa.int32(), nullable=False),
+        pa.field("fail_every", pa.int32(), nullable=False),
     ]
 )
 
@@ -94,6 +106,8 @@ def plan_connections(scenario: Scenario, leaders: Leaders, seed: int) -> pa.Tabl
                 "first_us": group.start_ms * 1000 + group.ramp_ms * 1000 * number // group.connections,
                 "trace": trace[number :: group.connections],
             }
+            if group.source is not None:
+                own["source_host"], own["source_port"] = leaders[group.source, partition]
             rows.append(common | own)
             first_correlation_id += group.requests_per_connection
     return pa.Table.from_pylist(rows, schema=SCHEMA)
@@ -124,6 +138,15 @@ def _common(scenario: Scenario, group: Group, seed: int) -> Row:
         "must_wait": group.waits,
         "due_low_us": group.due_ms and group.due_ms[0] * 1000,
         "due_high_us": group.due_ms and group.due_ms[1] * 1000,
+        "also": group.right_answers(),
+        "written": group.written,
+        "client_id": group.client_id,
+        "client": group.client,
+        "generation": group.generation,
+        "settings": json.dumps(dict(group.settings)),
+        "source": group.source,
+        "per_transaction": group.per_transaction,
+        "fail_every": group.fail_every,
     }
 
 

@@ -2,7 +2,8 @@
 
 Theory   Spark hands over what a task counted only when the task ends. So each task sends datagrams with its counts so
          far. A count is a total and not an increment: one that is lost or late does no harm, the next one replaces
-         it. Whoever cannot reach the driver by UDP has a progress bar that stands still, and the same result.
+         it. Tasks also ask here for the driver's time, and tell how their clock stood to it (spark/clocks.py).
+         All times that pass here are the driver's.
 """
 
 from __future__ import annotations
@@ -10,8 +11,12 @@ from __future__ import annotations
 import json
 import socket
 import threading
+import time
 from collections.abc import Callable
 from types import TracebackType
+from typing import Any
+
+from fakebroker_load.spark.clocks import Offset, TaskClock
 
 MAX_DATAGRAM_BYTES = 512
 POLL_S = 0.2
@@ -23,12 +28,14 @@ class ProgressListener:
     def __init__(self, callback: Callable[[int, int], None], host: str = "127.0.0.1") -> None:
         self._callback = callback
         self._counts: dict[int, tuple[int, int]] = {}
-        self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self._socket = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_DGRAM)
         self._socket.bind((host, 0))
+        self.clocks: dict[int, TaskClock] = {}
+        self._begun: dict[int, Any] = {}  # the first try of each task
         self._socket.settimeout(POLL_S)
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._listen, name="progress", daemon=True)
-        self.address: tuple[str, int] = self._socket.getsockname()
+        self.address: tuple[str, int] = self._socket.getsockname()[:2]
         self._start_ns: int | None = None
         self._started = threading.Event()
 
@@ -44,23 +51,43 @@ class ProgressListener:
         self._socket.close()
 
     def start_ns(self, timeout_s: float) -> int | None:
-        """The common start of the tasks, on time.monotonic_ns, as soon as they have agreed on it and told."""
+        """The common start of the tasks, on our time.monotonic_ns, as soon as they have agreed on it and told."""
         self._started.wait(timeout_s)
         return self._start_ns
 
     def _listen(self) -> None:
         while not self._stop.is_set():
             try:
-                task, sent, done, start_ns = json.loads(self._socket.recv(MAX_DATAGRAM_BYTES))
+                data, sender = self._socket.recvfrom(MAX_DATAGRAM_BYTES)
+                now_ns = time.monotonic_ns()
+                told = json.loads(data)
+                if isinstance(told[0], str):
+                    self._answer(told, sender, now_ns)
+                    continue
+                task, sent, done, start_ns = told
                 self._counts[int(task)] = (int(sent), int(done))
                 if start_ns is not None and not self._started.is_set():
                     self._start_ns = int(start_ns)
                     self._started.set()
-            except (TimeoutError, ValueError, TypeError):  # nothing came, or something that is not ours
+            except (OSError, ValueError, TypeError, LookupError):  # nothing came, or something that is not ours
                 continue
             self._callback(
                 sum(sent for sent, _ in self._counts.values()), sum(done for _, done in self._counts.values())
             )
+
+    def _answer(self, told: list[Any], sender: Any, now_ns: int) -> None:
+        """To a task that asks for the time, or whether it is the first try, or tells how its clock stood."""
+        if told[0] == "time":
+            _, number, before_ns = told
+            answer: list[Any] = [number, before_ns, now_ns]
+        elif told[0] == "begin":
+            _, task, mine = told
+            answer = ["begin", int(task), self._begun.setdefault(int(task), mine)]
+        else:
+            _, task, host, before, after = told
+            self.clocks[int(task)] = TaskClock(int(task), str(host), Offset(*before), Offset(*after))
+            answer = ["clock", int(task)]
+        self._socket.sendto(json.dumps(answer).encode(), sender)
 
 
 class ProgressSender:
@@ -70,7 +97,7 @@ class ProgressSender:
         self._address = address
         self._task = task
         self._start_ns: int | None = None
-        self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self._socket = socket.socket(socket.AF_INET6 if ":" in address[0] else socket.AF_INET, socket.SOCK_DGRAM)
 
     def starts(self, start_ns: int) -> None:
         """What the tasks have agreed on. It is told at once, and again with all counts."""

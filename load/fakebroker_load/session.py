@@ -1,8 +1,8 @@
-"""Start Spark quietly: local by default, no UI, nothing of Spark's on the terminal.
+"""Start Spark quietly: local by default, no UI, nothing of Spark's on the terminal. Executors elsewhere get our code.
 
 Shape    `start_spark()` gives a SparkSession; everything it writes lies in one temporary folder that goes when
          Python ends. All that the JVM prints goes to `spark.log` there, and is shown only if Spark cannot start.
-Errors   JavaNotFound (java.py), SparkDidNotStart.
+Errors   JavaNotFound (java.py), SparkDidNotStart, MasterError and MasterUnreachable (spark/master.py).
 """
 
 from __future__ import annotations
@@ -16,10 +16,12 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from py4j.java_gateway import JavaGateway  # type: ignore[import-untyped]
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkRuntimeError
 from pyspark.java_gateway import launch_gateway
@@ -27,8 +29,14 @@ from pyspark.sql import SparkSession
 
 from fakebroker import protocol
 from fakebroker_load.java import find_java, make_java_home
+from fakebroker_load.spark.failures import cause_of
+from fakebroker_load.spark.master import check_master, driver_host, is_local
+from fakebroker_load.spark.shipping import FOLDER, make_archive
+from fakebroker_load.spark.stopping import SIGNALS
 
 STOP_TIMEOUT_S = 30
+# A standalone master that takes an application does so at once. Spark itself asks three times, 20 s apart.
+REGISTERED_WITHIN_S = 20
 
 # A short life on few cores, which the load needs for itself: with only the quick compiler and one collector thread,
 # starting, judging 8,000 rows and reporting on them took the JVM 11 s of CPU time and not 22 (2 cores, Java 17).
@@ -54,15 +62,20 @@ def usable_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def start_spark(master: str | None = None, app_name: str = "fakebroker-load") -> SparkSession:
-    """The running session, or a new one on `master`; by default that is local, one slot per core, at least 2."""
+def start_spark(
+    master: str | None = None, app_name: str = "fakebroker-load", settings: Mapping[str, str] | None = None
+) -> SparkSession:
+    """The running session, or a new one on `master`; by default that is local, one slot per core, at least 2.
+    `settings` are Spark's, and go before those that are made here."""
     if (running := SparkSession.getActiveSession()) is not None:
         return running
+    master = master or f"local[{max(2, usable_cores())}]"
+    check_master(master)
     java = find_java()
     folder = Path(tempfile.mkdtemp(prefix="fakebroker-spark-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    _prepare_environment(make_java_home(java, folder / "java"))
-    conf = _conf(master or f"local[{max(2, usable_cores())}]", app_name, folder)
+    _prepare_environment(make_java_home(java, folder / "java"), master)
+    conf = _conf(master, app_name, folder).setAll(list((settings or {}).items()))
     log = folder / "spark.log"
     with log.open("ab") as sink, interrupt_afterwards():
         try:
@@ -70,7 +83,17 @@ def start_spark(master: str | None = None, app_name: str = "fakebroker-load") ->
         except PySparkRuntimeError as error:
             said = log.read_text(errors="replace").strip().splitlines() or ["it printed nothing"]
             raise SparkDidNotStart(f"Spark did not start on {java}: {said[0]}") from error
-        context = SparkContext(conf=conf, gateway=gateway)
+        with _given_up_after(REGISTERED_WITHIN_S if master.startswith("spark:") else None, gateway.proc) as given_up:
+            try:
+                context = SparkContext(conf=conf, gateway=gateway)
+            except (Py4JError, OSError) as error:
+                _forget(gateway)
+                late = f"it has not taken us within {REGISTERED_WITHIN_S} s"
+                why = late if given_up.is_set() else cause_of(str(error))
+                raise SparkDidNotStart(f"Spark did not start on {master}: {why}.") from error
+    if not is_local(master):
+        context.addArchive(f"{make_archive(folder)}#{FOLDER}")
+        context.environment["PYTHONPATH"] = FOLDER  # Spark puts it before what executors have there themselves
     # What goes wrong between Python and the JVM is raised. py4j logs it too, and a Ctrl-C even to the root logger.
     logging.getLogger("py4j").setLevel(logging.CRITICAL)
     logging.getLogger().addFilter(lambda record: record.msg != "KeyboardInterrupt while sending command.")
@@ -80,7 +103,8 @@ def start_spark(master: str | None = None, app_name: str = "fakebroker-load") ->
 
 @contextmanager
 def interrupt_afterwards() -> Iterator[None]:
-    """Hold a Ctrl-C back until the block is over, and leave its handling as it was.
+    """Hold a Ctrl-C, and other signals that have a handler, back until the block is over, and leave their handling as
+    it was.
 
     Interrupted while it starts, PySpark takes away the file in which the JVM is to say where it is, and the JVM
     lives on for ever. And PySpark sets a handler that asks the JVM to cancel all jobs in the middle of the call which
@@ -90,20 +114,44 @@ def interrupt_afterwards() -> Iterator[None]:
         yield
         return
     came: list[int] = []
-    before = signal.signal(signal.SIGINT, lambda number, frame: came.append(number))
+    before = {number: signal.getsignal(number) for number in SIGNALS}
+    held = {number: handler for number, handler in before.items() if callable(handler)}
+    for number in held:
+        signal.signal(number, lambda number, frame: came.append(number))
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
-    if came:
-        raise KeyboardInterrupt
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    for caught in came:
+        held[signal.Signals(caught)](caught, None)
 
 
 @contextmanager
-def spark_session(master: str | None = None) -> Iterator[SparkSession]:
+def _given_up_after(seconds: float | None, jvm: subprocess.Popen[bytes]) -> Iterator[threading.Event]:
+    """End the JVM if the block takes longer; then the event is set."""
+    given_up = threading.Event()
+
+    def give_up() -> None:
+        given_up.set()
+        jvm.kill()
+
+    timer = threading.Timer(seconds, give_up) if seconds is not None else None
+    if timer is not None:
+        timer.daemon = True
+        timer.start()
+    try:
+        yield given_up
+    finally:
+        if timer is not None:
+            timer.cancel()
+
+
+@contextmanager
+def spark_session(master: str | None = None, settings: Mapping[str, str] | None = None) -> Iterator[SparkSession]:
     """`start_spark`, and `stop_spark` at the end of the block unless the session was there before it."""
     before = SparkSession.getActiveSession()
-    spark = start_spark(master)
+    spark = start_spark(master, settings=settings)
     try:
         yield spark
     finally:
@@ -114,10 +162,16 @@ def spark_session(master: str | None = None) -> Iterator[SparkSession]:
 def stop_spark(spark: SparkSession) -> None:
     """Stop the session and its JVM; a later `start_spark` starts anew."""
     gateway = SparkContext._gateway
-    spark.stop()
-    if gateway is None:
-        return
-    gateway.shutdown()
+    with suppress(Py4JError, OSError):  # a JVM that has died has stopped
+        spark.stop()
+    if gateway is not None:
+        _forget(gateway)
+
+
+def _forget(gateway: JavaGateway) -> None:
+    """End its JVM."""
+    with suppress(Py4JError, OSError):
+        gateway.shutdown()
     jvm: subprocess.Popen[bytes] = gateway.proc
     if jvm.stdin is not None:
         jvm.stdin.close()  # the JVM ends when this pipe does
@@ -129,11 +183,15 @@ def stop_spark(spark: SparkSession) -> None:
     SparkContext._gateway = SparkContext._jvm = None
 
 
-def _prepare_environment(java_home: Path) -> None:
+def _prepare_environment(java_home: Path, master: str) -> None:
     os.environ["JAVA_HOME"] = str(java_home)
     # The Python workers must run this Python and find this very package and its `fakebroker`, installed or not. In a
     # checkout the two lie in different folders.
-    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    if is_local(master):
+        os.environ["PYSPARK_PYTHON"] = sys.executable
+    else:  # other machines may have theirs elsewhere
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     roots = [str(Path(__file__).resolve().parents[1]), str(Path(protocol.__file__).resolve().parents[2])]
     others = os.environ.get("PYTHONPATH", "").split(os.pathsep)
     os.environ["PYTHONPATH"] = os.pathsep.join(dict.fromkeys(path for path in (*roots, *others) if path))
@@ -152,13 +210,16 @@ def _conf(master: str, app_name: str, folder: Path) -> SparkConf:
         "spark.app.name": app_name,
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
-        "spark.driver.host": "127.0.0.1",  # no look-up of the machine's name: it may not resolve
-        "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.extraJavaOptions": f"{JVM_OPTIONS} -Dlog4j2.configurationFile={log4j.as_uri()}",
         "spark.local.dir": str(folder / "local"),
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.adaptive.enabled": "false",  # the plan's partitions are as many as there are slots, on purpose
         "spark.sql.shuffle.partitions": "2",  # thousands of rows, not billions
+        # Slots are counted before (spark/slots.py); if they go meanwhile, Spark would wait for ten minutes.
+        "spark.scheduler.barrier.maxConcurrentTasksCheck.interval": "1s",
+        "spark.scheduler.barrier.maxConcurrentTasksCheck.maxFailures": "3",
     }
+    if (host := driver_host(master)) is not None:
+        settings |= {"spark.driver.host": host, "spark.driver.bindAddress": host}
     return SparkConf(loadDefaults=False).setAll(list(settings.items()))

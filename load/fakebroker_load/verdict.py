@@ -18,6 +18,7 @@ from pyspark.sql import DataFrame, Row, SparkSession
 
 from fakebroker.protocol.error_code import kafka_name
 from fakebroker_load.judging.by_journal import CLOCKS
+from fakebroker_load.judging.groups import amiss_in_groups
 from fakebroker_load.judging.requests import DEFAULT_LATENESS_LIMIT_MS, Log
 from fakebroker_load.judging.ways import Ways, ways_of
 from fakebroker_load.scenario.model import DEFAULT_SEND_DELAY_LIMIT_MS
@@ -71,10 +72,11 @@ class GroupVerdict:
     from_sent_us: Percentiles = NO_TIMES  # until it was answered
     from_intended_us: Percentiles = NO_TIMES
     send_delay_limit_ms: int = DEFAULT_SEND_DELAY_LIMIT_MS  # of its 99th percentile
+    amiss: tuple[str, ...] = ()  # what the scenario says of the whole group and is not so (judging/groups.py)
 
     @property
     def ok(self) -> bool:
-        return self.requests == self.rows == self.confirmed > 0 and not self.sent_late
+        return self.requests == self.rows == self.confirmed > 0 and not self.sent_late and not self.amiss
 
     @property
     def sent_late(self) -> bool:
@@ -159,6 +161,7 @@ def summarise(
         for run in runs
         for group in run["scenario"]["groups"]
     }
+    amiss = amiss_in_groups(spark, judged, runs)
     verdicts = []
     for key in [*planned, *sorted(set(found) - set(planned))]:
         expected, requests, limit_ms = planned.get(key, ("not planned", 0, DEFAULT_SEND_DELAY_LIMIT_MS))
@@ -182,6 +185,7 @@ def summarise(
                 from_sent_us=percentiles(row, "from_sent_us"),
                 from_intended_us=percentiles(row, "from_intended_us"),
                 send_delay_limit_ms=limit_ms,
+                amiss=amiss.get(key, ()),
             )
         )
     records, unexplained = None, 0

@@ -2,7 +2,7 @@
 
 Theory   A task drives all its connections in one event loop, in a thread of its own. It connects first, then agrees
          with the other tasks on one start, a little in the future, and only then sends. All tasks must therefore run
-         at the same time and on one machine: their times are from that machine's monotonic clock.
+         at the same time. Times are from this machine's monotonic clock; who agrees speaks of it (spark/load_task.py).
          Each request is made when the one before it on its connection was sent, and becomes a row when its outcome is
          known. The rows leave for Spark while the load runs, so that a task holds what is under way, and no more,
          however many requests there are. Nothing looks at all requests: progress is two counters.
@@ -21,7 +21,6 @@ import zlib
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from queue import SimpleQueue
 from typing import Any, TypeVar, cast
 
 import pyarrow as pa
@@ -30,42 +29,17 @@ from fakebroker.protocol.errors import ProtocolError
 from fakebroker.protocol.record_batch import Record
 from fakebroker_load.log import make_key
 from fakebroker_load.plan import Row, requests_of
+from fakebroker_load.scenario.model import RAW, TRANSFORM
+from fakebroker_load.traffic.producers import ProducerDriver
+from fakebroker_load.traffic.rows import RESULT_SCHEMA, ROWS_AT_ONCE, Results, after_start_us, make_value, to_batch
+from fakebroker_load.traffic.transactions import Processor
 from fakebroker_load.wire.client import Connection, Exchange, Outcome, connect, drive
 from fakebroker_load.wire.messages import AnswerReader, encode_produce, fingerprint
 
 CONNECTING_AT_ONCE = 64  # below the usual listen backlog of 128
 REPORT_EVERY_S = 0.2
-ROWS_AT_ONCE = 1_024
 # The thread that hands rows to Spark gives the loop its turn after this long; Python's own 5 ms would be seen as delay.
 SWITCH_S = 0.000_5
-
-RESULT_SCHEMA = pa.schema(
-    [
-        pa.field("run", pa.string()),
-        pa.field("group", pa.string()),
-        pa.field("connection", pa.int32()),
-        pa.field("sequence", pa.int32()),
-        pa.field("correlation_id", pa.int32()),
-        pa.field("topic", pa.string()),
-        pa.field("partition", pa.int32()),
-        pa.field("acks", pa.int16()),
-        pa.field("timeout_ms", pa.int32()),
-        pa.field("intended_us", pa.int64()),
-        pa.field("sent_us", pa.int64()),  # null: not sent
-        pa.field("answered_us", pa.int64()),  # null: not answered
-        pa.field("error_code", pa.int16()),
-        pa.field("base_offset", pa.int64()),
-        pa.field("outcome", pa.string()),
-        pa.field("expected_error", pa.int16()),  # null: there must be no answer
-        pa.field("must_wait", pa.bool_()),
-        pa.field("due_low_us", pa.int64()),  # null: due when it is handled, or waits for its timeout
-        pa.field("due_high_us", pa.int64()),
-        pa.field("value_crc", pa.int64()),  # of the record's value, as it was sent
-        pa.field("fingerprint", pa.string()),  # of the record, as the broker's journal has it
-        pa.field("local", pa.string()),  # our address on this connection; null: there was none
-        pa.field("stray_correlation_id", pa.int32()),  # of an answer on this connection to what was not asked on it
-    ]
-)
 
 Agree = Callable[[int], int]  # when this task is ready -> when all start; both time.monotonic_ns
 Report = Callable[[int, int], None]  # how many requests are sent and how many are done, so far, of this task
@@ -148,32 +122,6 @@ class Sent(Exchange):
     fingerprint: str
 
 
-class Results:
-    """Rows on their way from the loop to Spark, some at a time."""
-
-    def __init__(self) -> None:
-        self.taken: SimpleQueue[list[Row] | None] = SimpleQueue()
-        self._rows: list[Row] = []
-
-    def add(self, row: Row) -> None:
-        self._rows.append(row)
-        if len(self._rows) == ROWS_AT_ONCE:
-            self._hand_over()
-
-    def _hand_over(self) -> None:
-        self.taken.put(self._rows)
-        self._rows = []
-
-    def close(self) -> None:
-        if self._rows:
-            self._hand_over()
-        self.taken.put(None)
-
-
-def to_batch(rows: list[Row]) -> pa.RecordBatch:
-    return pa.RecordBatch.from_pylist(rows, schema=RESULT_SCHEMA)
-
-
 class Load:
     """What one task sends."""
 
@@ -193,7 +141,7 @@ class Load:
 
     async def send_all(self) -> None:
         """Drive every connection of the plan to its end. What goes wrong is kept in `error`."""
-        drivers = [Driver(self, row) for row in self._connections]
+        drivers = [self._driver(row) for row in self._connections]
         try:
             at_once = asyncio.Semaphore(CONNECTING_AT_ONCE)
             await asyncio.gather(*(driver.connect(at_once) for driver in drivers))
@@ -206,6 +154,11 @@ class Load:
             self.error = error
         finally:
             await asyncio.gather(*(driver.close() for driver in drivers))
+
+    def _driver(self, row: Row) -> Driver | ProducerDriver | Processor:
+        if row["client"] == RAW:
+            return Driver(self, row)
+        return (Processor if row["client"] == TRANSFORM else ProducerDriver)(self, row, self._run_id)
 
     async def _report_progress(self) -> None:
         while True:
@@ -276,6 +229,7 @@ class Driver:
                     key=key,
                     value=value,
                     timestamp_ms=int(time.time() * 1000),
+                    client_id=row["client_id"],
                 ),
                 wants_answer=row["acks"] != 0,
                 timeout_ms=timeout_ms,
@@ -288,14 +242,14 @@ class Driver:
     def _ended(self, exchange: Exchange) -> None:
         """The result row of a request. An answer that is not about this request's partition is garbled."""
         sent = cast(Sent, exchange)
-        outcome, error_code, base_offset = sent.outcome, None, None
+        outcome, error_code, base_offset, throttle_ms = sent.outcome, None, None, None
         if sent.answer is not None:
             try:
                 answer = self._reader.read(sent.answer)
             except ProtocolError:
                 outcome = Outcome.GARBLED
             else:
-                error_code, base_offset = answer.error_code, answer.base_offset
+                error_code, base_offset, throttle_ms = answer.error_code, answer.base_offset, answer.throttle_ms
                 if (answer.topic, answer.partition) != (self._row["topic"], self._row["partition"]):
                     outcome = Outcome.GARBLED
         own = {
@@ -305,6 +259,7 @@ class Driver:
             "intended_us": sent.intended_ns // 1000,
             "error_code": error_code,
             "base_offset": base_offset,
+            "throttle_ms": throttle_ms,
             "outcome": str(outcome),
             "value_crc": sent.value_crc,
             "fingerprint": sent.fingerprint,
@@ -312,13 +267,3 @@ class Driver:
             "stray_correlation_id": self._connection and self._connection.stray_correlation_id,
         }
         self._load.keep(self._kept | own, sent)
-
-
-def make_value(row: Row, sequence: int) -> bytes:
-    """A text that is like no other of the run, made up to the size that is asked for."""
-    name = f"{row['run']}/{row['connection']}/{sequence}".encode()
-    return name.ljust(row["record_bytes"], b".")[: row["record_bytes"]]
-
-
-def after_start_us(time_ns: int | None, start_ns: int) -> int | None:
-    return None if time_ns is None else (time_ns - start_ns) // 1000

@@ -15,8 +15,8 @@ from fakebroker_load.job import PARQUET, clear, read_runs, run_scenario
 from fakebroker_load.judging.requests import judge
 from fakebroker_load.progress import ProgressListener, ProgressSender
 from fakebroker_load.scenario.model import Group, Scenario, ScenarioError
+from fakebroker_load.traffic.rows import RESULT_SCHEMA
 from fakebroker_load.verdict import summarise
-from fakebroker_load.worker import RESULT_SCHEMA
 
 SCENARIO = Scenario(
     "small",

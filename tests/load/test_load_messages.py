@@ -62,7 +62,7 @@ def test_the_usual_answer_is_not_decoded(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(messages, "decode_produce", refuse)
     for topic in ("t", "a" * 126, "a" * 127, "a" * 249):
         answer = frame(topic, 5, ErrorCode.request_timed_out, 12, throttle_ms=3)
-        assert AnswerReader(topic, 5).read(answer) == (topic, 5, 7, 12)
+        assert AnswerReader(topic, 5).read(answer) == ProduceAnswer(topic, 5, 7, 12, 3)
     with pytest.raises(AssertionError, match="decoded"):
         AnswerReader("t", 6).read(frame("t", 5, ErrorCode.none, 12))
 

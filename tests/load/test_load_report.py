@@ -12,8 +12,8 @@ from pyspark.sql import SparkSession
 from fakebroker_load import plots
 from fakebroker_load.judging.requests import judge
 from fakebroker_load.report import write_report
+from fakebroker_load.traffic.rows import RESULT_SCHEMA
 from fakebroker_load.verdict import summarise
-from fakebroker_load.worker import RESULT_SCHEMA
 
 MACHINE = dict.fromkeys(("system", "fakebroker", "python", "spark", "java", "uvloop"), "x") | {
     "cores": 2,

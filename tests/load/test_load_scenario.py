@@ -44,6 +44,25 @@ def test_a_group_knows_its_error_code() -> None:
     assert Group("g", "t", -1, "NONE").expected_error() == 0
 
 
+def test_a_group_knows_what_else_is_right() -> None:
+    assert Group("g", "t", -1, "NONE").right_answers() == []
+    assert Group("g", "t", 0, "no answer").right_answers() == []
+    assert Group("g", "t", -1, "NONE", also={"NOT_LEADER_OR_FOLLOWER": 5, "closed": 1}).right_answers() == [
+        "6",
+        "closed",
+    ]
+    unknown = Group("g", "t", -1, "unknown")
+    assert (unknown.expected_error(), unknown.right_answers()) == (None, ["no answer", "closed", "expired in flight"])
+
+
+def test_topics_with_followers() -> None:
+    groups = (Group("g", "t", 1, "NONE"), Group("h", "u", 1, "NONE"))
+    assert Scenario("s", groups).replicated == []
+    assert Scenario("s", groups, brokers=3).replicated == ["t", "u"]
+    assert Scenario("s", groups, brokers=3, assignments={"t": [[1]]}).replicated == ["u"]
+    assert Scenario("s", groups, assignments={"t": [[1, 2]]}).replicated == ["t"]
+
+
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
@@ -66,6 +85,14 @@ def test_a_group_knows_its_error_code() -> None:
         ({"colour": "red"}, "not known: colour"),
         ({"connections": 2_000, "requests_per_connection": 1_000_000}, "2,000,000,000 requests"),
         ({"topic": ""}, "needs a name and a topic"),
+        ({"also": ["NONE"]}, "it is a mapping, as in"),
+        ({"also": {"NONE": 101}}, "also NONE: 101; it is a number of 0 to 100"),
+        ({"also": {"NEVER": 1}}, "also 'NEVER', which is neither an error of Kafka's nor one of unknown, expired"),
+        ({"acks": 0, "expect": "no answer", "also": {"NONE": 1}}, "acks 0, to which there is no other answer"),
+        ({"acks": 0, "expect": "unknown"}, "acks 0 goes with"),
+        ({"written": "twice"}, "written, which is once or never"),
+        ({"throttled": 1}, "throttled = 1, which is not true or false"),
+        ({"bytes_per_s": [5, 4]}, "bytes_per_s, and it is a number or a range of two that rises"),
     ],
 )
 def test_a_group_that_makes_no_sense_is_one_sentence(change: dict[str, object], sentence: str) -> None:

@@ -19,8 +19,9 @@ from fakebroker_load.scenario.model import Group, Scenario, ScenarioError
 from fakebroker_load.scenario.reading import bundled
 from fakebroker_load.scenario.setup import prepared
 
-# Refused, or truncated by the new leader, whose followers stood still.
-NOT_WRITTEN = {"NOT_ENOUGH_REPLICAS", "NOT_LEADER_OR_FOLLOWER"}
+# Refused, or truncated by the new leader, whose followers stood still; or never sent.
+NOT_WRITTEN = {"NOT_ENOUGH_REPLICAS", "NOT_LEADER_OR_FOLLOWER", "expired"}
+WRITTEN_AGAIN = {"consume-transform-produce"}  # behind transactions that were aborted
 OF_THE_DEMO = {"frozen", "healthy"}  # large, and run by tests/load/test_load_demo.py
 SCENARIO = Scenario(
     "s",
@@ -105,7 +106,11 @@ def test_bundled_scenarios_are_confirmed(
             verdict = json.loads((out / "verdict.json").read_text())
             assert verdict["ok"], name
             written = [group["requests"] for group in verdict["groups"] if group["expected"] not in NOT_WRITTEN]
-            assert verdict["log_records"] == sum(written), name
+            if name in WRITTEN_AGAIN:
+                assert verdict["log_records"] > sum(written), name
+            else:
+                assert verdict["log_records"] == sum(written), name
             assert [(way["ways"], way["journal"]) for way in verdict["ways"]] == [(3, f"the journal of {url}")], name
         with urlopen(f"{url}/v1/topics") as answer:
-            assert json.load(answer)["topics"] == []
+            left = {topic["name"] for topic in json.load(answer)["topics"]}
+        assert left == {"__consumer_offsets", "__transaction_state"}  # the brokers' own: of a group, of transactions

@@ -11,8 +11,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from fakebroker_load.judging.requests import judge
+from fakebroker_load.traffic.rows import RESULT_SCHEMA
 from fakebroker_load.verdict import Verdict, summarise
-from fakebroker_load.worker import RESULT_SCHEMA
 
 pytestmark = pytest.mark.spark
 
@@ -49,6 +49,19 @@ SILENT = TIMED_OUT | {
     "expected_error": None,
     "must_wait": False,
 }
+UNHEARD: Row = {"outcome": "no answer", "answered_us": None, "error_code": None, "also": ["no answer", "closed"]}
+BY_PRODUCER: Row = {"client": "producer", "base_offset": None}
+EXPIRED = (
+    UNHEARD
+    | BY_PRODUCER
+    | {
+        "outcome": "expired",
+        "also": ["expired"],
+        "answered_us": 100_200,
+        "due_low_us": 100_000,
+        "due_high_us": 100_000,
+    }
+)
 NEXT: Row = {"sequence": 1, "correlation_id": 2, "base_offset": 41}
 ELSEWHERE: Row = {"connection": 1, "correlation_id": 2}
 
@@ -94,6 +107,19 @@ CASES: dict[str, tuple[Row, str | None]] = {
     ),
     "acks=0 closed": (SILENT | {"outcome": "closed"}, "closed"),
     "acks=0 with a time": (SILENT | {"answered_us": 1_200}, "silent"),
+    "answered otherwise, which is right too": (NONE | {"error_code": 6, "base_offset": -1, "also": ["6"]}, None),
+    "answered otherwise, and that is not": (NONE | {"error_code": 3, "base_offset": -1, "also": ["6"]}, "wrong answer"),
+    "right too, and late": (NONE | {"answered_us": 900_000, "error_code": 6, "also": ["6"]}, "late"),
+    "closed, which is right too": (NONE | UNHEARD | {"outcome": "closed"}, None),
+    "no answer, and it may only be closed": (NONE | UNHEARD | {"also": ["closed"]}, "no answer"),
+    "unknown": (NONE | UNHEARD | {"expected_error": None}, None),
+    "unknown, and answered": (NONE | {"expected_error": None, "also": ["no answer", "closed"]}, "wrong answer"),
+    "expired, which is right": (NONE | EXPIRED, None),
+    "expired, and it must be acknowledged": (NONE | EXPIRED | {"also": None}, "expired"),
+    "expired too soon": (NONE | EXPIRED | {"answered_us": 99_999}, "early"),
+    "expired too late": (NONE | EXPIRED | {"answered_us": 601_000}, "late"),
+    "what its producer was told last tells no offset": (NONE | BY_PRODUCER | {"error_code": 7, "also": ["7"]}, None),
+    "unknown, and silent": (NONE | UNHEARD | {"expected_error": None, "outcome": "silent"}, "silent"),
 }
 
 
@@ -114,6 +140,26 @@ def test_two_answers_that_name_one_offset_of_one_partition(spark: SparkSession) 
     assert problems(spark, TIMED_OUT, TIMED_OUT | ELSEWHERE) == ["base offset given twice"] * 2
     assert problems(spark, TIMED_OUT, TIMED_OUT | ELSEWHERE | {"partition": 1}) == [None, None]
     assert problems(spark, TIMED_OUT, TIMED_OUT | ELSEWHERE | {"run": "other"}) == [None, None]
+
+
+def test_who_is_throttled_is_not_read(spark: SparkSession) -> None:
+    """For 50 ms, of which the broker may have counted one that was not whole."""
+    throttled = NONE | {"throttle_ms": 50}
+    follows = NONE | NEXT | {"sent_us": 1_400, "answered_us": 52_000}
+    assert problems(spark, throttled, follows) == [None, None]
+    assert problems(spark, throttled, follows | {"answered_us": 50_001}) == [None, None]
+    assert problems(spark, throttled, follows | {"answered_us": 49_999}) == [None, "answered while throttled"]
+    assert problems(spark, NONE, follows | {"answered_us": 1_500}) == [None, None]
+    third = follows | {"sequence": 2, "correlation_id": 3, "sent_us": 52_100, "base_offset": 42}
+    twice = (throttled, follows | {"throttle_ms": 50})
+    assert problems(spark, *twice, third | {"answered_us": 103_000}) == [None, None, None]
+    assert problems(spark, *twice, third | {"answered_us": 98_000}) == [None, None, "answered while throttled"]
+
+
+def test_what_waits_for_the_throttle_is_not_late(spark: SparkSession) -> None:
+    throttled, follows = NONE | {"throttle_ms": 2_000}, NONE | NEXT | {"sent_us": 1_400, "answered_us": 2_002_000}
+    assert problems(spark, throttled, follows) == [None, None]
+    assert problems(spark, throttled, follows | {"answered_us": 2_600_000}) == [None, "late"]
 
 
 def test_offsets_of_a_connection_rise(spark: SparkSession) -> None:

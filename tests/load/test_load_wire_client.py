@@ -21,7 +21,7 @@ from fakebroker_load.wire.client import (
     find_leaders,
     sleep_until,
 )
-from fakebroker_load.wire.messages import decode_produce, encode_produce
+from fakebroker_load.wire.messages import ProduceAnswer, decode_produce, encode_produce
 
 GRACE_MS = 150  # where an answer is missing
 PATIENCE_MS = 10_000  # where all come, on a busy machine later
@@ -83,7 +83,7 @@ def test_answers_are_noted_with_their_times() -> None:
             assert exchange.answer is not None
             assert before_ns <= exchange.sent_ns  # one at a time
             assert exchange.answered_ns - exchange.sent_ns >= 20_000_000
-            assert decode_produce(exchange.answer) == ("t", 0, 7, number)
+            assert decode_produce(exchange.answer) == ProduceAnswer("t", 0, 7, number)
             before_ns = exchange.answered_ns
 
     run_on_both_loops(main)

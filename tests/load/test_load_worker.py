@@ -11,7 +11,8 @@ from load_stub import Answer, Behave, Produce, frozen, healthy, stub_broker_thre
 from fakebroker_load.arrivals import Arrivals
 from fakebroker_load.plan import plan_connections
 from fakebroker_load.scenario.model import Group, Scenario
-from fakebroker_load.worker import RESULT_SCHEMA, ROWS_AT_ONCE, run
+from fakebroker_load.traffic.rows import RESULT_SCHEMA, ROWS_AT_ONCE
+from fakebroker_load.worker import run
 
 GRACE_MS = 10_000  # every request here gets its answer, on a busy machine later
 

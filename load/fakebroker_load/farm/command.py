@@ -10,9 +10,10 @@ import json
 import shutil
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Annotated
+from uuid import uuid4
 
 import typer
 from rich.console import Console
@@ -23,7 +24,11 @@ from fakebroker.testing.seeds import KINDS
 from fakebroker_load.console import make_console, progress_bar
 from fakebroker_load.farm.seeds import FARM_FILE, SEEDS_PARQUET, FarmSum, run_seeds
 from fakebroker_load.job import ResultsError
-from fakebroker_load.session import start_spark
+from fakebroker_load.spark.cluster import Cluster, ready_cluster, settings_of
+from fakebroker_load.spark.options import Conf, Master, MaxTime, Tasks, Wait
+from fakebroker_load.spark.slots import WAIT_S
+from fakebroker_load.spark.staging import Stage
+from fakebroker_load.spark.stopping import stoppable
 
 
 def simulate(
@@ -38,7 +43,11 @@ def simulate(
     shrink: Annotated[bool, typer.Option(help="Look for a shorter plan that fails as well.")] = True,
     out: Annotated[Path | None, typer.Option(help="Keep the rows of all seeds there, and farm.json.")] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Remove earlier results from --out.")] = False,
-    master: Annotated[str | None, typer.Option(help="Spark master.", show_default="local, one task per core")] = None,
+    max_time: MaxTime = None,
+    master: Master = None,
+    tasks: Tasks = None,
+    wait_for_slots: Wait = WAIT_S,
+    spark_conf: Conf = None,
 ) -> int:
     """Simulate clusters among faults beside an oracle, and tell which rules were broken and what was come through."""
     kinds = list(dict.fromkeys(kind or KINDS))
@@ -46,9 +55,8 @@ def simulate(
         if name not in KINDS:
             raise typer.BadParameter(f"--kind {name!r} is no simulation; there are {', '.join(KINDS)}.")
     console = make_console()
-    with _folder(out, overwrite) as folder:
-        with console.status("starting Spark"):
-            spark = start_spark(master)
+    cluster = Cluster(master, tasks, wait_for_slots, settings_of(spark_conf))
+    with stoppable(max_time), _folder(out, overwrite) as folder, ready_cluster(cluster, console, folder) as (spark, _):
         with progress_bar(console, "simulate", seeds * len(kinds), "seeds") as on_progress:
             found = run_seeds(
                 spark,
@@ -77,13 +85,19 @@ def _folder(out: Path | None, overwrite: bool) -> Iterator[Path]:
     found = [name for name in (FARM_FILE, SEEDS_PARQUET) if (out / name).exists()]
     if found and not overwrite:
         raise ResultsError(f"--out {out} holds earlier results ({found[0]}); --overwrite removes them.")
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-        (out / FARM_FILE).unlink(missing_ok=True)
-    except OSError as error:
-        raise ResultsError(f"--out {out}: {error.strerror}.") from error
+    stage = Stage(out, uuid4().hex[:12], _clear, FARM_FILE)
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(stage.open())
+        except OSError as error:
+            raise ResultsError(f"--out {out}: {error.strerror}.") from error
+        yield stage.folder
+        stage.install()
+
+
+def _clear(out: Path) -> None:
+    (out / FARM_FILE).unlink(missing_ok=True)
     shutil.rmtree(out / SEEDS_PARQUET, ignore_errors=True)
-    yield out
 
 
 def print_sum(console: Console, found: FarmSum) -> None:

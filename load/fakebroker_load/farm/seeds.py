@@ -23,6 +23,8 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from fakebroker.testing.seeds import names_of, run_seed
 from fakebroker_load.progress import ProgressListener, ProgressSender
+from fakebroker_load.spark.failures import told
+from fakebroker_load.spark.master import LOOPBACK
 
 SEEDS_PARQUET = "seeds.parquet"
 FARM_FILE = "farm.json"
@@ -132,7 +134,8 @@ def run_seeds(
     planned = len(seeds) * len(kinds)
     tasks = max(1, min(len(seeds), TASKS_PER_SLOT * spark.sparkContext.defaultParallelism))
     frame = spark.range(seeds.start, seeds.stop, 1, tasks)
-    with ProgressListener(on_progress) as listener:
+    host = spark.conf.get("spark.driver.host", LOOPBACK) or LOOPBACK  # where executors reach the driver
+    with ProgressListener(on_progress, host) as listener, told("simulating"):
         task = make_task(listener.address, kinds, steps, swarm, shrinks)
         results = frame.mapInArrow(task, from_arrow_schema(SEED_SCHEMA))
         results.write.mode("overwrite").parquet(str(out / SEEDS_PARQUET))

@@ -42,6 +42,8 @@ JOURNAL_SCHEMA = pa.schema(
         pa.field("last_offset", pa.int64()),
         pa.field("is_duplicate", pa.bool_()),
         pa.field("fingerprint", pa.string()),  # of an append of one record; null: of more, or it has none
+        pa.field("is_marker", pa.bool_()),  # of an append: it ends a transaction, and has no record of anybody
+        pa.field("records", pa.list_(pa.string())),  # the fingerprints of an append, in the order of its offsets
         pa.field("outcome", pa.string()),
         pa.field("deadline_mono_ms", pa.int64()),
         pa.field("high_watermark", pa.int64()),
@@ -68,7 +70,8 @@ def rows_of(run: str, seq: int, event: Mapping[str, Any], peer: str | None) -> I
                 yield row | part | {"error_code": _CODES.get(part["error"])}
         case "append":
             (only,) = event["records"] if len(event["records"]) == 1 else (None,)
-            yield row | {"error_code": _CODES.get(event["error"]), "fingerprint": only}
+            is_marker = event["producer_id"] >= 0 and event["base_sequence"] < 0
+            yield row | {"error_code": _CODES.get(event["error"]), "fingerprint": only, "is_marker": is_marker}
         case "request":
             yield row | {"peer": peer}
         case _:

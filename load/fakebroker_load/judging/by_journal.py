@@ -9,6 +9,8 @@ Theory   A request of the load is known again in the journal by its connection, 
          not there contradicts nothing but where it must be there. What the log shows comes first in `problem`, then
          the journal, then the answers alone: each names the cause better than the next.
          An acks=all request that is answered NONE waited for the high watermark: it must have come before the answer.
+         A producer that batches (not is_raw) is known in the journal by its client id, and each of its records by the
+         fingerprint in an append: it was appended once, or twice if its first copy was truncated by a new leader.
          A request that timed out was appended, as was one that was answered NONE, or is silent with acks=0.
 Units    *_mono_ms is milliseconds of the broker's clock.
 """
@@ -34,7 +36,7 @@ SELECT run, request,
     min(if(event = 'answer', struct(seq, connection, outcome, error_code, base_offset, mono_ms, watermark), NULL))
         AS answer,
     min(if(event = 'parked', deadline_mono_ms, NULL)) AS deadline_mono_ms,
-    collect_list(if(event = 'append' AND error_code = 0 AND NOT is_duplicate,
+    collect_list(if(event = 'append' AND error_code = 0 AND NOT is_duplicate AND NOT coalesce(is_marker, false),
         struct(seq, topic, partition, base_offset, last_offset, fingerprint), NULL)) AS appends
 FROM marked WHERE request IS NOT NULL GROUP BY run, request
 """
@@ -45,25 +47,44 @@ WITH known AS (
         min(struct(request, asked, produce, answer, deadline_mono_ms, appends)) AS told
     FROM {{exchanges}} WHERE asked.api = 'Produce' GROUP BY ALL
 ),
+recorded AS (
+    SELECT run AS in_run, fingerprint AS of_record, count(*) AS times, min(base_offset + place) AS recorded_offset
+    FROM (SELECT run, base_offset, posexplode(records) AS (place, fingerprint) FROM {{journal}}
+        WHERE event = 'append' AND error_code = 0 AND NOT is_duplicate AND NOT coalesce(is_marker, false))
+    GROUP BY run, fingerprint
+),
 compared AS (
-    SELECT judged.*, times_asked, told.request AS request, told.produce AS asked_for, told.answer AS answer,
+    SELECT judged.*, times, recorded_offset, times_asked,
+        told.request AS request, told.produce AS asked_for, told.answer AS answer,
         told.deadline_mono_ms AS deadline_mono_ms, told.asked.connection AS broker_connection,
         told.asked.mono_ms AS handled_mono_ms, told.asked.received_mono_ms AS received_mono_ms,
         coalesce(size(told.appends), 0) AS appends,
         filter(told.appends, one -> coalesce(one.fingerprint = fingerprint, one.base_offset = one.last_offset)) AS own,
-        outcome = 'silent' OR error_code IN (0, {TIMED_OUT}) AS must_be_appended
+        outcome = 'silent' OR error_code IN (0, {TIMED_OUT}) OR written <=> 'once' AS must_be_appended
     FROM {{judged}} AS judged LEFT JOIN known USING (run, local, correlation_id)
+    LEFT JOIN recorded ON NOT is_raw AND in_run = run AND of_record = fingerprint
 ),
 numbered AS (
     SELECT *, coalesce(size(own), 0) AS own_appends, get(own, 0) AS append,
-        if(due_high_us IS NULL, (answer.mono_ms - handled_mono_ms - if(must_wait, timeout_ms, 0)) * 1000L, NULL)
-            AS broker_lateness_us
+        if(due_high_us IS NULL AND answer.outcome = 'sent',
+            (answer.mono_ms - handled_mono_ms - if(must_wait, timeout_ms, 0)) * 1000L, NULL) AS broker_lateness_us
     FROM compared
 ),
 said AS (
     SELECT *,
         CASE
             WHEN run NOT IN {{runs}} THEN NULL
+            WHEN NOT is_raw THEN CASE
+                WHEN times > 1 AND same_leader AND client = 'producer' THEN 'appended twice'
+                WHEN times > 0 AND outcome IN ('expired', 'refused') THEN 'given up before it was sent, and appended'
+                WHEN times IS NULL AND copies > 0 THEN 'in the log, and never appended'
+                WHEN times IS NULL AND (error_code = 0 OR written = 'once') THEN 'never appended'
+                WHEN times = 1 AND copies IS NULL AND recorded_offset < readable_offset AND same_leader
+                    THEN 'appended, and not in the log'
+                WHEN times = 1 AND copies = 1 AND log_offset <> recorded_offset AND same_leader THEN 'moved in the log'
+                WHEN times = 1 AND base_offset <> recorded_offset AND same_leader
+                    THEN 'told another offset than appended'
+            END
             WHEN request IS NULL THEN if(outcome IN ('answered', 'silent'), 'not in the journal', NULL)
             WHEN times_asked > 1 THEN 'handled twice'
             WHEN NOT (asked_for.topic <=> topic AND asked_for.partition <=> partition AND asked_for.acks <=> acks
@@ -103,10 +124,12 @@ FROM said
 # What is told of the run's own topics, and is of none of its requests.
 BESIDE = """
 WITH topics AS (SELECT DISTINCT run, topic FROM {judged}),
+producers AS (SELECT DISTINCT run, concat(client_id, '-') AS name FROM {judged} WHERE NOT is_raw),
 others AS (
     SELECT told.*, judged.request IS NOT NULL AS is_ours, judged.fingerprint, judged.own_appends
     FROM {exchanges} AS told
     LEFT JOIN {judged} AS judged ON judged.run = told.run AND judged.request = told.request
+    LEFT ANTI JOIN producers ON producers.run = told.run AND startswith(asked.client_id, producers.name)
 ),
 strange AS (
     SELECT run, request, asked, is_ours, fingerprint, own_appends, explode(appends) AS append FROM others
@@ -172,8 +195,12 @@ def judge_by_journal(
     judged = judged.localCheckpoint()
     exchanges = spark.sql(EXCHANGES, journal=journal).localCheckpoint()
     text = JUDGED.format(
-        exchanges="{exchanges}", judged="{judged}", runs=f"({names})", limit_us=lateness_limit_ms * 1000
+        exchanges="{exchanges}",
+        judged="{judged}",
+        journal="{journal}",
+        runs=f"({names})",
+        limit_us=lateness_limit_ms * 1000,
     )
-    all_judged = spark.sql(text, exchanges=exchanges, judged=judged).localCheckpoint()
+    all_judged = spark.sql(text, exchanges=exchanges, judged=judged, journal=journal).localCheckpoint()
     beside = spark.sql(BESIDE, judged=all_judged, exchanges=exchanges, journal=journal, parts=parts).localCheckpoint()
     return all_judged, beside

@@ -16,8 +16,21 @@ MISMATCH_COLUMNS = (
 )
 
 KINDS: dict[str, tuple[str, ...]] = {
-    "lost": ("lost", "timed out, not appended", "appended, and not in the log", "never appended"),
-    "ghost": ("refused, and written", "refused, and appended", "in the log, and never appended"),
+    "lost": (
+        "lost",
+        "committed, and not shown",
+        "timed out, not appended",
+        "appended, and not in the log",
+        "never appended",
+    ),
+    "ghost": (
+        "written, and must not be",
+        "given up before it was sent, and written",
+        "given up before it was sent, and appended",
+        "refused, and written",
+        "refused, and appended",
+        "in the log, and never appended",
+    ),
     "duplicated": ("duplicated", "appended twice", "handled twice", "answered twice", "counted twice"),
     "reordered": ("reordered", "out of order", "correlation id went back", "base offset went back"),
     "altered": ("altered", "altered before it was appended", "read as another request", "garbled"),
@@ -31,12 +44,13 @@ KINDS: dict[str, tuple[str, ...]] = {
         "no base offset",
     ),
     "wrong partition": ("in another partition", "appended to another partition"),
-    "early": ("early", "acknowledged before its watermark", "watermark shown too early"),
+    "early": ("early", "answered while throttled", "acknowledged before its watermark", "watermark shown too early"),
     "late": ("late",),
     "unanswered": (
         "no answer",
         "closed",
         "not sent",
+        *("expired", "expired in flight", "refused"),
         "silent",
         "no outcome",
         "no time",
@@ -62,8 +76,10 @@ _CLIENT = """concat('client: ',
 _LOG = """if(end_offset IS NULL, NULL, concat('log: ', coalesce(
     concat(if(copies > 1, concat(copies, ' times, first '), ''), log_topic, '-', log_partition, ' at offset ',
         log_offset),
-    'not there')))"""
-_JOURNAL = """if(request IS NULL, 'journal: nothing', concat('journal: request ', request, ' on connection ',
+    if(is_hidden, 'there, and not shown to who reads what is committed', 'not there'))))"""
+_JOURNAL = """if(request IS NULL,
+    coalesce(concat('journal: appended ', if(times > 1, concat(times, ' times, first '), ''), 'at offset ',
+        recorded_offset), 'journal: nothing'), concat('journal: request ', request, ' on connection ',
     broker_connection,
     coalesce(concat(', appended to ', append.topic, '-', append.partition, ' at offset ', append.base_offset),
         ', not appended'),

@@ -16,6 +16,14 @@ Theory   handled   Kafka handles one request of a connection at a time: a reques
          told. Of what was answered with an error that comes behind an append, or not at all, nothing is claimed but
          that it is not there twice, elsewhere or altered; a time-out at a leader that stayed the same has appended.
          An error that comes behind an append may tell the offset of it (Kafka does), and no other one.
+         throttled  Kafka does not read a connection for as long as its answer says (throttle_ms): what comes next there
+                    is handled behind that. How long the answers claim is counted as time-outs are, but for a
+                    millisecond of each, since a broker counts whole ones.
+         producer   One that batches and tries again (is_raw: it does not) is told the last error alone, so that nothing
+                    follows from it; what expired before it was in a request must not be in the log.
+         visible    Of a topic with transactions, what a reader of committed ones is shown counts, and nothing else.
+         also, written  What a group says besides: other answers that are right, and whether the record must be in the
+                    log (once) or must not (never), whatever was told of it.
 Units    *_us is microseconds after the start of the run.
 """
 
@@ -56,7 +64,13 @@ WITH chained AS (
         max(answered_us) OVER before AS previous_answered_us,
         max(base_offset) OVER before AS previous_offset,
         max(correlation_id) OVER before AS previous_correlation_id,
-        coalesce(sum(if(error_code = {TIMED_OUT}, timeout_ms * 1000L, 0L)) OVER before, 0L) AS waited_us,
+        coalesce(client, 'raw') = 'raw' AS is_raw,
+        max(answered_us + coalesce(throttle_ms, 0) * 1000L) OVER before AS free_us,
+        coalesce(sum(if(error_code = {TIMED_OUT}, timeout_ms * 1000L, 0L)
+            + greatest(coalesce(throttle_ms, 0) - 1, 0) * 1000L) OVER before, 0L) AS waited_us,
+        coalesce(max(throttle_ms) OVER before, 0) > 0 AS was_throttled,
+        if(outcome = 'answered' AND array_contains(also, CAST(error_code AS STRING)), error_code, expected_error)
+            AS right_error,
         count(*) OVER (PARTITION BY run, topic, partition, base_offset) AS same_offset,
         count(*) OVER (PARTITION BY run, connection, sequence) AS same_request
     FROM {{requests}}
@@ -64,7 +78,7 @@ WITH chained AS (
 ),
 timed AS (
     SELECT *,
-        greatest(sent_us, previous_answered_us) AS handled_us,
+        greatest(sent_us, free_us) AS handled_us,
         waited_us + max(sent_us - waited_us) OVER so_far AS handled_at_least_us,
         if(must_wait, timeout_ms * 1000L, 0L) AS wait_us
     FROM chained
@@ -74,14 +88,18 @@ late AS (
     SELECT *,
         if(due_high_us IS NULL, answered_us - handled_us - wait_us,
             greatest(answered_us - greatest(handled_us, due_high_us), 0L)) AS lateness_us,
-        must_wait AND answered_us < handled_at_least_us + wait_us OR coalesce(answered_us < due_low_us, false) AS early
+        must_wait AND answered_us < handled_at_least_us + wait_us OR coalesce(answered_us < due_low_us, false) AS early,
+        was_throttled AND answered_us < handled_at_least_us AS answered_while_throttled
     FROM timed
 ),
 found AS (
     SELECT run, connection, sequence, count(*) AS copies, min(offset) AS log_offset,
         min_by(topic, offset) AS log_topic, min_by(partition, offset) AS log_partition,
         min_by(value_crc, offset) AS log_crc, min_by(fingerprint, offset) AS log_fingerprint
-    FROM {{records}} WHERE connection IS NOT NULL GROUP BY ALL
+    FROM {{records}} WHERE connection IS NOT NULL AND coalesce(visible, true) GROUP BY ALL
+),
+hidden AS (
+    SELECT DISTINCT run, connection, sequence, true AS is_hidden FROM {{records}} WHERE NOT visible
 ),
 strays AS (
     SELECT run, stray_correlation_id AS correlation_id, min(connection) AS stray_connection
@@ -89,9 +107,10 @@ strays AS (
 ),
 known AS (
     SELECT late.*, copies, log_offset, log_topic, log_partition, log_crc, log_fingerprint, readable_offset, end_offset,
-        same_leader, stray_connection
+        same_leader, stray_connection, is_hidden
     FROM late
     LEFT JOIN found USING (run, connection, sequence)
+    LEFT JOIN hidden USING (run, connection, sequence)
     LEFT JOIN {{parts}} AS parts USING (run, topic, partition)
     LEFT JOIN strays USING (run, correlation_id)
 ),
@@ -102,17 +121,21 @@ looked_up AS (
             WHEN copies > 1 THEN 'duplicated'
             WHEN log_topic <> topic OR log_partition <> partition THEN 'in another partition'
             WHEN log_crc <> value_crc OR log_fingerprint <> fingerprint THEN 'altered'
-            WHEN copies IS NULL AND (outcome = 'silent' OR error_code = 0 OR (error_code = {TIMED_OUT} AND same_leader))
+            WHEN copies IS NULL AND (outcome = 'silent' OR error_code = 0 OR written = 'once'
+                OR (error_code = {TIMED_OUT} AND same_leader AND is_raw))
                 THEN CASE
                     WHEN coalesce(base_offset, readable_offset) >= readable_offset AND readable_offset < end_offset
                         THEN 'not readable'
                     WHEN error_code = {TIMED_OUT} THEN 'timed out, not appended'
+                    WHEN is_hidden THEN 'committed, and not shown'
                     ELSE 'lost'
                 END
             WHEN log_offset <> base_offset AND (base_offset >= 0 OR error_code IN (0, {TIMED_OUT}))
                 THEN 'told another offset'
-            WHEN copies = 1 AND error_code IN ({DEFINITE}) THEN 'refused, and written'
-            WHEN log_offset < max(log_offset) OVER earlier THEN 'reordered'
+            WHEN copies > 0 AND outcome IN ('expired', 'refused') THEN 'given up before it was sent, and written'
+            WHEN copies = 1 AND error_code IN ({DEFINITE}) AND is_raw THEN 'refused, and written'
+            WHEN copies > 0 AND written = 'never' THEN 'written, and must not be'
+            WHEN log_offset < max(log_offset) OVER earlier AND coalesce(ordered, true) THEN 'reordered'
         END AS found_problem
     FROM known
     WINDOW earlier AS (
@@ -126,20 +149,28 @@ SELECT *,
         WHEN same_request > 1 THEN 'counted twice'
         WHEN stray_connection <> connection THEN 'answered on another connection'
         WHEN stray_connection = connection THEN 'answered twice'
-        WHEN expected_error IS NULL AND outcome = 'silent' AND answered_us IS NULL THEN NULL
-        WHEN expected_error IS NULL AND outcome = 'answered' THEN 'answered, against acks=0'
-        WHEN outcome <=> 'answered' IS FALSE THEN coalesce(outcome, 'no outcome')
-        WHEN error_code <=> expected_error IS FALSE THEN 'wrong answer'
-        WHEN answered_us < previous_answered_us THEN 'out of order'
+        WHEN acks = 0 AND expected_error IS NULL AND outcome = 'silent' AND answered_us IS NULL THEN NULL
+        WHEN acks = 0 AND expected_error IS NULL AND outcome = 'answered' THEN 'answered, against acks=0'
+        WHEN outcome <=> 'answered' IS FALSE
+            THEN CASE
+                WHEN NOT coalesce(array_contains(also, outcome), false) THEN coalesce(outcome, 'no outcome')
+                WHEN early THEN 'early'
+                WHEN lateness_us > {{limit_us}} AND NOT is_raw THEN 'late'
+            END
+        WHEN error_code <=> right_error IS FALSE OR error_code IS NULL THEN 'wrong answer'
+        WHEN answered_us < previous_answered_us AND is_raw THEN 'out of order'
         WHEN correlation_id <= previous_correlation_id THEN 'correlation id went back'
         WHEN sent_us IS NULL OR answered_us IS NULL THEN 'no time'
         WHEN early THEN 'early'
+        WHEN answered_while_throttled THEN 'answered while throttled'
         WHEN lateness_us > {{limit_us}} THEN 'late'
-        WHEN expected_error NOT IN ({int(ErrorCode.none)}, {TIMED_OUT})
-            THEN if(base_offset <=> -1 OR expected_error NOT IN ({DEFINITE}), NULL, 'base offset with an error')
+        WHEN right_error NOT IN ({int(ErrorCode.none)}, {TIMED_OUT})
+            THEN if(base_offset <=> -1 OR NOT is_raw OR right_error NOT IN ({DEFINITE}), NULL,
+                'base offset with an error')
+        WHEN right_error = {TIMED_OUT} AND NOT is_raw THEN NULL
         WHEN base_offset < 0 OR base_offset IS NULL THEN 'no base offset'
         WHEN same_offset > 1 THEN 'base offset given twice'
-        WHEN base_offset < previous_offset THEN 'base offset went back'
+        WHEN base_offset < previous_offset AND coalesce(ordered, true) THEN 'base offset went back'
     END AS problem
 FROM looked_up
 """

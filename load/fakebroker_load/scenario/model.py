@@ -13,15 +13,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from fakebroker.protocol.error_code import error_from_name
+from fakebroker.producer.errors import ConfigError
+from fakebroker.producer.producer_config import ProducerConfig
 from fakebroker_load.arrivals import Arrivals
+from fakebroker_load.scenario.answers import NO_ANSWER, OUTCOMES, answers_of, code_of
 
-NO_ANSWER = "no answer"
 MAX_REQUESTS = 1_000_000_000  # correlation ids are of 31 bits
 MAX_TIMEOUT_MS = 600_000
+CLIENT_ID = "fakebroker-load"
+RAW, PRODUCER, TRANSFORM = CLIENTS = ("raw", "producer", "transform")
+OF_PRODUCERS = ("acks", "bootstrap.servers", "client.id", "transactional.id")  # settings that are not the scenario's
+WRITTEN = ("once", "never")
 DEFAULT_SEND_DELAY_LIMIT_MS = 2_000
-COUNTS = ("partitions", "connections", "requests_per_connection", "pipelined")
-SIZES = ("start_ms", "pause_ms", "ramp_ms", "record_bytes")
+COUNTS = ("partitions", "connections", "requests_per_connection", "pipelined", "per_transaction")
+SIZES = ("fail_every", "start_ms", "pause_ms", "ramp_ms", "record_bytes")
 
 
 class ScenarioError(Exception):
@@ -52,6 +57,17 @@ class Group:
     ramp_ms: int = 0  # the connections' first requests are spread over this time
     record_bytes: int = 100
     arrivals: Arrivals | None = None  # the open model: when requests come, whatever is answered; None: closed
+    also: Mapping[str, float] = field(default_factory=dict)  # other answers that are right, in so many of 100 at most
+    written: str | None = None  # once, never: what the log must have, whatever was told; None: what follows from that
+    client_id: str = CLIENT_ID
+    client: str = RAW  # or producer: Kafka's own, of that generation, one in the place of each connection
+    generation: str = "4.3"
+    settings: Mapping[str, Any] = field(default_factory=dict)  # of the producer, by Kafka's names
+    source: str | None = None  # of a transform: the topic that it reads, partition by partition
+    per_transaction: int = 10  # records
+    fail_every: int = 0  # each so many-th transaction is aborted, or its producer dies, in turn; 0: none
+    throttled: bool | None = None  # some answers must say so (true), or none may; None: either is right
+    bytes_per_s: tuple[int, int] | None = None  # of values, of the whole group, from first sent to last answered
 
     def __post_init__(self) -> None:
         low, high = self.timeout_ms
@@ -62,6 +78,36 @@ class Group:
                 "expect",
                 (self.acks == 0) != (self.expect == NO_ANSWER),
                 f'acks 0 goes with expect = "{NO_ANSWER}", and nothing else does',
+            ),
+            ("also", self.acks == 0 and bool(self.also), "has acks 0, to which there is no other answer: also"),
+            ("client", self.client not in CLIENTS, f"has client {self.client!r}, which is {' or '.join(CLIENTS)}"),
+            (
+                "source",
+                (self.client == TRANSFORM) != (self.source is not None),
+                "needs both client: transform and a source, or neither",
+            ),
+            (
+                "client",
+                self.client == TRANSFORM
+                and (self.acks, self.expect, self.connections) != (-1, "NONE", self.partitions),
+                "is a transform, and that has acks -1, expects NONE, and has one connection for each partition",
+            ),
+            ("fail_every", self.fail_every == 1, "has fail_every 1: no transaction would ever be committed"),
+            ("settings", self.client == RAW and bool(self.settings), "has settings, which are those of a producer"),
+            (
+                "client",
+                self.client != RAW and (self.acks == 0 or self.waits or self.pipelined > 1),
+                "has a producer, and with it neither acks 0, waits nor pipelined",
+            ),
+            *(
+                ("settings", name in self.settings, f"has the setting {name}, which the load sets")
+                for name in OF_PRODUCERS
+            ),
+            ("written", self.written not in (None, *WRITTEN), f"has written, which is {' or '.join(WRITTEN)}"),
+            (
+                "bytes_per_s",
+                self.bytes_per_s is not None and not 0 <= self.bytes_per_s[0] <= self.bytes_per_s[1],
+                "has bytes_per_s, and it is a number or a range of two that rises",
             ),
             ("waits", self.waits and self.acks != -1, "waits, which only acks -1 does"),
             (
@@ -91,17 +137,40 @@ class Group:
             if broken:
                 raise ScenarioError(f"The group {self.name!r} {text}.", key)
         self.expected_error()
+        self._check_producer()
+        for name in self.also:
+            try:
+                answers_of(name)
+            except ValueError:
+                raise ScenarioError(
+                    f"The group {self.name!r} has also {name!r}, which is neither an error of Kafka's nor one of "
+                    f"{', '.join(OUTCOMES)}.",
+                    *("also", name),
+                ) from None
 
     def expected_error(self) -> int | None:
-        """The error code that each answer must carry; None: there must be no answer."""
-        if self.expect == NO_ANSWER:
-            return None
+        """The error code that each answer must carry; None: there must be none (or see right_answers)."""
         try:
-            return int(error_from_name(self.expect))
+            return code_of(self.expect)
         except ValueError as error:
             raise ScenarioError(
                 f"The group {self.name!r} expects an error that Kafka does not have: {self.expect}.", "expect"
             ) from error
+
+    def _check_producer(self) -> None:
+        if self.client != RAW:
+            try:
+                ProducerConfig(self.generation, {**self.settings, "acks": str(self.acks)})
+            except ConfigError as error:
+                raise ScenarioError(
+                    f"The group {self.name!r} has a producer that cannot be: {error}", "settings"
+                ) from None
+
+    def right_answers(self) -> list[str]:
+        """What is right besides expected_error(): codes of errors and outcomes, as text."""
+        named = [*([] if self.expect == NO_ANSWER else [self.expect]), *self.also]
+        expected = self.expected_error()
+        return [answer for name in named for answer in answers_of(name) if answer != str(expected)]
 
     @property
     def requests(self) -> int:
@@ -166,16 +235,29 @@ class Scenario:
     @property
     def has_needs(self) -> bool:
         """Whether it has to be set up through the control."""
-        return bool(self.configs or self.followers or self.assignments or self.actions)
+        return bool(self.configs or self.followers or self.assignments or self.actions or self.transactional)
 
     @property
     def connections(self) -> int:
         return sum(group.connections for group in self.groups)
 
     @property
+    def replicated(self) -> list[str]:
+        """The topics that have followers when the scenario has set them up."""
+        one = {topic for topic, given in self.assignments.items() if all(len(ids) == 1 for ids in given)}
+        return [topic for topic in self.topics if (topic in self.assignments or self.brokers > 1) and topic not in one]
+
+    @property
+    def transactional(self) -> set[str]:
+        """The topics that are written in transactions."""
+        return {group.topic for group in self.groups if group.client == TRANSFORM}
+
+    @property
     def topics(self) -> dict[str, int]:
         """Each topic with the partitions it needs at least."""
         needed: dict[str, int] = {}
         for group in self.groups:
-            needed[group.topic] = max(group.partitions, needed.get(group.topic, 0))
+            for topic in (group.topic, group.source):
+                if topic is not None:
+                    needed[topic] = max(group.partitions, needed.get(topic, 0))
         return needed

@@ -129,7 +129,8 @@ def parse_group(data: object) -> Group:
     who = f"The group {data.get('name', '?')!r}"
     known = {field.name: field for field in fields(Group)}
     refuse_unknown(who, data, known)
-    if missing := {name for name, field in known.items() if field.default is MISSING} - set(data):
+    needed = {name for name, field in known.items() if field.default is field.default_factory is MISSING}
+    if missing := needed - set(data):
         raise ScenarioError(f"{who} lacks the field {min(missing)}.")
     values = dict(data)
     for name, value in data.items():
@@ -139,7 +140,14 @@ def parse_group(data: object) -> Group:
             except ValueError as error:
                 raise ScenarioError(f"{who} {error}.", name) from None
             continue
-        kind = KINDS.get(str(known[name].type))
+        if name == "also":
+            values[name] = parse_shares(who, value)
+            continue
+        if name == "settings":
+            if not isinstance(value, Mapping):
+                raise ScenarioError(f"{who} has settings = {value!r}; it is a mapping, as in {{linger.ms: 5}}.", name)
+            continue
+        kind = KINDS.get(str(known[name].type).removesuffix(" | None"))
         if kind is not None:
             if type(value) is not kind:
                 raise ScenarioError(f"{who} has {name} = {value!r}, which is not {KIND_NAMES[kind]}.", name)
@@ -149,6 +157,18 @@ def parse_group(data: object) -> Group:
             raise ScenarioError(f"{who} has {name} = {value!r}; it is a number or a range of two, [low, high].", name)
         values[name] = tuple(pair)
     return Group(**values)
+
+
+def parse_shares(who: str, data: object) -> dict[str, float]:
+    """Of `also`: at most so many of 100 requests, by answer."""
+    if not isinstance(data, Mapping):
+        raise ScenarioError(f"{who} has also = {data!r}; it is a mapping, as in {{NOT_LEADER_OR_FOLLOWER: 5}}.", "also")
+    for name, share in data.items():
+        if type(share) not in (int, float) or not 0 <= share <= 100:
+            raise ScenarioError(
+                f"{who} has also {name}: {share!r}; it is a number of 0 to 100, of 100 requests.", "also", name
+            )
+    return dict(data)
 
 
 def refuse_unknown(who: str, data: Mapping[str, object], known: Mapping[str, object] | tuple[str, ...]) -> None:

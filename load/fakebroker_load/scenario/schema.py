@@ -7,13 +7,15 @@ from typing import Any
 
 from fakebroker_load.arrivals import MAX_RATE
 from fakebroker_load.scenario.actions import BROKER_VERBS, VERBS
-from fakebroker_load.scenario.model import COUNTS, MAX_TIMEOUT_MS, NO_ANSWER, Group
+from fakebroker_load.scenario.answers import NO_ANSWER
+from fakebroker_load.scenario.model import CLIENTS, COUNTS, MAX_TIMEOUT_MS, WRITTEN, Group
 
 _TIME = {"type": "integer", "minimum": 0, "maximum": MAX_TIMEOUT_MS}
 _MS = {"type": "integer", "minimum": 0}
 _TYPES: dict[str, dict[str, Any]] = {
     "str": {"type": "string"},
     "bool": {"type": "boolean"},
+    "bool | None": {"type": "boolean"},
     "int": {"type": "integer", "minimum": 0},
     "tuple[int, int] | None": {"oneOf": [_MS, {"type": "array", "items": _MS, "minItems": 2, "maxItems": 2}]},
     "tuple[int, int]": {"oneOf": [_TIME, {"type": "array", "items": _TIME, "minItems": 2, "maxItems": 2}]},
@@ -52,7 +54,12 @@ _ACTIONS = [
 ]
 _OWN: dict[str, dict[str, Any]] = {
     "acks": {"enum": [-1, 0, 1]},
-    "expect": {"type": "string", "description": f'the error\'s name in Kafka, "NONE", or "{NO_ANSWER}"'},
+    "expect": {"type": "string", "description": f'the error\'s name in Kafka, "NONE", "{NO_ANSWER}" or "unknown"'},
+    "also": {"type": "object", "additionalProperties": {"type": "number", "minimum": 0, "maximum": 100}},
+    "source": {"type": "string", "minLength": 1},
+    "client": {"enum": list(CLIENTS)},
+    "settings": {"type": "object", "description": "of the producer, by Kafka's names"},
+    "written": {"enum": list(WRITTEN)},
     "name": {"type": "string", "minLength": 1},
     "topic": {"type": "string", "minLength": 1},
     "arrivals": {"oneOf": _ARRIVALS},
@@ -66,7 +73,7 @@ def json_schema() -> dict[str, Any]:
     group = {
         "type": "object",
         "additionalProperties": False,
-        "required": [field.name for field in fields(Group) if field.default is MISSING],
+        "required": [field.name for field in fields(Group) if field.default is field.default_factory is MISSING],
         "properties": {field.name: _OWN.get(field.name) or _TYPES[str(field.type)] for field in fields(Group)},
     }
     return {

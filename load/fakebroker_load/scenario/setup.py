@@ -44,7 +44,10 @@ def prepared(ask: Ask, scenario: Scenario, run_id: str, keep_topics: bool = Fals
         followers = tuple({**rule, "topic": names[str(rule["topic"])]} for rule in scenario.followers)
         for rule in followers:
             ask("PUT", "/v1/followers", rule)
-        groups = tuple(replace(group, topic=names[group.topic]) for group in scenario.groups)
+        groups = tuple(
+            replace(group, topic=names[group.topic], source=group.source and names[group.source])
+            for group in scenario.groups
+        )
         configs = {names[topic]: given for topic, given in scenario.configs.items()}
         assignments = {names[topic]: given for topic, given in scenario.assignments.items()}
         actions = tuple(renamed(action, names) for action in scenario.actions)

@@ -38,6 +38,9 @@ class Outcome(StrEnum):
     OUT_OF_ORDER = "out of order"  # answered before an older request of its connection
     GARBLED = "garbled"  # the bytes of the answer make no sense
     CLOSED = "closed"  # the connection ended before the answer
+    EXPIRED = "expired"  # in the producer, before it was in any request
+    EXPIRED_IN_FLIGHT = "expired in flight"  # in the producer, after it was in one
+    REFUSED = "refused"  # by the producer: it was in no batch
     NOT_SENT = "not sent"  # the connection was lost, or never made, before its turn
 
 

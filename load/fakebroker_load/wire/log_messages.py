@@ -32,13 +32,14 @@ FETCH, FETCH_VERSION = 1, 12
 OFFSET_FOR_LEADER_EPOCH, OFFSET_FOR_LEADER_EPOCH_VERSION = 23, 3
 CONSUMER = BrokerId(-1)
 MAX_BYTES = 4 << 20
-_UNCOMMITTED = i8(0)
+_UNCOMMITTED, _COMMITTED = i8(0), i8(1)
 P = TypeVar("P")
 
 
 class Fetched(NamedTuple):
     high_watermark: int
     records: bytes  # whole batches, the last one perhaps cut
+    aborted: tuple[tuple[int, int], ...] = ()  # to who reads what is committed: producer id, and its first offset
 
 
 def encode_end_offset(correlation_id: int, topic: str, partition: int, leader_epoch: int) -> bytes:
@@ -57,13 +58,15 @@ def decode_end_offset(frame: bytes) -> int:
     return int(part.end_offset)
 
 
-def encode_fetch(correlation_id: int, topic: str, partition: int, offset: int, max_wait_ms: int) -> bytes:
+def encode_fetch(
+    correlation_id: int, topic: str, partition: int, offset: int, max_wait_ms: int, is_committed: bool = False
+) -> bytes:
     part = FetchPartition(partition=i32(partition), fetch_offset=i64(offset), partition_max_bytes=i32(MAX_BYTES))
     request = FetchRequest(
         max_wait=i32Timedelta.parse(timedelta(milliseconds=max_wait_ms)),
         min_bytes=i32(1 if max_wait_ms else 0),
         max_bytes=i32(MAX_BYTES),
-        isolation_level=_UNCOMMITTED,
+        isolation_level=_COMMITTED if is_committed else _UNCOMMITTED,
         session_id=i32(0),
         session_epoch=i32(-1),
         topics=(FetchTopic(topic=TopicName(topic), partitions=(part,)),),
@@ -82,7 +85,8 @@ def decode_fetch(frame: bytes) -> Fetched:
     part = _only([part for topic in answer.responses for part in topic.partitions])
     if part.error_code is not ErrorCode.none:
         raise ProtocolError(f"Fetch of partition {part.partition_index}: {kafka_name(part.error_code)}")
-    return Fetched(int(part.high_watermark), part.records or b"")
+    aborted = tuple((int(each.producer_id), int(each.first_offset)) for each in part.aborted_transactions or ())
+    return Fetched(int(part.high_watermark), part.records or b"", aborted)
 
 
 def _only(parts: list[P]) -> P:

@@ -7,6 +7,7 @@ Theory   Metadata tells where the leaders are, Produce is the load, and ApiVersi
 
 from __future__ import annotations
 
+from datetime import timedelta
 from hashlib import blake2b
 from struct import Struct
 from typing import NamedTuple
@@ -40,6 +41,7 @@ class ProduceAnswer(NamedTuple):
     partition: int
     error_code: int
     base_offset: int
+    throttle_ms: int = 0
 
 
 def encode_produce(
@@ -52,11 +54,12 @@ def encode_produce(
     value: bytes,
     timestamp_ms: int,
     key: bytes | None = None,
+    client_id: str = CLIENT_ID,
 ) -> bytes:
     """A whole frame with one record for one partition. The value is made up to its size by the caller."""
     batch = encode_batch([Record(key=key, value=value)], base_timestamp_ms=timestamp_ms)
     return encode_produce_request(
-        PRODUCE_VERSION, correlation_id, CLIENT_ID, acks, timeout_ms, [(topic, ((partition, batch),))]
+        PRODUCE_VERSION, correlation_id, client_id, acks, timeout_ms, [(topic, ((partition, batch),))]
     )
 
 
@@ -69,8 +72,9 @@ def decode_produce(frame: bytes) -> ProduceAnswer:
     """What the answer to one partition says. Raises ProtocolError if it is no answer to one partition."""
     _, answer = decode_response(PRODUCE, PRODUCE_VERSION, frame)
     assert isinstance(answer, ProduceResponse)
+    throttle_ms = answer.throttle_time // timedelta(milliseconds=1)
     answers = [
-        ProduceAnswer(str(topic.name), int(part.index), int(part.error_code), int(part.base_offset))
+        ProduceAnswer(str(topic.name), int(part.index), int(part.error_code), int(part.base_offset), throttle_ms)
         for topic in answer.responses
         for part in topic.partition_responses
     ]
@@ -97,7 +101,7 @@ class AnswerReader:
             error_code, base_offset, append_time, _, nothing_else, throttle_ms, tags = _USUAL.unpack_from(frame, at)
             usual = append_time == -1 and nothing_else == _NOTHING_ELSE and throttle_ms >= 0 and tags == 0
             if usual and error_code in _ERROR_CODES:
-                return ProduceAnswer(self._topic, self._partition, error_code, base_offset)
+                return ProduceAnswer(self._topic, self._partition, error_code, base_offset, throttle_ms)
         return decode_produce(frame)
 
 

@@ -52,6 +52,13 @@ def test_an_append_of_one_record_has_its_name() -> None:
     assert rows(APPEND._replace(error="NOT_ENOUGH_REPLICAS"))[0]["error_code"] == 19
 
 
+def test_an_append_of_more_has_all_their_names_and_a_marker_is_one() -> None:
+    (of_two,) = rows(APPEND._replace(records=("f", "g")))
+    assert (of_two["records"], of_two["is_marker"]) == (["f", "g"], False)
+    assert rows(APPEND._replace(producer_id=5, base_sequence=3))[0]["is_marker"] is False
+    assert rows(APPEND._replace(producer_id=5, base_sequence=-1))[0]["is_marker"] is True
+
+
 def test_what_nobody_asks_for_has_no_rows() -> None:
     assert rows(events.TimerFired(1, 2, 3, 4)) == []
 

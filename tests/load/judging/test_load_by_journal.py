@@ -13,8 +13,8 @@ from fakebroker_load.judging.by_journal import judge_by_journal
 from fakebroker_load.judging.mismatches import KINDS, mismatches
 from fakebroker_load.judging.requests import Log, judge
 from fakebroker_load.log import LOG_SCHEMA, PART_SCHEMA
+from fakebroker_load.traffic.rows import RESULT_SCHEMA
 from fakebroker_load.verdict import clocks, reasons_of
-from fakebroker_load.worker import RESULT_SCHEMA
 
 pytestmark = pytest.mark.spark
 
@@ -61,6 +61,25 @@ STRANGER = ASKED | {"request": 4, "peer": "x:9"}
 FETCH = ASKED | {"request": 9, "peer": "h:2", "correlation_id": 6, "api": "Fetch"}
 FETCHED: Row = {"event": "answer", "mono_ms": 5_200, "request": 9, "connection": 9, "outcome": "sent"}
 SHOWN: Row = {"shown_local": "h:2", "shown_correlation_id": 6}
+
+
+# A producer of Kafka's: of its records neither connection nor correlation id is known, but its client id is.
+BATCHED: Row = NONE | {"client": "producer", "client_id": "c", "local": None, "base_offset": 41}
+OWN_ASKED = ASKED | {"client_id": "c-id-0", "peer": "x:1"}
+BATCH = APPEND | {"last_offset": 42, "fingerprint": None, "records": ["e", "f", "g"]}
+AGAIN = BATCH | {"base_offset": 43, "last_offset": 45}
+MARKER = APPEND | {"request": 4, "base_offset": 43, "last_offset": 43, "fingerprint": "m", "is_marker": True}
+AT_44 = BATCHED | {"base_offset": 44}
+AT_41 = RECORD | {"offset": 41}
+ANOTHER_LEADER: Row = {"same_leader": False}
+UNKNOWN: Row = {
+    "error_code": None,
+    "base_offset": None,
+    "outcome": "closed",
+    "also": ["closed"],
+    "expected_error": None,
+}
+EXPIRED: Row = BATCHED | {"error_code": None, "base_offset": None, "outcome": "expired", "also": ["expired"]}
 
 
 class Case(NamedTuple):
@@ -191,6 +210,52 @@ CASES: dict[str, Case] = {
     "in no request's hand": Case((*TIMED_OUT, OTHER_APPEND | {"request": 0}), ["appended, and sent by nobody"]),
     "shown what is not so": Case(
         (*TIMED_OUT, FETCH, FETCHED, MOVED), ["watermark shown too early"], {}, (RECORD,), SHOWN | {"shown_offset": 41}
+    ),
+    "in a batch": Case((OWN_ASKED, PRODUCE, BATCH, NONE_ANSWER), [], BATCHED, (AT_41,)),
+    "in a batch of a stranger": Case(
+        (OWN_ASKED | {"client_id": "d"}, PRODUCE, BATCH, NONE_ANSWER),
+        ["a Produce that the load has not sent"],
+        BATCHED,
+        (AT_41,),
+    ),
+    "in two batches": Case((OWN_ASKED, PRODUCE, BATCH, AGAIN), ["appended twice"], BATCHED, (AT_41,)),
+    "again, since a new leader did not have it": Case(
+        (OWN_ASKED, PRODUCE, BATCH, AGAIN),
+        [],
+        BATCHED | {"base_offset": 44},
+        (RECORD | {"offset": 44},),
+        ANOTHER_LEADER,
+    ),
+    "again, and that is a duplicate": Case(
+        (OWN_ASKED, PRODUCE, BATCH, AGAIN | {"is_duplicate": True}), [], BATCHED, (AT_41,)
+    ),
+    "in no batch": Case((OWN_ASKED, PRODUCE), ["in the log, and never appended"], BATCHED, (AT_41,)),
+    "in no batch, and nowhere": Case(
+        (OWN_ASKED, PRODUCE), ["never appended"], BATCHED | {"base_offset": 60}, (), {"end_offset": None}
+    ),
+    "in a batch, and gone": Case((OWN_ASKED, PRODUCE, BATCH), ["appended, and not in the log"], BATCHED | UNKNOWN, ()),
+    "elsewhere than its batch": Case(
+        (OWN_ASKED, PRODUCE, BATCH), ["moved in the log"], BATCHED | {"base_offset": 42}, (RECORD | {"offset": 42},)
+    ),
+    "told elsewhere than its batch": Case(
+        (OWN_ASKED, PRODUCE, BATCH),
+        ["told another offset than appended"],
+        BATCHED | {"base_offset": 42},
+        (),
+        {"end_offset": None, "readable_offset": None},
+    ),
+    "in two batches, of which one was aborted": Case(
+        (OWN_ASKED, PRODUCE, BATCH, AGAIN), [], BATCHED | {"client": "transform", "base_offset": 41}, (AT_41,)
+    ),
+    "marked": Case(
+        (OWN_ASKED, PRODUCE, BATCH, NONE_ANSWER, STRANGER | {"api": "Fetch"}, MARKER), [], BATCHED, (AT_41,)
+    ),
+    "committed, and not shown": Case(
+        (OWN_ASKED, PRODUCE, BATCH), ["committed, and not shown"], BATCHED, (AT_41 | {"visible": False},)
+    ),
+    "expired": Case((OWN_ASKED, PRODUCE), [], EXPIRED, ()),
+    "expired, and in a batch": Case(
+        (OWN_ASKED, PRODUCE, BATCH), ["given up before it was sent, and appended"], EXPIRED, ()
     ),
     "shown what is so": Case((*TIMED_OUT, MOVED, FETCH, FETCHED), [], {}, (RECORD,), SHOWN | {"shown_offset": 41}),
     "shown what was there": Case((*TIMED_OUT, FETCH, FETCHED), [], {}, (RECORD,), SHOWN | {"shown_offset": 40}),

@@ -1,0 +1,95 @@
+"""The command `fakebroker-load compare`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import pyarrow as pa
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from fakebroker_load.console import make_console
+from fakebroker_load.job import ResultsError
+from fakebroker_load.reports.compare import Comparison, Difference, Results, compare
+from fakebroker_load.reports.markdown import table
+
+_HEADERS = ("run: group", "figure", "before", "after", "change", "")
+
+
+def compare_runs(
+    before: Annotated[Path, typer.Argument(metavar="A", help="A folder that `run` wrote.")],
+    after: Annotated[Path, typer.Argument(metavar="B", help="Another one, later.")],
+    limit: Annotated[
+        float, typer.Option(min=0.0, help="By what share a time may grow, or throughput fall: 0.1 is a tenth.")
+    ] = 0.1,
+    json_file: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write the figures there.")] = None,
+    markdown: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the table there.")] = None,
+) -> int:
+    """Compare the results in two folders: exit status 1 if the second is worse."""
+    found = compare(_results(before), _results(after), limit)
+    for file, text in ((json_file, json.dumps(found.as_json(), indent=1) + "\n"), (markdown, as_markdown(found))):
+        if file is not None:
+            try:
+                file.write_text(text, encoding="utf-8")
+            except OSError as error:
+                raise ResultsError(f"{file} cannot be written: {error.strerror}.") from error
+    print_comparison(make_console(), found)
+    return 0 if found.ok else 1
+
+
+def _results(folder: Path) -> Results:
+    try:
+        return Results(folder)
+    except (OSError, ValueError, KeyError, TypeError, pa.ArrowException):
+        raise ResultsError(
+            f"The folder {folder} holds no judged results of a run (run.json, verdict.json, requests.parquet)."
+        ) from None
+
+
+def print_comparison(console: Console, found: Comparison) -> None:
+    shown = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    for at, header in enumerate(_HEADERS):
+        shown.add_column(header, justify="right" if 1 < at < 5 else "left")
+    label = ""
+    for each in found.differences:
+        own = f"{each.run}: {each.group}"
+        cells = [escape(cell) for cell in _cells(each)]
+        if each.is_regression:
+            cells[-1] = f"[bold red]{cells[-1]}[/]"
+        shown.add_row(escape(own) if own != label else "", *cells)
+        label = own
+    console.print(shown)
+    for note in found.notes:
+        console.print(escape(note), soft_wrap=True)
+    console.print(f"[bold {'green' if found.ok else 'red'}]{escape(sentence(found))}[/]", soft_wrap=True)
+
+
+def as_markdown(found: Comparison) -> str:
+    rows = [(f"{each.run}: {each.group}", *_cells(each)) for each in found.differences]
+    notes = [f"- {note}" for note in found.notes]
+    return "\n".join([f"## {sentence(found)}", "", table(_HEADERS, rows, right_from=2), "", *notes, ""])
+
+
+def sentence(found: Comparison) -> str:
+    """What is to be known of it, first."""
+    if found.verdicts[0] and not found.verdicts[1]:
+        return "Worse: the first was confirmed, the second was not."
+    if found.regressions:
+        return f"Worse in {len(found.regressions)} of {len(found.differences)} figures, limit {100 * found.limit:g} %."
+    if not found.differences:
+        return "Nothing was compared: the two have no group in common."
+    return f"Not worse: no figure is, by more than {100 * found.limit:g} % and more than chance."
+
+
+def _cells(each: Difference) -> tuple[str, ...]:
+    word = "worse" if each.is_regression else "chance" if each.is_chance else ""
+    change = "" if each.change is None else f"{each.change:.2f}x"
+    return each.what, _figure(each.before), _figure(each.after), change, word
+
+
+def _figure(value: float | None) -> str:
+    return "" if value is None else f"{value:,.0f}" if value >= 1_000 else f"{value:,.2f}"

@@ -1,0 +1,217 @@
+"""Two runs beside each other: what became slower, and whether that is more than chance.
+
+Theory   Of each group of both runs the quantiles of three times are compared: from when a request was intended until it
+         was answered, from when it was sent, and from when it was intended until it was sent. Of n values the one at
+         rank q n lies between those at the ranks q n -+ 1.96 sqrt(n q (1 - q)) in 95 of 100 draws, whatever their
+         distribution. A time is a regression if it is longer by more than the limit, and the two intervals have
+         nothing in common. Values of one run are not independent (a stall makes many late), so an interval tells less
+         than several runs would: the limit has to be larger than what two runs of one thing differ by.
+Units    milliseconds; throughput is answers a second.
+Memory   One column of one group at a time: 8 bytes for each request.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import sqrt
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+
+QUANTILES: Final = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p99.9": 0.999}
+# Name: from, to.
+TIMES: Final = {
+    "from intended": ("intended_us", "answered_us"),
+    "from sent": ("sent_us", "answered_us"),
+    "send delay": ("intended_us", "sent_us"),
+}
+_Z: Final = 1.96  # 95 % of a normal distribution
+_SHORTEST_MS: Final = 1.0  # a difference below it is nothing that a client waits for
+
+
+@dataclass(frozen=True, slots=True)
+class Quantile:
+    value_ms: float
+    low_ms: float
+    high_ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One figure of one group; the intervals are None where there is no saying by how much it is by chance."""
+
+    run: str
+    group: str
+    what: str
+    before: float | None
+    after: float | None
+    before_interval: tuple[float, float] | None = None
+    after_interval: tuple[float, float] | None = None
+    is_regression: bool = False
+
+    @property
+    def change(self) -> float | None:
+        """1.1: a tenth more than before."""
+        return self.after / self.before if self.before and self.after is not None else None
+
+    @property
+    def is_chance(self) -> bool:
+        """The intervals overlap."""
+        one, other = self.before_interval, self.after_interval
+        return one is not None and other is not None and one[0] <= other[1] and other[0] <= one[1]
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """`notes`: what the two have not in common. `verdicts`: whether each was confirmed."""
+
+    differences: tuple[Difference, ...]
+    notes: tuple[str, ...]
+    verdicts: tuple[bool, bool]
+    limit: float
+
+    @property
+    def regressions(self) -> list[Difference]:
+        return [each for each in self.differences if each.is_regression]
+
+    @property
+    def ok(self) -> bool:
+        """Nothing is worse than it was."""
+        return not self.regressions and not (self.verdicts[0] and not self.verdicts[1])
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "ok": self.ok,
+            "limit": self.limit,
+            "confirmed": list(self.verdicts),
+            "notes": list(self.notes),
+            "differences": [
+                {
+                    "run": each.run,
+                    "group": each.group,
+                    "what": each.what,
+                    "before": each.before,
+                    "after": each.after,
+                    "before_interval": each.before_interval,
+                    "after_interval": each.after_interval,
+                    "change": each.change,
+                    "is_chance": each.is_chance,
+                    "is_regression": each.is_regression,
+                }
+                for each in self.differences
+            ],
+        }
+
+
+class Results:
+    """A folder that `run` wrote. Raises OSError, KeyError or ValueError if it is none."""
+
+    def __init__(self, folder: Path) -> None:
+        self.verdict: dict[str, Any] = json.loads((folder / "verdict.json").read_text())
+        self.runs: list[dict[str, Any]] = json.loads((folder / "run.json").read_text())
+        self._requests = ds.dataset(folder / "requests.parquet", format="parquet")
+        self.groups = {(group["run"], group["group"]): group for group in self.verdict["groups"]}
+        self.ok = bool(self.verdict["ok"])
+
+    def quantiles(self, run: str, group: str, start: str, end: str) -> dict[str, Quantile]:
+        """Empty if there is no such request."""
+        of_group = (pc.field("run") == run) & (pc.field("group") == group)
+        table = self._requests.to_table(columns=[start, end], filter=of_group)
+        waited = pc.drop_null(pc.subtract(table[end], table[start]))
+        count = len(waited)
+        if not count:
+            return {}
+        asked: list[float] = []
+        for q in QUANTILES.values():
+            margin = _Z * sqrt(q * (1 - q) / count)
+            asked += [q, max(0.0, q - margin), min(1.0, q + margin)]
+        found = [us / 1000 for us in pc.quantile(waited, q=asked).to_pylist()]
+        return {name: Quantile(*found[3 * at : 3 * at + 3]) for at, name in enumerate(QUANTILES)}
+
+    def throughput(self, run: str, group: str) -> float | None:
+        """Answers a second, from the first request that was sent to the last answer."""
+        of_group = (pc.field("run") == run) & (pc.field("group") == group)
+        table = self._requests.to_table(columns=["sent_us", "answered_us"], filter=of_group)
+        first: pa.Scalar = pc.min(table["sent_us"])
+        last: pa.Scalar = pc.max(table["answered_us"])
+        if first.as_py() is None or last.as_py() is None or last.as_py() <= first.as_py():
+            return None
+        answered: int = len(table) - table["answered_us"].null_count
+        return 1e6 * answered / float(last.as_py() - first.as_py())
+
+
+def compare(before: Results, after: Results, limit: float = 0.1) -> Comparison:
+    """`limit`: by what share a time may grow, or the throughput fall."""
+    notes = tuple(_notes(before, after))
+    found: list[Difference] = []
+    for run, group in before.groups:
+        if (run, group) in after.groups:
+            found += _of_group(before, after, run, group, limit)
+    return Comparison(tuple(found), notes, (before.ok, after.ok), limit)
+
+
+def _of_group(before: Results, after: Results, run: str, group: str, limit: float) -> Iterator[Difference]:
+    one, other = before.groups[run, group], after.groups[run, group]
+    shares = [each["confirmed"] / each["requests"] if each["requests"] else 0.0 for each in (one, other)]
+    yield Difference(run, group, "confirmed, %", 100 * shares[0], 100 * shares[1], is_regression=shares[1] < shares[0])
+    rates = before.throughput(run, group), after.throughput(run, group)
+    yield Difference(run, group, "answers/s", *rates, is_regression=_is_lower(*rates, limit))
+    for name, (start, end) in TIMES.items():
+        of_one, of_other = before.quantiles(run, group, start, end), after.quantiles(run, group, start, end)
+        for quantile in QUANTILES:
+            if quantile in of_one and quantile in of_other:
+                yield _of_time(run, group, f"{name} {quantile}, ms", of_one[quantile], of_other[quantile], limit)
+    for name, key in (("p50", "lateness_p50_us"), ("p99", "lateness_p99_us"), ("max", "lateness_max_us")):
+        if one[key] is not None and other[key] is not None:
+            yield Difference(run, group, f"lateness {name}, ms", one[key] / 1000, other[key] / 1000)
+
+
+def _of_time(run: str, group: str, what: str, one: Quantile, other: Quantile, limit: float) -> Difference:
+    is_longer = other.value_ms > one.value_ms * (1 + limit) and other.value_ms - one.value_ms > _SHORTEST_MS
+    return Difference(
+        run,
+        group,
+        what,
+        one.value_ms,
+        other.value_ms,
+        (one.low_ms, one.high_ms),
+        (other.low_ms, other.high_ms),
+        is_regression=is_longer and other.low_ms > one.high_ms,
+    )
+
+
+def _is_lower(one: float | None, other: float | None, limit: float) -> bool:
+    return one is not None and (other is None or other < one * (1 - limit))
+
+
+def _notes(before: Results, after: Results) -> Iterator[str]:
+    for key in sorted(set(before.groups) ^ set(after.groups)):
+        where = "first" if key in before.groups else "second"
+        yield f"{key[0]}: {key[1]} is in the {where} alone."
+    one = {run["scenario"]["name"]: run for run in before.runs}
+    for run in after.runs:
+        name = run["scenario"]["name"]
+        if name not in one:
+            continue
+        scenarios = _scenario(one[name]), _scenario(run)
+        if changed := _differing(*scenarios):
+            yield f"{name}: the scenarios differ in {', '.join(changed)}: what is compared is not the same load."
+        machines = one[name].get("machine", {}), run.get("machine", {})
+        if differing := _differing(*machines):
+            said = ", ".join(f"{key} ({machines[0].get(key)}, then {machines[1].get(key)})" for key in differing)
+            yield f"{name}: the machines differ in {said}."
+
+
+def _scenario(run: dict[str, Any]) -> dict[str, Any]:
+    """Without the run's id, which the names of its own topics end with."""
+    scenario: dict[str, Any] = json.loads(json.dumps(run["scenario"]).replace(f"-{run.get('run_id')}", ""))
+    return scenario
+
+
+def _differing(one: dict[str, Any], other: dict[str, Any]) -> list[str]:
+    return sorted(key for key in {*one, *other} if one.get(key) != other.get(key))

@@ -1,0 +1,137 @@
+"""The clocks of tasks on other machines, held against the driver's.
+
+Theory   Times of a run are from the start that all tasks agree on. On one machine all processes read one monotonic
+         clock; on several each has its own, from its own zero. A task asks the driver what time it is: the answer is
+         of some moment between question and answer, so half of the way there and back is the largest error; of many
+         such pings the quickest says most. The task then speaks of the driver's clock: when it is ready, and when it
+         starts. Clocks drift, so it asks again at the end; what has changed is error too, and told in the run's facts.
+         Latencies are differences on one clock and need none of this. What is held against times of the driver (the
+         scenario's actions) is given the error of the beginning as room: `widened`.
+         One boot of one system, and an offset that is within its error: then it is the same clock, and both are 0.
+Units    nanoseconds of time.monotonic_ns, microseconds where the name says so.
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+PINGS = 30
+TIMEOUT_S = 0.3
+MOST_LOST = 10
+ANSWER_BYTES = 512
+
+Address = tuple[str, int]
+
+
+class ClockUnknown(Exception):
+    """The driver cannot be asked for the time; the message is for the user."""
+
+
+class Offset(NamedTuple):
+    """The driver's clock is ahead of ours by `ns`, give or take `error_ns`."""
+
+    ns: int
+    error_ns: int
+
+
+@dataclass(frozen=True)
+class TaskClock:
+    """The facts of one task: where it ran, and how its clock stood before and after the load."""
+
+    task: int
+    host: str
+    before: Offset
+    after: Offset
+
+    @property
+    def error_us(self) -> int:
+        """Of all times of this task, at most."""
+        drifted = abs(self.after.ns - self.before.ns) + self.after.error_ns
+        return -(-max(self.before.error_ns, drifted) // 1000)
+
+
+def boot_id() -> str:
+    """Of the running system; empty where there is none to be had (not Linux)."""
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    except OSError:
+        return ""
+
+
+def ask(address: Address, question: list[Any], answers: Callable[[Any], bool]) -> Any:
+    """Ask over UDP until the driver answers. Raises ClockUnknown."""
+    family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
+    with socket.socket(family, socket.SOCK_DGRAM) as asker:
+        asker.settimeout(TIMEOUT_S)
+        for _ in range(MOST_LOST):
+            try:
+                asker.sendto(json.dumps(question).encode(), address)
+                answer = json.loads(asker.recv(ANSWER_BYTES))
+            except (OSError, ValueError):  # lost, or not what was asked for
+                continue
+            if isinstance(answer, list) and answers(answer):
+                return answer
+    raise ClockUnknown(
+        f"The executor on {socket.gethostname()} gets no answer by UDP from the driver at {address[0]}:{address[1]}, "
+        "which it asks for the time."
+    )
+
+
+def offset_to(address: Address, pings: int = PINGS, clock: Callable[[], int] = time.monotonic_ns) -> Offset:
+    """Ask the driver for its time, so many times. Raises ClockUnknown."""
+    best: Offset | None = None
+    for number in range(pings):
+        before = clock()
+
+        def is_it(answer: Any, number: int = number, before: int = before) -> bool:
+            return len(answer) == 3 and answer[:2] == [number, before]
+
+        theirs = ask(address, ["time", number, before], is_it)[2]
+        after = clock()
+        found = Offset(int(theirs) - (before + after) // 2, (after - before + 1) // 2)
+        if best is None or found.error_ns < best.error_ns:
+            best = found
+    assert best is not None
+    return best
+
+
+def same_or(offset: Offset, same_boot: bool) -> Offset:
+    """No offset at all where it is the same clock."""
+    return Offset(0, 0) if same_boot and abs(offset.ns) <= offset.error_ns else offset
+
+
+def clock_facts(clocks: Iterable[TaskClock], tasks: int) -> dict[str, Any]:
+    """For `run.json`. `error_us` is null if not every task has told how its clock stood in the end."""
+    told = sorted(clocks, key=lambda each: each.task)
+    return {
+        "error_us": max((each.error_us for each in told), default=None) if len(told) == tasks else None,
+        "hosts": sorted({each.host for each in told}),
+        "tasks": [
+            {
+                "task": each.task,
+                "host": each.host,
+                "offset_us": each.before.ns // 1000,
+                "error_us": each.error_us,
+            }
+            for each in told
+        ],
+    }
+
+
+def widened(batch: pa.RecordBatch, error_us: int) -> pa.RecordBatch:
+    """Result rows whose due times, which are the driver's, have room for so much."""
+    if not error_us:
+        return batch
+    for name, change in (("due_low_us", -error_us), ("due_high_us", error_us)):
+        at = batch.schema.get_field_index(name)
+        batch = batch.set_column(at, batch.schema.field(at), pc.add(batch.column(at), change))
+    return batch

@@ -1,0 +1,118 @@
+"""Whether a cluster can do what is asked for: enough slots, our code and what it needs there, one place for results.
+
+Theory   All tasks of a load run at the same time, or Spark does not begin it; by itself it waits for slots in silence,
+         for ten minutes. So slots are counted before anything is made or sent. Executors come one after another:
+         if nobody says how many tasks there are to be, those are taken that are there when no more come.
+         Then one task in each slot looks around (probe.py).
+Errors   NotReady, with one sentence.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from uuid import uuid4
+
+from pyspark import BarrierTaskContext, SparkContext
+from pyspark.sql import SparkSession
+
+from fakebroker_load.spark.failures import told
+from fakebroker_load.spark.master import is_local
+from fakebroker_load.spark.probe import Executor, look
+from fakebroker_load.spark.shipping import NEEDED
+
+WAIT_S = 8.0
+QUIET_S = 1.5
+POLL_S = 0.1
+
+
+class NotReady(Exception):
+    """The cluster cannot carry the run; the message is for the user."""
+
+
+def count_slots(context: SparkContext) -> int:
+    """How many tasks can run at the same time on the executors that are there now."""
+    scala = context._jsc.sc()  # Spark has no public door to this number, which it checks barrier stages by
+    return int(scala.maxNumConcurrentTasks(scala.resourceProfileManager().defaultResourceProfile()))
+
+
+def await_slots(
+    count: Callable[[], int],
+    master: str,
+    wanted: int | None,
+    wait_s: float,
+    clock: Callable[[], float] = time.monotonic,
+    sleep: Callable[[float], None] = time.sleep,
+) -> int:
+    """So many as are wanted, or as there are; waits `wait_s` at most. Raises NotReady."""
+    deadline = changed = clock()
+    deadline += wait_s
+    seen = 0
+    while True:
+        now, found = clock(), count()
+        if found != seen:
+            seen, changed = found, now
+        if found >= (wanted or 1) and (wanted or now - changed >= QUIET_S or is_local(master)):
+            return wanted or found
+        if is_local(master):  # no more will ever come
+            raise NotReady(f"{master} has {found} slots, and --tasks {wanted} need {wanted} at the same time.")
+        if now >= deadline:
+            break
+        sleep(POLL_S)
+    if seen and wanted is None:
+        return seen
+    have = f"{seen} slot{'s' if seen != 1 else ''}" if seen else "no executor"
+    asked = f"--tasks {wanted} need {wanted} slots at the same time" if wanted else "the load needs one slot at least"
+    raise NotReady(f"{master} has given {have} within {wait_s:g} s, and {asked}; --wait-for-slots waits longer.")
+
+
+def make_ready(
+    spark: SparkSession,
+    modules: Sequence[str],
+    *,
+    wanted: int | None = None,
+    wait_s: float = WAIT_S,
+    shared: Path | None = None,
+) -> int:
+    """How many tasks can run at the same time: `wanted`, or all. `modules` are those of ours that they will import, and
+    `shared` is the folder that they will write to. Raises NotReady, SparkFailed."""
+    context = spark.sparkContext
+    master = context.master or ""
+    slots = await_slots(lambda: count_slots(context), master, wanted, wait_s)
+    if is_local(master):
+        return slots  # this very process's Python, and this very disk
+    token = None if shared is None else shared / f".seen-{uuid4().hex}"
+    if token is not None:
+        token.touch()
+    try:
+        name = None if token is None else str(token)
+        needed, ours = tuple(NEEDED), tuple(modules)
+
+        def ask(_: Iterable[int]) -> Iterable[Executor]:
+            BarrierTaskContext.get().barrier()  # or one slot would answer for all
+            yield look(needed, ours, name)
+
+        with told("looking at the executors"):
+            found = context.parallelize(range(slots), slots).barrier().mapPartitions(ask).collect()
+    finally:
+        if token is not None:
+            token.unlink(missing_ok=True)
+    for each in found:
+        complain(each, shared)
+    return slots
+
+
+def complain(found: Executor, shared: Path | None) -> None:
+    """Raises NotReady if this one cannot do its part."""
+    if found.missing:
+        lacks = ", ".join(dict.fromkeys(found.missing))
+        raise NotReady(
+            f"The executors' Python on {found.host} ({found.python}, {found.version}) lacks {lacks}: install "
+            "'fakebroker[load]' there, or name another one with PYSPARK_PYTHON."
+        )
+    if not found.sees:
+        raise NotReady(
+            f"The executor on {found.host} does not see the folder {shared}: results need one that driver and "
+            "executors share under the same name."
+        )

@@ -1,0 +1,49 @@
+"""Which records a reader of committed transactions is shown: what a consumer with isolation.level=read_committed makes
+of the answers to its Fetches.
+
+Theory   The broker gives whole batches up to the last stable offset, and with them the transactions that were aborted:
+         whose, and from which offset on. From there until the marker of that producer its transactional batches are
+         hidden. What lies behind the last stable offset is not given at all.
+Source   clients/.../consumer/internals/CompletedFetch.java of Kafka 4.3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fakebroker.protocol.record_batch import RECORD_BATCH_OVERHEAD, BatchHeader, decode_records, read_batch_header
+from fakebroker_load.wire.log_messages import Fetched
+
+_ABORT = 0  # the type in the key of a marker, behind its version
+
+
+def hidden_batches(fetched: Fetched) -> set[int]:
+    """The base offsets of those that are not shown."""
+    aborted = sorted(fetched.aborted, key=lambda each: each[1])
+    hidden: set[int] = set()
+    producers: set[int] = set()
+    for header, data in _batches(fetched.records):
+        while aborted and aborted[0][1] <= header.last_offset:
+            producers.add(aborted.pop(0)[0])
+        if header.is_control:
+            if _is_abort(data):
+                producers.discard(header.producer_id)
+        elif header.is_transactional and header.producer_id in producers:
+            hidden.add(header.base_offset)
+    return hidden
+
+
+def _batches(data: bytes) -> Iterator[tuple[BatchHeader, bytes]]:
+    at = 0
+    while len(data) - at >= RECORD_BATCH_OVERHEAD:
+        header = read_batch_header(data, at)
+        end = at + header.size_in_bytes
+        if end > len(data) or end <= at:
+            return
+        yield header, data[at:end]
+        at = end
+
+
+def _is_abort(batch: bytes) -> bool:
+    (marker,) = decode_records(batch)
+    return int.from_bytes((marker.key or b"")[2:4], "big") == _ABORT

@@ -1,0 +1,201 @@
+"""The reference producer as a sender of the load: one of Kafka's own, ported, in the place of each connection.
+
+Theory   Its records carry the same identity as raw frames' (log.make_key), each has a row, and what its callback was
+         told is what that row says. It batches, retries and reconnects by itself, so neither a connection nor a
+         correlation id is known of a record.
+         Expired   A record that expires and whose batch was in no request is never in the log: "expired". If the batch
+                   was sent before, in the request that is given up or in an earlier one, it may be there: "expired in
+                   flight". The producer's own listener tells the two apart; the log shows whether that is so.
+         Due       An acknowledgement is due within delivery.timeout.ms (since 2.1) of `send`. No record expires sooner
+                   than that after its batch was begun; before KIP-91, sooner than request.timeout.ms. A
+                   millisecond is let go, since Kafka's clock is of whole ones.
+Errors   None: what a record meets is its outcome.
+Source   fakebroker/producing, of any generation; decision 141.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+import zlib
+from typing import Any, NamedTuple, Protocol
+
+from fakebroker.producer.errors import (
+    BufferTooSmallError,
+    ProducerError,
+    ProducerTimeoutError,
+    RecordTooLargeError,
+)
+from fakebroker.producer.journal.listener import Listener
+from fakebroker.producer.producer_batch import ProducerBatch, RecordMetadata
+from fakebroker.producer.producer_config import ProducerConfig
+from fakebroker.producer.sending.response_errors import BrokerError
+from fakebroker.producing.async_producer import AsyncProducer
+from fakebroker.protocol.error_code import ErrorCode
+from fakebroker.protocol.record_batch import Record
+from fakebroker_load.plan import Planned, Row, requests_of
+from fakebroker_load.traffic.rows import RESULT_SCHEMA, make_value
+from fakebroker_load.wire.client import Exchange, Outcome, sleep_until
+from fakebroker_load.wire.messages import fingerprint
+
+_NS_PER_MS = 1_000_000
+_NEVER_IN_A_BATCH = (ProducerTimeoutError, RecordTooLargeError, BufferTooSmallError)
+
+
+class Keeper(Protocol):
+    """Who takes the rows: the task's load."""
+
+    def make_key(self, row: Row, sequence: int) -> bytes: ...
+    def has_sent(self) -> None: ...
+    def keep(self, row: Row, exchange: Exchange) -> None: ...
+
+
+class Expired(NamedTuple):
+    begun_ms: int  # when its batch was, on the monotonic clock
+    was_sent: bool
+
+
+class Expiries(Listener):
+    """By the error that the records of a batch are told."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.by_error: dict[ProducerError, Expired] = {}
+
+    def batch_expired(self, batch: ProducerBatch, error: ProducerError, was_in_flight: bool) -> None:
+        self.by_error[error] = Expired(batch.created_ms, was_in_flight or batch.attempts > 0)
+
+
+class ProducerDriver:
+    """One producer of the plan; to be driven as a connection is."""
+
+    def __init__(self, load: Keeper, row: Row, run_id: str) -> None:
+        settings: dict[str, Any] = json.loads(row["settings"])
+        self._config = ProducerConfig(row["generation"], settings | {"acks": str(row["acks"])})
+        self._load = load
+        self._row = row
+        ordered = (
+            self._config.enable_idempotence
+            or self._config.max_in_flight_requests_per_connection == 1
+            or self._config.retries == 0
+        )
+        self._kept = {name: row[name] for name in RESULT_SCHEMA.names if name in row} | {"ordered": ordered}
+        self._expiries = Expiries()
+        self._under_way: set[asyncio.Future[RecordMetadata]] = set()
+        self._start_ns = 0
+        self._producer = AsyncProducer(
+            settings
+            | {
+                "acks": str(row["acks"]),
+                "bootstrap.servers": f"[{row['host']}]:{row['port']}",
+                "client.id": producer_name(row["client_id"], run_id, row["connection"]),
+            },
+            row["generation"],
+        )
+
+    async def connect(self, at_once: asyncio.Semaphore) -> None:
+        async with at_once:
+            await self._producer.start()
+            self._producer.listen(self._expiries)
+
+    async def close(self) -> None:
+        await self._producer.close(0)
+
+    async def send(self, start_ns: int, grace_ms: int) -> None:
+        """All records, each at its time or as soon as the producer takes it, and wait for what comes of them."""
+        self._start_ns = start_ns
+        for planned in requests_of(self._row):
+            await sleep_until(start_ns + planned.intended_us * 1000)
+            await self._send(planned)
+        if self._under_way:
+            await asyncio.wait(self._under_way, timeout=(self._longest_ms + grace_ms) / 1000)
+        await self._producer.close(0)  # whatever is left is told that
+        while self._under_way:
+            await asyncio.sleep(0)
+
+    @property
+    def _longest_ms(self) -> int:
+        """For how long a record may be under way."""
+        config = self._config
+        if config.generation.has_delivery_timeout:
+            return config.delivery_timeout_ms
+        # It waits in the queue, and then for each try.
+        tries = 1 + min(config.retries, 100)
+        return config.linger_ms + (1 + tries) * (config.request_timeout_ms + config.retry_backoff_ms)
+
+    async def _send(self, planned: Planned) -> None:
+        row = self._row
+        key, value = self._load.make_key(row, planned.sequence), make_value(row, planned.sequence)
+        exchange = Exchange(
+            correlation_id=planned.correlation_id,
+            request=b"",
+            wants_answer=True,
+            timeout_ms=planned.timeout_ms,
+            intended_ns=planned.intended_us * 1000,
+            sent_ns=time.monotonic_ns(),
+        )
+        own: Row = {
+            "sequence": planned.sequence,
+            "correlation_id": planned.correlation_id,
+            "timeout_ms": planned.timeout_ms,
+            "intended_us": planned.intended_us,
+            "value_crc": zlib.crc32(value),
+            "fingerprint": fingerprint(Record(key, value)),
+        }
+        self._load.has_sent()
+        try:
+            future = await self._producer.send(row["topic"], value, key=key, partition=row["partition"])
+        except ProducerError as error:
+            self._ended(exchange, own, error)
+            return
+        self._under_way.add(future)
+        future.add_done_callback(lambda done: self._called_back(exchange, own, done))
+
+    def _called_back(self, exchange: Exchange, own: Row, done: asyncio.Future[RecordMetadata]) -> None:
+        self._under_way.discard(done)
+        if done.cancelled():
+            self._ended(exchange, own, None)
+            return
+        error = done.exception()
+        if error is None:
+            self._ended(exchange, own, done.result())
+        else:
+            self._ended(exchange, own, error if isinstance(error, ProducerError) else None)
+
+    def _ended(self, exchange: Exchange, own: Row, told: RecordMetadata | ProducerError | None) -> None:
+        """The row of a record; `told` is None if nothing was."""
+        assert exchange.sent_ns is not None
+        exchange.answered_ns = time.monotonic_ns()
+        due_ns: tuple[int | None, int | None] = (None, exchange.answered_ns)
+        config = self._config
+        if config.generation.has_delivery_timeout:
+            due_ns = (None, exchange.sent_ns + config.delivery_timeout_ms * _NS_PER_MS)
+        error_code, base_offset = None, None
+        expired = self._expiries.by_error.get(told) if isinstance(told, ProducerError) else None
+        if isinstance(told, RecordMetadata):
+            exchange.outcome, error_code, base_offset = Outcome.ANSWERED, 0, told.offset
+        elif expired is not None:
+            exchange.outcome = Outcome.EXPIRED_IN_FLIGHT if expired.was_sent else Outcome.EXPIRED
+            limit_ms = config.delivery_timeout_ms if due_ns[1] != exchange.answered_ns else config.request_timeout_ms
+            due_ns = ((expired.begun_ms + limit_ms - 1) * _NS_PER_MS, due_ns[1])
+        elif isinstance(told, BrokerError) and told.code == ErrorCode.network_exception:
+            exchange.outcome = Outcome.CLOSED
+        elif isinstance(told, BrokerError):
+            exchange.outcome, error_code = Outcome.ANSWERED, told.code  # it tells no offset with an error
+        elif isinstance(told, _NEVER_IN_A_BATCH):
+            exchange.outcome = Outcome.REFUSED
+        else:
+            exchange.outcome = Outcome.MISSING
+        low_ns, high_ns = due_ns
+        due = {"due_low_us": self._after_start_us(low_ns), "due_high_us": self._after_start_us(high_ns)}
+        answer = {"error_code": error_code, "base_offset": base_offset, "outcome": str(exchange.outcome)}
+        self._load.keep(self._kept | own | due | answer, exchange)
+
+    def _after_start_us(self, time_ns: int | None) -> int | None:
+        return None if time_ns is None else (time_ns - self._start_ns) // 1000
+
+
+def producer_name(client_id: str, run_id: str, connection: int) -> str:
+    """Its client.id, by which the broker's journal knows it: no other run has it."""
+    return f"{client_id}-{run_id}-{connection}"

@@ -1,0 +1,84 @@
+"""A row for each request or record that was sent, and what a record says.
+
+Units    *_us is microseconds after the common start of the run.
+"""
+
+from __future__ import annotations
+
+from queue import SimpleQueue
+
+import pyarrow as pa
+
+from fakebroker_load.plan import Row
+
+ROWS_AT_ONCE = 1_024
+
+RESULT_SCHEMA = pa.schema(
+    [
+        pa.field("run", pa.string()),
+        pa.field("group", pa.string()),
+        pa.field("connection", pa.int32()),
+        pa.field("sequence", pa.int32()),
+        pa.field("correlation_id", pa.int32()),
+        pa.field("topic", pa.string()),
+        pa.field("partition", pa.int32()),
+        pa.field("acks", pa.int16()),
+        pa.field("timeout_ms", pa.int32()),
+        pa.field("intended_us", pa.int64()),
+        pa.field("sent_us", pa.int64()),  # null: not sent
+        pa.field("answered_us", pa.int64()),  # null: not answered
+        pa.field("error_code", pa.int16()),
+        pa.field("base_offset", pa.int64()),
+        pa.field("outcome", pa.string()),
+        pa.field("expected_error", pa.int16()),  # null: there must be no answer
+        pa.field("must_wait", pa.bool_()),
+        pa.field("due_low_us", pa.int64()),  # null: due when it is handled, or waits for its timeout
+        pa.field("due_high_us", pa.int64()),
+        pa.field("value_crc", pa.int64()),  # of the record's value, as it was sent
+        pa.field("fingerprint", pa.string()),  # of the record, as the broker's journal has it
+        pa.field("local", pa.string()),  # our address on this connection; null: there was none
+        pa.field("stray_correlation_id", pa.int32()),  # of an answer on this connection to what was not asked on it
+        pa.field("throttle_ms", pa.int32()),  # for so long the broker says that it does not read the connection
+        pa.field("also", pa.list_(pa.string())),  # answers that are right as well: codes of errors, and outcomes
+        pa.field("client", pa.string()),  # raw or producer; null: raw
+        pa.field("client_id", pa.string()),
+        pa.field("ordered", pa.bool_()),  # whether the log must have its records in order; null: it must
+        pa.field("written", pa.string()),  # once or never: what the log must have; null: what follows from the answer
+    ]
+)
+
+
+class Results:
+    """Rows on their way from the loop to Spark, some at a time."""
+
+    def __init__(self) -> None:
+        self.taken: SimpleQueue[list[Row] | None] = SimpleQueue()
+        self._rows: list[Row] = []
+
+    def add(self, row: Row) -> None:
+        self._rows.append(row)
+        if len(self._rows) == ROWS_AT_ONCE:
+            self._hand_over()
+
+    def _hand_over(self) -> None:
+        self.taken.put(self._rows)
+        self._rows = []
+
+    def close(self) -> None:
+        if self._rows:
+            self._hand_over()
+        self.taken.put(None)
+
+
+def to_batch(rows: list[Row]) -> pa.RecordBatch:
+    return pa.RecordBatch.from_pylist(rows, schema=RESULT_SCHEMA)
+
+
+def make_value(row: Row, sequence: int) -> bytes:
+    """A text that is like no other of the run, made up to the size that is asked for."""
+    name = f"{row['run']}/{row['connection']}/{sequence}".encode()
+    return name.ljust(row["record_bytes"], b".")[: row["record_bytes"]]
+
+
+def after_start_us(time_ns: int | None, start_ns: int) -> int | None:
+    return None if time_ns is None else (time_ns - start_ns) // 1000

@@ -1,0 +1,53 @@
+"""What is asked to find where a group is to read on: FindCoordinator v3 and OffsetFetch v7, which every Kafka since 2.5
+reads. Offsets of a transaction that is not decided are waited for (require_stable): the answer is an error until then.
+"""
+
+from __future__ import annotations
+
+from kio.schema.find_coordinator.v3.request import FindCoordinatorRequest
+from kio.schema.find_coordinator.v3.response import FindCoordinatorResponse
+from kio.schema.offset_fetch.v7.request import OffsetFetchRequest, OffsetFetchRequestTopic
+from kio.schema.offset_fetch.v7.response import OffsetFetchResponse
+from kio.schema.types import GroupId, TopicName
+from kio.static.primitive import i8, i32
+
+from fakebroker.protocol.error_code import ErrorCode, kafka_name
+from fakebroker.protocol.errors import ProtocolError
+from fakebroker.protocol.messages import decode_response, encode_request
+from fakebroker_load.wire.messages import CLIENT_ID
+
+_FIND_COORDINATOR, _FIND_COORDINATOR_VERSION = 10, 3
+_OFFSET_FETCH, _OFFSET_FETCH_VERSION = 9, 7
+_GROUP = i8(0)
+
+
+def encode_find_coordinator(correlation_id: int, group: str) -> bytes:
+    return encode_request(FindCoordinatorRequest(key=group, key_type=_GROUP), correlation_id, CLIENT_ID)
+
+
+def decode_find_coordinator(frame: bytes) -> tuple[str, int]:
+    """Its address. Raises ProtocolError for an error."""
+    _, answer = decode_response(_FIND_COORDINATOR, _FIND_COORDINATOR_VERSION, frame)
+    assert isinstance(answer, FindCoordinatorResponse)
+    if answer.error_code is not ErrorCode.none:
+        raise ProtocolError(f"FindCoordinator: {kafka_name(answer.error_code)}")
+    return answer.host, int(answer.port)
+
+
+def encode_offset_fetch(correlation_id: int, group: str, topic: str, partition: int) -> bytes:
+    topics = (OffsetFetchRequestTopic(name=TopicName(topic), partition_indexes=(i32(partition),)),)
+    request = OffsetFetchRequest(group_id=GroupId(group), topics=topics, require_stable=True)
+    return encode_request(request, correlation_id, CLIENT_ID)
+
+
+def decode_offset_fetch(frame: bytes) -> int:
+    """The offset of the one partition; -1: none is committed. Raises ProtocolError for an error."""
+    _, answer = decode_response(_OFFSET_FETCH, _OFFSET_FETCH_VERSION, frame)
+    assert isinstance(answer, OffsetFetchResponse)
+    parts = [part for topic in answer.topics for part in topic.partitions]
+    for code in (answer.error_code, *(part.error_code for part in parts)):
+        if code is not ErrorCode.none:
+            raise ProtocolError(f"OffsetFetch: {kafka_name(code)}")
+    if len(parts) != 1:
+        raise ProtocolError(f"the answer is about {len(parts)} partitions; the request was about one")
+    return int(parts[0].committed_offset)

@@ -1,0 +1,140 @@
+"""Two folders of results beside each other: what is longer by more than the limit and more than chance is worse."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from fakebroker_load import cli
+from fakebroker_load.reports.compare import Comparison, Results, compare
+from fakebroker_load.traffic.rows import RESULT_SCHEMA
+
+COUNT = 4_000
+
+
+def folder(
+    path: Path, seed: int, slower: float = 1.0, rate_ms: float = 1.0, ok: bool = True, group: str = "g", **scenario: Any
+) -> Path:
+    """Of requests that take 20 ms and more, exponentially, times `slower`."""
+    random = Random(seed)
+    rows = []
+    for at in range(COUNT):
+        intended_us = round(at * rate_ms * 1000)
+        sent_us = intended_us + random.randrange(200)
+        waits_us = round(slower * (20_000 + random.expovariate(1 / 5_000)))
+        rows.append(
+            dict.fromkeys(RESULT_SCHEMA.names)
+            | {"run": "r", "group": group, "intended_us": intended_us, "sent_us": sent_us, "error_code": 0}
+            | {"answered_us": sent_us + waits_us, "outcome": "answered"}
+        )
+    (path / "requests.parquet").mkdir(parents=True)
+    pq.write_table(pa.Table.from_pylist(rows, schema=RESULT_SCHEMA), path / "requests.parquet" / "part-0.parquet")
+    told = {"run": "r", "group": group, "requests": COUNT, "confirmed": COUNT if ok else COUNT - 1}
+    told |= {"lateness_p50_us": 100, "lateness_p99_us": 200, "lateness_max_us": None}
+    (path / "verdict.json").write_text(json.dumps({"ok": ok, "groups": [told]}))
+    run = {"scenario": {"name": "r", **scenario}, "machine": {"cores": 2}}
+    (path / "run.json").write_text(json.dumps([run]))
+    return path
+
+
+def compared(one: Path, other: Path, limit: float = 0.1) -> Comparison:
+    return compare(Results(one), Results(other), limit)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_two_runs_of_one_thing_are_not_worse(tmp_path: Path, seed: int) -> None:
+    found = compared(folder(tmp_path / "a", seed), folder(tmp_path / "b", 100 + seed))
+    assert found.ok
+    assert not found.notes
+
+
+@pytest.mark.parametrize(("slower", "is_worse"), [(0.5, False), (1.05, False), (1.3, True), (3.0, True)])
+def test_what_is_longer_by_more_than_the_limit_is_worse(tmp_path: Path, slower: float, is_worse: bool) -> None:
+    found = compared(folder(tmp_path / "a", 1), folder(tmp_path / "b", 2, slower))
+    worse = {each.what for each in found.regressions}
+    assert ("from sent p50, ms" in worse) == is_worse
+    assert ("from intended p99, ms" in worse) == is_worse
+    assert not any("send delay" in what for what in worse)
+    assert found.ok == (not is_worse)
+
+
+def test_the_limit_is_the_users(tmp_path: Path) -> None:
+    one, other = folder(tmp_path / "a", 1), folder(tmp_path / "b", 2, 1.3)
+    assert compared(one, other, 0.5).ok
+    assert not compared(one, other, 0.1).ok
+
+
+def test_an_interval_holds_what_is_known_of_the_distribution(tmp_path: Path) -> None:
+    """Of 20 + Exp(5) ms the quantile q is at 20 - 5 ln(1 - q)."""
+    missed = 0
+    for seed in range(40):
+        found = Results(folder(tmp_path / str(seed), seed)).quantiles("r", "g", "sent_us", "answered_us")
+        for name, exact_ms in (("p50", 23.466), ("p90", 31.513), ("p99", 43.026)):
+            missed += not found[name].low_ms <= exact_ms <= found[name].high_ms
+    assert missed <= 15  # 6 of 120 are expected; more than 15 come in 1 of 3,000 cases
+
+
+def test_throughput_that_falls_is_worse(tmp_path: Path) -> None:
+    found = compared(folder(tmp_path / "a", 1), folder(tmp_path / "b", 1, rate_ms=1.2))
+    assert [each.what for each in found.regressions] == ["answers/s"]
+
+
+def test_what_is_not_confirmed_any_more_is_worse(tmp_path: Path) -> None:
+    good, bad = folder(tmp_path / "a", 1), folder(tmp_path / "b", 1, ok=False)
+    assert not compared(good, bad).ok
+    assert compared(bad, good).ok
+
+
+def test_what_the_two_have_not_in_common_is_told(tmp_path: Path) -> None:
+    found = compared(folder(tmp_path / "a", 1, rate=10), folder(tmp_path / "b", 1, group="h", rate=20))
+    assert not found.differences
+    assert any("the scenarios differ in rate" in note for note in found.notes)
+    assert "r: g is in the first alone." in found.notes
+    assert "r: h is in the second alone." in found.notes
+
+
+def test_topics_of_the_runs_own_are_no_difference(tmp_path: Path) -> None:
+    one, other = folder(tmp_path / "a", 1, topic="orders-1"), folder(tmp_path / "b", 1, topic="orders-2")
+    assert any("differ in topic" in note for note in compared(one, other).notes)
+    for number, path in ((1, one), (2, other)):
+        [run] = json.loads((path / "run.json").read_text())
+        (path / "run.json").write_text(json.dumps([run | {"run_id": str(number)}]))
+    assert not compared(one, other).notes
+
+
+def status(*arguments: str | Path) -> int:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("sys.argv", ["fakebroker-load", "compare", *map(str, arguments)])
+        with pytest.raises(SystemExit) as exit_:
+            cli.main()
+    assert isinstance(exit_.value.code, int)
+    return exit_.value.code
+
+
+def test_the_command_writes_what_it_shows(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    one, other = folder(tmp_path / "a", 1), folder(tmp_path / "b", 2, 1.3)
+    assert status(one, other, "--json", tmp_path / "c.json", "--markdown", tmp_path / "c.md") == 1
+    shown = capsys.readouterr().out
+    told = json.loads((tmp_path / "c.json").read_text())
+    assert told["ok"] is False
+    worse = [each for each in told["differences"] if each["is_regression"]]
+    assert f"Worse in {len(worse)} of {len(told['differences'])} figures, limit 10 %." in shown
+    assert (tmp_path / "c.md").read_text().startswith("## Worse in")
+    assert status(one, one) == 0
+
+
+def test_a_folder_without_results_is_a_slip(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert status(tmp_path / "nowhere", folder(tmp_path / "b", 1)) == 2
+    assert "nowhere holds no judged results of a run" in capsys.readouterr().err
+
+
+def test_a_file_that_cannot_be_written_is_a_slip(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    one = folder(tmp_path / "a", 1)
+    assert status(one, one, "--json", tmp_path / "no" / "c.json") == 2
+    assert "cannot be written" in capsys.readouterr().err

@@ -1,0 +1,136 @@
+"""A standalone Spark cluster for tests: master and workers, each a process, and a Python that has nothing of ours."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import signal
+import subprocess
+import sys
+import sysconfig
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyspark
+
+from fakebroker_load.java import find_java, make_java_home
+
+STARTED_WITHIN_S = 90
+STOPPED_WITHIN_S = 20
+AHEAD_S = 5_000  # of the clock of the second worker, where it can have one of its own
+
+
+@dataclass(frozen=True)
+class Standalone:
+    master: str
+    python: Path  # for executors
+    workers: list[subprocess.Popen[bytes]]
+
+    def executors(self) -> list[int]:
+        """The processes of executors that run now, in the sessions of the workers that started them."""
+        sessions = {worker.pid for worker in self.workers}
+        found = []
+        for folder in Path("/proc").glob("[0-9]*"):
+            try:
+                words = (folder / "cmdline").read_bytes().split(b"\0")
+                session = int((folder / "stat").read_text().rpartition(")")[2].split()[3])
+            except OSError:  # it has ended meanwhile
+                continue
+            if session in sessions and b"org.apache.spark.executor.CoarseGrainedExecutorBackend" in words:
+                found.append(int(folder.name))
+        return found
+
+
+def python_without(folder: Path, *names: str) -> Path:
+    """A Python that has all packages of this one but ours, and `names`."""
+    site = folder / "site"
+    site.mkdir(parents=True)
+    for place in dict.fromkeys(sysconfig.get_path(kind) for kind in ("purelib", "platlib")):
+        for path in Path(place).iterdir():
+            plain = path.name.lower()
+            ours = plain.startswith(("__editable__", "fakebroker", "timingwheel")) or plain.endswith(
+                (".pth", ".egg-link")
+            )
+            if not ours and path.name.partition(".")[0] not in names and not (site / path.name).exists():
+                (site / path.name).symlink_to(path)
+    script = folder / "python"
+    base = getattr(sys, "_base_executable", sys.executable)
+    script.write_text(
+        f'#!/bin/sh\nPYTHONPATH={shlex.quote(str(site))}:"$PYTHONPATH" exec {shlex.quote(base)} -S "$@"\n'
+    )
+    script.chmod(0o755)
+    return script
+
+
+def own_clock() -> list[str]:
+    """What starts a process whose monotonic clock is another one, where the system lets us; else nothing."""
+    words = ["unshare", "--time", "--monotonic", str(AHEAD_S)]
+    try:
+        return words if subprocess.run([*words, "true"], check=False, capture_output=True).returncode == 0 else []
+    except OSError:
+        return []
+
+
+@contextmanager
+def standalone(folder: Path, workers: int = 2) -> Iterator[Standalone]:
+    """A master and workers of one slot each, on loopback, for the time of the block."""
+    python = python_without(folder / "python")
+    home = Path(pyspark.__file__).parent
+    java = make_java_home(find_java(), folder / "java")
+    kept = ("PATH", "HOME", "TMPDIR", "LANG")
+    environment = {name: os.environ[name] for name in kept if name in os.environ}
+    environment |= {"JAVA_HOME": str(java), "SPARK_HOME": str(home), "SPARK_LOCAL_IP": "127.0.0.1"}
+    environment["PATH"] = os.pathsep.join([environment.get("PATH", ""), os.defpath])
+    started: list[subprocess.Popen[bytes]] = []
+
+    def start(name: str, *words: str, before: Iterable[str] = ()) -> Path:
+        log = folder / f"{name}.log"
+        command = [*before, str(home / "bin" / "spark-class"), f"org.apache.spark.deploy.{words[0]}", *words[1:]]
+        with log.open("wb") as sink:
+            started.append(
+                subprocess.Popen(command, env=environment, cwd=folder, stdout=sink, stderr=sink, start_new_session=True)
+            )
+        return log
+
+    try:
+        where = ("--host", "127.0.0.1", "--port", "0", "--webui-port", "0")
+        master = await_line(start("master", "master.Master", *where), r"Starting Spark master at (spark://\S+)")
+        logs = []
+        for number in range(workers):
+            work = ("--cores", "1", "--memory", "1g", "--work-dir", str(folder / f"work-{number}"))
+            clock = own_clock() if number else []
+            logs.append(start(f"worker-{number}", "worker.Worker", *where, *work, master, before=clock))
+        for log in logs:
+            await_line(log, "(Successfully registered)")
+        yield Standalone(master, python, started[1:])
+    finally:
+        for process in reversed(started):
+            stop(process)
+
+
+def await_line(log: Path, pattern: str) -> str:
+    deadline = time.monotonic() + STARTED_WITHIN_S
+    while time.monotonic() < deadline:
+        if found := re.search(pattern, log.read_text(errors="replace")):
+            return found[1]
+        time.sleep(0.1)
+    raise AssertionError(f"{log.name}: {log.read_text(errors='replace')[-2_000:]}")
+
+
+def stop(process: subprocess.Popen[bytes]) -> None:
+    """With all that it has started: a session of its own."""
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        try:
+            os.killpg(process.pid, number)
+        except ProcessLookupError:
+            break
+        try:
+            process.wait(STOPPED_WITHIN_S)
+        except subprocess.TimeoutExpired:
+            continue
+        break
+    process.wait()

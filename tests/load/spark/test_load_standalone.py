@@ -1,0 +1,156 @@
+"""Driver and executors as processes of their own, on a standalone cluster whose Python has nothing of ours."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from spark_standalone import AHEAD_S, Standalone, own_clock, python_without, standalone
+from support.controlled import Controlled
+
+ROOT = Path(__file__).resolve().parents[3]
+ENVIRONMENT = os.environ | {"PYTHONPATH": os.pathsep.join(map(str, (ROOT, ROOT / "load"))), "COLUMNS": "200"}
+QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+WAIT_S = 120  # a machine that is busy with other tests
+
+SCENARIO = """
+name: small
+brokers: 3
+followers: [{topic: t, behaviour: frozen}]
+groups:
+  - {name: all, topic: t, acks: -1, expect: REQUEST_TIMED_OUT, waits: true, connections: 4, requests_per_connection: 3,
+     partitions: 2, timeout_ms: [100, 300]}
+"""
+
+# One driver for all of them: what is long is the start of its JVM and of the executors.
+DRIVER = """
+import json, sys, time
+from fakebroker_load import cli
+from fakebroker_load.session import spark_session
+master, settings, *commands = json.loads(sys.argv[1])
+with spark_session(master, settings):
+    for command in commands:
+        sys.argv = ["fakebroker-load", *command]
+        begun = time.monotonic()
+        try:
+            cli.main()
+        except SystemExit as ended:
+            print(json.dumps([ended.code, time.monotonic() - begun, time.time()]), flush=True)
+"""
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Standalone]:
+    with standalone(tmp_path_factory.mktemp("standalone")) as found:
+        yield found
+
+
+def drive(cluster: Standalone, commands: list[list[str]], python: Path | None = None) -> tuple[list[Any], str, str]:
+    """Status, seconds and end of each command, and what was printed."""
+    settings = {"spark.executor.extraJavaOptions": QUICK, "spark.executor.memory": "512m"}
+    answer = subprocess.run(
+        [sys.executable, "-c", DRIVER, json.dumps([cluster.master, settings, *commands])],
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=5 * WAIT_S,
+        env=ENVIRONMENT | {"PYSPARK_PYTHON": str(python or cluster.python)},
+    )
+    ended = [json.loads(line) for line in answer.stdout.splitlines() if line.startswith("[")]
+    assert len(ended) == len(commands), answer.stdout + answer.stderr
+    return ended, answer.stdout, answer.stderr
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_a_run_and_a_farm_on_executors_that_have_nothing_of_ours(cluster: Standalone, tmp_path: Path) -> None:
+    scenario, out, farm = tmp_path / "small.yaml", tmp_path / "out", tmp_path / "farm"
+    scenario.write_text(SCENARIO)
+    wait = ["--tasks", "2", "--wait-for-slots", str(WAIT_S)]
+    with Controlled() as controlled:
+        run = ["run", str(scenario), "--bootstrap-server", controlled.kafka.bootstrap_servers]
+        run += ["--control", controlled.control.url, "--lateness-limit-ms", "10000"]
+        commands = [
+            [*run, "--out", str(out), *wait],
+            ["simulate", "--seeds", "4", "--steps", "20", "--out", str(farm), *wait],
+            [*run, "--out", str(tmp_path / "none"), "--tasks", "3", "--wait-for-slots", "1"],
+        ]
+        ended, said, complained = drive(cluster, commands)
+        assert [status for status, *_ in ended] == [0, 0, 3], said + complained
+        assert controlled.http.get("/v1/topics").json()["topics"] == []
+    verdict = json.loads((out / "verdict.json").read_text())
+    assert [way["ways"] for way in verdict["ways"]] == [3]
+    assert "Confirmed: 12 of 12 requests" in said
+
+    (entry,) = json.loads((out / "run.json").read_text())
+    assert entry["slots"] == 2
+    clocks = entry["clocks"]
+    offsets = sorted(task["offset_us"] for task in clocks["tasks"])
+    assert len(offsets) == 2
+    if own_clock():  # two clocks, though on one machine: the second's is ahead
+        assert offsets[1] == 0
+        assert offsets[0] == pytest.approx(-AHEAD_S * 1e6, abs=1e6)
+        assert 0 < clocks["error_us"] < 1_000_000
+    else:
+        assert (offsets, clocks["error_us"]) == ([0, 0], 0)
+
+    assert json.loads((farm / "farm.json").read_text())["ok"]
+    assert ended[2][1] < 10
+    assert "has given 2 slots within 1 s, and --tasks 3 need 3 slots at the same time" in complained
+    assert not (tmp_path / "none").exists()
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+@pytest.mark.skipif("FAKEBROKER_STANDALONE" not in os.environ, reason="FAKEBROKER_STANDALONE=1 has it; takes 10 s")
+def test_what_executors_lack_is_named(cluster: Standalone, tmp_path: Path) -> None:
+    python = python_without(tmp_path / "python", "kio", "crc32c")
+    command = ["simulate", "--seeds", "4", "--wait-for-slots", str(WAIT_S), "--out", str(tmp_path / "farm")]
+    ended, _, complained = drive(cluster, [command], python)
+    assert [status for status, *_ in ended] == [3], complained
+    assert "lacks crc32c, kio: install 'fakebroker[load]' there" in complained
+    assert complained.count("\n") == 1
+    assert not (tmp_path / "farm").exists()
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_an_executor_that_is_killed_in_the_middle(cluster: Standalone, tmp_path: Path) -> None:
+    """The load is not begun again, which would send all once more; and no verdict is given on half of it."""
+    scenario, out = tmp_path / "long.yaml", tmp_path / "out"
+    scenario.write_text(
+        "name: long\ngroups: [{name: g, topic: t, acks: -1, expect: NONE, connections: 4, "
+        "requests_per_connection: 60, pause_ms: 500}]\n"
+    )
+    killed_at: list[float] = []
+    with Controlled() as controlled:
+        run = ["run", str(scenario), "--bootstrap-server", controlled.kafka.bootstrap_servers, "--out", str(out)]
+        run += ["--control", controlled.control.url, "--tasks", "2", "--wait-for-slots", str(WAIT_S)]
+
+        def kill() -> None:
+            deadline = time.monotonic() + 2 * WAIT_S
+            while len(controlled.kafka.journal.requests(api="Produce")) < 8 and time.monotonic() < deadline:
+                time.sleep(0.2)
+            killed_at.append(time.time())
+            os.kill(cluster.executors()[0], signal.SIGKILL)
+
+        thread = threading.Thread(target=kill)
+        thread.start()
+        ended, said, complained = drive(cluster, [run])
+        thread.join()
+        sent = len(controlled.kafka.journal.requests(api="Produce"))
+        assert controlled.http.get("/v1/topics").json()["topics"] == []
+    assert [status for status, *_ in ended] == [3], said + complained
+    assert "fakebroker-load: Spark broke off while sending the load: an executor was lost.\n" in complained
+    assert ended[0][2] - killed_at[0] < 10
+    assert sent < 240  # not even once all of them
+    assert not out.exists()
