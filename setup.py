@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import os
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 from setuptools import setup
+from setuptools.command.build_ext import build_ext
 
-# What a Produce request passes, the timer, the simulation and its oracle: a module is here because it gains
-# (docs/speed.md).
+# What a Produce request passes, the timer, the simulation, its oracle and its producers: a module is here because it
+# gains (docs/speed.md).
 COMPILED = [
+    "fakebroker/apis/cluster/metadata.py",
     "fakebroker/apis/context.py",
     "fakebroker/apis/groups/heartbeat.py",
     "fakebroker/apis/groups/join_group.py",
@@ -152,9 +156,72 @@ COMPILED = [
     "fakebroker/network/socket_server.py",
     "fakebroker/network/throttled_channel.py",
     "fakebroker/network/turn.py",
+    "fakebroker/producer/accumulator_2_0.py",
+    "fakebroker/producer/accumulator_4_3.py",
+    "fakebroker/producer/append.py",
+    "fakebroker/producer/buffer_pool.py",
+    "fakebroker/producer/built_in_partitioner.py",
+    "fakebroker/producer/client/connections.py",
+    "fakebroker/producer/client/effects.py",
+    "fakebroker/producer/client/frames.py",
+    "fakebroker/producer/client/kafka_producer.py",
+    "fakebroker/producer/client/record_doors.py",
+    "fakebroker/producer/client/sender_network.py",
+    "fakebroker/producer/client/sending.py",
+    "fakebroker/producer/client/transaction_doors.py",
+    "fakebroker/producer/client/transaction_frames.py",
+    "fakebroker/producer/compression/compression_ratio_estimator.py",
+    "fakebroker/producer/copy_on_write_map.py",
+    "fakebroker/producer/exponential_backoff.py",
+    "fakebroker/producer/generation.py",
+    "fakebroker/producer/hash_map.py",
+    "fakebroker/producer/journal/listener.py",
+    "fakebroker/producer/metadata/metadata.py",
+    "fakebroker/producer/metadata/metadata_2_0.py",
+    "fakebroker/producer/metadata/metadata_4_3.py",
+    "fakebroker/producer/metadata/metadata_response.py",
+    "fakebroker/producer/metadata_snapshot.py",
+    "fakebroker/producer/murmur2.py",
+    "fakebroker/producer/network/client_request.py",
+    "fakebroker/producer/network/connection_states.py",
+    "fakebroker/producer/network/least_loaded_node.py",
+    "fakebroker/producer/network/metadata_updater.py",
+    "fakebroker/producer/network/network_client.py",
+    "fakebroker/producer/network/node_api_versions.py",
+    "fakebroker/producer/network/selectable.py",
+    "fakebroker/producer/partitioner.py",
+    "fakebroker/producer/producer_batch.py",
+    "fakebroker/producer/producer_config.py",
+    "fakebroker/producer/record_accumulator.py",
+    "fakebroker/producer/record_batch_builder.py",
+    "fakebroker/producer/sending/client.py",
+    "fakebroker/producer/sending/completion.py",
+    "fakebroker/producer/sending/in_flight_batches.py",
+    "fakebroker/producer/sending/in_flight_requests.py",
+    "fakebroker/producer/sending/response_errors.py",
+    "fakebroker/producer/sending/sender.py",
+    "fakebroker/producer/sending/transactional_turn.py",
+    "fakebroker/producer/sending/transactional_turn_2_0.py",
+    "fakebroker/producer/sending/transactional_turn_4_3.py",
+    "fakebroker/producer/topic_info.py",
+    "fakebroker/producer/transactions/api_versions.py",
+    "fakebroker/producer/transactions/error_actions.py",
+    "fakebroker/producer/transactions/handlers.py",
+    "fakebroker/producer/transactions/partition_sequences.py",
+    "fakebroker/producer/transactions/priority_queue.py",
+    "fakebroker/producer/transactions/producer_id_and_epoch.py",
+    "fakebroker/producer/transactions/requests.py",
+    "fakebroker/producer/transactions/sequenced_batches.py",
+    "fakebroker/producer/transactions/sequences_4_3.py",
+    "fakebroker/producer/transactions/transaction_manager.py",
+    "fakebroker/producer/transactions/transaction_manager_2_0.py",
+    "fakebroker/producer/transactions/transaction_manager_4_3.py",
+    "fakebroker/producer/transactions/txn_partition_entry.py",
+    "fakebroker/producer/transactions/txn_state.py",
     "fakebroker/protocol/answers/fetch_response.py",
     "fakebroker/protocol/answers/frame.py",
     "fakebroker/protocol/answers/group_answers.py",
+    "fakebroker/protocol/answers/metadata_answer.py",
     "fakebroker/protocol/answers/pieces.py",
     "fakebroker/protocol/answers/transaction_answers.py",
     "fakebroker/protocol/fetch/by_hand.py",
@@ -179,6 +246,7 @@ COMPILED = [
     "fakebroker/protocol/record_stream/rewriting.py",
     "fakebroker/protocol/record_stream/walks.py",
     "fakebroker/protocol/record_walk.py",
+    "fakebroker/protocol/sent/produce_answer.py",
     "fakebroker/protocol/sent/produce_frame.py",
     "fakebroker/protocol/slices.py",
     "fakebroker/protocol/topic_name.py",
@@ -195,6 +263,9 @@ COMPILED = [
     "fakebroker/testing/invariants.py",
     "fakebroker/testing/oracle.py",
     "fakebroker/testing/oracle_partition.py",
+    "fakebroker/testing/producing/run_journal.py",
+    "fakebroker/testing/producing/simulated_producers.py",
+    "fakebroker/testing/producing/watch.py",
     "fakebroker/testing/rules/elections.py",
     "fakebroker/testing/rules/lives.py",
     "fakebroker/testing/run.py",
@@ -216,6 +287,24 @@ if os.environ.get("FAKEBROKER_COMPILING") == "1":
 
     # Not pyproject's settings for mypy. What else the modules import is looked at for its types alone.
     options = ["--config-file=", "--ignore-missing-imports", "--follow-imports=silent", "--python-version=3.11"]
-    ext_modules = mypycify([*options, *COMPILED], opt_level="2", debug_level="0", group_name="fakebroker")
+    ext_modules = mypycify(
+        [*options, *COMPILED], opt_level="2", debug_level="0", group_name="fakebroker", multi_file=True
+    )
 
-setup(ext_modules=ext_modules)
+
+class BuildInParallel(build_ext):
+    """One C file for each module, and as many compilers at once as there are cores."""
+
+    def build_extensions(self) -> None:
+        compile_some = self.compiler.compile
+
+        def compile_all(sources: list[str], **options: Any) -> list[str]:
+            with ThreadPoolExecutor(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 2) as pool:
+                each = pool.map(lambda source: compile_some([source], **options), sources)
+                return [compiled for some in each for compiled in some]
+
+        self.compiler.compile = compile_all
+        super().build_extensions()
+
+
+setup(ext_modules=ext_modules, cmdclass={"build_ext": BuildInParallel})

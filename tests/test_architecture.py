@@ -4,6 +4,7 @@ only, and no file is part of a circle, not even for its types."""
 from __future__ import annotations
 
 import ast
+import re
 import sys
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
@@ -13,6 +14,7 @@ import pytest
 from fakebroker.apis.registry import NOT_APIS
 
 ROOT = Path(__file__).resolve().parent.parent
+COMPILED = re.findall(r'^    "([\w/]+\.py)",$', (ROOT / "setup.py").read_text(), re.M)
 
 # A package may import the standard library, itself, and what stands here. The longest matching name decides.
 ALLOWED: dict[str, set[str]] = {
@@ -64,6 +66,8 @@ ALLOWED: dict[str, set[str]] = {
     "conformance.clients": {"conformance", "fakebroker", "aiokafka", "typer", "rich"},
     "conformance.clients.python": {"aiokafka", "confluent_kafka", "kafka"},
     "fakebroker_load": {
+        "fakebroker.producer",  # with it, what `producing` is told and tells: settings, errors, listeners
+        "fakebroker.producing",  # the reference producer, as a sender beside raw frames
         "fakebroker_load.wire",
         "fakebroker.protocol",
         "fakebroker.testing.seeds",
@@ -274,3 +278,12 @@ def test_a_folder_is_small_and_says_what_lives_there(folder: Path) -> None:
 def test_a_file_is_read_in_one_sitting(module: str, path: Path) -> None:
     lines = len(path.read_text().splitlines())
     assert lines <= LINES_OF_A_FILE, f"{module} has {lines} lines: is there a real seam to split at?"
+
+
+@pytest.mark.parametrize("path", COMPILED)
+def test_what_has_a_length_says_whether_it_is_empty(path: str) -> None:
+    """mypyc takes no notice of `__len__` where something may be None: `if queue` is then true for an empty one."""
+    for each in ast.walk(ast.parse((ROOT / path).read_text())):
+        if isinstance(each, ast.ClassDef):
+            methods = {one.name for one in each.body if isinstance(one, ast.FunctionDef)}
+            assert "__len__" not in methods or "__bool__" in methods, f"{each.name} has __len__ without __bool__"

@@ -5,7 +5,10 @@ Source   java.lang.String.hashCode; Utils.abs of clients/.../common/utils/Utils.
 
 from __future__ import annotations
 
+from functools import lru_cache
 
+
+@lru_cache(maxsize=4_096)
 def java_hash(text: str) -> int:
     """Over the UTF-16 units of it. The smallest number is given as 0, as Utils.abs does: only its absolute value is
     asked for."""

@@ -58,6 +58,9 @@ class LargeFrame:
     def __len__(self) -> int:
         return self._size
 
+    def __bool__(self) -> bool:
+        return len(self) > 0
+
     @property
     def available(self) -> int:
         return self._size - self.missing

@@ -17,6 +17,7 @@ Source   clients/src/main/resources/common/message/ProduceRequest.json @ 4.2
 from __future__ import annotations
 
 from datetime import timedelta
+from functools import lru_cache
 from typing import Any, Final
 from uuid import UUID
 
@@ -47,6 +48,7 @@ _PARTITIONS_OF_A_SLICE: Final = 128
 _MANY: Final = 512  # partitions of all topics: of more too, since that can do it in slices
 _LITTLE_BEHIND: Final = 65_536  # bytes behind the records of a large frame that are worth a copy
 _NO_ID: Final = bytes(16)
+_REMEMBERED_IDS: Final = 1_024
 
 
 @mypyc_attr(acyclic=True, free_list_len=1)
@@ -280,6 +282,7 @@ class _Rest:
         self._partition_data[self._place] = PartitionProduceData(self._index, records)
 
 
+@lru_cache(maxsize=_REMEMBERED_IDS)
 def _uuid(raw: bytes) -> UUID:
     if len(raw) < 16:
         raise IndexError

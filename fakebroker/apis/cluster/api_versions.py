@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import re
 from datetime import timedelta
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from fakebroker.apis import registry
@@ -25,14 +26,17 @@ from fakebroker.apis.context import RequestContext
 from fakebroker.apis.features import supported_features
 from fakebroker.protocol.build import build
 from fakebroker.protocol.error_code import ErrorCode
-from fakebroker.protocol.messages import response_type
+from fakebroker.protocol.messages import encode_response, response_type
 
 if TYPE_CHECKING:
     from fakebroker.protocol.newer.api_versions_v5 import ApiVersionsRequest
 
 KEY = 18
 _MEANT_SINCE = 5
+_FEATURES_SINCE = 3
 _NO_NODE = -1
+_LENGTH = 4  # of a frame's length, and of the correlation id behind it
+_REMEMBERED = 64
 _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 
 
@@ -57,8 +61,10 @@ def handle(ctx: RequestContext, request: ApiVersionsRequest) -> None:
     if ctx.api_version >= _MEANT_SINCE and not _is_meant(ctx, request):
         error_response(ctx, request, ErrorCode.rebootstrap_required)
         return
-    keys = [_range(api) for api in registry.load().values() if api.is_advertised]
-    _respond(ctx, ctx.api_version, ErrorCode.none, keys, **(_features(ctx) if ctx.api_version >= 3 else {}))
+    control, throttle_time_ms = ctx.controller.features, ctx.throttle()
+    finalized = tuple(control.finalized(supported_features()).items())
+    frame = _whole_answer(ctx.api_version, throttle_time_ms, control.epoch, finalized)
+    ctx.respond_frame(frame[:_LENGTH] + ctx.correlation_id.to_bytes(_LENGTH, "big", signed=True) + frame[2 * _LENGTH :])
 
 
 def _is_valid(version: int, request: ApiVersionsRequest) -> bool:
@@ -74,18 +80,29 @@ def _is_meant(ctx: RequestContext, request: ApiVersionsRequest) -> bool:
     return request.cluster_id is None or (request.cluster_id, request.node_id) == here
 
 
-def _features(ctx: RequestContext) -> dict[str, Any]:
-    control, supported = ctx.controller.features, supported_features()
+@lru_cache(maxsize=_REMEMBERED)
+def _whole_answer(version: int, throttle_time_ms: int, epoch: int, finalized: tuple[tuple[str, int], ...]) -> bytes:
+    """The frame of what is served, to the request 0: the same for all clients, who ask for it at each connection."""
+    values: dict[str, Any] = {
+        "error_code": ErrorCode.none,
+        "api_keys": [_range(api) for api in registry.load().values() if api.is_advertised],
+        "throttle_time": timedelta(milliseconds=throttle_time_ms),
+    }
+    if version >= _FEATURES_SINCE:
+        values |= _features(version, epoch, finalized)
+    return encode_response(build(response_type(KEY, version), values), 0)
+
+
+def _features(version: int, epoch: int, finalized: tuple[tuple[str, int], ...]) -> dict[str, Any]:
     return {
         "supported_features": [
             {"name": name, "min_version": lowest, "max_version": highest}
-            for name, (lowest, highest) in supported.items()
-            if lowest > 0 or ctx.api_version >= 4
+            for name, (lowest, highest) in supported_features().items()
+            if lowest > 0 or version >= 4
         ],
-        "finalized_features_epoch": control.epoch,
+        "finalized_features_epoch": epoch,
         "finalized_features": [
-            {"name": name, "max_version_level": level, "min_version_level": level}
-            for name, level in control.finalized(supported).items()
+            {"name": name, "max_version_level": level, "min_version_level": level} for name, level in finalized
         ],
     }
 

@@ -23,7 +23,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from datetime import timedelta
-from functools import partial
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
@@ -35,6 +34,7 @@ from fakebroker.core.controller.topics import MAX_PARTITIONS_PER_BATCH, NewTopic
 from fakebroker.core.replication.partition import Partition
 from fakebroker.core.security.authorized_operations import CLUSTER_OPERATIONS, NOT_REQUESTED, TOPIC_OPERATIONS
 from fakebroker.protocol import topic_name
+from fakebroker.protocol.answers.metadata_answer import MetadataAnswer
 from fakebroker.protocol.build import Each, build_lazily
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 
 KEY = 3
 _LOOKUPS_OF_A_SLICE = 512
+_TOLD_IN_A_SLICE = 128  # topics and partitions
 
 
 def error_response(ctx: RequestContext, request: MetadataRequest, code: ErrorCode) -> Slices[None]:
@@ -88,16 +89,29 @@ def handle(ctx: RequestContext, request: MetadataRequest) -> Slices[None]:
     wants_cluster_operations = getattr(request, "include_cluster_authorized_operations", False)
     wants_topic_operations = getattr(request, "include_topic_authorized_operations", False)
     asked_for: list[UUID | Topic | str] = [*unknown_ids, *known, *missing]
-    values = {
-        "throttle_time": timedelta(0),
-        "brokers": [broker._asdict() for broker in ctx.metadata.alive_brokers(ctx.listener)],
-        "cluster_id": ctx.metadata.cluster_id,
-        "controller_id": ctx.metadata.controller_id,
-        "topics": Each(partial(_answer, ctx, wants_topic_operations), asked_for),
-        "cluster_authorized_operations": CLUSTER_OPERATIONS if wants_cluster_operations else NOT_REQUESTED,
-        "error_code": ErrorCode.none,
-    }
-    yield from ctx.respond_in_slices(build_lazily(response_type(KEY, ctx.api_version), values))
+    metadata = ctx.metadata
+    answer = MetadataAnswer(
+        ctx.api_version,
+        ctx.correlation_id,
+        ctx.throttle(),
+        metadata.alive_brokers(ctx.listener),
+        metadata.cluster_id,
+        metadata.controller_id,
+        len(asked_for),
+    )
+    told = 0
+    operations = TOPIC_OPERATIONS if wants_topic_operations else NOT_REQUESTED
+    for topic_asked in asked_for:
+        partitions = _tell_topic(answer, topic_asked, operations)
+        told += 1
+        for partition in partitions:
+            _tell_partition(answer, ctx.api_version, metadata, partition)
+            told += 1
+            if told % _TOLD_IN_A_SLICE == 0:
+                yield
+        if told % _TOLD_IN_A_SLICE == 0:
+            yield
+    ctx.respond_frame(answer.whole(CLUSTER_OPERATIONS if wants_cluster_operations else NOT_REQUESTED))
 
 
 def _asked_for(ctx: RequestContext, request: MetadataRequest) -> Slices[tuple[Iterable[UUID], Iterable[str]]]:
@@ -143,51 +157,36 @@ def _create(ctx: RequestContext, names: Sequence[str]) -> Slices[None]:
         yield from ctx.controller.create_topics_in_slices(new, lambda: ctx.now)
 
 
-def _answer(ctx: RequestContext, wants_operations: bool, topic: UUID | Topic | str) -> dict[str, Any]:
-    """What is told of an unknown id, a topic, or an unknown name."""
+def _tell_topic(answer: MetadataAnswer, topic: UUID | Topic | str, operations: int) -> Sequence[Partition]:
+    """An unknown id, a topic, or an unknown name. Its partitions are to be told next."""
     if isinstance(topic, UUID):
-        return _without_partitions(None, topic, ErrorCode.unknown_topic_id)
-    answer = _known(ctx, topic) if isinstance(topic, Topic) else _missing(topic)
-    if wants_operations:
-        answer["topic_authorized_operations"] = TOPIC_OPERATIONS
-    return answer
-
-
-def _missing(name: str) -> dict[str, Any]:
-    valid = topic_name.is_valid(name)
+        answer.topic(ErrorCode.unknown_topic_id, None, topic, False, 0, NOT_REQUESTED)
+        return ()
+    if isinstance(topic, Topic):
+        partitions = tuple(topic.partitions)
+        is_internal = topic_name.is_internal(topic.name)
+        answer.topic(ErrorCode.none, topic.name, topic.topic_id, is_internal, len(partitions), operations)
+        return partitions
+    valid = topic_name.is_valid(topic)
     code = ErrorCode.unknown_topic_or_partition if valid else ErrorCode.invalid_topic_exception
-    return _without_partitions(name, None, code) | {"is_internal": topic_name.is_internal(name)}
+    answer.topic(code, topic, None, topic_name.is_internal(topic), 0, operations)
+    return ()
 
 
 def _without_partitions(name: str | None, topic_id: UUID | None, code: ErrorCode) -> dict[str, Any]:
     return {"error_code": code, "name": name, "topic_id": topic_id, "is_internal": False, "partitions": []}
 
 
-def _known(ctx: RequestContext, topic: Topic) -> dict[str, Any]:
-    return {
-        "error_code": ErrorCode.none,
-        "name": topic.name,
-        "topic_id": topic.topic_id,
-        "is_internal": topic_name.is_internal(topic.name),
-        "partitions": Each(partial(_partition, ctx.api_version, ctx.metadata), topic.partitions),
-    }
-
-
-def _partition(version: int, metadata: MetadataCache, partition: Partition) -> dict[str, Any]:
+def _tell_partition(answer: MetadataAnswer, version: int, metadata: MetadataCache, partition: Partition) -> None:
     offline = metadata.offline_ids(partition)
     code = ErrorCode.none
     replicas, isr = tuple(partition.replica_ids), metadata.in_sync(partition).isr
     if version == 0 and offline:
         code = ErrorCode.replica_not_available
-        replicas, isr = (tuple(id_ for id_ in ids if id_ not in offline) for ids in (replicas, isr))
-    if partition.leader_id < 0:
+        replicas = tuple(id_ for id_ in replicas if id_ not in offline)
+        isr = tuple(id_ for id_ in isr if id_ not in offline)
+    leader_id = partition.leader_id
+    if leader_id < 0:
         code = ErrorCode.leader_not_available
-    return {
-        "error_code": code,
-        "partition_index": partition.topic_partition.partition,
-        "leader_id": partition.leader_id,
-        "leader_epoch": partition.leader_epoch,
-        "replica_nodes": replicas,
-        "isr_nodes": isr,
-        "offline_replicas": tuple(offline),
-    }
+    index = partition.topic_partition.partition
+    answer.partition(code, index, leader_id, partition.leader_epoch, replicas, isr, tuple(offline))

@@ -25,6 +25,9 @@ class BatchBuilder:
     def __len__(self) -> int:
         return self._count
 
+    def __bool__(self) -> bool:
+        return len(self) > 0
+
     def append(self, record: Record) -> None:
         timestamp_ms = record.timestamp_ms
         assert timestamp_ms is not None

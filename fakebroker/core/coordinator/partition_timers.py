@@ -70,6 +70,9 @@ class PartitionTimers(CoordinatorTimer):
     def __len__(self) -> int:
         return len(self._tasks)
 
+    def __bool__(self) -> bool:
+        return len(self) > 0
+
     def schedule(
         self,
         key: str,

@@ -121,6 +121,9 @@ class TimelineDict(Generic[K, V]):
         """As of now."""
         return len(self._values)
 
+    def __bool__(self) -> bool:
+        return len(self) > 0
+
     def __contains__(self, key: K) -> bool:
         """As of now."""
         return key in self._values

@@ -39,6 +39,9 @@ class FetchSessionCacheShard:
     def __len__(self) -> int:
         return len(self._sessions)
 
+    def __bool__(self) -> bool:
+        return len(self) > 0
+
     def get(self, session_id: int) -> FetchSession | None:
         return self._sessions.get(session_id)
 
@@ -115,6 +118,9 @@ class FetchSessionCache:
 
     def __len__(self) -> int:
         return sum(len(shard) for shard in self._shards)
+
+    def __bool__(self) -> bool:
+        return len(self) > 0
 
     def shard_of(self, session_id: int) -> FetchSessionCacheShard:
         """Raises KafkaError for an id that no shard has: in Kafka it is an index out of bounds."""

@@ -28,6 +28,9 @@ class InTurns:
     def __len__(self) -> int:
         return len(self._waiting)
 
+    def __bool__(self) -> bool:
+        return len(self) > 0
+
     def go_on(self, where: str, slices: Slices[None]) -> None:
         """Do the first slice now, the others as soon as others had their turn. `where` is told with a bug."""
         if self._has_more(where, slices):

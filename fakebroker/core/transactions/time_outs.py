@@ -38,6 +38,9 @@ class TimeOuts:
     def __len__(self) -> int:
         return len(self._heap) + len(self._late)
 
+    def __bool__(self) -> bool:
+        return len(self) > 0
+
     def note(self, transaction: TransactionMetadata) -> None:
         """It is open, now or after a change."""
         ends_ms = _ends_ms(transaction)

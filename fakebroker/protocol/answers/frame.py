@@ -5,6 +5,7 @@ Source   https://kafka.apache.org/protocol#protocol_types; KIP-482
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import final
 
 from librt.strings import BytesWriter, write_i16_be, write_i32_be, write_i64_be
@@ -52,6 +53,16 @@ class Frame:
         else:
             self.i16(len(encoded))
         self._out.write(encoded)
+
+    def raw(self, value: bytes) -> None:
+        """As it is, without its length."""
+        self._out.write(value)
+
+    def i32s(self, values: Sequence[int]) -> None:
+        """An array of them."""
+        self.count(len(values))
+        for value in values:
+            write_i32_be(self._out, value)
 
     def data(self, value: bytes) -> None:
         self.count(len(value))

@@ -46,6 +46,9 @@ class Pieces:
     def __len__(self) -> int:
         return self.size
 
+    def __bool__(self) -> bool:
+        return len(self) > 0
+
     def join(self) -> bytes:
         """All of it."""
         parts: list[Part] = []
@@ -76,6 +79,9 @@ class FrameInPieces:
 
     def __len__(self) -> int:
         return self.size
+
+    def __bool__(self) -> bool:
+        return len(self) > 0
 
     def take(self, max_bytes: int) -> list[Part]:
         """What comes next, `max_bytes` or all that is left; nothing once all is taken. It lets go of what was taken."""

@@ -3,13 +3,23 @@ import java.io.InputStreamReader;
 import java.util.Properties;
 import org.apache.kafka.clients.producer.KafkaProducer;
 import org.apache.kafka.clients.producer.ProducerRecord;
+import org.apache.kafka.common.KafkaException;
 import org.apache.kafka.common.serialization.ByteArraySerializer;
 
-/** Sends what it reads: a line is a topic, a partition, a key and a size. Says what each was called back with. */
+/**
+ * Sends what it reads: a line is a topic, a partition, a key and a size. Says what each was called back with, and, if
+ * asked for it by --calls, how long `send` took or what it threw. The callback of a key that begins with "slow" takes
+ * two seconds.
+ */
 public class Sends {
     public static void main(String[] settings) throws Exception {
         Properties properties = new Properties();
+        boolean tellsCalls = false;
         for (String setting : settings) {
+            if (setting.equals("--calls")) {
+                tellsCalls = true;
+                continue;
+            }
             String[] parts = setting.split("=", 2);
             properties.put(parts[0], parts[1]);
         }
@@ -19,12 +29,34 @@ public class Sends {
             for (String line = lines.readLine(); line != null; line = lines.readLine()) {
                 String[] words = line.split(" ");
                 byte[] value = new byte[Integer.parseInt(words[3])];
-                producer.send(
-                    new ProducerRecord<>(words[0], Integer.parseInt(words[1]), words[2].getBytes(), value),
-                    (metadata, error) -> System.out.println(words[2] + " "
-                        + (error == null ? "offset " + metadata.offset()
-                            : error.getClass().getSimpleName() + ": " + error.getMessage())));
+                long began = System.nanoTime();
+                String thrown = "";
+                try {
+                    producer.send(
+                        new ProducerRecord<>(words[0], Integer.parseInt(words[1]), words[2].getBytes(), value),
+                        (metadata, error) -> tell(words[2], error == null ? "offset " + metadata.offset() : told(error)));
+                } catch (KafkaException error) {
+                    thrown = " " + told(error);
+                }
+                if (tellsCalls) {
+                    System.out.println(words[2] + " call " + (System.nanoTime() - began) / 1_000_000 + thrown);
+                }
             }
         }
+    }
+
+    private static void tell(String key, String what) {
+        System.out.println(key + " " + what);
+        if (key.startsWith("slow")) {
+            try {
+                Thread.sleep(2_000);
+            } catch (InterruptedException error) {
+                throw new IllegalStateException(error);
+            }
+        }
+    }
+
+    private static String told(Exception error) {
+        return error.getClass().getSimpleName() + ": " + error.getMessage();
     }
 }
