@@ -47,6 +47,7 @@ class AccumulatorPlayer:
         self._partitions = [list(partition) for partition in config["partitions"]]
         self._in_flight: list[ProducerBatch] = []
         self._events: list[Json] = []
+        self._waiting: list[Append] = []  # some of them no more
         randoms = cycle(config["randoms"])
         self._random = lambda: next(randoms)
         self.api_versions = ApiVersions()
@@ -94,7 +95,7 @@ class AccumulatorPlayer:
             except ProducerError as error:
                 self._refused(record, error)
                 return
-        self.accumulator.append(
+        append = self.accumulator.append(
             topic,
             partition,
             START_MS + command["timestamp"],
@@ -107,6 +108,15 @@ class AccumulatorPlayer:
             self._metadata(),
             lambda append: self._appended(record, append),
         )
+        if not append.is_done:
+            self._waiting.append(append)
+
+    def _interrupt(self, command: Json, told: list[Any]) -> None:
+        self._waiting = [append for append in self._waiting if not append.is_done]
+        told.append(bool(self._waiting))
+        if self._waiting:
+            append = self._waiting[command["which"] % len(self._waiting)]
+            self.accumulator.withdraw(append, ProducerError("interrupted"))
 
     def _tick(self, command: Json, told: list[Any]) -> None:
         target_ms = self._now_ms + command["ms"]

@@ -13,7 +13,7 @@ Json = dict[str, Any]
 
 RELEASES = {"2.0": "2.0.1", "4.3": "4.3.0"}  # by generation
 _UNKNOWN = -1
-_OF_SENDER = ("append", "tick", "flush", "flushed", "lead")
+_OF_SENDER = ("append", "tick", "flush", "flushed", "lead", "interrupt")
 # What a broker answers: most often nothing wrong, or one of each kind.
 _ERRORS = (0, 0, 0, 0, 7, 7, 6, 3, 10, 10, 2, 19, 20, 9, 13, 18, 29, 46, 51, 56, 87)
 _MOST_COMMANDS = 60
@@ -144,9 +144,9 @@ def _command(generation: str, config: Json, random: Random, record: int) -> Json
     kind = random.choices(
         (
             "append", "tick", "ready", "drain", "expire", "answer", "mute", "unmute", "flush", "flushed", "lead",
-            "latency", "choose", "abort", "abort_undrained", "close",
+            "latency", "choose", "interrupt", "abort", "abort_undrained", "close",
         ),
-        (40, 14, 12, 12, 8, 12, 2, 3, 1, 1, 2, 2, 2, 0.3, 0.3, 0.3),
+        (40, 14, 12, 12, 8, 12, 2, 3, 1, 1, 2, 2, 2, 3, 0.3, 0.3, 0.3),
     )[0]  # fmt: skip
     if kind == "append":
         return {
@@ -175,6 +175,8 @@ def _command(generation: str, config: Json, random: Random, record: int) -> Json
         return {"do": kind, "partition": [topic, index, random.choice([-1, node, node]), epoch + random.randint(0, 3)]}
     if kind == "choose":
         return {"do": kind, "topic": topic, "key": random.choice([None, None, *range(9), 70]), "seed": record}
+    if kind == "interrupt":
+        return {"do": kind, "which": random.randrange(100)}
     if kind == "latency":
         return {"do": kind, "node": node, "can_drain": random.random() < 0.5}
     return {"do": kind}

@@ -32,7 +32,7 @@ def declare(parser: Parser) -> None:
     parser.add_argument(
         "--svg", metavar="FILE", type=file_name, help="A picture, into FILE; of all if nothing is chosen."
     )
-    parser.add_argument("--wall", action="store_true", help="By wall time: the two journals have different clocks.")
+    parser.add_argument("--wall", action="store_true", help="By wall time: the journals are of two machines.")
 
 
 def run(options: Namespace) -> int:
@@ -54,9 +54,14 @@ def run(options: Namespace) -> int:
     told = list(_read(options.producers, producers_from_lines))
     heard = list(_read(options.brokers, brokers_from_lines))
     try:
-        steps = _steps(Timelines(told, heard, options.wall), options)
+        timelines = Timelines(told, heard, options.wall)
+        steps = _steps(timelines, options)
     except ValueError as error:
         raise Slip(str(error)) from None
+    for name, shift_ms in timelines.shifts.items():
+        is_behind = "behind" if shift_ms > 0 else "ahead of"
+        said = f"the wall clock of {name} is {abs(shift_ms):,} ms or more {is_behind} that of the brokers"
+        print(f"{said}: its times are shown with {shift_ms:+,} ms", file=sys.stderr)
     if options.svg is not None:
         _write(options.svg, picture(steps))
         return 0

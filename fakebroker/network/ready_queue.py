@@ -34,6 +34,9 @@ class _Line:
     def __len__(self) -> int:
         return len(self._connections) - self._next
 
+    def __bool__(self) -> bool:
+        return len(self) > 0
+
     def add(self, connection: Connection) -> None:
         self._connections.append(connection)
 
@@ -68,6 +71,9 @@ class ReadyQueue:
 
     def __len__(self) -> int:
         return len(self._fresh) + len(self._others)
+
+    def __bool__(self) -> bool:
+        return len(self) > 0
 
     def add(self, connection: Connection) -> None:
         """It may have another request, or has work."""

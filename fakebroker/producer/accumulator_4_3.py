@@ -138,6 +138,8 @@ class RecordAccumulator43(RecordAccumulator):
         unknown: set[str] = set()
         delay_ms = NO_DELAY_MS
         for name, topic in self._topics.items():
+            if topic.is_idle_as_before(metadata):
+                continue
             delay_ms = self._partition_ready(metadata, now_ms, name, topic, delay_ms, ready_nodes, unknown)
         return ReadyCheckResult(ready_nodes, delay_ms, unknown)
 
@@ -158,17 +160,17 @@ class RecordAccumulator43(RecordAccumulator):
         ):
             queue_sizes = [0] * len(topic.queues)
         partitions = [0] * len(topic.queues)
+        leaders = metadata.leaders_of(name)
         at = -1
         for index, queue in topic.queues.items():
-            partition = TopicPartition(name, index)
-            leader = metadata.leader_for(partition)
+            leader = leaders.get(index, NO_LEADER)
             if leader != NO_LEADER and queue_sizes is not None:
                 at += 1
                 partitions[at] = index
             if not queue:
                 continue
-            batch = queue[0]
-            batch.maybe_update_leader_epoch(metadata.leader_epoch_for(partition))
+            partition = TopicPartition(name, index)
+            queue[0].maybe_update_leader_epoch(metadata.leader_epoch_for(partition))
             if leader == NO_LEADER:
                 unknown.add(name)
                 continue
@@ -258,14 +260,15 @@ class RecordAccumulator43(RecordAccumulator):
     def expired_batches(self, now_ms: int) -> list[ProducerBatch]:
         """Of each partition the oldest, up to the first that has not expired."""
         expired: list[ProducerBatch] = []
-        for queue in self.queues():
-            while queue:
-                if not queue[0].has_reached_delivery_timeout(self.config.delivery_timeout_ms, now_ms):
-                    self.maybe_update_next_batch_expiry_time(queue[0])
-                    break
-                batch = queue.popleft()
-                batch.abort_record_appends()
-                expired.append(batch)
+        for topic in self._topics.values():
+            for queue in topic.queues.values():
+                while queue:
+                    if not queue[0].has_reached_delivery_timeout(self.config.delivery_timeout_ms, now_ms):
+                        self.maybe_update_next_batch_expiry_time(queue[0])
+                        break
+                    batch = queue.popleft()
+                    batch.abort_record_appends()
+                    expired.append(batch)
         return expired
 
     def reset_next_batch_expiry_time(self) -> None:

@@ -101,6 +101,15 @@ class BufferPool:
         if self._waiters:
             self._wake(self._waiters[0])
 
+    def withdraw(self, waiter: MemoryWaiter) -> None:
+        """It waits no more, and is not told. What was set aside for it may do for the next one; `run_woken` is to
+        follow. Kafka's `allocate` does it when its thread is interrupted."""
+        self._waiters.remove(waiter)
+        if waiter.is_woken:
+            waiter.is_woken = False
+            self._woken.remove(waiter)
+        self._give_up(waiter)
+
     def run_woken(self, now_ms: int) -> None:
         """Let everybody go on who was woken, and whom these wake."""
         while self._woken:
@@ -164,10 +173,13 @@ class BufferPool:
             self._hand_out(waiter.size)
             waiter.on_memory(now_ms)
             return
+        self._give_up(waiter)
+        waiter.on_refused(error, now_ms)
+
+    def _give_up(self, waiter: MemoryWaiter) -> None:
         self._non_pooled += waiter.accumulated
         waiter.accumulated = 0
         self._wake_first()
-        waiter.on_refused(error, now_ms)
 
     def _take(self, waiter: MemoryWaiter) -> None:
         if not waiter.accumulated and waiter.size == self.poolable_size and self._free:
@@ -201,7 +213,7 @@ class BufferPool:
             self._woken.append(waiter)
 
     def _exhausted(self, size: int, max_time_to_block_ms: int) -> ProducerError:
-        if not self._generation.has_delivery_timeout:
+        if not self._generation.names_exhausted_memory:
             return ProducerTimeoutError(
                 f"There was no memory for the record within max.block.ms, {max_time_to_block_ms} ms."
             )

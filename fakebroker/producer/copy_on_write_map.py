@@ -53,6 +53,9 @@ class CopyOnWriteMap(Generic[K, V]):
     def __len__(self) -> int:
         return len(self._values)
 
+    def __bool__(self) -> bool:
+        return len(self) > 0
+
 
 def table_size(count: int) -> int:
     """How many buckets a copy of all but one has, once that one is in it."""

@@ -20,7 +20,7 @@ class ProducerTimeoutError(ProducerError):
 
 
 class BufferExhaustedError(ProducerTimeoutError):
-    """No memory within `max.block.ms` (in 2.0 it is a plain TimeoutException)."""
+    """No memory within `max.block.ms` (before 2.6 it is a plain TimeoutException)."""
 
     kafka_name = "BufferExhaustedException"
 

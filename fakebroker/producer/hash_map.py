@@ -73,3 +73,6 @@ class HashMap(Generic[K, V]):
 
     def __len__(self) -> int:
         return len(self._values)
+
+    def __bool__(self) -> bool:
+        return len(self) > 0

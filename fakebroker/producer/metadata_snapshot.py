@@ -14,6 +14,7 @@ from fakebroker.protocol.topic_partition import TopicPartition
 
 NO_LEADER: Final = -1
 NO_EPOCH: Final = -1
+_NOBODY: Final[dict[int, int]] = {}
 
 
 class PartitionInfo(NamedTuple):
@@ -49,11 +50,13 @@ class MetadataSnapshot:
         self._infos: dict[TopicPartition, PartitionInfo] = {}
         self._of_topic: dict[str, list[PartitionInfo]] = {}
         self._of_node: dict[int, list[PartitionInfo]] = {}
+        self._leaders: dict[str, dict[int, int]] = {}
         for told in self._told.values():
             is_known = nodes is None or told.leader in self._nodes_by_id
             info = told if is_known else told._replace(leader=NO_LEADER)
             self._infos[info.partition] = info
             self._of_topic.setdefault(info.partition.topic, []).append(info)
+            self._leaders.setdefault(info.partition.topic, {})[info.partition.partition] = info.leader
             if info.leader != NO_LEADER:
                 self._of_node.setdefault(info.leader, []).append(info)
 
@@ -71,6 +74,10 @@ class MetadataSnapshot:
         """The id of the node that leads it, or NO_LEADER."""
         info = self._infos.get(partition)
         return NO_LEADER if info is None else info.leader
+
+    def leaders_of(self, topic: str) -> Mapping[int, int]:
+        """The same of all partitions of a topic, by index."""
+        return self._leaders.get(topic, _NOBODY)
 
     def leader_epoch_for(self, partition: TopicPartition) -> int:
         """NO_EPOCH if it is not known."""

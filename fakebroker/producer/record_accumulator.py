@@ -28,11 +28,7 @@ from fakebroker.producer.journal.listener import Listener
 from fakebroker.producer.metadata_snapshot import MetadataSnapshot
 from fakebroker.producer.producer_batch import Callback, FinalState, ProducerBatch, new_builder
 from fakebroker.producer.producer_config import ProducerConfig
-from fakebroker.producer.record_batch_builder import (
-    NO_SEQUENCE,
-    Headers,
-    estimate_size_upper_bound,
-)
+from fakebroker.producer.record_batch_builder import NO_SEQUENCE, Headers, estimate_size_upper_bound
 from fakebroker.producer.transactions.transaction_manager import TransactionManager
 from fakebroker.protocol.topic_partition import TopicPartition
 
@@ -88,6 +84,11 @@ class RecordAccumulator(Appender):
         self._appends_in_progress += 1
         self.begin(append, now_ms)
         return append
+
+    def withdraw(self, append: Append, error: ProducerError) -> None:
+        """Who appends waits for memory no more, and hears the error at once. Then `run_woken`: others may have it."""
+        self.free.withdraw(append)
+        self.end(append, error)
 
     def begin(self, append: Append, now_ms: int) -> None:
         """From the choice of the partition on."""

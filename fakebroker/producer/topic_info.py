@@ -19,6 +19,21 @@ class TopicInfo:
     def __init__(self, partitioner: BuiltInPartitioner) -> None:
         self.queues: CopyOnWriteMap[int, deque[ProducerBatch]] = CopyOnWriteMap(int)
         self.partitioner = partitioner
+        self._idle_in: MetadataSnapshot | None = None
+        self._idle_queues = 0
+
+    def is_idle_as_before(self, metadata: MetadataSnapshot) -> bool:
+        """Whether no batch waits, and none did when this was last asked, of the same partitions in the same cluster:
+        then nothing is ready, and the partitions have the weights that they had."""
+        for queue in self.queues.values():
+            if queue:
+                self._idle_in = None
+                return False
+        if self._idle_in is metadata and self._idle_queues == len(self.queues):
+            return True
+        self._idle_in = metadata
+        self._idle_queues = len(self.queues)
+        return False
 
     def get_or_create_queue(self, partition: int) -> deque[ProducerBatch]:
         queue = self.queues.get(partition)

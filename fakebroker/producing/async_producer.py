@@ -2,9 +2,9 @@
 
 Theory   The machine of `KafkaProducer` decides; here callers wait. Where Kafka's caller would block, `await` waits, for
          at most `max.block.ms`. What Kafka returns as a future is one of asyncio.
-         Who is cancelled while a record waits for metadata takes the record back; once it waits for memory, or is in a
-         batch, it goes on without its caller. A transaction's call goes on too. Cancelling a record's future
-         only means that nobody is told.
+         Who is cancelled while a record waits for metadata or for memory takes the record back, as a thread that is
+         interrupted; once it is in a batch it goes on without its caller. A transaction's call goes on too.
+         Cancelling a record's future only means that nobody is told.
 Units    milliseconds, as in Kafka's names.
 Errors   Those of producer/errors.py, and BrokerError for what a broker answered. As in Kafka, what a record meets on
          its way ends its future; misuse and a producer that is closed are raised.
@@ -25,6 +25,9 @@ from typing import Any, Final
 from fakebroker.producer.client.kafka_producer import KafkaProducer
 from fakebroker.producer.client.transaction_doors import TransactionCall
 from fakebroker.producer.errors import IllegalProducerStateError, ProducerError
+from fakebroker.producer.journal.events import ProducerEvent
+from fakebroker.producer.journal.listener import Listener
+from fakebroker.producer.journal.recorder import DEFAULT_SIZE, ProducerJournal
 from fakebroker.producer.producer_batch import RecordMetadata
 from fakebroker.producer.producer_config import LONG_MAX, ProducerConfig
 from fakebroker.producer.record_batch_builder import Headers
@@ -69,8 +72,20 @@ class AsyncProducer:
         self._wall_clock = wall_clock
         self._loop = loop
         self._driver: Driver | None = None
+        self._journal: ProducerJournal | None = None
         self._sends = 0
         self._turns = 0
+
+    def keep_journal(
+        self, name: str = "", size: int = DEFAULT_SIZE, on_event: Callable[[ProducerEvent], None] | None = None
+    ) -> ProducerJournal:
+        """What it does with each record, batch and request, as `fakebroker timeline` reads it; its last `size` events.
+        Before `start`, and once. `name`: the client.id if it is not given."""
+        if self._driver is not None or self._journal is not None:
+            raise IllegalProducerStateError("A journal is kept from the start on, and there is one.")
+        offset_ms = self._wall_clock() - self._clock()
+        self._journal = ProducerJournal(self._config.client_id, name, size, offset_ms, on_event)
+        return self._journal
 
     async def start(self) -> None:
         """Begin to connect; nothing waits for that. `async with` does it."""
@@ -79,6 +94,8 @@ class AsyncProducer:
         machine = KafkaProducer(
             self._config, self._bootstrap, lambda: random.getrandbits(_RANDOM_BITS), random.random, self._clock()
         )
+        if self._journal is not None:
+            machine.listen(self._journal)
         self._driver = Driver(machine, self._loop or asyncio.get_running_loop(), self._clock)
         self._driver.settle()
 
@@ -120,16 +137,15 @@ class AsyncProducer:
         driver.owe(written)
         waiter = None if sending.is_done else driver.wait_for(sending)
         driver.settle()
-        if waiter is not None:
-            try:
+        try:
+            if waiter is not None:
                 await waiter
-            except asyncio.CancelledError:
-                sending.is_withdrawn = True
-                driver.look()
-                written.cancel()
-                raise
-        elif self._is_turn_over(driver):
-            await asyncio.sleep(0)
+            elif self._is_turn_over(driver):
+                await asyncio.sleep(0)
+        except asyncio.CancelledError:
+            driver.withdraw(sending)
+            written.cancel()
+            raise
         if sending.error is not None and not written.done():
             written.cancel()
             raise sending.error
@@ -184,6 +200,13 @@ class AsyncProducer:
             driver.look()
             raise
         await driver.links_ended()
+
+    def listen(self, listener: Listener) -> None:
+        """Have it told of everything from now on (producer/journal), and no journal; it changes nothing. Raises
+        IllegalProducerStateError if a journal is kept."""
+        if self._journal is not None:
+            raise IllegalProducerStateError("A journal is kept, and it is the one who listens.")
+        self._ready().machine.listen(listener)
 
     def look_at_clock(self) -> None:
         """What is due by the clock is done now: for whoever moves the clock by hand."""

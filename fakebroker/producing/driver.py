@@ -77,6 +77,10 @@ class Driver:
         """The clock was moved by hand."""
         self._run(lambda: self.machine.advance_to(self.clock()))
 
+    def withdraw(self, sending: Sending) -> None:
+        """Who waited for it was cancelled."""
+        self._run(lambda: self.machine.withdraw(sending, self.clock()))
+
     async def links_ended(self) -> None:
         """What was written is on its way (acks=0), or its broker does not take it."""
         await self._links.ended()

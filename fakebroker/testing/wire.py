@@ -20,9 +20,9 @@ from fakebroker.protocol.batch_layout import (
     RECORD_BATCH_OVERHEAD,
 )
 from fakebroker.protocol.build import build
-from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.messages import decode_response, encode_request, request_type
 from fakebroker.protocol.record_batch import BatchHeader, Record, encode_batch, read_batch_header
+from fakebroker.protocol.sent.produce_answer import read_plain_answer
 from fakebroker.protocol.sent.produce_frame import by_topic, encode_produce_request
 
 PRODUCE, PRODUCE_VERSION = 0, 9
@@ -33,11 +33,6 @@ CLIENT_ID = "sim"
 _CONTROL_AT, _PRODUCER_AT, MARK_TYPE_AT, COMMIT = 22, 43, 69, 1  # where they stand in a batch
 _PRODUCER = struct.Struct(">qh")
 _MARK_IDENT = struct.Struct(">?qh")
-# Index, error, base offset, append time, log start; lengths of record errors and message; no tags.
-_ANSWERED = struct.Struct(">ihqqqBBB")
-_NO_ERRORS, _NO_MESSAGE = 1, 0
-_ERRORS = frozenset(int(code) for code in ErrorCode)
-_FAR_MS = 1 << 47  # kio reads times until the year 9999
 
 PartitionResult = tuple[tuple[str, int], int, int]  # (topic, partition), error, base offset
 
@@ -131,38 +126,12 @@ def correlation_id_of(frame: bytes) -> int:
 
 def read_produce_answer(frame: bytes) -> tuple[PartitionResult, ...]:
     """What each partition was answered, sorted by topic and partition."""
-    return _read_plain_answer(frame) or _read_any_answer(frame)
-
-
-def _read_plain_answer(frame: bytes) -> tuple[PartitionResult, ...] | None:
-    """The same for an answer without record errors and messages, short enough that each length is one byte; None for
-    every other."""
-    results: list[PartitionResult] = []
-    try:
-        topics, at = frame[5] - 1, 6
-        if frame[4] or not 0 <= topics < 127:
-            return None
-        for _ in range(topics):
-            size = frame[at] - 1
-            count = frame[at + 1 + size] - 1
-            if not (0 < size < 127 and 0 <= count < 127):
-                return None
-            topic, at = frame[at + 1 : at + 1 + size].decode(), at + 2 + size
-            for _ in range(count):
-                index, error, base_offset, time_ms, _, record_errors, message, tags = _ANSWERED.unpack_from(frame, at)
-                if record_errors != _NO_ERRORS or message != _NO_MESSAGE or tags:
-                    return None
-                if error not in _ERRORS or not -1 <= time_ms < _FAR_MS:
-                    return None
-                results.append(((topic, index), error, base_offset))
-                at += _ANSWERED.size
-            if frame[at]:
-                return None
-            at += 1
-        # The throttle time, and no tags.
-        return tuple(sorted(results)) if len(frame) == at + 5 and not frame[at + 4] else None
-    except (IndexError, struct.error, UnicodeDecodeError):
-        return None
+    plain = read_plain_answer(frame, PRODUCE_VERSION)
+    if plain is None:
+        return _read_any_answer(frame)
+    return tuple(
+        sorted([((str(one.topic), one.partition), one.error_code, one.base_offset) for one in plain.partitions])
+    )
 
 
 def _read_any_answer(frame: bytes) -> tuple[PartitionResult, ...]:

@@ -1,75 +1,43 @@
-"""What the stories tell of Kafka's producer, on kafka-clients itself: 2.0.1, 2.1.0 (KIP-91) and 4.4.0, unmodified.
+"""What the stories tell of Kafka's producer, on kafka-clients itself: 2.0.1, 2.1.0 (KIP-91) and 4.4.0, unmodified; and
+what `AsyncProducer` as their generation says of the same.
 
-Times are those of a real clock here; what is compared is what each record was called back with.
+Times are those of a real clock here; what is compared is what each record was called back with, and what is in the log.
 """
 
 from __future__ import annotations
 
-import subprocess
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
+import time
 
 import pytest
-from support.serving import LIMIT_S
+from support.log_reader import read_values
+from support.stock_sends import Sends, sends
 
-from conformance.targets.kafka_box import Unavailable, fetch_jars
 from fakebroker import FakeCluster
+from fakebroker.core.journal.events import NO_ERROR, Append
 
 pytestmark = [pytest.mark.clients, pytest.mark.slow]
 
-FOLDER = Path(__file__).parent.parent / "support" / "java"
 BEFORE, SINCE = ["2.0.1"], ["2.1.0", "4.4.0"]  # KIP-91
+STOCK = [*BEFORE, *SINCE]
+ALL = [*STOCK, "ours 2.0", "ours 2.1", "ours 4.4"]
+IDEMPOTENT = ("4.4.0", "ours 4.4")  # by default
+ROUNDED_MS = 1  # clocks of milliseconds are rounded down, at either end of a wait
+A_MOMENT_S = 0.4  # in which a client sends what it was given, and cannot be seen to have done so
 
 
-class Sends:
-    """The program: a record in, what it was called back with out."""
-
-    def __init__(self, process: subprocess.Popen[str]) -> None:
-        self._process = process
-
-    def send(self, key: str, size: int = 10, partition: int = 0) -> None:
-        assert self._process.stdin is not None
-        self._process.stdin.write(f"orders {partition} {key} {size}\n")
-        self._process.stdin.flush()
-
-    def told(self) -> str:
-        """The next one: its key, and its offset or its error."""
-        assert self._process.stdout is not None
-        return self._process.stdout.readline().strip()
+def plain(version: str) -> dict[str, object]:
+    return {"enable_idempotence": "false"} if version in IDEMPOTENT else {}
 
 
-@contextmanager
-def sends(version: str, kafka: FakeCluster, **settings: object) -> Iterator[Sends]:
-    """A producer of that version that has sent its first record. Skips where it cannot be had."""
-    try:
-        name = {"kafka.version": version}
-        jars = fetch_jars(FOLDER / "pom.xml", f"kafka-clients-{version}", f"kafka-clients {version}", name)
-    except Unavailable as reason:
-        pytest.skip(str(reason))
-    values = {"bootstrap.servers": kafka.bootstrap_servers} | {
-        name.replace("_", "."): value for name, value in settings.items()
-    }
-    command = [
-        "java",
-        "-cp",
-        f"{jars}/*",
-        str(FOLDER / "Sends.java"),
-        *(f"{name}={value}" for name, value in values.items()),
-    ]
-    with subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
-    ) as process:
-        try:
-            program = Sends(process)
-            program.send("first")
-            assert program.told() == "first offset 0"
-            yield program
-            assert process.stdin is not None
-            process.stdin.close()
-            assert process.wait(LIMIT_S) == 0
-        finally:
-            process.kill()
+def call_of(program: Sends, key: str) -> tuple[int, str, list[str]]:
+    """How many milliseconds `send` took, what it threw, and what else was said until then, and of this record."""
+    others: list[str] = []
+    while True:
+        words = program.told().split(" ", 3)
+        if words[:2] == [key, "call"]:
+            return int(words[2]), words[3] if len(words) > 3 else "", others
+        if words[1] != "call":
+            others.append(" ".join(words))
 
 
 def expires(version: str, **settings: object) -> list[str]:
@@ -104,7 +72,7 @@ def test_since_kip_91_there_is_one_reason(version: str) -> None:
         assert "linger time" not in told
 
 
-@pytest.mark.parametrize("version", [*BEFORE, *SINCE])
+@pytest.mark.parametrize("version", STOCK)
 def test_a_silent_broker_fails_all_in_flight_at_once(version: str) -> None:
     """Since 3.5 as a time-out, before as a network that broke."""
     settings: dict[str, object] = {"acks": "1", "request_timeout_ms": 400, "linger_ms": 0, "retries": 0}
@@ -122,7 +90,7 @@ def test_a_silent_broker_fails_all_in_flight_at_once(version: str) -> None:
     assert [line.split(":")[0] for line in told] == [f"{key} {error}" for key in "abc"]
 
 
-@pytest.mark.parametrize("version", [*BEFORE, *SINCE])
+@pytest.mark.parametrize("version", STOCK)
 def test_every_attempt_times_out(version: str) -> None:
     """Before KIP-91 the retries end it, and there are as many copies as attempts; since, delivery.timeout.ms does."""
     settings: dict[str, object] = {"acks": "all", "request_timeout_ms": 400, "linger_ms": 0}
@@ -143,3 +111,146 @@ def test_every_attempt_times_out(version: str) -> None:
         assert told.split(":")[0] in ("a TimeoutException", "a NetworkException")
     assert ("ms has passed since batch creation" in told) == (version in SINCE)
     assert asked >= 2
+
+
+@pytest.mark.parametrize("version", ALL)
+def test_memory_is_full_and_send_blocks_its_caller(version: str) -> None:
+    """Three batches have all of it. BufferExhaustedException has a name of its own since 2.6 (KAFKA-3720)."""
+    settings = {"buffer_memory": 3_000, "batch_size": 1_000, "max_block_ms": 2_000, "linger_ms": 0, "acks": "1"}
+    with FakeCluster(brokers=1) as kafka:
+        kafka.create_topic("orders", partitions=1)
+        with sends(version, kafka, True, request_timeout_ms=20_000, **settings, **plain(version)) as program:
+            kafka.brokers[1].pause()
+            for key in "abcd":
+                program.send(key, 900)
+            for key in "abc":
+                assert call_of(program, key)[0] < 1_000
+            waited_ms, thrown, others = call_of(program, "d")
+            assert waited_ms >= 2_000 - ROUNDED_MS
+            assert not thrown, "its future fails"
+            told = others[0] if others else program.told()
+            error = "BufferExhaustedException" if version in IDEMPOTENT else "TimeoutException"
+            assert told.startswith(f"d {error}: ")
+            program.send("e", 100)  # would fit beside them, and waits for a batch all the same
+            kafka.brokers[1].resume()
+            assert call_of(program, "e")[0] < 2_000
+        keys = [len(value or b"") for value in read_values(kafka, "orders")]
+        assert keys == [10, 900, 900, 900, 100]
+
+
+@pytest.mark.parametrize("version", ALL)
+def test_metadata_never_comes(version: str) -> None:
+    """Of a topic that is not there, and of a partition: up to 2.1 that is thrown at once, as what cannot be."""
+    with FakeCluster(brokers=1, config={"auto.create.topics.enable": False}) as kafka:
+        kafka.create_topic("orders", partitions=1)
+        with sends(version, kafka, True, max_block_ms=3_000, linger_ms=0) as program:
+            program.send("topic", topic="oders")
+            waited_ms, thrown, others = call_of(program, "topic")
+            assert waited_ms >= 3_000 - ROUNDED_MS
+            assert not thrown
+            told = others[0] if others else program.told()
+            assert told.startswith("topic TimeoutException: ")
+            program.send("partition", partition=7)
+            waited_ms, thrown, others = call_of(program, "partition")
+            if version in IDEMPOTENT:
+                assert waited_ms >= 3_000 - ROUNDED_MS
+                told = others[0] if others else program.told()
+                assert told.startswith("partition TimeoutException: ")
+            else:
+                assert waited_ms < 3_000
+                assert thrown.startswith("KafkaException: ")
+                assert not others, "what is thrown is not called back"
+
+
+@pytest.mark.parametrize("version", ALL)
+@pytest.mark.parametrize(("most", "order"), [("1", "abc"), ("5", "bca")])
+def test_a_retry_keeps_its_place_with_one_in_flight_and_comes_last_with_five(
+    version: str, most: str, order: str
+) -> None:
+    settings = {"linger_ms": 0, "acks": "all", "retries": 5, "retry_backoff_ms": 300, "request_timeout_ms": 20_000}
+    with FakeCluster(brokers=1) as kafka:
+        kafka.create_topic("orders", partitions=1)
+        settings["max_in_flight_requests_per_connection"] = most
+        with sends(version, kafka, **settings, **plain(version)) as program:
+            kafka.brokers[1].pause()
+            for size, key in enumerate("abc", 101):
+                program.send(key, size)
+                time.sleep(A_MOMENT_S)  # with five, each is in a request of its own
+            when = {"api": "Produce", "topic": "orders"}
+            kafka.faults.add(when=when, do={"error": "NOT_ENOUGH_REPLICAS"}, times=1)
+            kafka.brokers[1].resume()
+            assert [program.told() for _ in range(3)] == [f"{key} offset {at}" for at, key in enumerate(order, 1)]
+        sizes = {101 + at: key for at, key in enumerate("abc")}
+        assert "".join(sizes[len(value or b"")] for value in read_values(kafka, "orders")[1:]) == order
+
+
+@pytest.mark.parametrize("version", SINCE)
+def test_who_expires_in_the_queue_is_called_back_before_who_is_in_flight(version: str) -> None:
+    """All are over in one turn of the sender, since a callback has held it up until then. (Ours has futures: nobody
+    holds up its turn.)"""
+    settings = {"acks": "1", "retries": 0, "batch_size": 1, "max_in_flight_requests_per_connection": 1, "linger_ms": 0}
+    settings |= {"request_timeout_ms": 1_000, "delivery_timeout_ms": 1_000}
+    with FakeCluster(brokers=2) as kafka:
+        kafka.create_topic("orders", assignments=[[1], [2]])
+        with sends(version, kafka, **settings, **plain(version)) as program:
+            program.send("known", partition=1)
+            program.told()
+            kafka.brokers[1].pause()
+            for key in "abc":  # a is in flight, b and c wait
+                program.send(key)
+            time.sleep(A_MOMENT_S)
+            program.send("slow", partition=1)
+            told = [program.told() for _ in range(4)]
+            kafka.brokers[1].resume()
+    assert [line.split(":")[0] for line in told] == ["slow offset 1", *(f"{key} TimeoutException" for key in "bca")]
+
+
+@pytest.mark.parametrize("version", ALL)
+def test_an_idempotent_batch_that_expired_after_it_was_sent(version: str) -> None:
+    """Its sequence is in doubt: b is in the log. Since 2.5 (KIP-360) the epoch is raised; before, the producer id is
+    given up. Ours goes by the newer rule from 2.1 on."""
+    settings: dict[str, object] = {"linger_ms": 0, "acks": "all", "request_timeout_ms": 700}
+    settings |= {"retry_backoff_ms": 100, "reconnect_backoff_max_ms": 100}
+    if version not in ("2.0.1", "ours 2.0"):
+        settings["delivery_timeout_ms"] = 1_000
+    if version == "4.4.0":
+        settings["metadata_recovery_strategy"] = "none"  # else it begins anew (KIP-899)
+    with FakeCluster(brokers=1, config={"broker.session.timeout.ms": 300}) as kafka:
+        kafka.create_topic("orders", partitions=1)
+        with sends(version, kafka, enable_idempotence="true", **settings) as program:
+            when = {"api": "Produce", "topic": "orders", "at": "after_append"}
+            kafka.faults.add(when=when, do={"kill": 1})
+            program.send("b", 101)
+            assert program.told().split(":")[0] == "b TimeoutException"
+            kafka.brokers[1].start()
+            time.sleep(4 * A_MOMENT_S)  # it leads again, and the client has found it
+            for size, key in enumerate("cd", 102):
+                program.send(key, size)
+                assert program.told().startswith(f"{key} offset ")
+        appended = [event for event in kafka.journal if isinstance(event, Append) and event.error == NO_ERROR]
+    assert [event.base_offset for event in appended] == [0, 1, 2, 3]
+    first, b, c, d = [(event.producer_id, event.producer_epoch, event.base_sequence) for event in appended]
+    assert b == (*first[:2], 1)
+    raises_epoch = version in IDEMPOTENT or version == "ours 2.1"
+    assert c == (first[0], 1, 0) if raises_epoch else (c[0] != first[0] and c[1:] == (0, 0))
+    assert d == (*c[:2], 1)
+
+
+@pytest.mark.parametrize("version", ALL)
+def test_what_was_acknowledged_by_a_leader_alone_is_cut_off(version: str) -> None:
+    """acks=1: c is at offset 1 of broker 1, which dies; d is told the same offset, by the next leader."""
+    settings = {"linger_ms": 0, "acks": "1", "retries": 20, "request_timeout_ms": 3_000}
+    with FakeCluster(brokers=2, config={"broker.session.timeout.ms": 1_000}) as kafka:
+        kafka.create_topic("orders", assignments=[[1, 2]])
+        with sends(version, kafka, **settings, **plain(version)) as program:
+            kafka.followers.freeze("orders")
+            program.send("c", 101)
+            assert program.told() == "c offset 1"
+            kafka.brokers[1].kill()
+            kafka.followers.resume("orders")
+            program.send("d", 102)
+            assert program.told() == "d offset 1"
+            kafka.brokers[1].start()
+            program.send("e", 103)
+            assert program.told() == "e offset 2"
+        assert [len(value or b"") for value in read_values(kafka, "orders")] == [10, 102, 103]

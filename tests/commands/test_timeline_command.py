@@ -71,6 +71,27 @@ def test_a_record_is_shown_in_columns(
     assert capsys.readouterr().out == _SHOWN
 
 
+def test_journals_of_two_machines_go_by_wall_time(
+    journals: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What a machine's clock is off is told beside, so that standard output is the same."""
+    events = [json.loads(line) for line in Path(journals[0]).read_text().splitlines()]
+    away = tmp_path / "away.jsonl"
+    moved = [event | {"mono_ms": event["mono_ms"] + 5, "wall_ms": event["wall_ms"] - 250} for event in events]
+    away.write_text("".join(json.dumps(event) + "\n" for event in moved))
+    with pytest.raises(Slip, match=r"shop and the brokers have different clocks: .*; go by wall time \(--wall"):
+        run(str(away), journals[1], "--key", "k")
+    assert run(str(away), journals[1], "--key", "k", "--wall") == 0
+    shown = capsys.readouterr()
+    assert [line.split() for line in shown.out.splitlines()][4:6] == [
+        ["shop", "5", "Produce", "v6", "sent", "to", "node", "1,", "acks=all,", "timeout", "500", "ms"],
+        ["2", "broker", "1", "5", "Produce", "v6", "handled"],
+    ]
+    assert shown.err == (
+        "the wall clock of shop is 249 ms or more behind that of the brokers: its times are shown with +249 ms\n"
+    )
+
+
 def test_a_request_is_shown_and_json_has_the_events(journals: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert run(*journals, "--correlation-id", "5", "--json") == 0
     steps = [json.loads(line) for line in capsys.readouterr().out.splitlines()]

@@ -65,6 +65,13 @@ TESTS = {
         "tests/producer/test_buffer_pool.py",
         "tests/producer/test_producer_golden.py",
     ],
+    "fakebroker/producer/client/sending.py": ["tests/producer/client"],
+    "fakebroker/producer/client/record_doors.py": ["tests/producer/client"],
+    "fakebroker/producer/client/kafka_producer.py": ["tests/producer/client"],
+    "fakebroker/producer/client/transaction_doors.py": [
+        "tests/producer/client",
+        "tests/testing/producing/test_transactional_producers.py",
+    ],
     "fakebroker/core/purgatory/purgatory.py": [
         "tests/core/purgatory/test_purgatory.py",
         "tests/properties/test_purgatory_machine.py",

@@ -12,12 +12,15 @@ from fakebroker.core.replication import reads, replica_manager
 from fakebroker.core.replication.append_info import LeaderHwChange, LogAppendInfo
 from fakebroker.core.replication.delayed_produce import DelayedProduce
 from fakebroker.core.replication.partition import Partition
+from fakebroker.core.transactions import markers
+from fakebroker.core.transactions.markers import Mark
 from fakebroker.network.connection import Connection
 from fakebroker.network.effects import Effect, Send
 from fakebroker.network.socket_server import SocketServer
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
 from fakebroker.protocol.record_batch import Record, decode_records, encode_batch
+from fakebroker.protocol.transaction_records.control_records import COMMIT
 
 Append = Callable[..., LogAppendInfo]
 TOPIC = "t"
@@ -186,6 +189,28 @@ def shows_the_end_for_the_watermark(patches: pytest.MonkeyPatch) -> None:
         return result
 
     patches.setattr(reads, "fetch_records", fetch_records)
+
+
+def writes_marks(lie: Callable[[Mark], Mark | None]) -> Callable[[pytest.MonkeyPatch], None]:
+    """Of transactions in the one topic: another mark than was decided, or none."""
+    honest = markers.append_mark
+
+    def append_mark(partition: Partition, mark: Mark, *rest: Any) -> LogAppendInfo:
+        told = lie(mark) if partition.topic_partition.topic == TOPIC else mark
+        if told is None:
+            return as_if(partition, partition.leader_log.log_end_offset)
+        return honest(partition, told, *rest)
+
+    return lambda patches: patches.setattr(markers, "append_mark", append_mark)
+
+
+def loses_marks(mark: Mark) -> Mark | None:
+    return None
+
+
+def commits_all(mark: Mark) -> Mark:
+    marker = mark.marker._replace(control_type=COMMIT)
+    return Mark(mark.producer_id, mark.producer_epoch, marker, mark.transaction_version)
 
 
 def times_out_in_half_the_time(patches: pytest.MonkeyPatch) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -39,10 +39,12 @@ from fakebroker_load.log import (
 )
 from fakebroker_load.plan import plan_connections
 from fakebroker_load.scenario.model import Group, Scenario
+from fakebroker_load.traffic.rows import RESULT_SCHEMA
 
 PARTITIONS, CONNECTIONS, EACH = 2, 4, 10
 ANSWERED, REFUSED, FROZEN, SILENT = "NONE", "NOT_ENOUGH_REPLICAS", "REQUEST_TIMED_OUT", "no answer"
 LAG_MS = 40
+SOURCE = "source"
 
 Patch = Callable[[pytest.MonkeyPatch], None]
 
@@ -59,9 +61,24 @@ class Lie(NamedTuple):
     followers_lag: bool = False
     each: int = EACH  # requests of a connection
     grace_ms: int = 5_000
+    per_transaction: int = 0  # records are made of others, in transactions, every second of which is aborted
 
 
 def scenario(name: str, lie: Lie) -> Scenario:
+    if lie.per_transaction:
+        each = lie.each * CONNECTIONS // PARTITIONS
+        source = Group(SOURCE, SOURCE, -1, ANSWERED, False, None, PARTITIONS, PARTITIONS, each)
+        transform = replace(
+            source,
+            name="g",
+            topic=lies.TOPIC,
+            client="transform",
+            generation="4.4",
+            source=SOURCE,
+            per_transaction=lie.per_transaction,
+            fail_every=2,
+        )
+        return Scenario(name, (transform, source))
     group = Group(
         "g",
         lies.TOPIC,
@@ -82,7 +99,8 @@ def lying_cluster(lie: Lie, journal: Path) -> Iterator[tuple[FakeCluster, Bootst
     """One broker leads both partitions, so that a record can go astray between them."""
     config = {"replica.lag.time.max.ms": 3_600_000}
     with FakeCluster(config=config, journal=0, journal_file=journal) as kafka, pytest.MonkeyPatch.context() as patches:
-        kafka.create_topic(lies.TOPIC, assignments=[[1, 2, 3]] * PARTITIONS)
+        for topic in (lies.TOPIC, SOURCE):
+            kafka.create_topic(topic, assignments=[[1, 2, 3]] * PARTITIONS)
         if lie.expect == FROZEN:
             kafka.followers.freeze(lies.TOPIC)
         elif lie.followers_lag:
@@ -104,13 +122,14 @@ def play(out: Path, name: str, lie: Lie, seed: int, with_journal: bool = True) -
         with window.open() if with_journal else nullcontext():
             table = plan_connections(plan, metadata.leaders, seed)
             sent = worker.run(iter(table.to_batches()), run_id=run_id, grace_ms=lie.grace_ms)
-            keep(out / PARQUET, run_id, list(sent), worker.RESULT_SCHEMA)
+            keep(out / PARQUET, run_id, list(sent), RESULT_SCHEMA)
             ends = log_ends(leaders_of(bootstrap, plan))
             shown = shown_watermarks(ends)
             kafka.followers.resume(lies.TOPIC)
             kafka.followers.instant(lies.TOPIC)
             parts = pa.RecordBatch.from_pylist(
-                part_rows((name, run_id), before, ends, await_readable(ends), shown), schema=PART_SCHEMA
+                part_rows((name, run_id), before, ends, await_readable(ends), shown, plan.transactional),
+                schema=PART_SCHEMA,
             )
             keep(out / LOG_PARQUET, run_id, list(read_parts(iter([parts]))), LOG_SCHEMA)
             keep(out / PARTS_PARQUET, run_id, [parts], PART_SCHEMA)
@@ -118,7 +137,7 @@ def play(out: Path, name: str, lie: Lie, seed: int, with_journal: bool = True) -
     journal.unlink()
     entry: dict[str, Any] = {
         "scenario": asdict(plan),
-        "planned": {"g": CONNECTIONS * lie.each},
+        "planned": {group.name: group.requests for group in plan.groups},
         "log": True,
         **({"journal": {"from": "a journal", "rows": window.found.rows}} if with_journal else {}),
     }

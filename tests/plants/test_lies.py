@@ -49,6 +49,7 @@ LIES: dict[str, Lie] = {
     "honest, acks=0": Lie(None, 0, SILENT),
     "honest, frozen": Lie(None, -1, FROZEN),
     "honest, lagging": Lie(None, -1, ANSWERED, followers_lag=True),
+    "honest, in transactions": Lie(None, -1, ANSWERED, per_transaction=5),
     "NONE, and not there, acks=all": Lie(LOSES, -1, ANSWERED, "lost"),
     "NONE, and not there, acks=1": Lie(LOSES, 1, ANSWERED, "lost"),
     "acks=0 dropped": Lie(LOSES, 0, SILENT, "lost"),
@@ -66,6 +67,12 @@ LIES: dict[str, Lie] = {
     "another order": Lie(appends_so(lies.Reorders), 0, SILENT, "reordered"),
     "refused, and there": Lie(appends_so(lambda: lies.refuses_what_it_wrote), -1, REFUSED, "refused, and written"),
     "of its own": Lie(appends_so(lambda: lies.writes_of_its_own), 1, ANSWERED, "in the log, and sent by nobody"),
+    "a lost marker": Lie(
+        lies.writes_marks(lies.loses_marks), -1, ANSWERED, "committed, and not shown", per_transaction=20
+    ),
+    "what was aborted is committed": Lie(
+        lies.writes_marks(lies.commits_all), -1, ANSWERED, "duplicated", per_transaction=10
+    ),
     "in half the time": Lie(lies.times_out_in_half_the_time, -1, FROZEN, "early"),
     "to another connection": Lie(
         lies.answers_on_another_connection, -1, FROZEN, "answered on another connection", grace_ms=500
@@ -125,7 +132,7 @@ def test_a_lie(judged: Judged, name: str, ways: int) -> None:
     lie = LIES[name]
     for run in [f"{name}/{seed}" for seed in range(SEEDS)]:
         found = judged.problems[ways].get(run, {})
-        (group,) = (group for group in judged.verdicts[ways].groups if group.run == run)
+        (group,) = (group for group in judged.verdicts[ways].groups if (group.run, group.group) == (run, "g"))
         if lie.problem is None or ways < lie.ways:
             assert found == {}
             assert group.ok

@@ -76,7 +76,12 @@ def test_the_first_to_wait_takes_what_there_is_and_waits_on() -> None:
 
 @pytest.mark.parametrize(
     ("generation", "kind", "numbers"),
-    [(OLD, ProducerTimeoutError, ("100 ms",)), (NEW, BufferExhaustedError, ("25 bytes", "100 ms", " 30,", "takes 10"))],
+    [
+        (OLD, ProducerTimeoutError, ("100 ms",)),
+        (Generation("2.5"), ProducerTimeoutError, ("100 ms",)),
+        (Generation("2.6"), BufferExhaustedError, ("100 ms",)),
+        (NEW, BufferExhaustedError, ("25 bytes", "100 ms", " 30,", "takes 10")),
+    ],
 )
 def test_who_waits_too_long_gives_back_what_it_had(
     generation: Generation, kind: type[ProducerError], numbers: tuple[str, ...]
@@ -136,6 +141,46 @@ def test_who_waits_hears_of_the_end() -> None:
         pool.allocate(Waiter(), 1, 100, 3)
 
 
+def test_who_is_taken_back_gives_what_was_set_aside_to_the_next() -> None:
+    pool = BufferPool(30, BATCH, NEW)
+    for _ in range(3):
+        assert pool.allocate(Waiter(), BATCH, 0, 0)
+    large, small = waiting(pool, 25), waiting(pool, BATCH)
+    pool.deallocate(BATCH)
+    pool.run_woken(5)
+    assert large.accumulated == BATCH
+    pool.withdraw(large)
+    pool.run_woken(6)
+    assert (large.got_ms, large.error) == (None, None), "nobody is told who asked for it"
+    assert small.got_ms == 6
+    assert pool.queued() == 0
+    pool.check_invariants()
+
+
+def test_who_is_taken_back_when_it_was_woken_wakes_the_next() -> None:
+    """The memory came, and before its turn it is gone: it must not be lost with it, nor be handed to it."""
+    pool = BufferPool(BATCH, BATCH, NEW)
+    assert pool.allocate(Waiter(), BATCH, 0, 0)
+    first, second = waiting(pool, BATCH), waiting(pool, BATCH)
+    pool.deallocate(BATCH)
+    pool.withdraw(first)
+    pool.run_woken(1)
+    assert (first.got_ms, second.got_ms) == (None, 1)
+    pool.check_invariants()
+
+
+def test_one_behind_others_is_taken_back_without_their_hearing_of_it() -> None:
+    pool = BufferPool(BATCH, BATCH, NEW)
+    assert pool.allocate(Waiter(), BATCH, 0, 0)
+    first, second = waiting(pool, BATCH), waiting(pool, BATCH)
+    pool.withdraw(second)
+    pool.run_woken(1)
+    assert (first.got_ms, pool.queued()) == (None, 1)
+    pool.deallocate(BATCH)
+    pool.run_woken(2)
+    assert first.got_ms == 2
+
+
 class Pool(RuleBasedStateMachine):
     """Anybody asks, gives back and waits: nothing is lost, nobody waits in front of enough, and nobody for too long."""
 
@@ -159,6 +204,14 @@ class Pool(RuleBasedStateMachine):
     @rule(which=st.integers(0, 99))
     def give_back(self, which: int) -> None:
         self.pool.deallocate(self.out.pop(which % len(self.out)))
+        self.settle()
+
+    @precondition(lambda self: self.waiters)
+    @rule(which=st.integers(0, 99), gives_back=st.booleans())
+    def take_back(self, which: int, gives_back: bool) -> None:
+        if gives_back and self.out:  # it may be woken by then
+            self.pool.deallocate(self.out.pop())
+        self.pool.withdraw(self.waiters.pop(which % len(self.waiters)))
         self.settle()
 
     @rule(ms=st.integers(0, 30))

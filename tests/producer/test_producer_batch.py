@@ -57,6 +57,20 @@ def test_a_batch_in_retry_is_measured_from_its_last_attempt(is_full: bool) -> No
     assert "31 ms since the last attempt and its back-off" in str(made.expiry_error())
 
 
+def test_a_batch_that_was_not_tried_is_not_measured_as_a_retry() -> None:
+    """Where lingering takes longer than backing off, that would be sooner."""
+    made, _ = batch()
+    assert not made.maybe_expire(TIMEOUT_MS, 5, CREATED_MS + 50, 20, False)
+    assert made.maybe_expire(TIMEOUT_MS, 5, CREATED_MS + 51, 20, False)
+
+
+def test_it_says_from_what_its_time_was_reckoned() -> None:
+    made, _ = batch()
+    assert made.expired_since == "batch creation"
+    assert expires(made, LINGER_MS + TIMEOUT_MS + 1, False)
+    assert made.expired_since == "batch creation and linger.ms"
+
+
 def test_a_full_batch_expires_by_its_creation_too() -> None:
     """Whoever keeps appending keeps a batch from expiring by its last append only."""
     made, _ = batch()

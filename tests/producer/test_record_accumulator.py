@@ -133,13 +133,14 @@ def test_a_retry_waits_for_its_back_off_and_comes_first(generation: str) -> None
 
 def test_in_2_0_a_piece_before_another_batch_is_full() -> None:
     """Though records could be added to it: it expires by its last append, and does not linger first."""
-    records = accumulator("2.0", request_timeout_ms=30, linger_ms=20, batch_size=1_000)
+    records = accumulator("2.0", request_timeout_ms=30, linger_ms=50, batch_size=1_000)
     append(records, b"one")
     append(records, b"two")
     [batch] = drain(records, 20)
     append(records, b"three", 20)
     records.split_and_reenqueue(batch)
     records.complete_and_deallocate(batch)
+    assert records.ready(METADATA, 21).ready_nodes == [1]
     assert [len(records.expired_batches(at_ms)) for at_ms in (30, 31)] == [0, 1]
 
 

@@ -49,6 +49,34 @@ def test_a_flush_without_its_caller_still_flushes() -> None:
         run(work(kafka))
 
 
+def test_a_record_whose_caller_went_while_it_waited_for_memory_is_nowhere() -> None:
+    """As in Kafka: a thread that is interrupted in `send` takes the record back, and the next in the queue goes on."""
+    full = {"buffer_memory": 1_000, "batch_size": 800, "linger_ms": 0, "acks": "all", "enable_idempotence": False}
+    values = [letter * 700 for letter in (b"a", b"b", b"c")]
+
+    async def work(kafka: FakeCluster) -> None:
+        async with AsyncProducer(settings(kafka, **full)) as sender:
+            await (await sender.send("t", b"first", partition=0))
+            kafka.followers.freeze("t")
+            holds = await sender.send("t", values[0], partition=0)
+            waits = asyncio.create_task(sender.send("t", values[1], partition=0))
+            await asyncio.sleep(0)
+            follows = asyncio.create_task(sender.send("t", values[2], partition=0))
+            await asyncio.sleep(0)
+            assert not waits.done()
+            assert not follows.done()
+            waits.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await waits
+            kafka.followers.resume("t")
+            await asyncio.gather(holds, await follows)
+
+    with FakeCluster(brokers=3) as kafka:
+        kafka.create_topic("t", partitions=1, replication_factor=3)
+        run(work(kafka))
+        assert read_values(kafka, "t") == [b"first", values[0], values[2]]
+
+
 def test_a_close_without_its_caller_gives_everything_up() -> None:
     async def work(kafka: FakeCluster) -> None:
         sender = AsyncProducer(settings(kafka, acks="all"))

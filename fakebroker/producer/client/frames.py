@@ -36,6 +36,7 @@ from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import ProtocolError
 from fakebroker.protocol.java_hash import java_hash
 from fakebroker.protocol.messages import decode_response, encode_request, request_type
+from fakebroker.protocol.sent.produce_answer import PlainAnswer, read_plain_answer
 from fakebroker.protocol.sent.produce_frame import FIRST_WITH_ID, OLDEST, TopicData, encode_produce_request
 from fakebroker.protocol.topic_partition import TopicPartition
 
@@ -43,6 +44,9 @@ _SOFTWARE: Final = "apache-kafka-java"  # as Kafka's own client says
 _FEATURE: Final = "transaction.version"
 _MILLISECOND: Final = timedelta(milliseconds=1)
 _NO_ID: Final = UUID(int=0)
+_CORRELATION_ID: Final = 4  # the bytes of it, with which an answer begins
+_NO_CORRELATION_ID: Final = bytes(_CORRELATION_ID)
+_REMEMBERED: Final = 64  # answers
 
 
 class ProduceBody(NamedTuple):
@@ -87,19 +91,21 @@ def encode(request: ClientRequest, client_id: str, generation: Generation) -> by
 def decode(request: ClientRequest, frame: bytes) -> tuple[object, int]:
     """What the answer says, without its length, and for how many milliseconds it throttles. Raises ProtocolError, also
     if it is the answer to another request."""
-    try:
-        correlation_id, answer = decode_response(request.api_key, request.version, frame)
-    except ProtocolError:
-        if request.api_key != API_VERSIONS:
-            raise
-        correlation_id, answer = decode_response(API_VERSIONS, 0, frame)  # of a broker that does not know the version
-    if correlation_id != request.correlation_id:
+    correlation_id = int.from_bytes(frame[:_CORRELATION_ID], "big", signed=True)
+    if len(frame) >= _CORRELATION_ID and correlation_id != request.correlation_id:
         raise ProtocolError(f"an answer to {correlation_id} came where {request.correlation_id} was to be answered")
-    throttle_ms = getattr(answer, "throttle_time", timedelta()) // _MILLISECOND
     if request.api_key == API_VERSIONS:
-        return _api_versions_response(answer, throttle_ms), throttle_ms
+        told = _read_api_versions(request.version, frame[_CORRELATION_ID:])
+        return told, told.throttle_time_ms
     if request.api_key == METADATA:
-        return _metadata_response(answer, request.version, throttle_ms), throttle_ms
+        metadata = _read_metadata(request.version, frame[_CORRELATION_ID:])
+        return metadata, metadata.throttle_time_ms
+    if isinstance(request.body, ProduceBody):
+        usual = read_plain_answer(frame, request.version) if request.version >= OLDEST else None
+        if usual is not None:
+            return _usual_response(usual, request.body), usual.throttle_ms
+    _, answer = decode_response(request.api_key, request.version, frame)
+    throttle_ms = _throttle_ms(answer)
     if isinstance(request.body, TransactionalRequest):
         return transaction_response(request.body.request, answer), throttle_ms
     assert isinstance(request.body, ProduceBody)
@@ -163,6 +169,29 @@ def _metadata(request: MetadataRequest) -> dict[str, Any]:
     }
 
 
+def _throttle_ms(answer: Any) -> int:
+    throttle_ms: int = getattr(answer, "throttle_time", timedelta()) // _MILLISECOND
+    return throttle_ms
+
+
+# A broker tells all of its clients the same, which is read once. Nobody changes what is given.
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def _read_api_versions(version: int, body: bytes) -> ApiVersionsResponse:
+    try:
+        _, answer = decode_response(API_VERSIONS, version, _NO_CORRELATION_ID + body)
+    except ProtocolError:  # of a broker that does not know the version
+        _, answer = decode_response(API_VERSIONS, 0, _NO_CORRELATION_ID + body)
+    return _api_versions_response(answer, _throttle_ms(answer))
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def _read_metadata(version: int, body: bytes) -> MetadataResponse:
+    _, answer = decode_response(METADATA, version, _NO_CORRELATION_ID + body)
+    return _metadata_response(answer, version, _throttle_ms(answer))
+
+
 def _api_versions_response(answer: Any, throttle_ms: int) -> ApiVersionsResponse:
     ranges = [ApiVersion(int(one.api_key), int(one.min_version), int(one.max_version)) for one in answer.api_keys]
     level = next(
@@ -196,6 +225,21 @@ def _metadata_response(answer: Any, version: int, throttle_ms: int) -> MetadataR
     return MetadataResponse(_nodes(answer.brokers), topics, version, throttle_ms, whole_error, cluster_id)
 
 
+def _usual_response(usual: PlainAnswer, asked: ProduceBody) -> ProduceResponse:
+    answers: list[PartitionAnswer] = []
+    for one in usual.partitions:
+        name = one.topic if isinstance(one.topic, str) else _name_of(one.topic, asked)
+        answers.append(PartitionAnswer(TopicPartition(name, one.partition), one.error_code, one.base_offset))
+    return ProduceResponse(answers, [], [], usual.throttle_ms)
+
+
+def _name_of(topic_id: bytes, asked: ProduceBody) -> str:
+    for topic, text in asked.topic_ids.items():
+        if _raw_id(text) == topic_id:
+            return topic
+    raise ProtocolError(f"a topic is answered that was not sent: {UUID(bytes=topic_id)}")
+
+
 def _produce_response(answer: Any, asked: ProduceBody, throttle_ms: int) -> ProduceResponse:
     names = {topic_id: topic for topic, topic_id in asked.topic_ids.items()}
     answers: list[PartitionAnswer] = []
@@ -216,6 +260,11 @@ def _produce_response(answer: Any, asked: ProduceBody, throttle_ms: int) -> Prod
 
 def _nodes(brokers: Sequence[Any]) -> list[Node]:
     return [Node(int(one.node_id), str(one.host), int(one.port)) for one in brokers]
+
+
+@lru_cache(maxsize=1_000)
+def _raw_id(text: str) -> bytes:
+    return _uuid(text).bytes
 
 
 @lru_cache(maxsize=1_000)

@@ -113,10 +113,12 @@ class KafkaProducer(RecordDoors):
         """When `advance_to` next has something to do."""
         if self.is_closed:
             return None
-        deadlines = [self.accumulator.next_deadline_ms(), self._poll_until_ms, self._close_until_ms]
-        deadlines += [sending.began_ms + self.config.max_block_ms for sending in self._waiting]
-        deadlines += [call.deadline_ms for call in self._calls]
-        return min((deadline for deadline in deadlines if deadline is not None), default=None)
+        found = _earlier(self.accumulator.next_deadline_ms(), _earlier(self._poll_until_ms, self._close_until_ms))
+        for sending in self._waiting:
+            found = _earlier(found, sending.began_ms + self.config.max_block_ms)
+        for call in self._calls:
+            found = _earlier(found, call.deadline_ms)
+        return found
 
     def take_effects(self) -> list[Effect]:
         """What is to be done on the network, in order."""
@@ -186,9 +188,13 @@ class KafkaProducer(RecordDoors):
             self.metadata.request_update()
         if self.listener is not None:
             self.listener.settled(self.metadata, self._manager)
-        self._look_at_waiting(now_ms)
-        self._look_at_calls(now_ms)
+        if self._waiting:
+            self._look_at_waiting(now_ms)
+        if self._calls:
+            self._look_at_calls(now_ms)
         self.accumulator.run_woken(now_ms)
+        if not self._flushes:
+            return
         with_pieces = self.config.generation.flushes_what_was_split
         over = [flush for flush in self._flushes if all(batch.is_flushed(with_pieces) for batch in flush.batches)]
         self._flushes = [flush for flush in self._flushes if flush not in over]
@@ -207,3 +213,9 @@ class KafkaProducer(RecordDoors):
         self.accumulator.abort_incomplete_batches(ProducerClosedError("The producer was closed by force."), now_ms)
         self._connections.close_all()
         self._end_calls(ProducerClosedError("The producer was closed by force."))
+
+
+def _earlier(one_ms: int | None, other_ms: int | None) -> int | None:
+    if one_ms is None or other_ms is None:
+        return other_ms if one_ms is None else one_ms
+    return min(one_ms, other_ms)

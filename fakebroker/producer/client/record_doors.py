@@ -13,7 +13,12 @@ from collections.abc import Callable
 from fakebroker.producer.accumulator_2_0 import RecordAccumulator20
 from fakebroker.producer.accumulator_4_3 import RecordAccumulator43
 from fakebroker.producer.append import Append
-from fakebroker.producer.client.sending import Sending, goes_on_after_waiting, wait_on_metadata
+from fakebroker.producer.client.sending import (
+    InvalidPartitionError,
+    Sending,
+    goes_on_after_waiting,
+    wait_on_metadata,
+)
 from fakebroker.producer.client.transaction_doors import TransactionDoors
 from fakebroker.producer.errors import (
     BufferTooSmallError,
@@ -36,7 +41,7 @@ from fakebroker.producer.transactions.transaction_manager_4_3 import Transaction
 from fakebroker.protocol.topic_partition import TopicPartition
 
 # Kafka throws these, and a plain KafkaException.
-_NOT_CALLED_BACK = (ProducerClosedError, BufferTooSmallError, IllegalProducerStateError)
+_NOT_CALLED_BACK = (ProducerClosedError, BufferTooSmallError, IllegalProducerStateError, InvalidPartitionError)
 
 
 class RecordDoors(TransactionDoors):
@@ -99,6 +104,20 @@ class RecordDoors(TransactionDoors):
             self._refuse(sending, error)
         return sending
 
+    def withdraw(self, sending: Sending, now_ms: int) -> None:
+        """Its caller waits no more, as one whose thread is interrupted: the record goes nowhere, it is not called back,
+        and what it holds is free. Nothing if it is done: in a batch, nobody gets it out."""
+        if sending.is_done:
+            return
+        self._tell_time(now_ms)
+        append = sending.append
+        if append is None:
+            self._waiting.remove(sending)
+            self._refuse(sending, ProducerError("The record was taken back while it waited for metadata."))
+            return
+        self.accumulator.withdraw(append, ProducerError("The record was taken back while it waited for memory."))
+        self.accumulator.run_woken(now_ms)
+
     def _tell_time(self, now_ms: int) -> None:
         if self.listener is not None:
             self.listener.now_ms = now_ms
@@ -150,10 +169,13 @@ class RecordDoors(TransactionDoors):
             snapshot,
             appended,
         )
-        if self.listener is not None and not append.is_done:
-            self.listener.record_blocked(sending, is_for_memory=True)
+        if not append.is_done:
+            sending.append = append
+            if self.listener is not None:
+                self.listener.record_blocked(sending, is_for_memory=True)
 
     def _appended(self, sending: Sending, append: Append, now_ms: int) -> None:
+        sending.append = None
         if self.listener is not None:
             self.listener.record_unblocked(sending)
         if append.error is not None:

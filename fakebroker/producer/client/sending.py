@@ -8,6 +8,7 @@ Source   KafkaProducer.waitOnMetadata and doSend of 2.0 and 4.3.
 
 from __future__ import annotations
 
+from fakebroker.producer.append import Append
 from fakebroker.producer.errors import ProducerError, ProducerTimeoutError
 from fakebroker.producer.metadata.metadata import Metadata
 from fakebroker.producer.metadata_snapshot import MetadataSnapshot
@@ -18,17 +19,16 @@ from fakebroker.protocol.error_code import ErrorCode
 
 
 class InvalidPartitionError(ProducerError):
-    """The topic has not so many partitions (2.0)."""
+    """The topic has not so many partitions (before 2.2). Thrown, as a plain KafkaException."""
 
 
 class Sending:
     """`is_done`: the record is in a batch of `partition`, or `error` says why it is in none. Until then its caller
-    would be blocked. Who sets `is_withdrawn` while it waits for metadata takes it back, as who interrupts Kafka's
-    caller; the next look at it ends it."""
+    would be blocked. `append`: it waits for memory there."""
 
     __slots__ = (
-        "answers", "began_ms", "callback", "error", "headers", "is_done", "is_withdrawn", "key", "partition",
-        "timestamp_ms", "topic", "value",
+        "answers", "append", "began_ms", "callback", "error", "headers", "is_done", "key", "partition", "timestamp_ms",
+        "topic", "value",
     )  # fmt: skip
 
     def __init__(
@@ -52,7 +52,7 @@ class Sending:
         self.began_ms = now_ms
         self.answers = -1  # how many had come when it began to wait
         self.is_done = False
-        self.is_withdrawn = False
+        self.append: Append | None = None
         self.error: ProducerError | None = None
 
 
@@ -80,8 +80,6 @@ def wait_on_metadata(sending: Sending, metadata: Metadata, now_ms: int) -> bool:
 def goes_on_after_waiting(sending: Sending, metadata: Metadata, now_ms: int) -> bool:
     """The same for one that waits, at any time."""
     max_block_ms = metadata.config.max_block_ms
-    if sending.is_withdrawn:
-        raise ProducerError("The record was taken back while it waited for metadata.")
     if metadata.fatal_error is not None:
         error, metadata.fatal_error = metadata.fatal_error, None
         raise error
@@ -98,7 +96,7 @@ def goes_on_after_waiting(sending: Sending, metadata: Metadata, now_ms: int) -> 
     if is_known(sending, metadata.fetch()):
         return True
     count = len(metadata.fetch().partitions_for_topic(sending.topic))
-    if count and not metadata.config.generation.has_delivery_timeout:
+    if count and not metadata.config.generation.waits_for_partitions:
         raise InvalidPartitionError(f"Topic {sending.topic} has {count} partitions, and none is {sending.partition}.")
     metadata.add(sending.topic, now_ms)
     metadata.request_update_for_topic(sending.topic)
@@ -107,7 +105,7 @@ def goes_on_after_waiting(sending: Sending, metadata: Metadata, now_ms: int) -> 
 
 
 def _timeout(sending: Sending, metadata: Metadata, max_block_ms: int) -> ProducerTimeoutError:
-    if not metadata.config.generation.has_delivery_timeout:
+    if not metadata.config.generation.waits_for_partitions:
         return ProducerTimeoutError(f"No metadata came within {max_block_ms} ms.")
     count = len(metadata.fetch().partitions_for_topic(sending.topic))
     if count:

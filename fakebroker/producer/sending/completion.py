@@ -44,8 +44,9 @@ class Completion:
     def complete(self, batch: ProducerBatch, answer: PartitionAnswer, throttle_until_ms: int, now_ms: int) -> None:
         """It was answered. Raises what the manager's bookkeeping does not allow (2.0)."""
         batch.is_inflight = False
-        answer = answer._replace(code=known_code(answer.code, self._config.generation))
-        code = answer.code
+        code = known_code(answer.code, self._config.generation)
+        if code != answer.code:
+            answer = answer._replace(code=code)
         if code == ErrorCode.message_too_large and batch.record_count > 1 and not (self._is_new and batch.is_done):
             self._split(batch)
         elif code == ErrorCode.none:

@@ -246,6 +246,8 @@ def _transactional_turn(
 
 
 def _by_node(drained: dict[int, list[ProducerBatch]]) -> list[tuple[int, list[ProducerBatch]]]:
+    if len(drained) < 2:
+        return list(drained.items())
     by_node: HashMap[int, list[ProducerBatch]] = HashMap(int)
     for node, batches in drained.items():
         by_node.put(node, batches)

@@ -22,6 +22,9 @@ class PriorityQueue(Generic[T]):
     def __len__(self) -> int:
         return len(self._heap)
 
+    def __bool__(self) -> bool:
+        return len(self) > 0
+
     def __iter__(self) -> Iterator[T]:
         return iter(list(self._heap))
 

@@ -5,9 +5,10 @@ Text     "group 3 4 0; joins; produce 0 5; stop 2; advance 5000"
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Callable, Iterable, Sequence, Set
 from random import Random
 
+from fakebroker.core.journal.events import Event
 from fakebroker.testing.groups.member import SimulatedConsumer
 from fakebroker.testing.groups.world import OFFSETS, GroupWorld
 from fakebroker.testing.history import describe
@@ -51,18 +52,25 @@ def group_plan_from_text(text: str) -> list[Action]:
 
 
 class GroupRun:
-    """A plan carried out on a `world`; `settled_ms` is how long the group took when all was healed."""
+    """A plan carried out on a `world`; `settled_ms` is how long the group took when all was healed. `on_event` hears of
+    all that goes into its journal."""
 
     def __init__(
-        self, plan: Iterable[Action], seed: int = 0, check_every: int = 16, schedule: str = "first-come"
+        self,
+        plan: Iterable[Action],
+        seed: int = 0,
+        check_every: int = 16,
+        schedule: str = "first-come",
+        on_event: Callable[[Event], None] | None = None,
     ) -> None:
         self.plan = list(plan)
         if not self.plan or self.plan[0].name != "group":
             raise ValueError("a plan begins with its group")
         brokers, partitions, protocol = self.plan[0].arguments
         self.world = GroupWorld(
-            max(1, min(brokers, 5)), max(1, min(partitions, 8)), PROTOCOLS[protocol % 2], seed, check_every, schedule
-        )
+            max(1, min(brokers, 5)), max(1, min(partitions, 8)), PROTOCOLS[protocol % 2], seed, check_every, schedule,
+            on_event,
+        )  # fmt: skip
 
     @property
     def settled_ms(self) -> int:

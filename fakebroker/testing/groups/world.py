@@ -13,6 +13,8 @@ Theory   The members are clients of the simulated cluster over frames, the judge
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from fakebroker.core.journal.events import Event, LeaderChanged, WatermarkMoved
 from fakebroker.core.journal.journal import Journal
 from fakebroker.testing import wire
@@ -31,7 +33,8 @@ READS_MS = 10_000
 
 
 class GroupWorld(World):
-    """One group of members of one protocol, "classic" or "consumer", and one topic."""
+    """One group of members of one protocol, "classic" or "consumer", and one topic. `on_event` hears of all that goes
+    into the journal."""
 
     def __init__(
         self,
@@ -41,8 +44,10 @@ class GroupWorld(World):
         seed: int = 0,
         check_every: int = 16,
         schedule: str = "first-come",
+        on_event: Callable[[Event], None] | None = None,
     ) -> None:
         self.topic, self.group = "t", "group"
+        self._who_hears = on_event
         self._watermarks: dict[Place, int] = {}
         self.journal = Journal(1_000_000, self._on_event)
         config = {
@@ -145,6 +150,8 @@ class GroupWorld(World):
         if isinstance(event, WatermarkMoved | LeaderChanged):  # a new leader may know of a higher one
             place = event.topic, event.partition
             self._watermarks[place] = max(self._watermarks.get(place, 0), event.high_watermark)
+        if self._who_hears is not None:
+            self._who_hears(event)
 
     def _watermark(self, place: Place) -> int:
         """As the journal has told by now."""

@@ -3,7 +3,8 @@
 Theory   Producers of several kinds (`KINDS`) send records at random times, some to a partition by key, some in bursts;
          each is watched (watch.py). Brokers stop, die and stand still, and come back; followers freeze; leaders move;
          connections break. A fault lasts for up to 150 s, longer than `delivery.timeout.ms`, so that something expires
-         now and then. All of it is drawn from one seed, and told to a journal of which only the hash is kept.
+         now and then. All of it is drawn from one seed, and told to a journal of which only the hash is kept: all
+         bytes, how each record ended, and what each producer's own journal says (`with_decisions`).
 Units    milliseconds of virtual time.
 Errors   AssertionError if a promise is broken (watch.py), an invariant does not hold, or the broker has a bug.
 """
@@ -17,7 +18,9 @@ from random import Random
 from typing import Final, NamedTuple
 
 from fakebroker.producer.client.sending import Sending
+from fakebroker.producer.journal.listener import Listener
 from fakebroker.producer.producer_config import ProducerConfig
+from fakebroker.testing.producing.listeners import Listeners
 from fakebroker.testing.producing.run_journal import RunJournal, ToldSimulation
 from fakebroker.testing.producing.simulated_producers import SimulatedProducer, SimulatedProducers
 from fakebroker.testing.producing.watch import ProducerWatch
@@ -72,10 +75,12 @@ class Farm:
         latency_ms: int = 1,
         looks_always: bool = False,
         journal: RunJournal | None = None,
+        with_decisions: bool = True,
     ) -> None:
         self._random = Random(seed)
         self._fault_random = Random(seed + 1)
         self.journal = journal or RunJournal()
+        self._with_decisions = with_decisions
         self.simulation = ToldSimulation(brokers, seed=seed, check_every=1 if looks_always else _LOOK_EVERY)
         self.simulation.journal = self.journal
         self.simulation.topic(TOPIC, partitions, min(3, brokers), **_TOPIC_CONFIG)
@@ -147,7 +152,10 @@ class Farm:
             self.journal.tell(elapsed_ms, f"record {number} of producer {at}: {error} {partition} {offset}")
 
         watch = ProducerWatch(config, told)
-        producer = self.around.add(config, seed * 1_000_003 + at, watch)
+        listener: Listener = watch
+        if self._with_decisions:
+            listener = Listeners([watch, self.around.new_journal(config, size=0, on_event=self.journal.decided)])
+        producer = self.around.add(config, seed * 1_000_003 + at, listener)
         self.producers.append(producer)
         self.watches.append(watch)
         self._later(self._random, self._every_ms, partial(self._send, _Caller(producer, kind.burst)))

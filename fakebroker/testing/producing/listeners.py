@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from fakebroker.producer.client.sending import Sending
 from fakebroker.producer.errors import ProducerError
@@ -17,6 +17,9 @@ class Listeners(Listener):
     def __init__(self, listeners: Iterable[Listener]) -> None:
         super().__init__()
         self._listeners = list(listeners)
+
+    def __iter__(self) -> Iterator[Listener]:
+        return iter(self._listeners)
 
     def _each(self) -> list[Listener]:
         for listener in self._listeners:

@@ -14,10 +14,12 @@ from random import Random
 
 from fakebroker.producer.client.effects import Connect, Disconnect, SendBytes
 from fakebroker.producer.client.kafka_producer import KafkaProducer
+from fakebroker.producer.journal.events import ProducerEvent
 from fakebroker.producer.journal.listener import Listener
-from fakebroker.producer.journal.recorder import ProducerJournal
+from fakebroker.producer.journal.recorder import DEFAULT_SIZE, ProducerJournal
 from fakebroker.producer.producer_config import ProducerConfig
 from fakebroker.testing.producers.judge import ProducerHistory
+from fakebroker.testing.producing.callers import SimulatedCaller
 from fakebroker.testing.producing.history import HistoryListener
 from fakebroker.testing.producing.listeners import Listeners
 from fakebroker.testing.simulation import SimulatedClient, Simulation
@@ -32,17 +34,27 @@ def host_of(broker_id: int) -> str:
 
 
 class SimulatedProducer:
-    """A producer and its connections. Call `settle` after calling a door of `producer`."""
+    """A producer and its connections. Call `settle` after calling a door of `producer`. Each such call is that of
+    another thread, which nothing before it blocks; `caller` is a thread that makes one call after the other."""
 
     def __init__(self, around: SimulatedProducers, producer: KafkaProducer) -> None:
         self.producer = producer
         self._around = around
         self._links: dict[int, SimulatedClient] = {}
+        self._callers: list[SimulatedCaller] = []
         self.deadline_ms: int | None = None  # that is in the queue
 
+    def caller(self) -> SimulatedCaller:
+        """Another thread that calls it."""
+        self._callers.append(SimulatedCaller(self.producer, self.settle, lambda: self._around.now_ms))
+        return self._callers[-1]
+
     def settle(self) -> None:
-        """Do on the network what it wants, and see to it that it is called again."""
+        """Let callers go on, do on the network what it wants, and see to it that it is called again."""
         around = self._around
+        if self._callers:
+            while any(caller.go_on() for caller in self._callers):
+                pass  # what one sends may let another go on
         for effect in self.producer.take_effects():
             match effect:
                 case Connect(number, host, port):
@@ -161,10 +173,16 @@ class SimulatedProducers:
         simulated.settle()
         return simulated
 
-    def new_journal(self, config: ProducerConfig, name: str = "") -> ProducerJournal:
+    def new_journal(
+        self,
+        config: ProducerConfig,
+        name: str = "",
+        size: int = DEFAULT_SIZE,
+        on_event: Callable[[ProducerEvent], None] | None = None,
+    ) -> ProducerJournal:
         """One for `add`, with the brokers' clocks."""
         now = self.simulation.now
-        return ProducerJournal(config.client_id, name, wall_offset_ms=now.wall_ms - now.mono_ms)
+        return ProducerJournal(config.client_id, name, size, now.wall_ms - now.mono_ms, on_event)
 
     def at(self, at_ms: int, do: Callable[[], None]) -> None:
         """Then, in the order of calls."""

@@ -4,23 +4,24 @@ Theory   A record is in a batch, a batch goes into requests, and a request is kn
          client, its own id and the correlation id. Steps of the same millisecond stand in the order of cause: each
          journal's own order is kept, what a broker does with a request comes after it was sent, and the handling of its
          answer after the answer.
-Units    milliseconds of the clock that both journals have: a simulation's, or wall time (`by_wall_clock`) where
-         producer and broker were two processes.
+Units    milliseconds of the clock that both journals have (clocks.py): that of a simulation or of one machine, or wall
+         time (`by_wall_clock`) where producer and broker were on two.
 Errors   ValueError in one sentence, where what is asked for is not there or could be two things.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from fakebroker.core.journal import events as broker_events
 from fakebroker.core.journal.broker_events import BrokerEvent
 from fakebroker.producer.journal import events as own_events
 from fakebroker.producer.journal.events import ProducerEvent
+from fakebroker.testing.producing.clocks import Clocks, Exchange
+from fakebroker.testing.producing.joining import NOTHING, merged, request_of
 from fakebroker.testing.producing.telling import told_of
 
-_NOTHING = -1
 _OF_A_CLUSTER = BrokerEvent | broker_events.LeaderChanged | broker_events.IsrChanged | broker_events.Throttled
 
 
@@ -52,7 +53,6 @@ class Timelines:
     def __init__(
         self, producers: Iterable[ProducerEvent], brokers: Iterable[broker_events.Event], by_wall_clock: bool = False
     ) -> None:
-        self._by_wall_clock = by_wall_clock
         self._told = list(producers)
         self._heard = list(brokers)
         self._names = list(dict.fromkeys(event.producer for event in self._told))
@@ -62,6 +62,13 @@ class Timelines:
             key = request.client_id, request.correlation_id, request.api
             self._asked.setdefault(key, []).append(request)
         self._appends = [event for event in self._heard if isinstance(event, broker_events.Append)]
+        self._clocks = Clocks(by_wall_clock, self._exchanges())
+
+    @property
+    def shifts(self) -> dict[str, int]:
+        """By how many milliseconds the wall clock of a producer was behind that of the brokers, at least; it is shown
+        with so many more. Those are left out that need none."""
+        return dict(self._clocks.shifts)
 
     def of_record(self, record: int, producer: str | None = None) -> list[TimelineStep]:
         """By its number: the first that was sent is 1. The producer has to be named if there are several."""
@@ -110,11 +117,11 @@ class Timelines:
                 return self._steps(chosen)
         raise ValueError(f"{name} sent no request with the correlation id {correlation_id}")
 
-    def of_run(self, since_mono_ms: int | None = None) -> list[TimelineStep]:
+    def of_run(self, since_ms: int | None = None) -> list[TimelineStep]:
         """All that all producers did, what brokers did with their requests and with each Produce of others, and what
         became of brokers and leaders.
         From that time on, which `elapsed_ms` counts from then."""
-        told = sorted(self._told, key=lambda event: event.mono_ms)
+        told = sorted(self._told, key=self._clocks.ms)
         numbers: dict[int, tuple[str, int]] = {}
         for event in told:
             if isinstance(event, own_events.RequestSent):
@@ -128,13 +135,13 @@ class Timelines:
             event
             for event in self._heard
             if isinstance(event, _OF_A_CLUSTER)
-            or (_request_of(event) in numbers and not isinstance(event, broker_events.Produce))
+            or (request_of(event) in numbers and not isinstance(event, broker_events.Produce))
         ]
         steps = self._joined(told, heard, numbers, None)
-        if since_mono_ms is None:
+        if since_ms is None:
             return steps
-        steps = [step for step in steps if step.mono_ms >= since_mono_ms]
-        before_ms = steps[0].elapsed_ms - (steps[0].mono_ms - since_mono_ms) if steps else 0
+        steps = [step for step in steps if self._clocks.ms(step.event) >= since_ms]
+        before_ms = steps[0].elapsed_ms - (self._clocks.ms(steps[0].event) - since_ms) if steps else 0
         return [step._replace(elapsed_ms=step.elapsed_ms - before_ms) for step in steps]
 
     def records(self, producer: str | None = None) -> list[int]:
@@ -160,14 +167,14 @@ class Timelines:
         if not any(record == getattr(event, "record", None) for event in told):
             raise ValueError(f"{name} sent no record {record}")
         batches: set[int] = set()
-        at = (_NOTHING, _NOTHING)  # the batch in which it is, and its place there
+        at = (NOTHING, NOTHING)  # the batch in which it is, and its place there
         for event in told:
             if isinstance(event, own_events.RecordAppended) and event.record == record:
                 at = event.batch, event.place
             elif isinstance(event, own_events.BatchSplit) and event.batch == at[0]:
                 at = _piece_of(event, at[1])
             batches.add(at[0])
-        batches.discard(_NOTHING)
+        batches.discard(NOTHING)
         sent = (
             event
             for event in told
@@ -196,15 +203,35 @@ class Timelines:
 
     def _same(self, sent: own_events.RequestSent) -> broker_events.Request | None:
         """The same request, as a broker has it. A broker may not have got it, or not told of it any more."""
-        found = self._asked.get((sent.client_id, sent.correlation_id, sent.api), [])
-        if sent.node >= 0:  # else it is one of bootstrap.servers, whose id nobody knows yet
-            found = [asked for asked in found if asked.broker == sent.node]
+        found = self._asked_by(sent)
         if len(found) > 1:
             raise ValueError(
                 f"request {sent.correlation_id} of {sent.client_id!r} was asked {len(found)} times: "
                 "give each producer a client.id of its own"
             )
         return found[0] if found else None
+
+    def _asked_by(self, sent: own_events.RequestSent) -> list[broker_events.Request]:
+        found = self._asked.get((sent.client_id, sent.correlation_id, sent.api), [])
+        if sent.node >= 0:  # else it is one of bootstrap.servers, whose id nobody knows yet
+            found = [asked for asked in found if asked.broker == sent.node]
+        return found
+
+    def _exchanges(self) -> Iterator[Exchange]:
+        """Every request that both ends tell of."""
+        answers = {event.request: event for event in self._heard if isinstance(event, broker_events.Answer)}
+        received = {
+            (event.producer, event.correlation_id): event
+            for event in self._told
+            if isinstance(event, own_events.AnswerReceived)
+        }
+        for sent in self._told:
+            if isinstance(sent, own_events.RequestSent):
+                found = self._asked_by(sent)
+                if len(found) == 1:
+                    (handled,) = found
+                    answer = received.get((sent.producer, sent.correlation_id))
+                    yield Exchange(sent, handled, answers.get(handled.request), answer)
 
     def _steps(self, chosen: _Choice) -> list[TimelineStep]:
         own = [event for event in self._told if event.producer == chosen.producer]
@@ -222,7 +249,7 @@ class Timelines:
         heard = [
             event
             for event in self._heard
-            if _request_of(event) in numbers and not isinstance(event, broker_events.Produce)
+            if request_of(event) in numbers and not isinstance(event, broker_events.Produce)
         ]
         partitions = {
             (event.topic, event.partition)
@@ -248,25 +275,18 @@ class Timelines:
     ) -> list[TimelineStep]:
         """`numbers`: of the brokers' requests, the producer and the correlation id of each."""
         steps: list[TimelineStep] = []
-        for found in _merged(told, heard, numbers):
+        for found in merged(told, heard, numbers, self._clocks):
             about: int | None
             if isinstance(found, ProducerEvent):
                 where, about = found.producer, getattr(found, "correlation_id", None)
-            elif (number := _request_of(found)) in numbers:
+            elif (number := request_of(found)) in numbers:
                 where, about = f"broker {self._requests[number].broker}", numbers[number][1]
             else:
                 where, about = _place_of(found), None
-            first = steps[0] if steps else found
-            elapsed_ms = found.wall_ms - first.wall_ms if self._by_wall_clock else found.mono_ms - first.mono_ms
+            elapsed_ms = self._clocks.ms(found) - self._clocks.ms(steps[0].event if steps else found)
             text = told_of(found, partitions)
             steps.append(TimelineStep(elapsed_ms, found.mono_ms, found.wall_ms, where, about, text, found))
         return steps
-
-
-def _request_of(event: broker_events.Event) -> int:
-    """The number of the request that it is about, _NOTHING if it is about none."""
-    request: int = getattr(event, "request", _NOTHING)
-    return request
 
 
 def _piece_of(split: own_events.BatchSplit, place: int) -> tuple[int, int]:
@@ -274,7 +294,7 @@ def _piece_of(split: own_events.BatchSplit, place: int) -> tuple[int, int]:
         if place < records:
             return batch, place
         place -= records
-    return _NOTHING, _NOTHING
+    return NOTHING, NOTHING
 
 
 def _is_about(event: ProducerEvent, chosen: _Choice) -> bool:
@@ -297,29 +317,5 @@ def _is_about(event: ProducerEvent, chosen: _Choice) -> bool:
 
 
 def _place_of(event: broker_events.Event) -> str:
-    broker: int = getattr(event, "leader", getattr(event, "broker", _NOTHING))
+    broker: int = getattr(event, "leader", getattr(event, "broker", NOTHING))
     return f"broker {broker}" if broker >= 0 else "cluster"
-
-
-def _merged(
-    told: Sequence[ProducerEvent], heard: Sequence[broker_events.Event], numbers: dict[int, tuple[str, int]]
-) -> list[ProducerEvent | broker_events.Event]:
-    """Both in the order of time. At one time the producer's come first, but for what it makes of an answer (or of a
-    lost connection) that the broker has still to tell of."""
-    merged: list[ProducerEvent | broker_events.Event] = []
-    at = 0
-    for event in told:
-        until = at
-        while until < len(heard) and heard[until].mono_ms < event.mono_ms:
-            until += 1
-        if isinstance(event, own_events.AnswerReceived | own_events.ResponseHandled):
-            about = event.producer, event.correlation_id
-            place = until
-            while place < len(heard) and heard[place].mono_ms == event.mono_ms:
-                place += 1
-                if numbers.get(_request_of(heard[place - 1])) == about:
-                    until = place
-        merged += heard[at:until]
-        merged.append(event)
-        at = until
-    return [*merged, *heard[at:]]

@@ -90,23 +90,15 @@ def _cluster(plan: Sequence[Action], seed: int, situations: Situations | None) -
 
 
 def _groups(plan: Sequence[Action], seed: int, situations: Situations | None) -> tuple[str, int]:
-    run = GroupRun(plan, seed)
+    run = GroupRun(plan, seed, on_event=None if situations is None else situations.tell)
     violation = _violation(run.run)
-    _look_through(run.world.journal, situations)
     return violation, run.world.now_ms
 
 
 def _transactions(plan: Sequence[Action], seed: int, situations: Situations | None) -> tuple[str, int]:
-    run = TransactionRun(plan, seed)
+    run = TransactionRun(plan, seed, on_event=None if situations is None else situations.tell)
     violation = _violation(run.run)
-    _look_through(run.world.journal, situations)
     return violation, run.world.now_ms
-
-
-def _look_through(journal: Journal, situations: Situations | None) -> None:
-    if situations is not None:
-        for event in journal:
-            situations.tell(event)
 
 
 def _violation(carry_out: Callable[[], None]) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence, Set
 from random import Random
 
+from fakebroker.core.journal.events import Event
 from fakebroker.testing.history import Finding, describe
 from fakebroker.testing.messages import Violation
 from fakebroker.testing.plan import Action, draw_more, read_actions, to_text
@@ -69,7 +70,8 @@ def transaction_plan_from_text(text: str) -> list[Action]:
 
 class TransactionRun:
     """A plan carried out on a `world`, step by step: `perform` its actions, the first being `transactions`, and
-    `finish` it; or `run` it. `judge_alone`: nobody looks at the logs' bytes, and all findings are told at the end."""
+    `finish` it; or `run` it. `judge_alone`: nobody looks at the logs' bytes, and all findings are told at the end.
+    `on_event` hears of all that goes into its journal."""
 
     def __init__(
         self,
@@ -78,7 +80,9 @@ class TransactionRun:
         check_every: int = 16,
         judge_alone: bool = False,
         schedule: str = "first-come",
+        on_event: Callable[[Event], None] | None = None,
     ) -> None:
+        self._on_event = on_event
         self.plan = list(plan)
         self.seed = seed
         self.performed: list[Action] = []
@@ -144,7 +148,7 @@ class TransactionRun:
             brokers, partitions, version, min_isr = numbers
             self._world = TransactionWorld(
                 max(1, min(brokers, 5)), max(1, min(partitions, 4)), 1 if version == 1 else 2, self.seed, min_isr,
-                self._check_every, self._judge_alone, self._schedule,
+                self._check_every, self._judge_alone, self._schedule, self._on_event,
             )  # fmt: skip
             return
         world = self.world

@@ -20,8 +20,9 @@ Errors   Violation, if the broker contradicts the log's bytes.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
+from fakebroker.core.journal.events import Event
 from fakebroker.core.journal.journal import Journal
 from fakebroker.protocol.record_batch import Record, encode_batch
 from fakebroker.testing import wire
@@ -46,7 +47,8 @@ _STEP_MS = 500
 
 
 class TransactionWorld(World):
-    """Producers write to the topic "t", a processor reads "in". `judge_alone`: nobody looks at the log's bytes."""
+    """Producers write to the topic "t", a processor reads "in". `judge_alone`: nobody looks at the log's bytes.
+    `on_event` hears of all that goes into the journal."""
 
     def __init__(
         self,
@@ -58,10 +60,11 @@ class TransactionWorld(World):
         check_every: int = 16,
         judge_alone: bool = False,
         schedule: str = "first-come",
+        on_event: Callable[[Event], None] | None = None,
     ) -> None:
         self.version = version
         self._judge_alone = judge_alone
-        self.journal = Journal(1_000_000)
+        self.journal = Journal(1_000_000, on_event)
         replicas = min(brokers, 3)
         config = {
             "offsets.topic.num.partitions": "1",

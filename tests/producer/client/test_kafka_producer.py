@@ -83,6 +83,7 @@ def test_what_is_sent_together_travels_together(generation: str) -> None:
     ("generation", "text"),
     [
         ("2.0", "ProducerTimeoutError: No metadata came within 70 ms."),
+        ("2.1", "ProducerTimeoutError: No metadata came within 70 ms."),
         ("4.3", "ProducerTimeoutError: Topic t is not in the metadata after 70 ms."),
     ],
 )
@@ -98,20 +99,25 @@ def test_metadata_that_never_come(generation: str, text: str) -> None:
     assert world.told == [(100, 1, text)]
 
 
-@pytest.mark.parametrize(
-    ("generation", "text"),
-    [
-        ("2.0", "InvalidPartitionError: Topic t has 1 partitions, and none is 3."),
-        ("4.3", "ProducerTimeoutError: Partition 3 of topic t with 1 partitions is not in the metadata after 50 ms."),
-    ],
-)
-def test_a_partition_that_is_not_there(generation: str, text: str) -> None:
+@pytest.mark.parametrize("generation", ["2.0", "2.1"])
+def test_a_partition_that_is_not_there_is_thrown_at_once(generation: str) -> None:
+    world = World(generation, max_block_ms=50)
+    sending = world.send(1, partition=3)
+    world.advance(5)
+    assert not sending.is_done
+    world.advance(1)
+    assert str(sending.error) == "Topic t has 1 partitions, and none is 3."
+    world.advance(100)
+    assert world.told == [], "what is thrown is not called back"
+
+
+@pytest.mark.parametrize("generation", ["2.2", "4.3"])
+def test_a_partition_that_is_not_there_is_waited_for_since_2_2(generation: str) -> None:
     world = World(generation, max_block_ms=50)
     world.send(1, partition=3)
     world.advance(100)
-    ((at_ms, _, told),) = world.told
-    assert told == text
-    assert at_ms == (50 if generation == "4.3" else 6)
+    text = "ProducerTimeoutError: Partition 3 of topic t with 1 partitions is not in the metadata after 50 ms."
+    assert world.told == [(50, 1, text)]
 
 
 @both

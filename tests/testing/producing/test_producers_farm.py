@@ -11,11 +11,13 @@ from hypothesis import strategies as st
 
 from fakebroker.producer.client.sending import Sending
 from fakebroker.producer.errors import ProducerTimeoutError
+from fakebroker.producer.journal.recorder import ProducerJournal
 from fakebroker.producer.producer_batch import ProducerBatch, RecordMetadata
 from fakebroker.producer.producer_config import ProducerConfig
 from fakebroker.producer.record_batch_builder import RecordBatchBuilder
 from fakebroker.protocol.topic_partition import TopicPartition
 from fakebroker.testing.producing.farm import Farm
+from fakebroker.testing.producing.listeners import Listeners
 from fakebroker.testing.producing.run_journal import RunJournal
 from fakebroker.testing.producing.watch import ProducerWatch
 
@@ -44,6 +46,23 @@ def test_the_hash_is_that_of_the_file() -> None:
     assert sha256(lines).hexdigest() == farm.journal.digest()
     assert lines.count(b"\n") == farm.journal.lines
     assert lines.count(b" 0 record ") == farm.records
+    assert lines.count(b"\nRecordSent(") == farm.records
+
+
+def test_what_producers_decide_is_in_the_journal_and_changes_nothing() -> None:
+    files = io.BytesIO(), io.BytesIO()
+    farms = [
+        Farm(4, every_ms=8_000, fault_every_ms=20_000, journal=RunJournal(file), with_decisions=with_decisions)
+        for file, with_decisions in zip(files, (True, False), strict=True)
+    ]
+    for farm in farms:
+        farm.advance(200_000)
+    of_farm = [file.getvalue().splitlines() for file in files]
+    decided = [line for line in of_farm[0] if not line[:1].isdigit()]
+    assert [line for line in of_farm[0] if line[:1].isdigit()] == of_farm[1]
+    kinds = {line.partition(b"(")[0] for line in decided}
+    assert {b"RecordAppended", b"BatchDrained", b"MetadataUpdated", b"Disconnected"} <= kinds
+    assert farms[0].journal.digest() != farms[1].journal.digest()
 
 
 @settings(max_examples=10)
@@ -74,6 +93,13 @@ def test_nothing_of_what_is_over_is_kept() -> None:
     assert len(farm.around._queue) < 300
     for watch in farm.watches:
         assert watch.open < 100
+    for producer in farm.producers:
+        assert isinstance(producer.producer.listener, Listeners)
+        (own,) = (one for one in producer.producer.listener if isinstance(one, ProducerJournal))
+        assert own.dropped > 1_000
+        assert len(own) == 0
+        assert len(own._numbers) < 100
+        assert len(own._unanswered) < 10
 
 
 class TestWatch:

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from functools import partial
+from typing import Any
+
 import pytest
 
+from fakebroker.core.journal.events import Event
 from fakebroker.core.journal.journal import Journal
+from fakebroker.testing.groups.plan import GroupRun, random_group_plan
 from fakebroker.testing.plan import from_text
 from fakebroker.testing.run import Run
 from fakebroker.testing.seeds import KINDS, names_of, run_seed
 from fakebroker.testing.seeds.situations import Situations
+from fakebroker.testing.transactions.plan import TransactionRun, random_transaction_plan
 
 # Three replicas, two of which must be in sync; followers copy nothing. Client 0 is one that waits for its answer.
 PARKED = "cluster 3 1000; topic 1 3 2 0; followers 1 -1 -1 -1; produce 0 -1 700 1 1 0"
@@ -59,6 +65,22 @@ def test_what_is_parked_elsewhere_is_not_meant() -> None:
 def test_requests_are_counted() -> None:
     found = reached("cluster 1 1000; topic 1 1 1 0; produce 0 1 700 1 1 0; fetch 0 0 1 0")
     assert (found.requests, found.produced) == (2, 1)
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        partial(GroupRun, random_group_plan(3, 40), 3),
+        partial(TransactionRun, random_transaction_plan(3, 40), 3),
+    ],
+    ids=["groups", "transactions"],
+)
+def test_events_are_heard_as_they_come_and_not_from_a_journal_that_forgets(run: Any) -> None:
+    heard: list[Event] = []
+    done = run(on_event=heard.append)
+    done.run()
+    assert heard
+    assert heard == list(done.world.journal)
 
 
 @pytest.mark.slow

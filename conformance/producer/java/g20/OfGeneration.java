@@ -152,8 +152,8 @@ final class OfGeneration extends Subject {
             RecordAccumulator.RecordAppendResult result = accumulator.append(
                     partition, START_MS + command.get("timestamp").asLong(), key, value, headers, told(id), command.get("block_ms").asLong());
             appended(id, partition.partition(), result.batchIsFull, result.newBatchCreated);
-        } catch (InterruptedException e) {
-            throw new IllegalStateException(e);
+        } catch (InterruptedException e) { // KafkaProducer.doSend throws an InterruptException, which is one of these
+            refused(id, new KafkaException("interrupted"));
         }
     }
 

@@ -26,6 +26,7 @@ import org.apache.kafka.clients.producer.Callback;
 import org.apache.kafka.clients.producer.KafkaProducer;
 import org.apache.kafka.clients.producer.RecordMetadata;
 import org.apache.kafka.common.Cluster;
+import org.apache.kafka.common.KafkaException;
 import org.apache.kafka.common.Node;
 import org.apache.kafka.common.Uuid;
 import org.apache.kafka.common.TopicPartition;
@@ -254,8 +255,8 @@ final class OfGeneration extends Subject {
             if (manager != null) {
                 manager.maybeTransitionToErrorState(error);
             }
-        } catch (InterruptedException e) {
-            throw new IllegalStateException(e);
+        } catch (InterruptedException e) { // KafkaProducer.doSend throws an InterruptException, which is one of these
+            refused(id, new KafkaException("interrupted"));
         }
     }
 

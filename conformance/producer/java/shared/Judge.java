@@ -91,6 +91,7 @@ public final class Judge {
         ArrayNode told = answer.putArray("told");
         switch (command.get("do").asText()) {
             case "append" -> append(command);
+            case "interrupt" -> told.add(turns.interrupt(command.get("which").asInt()));
             case "tick" -> turns.advance(command.get("ms").asLong());
             case "ready" -> ready(told);
             case "drain" -> drain(command, told);

@@ -88,6 +88,20 @@ final class Turns {
         time.sleep(targetMs - time.milliseconds());
     }
 
+    /** Interrupt one of those who wait, counted as they stand in the pool's queue. False if nobody waits. */
+    boolean interrupt(int which) {
+        List<Waiting> all = new ArrayList<>(waiting);
+        if (all.isEmpty()) {
+            return false;
+        }
+        all.sort(Comparator.comparingInt(one -> one.number));
+        Waiting one = all.get(which % all.size());
+        one.interrupted = true;
+        ready.add(one);
+        settle();
+        return true;
+    }
+
     private synchronized void pass() {
         running = false;
         notifyAll();
@@ -114,6 +128,7 @@ final class Turns {
         final int number = conditions++;
         long deadlineNs;
         boolean elapsed;
+        boolean interrupted;
         boolean goesOn;
 
         @Override
@@ -134,6 +149,9 @@ final class Turns {
                 }
             }
             lock.lock();
+            if (interrupted) {
+                throw new InterruptedException();
+            }
             return !elapsed;
         }
 

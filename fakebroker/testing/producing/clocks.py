@@ -1,0 +1,93 @@
+"""The one clock by which events of several journals are put in order.
+
+Theory   In a simulation, and for processes of one machine, all journals have the same monotonic clock. On two machines
+         those have nothing to do with each other, and wall clocks differ by what nobody knows. But a request is sent
+         before it is handled, and answered before the answer is received. Each exchange so bounds by how much a
+         producer's wall clock is ahead or behind: it is shifted to the brokers' by the least that makes all of its
+         exchanges possible, by nothing if they are. All brokers are one process, with one clock.
+Units    milliseconds.
+Errors   ValueError if the clocks contradict what was sent and answered, and no shift would mend it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final, NamedTuple
+
+from fakebroker.core.journal import events as broker_events
+from fakebroker.producer.journal.events import AnswerReceived, ProducerEvent, RequestSent
+
+# Brokers round the monotonic time at which something happens up, producers round it down.
+_ROUNDING_MS: Final = 1
+
+
+class Exchange(NamedTuple):
+    """A request at both ends; the answer may be missing at one of them, or at both."""
+
+    sent: RequestSent
+    handled: broker_events.Request
+    answered: broker_events.Answer | None
+    received: AnswerReceived | None
+
+
+class Clocks:
+    """`shifts`: what is added to the clock of each producer; by monotonic clocks a millisecond, if rounding asks for
+    it."""
+
+    def __init__(self, by_wall_clock: bool, exchanges: Iterable[Exchange]) -> None:
+        self._by_wall_clock = by_wall_clock
+        self.shifts: dict[str, int] = {}
+        bounds: dict[str, tuple[_Bound, _Bound]] = {}
+        for exchange in exchanges:
+            name = exchange.sent.producer
+            least, most = bounds.get(name, (_Bound(None, exchange), _Bound(None, exchange)))
+            # The sum of the producer's time and its shift is that of the brokers.
+            before_ms = self._ms(exchange.handled) - self._ms(exchange.sent)
+            if most.ms is None or before_ms < most.ms:
+                most = _Bound(before_ms, exchange)
+            if exchange.answered is not None and exchange.received is not None:
+                after_ms = self._ms(exchange.answered) - self._ms(exchange.received)
+                if least.ms is None or after_ms > least.ms:
+                    least = _Bound(after_ms, exchange)
+            bounds[name] = least, most
+        for name, (least, most) in bounds.items():
+            self._align(name, least, most)
+
+    def ms(self, event: ProducerEvent | broker_events.Event) -> int:
+        """Its time, by the brokers' clock."""
+        if self.shifts and isinstance(event, ProducerEvent):
+            return self._ms(event) + self.shifts.get(event.producer, 0)
+        return self._ms(event)
+
+    def _ms(self, event: ProducerEvent | broker_events.Event) -> int:
+        return event.wall_ms if self._by_wall_clock else event.mono_ms
+
+    def _align(self, name: str, least: _Bound, most: _Bound) -> None:
+        shift_ms = 0
+        if least.ms is not None and least.ms > 0:
+            shift_ms = least.ms
+        elif most.ms is not None and most.ms < 0:
+            shift_ms = most.ms
+        if not shift_ms:
+            return
+        if not self._by_wall_clock and abs(shift_ms) > _ROUNDING_MS:
+            at = least if shift_ms > 0 else most
+            raise ValueError(
+                f"{name} and the brokers have different clocks: by them request {at.exchange.sent.correlation_id} was "
+                + ("received before it was answered" if shift_ms > 0 else "handled before it was sent")
+                + f", by {abs(shift_ms):,} ms; go by wall time (--wall, by_wall_clock)"
+            )
+        if most.ms is not None and shift_ms > most.ms + _ROUNDING_MS:
+            raise ValueError(
+                f"the wall clock of {name} or of the brokers was set while they wrote: request "
+                f"{most.exchange.sent.correlation_id} says that {name} is ahead by {-most.ms:,} ms or more, request "
+                f"{least.exchange.sent.correlation_id} by {-shift_ms:,} ms or less"
+            )
+        self.shifts[name] = shift_ms
+
+
+class _Bound(NamedTuple):
+    """Of a shift, and where it comes from."""
+
+    ms: int | None
+    exchange: Exchange

@@ -1,0 +1,62 @@
+"""The journal of `AsyncProducer`, on real clocks: one time line with that of the brokers, of one machine or of two."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from fakebroker import AsyncProducer, FakeCluster
+from fakebroker.producer.errors import IllegalProducerStateError
+from fakebroker.producer.journal.events import ProducerEvent
+from fakebroker.producer.journal.listener import Listener
+from fakebroker.testing import Timelines
+
+LIMIT_S = 30.0
+OTHER_MACHINE_MS = 123_456_789
+
+
+def journals(kafka: FakeCluster) -> list[ProducerEvent]:
+    """Of a producer that has written a record."""
+    heard: list[ProducerEvent] = []
+
+    async def work() -> list[ProducerEvent]:
+        producer = AsyncProducer({"bootstrap.servers": kafka.bootstrap_servers, "client.id": "shop"})
+        journal = producer.keep_journal(on_event=heard.append)
+        async with producer:
+            await (await producer.send("orders", b"v", key=b"k"))
+            with pytest.raises(IllegalProducerStateError, match="from the start on"):
+                producer.keep_journal()
+            with pytest.raises(IllegalProducerStateError, match="it is the one who listens"):
+                producer.listen(Listener())
+        return journal.events()
+
+    events = asyncio.run(asyncio.wait_for(work(), LIMIT_S))
+    assert heard == events
+    return events
+
+
+@pytest.mark.parametrize("by_wall_clock", [False, True])
+def test_one_time_line_shows_both_ends(by_wall_clock: bool) -> None:
+    with FakeCluster(brokers=1) as kafka:
+        kafka.create_topic("orders", partitions=1)
+        told = journals(kafka)
+        heard = list(kafka.journal)
+    if by_wall_clock:
+        told = [event._replace(mono_ms=event.mono_ms + OTHER_MACHINE_MS) for event in told]
+        with pytest.raises(ValueError, match="different clocks"):
+            Timelines(told, heard)
+    timelines = Timelines(told, heard, by_wall_clock)
+    # Whole milliseconds of two clocks that are rounded down apart may differ by one.
+    assert all(abs(shift_ms) <= 1 for shift_ms in timelines.shifts.values())
+    steps = [(step.where, step.text.split(":")[0].split(" v")[0]) for step in timelines.of_key("k")]
+    assert steps[-8:] == [
+        ("shop", "batch 1 drained for node 1, 1 record, sequence 0"),
+        ("shop", "Produce"),
+        ("broker 1", "Produce"),
+        ("broker 1", "appended"),
+        ("broker 1", "answered"),
+        ("shop", "answer received"),
+        ("shop", "answered, handled"),
+        ("shop", "record 1 called back"),
+    ]
