@@ -27,6 +27,9 @@ class DelayQueue:
     def __len__(self) -> int:
         return len(self._heap)
 
+    def __bool__(self) -> bool:
+        return len(self) > 0
+
     def offer(self, bucket: TimerTaskList) -> None:
         """Enter a bucket whose `set_expiration` has just answered True."""
         heapq.heappush(self._heap, (bucket.expiration_ms, bucket.tick_ms, bucket))

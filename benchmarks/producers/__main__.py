@@ -1,7 +1,7 @@
 """A thousand producers beside a cluster of three brokers, a day of virtual time with faults: produced batches a second.
 
     python -m benchmarks producers [--producers 1000] [--brokers 3] [--hours 24] [--seed 0] [--every-ms 60000]
-                                   [--journal FILE] [--quick] [--json]
+                                   [--journal FILE] [--bytes-only] [--quick] [--json]
 
 Kafka's producer (fakebroker/producer) and the cluster in one process and one virtual time, real frames in both
 directions. Of four kinds: Kafka's defaults; one request in flight; acks=1; bursts that linger. Brokers stop, die, stand
@@ -9,7 +9,8 @@ still and come back, followers freeze, leaders move, connections break, about si
 is held to what Kafka promises of it (fakebroker/testing/producing/watch.py); what is broken ends the run.
 
 The same arguments give the same journal: a line for all that went into the cluster and came out of it, byte by byte,
-and for each record that ended. Only its hash is kept, that of the FILE if one is wanted (some KB for each batch).
+for each record that ended, and (without --bytes-only) for each event of the producers' own journals. Only its hash is
+kept, that of the FILE if one is wanted (some KB for each batch).
 
 The target is 10,000 batches a second, compiled: the median of the parts of one run, in seconds of CPU time, so what
 else the machine does counts less. The first ten seconds of virtual time, in which all connect, are not counted.
@@ -34,6 +35,7 @@ from fakebroker.testing.producing.run_journal import RunJournal
 TARGET_PER_S = 10_000
 QUICK_HOURS = 0.25
 FIRST_MS = 10_000
+_RARELY = (50_000, 20, 50)
 PARTS = 96  # of a run; a quarter of an hour each, if it is a day
 
 
@@ -43,11 +45,19 @@ def main(argv: list[str]) -> int:
     samples: list[float] = []
     with ExitStack() as stack:
         file: BinaryIO | None = stack.enter_context(open(chosen.journal, "wb")) if chosen.journal else None
-        farm = Farm(chosen.producers, chosen.brokers, chosen.seed, chosen.every_ms, journal=RunJournal(file))
+        farm = Farm(
+            chosen.producers,
+            chosen.brokers,
+            chosen.seed,
+            chosen.every_ms,
+            journal=RunJournal(file),
+            with_decisions=not chosen.bytes_only,
+        )
         part_ms = max(1, round(hours * HOUR_MS) // PARTS)
         farm.advance(FIRST_MS)
         gc.collect()
         gc.freeze()  # what is there stays: it need not be looked at again and again
+        gc.set_threshold(*_RARELY)  # and of what comes, nearly all goes by itself
         with progress("producers", PARTS + 1) as step:
             for part in range(PARTS):
                 rate = f", {samples[-1]:,.0f} batches/s" if samples else ""
@@ -94,6 +104,7 @@ def _options(argv: list[str]) -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--every-ms", type=int, default=60_000, help="each producer sends so often, on average")
     parser.add_argument("--journal", metavar="FILE", help="write the journal there")
+    parser.add_argument("--bytes-only", action="store_true", help="no producers' own journals")
     parser.add_argument("--quick", action="store_true", help=f"{QUICK_HOURS} hours")
     parser.add_argument("--json", action="store_true", help="one line of JSON")
     return parser.parse_args(argv)
