@@ -93,6 +93,7 @@ def test_a_report_of_a_bad_run_says_so_and_stands_alone(spark: SparkSession, tmp
         1,
         group="s",
         connection=41,
+        acks=0,
         error_code=None,
         base_offset=None,
         answered_us=None,
