@@ -47,7 +47,7 @@ OPTIONS = {
     "apis": ["--markdown"],
     "configs": ["--kind", "--honoured", "--json"],
     "demo": ["--out", "--seed"],
-    "replay": ["--steps", "--plan", "--journal", "--shrink", "--group", "--transactions", "--swarm"],
+    "replay": ["--steps", "--plan", "--journal", "--shrink", "--streams", "--group", "--transactions", "--swarm"],
     "timeline": ["--record", "--key", "--offset", "--correlation-id", "--producer", "--json", "--svg", "--wall"],
 }  # fmt: skip
 
@@ -354,6 +354,7 @@ FLAGS = {
     "--auto-create-topics",
     "--no-auto-create-topics",
     "--shrink",
+    "--streams",
     "--group",
     "--transactions",
     "--swarm",
@@ -550,8 +551,8 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     "configs": {"kind": None, "honoured": False, "json": False},
     "demo": {"out": Path("fakebroker-demo"), "seed": 1},
     "replay 5": {
-        "seed": 5, "steps": 200, "plan": None, "journal": None, "shrink": False, "group": False, "transactions": False,
-        "swarm": False,
+        "seed": 5, "steps": 200, "plan": None, "journal": None, "shrink": False, "streams": False, "group": False,
+        "transactions": False, "swarm": False,
     },
 }  # fmt: skip
 
@@ -607,6 +608,7 @@ READ: dict[str, dict[str, Any]] = {
     "replay -5": {"seed": -5},
     "replay --shrink -- -5": {"seed": -5, "shrink": True},
     "replay 5 --group": {"group": True},
+    "replay 5 --streams --swarm": {"streams": True, "swarm": True},
     "replay 5 --swarm": {"swarm": True},
 }
 

@@ -36,6 +36,11 @@ def declare(parser: Parser) -> None:
         help="Write what the broker decided, one line of JSON per event; - for stdout.",
     )
     parser.add_argument(
+        "--streams",
+        action="store_true",
+        help="Streams of Produce requests among fewer faults, thousands of requests (an oracle).",
+    )
+    parser.add_argument(
         "--group",
         action="store_true",
         help="A group among faults instead of producers: members, a coordinator, brokers (no oracle, a judge).",
@@ -54,8 +59,9 @@ def declare(parser: Parser) -> None:
 
 
 def run(options: Namespace) -> int:
-    if options.group and options.transactions:
-        raise Slip("--group and --transactions are two simulations")
+    chosen = [name for name in ("streams", "group", "transactions") if getattr(options, name)]
+    if len(chosen) > 1:
+        raise Slip(f"--{chosen[0]} and --{chosen[1]} are two simulations")
     if options.swarm and options.plan is not None:
         raise Slip("--swarm is about what is drawn, and --plan says what is done")
     if options.group:
@@ -66,7 +72,8 @@ def run(options: Namespace) -> int:
 def _without(options: Namespace) -> frozenset[str]:
     from fakebroker.testing.seeds.swarm import left_out
 
-    kind = "groups" if options.group else "transactions" if options.transactions else "cluster"
+    kinds = {"streams": options.streams, "groups": options.group, "transactions": options.transactions, "cluster": True}
+    kind = next(name for name, is_chosen in kinds.items() if is_chosen)
     return left_out(kind, options.seed) if options.swarm else frozenset()
 
 
@@ -137,14 +144,15 @@ def _carry_out(
 def _run_cluster(options: Namespace) -> int:
     from fakebroker.core.journal.journal import Journal, to_lines
     from fakebroker.testing import replay as replaying
-    from fakebroker.testing.plan import from_text, random_plan
-    from fakebroker.testing.run import EVERY_STEP, OFTEN
+    from fakebroker.testing.plan import from_text, random_plan, random_stream_plan
+    from fakebroker.testing.run import EVERY_STEP, OFTEN, SELDOM
 
+    draw, seldom = (random_stream_plan, SELDOM) if options.streams else (random_plan, OFTEN)
     drawn = options.plan is None
     events = Journal() if options.journal is not None else None
     try:
-        actions = random_plan(options.seed, options.steps, _without(options)) if drawn else from_text(options.plan)
-        result = replaying.Replay(actions, options.seed, look_every=OFTEN if drawn else EVERY_STEP, journal=events)
+        actions = draw(options.seed, options.steps, _without(options)) if drawn else from_text(options.plan)
+        result = replaying.Replay(actions, options.seed, look_every=seldom if drawn else EVERY_STEP, journal=events)
     except ValueError as error:
         raise Slip(str(error)) from None
     if events is not None:

@@ -20,6 +20,7 @@ from fakebroker.protocol.batch_layout import TRANSACTIONAL_FLAG
 from fakebroker.testing import wire
 from fakebroker.testing.messages import Batch, Error, Fetch, Garbage, Key, Marks, Produce, Request
 from fakebroker.testing.plan import MAX_CLIENTS, MODELS
+from fakebroker.testing.rules.elections import NOBODY
 from fakebroker.testing.simulation import START_WALL_MS, SimulatedClient
 from fakebroker.testing.transactions.marks import marks
 
@@ -78,12 +79,18 @@ class Client:
         for broker, led in self._by_broker(keys).items():
             self._send(broker, [self._new(acks, timeout_ms, led, count, fault if self.model == "malformed" else "")])
 
-    def burst(self, acks: int, timeout_ms: int, key: Key, requests: int) -> None:
-        """Requests behind each other in one write."""
+    def burst(self, acks: int, timeout_ms: int, key: Key, requests: int) -> int:
+        """Requests behind each other in one write; how many there were."""
         room = (IN_FLIGHT if self.model == "pipelining" else 1) - len(self.sent)
         made = [self._new(acks, timeout_ms, [key], 1, "") for _ in range(min(requests, room))]
         if made:
             self._send(self._leader(key), made)
+        return len(made)
+
+    def reaches(self, key: Key) -> bool:
+        """Whether it has a connection to who it believes leads a partition."""
+        link = self.links.get(self.leaders.get(key, NOBODY))
+        return link is not None and link.closed is None
 
     def fetch(self, key: Key, offset: int, max_wait_ms: int, is_committed: bool = False) -> None:
         request = Fetch(self.around.next_number(), key, offset, max_wait_ms, is_committed)

@@ -70,6 +70,7 @@ class Partition(Elections):
         self.working = alive if working is None else working
         self.epoch_start = 0
         self.is_begun = True
+        self.had_transactions = False
 
     def assigned(self) -> Iterable[int]:
         return self.replicas
@@ -197,9 +198,10 @@ class Partition(Elections):
             if replica.known == base and broker in self.working:  # the leader's is never known
                 replica.caught_up = max(replica.caught_up, now)
         leader.add((Logged(base, base + batch.size, batch, self.epoch, now),))
+        self.had_transactions |= batch.is_transactional
         self.move_watermark(now)
         return Error.NONE, base
 
     @property
     def last_stable_offset(self) -> int:
-        return last_stable_offset(self.log, self.watermark)
+        return last_stable_offset(self.log, self.watermark) if self.had_transactions else self.watermark

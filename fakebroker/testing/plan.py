@@ -19,6 +19,7 @@ MODELS = ("well-behaved", "pipelining", "impatient", "disconnecting", "malformed
 FAULTS = ("empty", "two batches", "truncated", "crc", "no records")
 MAX_CLIENTS = 2 * len(MODELS)
 MAX_TRANSACTIONAL = 2  # more of them
+_PIPELINING = range(MODELS.index("pipelining"), MAX_CLIENTS, len(MODELS))
 
 # Name -> how many arguments it takes, and what they are. All are whole numbers.
 ACTIONS: dict[str, tuple[str, ...]] = {
@@ -28,6 +29,7 @@ ACTIONS: dict[str, tuple[str, ...]] = {
     "delete": ("topic",),
     "produce": ("client", "acks", "timeout ms", "partitions as bits", "records", "fault"),
     "burst": ("client", "acks", "timeout ms", "partition", "requests"),
+    "stream": ("client", "acks", "timeout ms", "partition", "requests"),
     "fetch": ("client", "partition", "offsets before the end", "wait ms"),
     "committed": ("client", "partition", "offsets before the end", "wait ms"),
     "transact": ("producer", "acks", "timeout ms", "partitions as bits", "records"),
@@ -106,10 +108,41 @@ _WEIGHTS = {
     "resume": 2,
 }
 
+_WEIGHTS_OF_STREAMS = {
+    "stream": 60,
+    "produce": 4,
+    "fetch": 2,
+    "committed": 1,
+    "transact": 2,
+    "end": 2,
+    "garbage": 1,
+    "disconnect": 2,
+    "followers": 4,
+    "stop": 1,
+    "start": 4,
+    "move": 2,
+    "recreate": 1,
+    "delete": 1,
+    "advance": 16,
+    "jump": 6,
+    "kill": 1,
+    "pause": 1,
+    "resume": 2,
+}
+
 
 def random_plan(seed: int, steps: int, without: Set[str] = frozenset()) -> list[Action]:
     """A cluster, its topics and so many steps, none of them `without`. The same seed begins with the same ones, however
     many there are."""
+    return _drawn_plan(seed, steps, without, _WEIGHTS)
+
+
+def random_stream_plan(seed: int, steps: int, without: Set[str] = frozenset()) -> list[Action]:
+    """The same for streams of Produce requests, among fewer faults: most steps are a hundred requests."""
+    return _drawn_plan(seed, steps, without, _WEIGHTS_OF_STREAMS)
+
+
+def _drawn_plan(seed: int, steps: int, without: Set[str], weight_of: Mapping[str, int]) -> list[Action]:
     random = Random(seed)
     brokers = random.choice((1, 2, 3, 3, 3, 4))
     plan = [action("cluster", brokers, random.choice((300, 1_000, 5_000)))]
@@ -119,8 +152,8 @@ def random_plan(seed: int, steps: int, without: Set[str] = frozenset()) -> list[
                 "topic", random.randint(1, 3), random.randint(1, 3), random.choice((1, 1, 2, 2, 3)), _one_in(random, 8)
             )
         )
-    names = [name for name in _WEIGHTS if name not in without]
-    weights = [_WEIGHTS[name] for name in names]
+    names = [name for name in weight_of if name not in without]
+    weights = [weight_of[name] for name in names]
     for _ in range(steps):
         [name] = random.choices(names, weights)
         plan.append(action(name, *_draw(name, random)))
@@ -177,6 +210,8 @@ def _draw(name: str, random: Random) -> Sequence[int]:
             return client, acks, timeout_ms, partitions, random.choice((1, 1, 2, 5)), fault
         case "burst":
             return client, acks, timeout_ms, partition, random.randint(2, 6)
+        case "stream":
+            return random.choice((*_PIPELINING, client)), acks, timeout_ms, partition, random.randint(20, 180)
         case "fetch":
             return client, partition, random.randint(-1, 4), random.choice((0, 0, 30, 400))
         case "committed":
@@ -215,6 +250,7 @@ __all__ = [
     "draw_more",
     "from_text",
     "random_plan",
+    "random_stream_plan",
     "read_actions",
     "to_text",
 ]

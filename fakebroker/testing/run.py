@@ -11,7 +11,7 @@ import gc
 
 from fakebroker.core.journal.journal import Journal
 from fakebroker.testing import wire
-from fakebroker.testing.clients import MARKS_TIMEOUT_MS, Client
+from fakebroker.testing.clients import IN_FLIGHT, MARKS_TIMEOUT_MS, Client
 from fakebroker.testing.messages import Key, Violation
 from fakebroker.testing.oracle_partition import FROZEN, INSTANT
 from fakebroker.testing.plan import BEHAVIOURS, FAULTS, MAX_CLIENTS, MAX_TRANSACTIONAL, Action
@@ -20,7 +20,7 @@ from fakebroker.testing.rules.lives import KILLED, PAUSED, RUNNING, STARTING, ST
 from fakebroker.testing.side_by_side import SideBySide
 from timingwheel.mypyc import mypyc_attr
 
-EVERY_STEP, OFTEN = 1, 16  # how often whole logs are compared
+EVERY_STEP, OFTEN, SELDOM = 1, 16, 64  # how often whole logs are compared
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -168,6 +168,18 @@ class Run:
     def _do_burst(self, client: int, acks: int, timeout_ms: int, partition: int, requests: int) -> None:
         if keys := self._keys():
             self._client(client).burst(acks, timeout_ms, keys[partition % len(keys)], requests)
+
+    def _do_stream(self, client: int, acks: int, timeout_ms: int, partition: int, requests: int) -> None:
+        """Bursts without a pause, for as long as each is dealt with at once: nobody piles up at a broker that stands
+        still more than it handles in one turn, which the oracle knows nothing of."""
+        who = self._client(client)
+        while requests > 0 and (keys := self._keys()) and not self._both.waits_at_broker(who):
+            key = keys[partition % len(keys)]
+            made = who.burst(acks, timeout_ms, key, min(requests, IN_FLIGHT))
+            requests -= made
+            self._both.settle()
+            if not made or who.sent or not who.reaches(key):
+                return
 
     def _do_fetch(self, client: int, partition: int, before_end: int, wait_ms: int, is_committed: bool = False) -> None:
         if keys := self._keys():

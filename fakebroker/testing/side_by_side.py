@@ -84,6 +84,11 @@ class SideBySide:
             world.send(link.number, *(request for request, _ in requests))
         link.send(*(frame for _, frame in requests))
 
+    def waits_at_broker(self, client: Client) -> bool:
+        """Whether a request of a client is not even taken in hand yet."""
+        connections = self.worlds.open[0].connections
+        return any(connections[link.number].queue for link in client.links.values())
+
     def disconnect(self, link: SimulatedClient) -> None:
         for world in self.worlds.open:
             world.disconnect(link.number)

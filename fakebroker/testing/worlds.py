@@ -135,6 +135,7 @@ def _copied_partition(partition: Partition, world: Oracle) -> Partition:
     other.leader, other.isr = partition.leader, set(partition.isr)
     other.epoch, other.epoch_start, other.is_begun = partition.epoch, partition.epoch_start, partition.is_begun
     other.elr, other.last_known = set(partition.elr), partition.last_known
+    other.had_transactions = partition.had_transactions
     return other
 
 

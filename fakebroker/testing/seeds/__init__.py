@@ -1,7 +1,7 @@
 """Many simulations, each a seed: what came of one, which faults it draws, and which situations it came through.
 
 run_seed, SeedResult    one seed from its plan to its verdict
-KINDS                   the simulations: "cluster", "groups", "transactions"
+KINDS                   the simulations: "cluster", "streams", "groups", "transactions"
 names_of                the situations that a kind can reach
 """
 

@@ -16,14 +16,14 @@ from typing import Final, NamedTuple
 from fakebroker.core.journal.journal import Journal
 from fakebroker.testing.groups.plan import GroupRun, random_group_plan
 from fakebroker.testing.messages import Violation
-from fakebroker.testing.plan import Action, random_plan
+from fakebroker.testing.plan import Action, random_plan, random_stream_plan
 from fakebroker.testing.replay import command, shrink
-from fakebroker.testing.run import EVERY_STEP, OFTEN, Run
+from fakebroker.testing.run import EVERY_STEP, OFTEN, SELDOM, Run
 from fakebroker.testing.seeds.situations import Situations
 from fakebroker.testing.seeds.swarm import left_out
 from fakebroker.testing.transactions.plan import TransactionRun, random_transaction_plan
 
-_OPTIONS: Final = {"cluster": "", "groups": "--group", "transactions": "--transactions"}
+_OPTIONS: Final = {"cluster": "", "streams": "--streams", "groups": "--group", "transactions": "--transactions"}
 KINDS: Final = tuple(_OPTIONS)
 
 
@@ -76,9 +76,11 @@ def _breaks(kind: str, plan: Sequence[Action], seed: int) -> str:
         return ""
 
 
-def _cluster(plan: Sequence[Action], seed: int, situations: Situations | None) -> tuple[str, int]:
+def _cluster(
+    plan: Sequence[Action], seed: int, situations: Situations | None, look_every: int = OFTEN
+) -> tuple[str, int]:
     journal = Journal(1, situations.tell) if situations is not None else None
-    run = Run(seed, OFTEN if situations is not None else EVERY_STEP, journal)
+    run = Run(seed, look_every if situations is not None else EVERY_STEP, journal)
 
     def carry_out() -> None:
         for action in plan:
@@ -87,6 +89,10 @@ def _cluster(plan: Sequence[Action], seed: int, situations: Situations | None) -
 
     violation = _violation(carry_out)
     return violation, run.now_ms
+
+
+def _streams(plan: Sequence[Action], seed: int, situations: Situations | None) -> tuple[str, int]:
+    return _cluster(plan, seed, situations, SELDOM)  # logs are a hundred times as long
 
 
 def _groups(plan: Sequence[Action], seed: int, situations: Situations | None) -> tuple[str, int]:
@@ -117,11 +123,13 @@ def _draw_transactions(seed: int, steps: int, without: frozenset[str]) -> list[A
 
 _DRAW: Final[dict[str, Callable[[int, int, frozenset[str]], list[Action]]]] = {
     "cluster": random_plan,
+    "streams": random_stream_plan,
     "groups": random_group_plan,
     "transactions": _draw_transactions,
 }
 _CARRY_OUT: Final[dict[str, Callable[[Sequence[Action], int, Situations | None], tuple[str, int]]]] = {
     "cluster": _cluster,
+    "streams": _streams,
     "groups": _groups,
     "transactions": _transactions,
 }

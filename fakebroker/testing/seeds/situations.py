@@ -91,6 +91,7 @@ _GROUPS: Final = (
 )
 _NAMES: Final = {
     "cluster": _PARKED + _LOGS + _ANSWERS,
+    "streams": _PARKED + _LOGS + _ANSWERS,
     "groups": (*_GROUPS, *_PARKED[:6], *_LOGS[:2]),
     "transactions": (*_TRANSACTIONS, *_PARKED[:6], *_LOGS[:2], *_LOGS[4:]),
 }

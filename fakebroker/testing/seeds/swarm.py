@@ -26,6 +26,7 @@ CLUSTER: Final = (
     "burst",
     "jump",
 )
+STREAMS: Final = tuple(name for name in CLUSTER if name != "burst")
 GROUPS: Final = ("crashes", "leaves", "pauses", "followers", "stop", "move", "coordinator")
 TRANSACTIONS: Final = (
     "crashes",
@@ -45,6 +46,7 @@ TRANSACTIONS: Final = (
 )
 _OFTEN_LEFT_OUT: Final[Mapping[str, Iterable[str]]] = {
     "cluster": CLUSTER,
+    "streams": STREAMS,
     "groups": GROUPS,
     "transactions": TRANSACTIONS,
 }

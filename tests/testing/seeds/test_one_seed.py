@@ -34,6 +34,7 @@ def test_a_seed_tells_what_it_did(kind: str, monkeypatch: pytest.MonkeyPatch) ->
 
 def test_the_line_names_the_swarm(monkeypatch: pytest.MonkeyPatch) -> None:
     assert run_seed("groups", 3, STEPS, swarm=True).again == "fakebroker replay 3 --group --steps 40 --swarm"
+    assert run_seed("streams", 3, STEPS).again == "fakebroker replay 3 --streams --steps 40"
     assert run_seed("cluster", 3, STEPS).again == "fakebroker replay 3 --steps 40"
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from fakebroker.testing.groups.plan import ACTIONS as GROUP_ACTIONS
 from fakebroker.testing.groups.plan import random_group_plan
-from fakebroker.testing.plan import ACTIONS, Action, random_plan
+from fakebroker.testing.plan import ACTIONS, Action, random_plan, random_stream_plan
 from fakebroker.testing.seeds import swarm
 from fakebroker.testing.seeds.swarm import left_out
 from fakebroker.testing.transactions.plan import ACTIONS as TRANSACTION_ACTIONS
@@ -19,6 +19,7 @@ SEEDS = range(200)
     ("kind", "faults", "actions"),
     [
         ("cluster", swarm.CLUSTER, ACTIONS),
+        ("streams", swarm.STREAMS, ACTIONS),
         ("groups", swarm.GROUPS, GROUP_ACTIONS),
         ("transactions", swarm.TRANSACTIONS, TRANSACTION_ACTIONS),
     ],
@@ -40,6 +41,7 @@ def test_no_plan_has_what_its_seed_does_without() -> None:
     for seed in SEEDS:
         for kind, draw in (
             ("cluster", random_plan),
+            ("streams", random_stream_plan),
             ("groups", random_group_plan),
             ("transactions", draw_transactions),
         ):
