@@ -101,9 +101,7 @@ def print_verdict(console: Console, verdict: Verdict) -> None:
 def reason_text(reason: Reason) -> str:
     """A kind of mismatch with its first row."""
     row = reason.example
-    request = (
-        f"request {row['sequence']} of connection {row['connection']} to " if row["connection"] is not None else ""
-    )
+    request = f"request {row['sequence']} of connection {row['connection']} to " if row["sequence"] is not None else ""
     return (
         f"  {reason.kind}: {reason.problem}: {reason.rows:,}, the first: {request}{row['topic']}-{row['partition']}; "
         f"{row['says']}"

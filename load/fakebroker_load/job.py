@@ -35,6 +35,7 @@ from fakebroker_load.journal.taps import Tap
 from fakebroker_load.journal.window import JournalWindow
 from fakebroker_load.judging.by_journal import judge_by_journal
 from fakebroker_load.judging.mismatches import mismatches
+from fakebroker_load.judging.readers import judge_readers
 from fakebroker_load.judging.requests import Log, judge
 from fakebroker_load.judging.ways import has_journal
 from fakebroker_load.log import (
@@ -107,8 +108,9 @@ def run_scenario(
     if scenario.name in {entry["scenario"]["name"] for entry in runs}:
         raise ScenarioError(f"The folder {out} already holds a run of the scenario {scenario.name!r}.")
     metadata = run_in_loop(find_leaders(bootstrap, scenario.topics))
-    plan = plan_connections(scenario, metadata.leaders, seed)
-    before = log_ends(needed(metadata, scenario)) if read_back else {}
+    before = log_ends(needed(metadata, scenario)) if read_back or scenario.has_readers else {}
+    starts = {place: end.offset for place, end in before.items()}
+    plan = plan_connections(scenario, metadata.leaders, seed, starts)
     run_id = run_id or new_run_id()
     slots = min(slots or spark.sparkContext.defaultParallelism, scenario.connections)
     host = spark.conf.get("spark.driver.host", LOOPBACK) or LOOPBACK  # where executors reach the driver
@@ -246,11 +248,12 @@ def judge_folder(spark: SparkSession, out: Path, lateness_limit_ms: int) -> tupl
         raise ResultsError(f"The folder {out} holds no results of a run ({RUN_FILE} is missing or broken).") from None
     if not (out / PARQUET).is_dir():
         raise ResultsError(f"The folder {out} holds no results of a run ({PARQUET} is missing).")
-    requests = spark.read.schema(from_arrow_schema(RESULT_SCHEMA)).parquet(str(out / PARQUET))
+    rows = spark.read.schema(from_arrow_schema(RESULT_SCHEMA)).parquet(str(out / PARQUET))
+    requests = rows.where("read IS NULL")
     log = Log(*(read(spark, out / name, schema) for name, schema in LOG_FOLDERS.items()))
     if any(run.get("log") for run in runs) and not all((out / name).is_dir() for name in LOG_FOLDERS):
         raise ResultsError(f"The folder {out} holds no results of a run ({LOG_PARQUET} or {PARTS_PARQUET} is missing).")
-    judged, beside = judge(spark, requests, lateness_limit_ms, log), None
+    judged, beside, journal = judge(spark, requests, lateness_limit_ms, log), None, None
     if known := [run["scenario"]["name"] for run in runs if has_journal(run)]:
         if not (out / JOURNAL_PARQUET).is_dir():
             raise ResultsError(f"The folder {out} holds no results of a run ({JOURNAL_PARQUET} is missing).")
@@ -258,6 +261,8 @@ def judge_folder(spark: SparkSession, out: Path, lateness_limit_ms: int) -> tupl
         judged, beside = judge_by_journal(spark, judged, journal, log.parts, known, lateness_limit_ms)
     else:
         judged = judged.cache()
+    if (read_by := judge_readers(spark, rows, runs, log, journal)) is not None:
+        judged = judged.unionByName(read_by, allowMissingColumns=True)
     verdict = summarise(spark, judged, runs, lateness_limit_ms, log, beside)
     shutil.rmtree(out / MISMATCH_PARQUET, ignore_errors=True)
     if not verdict.ok:

@@ -25,6 +25,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from fakebroker_load.arrivals import parse_arrivals, read_trace
 from fakebroker_load.scenario.model import Group, Scenario, ScenarioError
+from fakebroker_load.scenario.reads import READ_COMMITTED, READERS, Part, Reading
 
 MAX_UNANSWERED = 10_000  # of a connection in the open model: then it waits, and the delay shows
 
@@ -70,10 +71,12 @@ SCHEMA = pa.schema(
         pa.field("source_port", pa.int32()),
         pa.field("per_transaction", pa.int32(), nullable=False),
         pa.field("fail_every", pa.int32(), nullable=False),
+        pa.field("reading", pa.string()),  # of who reads: what and how, as JSON (scenario/reads.py)
     ]
 )
 
 Leaders = Mapping[tuple[str, int], tuple[str, int]]  # (topic, partition) -> (host, port)
+Starts = Mapping[tuple[str, int], int]  # (topic, partition) -> where its log ends before the load
 Row = dict[str, Any]
 
 
@@ -86,13 +89,16 @@ class Planned(NamedTuple):
     intended_us: int
 
 
-def plan_connections(scenario: Scenario, leaders: Leaders, seed: int) -> pa.Table:
-    """Every connection of the scenario. They are numbered through the run, and so are correlation ids."""
+def plan_connections(scenario: Scenario, leaders: Leaders, seed: int, starts: Starts | None = None) -> pa.Table:
+    """Every connection of the scenario. They are numbered through the run, and so are correlation ids. Who reads begins
+    at `starts`, 0 by default."""
     rows: list[Row] = []
     first_correlation_id = 1
     for group in scenario.groups:
         common = _common(scenario, group, seed)
         trace = _trace(group)
+        if group.client in READERS:
+            common["reading"] = _reading(scenario, group, leaders, starts or {})
         for number in range(group.connections):
             partition = number % group.partitions
             host, port = leaders[group.topic, partition]
@@ -148,6 +154,24 @@ def _common(scenario: Scenario, group: Group, seed: int) -> Row:
         "per_transaction": group.per_transaction,
         "fail_every": group.fail_every,
     }
+
+
+def _reading(scenario: Scenario, group: Group, leaders: Leaders, starts: Starts) -> str:
+    parts = tuple(
+        Part(at, *leaders[group.topic, at], starts.get((group.topic, at), 0), scenario.records_to(group.topic, at))
+        for at in range(group.partitions)
+    )
+    return Reading(
+        parts,
+        is_committed=group.isolation == READ_COMMITTED,
+        is_transactional=group.topic in scenario.transactional,
+        fetch_bytes=group.fetch_bytes,
+        records_per_s=group.records_per_s,
+        until_ms=group.until_ms,
+        session_ms=group.session_ms,
+        life_ms=group.life_ms,
+        vanish_every=group.vanish_every,
+    ).as_json()
 
 
 def _trace(group: Group) -> list[int]:

@@ -22,7 +22,14 @@ from matplotlib.ticker import MaxNLocator
 
 INK = "#010203"  # stands for the page's text colour until the SVG is written
 PALETTE = ("#2563eb", "#d97706", "#0d9488", "#9333ea", "#db2777", "#65a30d", "#0891b2", "#b45309")
-ANSWER_COLOURS = {"REQUEST_TIMED_OUT": "#d97706", "NONE": "#0d9488", "silent": "#94a3b8"}
+ANSWER_COLOURS = {
+    "REQUEST_TIMED_OUT": "#d97706",
+    "NONE": "#0d9488",
+    "silent": "#94a3b8",
+    "read": "#2563eb",
+    "read again": "#9333ea",
+    "done": "#65a30d",
+}
 UNEXPECTED_COLOURS = ("#dc2626", "#7c3aed", "#be185d", "#1d4ed8", "#111827")
 
 STYLE: Any = {  # a dict; matplotlib types its keys one by one, from release to release

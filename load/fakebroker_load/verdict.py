@@ -22,12 +22,14 @@ from fakebroker_load.judging.groups import amiss_in_groups
 from fakebroker_load.judging.requests import DEFAULT_LATENESS_LIMIT_MS, Log
 from fakebroker_load.judging.ways import Ways, ways_of
 from fakebroker_load.scenario.model import DEFAULT_SEND_DELAY_LIMIT_MS
+from fakebroker_load.scenario.reads import READERS
 
 SUMMARY = """
 SELECT run, `group`,
     count(*) AS rows,
     count_if(problem IS NULL) AS confirmed,
     count_if(early) AS early,
+    count_if(outcome IN ('done', 'gave up')) AS readers,
     percentile(lateness_us, array(0.5, 0.99, 1.0)) AS lateness_us,
     percentile(sent_us - intended_us, array(0.5, 0.99, 1.0)) AS send_delay_us,
     percentile(answered_us - sent_us, array(0.5, 0.99, 1.0)) AS from_sent_us,
@@ -47,6 +49,7 @@ FROM {records} AS records LEFT JOIN (SELECT DISTINCT run, connection, sequence F
     USING (run, connection, sequence)
 """
 
+READ = "read"  # what is expected of those who read
 ANSWERS = "SELECT run, `group`, error_code, outcome, problem, count(*) AS rows FROM {judged} GROUP BY ALL"
 
 
@@ -59,7 +62,7 @@ class GroupVerdict:
     run: str
     group: str
     expected: str  # the error's name, or "no answer"
-    requests: int  # planned
+    requests: int  # planned; of those who read: their number, and that of the records that they are to read
     rows: int  # results found
     confirmed: int
     early: int
@@ -154,7 +157,7 @@ def summarise(
             problems.setdefault(key, Counter())[kind["problem"]] += kind["rows"]
     planned = {
         (run["scenario"]["name"], group["name"]): (
-            group["expect"],
+            READ if group.get("client") in READERS else group["expect"],
             run["planned"][group["name"]],
             run["scenario"].get("send_delay_limit_ms", DEFAULT_SEND_DELAY_LIMIT_MS),
         )
@@ -166,6 +169,8 @@ def summarise(
     for key in [*planned, *sorted(set(found) - set(planned))]:
         expected, requests, limit_ms = planned.get(key, ("not planned", 0, DEFAULT_SEND_DELAY_LIMIT_MS))
         row = found.get(key)
+        if expected == READ and row is not None:  # how many records there are to read, the run alone can tell
+            requests += row["rows"] - row["readers"]
         p50, p99, top = percentiles(row, "lateness_us")
         verdicts.append(
             GroupVerdict(

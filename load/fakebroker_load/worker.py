@@ -30,7 +30,9 @@ from fakebroker.protocol.record_batch import Record
 from fakebroker_load.log import make_key
 from fakebroker_load.plan import Row, requests_of
 from fakebroker_load.scenario.model import RAW, TRANSFORM
+from fakebroker_load.scenario.reads import READER
 from fakebroker_load.traffic.producers import ProducerDriver
+from fakebroker_load.traffic.readers import Reader
 from fakebroker_load.traffic.rows import RESULT_SCHEMA, ROWS_AT_ONCE, Results, after_start_us, make_value, to_batch
 from fakebroker_load.traffic.transactions import Processor
 from fakebroker_load.wire.client import Connection, Exchange, Outcome, connect, drive
@@ -155,9 +157,11 @@ class Load:
         finally:
             await asyncio.gather(*(driver.close() for driver in drivers))
 
-    def _driver(self, row: Row) -> Driver | ProducerDriver | Processor:
+    def _driver(self, row: Row) -> Driver | ProducerDriver | Processor | Reader:
         if row["client"] == RAW:
             return Driver(self, row)
+        if row["client"] == READER:
+            return Reader(self, row, self._run_id)
         return (Processor if row["client"] == TRANSFORM else ProducerDriver)(self, row, self._run_id)
 
     async def _report_progress(self) -> None:
@@ -176,6 +180,15 @@ class Load:
         times = {
             "sent_us": after_start_us(exchange.sent_ns, self._start_ns),
             "answered_us": after_start_us(exchange.answered_ns, self._start_ns),
+        }
+        self._results.add(row | times)
+
+    def note(self, row: Row, sent_ns: int | None, answered_ns: int | None, is_last: bool = False) -> None:
+        """A row of a reader; each is planned to have one that is the last."""
+        self._done += is_last
+        times = {
+            "sent_us": after_start_us(sent_ns, self._start_ns),
+            "answered_us": after_start_us(answered_ns, self._start_ns),
         }
         self._results.add(row | times)
 

@@ -17,10 +17,18 @@ from fakebroker.core.transactions.markers import Mark
 from fakebroker.network.connection import Connection
 from fakebroker.network.effects import Effect, Send
 from fakebroker.network.socket_server import SocketServer
+from fakebroker.protocol.answers.pieces import Part, Piece, Pieces
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
-from fakebroker.protocol.record_batch import Record, decode_records, encode_batch
+from fakebroker.protocol.record_batch import (
+    RECORD_BATCH_OVERHEAD,
+    Record,
+    decode_records,
+    encode_batch,
+    read_batch_header,
+)
 from fakebroker.protocol.transaction_records.control_records import COMMIT
+from fakebroker_load.wire.log_messages import MAX_BYTES
 
 Append = Callable[..., LogAppendInfo]
 TOPIC = "t"
@@ -189,6 +197,61 @@ def shows_the_end_for_the_watermark(patches: pytest.MonkeyPatch) -> None:
         return result
 
     patches.setattr(reads, "fetch_records", fetch_records)
+
+
+class Kept(Piece):
+    """Bytes that are there."""
+
+    def __init__(self, data: bytes) -> None:
+        super().__init__(len(data))
+        self._data = data
+
+    def read(self, start: int, size: int) -> list[Part]:
+        return [self._data[start : start + size]]
+
+
+def is_of_a_reader(params: Any) -> bool:
+    """And not of whoever reads the log back in the end, who asks for more at a time."""
+    return not params.is_from_follower and params.max_bytes < MAX_BYTES
+
+
+def skips_one_in(each: int) -> Callable[[pytest.MonkeyPatch], None]:
+    """To readers; the same ones whenever they are asked for."""
+    honest = reads.fetch_records
+    seen: dict[tuple[int, int], bool] = {}
+
+    def is_skipped(partition: int, offset: int) -> bool:
+        return seen.setdefault((partition, offset), len(seen) % each == each - 1)
+
+    def fetch_records(broker_id: int, params: Any, fetch: Any, max_bytes: int) -> Any:
+        result = honest(broker_id, params, fetch, max_bytes)
+        place = fetch.partition.topic_partition
+        if place.topic == TOPIC and result.records and is_of_a_reader(params):
+            data, kept, at = result.records.join(), b"", 0
+            while len(data) - at >= RECORD_BATCH_OVERHEAD:
+                header = read_batch_header(data, at)
+                if not is_skipped(place.partition, header.base_offset):
+                    kept += data[at : at + header.size_in_bytes]
+                at += header.size_in_bytes
+            result.records = Pieces([Kept(kept)])
+        return result
+
+    return lambda patches: patches.setattr(reads, "fetch_records", fetch_records)
+
+
+def shows_readers_all(patches: pytest.MonkeyPatch) -> None:
+    """Up to the end of the leader's log, wherever the watermark is."""
+    honest = reads.end_offset
+
+    def end_offset(log: Any, params: Any) -> int:
+        return int(log.log_end_offset if is_of_a_reader(params) else honest(log, params))
+
+    patches.setattr(reads, "end_offset", end_offset)
+
+
+def shows_readers_all_as_if_it_might(patches: pytest.MonkeyPatch) -> None:
+    shows_readers_all(patches)
+    shows_the_end_for_the_watermark(patches)
 
 
 def writes_marks(lie: Callable[[Mark], Mark | None]) -> Callable[[pytest.MonkeyPatch], None]:

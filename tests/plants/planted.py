@@ -44,7 +44,7 @@ from fakebroker_load.traffic.rows import RESULT_SCHEMA
 PARTITIONS, CONNECTIONS, EACH = 2, 4, 10
 ANSWERED, REFUSED, FROZEN, SILENT = "NONE", "NOT_ENOUGH_REPLICAS", "REQUEST_TIMED_OUT", "no answer"
 LAG_MS = 40
-SOURCE = "source"
+SOURCE, READERS = "source", "readers"
 
 Patch = Callable[[pytest.MonkeyPatch], None]
 
@@ -61,6 +61,7 @@ class Lie(NamedTuple):
     followers_lag: bool = False
     each: int = EACH  # requests of a connection
     grace_ms: int = 5_000
+    reads: bool = False  # beside, a reader of each partition
     per_transaction: int = 0  # records are made of others, in transactions, every second of which is aborted
 
 
@@ -91,7 +92,17 @@ def scenario(name: str, lie: Lie) -> Scenario:
         timeout_ms=(20, 40) if lie.expect == FROZEN else (5_000, 5_000),
         ramp_ms=20,
     )
-    return Scenario(name, (group,))
+    readers = Group(
+        READERS,
+        lies.TOPIC,
+        -1,
+        ANSWERED,
+        client="reader",
+        partitions=PARTITIONS,
+        connections=PARTITIONS,
+        until_ms=4_000,
+    )
+    return Scenario(name, (group, readers) if lie.reads else (group,))
 
 
 @contextmanager

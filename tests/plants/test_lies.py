@@ -50,6 +50,8 @@ LIES: dict[str, Lie] = {
     "honest, frozen": Lie(None, -1, FROZEN),
     "honest, lagging": Lie(None, -1, ANSWERED, followers_lag=True),
     "honest, in transactions": Lie(None, -1, ANSWERED, per_transaction=5),
+    "honest, read": Lie(None, -1, ANSWERED, reads=True, followers_lag=True),
+    "honest, read while frozen": Lie(None, -1, FROZEN, reads=True),
     "NONE, and not there, acks=all": Lie(LOSES, -1, ANSWERED, "lost"),
     "NONE, and not there, acks=1": Lie(LOSES, 1, ANSWERED, "lost"),
     "acks=0 dropped": Lie(LOSES, 0, SILENT, "lost"),
@@ -72,6 +74,11 @@ LIES: dict[str, Lie] = {
     ),
     "what was aborted is committed": Lie(
         lies.writes_marks(lies.commits_all), -1, ANSWERED, "duplicated", per_transaction=10
+    ),
+    "one in 1,000 is skipped": Lie(lies.skips_one_in(1_000), -1, ANSWERED, "not read", reads=True, each=300),
+    "readers are shown all": Lie(lies.shows_readers_all, -1, FROZEN, "read beyond the watermark", reads=True),
+    "readers are shown all, and told that they may": Lie(
+        lies.shows_readers_all_as_if_it_might, -1, FROZEN, "read beyond the watermark", ways=3, reads=True
     ),
     "in half the time": Lie(lies.times_out_in_half_the_time, -1, FROZEN, "early"),
     "to another connection": Lie(
@@ -152,6 +159,7 @@ def test_the_journal_of_each_run_was_whole(judged: Judged) -> None:
 def test_one_in_a_thousand_is_one(judged: Judged) -> None:
     for seed in range(SEEDS):
         assert judged.problems[3][f"one in 1,000/{seed}"]["lost"] == 1
+        assert judged.problems[3][f"one in 1,000 is skipped/{seed}"] == {"not read": 1}
 
 
 def run(spark: SparkSession, out: Path, lie: Lie) -> Verdict:

@@ -17,6 +17,7 @@ MISMATCH_COLUMNS = (
 
 KINDS: dict[str, tuple[str, ...]] = {
     "lost": (
+        *("not read", "gave up"),
         "lost",
         "committed, and not shown",
         "timed out, not appended",
@@ -31,20 +32,29 @@ KINDS: dict[str, tuple[str, ...]] = {
         "refused, and appended",
         "in the log, and never appended",
     ),
-    "duplicated": ("duplicated", "appended twice", "handled twice", "answered twice", "counted twice"),
-    "reordered": ("reordered", "out of order", "correlation id went back", "base offset went back"),
-    "altered": ("altered", "altered before it was appended", "read as another request", "garbled"),
+    "duplicated": ("duplicated", "appended twice", "handled twice", "answered twice", "counted twice", "read twice"),
+    "reordered": (
+        "reordered",
+        "out of order",
+        "correlation id went back",
+        "base offset went back",
+        "read out of order",
+    ),
+    "altered": ("altered", "altered before it was appended", "read as another request", "garbled", "read altered"),
     "wrong offset": (
         "told another offset",
-        "told another offset than appended",
+        *("told another offset than appended", "read at another offset than told"),
         "told an offset, and never appended",
         "moved in the log",
         "base offset given twice",
         "base offset with an error",
         "no base offset",
     ),
-    "wrong partition": ("in another partition", "appended to another partition"),
-    "early": ("early", "answered while throttled", "acknowledged before its watermark", "watermark shown too early"),
+    "wrong partition": ("in another partition", "appended to another partition", "read in another partition"),
+    "early": (
+        *("early", "answered while throttled", "acknowledged before its watermark", "watermark shown too early"),
+        "read beyond the watermark",
+    ),
     "late": ("late",),
     "unanswered": (
         "no answer",
@@ -60,7 +70,7 @@ KINDS: dict[str, tuple[str, ...]] = {
     "unexplained": (
         "not in the journal",
         "answered by nobody",
-        "in the log, and sent by nobody",
+        *("in the log, and sent by nobody", "read, and sent by nobody"),
         "a Produce that the load has not sent",
         "appended, and sent by nobody",
     ),
@@ -91,7 +101,7 @@ _JOURNAL = """if(request IS NULL,
 
 OF_REQUESTS = """
 SELECT run, {kind} AS kind, problem, `group`, connection, sequence, correlation_id, topic, partition,
-    coalesce(log_offset, base_offset) AS offset, concat_ws('; ', {says}) AS says
+    coalesce(log_offset, base_offset) AS offset, {said} AS says
 FROM {{judged}} WHERE problem IS NOT NULL
 """
 
@@ -107,7 +117,10 @@ FROM {records} AS records LEFT ANTI JOIN {judged} AS judged USING (run, connecti
 def mismatches(spark: SparkSession, judged: DataFrame, log: Log | None, beside: DataFrame | None) -> DataFrame:
     """All of them, in no order; `beside` is what the journal tells of no request (by_journal.py)."""
     says = [_CLIENT, _LOG, *([_JOURNAL] if "journal_problem" in judged.columns else [])]
-    found = spark.sql(OF_REQUESTS.format(kind=_KIND, says=", ".join(says)), judged=judged)
+    said = f"concat_ws('; ', {', '.join(says)})"
+    if "said" in judged.columns:  # of who reads (readers.py)
+        said = f"coalesce(said, {said})"
+    found = spark.sql(OF_REQUESTS.format(kind=_KIND, said=said), judged=judged)
     if log is not None:
         found = found.unionByName(spark.sql(OF_THE_LOG, records=log.records, judged=judged), allowMissingColumns=True)
     if beside is not None:

@@ -17,16 +17,37 @@ from fakebroker.producer.errors import ConfigError
 from fakebroker.producer.producer_config import ProducerConfig
 from fakebroker_load.arrivals import Arrivals
 from fakebroker_load.scenario.answers import NO_ANSWER, OUTCOMES, answers_of, code_of
+from fakebroker_load.scenario.reads import READ_COMMITTED, READ_UNCOMMITTED, READER, READERS, slips_of_reader
 
 MAX_REQUESTS = 1_000_000_000  # correlation ids are of 31 bits
 MAX_TIMEOUT_MS = 600_000
 CLIENT_ID = "fakebroker-load"
-RAW, PRODUCER, TRANSFORM = CLIENTS = ("raw", "producer", "transform")
+RAW, PRODUCER, TRANSFORM, *_ = CLIENTS = ("raw", "producer", "transform", *READERS)
 OF_PRODUCERS = ("acks", "bootstrap.servers", "client.id", "transactional.id")  # settings that are not the scenario's
 WRITTEN = ("once", "never")
+_LIFE = "has life_ms, and it is a time above 0 or a range of two that rises"
 DEFAULT_SEND_DELAY_LIMIT_MS = 2_000
-COUNTS = ("partitions", "connections", "requests_per_connection", "pipelined", "per_transaction")
-SIZES = ("fail_every", "start_ms", "pause_ms", "ramp_ms", "record_bytes")
+COUNTS = (
+    *("partitions", "connections", "requests_per_connection", "pipelined", "per_transaction"),
+    *("fetch_bytes", "session_ms"),
+)
+SIZES = (
+    *("fail_every", "start_ms", "pause_ms", "ramp_ms", "record_bytes"),
+    *("records_per_s", "until_ms", "vanish_every"),
+)
+DEFAULT_SEND_DELAY_LIMIT_MS = 2_000
+COUNTS = (
+    *("partitions", "connections", "requests_per_connection", "pipelined", "per_transaction"),
+    *("fetch_bytes", "session_ms"),
+)
+SIZES = (
+    *("fail_every", "start_ms", "pause_ms", "ramp_ms", "record_bytes"),
+    *("records_per_s", "until_ms", "vanish_every"),
+)
+# What only those who read have, and what they have in common with who sends.
+OF_READERS = ("isolation", "records_per_s", "fetch_bytes", "until_ms")
+OF_MEMBERS = ("session_ms", "life_ms", "vanish_every")
+OF_ALL = ("name", "topic", "acks", "expect", "client", "partitions", "connections", "start_ms", "pause_ms", "ramp_ms")
 
 
 class ScenarioError(Exception):
@@ -66,6 +87,13 @@ class Group:
     source: str | None = None  # of a transform: the topic that it reads, partition by partition
     per_transaction: int = 10  # records
     fail_every: int = 0  # each so many-th transaction is aborted, or its producer dies, in turn; 0: none
+    isolation: str = READ_UNCOMMITTED  # of a reader or a member: what it is shown, by Kafka's name
+    records_per_s: int = 0  # of each reader, at most; 0: as fast as they come
+    fetch_bytes: int = 1 << 20  # a Fetch asks for so many
+    until_ms: int = 0  # after the start, a reader ends at the latest; 0: when it has all that is sent
+    session_ms: int = 6_000  # of a member: who is silent for so long is thrown out of its group
+    life_ms: tuple[int, int] | None = None  # of a member, drawn; then another one joins in its place; None: it stays
+    vanish_every: int = 0  # each so many-th life ends without a word; 0: none
     throttled: bool | None = None  # some answers must say so (true), or none may; None: either is right
     bytes_per_s: tuple[int, int] | None = None  # of values, of the whole group, from first sent to last answered
 
@@ -96,7 +124,7 @@ class Group:
             ("settings", self.client == RAW and bool(self.settings), "has settings, which are those of a producer"),
             (
                 "client",
-                self.client != RAW and (self.acks == 0 or self.waits or self.pipelined > 1),
+                self.client in (PRODUCER, TRANSFORM) and (self.acks == 0 or self.waits or self.pipelined > 1),
                 "has a producer, and with it neither acks 0, waits nor pipelined",
             ),
             *(
@@ -138,6 +166,8 @@ class Group:
                 raise ScenarioError(f"The group {self.name!r} {text}.", key)
         self.expected_error()
         self._check_producer()
+        for key, text in slips_of_reader(self):
+            raise ScenarioError(f"The group {self.name!r} {text}.", key)
         for name in self.also:
             try:
                 answers_of(name)
@@ -158,7 +188,7 @@ class Group:
             ) from error
 
     def _check_producer(self) -> None:
-        if self.client != RAW:
+        if self.client in (PRODUCER, TRANSFORM):
             try:
                 ProducerConfig(self.generation, {**self.settings, "acks": str(self.acks)})
             except ConfigError as error:
@@ -201,6 +231,9 @@ class Scenario:
             raise ScenarioError(
                 f"The scenario {self.name!r} has a negative time: send_delay_limit_ms.", "send_delay_limit_ms"
             )
+        for number, group in enumerate(self.groups):
+            if group.client in READERS:
+                self._check_read(group, number)
         for topic in self.configs:
             if topic not in self.topics:
                 raise ScenarioError(f"configs names the topic {topic!r}, to which no group sends.", "configs", topic)
@@ -228,6 +261,25 @@ class Scenario:
                 f"The scenario {self.name!r} has {self.requests:,} requests; at most {MAX_REQUESTS:,} are allowed."
             )
 
+    def _check_read(self, group: Group, number: int) -> None:
+        sending = (each for each in self.groups if each.topic == group.topic and each.client not in READERS)
+        sent = max((each.partitions for each in sending), default=0)
+        key, text = "topic", ""
+        if sent < group.partitions:
+            text = f"reads {group.partitions} partitions of the topic {group.topic!r}, and groups send to {sent}"
+        elif group.topic in self.transactional and (group.client, group.isolation) != (READER, READ_COMMITTED):
+            text = "reads a topic that is written in transactions: that takes client: reader, isolation: read_committed"
+        if text:
+            raise ScenarioError(f"The group {group.name!r} {text}.", "groups", number, key)
+
+    def records_to(self, topic: str, partition: int) -> int:
+        """How many are sent there."""
+        return sum(
+            group.requests_per_connection * len(range(partition, group.connections, group.partitions))
+            for group in self.groups
+            if group.topic == topic and group.client not in READERS and partition < group.partitions
+        )
+
     @property
     def requests(self) -> int:
         return sum(group.requests for group in self.groups)
@@ -236,6 +288,10 @@ class Scenario:
     def has_needs(self) -> bool:
         """Whether it has to be set up through the control."""
         return bool(self.configs or self.followers or self.assignments or self.actions or self.transactional)
+
+    @property
+    def has_readers(self) -> bool:
+        return any(group.client in READERS for group in self.groups)
 
     @property
     def connections(self) -> int:

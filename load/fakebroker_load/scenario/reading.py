@@ -15,6 +15,7 @@ from fakebroker.yaml_places import BadYaml, read
 from fakebroker_load.arrivals import parse_arrivals
 from fakebroker_load.scenario.actions import check_action
 from fakebroker_load.scenario.model import DEFAULT_SEND_DELAY_LIMIT_MS, Group, Scenario, ScenarioError
+from fakebroker_load.scenario.reads import READERS
 
 FOLDER = resources.files("fakebroker_load") / "scenarios"
 SUFFIX = ".yaml"
@@ -130,9 +131,14 @@ def parse_group(data: object) -> Group:
     known = {field.name: field for field in fields(Group)}
     refuse_unknown(who, data, known)
     needed = {name for name, field in known.items() if field.default is field.default_factory is MISSING}
+    if data.get("client") in READERS:
+        for name in ("acks", "expect"):
+            if name in data:
+                raise ScenarioError(f"{who} is a {data['client']}, and that has no {name}.", name)
+        needed -= {"acks", "expect"}
     if missing := needed - set(data):
         raise ScenarioError(f"{who} lacks the field {min(missing)}.")
-    values = dict(data)
+    values = {"acks": -1, "expect": "NONE"} | dict(data)
     for name, value in data.items():
         if name == "arrivals":
             try:

@@ -9,6 +9,7 @@ from fakebroker_load.arrivals import MAX_RATE
 from fakebroker_load.scenario.actions import BROKER_VERBS, VERBS
 from fakebroker_load.scenario.answers import NO_ANSWER
 from fakebroker_load.scenario.model import CLIENTS, COUNTS, MAX_TIMEOUT_MS, WRITTEN, Group
+from fakebroker_load.scenario.reads import ISOLATIONS, READERS
 
 _TIME = {"type": "integer", "minimum": 0, "maximum": MAX_TIMEOUT_MS}
 _MS = {"type": "integer", "minimum": 0}
@@ -39,6 +40,7 @@ _ARRIVALS = [
     }
     for process, keys in _ARRIVAL_KEYS.items()
 ]
+_OF_SENDERS = ("acks", "expect")
 _REPLICAS = {"type": "array", "minItems": 1, "items": {"type": "integer"}}
 _ACTIONS = [
     {
@@ -59,6 +61,7 @@ _OWN: dict[str, dict[str, Any]] = {
     "source": {"type": "string", "minLength": 1},
     "client": {"enum": list(CLIENTS)},
     "settings": {"type": "object", "description": "of the producer, by Kafka's names"},
+    "isolation": {"enum": list(ISOLATIONS)},
     "written": {"enum": list(WRITTEN)},
     "name": {"type": "string", "minLength": 1},
     "topic": {"type": "string", "minLength": 1},
@@ -70,10 +73,14 @@ _OWN: dict[str, dict[str, Any]] = {
 
 def json_schema() -> dict[str, Any]:
     """JSON Schema, draft 2020-12."""
+    required = [field.name for field in fields(Group) if field.default is field.default_factory is MISSING]
     group = {
         "type": "object",
         "additionalProperties": False,
-        "required": [field.name for field in fields(Group) if field.default is field.default_factory is MISSING],
+        "required": [name for name in required if name not in _OF_SENDERS],
+        "if": {"properties": {"client": {"enum": list(READERS)}}, "required": ["client"]},
+        "then": {"properties": dict.fromkeys(_OF_SENDERS, False)},
+        "else": {"required": list(_OF_SENDERS)},
         "properties": {field.name: _OWN.get(field.name) or _TYPES[str(field.type)] for field in fields(Group)},
     }
     return {

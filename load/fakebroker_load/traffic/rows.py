@@ -13,6 +13,19 @@ from fakebroker_load.plan import Row
 
 ROWS_AT_ONCE = 1_024
 
+# What a reader was told: a row of `what`: record (it was given one), owns (in a generation of its group), commit,
+# committed (what it was told is committed, in the end), done (its last row).
+READ_FIELDS = [
+    pa.field("what", pa.string()),
+    pa.field("group_id", pa.string()),  # null: of no group
+    pa.field("member", pa.string()),
+    pa.field("generation", pa.int32()),
+    pa.field("offset", pa.int64()),
+    pa.field("high_watermark", pa.int64()),  # as the answer tells it
+    pa.field("of_connection", pa.int32()),  # the request whose record it is, by its key; null: of nobody
+    pa.field("of_sequence", pa.int32()),
+]
+
 RESULT_SCHEMA = pa.schema(
     [
         pa.field("run", pa.string()),
@@ -40,10 +53,11 @@ RESULT_SCHEMA = pa.schema(
         pa.field("stray_correlation_id", pa.int32()),  # of an answer on this connection to what was not asked on it
         pa.field("throttle_ms", pa.int32()),  # for so long the broker says that it does not read the connection
         pa.field("also", pa.list_(pa.string())),  # answers that are right as well: codes of errors, and outcomes
-        pa.field("client", pa.string()),  # raw or producer; null: raw
+        pa.field("client", pa.string()),  # of the scenario; null: raw
         pa.field("client_id", pa.string()),
         pa.field("ordered", pa.bool_()),  # whether the log must have its records in order; null: it must
         pa.field("written", pa.string()),  # once or never: what the log must have; null: what follows from the answer
+        pa.field("read", pa.struct(READ_FIELDS)),  # null: a request
     ]
 )
 

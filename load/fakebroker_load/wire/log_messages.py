@@ -59,13 +59,19 @@ def decode_end_offset(frame: bytes) -> int:
 
 
 def encode_fetch(
-    correlation_id: int, topic: str, partition: int, offset: int, max_wait_ms: int, is_committed: bool = False
+    correlation_id: int,
+    topic: str,
+    partition: int,
+    offset: int,
+    max_wait_ms: int,
+    is_committed: bool = False,
+    max_bytes: int = MAX_BYTES,
 ) -> bytes:
-    part = FetchPartition(partition=i32(partition), fetch_offset=i64(offset), partition_max_bytes=i32(MAX_BYTES))
+    part = FetchPartition(partition=i32(partition), fetch_offset=i64(offset), partition_max_bytes=i32(max_bytes))
     request = FetchRequest(
         max_wait=i32Timedelta.parse(timedelta(milliseconds=max_wait_ms)),
         min_bytes=i32(1 if max_wait_ms else 0),
-        max_bytes=i32(MAX_BYTES),
+        max_bytes=i32(max_bytes),
         isolation_level=_COMMITTED if is_committed else _UNCOMMITTED,
         session_id=i32(0),
         session_epoch=i32(-1),

@@ -1,0 +1,163 @@
+"""What readers were given, held against what was sent: a row for each record of each reader, in Spark SQL.
+
+Theory   A reader of no group has its partition to itself; members share theirs, so a group is one reader. Each is owed
+         all that was acknowledged with acks=all, and whatever else it passed by: an acknowledged record before one that
+         it was given. A reader of no group is given each once, in the order of offsets. Members may be given a record
+         again, between a commit and a rebalance ("read again"), which is counted and is no fault.
+         Nobody is shown a record that is not on all in-sync replicas: not at the high watermark that the same answer
+         tells, nor, by the broker's journal, at that of the moment in which the answer was made.
+         What was given is known by its key, and by the fingerprint of the record that was sent.
+         `done` ends a reader: one that had none has died.
+Shape    Rows beside those of judging/requests.py, with `said` in the place of what client, log and journal say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+
+from fakebroker_load.judging.requests import Log
+from fakebroker_load.scenario.reads import MEMBER, READERS
+
+UNITS_SCHEMA = "run string, `group` string, reader int, client string, topic string, partition int"
+IN_GROUP = -1  # in the place of a reader's number: whoever of the group
+
+# Of each answer to a Fetch that gave records: the watermark in the journal when it was made. If it has not moved before
+# that, it was at most where the log ended before the load.
+WATERMARKS = """
+WITH wanted AS (
+    SELECT DISTINCT run, local, correlation_id, topic, partition FROM {readings} WHERE read.what = 'record'
+),
+told AS (
+    SELECT run, min(if(event = 'request' AND api = 'Fetch', struct(peer, correlation_id), NULL)) AS asked,
+        max(if(event = 'answer', seq, NULL)) AS seq
+    FROM {journal} WHERE request IS NOT NULL GROUP BY run, request
+),
+events AS (
+    SELECT wanted.*, max(told.seq) AS seq, CAST(NULL AS BIGINT) AS high_watermark
+    FROM wanted JOIN told
+        ON told.run = wanted.run AND asked.peer = local AND asked.correlation_id = wanted.correlation_id
+    GROUP BY ALL
+    UNION ALL
+    SELECT run, NULL, NULL, topic, partition, seq, high_watermark FROM {journal}
+    WHERE event IN ('watermark_moved', 'leader_changed') AND high_watermark >= 0
+),
+marked AS (
+    SELECT *, last_value(high_watermark, true) OVER (PARTITION BY run, topic, partition ORDER BY seq) AS watermark
+    FROM events
+)
+SELECT run, local, correlation_id, topic, partition, coalesce(watermark, start_offset) AS watermark
+FROM marked LEFT JOIN {parts} AS parts USING (run, topic, partition) WHERE marked.local IS NOT NULL
+"""
+NO_WATERMARKS = "run string, local string, correlation_id int, topic string, partition int, watermark bigint"
+
+RECORDS = """
+WITH told AS (
+    SELECT run, `group`, if(read.group_id IS NULL, connection, -1) AS reader, connection, sequence, topic, partition,
+        answered_us, fingerprint, read.offset, read.high_watermark, watermark, read.member,
+        coalesce(read.of_connection, -1) AS of_connection,
+        if(read.of_connection IS NULL, read.offset, CAST(read.of_sequence AS BIGINT)) AS of_sequence
+    FROM {readings} LEFT JOIN {watermarks} AS watermarks USING (run, local, correlation_id, topic, partition)
+    WHERE read.what = 'record'
+),
+placed AS (
+    SELECT *, offset >= least(high_watermark, watermark) AS is_beyond,
+        max(offset) OVER (PARTITION BY run, connection, topic, partition ORDER BY sequence
+            ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS offset_before
+    FROM told
+),
+given AS (
+    SELECT run, `group`, reader, topic, partition, of_connection, of_sequence, count(*) AS times,
+        min(offset) AS first_offset, max(offset) AS last_offset, min(answered_us) AS read_us,
+        min(fingerprint) AS least_fingerprint, max(fingerprint) AS greatest_fingerprint,
+        bool_or(is_beyond) AS is_beyond, bool_or(offset <= offset_before) AS is_backwards,
+        min_by(struct(connection, offset, high_watermark, watermark, answered_us),
+            struct(is_beyond IS NOT TRUE, answered_us))
+            AS told
+    FROM placed GROUP BY ALL
+),
+positions AS (
+    SELECT run, `group`, reader, topic, partition, max(offset) AS position FROM told GROUP BY ALL
+),
+sent AS (
+    SELECT run, connection AS of_connection, CAST(sequence AS BIGINT) AS of_sequence, topic AS sent_topic,
+        partition AS sent_partition, acks, error_code AS sent_error, base_offset AS sent_offset,
+        fingerprint AS sent_fingerprint
+    FROM {requests}
+),
+owed AS (
+    SELECT units.run, `group`, reader, topic, partition, of_connection, of_sequence
+    FROM {units} AS units JOIN sent ON sent.run = units.run AND sent_topic = topic AND sent_partition = partition
+    WHERE sent_error = 0 AND sent_offset >= 0
+),
+held AS (
+    SELECT * FROM owed
+    FULL OUTER JOIN given USING (run, `group`, reader, topic, partition, of_connection, of_sequence)
+    LEFT JOIN sent USING (run, of_connection, of_sequence)
+    LEFT JOIN positions USING (run, `group`, reader, topic, partition)
+)
+SELECT run, `group`, nullif(coalesce(told.connection, reader), -1) AS connection, topic, partition,
+    coalesce(told.offset, sent_offset) AS log_offset, told.answered_us AS answered_us, read_us,
+    CASE WHEN times IS NULL THEN 'not read' WHEN times > 1 THEN 'read again' ELSE 'read' END AS outcome,
+    CASE
+        WHEN times IS NULL THEN 'not read'
+        WHEN sent_topic IS NULL THEN 'read, and sent by nobody'
+        WHEN sent_topic <> topic OR sent_partition <> partition THEN 'read in another partition'
+        WHEN least_fingerprint <> sent_fingerprint OR greatest_fingerprint <> sent_fingerprint THEN 'read altered'
+        WHEN is_beyond THEN 'read beyond the watermark'
+        WHEN times > 1 AND reader >= 0 THEN 'read twice'
+        WHEN is_backwards AND reader >= 0 THEN 'read out of order'
+        WHEN sent_error = 0 AND sent_offset >= 0 AND (first_offset <> sent_offset OR last_offset <> sent_offset)
+            THEN 'read at another offset than told'
+    END AS problem,
+    concat_ws('; ',
+        coalesce(concat('reader ', told.connection, ': given ', if(times > 1, concat(times, ' times, first '), ''),
+            'offset ', told.offset, ', and told the watermark ', told.high_watermark),
+            concat('reader', if(reader >= 0, concat(' ', reader), 's of the group'), ': not given, and ',
+                coalesce(concat('it came to ', position), 'given nothing at all'))),
+        concat('journal: the watermark was ', told.watermark),
+        coalesce(concat('client: request ', of_sequence, ' of connection ', of_connection, ', ',
+            if(sent_topic IS NULL, 'which is not of this run', concat('error ',
+                coalesce(CAST(sent_error AS STRING), 'unknown'), ' at offset ',
+                coalesce(CAST(sent_offset AS STRING), 'unknown')))), 'client: nothing')) AS said
+FROM held WHERE times IS NOT NULL OR acks = -1 OR sent_offset < position
+"""
+
+DONE = """
+SELECT run, `group`, connection, topic, partition, outcome, if(outcome = 'done', NULL, outcome) AS problem,
+    'reader: its last requests have failed' AS said
+FROM {readings} WHERE read.what = 'done'
+"""
+
+
+def units_of(runs: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, str, int, str, str, int]]:
+    """Who reads which partition, by run.json: rows of UNITS_SCHEMA. Connections are numbered as plan.py does."""
+    for run in runs:
+        first = 0
+        for group in run["scenario"]["groups"]:
+            client = group.get("client")
+            if client in READERS:
+                who = [(IN_GROUP, part) for part in range(group["partitions"])]
+                if client != MEMBER:
+                    who = [(first + at, at % group["partitions"]) for at in range(group["connections"])]
+                for reader, part in who:
+                    yield run["scenario"]["name"], group["name"], reader, client, group["topic"], part
+            first += group.get("connections", 0)
+
+
+def judge_readers(
+    spark: SparkSession, rows: DataFrame, runs: Sequence[Mapping[str, Any]], log: Log, journal: DataFrame | None
+) -> DataFrame | None:
+    """`rows` are those of requests and of readers (traffic/rows.py). None if nobody reads."""
+    units = list(units_of(runs))
+    if not units:
+        return None
+    readings, requests = rows.where("read IS NOT NULL"), rows.where("read IS NULL")
+    watermarks = spark.createDataFrame([], NO_WATERMARKS)
+    if journal is not None:
+        watermarks = spark.sql(WATERMARKS, readings=readings, journal=journal, parts=log.parts)
+    planned = spark.createDataFrame(units, UNITS_SCHEMA)
+    records = spark.sql(RECORDS, readings=readings, watermarks=watermarks, requests=requests, units=planned)
+    return records.unionByName(spark.sql(DONE, readings=readings), allowMissingColumns=True).localCheckpoint()

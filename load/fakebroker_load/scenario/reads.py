@@ -1,0 +1,73 @@
+"""Those who read: what a group of them may have in a scenario, and what each is told of the plan."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import MISSING, fields
+from typing import Any, NamedTuple
+
+READER, MEMBER = READERS = ("reader", "member")
+READ_UNCOMMITTED, READ_COMMITTED = ISOLATIONS = ("read_uncommitted", "read_committed")
+OF_READERS = ("isolation", "records_per_s", "fetch_bytes", "until_ms")
+OF_MEMBERS = ("session_ms", "life_ms", "vanish_every")
+OF_ALL = ("name", "topic", "acks", "expect", "client", "partitions", "connections", "start_ms", "pause_ms", "ramp_ms")
+
+
+def slips_of_reader(group: Any) -> Iterator[tuple[str, str]]:
+    """What a Group (model.py) has that makes no sense: its key, and the rest of a sentence about the group. Of one that
+    sends: what only those who read have."""
+    reads = group.client in READERS
+    own = (*(OF_READERS if reads else ()), *(OF_MEMBERS if group.client == MEMBER else ()))
+    for each in fields(group):
+        default = each.default if each.default_factory is MISSING else each.default_factory()
+        is_other = each.name not in (*OF_ALL, *own) if reads else each.name in (*OF_READERS, *OF_MEMBERS)
+        if is_other and getattr(group, each.name) != default:
+            who = f"is a {group.client}, and that has" if reads else "sends, and so has"
+            yield each.name, f"{who} no {each.name}"
+    if group.isolation not in ISOLATIONS:
+        yield "isolation", f"has isolation {group.isolation!r}, which is {' or '.join(ISOLATIONS)}"
+    low, high = group.life_ms or (1, 1)
+    if not 1 <= low <= high:
+        yield "life_ms", "has life_ms, and it is a time above 0 or a range of two that rises"
+    if group.vanish_every and group.life_ms is None:
+        yield "vanish_every", "has vanish_every, and no life_ms"
+
+
+class Part(NamedTuple):
+    """A partition that is read: where its leader was, where its log ended before the load, and how many records the
+    scenario sends to it."""
+
+    partition: int
+    host: str
+    port: int
+    start: int
+    records: int
+
+
+class Reading(NamedTuple):
+    """How a reader reads; the column `reading` of the plan, as JSON."""
+
+    parts: tuple[Part, ...]
+    is_committed: bool
+    is_transactional: bool  # the log has markers, so that its length is not its records
+    fetch_bytes: int
+    records_per_s: int  # 0: as fast as they come
+    until_ms: int  # after the start, it ends at the latest; 0: when it has all
+    session_ms: int
+    life_ms: tuple[int, int] | None
+    vanish_every: int
+
+    @property
+    def places(self) -> list[tuple[str, int]]:
+        """Brokers that may be asked where the leaders are."""
+        return list(dict.fromkeys((part.host, part.port) for part in self.parts))
+
+    def as_json(self) -> str:
+        return json.dumps(self._asdict())
+
+    @classmethod
+    def from_json(cls, text: str) -> Reading:
+        found = json.loads(text)
+        life_ms = found["life_ms"] and (found["life_ms"][0], found["life_ms"][1])
+        return cls(**found | {"parts": tuple(Part(*part) for part in found["parts"]), "life_ms": life_ms})

@@ -1,0 +1,53 @@
+"""One question at a time on a connection, as a consumer asks: each is answered before the next one is asked.
+
+Errors   ConnectionError if there is no connection to be had, or no answer in time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Self
+
+from fakebroker_load.wire.client import Connection, Exchange, connect, internal
+
+GRACE_MS = 5_000  # behind the time that the broker may take
+
+
+class Caller:
+    """`first` is the correlation id of the first question."""
+
+    def __init__(self, connection: Connection, place: str, first: int = 1) -> None:
+        self._connection = connection
+        self._place = place
+        self._next = first
+
+    @classmethod
+    async def of(cls, host: str, port: int, first: int = 1) -> Self:
+        """On a new connection. Raises ConnectionError."""
+        connection = await connect(host, port)
+        if connection is None:
+            raise ConnectionError(f"{host}:{port} does not answer")
+        return cls(connection, f"{host}:{port}", first)
+
+    @property
+    def local(self) -> str:
+        """Our address, as the broker sees it if nothing in between changes it."""
+        return self._connection.local
+
+    @property
+    def next_correlation_id(self) -> int:
+        return self._next
+
+    async def ask(self, encode: Callable[[int], bytes], wait_ms: int = 0) -> tuple[Exchange, bytes]:
+        """What is asked and when, and the answer; the broker may take `wait_ms` for it. Raises ConnectionError."""
+        exchange = internal(self._next, encode(self._next))
+        exchange.timeout_ms = wait_ms
+        self._next += 1
+        self._connection.send(exchange)
+        await self._connection.room(1, GRACE_MS)
+        if exchange.answer is None:
+            raise ConnectionError(f"{self._place} has not answered")
+        return exchange, exchange.answer
+
+    async def close(self) -> None:
+        await self._connection.close()

@@ -1,0 +1,170 @@
+"""Readers beside a load, against a cluster in this process: what they are given, and the rows that tell of it."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from fakebroker import FakeCluster
+from fakebroker_load.job import leaders_of
+from fakebroker_load.log import log_ends
+from fakebroker_load.plan import plan_connections
+from fakebroker_load.scenario.model import Group, Scenario, ScenarioError
+from fakebroker_load.scenario.reading import parse_text
+from fakebroker_load.scenario.reads import Part, Reading
+from fakebroker_load.worker import run
+
+EACH = 30
+SENT = Group("sent", "orders", -1, "NONE", partitions=2, connections=2, requests_per_connection=EACH)
+READ = Group("read", "orders", -1, "NONE", client="reader", partitions=2, connections=2)
+
+Row = dict[str, Any]
+
+
+@contextmanager
+def cluster(*topics: str) -> Iterator[FakeCluster]:
+    with FakeCluster(brokers=3) as kafka:
+        for topic in topics:
+            kafka.create_topic(topic, partitions=2)
+        yield kafka
+
+
+def rows_of(kafka: FakeCluster, *groups: Group, run_id: str = "id") -> list[Row]:
+    scenario = Scenario("s", groups)
+    metadata = leaders_of([(broker.host, broker.port) for broker in kafka.endpoints], scenario)
+    starts = {place: end.offset for place, end in log_ends(metadata).items()}
+    table = plan_connections(scenario, metadata.leaders, 1, starts)
+    return [row for batch in run(iter(table.to_batches()), run_id=run_id) for row in batch.to_pylist()]
+
+
+def records(rows: list[Row], group: str = "read") -> list[Row]:
+    return [row for row in rows if row["group"] == group and row["read"] and row["read"]["what"] == "record"]
+
+
+@pytest.mark.parametrize("isolation", ["read_uncommitted", "read_committed"])
+def test_each_reader_is_given_all_of_its_partition_once_in_order(isolation: str) -> None:
+    with cluster("orders") as kafka:
+        rows_of(kafka, SENT, run_id="before")  # not to be read: the readers begin where the log ended
+        rows = rows_of(kafka, SENT, replace(READ, isolation=isolation))
+    told = {(row["connection"], row["sequence"]): row for row in rows if row["read"] is None}
+    found = records(rows)
+    assert [(row["connection"], row["read"]["offset"]) for row in sorted(found, key=lambda row: row["connection"])] == [
+        (reader, offset) for reader in (2, 3) for offset in range(EACH, 2 * EACH)
+    ]
+    for row in found:
+        sent = told[row["read"]["of_connection"], row["read"]["of_sequence"]]
+        assert (row["partition"], row["read"]["offset"]) == (sent["partition"], sent["base_offset"])
+        assert row["fingerprint"] == sent["fingerprint"]
+        assert row["read"]["high_watermark"] > row["read"]["offset"]
+        assert row["sent_us"] <= row["answered_us"]
+    assert [row["outcome"] for row in rows if row["read"] and row["read"]["what"] == "done"] == ["done", "done"]
+
+
+def test_a_slow_reader_takes_its_time() -> None:
+    with cluster("orders") as kafka:
+        rows = rows_of(kafka, SENT, replace(READ, records_per_s=60, fetch_bytes=1))
+    found = records(rows)
+    assert len(found) == 2 * EACH
+    assert len({(row["connection"], row["correlation_id"]) for row in found}) == len(found)  # a batch at a time
+    assert max(row["answered_us"] for row in found) >= (EACH - 1) / 60 * 1e6
+    assert max(row["answered_us"] for row in rows if row["read"] is None) < (EACH - 1) / 60 * 1e6
+
+
+def test_what_is_frozen_is_not_shown_and_who_reads_it_ends_in_time() -> None:
+    sent = replace(SENT, expect="REQUEST_TIMED_OUT", waits=True, timeout_ms=(10, 10), requests_per_connection=5)
+    with cluster("orders") as kafka:
+        kafka.followers.freeze("orders")
+        began = time.monotonic()
+        rows = rows_of(kafka, sent, replace(READ, until_ms=800))
+        took_s = time.monotonic() - began
+    assert {row["error_code"] for row in rows if row["read"] is None} == {7}
+    assert records(rows) == []
+    assert 0.8 <= took_s < 10
+
+
+def test_a_reader_follows_its_leader() -> None:
+    sent = replace(SENT, client="producer", requests_per_connection=100, pause_ms=10)
+    with cluster() as kafka:
+        kafka.create_topic("orders", assignments=[[1, 2, 3], [2, 3, 1]])
+        moving = threading.Timer(0.5, kafka.brokers[1].stop)  # half of it is sent
+        moving.start()
+        rows = rows_of(kafka, sent, READ)
+        moving.join()
+    assert len({row["local"] for row in records(rows) if row["partition"] == 0}) == 2  # connections
+    assert len({(row["partition"], row["read"]["offset"]) for row in records(rows)}) == 200
+    assert [row["outcome"] for row in rows if row["read"] and row["read"]["what"] == "done"] == ["done", "done"]
+
+
+def test_a_reader_of_transactions_is_shown_what_was_committed() -> None:
+    transform = Group(
+        *("transform", "seen", -1, "NONE", False, None, 2, 2, EACH),
+        client="transform",
+        source="orders",
+        per_transaction=6,
+        fail_every=2,
+    )
+    with cluster("orders", "seen") as kafka:
+        rows = rows_of(kafka, SENT, transform, replace(READ, topic="seen", isolation="read_committed"))
+    made = {(row["connection"], row["sequence"]): row for row in rows if row["group"] == "transform"}
+    found = records(rows)
+    assert len(found) == len(made) == 2 * EACH
+    assert {(row["read"]["of_connection"], row["read"]["of_sequence"]): row["read"]["offset"] for row in found} == {
+        who: row["base_offset"] for who, row in made.items()
+    }
+
+
+def test_who_finds_nobody_gives_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fakebroker_load.traffic.readers.STALLED_S", 0.3)
+    with cluster("orders") as kafka:
+        scenario = Scenario("s", (SENT, READ))
+        bootstrap = [(broker.host, broker.port) for broker in kafka.endpoints]
+        table = plan_connections(scenario, leaders_of(bootstrap, scenario).leaders, 1)
+    rows = [row for batch in run(iter(table.to_batches()), run_id="id") for row in batch.to_pylist()]
+    assert [row["outcome"] for row in rows if row["read"]] == ["gave up", "gave up"]
+
+
+def test_what_a_reader_is_told_goes_through_the_plan() -> None:
+    reading = Reading((Part(0, "h", 1, 2, 3),), True, False, 4, 5, 6, 7, (8, 9), 10)
+    assert Reading.from_json(reading.as_json()) == reading
+    assert Reading.from_json(reading._replace(life_ms=None).as_json()).life_ms is None
+
+
+HEADER = "name: s\ngroups:\n  - {name: sent, topic: t, acks: -1, expect: NONE}\n  - {name: g, topic: t, "
+
+
+@pytest.mark.parametrize(
+    ("rest", "sentence"),
+    [
+        ("client: reader, acks: 1}", "is a reader, and that has no acks"),
+        ("client: reader, expect: NONE}", "is a reader, and that has no expect"),
+        ("client: reader, pipelined: 2}", "is a reader, and that has no pipelined"),
+        ("client: reader, settings: {linger.ms: 5}}", "is a reader, and that has no settings"),
+        ("client: reader, life_ms: 5}", "is a reader, and that has no life_ms"),
+        ("client: reader, isolation: none}", "has isolation 'none', which is read_uncommitted or read_committed"),
+        ("client: reader, partitions: 2}", "reads 2 partitions of the topic 't', and groups send to 1"),
+        ("client: reader, records_per_s: -1}", "has a negative time or size: records_per_s"),
+        ("client: reader, fetch_bytes: 0}", "has a count below 1: fetch_bytes"),
+        ("acks: -1, expect: NONE, fetch_bytes: 5}", "sends, and so has no fetch_bytes"),
+        ("acks: -1, expect: NONE, until_ms: 5}", "sends, and so has no until_ms"),
+        ("client: member, life_ms: [5, 4]}", "has life_ms, and it is a time above 0 or a range of two that rises"),
+        ("client: member, vanish_every: 2}", "has vanish_every, and no life_ms"),
+    ],
+)
+def test_a_slip_is_told_with_its_line(rest: str, sentence: str) -> None:
+    with pytest.raises(ScenarioError, match="f:4: The group 'g' ") as told:
+        parse_text(HEADER + rest, "f")
+    assert sentence in str(told.value)
+
+
+def test_transactions_are_read_by_who_reads_what_is_committed() -> None:
+    text = "name: s\ngroups:\n  - {name: a, topic: t, acks: -1, expect: NONE}\n"
+    text += "  - {name: b, client: transform, source: t, topic: u, acks: -1, expect: NONE}\n"
+    parse_text(text + "  - {name: c, client: reader, topic: u, isolation: read_committed}", "f")
+    with pytest.raises(ScenarioError, match="f:5: The group 'c' reads a topic that is written in transactions"):
+        parse_text(text + "  - {name: c, client: reader, topic: u}", "f")
