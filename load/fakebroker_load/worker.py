@@ -29,8 +29,9 @@ from fakebroker.protocol.errors import ProtocolError
 from fakebroker.protocol.record_batch import Record
 from fakebroker_load.log import make_key
 from fakebroker_load.plan import Row, requests_of
-from fakebroker_load.scenario.model import RAW, TRANSFORM
-from fakebroker_load.scenario.reads import READER
+from fakebroker_load.scenario.model import PRODUCER, RAW, TRANSFORM
+from fakebroker_load.scenario.reads import MEMBER, READER
+from fakebroker_load.traffic.members import Member
 from fakebroker_load.traffic.producers import ProducerDriver
 from fakebroker_load.traffic.readers import Reader
 from fakebroker_load.traffic.rows import RESULT_SCHEMA, ROWS_AT_ONCE, Results, after_start_us, make_value, to_batch
@@ -157,12 +158,10 @@ class Load:
         finally:
             await asyncio.gather(*(driver.close() for driver in drivers))
 
-    def _driver(self, row: Row) -> Driver | ProducerDriver | Processor | Reader:
+    def _driver(self, row: Row) -> Driver | ProducerDriver | Processor | Reader | Member:
         if row["client"] == RAW:
             return Driver(self, row)
-        if row["client"] == READER:
-            return Reader(self, row, self._run_id)
-        return (Processor if row["client"] == TRANSFORM else ProducerDriver)(self, row, self._run_id)
+        return CLIENTS[row["client"]](self, row, self._run_id)
 
     async def _report_progress(self) -> None:
         while True:
@@ -191,6 +190,14 @@ class Load:
             "answered_us": after_start_us(answered_ns, self._start_ns),
         }
         self._results.add(row | times)
+
+
+CLIENTS: dict[str, type[ProducerDriver | Processor | Reader | Member]] = {
+    PRODUCER: ProducerDriver,
+    TRANSFORM: Processor,
+    READER: Reader,
+    MEMBER: Member,
+}
 
 
 class Driver:

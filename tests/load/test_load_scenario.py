@@ -127,7 +127,7 @@ def test_a_scenario_says_how_late_it_may_be_sent() -> None:
 
 
 def test_files_that_are_no_scenario(tmp_path: Path) -> None:
-    with pytest.raises(ScenarioError, match=r"neither a file nor one of .*frozen, healthy"):
+    with pytest.raises(ScenarioError, match=r"neither a file nor one of .*frozen, group-churn, healthy"):
         load_scenario("nope")
     old = tmp_path / "old.toml"
     old.write_text('name = "mine"')

@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from fakebroker.core.groups.classic.group import ClassicGroup
+from fakebroker.core.groups.classic.rebalance import Rebalances
 from fakebroker.core.journal.recorder import Recorder
 from fakebroker.core.replication import reads, replica_manager
 from fakebroker.core.replication.append_info import LeaderHwChange, LogAppendInfo
@@ -29,6 +31,7 @@ from fakebroker.protocol.record_batch import (
 )
 from fakebroker.protocol.transaction_records.control_records import COMMIT
 from fakebroker_load.wire.log_messages import MAX_BYTES
+from fakebroker_load.wire.member_messages import deal, subscription_to
 
 Append = Callable[..., LogAppendInfo]
 TOPIC = "t"
@@ -252,6 +255,23 @@ def shows_readers_all(patches: pytest.MonkeyPatch) -> None:
 def shows_readers_all_as_if_it_might(patches: pytest.MonkeyPatch) -> None:
     shows_readers_all(patches)
     shows_the_end_for_the_watermark(patches)
+
+
+def takes_commits_of_any_generation(patches: pytest.MonkeyPatch) -> None:
+    def validate(self: ClassicGroup, *rest: Any) -> None:
+        return None
+
+    patches.setattr(ClassicGroup, "validate_offset_commit", validate)
+
+
+def gives_all_to_each_member(patches: pytest.MonkeyPatch) -> None:
+    honest = Rebalances.set_assignment
+
+    def set_assignment(self: Rebalances, group: ClassicGroup, assignment: dict[str, bytes]) -> None:
+        whole = deal([("one", subscription_to(TOPIC))], TOPIC, 2)["one"]
+        honest(self, group, dict.fromkeys(assignment, whole))
+
+    patches.setattr(Rebalances, "set_assignment", set_assignment)
 
 
 def writes_marks(lie: Callable[[Mark], Mark | None]) -> Callable[[pytest.MonkeyPatch], None]:

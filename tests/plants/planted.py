@@ -62,6 +62,7 @@ class Lie(NamedTuple):
     each: int = EACH  # requests of a connection
     grace_ms: int = 5_000
     reads: bool = False  # beside, a reader of each partition
+    members: bool = False  # beside, a group of consumers who come and go
     per_transaction: int = 0  # records are made of others, in transactions, every second of which is aborted
 
 
@@ -102,13 +103,22 @@ def scenario(name: str, lie: Lie) -> Scenario:
         connections=PARTITIONS,
         until_ms=4_000,
     )
+    if lie.members:
+        members = replace(
+            readers, client="member", session_ms=1_000, life_ms=(200, 400), vanish_every=3, until_ms=8_000, ramp_ms=100
+        )
+        return Scenario(name, (replace(group, pause_ms=40), members))
     return Scenario(name, (group, readers) if lie.reads else (group,))
 
 
 @contextmanager
 def lying_cluster(lie: Lie, journal: Path) -> Iterator[tuple[FakeCluster, Bootstrap]]:
     """One broker leads both partitions, so that a record can go astray between them."""
-    config = {"replica.lag.time.max.ms": 3_600_000}
+    config = {
+        "replica.lag.time.max.ms": 3_600_000,
+        "group.min.session.timeout.ms": 1_000,
+        "group.initial.rebalance.delay.ms": 0,
+    }
     with FakeCluster(config=config, journal=0, journal_file=journal) as kafka, pytest.MonkeyPatch.context() as patches:
         for topic in (lies.TOPIC, SOURCE):
             kafka.create_topic(topic, assignments=[[1, 2, 3]] * PARTITIONS)

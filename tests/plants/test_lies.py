@@ -52,6 +52,7 @@ LIES: dict[str, Lie] = {
     "honest, in transactions": Lie(None, -1, ANSWERED, per_transaction=5),
     "honest, read": Lie(None, -1, ANSWERED, reads=True, followers_lag=True),
     "honest, read while frozen": Lie(None, -1, FROZEN, reads=True),
+    "honest, members": Lie(None, -1, ANSWERED, members=True, each=40),
     "NONE, and not there, acks=all": Lie(LOSES, -1, ANSWERED, "lost"),
     "NONE, and not there, acks=1": Lie(LOSES, 1, ANSWERED, "lost"),
     "acks=0 dropped": Lie(LOSES, 0, SILENT, "lost"),
@@ -79,6 +80,13 @@ LIES: dict[str, Lie] = {
     "readers are shown all": Lie(lies.shows_readers_all, -1, FROZEN, "read beyond the watermark", reads=True),
     "readers are shown all, and told that they may": Lie(
         lies.shows_readers_all_as_if_it_might, -1, FROZEN, "read beyond the watermark", ways=3, reads=True
+    ),
+    "a record in 100 is skipped, members": Lie(lies.skips_one_in(100), -1, ANSWERED, "not read", members=True, each=40),
+    "commits of any generation": Lie(
+        lies.takes_commits_of_any_generation, -1, ANSWERED, "committed by an old generation", members=True, each=40
+    ),
+    "all to each member": Lie(
+        lies.gives_all_to_each_member, -1, ANSWERED, "given to two members", members=True, each=40
     ),
     "in half the time": Lie(lies.times_out_in_half_the_time, -1, FROZEN, "early"),
     "to another connection": Lie(

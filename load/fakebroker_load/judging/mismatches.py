@@ -17,7 +17,7 @@ MISMATCH_COLUMNS = (
 
 KINDS: dict[str, tuple[str, ...]] = {
     "lost": (
-        *("not read", "gave up"),
+        *("not read", "gave up", "not committed to the end"),
         "lost",
         "committed, and not shown",
         "timed out, not appended",
@@ -54,6 +54,10 @@ KINDS: dict[str, tuple[str, ...]] = {
     "early": (
         *("early", "answered while throttled", "acknowledged before its watermark", "watermark shown too early"),
         "read beyond the watermark",
+    ),
+    "group": (
+        *("given to two members", "committed by an old generation", "committed after it had left"),
+        *("committed before it was read", "generation went back"),
     ),
     "late": ("late",),
     "unanswered": (

@@ -18,6 +18,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
+from fakebroker_load.judging.members import judge_members
 from fakebroker_load.judging.requests import Log
 from fakebroker_load.scenario.reads import MEMBER, READERS
 
@@ -160,4 +161,8 @@ def judge_readers(
         watermarks = spark.sql(WATERMARKS, readings=readings, journal=journal, parts=log.parts)
     planned = spark.createDataFrame(units, UNITS_SCHEMA)
     records = spark.sql(RECORDS, readings=readings, watermarks=watermarks, requests=requests, units=planned)
-    return records.unionByName(spark.sql(DONE, readings=readings), allowMissingColumns=True).localCheckpoint()
+    found = records.unionByName(spark.sql(DONE, readings=readings), allowMissingColumns=True)
+    if any(unit[3] == MEMBER for unit in units):
+        members = judge_members(spark, readings, requests, planned, log, runs)
+        found = found.unionByName(members, allowMissingColumns=True)
+    return found.localCheckpoint()

@@ -14,7 +14,7 @@ from fakebroker_load.plan import Row
 ROWS_AT_ONCE = 1_024
 
 # What a reader was told: a row of `what`: record (it was given one), owns (in a generation of its group), commit,
-# committed (what it was told is committed, in the end), done (its last row).
+# left (its group), committed (what it was told is committed, in the end), done (its last row).
 READ_FIELDS = [
     pa.field("what", pa.string()),
     pa.field("group_id", pa.string()),  # null: of no group

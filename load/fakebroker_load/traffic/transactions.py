@@ -16,7 +16,6 @@ import asyncio
 import json
 import time
 import zlib
-from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
@@ -30,7 +29,8 @@ from fakebroker.protocol.topic_partition import TopicPartition
 from fakebroker_load.plan import Row
 from fakebroker_load.traffic.producers import Keeper, producer_name
 from fakebroker_load.traffic.rows import RESULT_SCHEMA
-from fakebroker_load.wire.client import Connection, Exchange, Outcome, connect, internal, sleep_until
+from fakebroker_load.wire.caller import Caller
+from fakebroker_load.wire.client import Exchange, Outcome, sleep_until
 from fakebroker_load.wire.group_messages import (
     decode_find_coordinator,
     decode_offset_fetch,
@@ -57,7 +57,6 @@ class Processor:
         self._group = GroupMetadata(f"{row['topic']}-{run_id}")
         self._source = TopicPartition(row["source"], row["partition"])
         self._producer = self._new_producer()
-        self._asked = 0
         self._attempts = 0
         self._done = 0
         self._start_ns = 0
@@ -87,7 +86,7 @@ class Processor:
             self._keep(sequence, b"", None, None)
 
     async def _process(self, requests: int) -> None:
-        reader = await self._connect(self._row["source_host"], self._row["source_port"])
+        reader = await Caller.of(self._row["source_host"], self._row["source_port"])
         try:
             await self._begin_anew(is_new=False)
             progress = time.monotonic()
@@ -99,7 +98,7 @@ class Processor:
         finally:
             await reader.close()
 
-    async def _one_transaction(self, reader: Connection, most: int) -> bool:
+    async def _one_transaction(self, reader: Caller, most: int) -> bool:
         """Whether one was committed."""
         read = await self._read(reader, self._done, most)
         if not read:
@@ -162,26 +161,28 @@ class Processor:
 
     async def _committed(self) -> int:
         row = self._row
-        first = await self._connect(row["host"], row["port"])
+        first = await Caller.of(row["host"], row["port"])
         try:
             place = decode_find_coordinator(
-                await self._ask(first, lambda number: encode_find_coordinator(number, self._group.group_id))
+                (await first.ask(lambda number: encode_find_coordinator(number, self._group.group_id)))[1]
             )
         finally:
             await first.close()
-        coordinator = await self._connect(*place)
+        coordinator = await Caller.of(*place)
         try:
             return decode_offset_fetch(
-                await self._ask(
-                    coordinator, lambda number: encode_offset_fetch(number, self._group.group_id, *self._source)
-                )
+                (
+                    await coordinator.ask(
+                        lambda number: encode_offset_fetch(number, self._group.group_id, *self._source)
+                    )
+                )[1]
             )
         finally:
             await coordinator.close()
 
-    async def _read(self, reader: Connection, offset: int, most: int) -> list[tuple[int, bytes]]:
+    async def _read(self, reader: Caller, offset: int, most: int) -> list[tuple[int, bytes]]:
         """Offsets and values, from that offset on."""
-        answer = await self._ask(reader, lambda number: encode_fetch(number, *self._source, offset, FETCH_WAIT_MS))
+        _, answer = await reader.ask(lambda number: encode_fetch(number, *self._source, offset, FETCH_WAIT_MS))
         found: list[tuple[int, bytes]] = []
         for base, _, records in batches(decode_fetch(answer).records):
             for record in records or ():
@@ -189,21 +190,6 @@ class Processor:
                 if at >= offset and len(found) < most:
                     found.append((at, record.value or b""))
         return found
-
-    async def _connect(self, host: str, port: int) -> Connection:
-        connection = await connect(host, port)
-        if connection is None:
-            raise ConnectionError(f"{host}:{port} does not answer")
-        return connection
-
-    async def _ask(self, connection: Connection, encode: Callable[[int], bytes]) -> bytes:
-        self._asked += 1
-        ask = internal(self._asked, encode(self._asked))
-        connection.send(ask)
-        await connection.room(1, grace_ms=5_000)
-        if ask.answer is None:
-            raise ConnectionError("a request of the processor was not answered")
-        return ask.answer
 
     def _keep(self, sequence: int, value: bytes, sent_ns: int | None, told: RecordMetadata | None) -> None:
         now_ns = time.monotonic_ns()

@@ -1,0 +1,121 @@
+"""What must hold of a group of consumers, whoever coordinates it: rows for what does not, in Spark SQL.
+
+Theory   In one generation a partition has one owner. Generations rise: who joins after another one was told one
+         is told no older one, and a commit of an older one is refused, as is one of who has left. No commit
+         that was accepted passes a record that nobody had read yet; in the end the log's end is committed.
+         That each record is read at all is judged with those of other readers (readers.py).
+         Moments are compared on the run's clock: on one connection as they are, between two of them with as much room
+         as the clocks of the tasks may be apart (`slack_us`).
+Source   Kafka's protocol of classic groups; the rules are those of fakebroker/testing/groups/judge.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+
+from fakebroker_load.judging.requests import Log
+
+MEMBERS = """
+WITH told AS (
+    SELECT run, `group`, connection, topic, partition, sent_us, answered_us, error_code,
+        read.what, read.member, read.generation, read.offset
+    FROM {readings} WHERE read.group_id IS NOT NULL
+),
+owners AS (
+    SELECT run, `group`, min(connection) AS connection, topic, partition, generation, collect_set(member) AS members
+    FROM told WHERE what = 'owns' AND partition IS NOT NULL
+    GROUP BY run, `group`, topic, partition, generation
+),
+moments AS (
+    SELECT *, sent_us AS at_us, CAST(NULL AS INT) AS told_generation FROM told WHERE what IN ('owns', 'commit')
+    UNION ALL
+    SELECT *, answered_us, generation FROM told WHERE what = 'owns'
+),
+compared AS (
+    SELECT *, greatest(max(told_generation) OVER of_all, max(told_generation) OVER of_one) AS newest
+    FROM moments
+    WINDOW of_all AS (PARTITION BY run, `group` ORDER BY at_us
+            RANGE BETWEEN UNBOUNDED PRECEDING AND {slack_us} PRECEDING),
+        of_one AS (PARTITION BY run, `group`, connection ORDER BY at_us
+            RANGE BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
+),
+gone AS (
+    SELECT run, `group`, connection, member, min(answered_us) AS left_us FROM told WHERE what = 'left' GROUP BY ALL
+),
+passed AS (
+    SELECT *, min(commit_us) OVER (PARTITION BY run, `group`, topic, partition ORDER BY offset DESC
+        RANGE BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS passed_us
+    FROM (
+        SELECT run, `group`, min_by(connection, answered_us) AS connection, topic, partition, offset,
+            min(answered_us) AS read_us, CAST(NULL AS BIGINT) AS commit_us
+        FROM told WHERE what = 'record' GROUP BY run, `group`, topic, partition, offset
+        UNION ALL
+        SELECT run, `group`, connection, topic, partition, offset, NULL, sent_us
+        FROM told WHERE what = 'commit' AND error_code = 0
+    )
+),
+last AS (
+    SELECT run, `group`, topic, partition, max_by(offset, answered_us) AS offset
+    FROM told WHERE what = 'committed' GROUP BY ALL
+),
+acknowledged AS (
+    SELECT run, topic, partition, max(base_offset) + 1 AS behind_offset
+    FROM {requests} WHERE error_code = 0 AND base_offset >= 0 GROUP BY ALL
+),
+ends AS (
+    SELECT units.*, last.offset, coalesce(end_offset, behind_offset) AS end
+    FROM {units} AS units
+    LEFT JOIN last USING (run, `group`, topic, partition)
+    LEFT JOIN {parts} AS parts USING (run, topic, partition)
+    LEFT JOIN acknowledged USING (run, topic, partition)
+    WHERE client = 'member'
+)
+SELECT run, `group`, connection, topic, partition, CAST(NULL AS BIGINT) AS log_offset, 'owns' AS outcome,
+    'given to two members' AS problem,
+    concat('readers: in generation ', generation, ' it was given to ', array_join(array_sort(members), ' and to '))
+        AS said
+FROM owners WHERE size(members) > 1
+UNION ALL
+SELECT DISTINCT run, `group`, connection, topic, partition, offset, what,
+    if(what = 'commit', 'committed by an old generation', 'generation went back'),
+    concat('reader ', connection, ': as ', member, ' of generation ', generation, ', and ', newest,
+        ' had been told before', if(what = 'commit', '; answered NONE', ''))
+FROM compared
+WHERE told_generation IS NULL AND generation < newest AND (what = 'owns' OR error_code = 0)
+UNION ALL
+SELECT told.run, told.`group`, told.connection, topic, partition, offset, what, 'committed after it had left',
+    concat('reader ', told.connection, ': as ', told.member, ', which had left; answered NONE')
+FROM told JOIN gone USING (run, `group`, connection, member)
+WHERE what = 'commit' AND error_code = 0 AND sent_us > left_us
+UNION ALL
+SELECT run, `group`, connection, topic, partition, offset, 'commit', 'committed before it was read',
+    concat('readers: first read ', read_us - passed_us, ' us after a commit behind it was sent, by reader ', connection)
+FROM passed WHERE read_us > passed_us + {slack_us}
+UNION ALL
+SELECT run, `group`, CAST(NULL AS INT), topic, partition, offset, 'committed', 'not committed to the end',
+    concat('readers: in the end ', coalesce(CAST(offset AS STRING), 'nothing'), ' is committed; log: it ends at ', end)
+FROM ends WHERE NOT offset <=> end AND end IS NOT NULL
+"""
+
+
+def judge_members(
+    spark: SparkSession,
+    readings: DataFrame,
+    requests: DataFrame,
+    units: DataFrame,
+    log: Log,
+    runs: Sequence[Mapping[str, Any]],
+) -> DataFrame:
+    """`units` are those of readers.py."""
+    errors_us = [(run.get("clocks") or {}).get("error_us") or 0 for run in runs]
+    text = MEMBERS.format(
+        readings="{readings}",
+        requests="{requests}",
+        units="{units}",
+        parts="{parts}",
+        slack_us=2 * max(errors_us, default=0) + 1,
+    )
+    return spark.sql(text, readings=readings, requests=requests, units=units, parts=log.parts)

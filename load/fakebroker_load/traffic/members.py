@@ -1,0 +1,206 @@
+"""A member of a group, and who comes in its place: one after another joins, reads, commits, and is gone.
+
+Theory   Each lives for a drawn time from its first assignment on. Then it leaves, or, each `vanish_every`-th, closes
+         its sockets without a word and is thrown out when its session is over; another one joins at once.
+         Whoever has joined again commits once more as the member of the generation before, and who has left commits as
+         who it was: both must be refused, and the rows tell.
+         It ends when all is committed that the scenario sends, at `until_ms`, or when nothing new is committed for
+         30 s.
+Errors   None: who cannot go on has "gave up" in its last row.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any
+
+from fakebroker.protocol.errors import ProtocolError
+from fakebroker_load.plan import Row
+from fakebroker_load.scenario.reads import Reading
+from fakebroker_load.traffic.membership import MUST_REJOIN, REBALANCING, Joined, Membership
+from fakebroker_load.traffic.reading import FAILED, RETRY_S, STALLED_S, Cursor, Noter, Notes
+from fakebroker_load.wire.client import sleep_until
+
+HEARTBEAT_S = 0.3
+COMMIT_S = 0.5
+FETCH_WAIT_MS = 50  # of each partition in turn; heartbeats go in between
+NO_LIFE_ENDS = float("inf")
+
+
+class Member:
+    """To be driven as a connection is."""
+
+    def __init__(self, load: Noter, row: Row, run_id: str) -> None:
+        self._load = load
+        self._row = row
+        self._reading = Reading.from_json(row["reading"])
+        self._group_id = f"{row['group']}-{run_id}"
+        self._notes = Notes(load, row, run_id, self._group_id)
+        self._draw = random.Random(f"{row['seed']}/{row['group']}/{row['number']}/lives")
+        self._parts = {part.partition: part for part in self._reading.parts}
+        self._committed = {part.partition: part.start for part in self._reading.parts}  # as it is known here
+        self._progress = 0.0  # when that grew
+        self._until = NO_LIFE_ENDS
+        self._lives = 0
+
+    async def connect(self, at_once: asyncio.Semaphore) -> None:
+        """It connects when it has something to ask."""
+
+    async def close(self) -> None:
+        """Each life closes what it has opened."""
+
+    async def send(self, start_ns: int, grace_ms: int) -> None:
+        self._load.has_sent()
+        await sleep_until(start_ns + self._row["first_us"] * 1000)
+        self._progress, failing = time.monotonic(), False
+        if self._reading.until_ms:
+            self._until = start_ns / 1e9 + self._reading.until_ms / 1000
+        while not self._is_over:
+            try:
+                await self._live()
+                failing = False
+            except (ProtocolError, *FAILED):
+                failing = True
+                await asyncio.sleep(RETRY_S)
+        with suppress(ProtocolError, *FAILED):
+            await self._tell_what_is_committed()
+        self._notes.add("done", outcome="gave up" if failing else "done")
+
+    @property
+    def _has_all(self) -> bool:
+        return all(self._committed[each.partition] >= each.start + each.records for each in self._reading.parts)
+
+    @property
+    def _is_over(self) -> bool:
+        now = time.monotonic()
+        return self._has_all or now >= self._until or now - self._progress > STALLED_S
+
+    async def _live(self) -> None:
+        """From its first JoinGroup until it is gone."""
+        me = Membership(self._group_id, self._row["topic"], self._reading)
+        ends: float | None = None
+        before: tuple[str, int, Joined] | None = None
+        try:
+            await me.find_coordinator()
+            while True:
+                joined = await me.join()
+                for partition in joined.partitions or (None,):
+                    self._notes.add("owns", joined.exchange, partition=partition, **who(me))
+                if before is not None and before[:2] != (me.member_id, me.generation):
+                    await self._commit_as_before(me, *before)
+                before = me.member_id, me.generation, joined
+                ends = ends or time.monotonic() + self._draw_life_s()
+                error = await self._take_part(me, joined, ends)
+                if error is None:
+                    break
+            self._lives += 1
+            if self._is_over or not self._reading.vanish_every or self._lives % self._reading.vanish_every:
+                self._notes.add("left", await me.leave(), **who(me))
+                await self._commit_as_before(me, *before)
+        finally:
+            await me.close()
+
+    def _draw_life_s(self) -> float:
+        low_ms, high_ms = self._reading.life_ms or (0, 0)
+        return self._draw.uniform(low_ms, high_ms) / 1000 if high_ms else NO_LIFE_ENDS
+
+    async def _take_part(self, me: Membership, joined: Joined, ends: float) -> int | None:
+        """In one generation: the error by which it learnt that it is over; None: the life is."""
+        cursors: list[Cursor] = []
+        try:
+            for partition in joined.partitions:
+                _, offset = await me.committed(partition)
+                part = self._parts[partition]
+                cursors.append(
+                    Cursor(self._notes, self._row["topic"], part, self._reading, max(offset, part.start), **who(me))
+                )
+            beat = commit = time.monotonic()
+            while True:
+                now = time.monotonic()
+                if now >= beat:
+                    beat = now + HEARTBEAT_S
+                    if error := await me.heartbeat():
+                        if error == REBALANCING:
+                            await self._commit(me, cursors)
+                        return error if error in MUST_REJOIN else self._fail(error)
+                if now >= commit:
+                    commit = now + COMMIT_S
+                    if error := await self._commit(me, cursors):
+                        return error if error in MUST_REJOIN else self._fail(error)
+                    await self._look_at_the_group(me)
+                if now >= ends or self._is_over:
+                    return None
+                await self._read(cursors)
+        finally:
+            for cursor in cursors:
+                await cursor.close()
+
+    def _fail(self, error: int) -> int:
+        raise ProtocolError(f"the group cannot be gone on with: error {error}")
+
+    async def _read(self, cursors: list[Cursor]) -> None:
+        given = 0
+        for cursor in cursors:
+            try:
+                given += await cursor.fetch(FETCH_WAIT_MS)
+            except (ProtocolError, *FAILED):
+                await asyncio.sleep(RETRY_S)
+                await cursor.find_leader()
+        rate = self._reading.records_per_s
+        pause_s = (given / rate if rate else 0.0) + (self._row["pause_ms"] / 1000 if given else 0.0)
+        await asyncio.sleep(min(pause_s, HEARTBEAT_S) if cursors else HEARTBEAT_S)
+
+    async def _commit(self, me: Membership, cursors: list[Cursor]) -> int:
+        """What it has read. The error, if there is one."""
+        if not cursors:
+            return 0
+        offsets = {cursor.part.partition: cursor.position for cursor in cursors}
+        errors = await self._told_commit(me, offsets, me.member_id, me.generation)
+        return max(errors.values())
+
+    async def _commit_as_before(self, me: Membership, member_id: str, generation: int, joined: Joined) -> None:
+        """Where the first partition that it had then begins: what came of a commit that was under way for too long."""
+        offsets = {partition: self._parts[partition].start for partition in joined.partitions[:1]}
+        if offsets:
+            await self._told_commit(me, offsets, member_id, generation)
+
+    async def _told_commit(
+        self, me: Membership, offsets: Mapping[int, int], member_id: str, generation: int
+    ) -> dict[int, int]:
+        exchange, errors = await me.commit(offsets, member_id, generation)
+        for partition, error in errors.items():
+            self._notes.add(
+                "commit",
+                exchange,
+                partition=partition,
+                error_code=error,
+                offset=offsets[partition],
+                member=member_id,
+                generation=generation,
+            )
+        return errors
+
+    async def _look_at_the_group(self, me: Membership) -> None:
+        """How far it is, whoever has committed it."""
+        for partition, known in self._committed.items():
+            _, offset = await me.committed(partition)
+            if offset > known:
+                self._committed[partition], self._progress = offset, time.monotonic()
+
+    async def _tell_what_is_committed(self) -> None:
+        me = Membership(self._group_id, self._row["topic"], self._reading)
+        try:
+            await me.find_coordinator()
+            for partition in self._committed:
+                exchange, offset = await me.committed(partition)
+                self._notes.add("committed", exchange, partition=partition, offset=offset)
+        finally:
+            await me.close()
+
+
+def who(me: Membership) -> dict[str, Any]:
+    return {"member": me.member_id, "generation": me.generation}

@@ -1,0 +1,61 @@
+"""What a member of a classic group says to its coordinator: JoinGroup v7, SyncGroup v5, Heartbeat v4, LeaveGroup v4,
+OffsetCommit v8, which every Kafka since 2.5 reads, and the range assignor, by which its leader deals the partitions.
+
+Source   clients/.../consumer/RangeAssignor.java, of one topic.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from fakebroker.protocol.errors import InvalidRecordError, ProtocolError
+from fakebroker.protocol.group_records.consumer_protocol import (
+    Assignment,
+    NamedTopicPartitions,
+    Subscription,
+    decode_assignment,
+    decode_subscription,
+    encode_assignment,
+    encode_subscription,
+)
+from fakebroker.protocol.sent.group_frames import BEAT, COMMIT, JOIN, LEAVE, SYNC, GroupFrames
+from fakebroker_load.wire.messages import CLIENT_ID
+
+__all__ = ("BEAT", "COMMIT", "FRAMES", "JOIN", "LEAVE", "SYNC", "assigned", "deal", "subscription_to")
+
+FRAMES = GroupFrames(CLIENT_ID, {JOIN: 7, SYNC: 5, BEAT: 4, LEAVE: 4, COMMIT: 8})
+_VERSION = 1  # of subscriptions and assignments, since 2.4
+
+
+def subscription_to(topic: str) -> bytes:
+    return encode_subscription(Subscription((topic,)), _VERSION)
+
+
+def deal(members: Iterable[tuple[str, bytes]], topic: str, partitions: int) -> dict[str, bytes]:
+    """The assignment of each member, by its id and what it is subscribed to: in the order of ids, the first ones get
+    one partition more. Raises ProtocolError for what is no subscription."""
+    try:
+        wanting = sorted(name for name, data in members if topic in decode_subscription(data).topics)
+    except InvalidRecordError as error:
+        raise ProtocolError(f"a member's subscription: {error}") from None
+    each, more = divmod(partitions, len(wanting) or 1)
+    shares: dict[str, bytes] = {}
+    first = 0
+    for number, name in enumerate(wanting):
+        end = first + each + (number < more)
+        parts = (NamedTopicPartitions(topic, tuple(range(first, end))),) if end > first else ()
+        shares[name] = encode_assignment(Assignment(parts), _VERSION)
+        first = end
+    return shares
+
+
+def assigned(data: bytes, topic: str) -> Sequence[int]:
+    """The partitions of the topic; none for an empty assignment. Raises ProtocolError for what is none."""
+    if not data:
+        return ()
+    try:
+        return [
+            index for each in decode_assignment(data).partitions if each.topic == topic for index in each.partitions
+        ]
+    except InvalidRecordError as error:
+        raise ProtocolError(f"an assignment: {error}") from None

@@ -1,0 +1,150 @@
+"""What must hold of a group, on hand-made rows: for each fault there is one, and it is named."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from fakebroker_load.judging.mismatches import KINDS
+from fakebroker_load.judging.readers import judge_readers
+from fakebroker_load.judging.requests import Log
+from fakebroker_load.log import LOG_SCHEMA, PART_SCHEMA
+from fakebroker_load.traffic.rows import RESULT_SCHEMA
+
+pytestmark = pytest.mark.spark
+
+Row = dict[str, Any]
+PLACE: Row = {"topic": "t", "partition": 0}
+SENT: Row = PLACE | {
+    "group": "sent", "connection": 0, "sequence": 0, "acks": -1, "error_code": 0, "base_offset": 4,
+    "outcome": "answered", "fingerprint": "f",
+}  # fmt: skip
+PART: Row = PLACE | {"start_offset": 4, "end_offset": 5}
+
+
+def told(
+    what: str, member: str | None, at_us: int, *, connection: int = 1, error: int | None = None, **read: Any
+) -> Row:
+    """Of reader 1 or 2: asked at `at_us`, answered 5 us later."""
+    of = {"what": what, "group_id": "g", "member": member, "generation": 1 if member else None}
+    row = {"group": "read", "connection": connection, "sequence": at_us, "sent_us": at_us, "answered_us": at_us + 5}
+    return PLACE | row | {"outcome": what, "error_code": error, "read": of | read}
+
+
+def read(at_us: int, **change: Any) -> Row:
+    row = told("record", "a", at_us, offset=4, high_watermark=9, of_connection=0, of_sequence=0)
+    return row | {"fingerprint": "f", "outcome": "read"} | change
+
+
+OWNS = told("owns", "a", 10)
+READ = read(20)
+COMMIT = told("commit", "a", 30, error=0, offset=5)
+END = told("committed", None, 90, offset=5)
+DONE = [told("done", None, 99) | {"sent_us": None}, told("done", None, 99, connection=2) | {"sent_us": None}]
+ALL = [SENT, OWNS, READ, COMMIT, END, *DONE]
+LEFT = told("left", "a", 40)
+
+CASES: dict[str, tuple[list[Row], set[str]]] = {
+    "all": (ALL, set()),
+    "read again by another one": (
+        [*ALL, told("owns", "b", 50, connection=2, generation=2), read(60, connection=2)], set()
+    ),
+    "a partition that goes round": ([*ALL, told("owns", "b", 50, connection=2, generation=2)], set()),
+    "the same one is told twice": ([*ALL, told("owns", "a", 14)], set()),
+    "no partitions for the other one": ([*ALL, told("owns", "b", 11, connection=2) | {"partition": None}], set()),
+    "two owners": ([*ALL, told("owns", "b", 11, connection=2)], {"given to two members"}),
+    "an old generation is refused": (
+        [*ALL, told("owns", "b", 50, connection=2, generation=2), told("commit", "a", 60, error=22, offset=5)], set()
+    ),
+    "an old generation, accepted": (
+        [*ALL, told("owns", "b", 50, connection=2, generation=2), told("commit", "a", 60, error=0, offset=5)],
+        {"committed by an old generation"},
+    ),
+    "its own old generation, accepted": (
+        [*ALL, told("owns", "a", 50, generation=2), told("commit", "a", 60, error=0, offset=5)],
+        {"committed by an old generation"},
+    ),
+    "sent before the new one was told": (
+        [*ALL, told("owns", "b", 50, connection=2, generation=2), told("commit", "a", 55, error=0, offset=5)], set()
+    ),
+    "a generation goes back": (
+        [*ALL, told("owns", "a", 50, generation=3), told("owns", "b", 60, connection=2, generation=2)],
+        {"generation went back"},
+    ),
+    "joined before the newer one was told": (
+        [*ALL, told("owns", "a", 50, generation=3), told("owns", "b", 54, connection=2, generation=2)], set()
+    ),
+    "refused after it had left": ([*ALL, LEFT, told("commit", "a", 50, error=25, offset=5)], set()),
+    "accepted after it had left": (
+        [*ALL, LEFT, told("commit", "a", 50, error=0, offset=5)], {"committed after it had left"}
+    ),
+    "committed before it was read": (
+        [SENT, OWNS, read(40), COMMIT, END, *DONE], {"committed before it was read"}
+    ),
+    "committed up to it before it was read": (
+        [SENT, OWNS, read(40), COMMIT | {"read": COMMIT["read"] | {"offset": 4}}, END, *DONE], set()
+    ),
+    "read by nobody": ([SENT, OWNS, COMMIT, END, *DONE], {"not read"}),
+    "the end is not committed": (
+        [SENT, OWNS, READ, COMMIT, told("committed", None, 90, offset=4), *DONE], {"not committed to the end"}
+    ),
+    "nobody has asked": ([SENT, OWNS, READ, COMMIT, *DONE], {"not committed to the end"}),
+    "the last one who asks counts": ([*ALL, told("committed", None, 80, offset=4)], set()),
+}  # fmt: skip
+
+
+def run_of(name: str, error_us: int | None) -> Row:
+    sent = {"name": "sent", "topic": "t", "connections": 1, "partitions": 1, "client": "raw"}
+    members = sent | {"name": "read", "client": "member", "connections": 2}
+    return {"scenario": {"name": name, "groups": [sent, members]}, "clocks": {"error_us": error_us}}
+
+
+def judged(spark: SparkSession, cases: dict[str, list[Row]], error_us: int | None = 0) -> DataFrame:
+    rows = [row | {"run": case} for case, given in cases.items() for row in given]
+    log = Log(frame(spark, [], LOG_SCHEMA), frame(spark, [PART | {"run": case} for case in cases], PART_SCHEMA))
+    found = judge_readers(
+        spark, frame(spark, rows, RESULT_SCHEMA), [run_of(case, error_us) for case in cases], log, None
+    )
+    assert found is not None
+    return found
+
+
+def frame(spark: SparkSession, rows: list[Row], schema: pa.Schema) -> DataFrame:
+    return spark.createDataFrame(pa.Table.from_pylist(rows, schema=schema))
+
+
+@pytest.fixture(scope="module")
+def found(spark: SparkSession) -> dict[str, list[Row]]:
+    rows: dict[str, list[Row]] = {case: [] for case in CASES}
+    for row in judged(spark, {case: given for case, (given, _) in CASES.items()}).collect():
+        rows[row["run"]].append(row.asDict())
+    return rows
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_group(found: dict[str, list[Row]], case: str) -> None:
+    amiss = [row for row in found[case] if row["problem"] is not None]
+    assert {row["problem"] for row in amiss} == CASES[case][1]
+    assert all(row["said"] for row in amiss)
+    assert all(any(row["problem"] in problems for problems in KINDS.values()) for row in amiss)
+
+
+def test_what_is_read_again_is_counted_and_is_right(found: dict[str, list[Row]]) -> None:
+    rows = found["read again by another one"]
+    assert sorted((row["outcome"], row["problem"]) for row in rows) == [
+        ("done", None),
+        ("done", None),
+        ("read again", None),
+    ]
+
+
+def test_clocks_that_may_be_apart_are_given_room(spark: SparkSession) -> None:
+    name = "an old generation, accepted"
+    for error_us, problems in ((1, 1), (3, 0)):
+        rows = judged(spark, {name: CASES[name][0]}, error_us).where("problem IS NOT NULL").collect()
+        assert len(rows) == problems
+    own = "its own old generation, accepted"
+    assert judged(spark, {own: CASES[own][0]}, 3).where("problem IS NOT NULL").count() == 1

@@ -1,0 +1,106 @@
+"""Members of a group that come and go, against a cluster in this process: what they own, are given and commit."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from fakebroker import FakeCluster
+from fakebroker.protocol.errors import ProtocolError
+from fakebroker_load.job import leaders_of
+from fakebroker_load.plan import plan_connections
+from fakebroker_load.scenario.model import Group, Scenario
+from fakebroker_load.wire.member_messages import assigned, deal, subscription_to
+from fakebroker_load.worker import run
+
+EACH = 150
+SENT = Group(
+    "sent", "orders", -1, "NONE", partitions=3, connections=3, requests_per_connection=EACH, pause_ms=20, ramp_ms=20
+)
+READ = Group("read", "orders", -1, "NONE", client="member", partitions=3, connections=2, session_ms=500)
+REFUSED = {22, 25, 27}
+
+Row = dict[str, Any]
+
+
+@contextmanager
+def cluster() -> Iterator[FakeCluster]:
+    config = {"group.min.session.timeout.ms": 100, "group.initial.rebalance.delay.ms": 0}
+    with FakeCluster(brokers=3, config=config) as kafka:
+        kafka.create_topic("orders", partitions=3)
+        yield kafka
+
+
+def rows_of(kafka: FakeCluster, *groups: Group) -> list[Row]:
+    scenario = Scenario("s", groups)
+    metadata = leaders_of([(broker.host, broker.port) for broker in kafka.endpoints], scenario)
+    table = plan_connections(scenario, metadata.leaders, 1)
+    return [row for batch in run(iter(table.to_batches()), run_id="id") for row in batch.to_pylist()]
+
+
+def told(rows: list[Row], what: str) -> list[Row]:
+    return [row for row in rows if row["read"] and row["read"]["what"] == what]
+
+
+def test_a_group_that_stays_reads_and_commits_all_once() -> None:
+    with cluster() as kafka:
+        rows = rows_of(kafka, SENT, READ)
+    found = Counter((row["partition"], row["read"]["offset"]) for row in told(rows, "record"))
+    assert set(found) == {(partition, offset) for partition in range(3) for offset in range(EACH)}
+    assert {(row["partition"], row["read"]["offset"]) for row in told(rows, "committed")} == {
+        (partition, EACH) for partition in range(3)
+    }
+    assert [row["outcome"] for row in told(rows, "done")] == ["done", "done"]
+    assert len({row["read"]["member"] for row in told(rows, "owns")}) == 2
+
+
+def test_members_come_and_go_and_every_record_is_read() -> None:
+    churn = replace(READ, connections=3, life_ms=(200, 500), vanish_every=3)
+    with cluster() as kafka:
+        rows = rows_of(kafka, SENT, churn)
+    found = Counter((row["partition"], row["read"]["offset"]) for row in told(rows, "record"))
+    assert set(found) == {(partition, offset) for partition in range(3) for offset in range(EACH)}
+    assert {row["read"]["offset"] for row in told(rows, "committed")} == {EACH}
+    assert [row["outcome"] for row in told(rows, "done")] == ["done"] * 3
+    members = {row["read"]["member"] for row in told(rows, "owns")}
+    left = {row["read"]["member"] for row in told(rows, "left")}
+    assert len(members) > 5
+    assert left < members  # some have vanished
+    owners: dict[tuple[int, int | None], set[str]] = {}
+    for row in told(rows, "owns"):
+        if row["partition"] is not None:
+            owners.setdefault((row["read"]["generation"], row["partition"]), set()).add(row["read"]["member"])
+    assert {len(each) for each in owners.values()} == {1}
+    newest = {row["connection"]: 0 for row in rows}
+    old = []
+    for row in rows:
+        if row["read"] and row["read"]["what"] == "owns":
+            newest[row["connection"]] = row["read"]["generation"]
+        elif row["read"] and row["read"]["what"] == "commit" and row["read"]["generation"] < newest[row["connection"]]:
+            old.append(row["error_code"])
+    assert len(old) > 3
+    assert set(old) <= REFUSED
+
+
+def test_range_gives_the_first_ones_more() -> None:
+    members = [(name, subscription_to("t")) for name in ("c", "a", "b")] + [("d", subscription_to("u"))]
+    shares = deal(members, "t", 5)
+    assert {name: list(assigned(data, "t")) for name, data in shares.items()} == {"a": [0, 1], "b": [2, 3], "c": [4]}
+    assert {name: list(assigned(data, "t")) for name, data in deal(members, "t", 1).items()} == {
+        "a": [0],
+        "b": [],
+        "c": [],
+    }
+    assert list(assigned(b"", "t")) == []
+
+
+def test_what_is_no_subscription_is_told() -> None:
+    with pytest.raises(ProtocolError, match="a member's subscription: "):
+        deal([("a", b"")], "t", 1)
+    with pytest.raises(ProtocolError, match="an assignment: "):
+        assigned(b"\0", "t")
