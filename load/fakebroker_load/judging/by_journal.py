@@ -19,7 +19,8 @@ from __future__ import annotations
 
 from pyspark.sql import DataFrame, SparkSession
 
-from fakebroker_load.judging.requests import DEFAULT_LATENESS_LIMIT_MS, DEFINITE, TIMED_OUT
+from fakebroker_load.judging.requests import DEFINITE, TIMED_OUT, LatenessLimits, limit_us, quoted
+from fakebroker_load.scenario.model import DEFAULT_LATENESS_LIMIT_MS
 
 # A row for each request that the journal tells of, with all that it tells of it; `watermark` is that of the partition
 # when the answer was given. Appends that are in no request's hand have a row too.
@@ -183,13 +184,13 @@ def judge_by_journal(
     journal: DataFrame,
     parts: DataFrame,
     runs: list[str],
-    lateness_limit_ms: int = DEFAULT_LATENESS_LIMIT_MS,
+    lateness_limit_ms: LatenessLimits = DEFAULT_LATENESS_LIMIT_MS,
 ) -> tuple[DataFrame, DataFrame]:
     """The judged rows (judging/requests.py) with what the journal (journal/lines.py) says of them, for the `runs` that
     have one; and a row for each thing that it tells of none of them."""
     if not runs:
         raise ValueError("there is no journal of any run")
-    names = ", ".join("'" + name.replace("\\", "\\\\").replace("'", "\\'") + "'" for name in runs)
+    names = ", ".join(map(quoted, runs))
     # Each is asked several times. If they were cached, Spark would plan all that is behind them again and again, which
     # takes it longer than the work.
     judged = judged.localCheckpoint()
@@ -199,7 +200,7 @@ def judge_by_journal(
         judged="{judged}",
         journal="{journal}",
         runs=f"({names})",
-        limit_us=lateness_limit_ms * 1000,
+        limit_us=limit_us(lateness_limit_ms),
     )
     all_judged = spark.sql(text, exchanges=exchanges, judged=judged, journal=journal).localCheckpoint()
     beside = spark.sql(BESIDE, judged=all_judged, exchanges=exchanges, journal=journal, parts=parts).localCheckpoint()
