@@ -140,6 +140,8 @@ def waits(points: Mapping[str, Sequence[tuple[int, float]]]) -> str:
         )
     axes.set_xlim(0, top * 1.01)
     axes.set_ylim(bottom=0)
+    plain_numbers(axes, "x")
+    plain_numbers(axes, "y")
     axes.set_xlabel("timeout in the request, ms")
     axes.set_ylabel("answered after, ms")
     return to_svg(figure)

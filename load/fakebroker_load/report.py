@@ -88,11 +88,11 @@ def not_confirmed(spark: SparkSession, judged: DataFrame, verdict: Verdict) -> l
     return [row.asDict() | {"answer": answer_name(row)} for row in spark.sql(NOT_CONFIRMED, judged=judged).collect()]
 
 
-def draw_waits(spark: SparkSession, judged: DataFrame) -> Markup | None:
+def draw_waits(spark: SparkSession, judged: DataFrame) -> dict[str, Any] | None:
     dots: dict[str, list[tuple[int, float]]] = {}
     for row in spark.sql(WAITS, judged=judged).collect():
         dots.setdefault(answer_name(row), []).append((row["timeout_ms"], row["waited_ms"]))
-    return Markup(plots.waits(dots)) if dots else None
+    return {"picture": Markup(plots.waits(dots)), "colours": plots.answer_colours(list(dots))} if dots else None
 
 
 def draw_over_time(
