@@ -55,7 +55,9 @@ def run_demo(
         return INTERRUPTED_STATUS
 
 
-def _run(console: Console, out: Path, seed: int, lateness_limit_ms: int | None, before: Scenario, after: Scenario) -> int:
+def _run(
+    console: Console, out: Path, seed: int, lateness_limit_ms: int | None, before: Scenario, after: Scenario
+) -> int:
     allow_connections(max(before.connections, after.connections))
     try:
         clear(out)

@@ -154,7 +154,11 @@ def run_scenario(
             write_runs(out, [*runs, entry])
     if tap is not None and window is not None:
         found = window.found
-        kept = {"why_not": found.why_not} if found.why_not else {"from": tap.name, "rows": found.rows}
+        kept: dict[str, Any] = (
+            {"from": tap.name, "rows": found.rows} if not found.why_not else {"why_not": found.why_not}
+        )
+        if found.ahead_us is not None and (start_ns := listener.start_ns(0)) is not None:
+            kept["clock_us"] = [ahead_us + start_ns // 1000 for ahead_us in found.ahead_us]
         write_runs(out, [*runs, entry | {"journal": kept}])
 
 

@@ -126,8 +126,7 @@ class Verdict:
 
     def write(self, path: Path) -> None:
         groups = [
-            asdict(group)
-            | {"ok": group.ok, "limits": [asdict(held) | {"ok": held.ok} for held in group.limits]}
+            asdict(group) | {"ok": group.ok, "limits": [asdict(held) | {"ok": held.ok} for held in group.limits]}
             for group in self.groups
         ]
         data = {

@@ -65,7 +65,12 @@ def _steps(here: Hosted, query: TimelineQuery) -> list[TimelineStep]:
     try:
         if query.request is not None and by_offset == (None, None, None):
             return steps_of_request(events, query.request)
-        if query.request is None and query.topic is not None and query.partition is not None and query.offset is not None:
+        if (
+            query.request is None
+            and query.topic is not None
+            and query.partition is not None
+            and query.offset is not None
+        ):
             return steps_of_offset(events, query.topic, query.partition, query.offset)
     except ValueError as error:
         raise not_found(str(error)) from None

@@ -1,4 +1,4 @@
-"""The time line of one request by the brokers' journal alone, whoever sent it: timeline.py knows the producer's end too.
+"""The time line of one request by the brokers' journal alone; timeline.py knows the end of a producer too.
 
 Theory   What the journal tells under the number of the request, and, until its answer, what became of its partitions:
          watermarks, in-sync replicas, leaders. That is why it was answered as it was.

@@ -1,7 +1,7 @@
 """Whether a group's answers keep the limits that its scenario sets: latency at percentiles, answers a second.
 
-Theory   Latency is from intended to answered, of what was answered. A limit of which nothing can be said, since nothing
-         was answered, is not kept.
+Theory   Latency is from intended to answered, or, of a record of a producer, to its callback. A limit of which nothing
+         can be said, since nothing was answered, is not kept.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from fakebroker_load.scenario.limits import share_of
 
 FOUND = """
-SELECT run, `group`, count(answered_us) AS answers, (max(answered_us) - min(sent_us)) / 1e6 AS took_s,
+SELECT run, `group`, count(error_code) AS answers, (max(answered_us) - min(sent_us)) / 1e6 AS took_s,
     percentile(answered_us - intended_us, array({shares})) AS latency_us
 FROM {{judged}} GROUP BY run, `group`
 """

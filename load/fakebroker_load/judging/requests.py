@@ -184,6 +184,7 @@ class Log:
     parts: DataFrame
 
 
+_ESCAPED = str.maketrans({"\\": r"\\", "'": r"\'", "{": "{{", "}": "}}"})
 LatenessLimits = int | Mapping[str, int]  # of all runs, or of each by its name
 
 
@@ -211,7 +212,7 @@ def limit_us(limits_ms: LatenessLimits) -> str:
 
 def quoted(text: str) -> str:
     """A text, as SQL that Spark has yet to format."""
-    return "'" + text.translate({ord(each): f"\\{each}" for each in "\\'"} | {ord(each): each * 2 for each in "{}"}) + "'"
+    return f"'{text.translate(_ESCAPED)}'"
 
 
 def no_log(spark: SparkSession) -> Log:

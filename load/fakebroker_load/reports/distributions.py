@@ -24,9 +24,9 @@ STEPS_PER_NINE = 10  # of a curve
 
 ALL, LATENESS, SEND_DELAY, FROM_SENT, FROM_INTENDED = range(5)  # measures; each row is in ALL
 
-# A row for each bucket of each measure, by all that is asked for: the partition of two of them, since three times as many
-# rows take three times as long. What was not answered has its last moment when it was sent. Rows of who reads are no
-# requests.
+# A row for each bucket of each measure, by all that is asked for. Partitions are, of two measures: of all five there
+# would be so many rows that this took twice as long. What was not answered has its last moment when it was sent.
+# Rows of who reads are no requests.
 COUNTED = f"""
 SELECT run, `group`, if(measure IN ({ALL}, {FROM_INTENDED}), topic, NULL) AS topic,
     if(measure IN ({ALL}, {FROM_INTENDED}), partition, NULL) AS partition, is_request, error_code, outcome, measure,

@@ -27,16 +27,18 @@ CLIENT, BROKER = "client", "broker"
 
 KEYS_SCHEMA = "number int, run string, connection int, sequence int"
 ASKED = """
-SELECT /*+ BROADCAST(keys) */ * FROM {judged} AS judged JOIN {keys} AS keys USING (run, connection, sequence)
+SELECT /*+ BROADCAST(keys) */ *
+FROM {judged} AS judged JOIN {keys} AS keys USING (run, connection, sequence)
 """
 REQUESTS_SCHEMA = "number int, run string, request long, topic string, partition int, beyond long"
 # What the journal has of each, and when the high watermark was first beyond its record.
 EVENTS = f"""
 SELECT * FROM (
-    SELECT /*+ BROADCAST(asked) */ number, event, seq, mono_ms, received_mono_ms, deadline_mono_ms, journal.topic, journal.partition,
-        error_code, base_offset, last_offset, outcome, connection, high_watermark,
+    SELECT /*+ BROADCAST(asked) */ number, event, seq, mono_ms, received_mono_ms, deadline_mono_ms, journal.topic,
+        journal.partition, error_code, base_offset, last_offset, outcome, connection, high_watermark,
         row_number() OVER (PARTITION BY number ORDER BY seq) AS place
-    FROM {{asked}} AS asked JOIN {{journal}} AS journal ON journal.run = asked.run AND journal.request = asked.request
+    FROM {{asked}} AS asked
+    JOIN {{journal}} AS journal ON journal.run = asked.run AND journal.request = asked.request
     WHERE journal.request IN ({{{{requests}}}})  -- Parquet then leaves most of the file unread
 )
 WHERE place <= {MOST_EVENTS}
@@ -44,7 +46,8 @@ UNION ALL
 SELECT number, 'watermark', first.seq, first.mono_ms, NULL, NULL, topic, partition, NULL, NULL, NULL, NULL, NULL,
     first.high_watermark, 0
 FROM (
-    SELECT /*+ BROADCAST(asked) */ number, asked.topic, asked.partition, min(struct(seq, mono_ms, high_watermark)) AS first
+    SELECT /*+ BROADCAST(asked) */ number, asked.topic, asked.partition,
+        min(struct(seq, mono_ms, high_watermark)) AS first
     FROM {{asked}} AS asked JOIN {{journal}} AS journal
         ON journal.run = asked.run AND journal.topic = asked.topic AND journal.partition = asked.partition
     WHERE event IN ('watermark_moved', 'leader_changed') AND high_watermark > beyond
@@ -72,9 +75,7 @@ class Example:
     details: str = ""
 
 
-def examples_of(
-    spark: SparkSession, judged: DataFrame, verdict: Verdict, journal: DataFrame | None
-) -> list[Example]:
+def examples_of(spark: SparkSession, judged: DataFrame, verdict: Verdict, journal: DataFrame | None) -> list[Example]:
     """Of each reason of the verdict."""
     reasons = verdict.reasons[:MOST]
     keys = [

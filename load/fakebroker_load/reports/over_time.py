@@ -1,10 +1,10 @@
-"""What happened when, in steps of a run's time: requests from the judged rows; parked ones, watermarks and log ends from
-the broker's journal.
+"""What happened when, in steps of a run's time: requests from the judged rows, and from the broker's journal those that
+were parked, watermarks and log ends.
 
-Theory   A run is cut into at most STEPS steps, so that what leaves Spark does not grow with the run. The journal's clock
-         is the broker's; by how much it is ahead of the run's the verdict tells (judging/ways.py), and where there is
-         no telling there is no picture. What comes later than the load, while the log is read back, stands in the last
-         step.
+Theory   A run is cut into at most STEPS steps, so that what leaves Spark does not grow with the run. The journal has
+         the broker's clock; by how much it is ahead of the run's the verdict tells (judging/ways.py), and where there
+         is no telling there is no picture. What comes later than the load, while the log is read back, stands in the
+         last step.
          Parked     from the event to the answer, or to the deadline if no answer is told; counted at a step's end.
          Offsets    count from where a partition stood when the journal first tells of it. Behind is how far the high
                     watermark is below the log's end. A step has a partition's last value in it, and one in which
@@ -36,7 +36,7 @@ FROM (
     SELECT run, if(moment = 'ended', error_code, NULL) AS error_code, if(moment = 'ended', outcome, NULL) AS outcome,
         is_answered AND moment = 'ended' AS is_answered, moment, us
     FROM (
-        SELECT run, error_code, outcome, answered_us IS NOT NULL AS is_answered, stack(3,
+        SELECT run, error_code, outcome, error_code IS NOT NULL AS is_answered, stack(3,
             'asked for', intended_us, 'sent', sent_us, 'ended', coalesce(answered_us, sent_us)) AS (moment, us)
         FROM {{judged}}
     )
@@ -158,7 +158,9 @@ def count_requests(spark: SparkSession, judged: DataFrame, last_us: Mapping[str,
     """By run. `last_us` is when its last request was answered."""
     if not last_us:
         return {}
-    found = {run: Requests(step_ms(end_us), (last_step(end_us) + 1) * step_ms(end_us)) for run, end_us in last_us.items()}
+    found = {
+        run: Requests(step_ms(end_us), (last_step(end_us) + 1) * step_ms(end_us)) for run, end_us in last_us.items()
+    }
     cases = _cases({run: f"{of.step_ms * 1000}L" for run, of in found.items()})
     for row in spark.sql(REQUESTS.format(step_us=cases), judged=judged).collect():
         if row["run"] in found:
@@ -224,7 +226,10 @@ def _why_not(way: Ways) -> str | None:
 
 
 def _text(
-    found: Mapping[str, Told], starts: Mapping[str, int], topics: Mapping[str, Iterable[str]], last_us: Mapping[str, int]
+    found: Mapping[str, Told],
+    starts: Mapping[str, int],
+    topics: Mapping[str, Iterable[str]],
+    last_us: Mapping[str, int],
 ) -> str:
     first = _cases({run: f"{start_us}L" for run, start_us in starts.items()})
     width = _cases({run: f"{found[run].step_ms * 1000}L" for run in starts})

@@ -98,11 +98,11 @@ def of_requests(requests: Requests, actions: Sequence[float]) -> dict[str, Any]:
 
 
 def of_journal(told: Told | None, end_ms: float, actions: Sequence[float], shorter: Shorter) -> dict[str, Any]:
-    """Of one run. With few partitions each has its lines; of many there is the sum, and those furthest behind by name."""
+    """Of one run. Each of few partitions has its lines; of many there is the sum, and those furthest behind by name."""
     found: dict[str, Any] = dict.fromkeys(("parked", "offsets", "why_not")) | {"lines": [], "furthest": []}
     if told is None or told.why_not is not None:
         return found | {"why_not": None if told is None else told.why_not}
-    if told.parked:
+    if max(told.parked.values(), default=0) > 0:
         found["parked"] = Markup(level_over_time(told.parked, told.step_ms, "requests parked", end_ms, actions))
     lines = {"all partitions": told.all} if told.partition_count else {}
     if told.partition_count <= len(told.partitions):

@@ -42,14 +42,16 @@ def answers_over_time(counts: Mapping[str, Steps], step_ms: int, end_ms: float, 
 
 
 def rates_over_time(counts: Mapping[str, Steps], step_ms: int, end_ms: float, actions: Sequence[float] = ()) -> str:
-    """Requests a second, by name as in RATE_COLOURS. What was asked for is a surface, and the others lines before it."""
+    """Requests a second, by name as in RATE_COLOURS. What was asked for is a surface behind the lines of the others."""
     figure, axes = new_strip(WIDTH, 2.4)
     end = max((max(steps, default=0) for steps in counts.values()), default=0) + 1
     edges = [step * step_ms / 1000 for step in range(end + 1)]
     for name, steps in counts.items():
         rates = [steps.get(step, 0) * 1000 / step_ms for step in range(end)]
         is_ground = name == "asked for"
-        axes.stairs(rates, edges, color=RATE_COLOURS[name], fill=is_ground, alpha=0.45 if is_ground else 1, linewidth=1.4)
+        axes.stairs(
+            rates, edges, color=RATE_COLOURS[name], fill=is_ground, alpha=0.45 if is_ground else 1, linewidth=1.4
+        )
     _finish(axes, "requests a second", end_ms, actions)
     return to_svg(figure)
 

@@ -1,7 +1,7 @@
 """What the answers of a whole group are held to, beside what each of them must be: latency, and answers a second.
 
-Theory   Latency counts from when a request was intended, so that a broker that slows its load down does not hide it. Only
-         answers have one: a request without an answer is told by its outcome.
+Theory   Latency counts from when a request was intended, so that a broker that slows its load down does not hide it.
+         Only answers have one: a request without an answer is told by its outcome.
 Units    latency_limit_ms has milliseconds by percentile, as in {p50: 5, p99.9: 80, max: 200}.
 """
 

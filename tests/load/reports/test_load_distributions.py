@@ -79,7 +79,9 @@ def test_what_is_counted_is_what_there_is(spark: SparkSession) -> None:
             exact = values[math.ceil(share * len(values)) - 1]
             assert exact <= of.at(share) <= exact * 1.02
 
-    runs = [{"scenario": {"name": "r"}, "leaders": {"one:1": {"t": [0, 2]}, "two:2": {"t": list(range(3, PARTITIONS))}}}]
+    runs = [
+        {"scenario": {"name": "r"}, "leaders": {"one:1": {"t": [0, 2]}, "two:2": {"t": list(range(3, PARTITIONS))}}}
+    ]
     places = places_of(spark, counted, runs)
     brokers = [place for place in places if place.is_broker]
     assert {place.broker: place.rows for place in brokers} == {"one:1": 80, "two:2": 40 * (PARTITIONS - 3), None: 40}

@@ -56,7 +56,7 @@ def test_the_steps_of_both_ends_stand_in_one_order() -> None:
 
 @pytest.mark.parametrize("way", [WAY, None, replace(WAY, clock_us=None), replace(WAY, clock_us=(9_000_000, 1))])
 def test_nothing_is_received_before_it_is_sent_nor_seen_before_it_is_answered(way: Ways | None) -> None:
-    late = EVENTS[:-1] + [EVENTS[-1] | {"mono_ms": 756}]
+    late = [*EVENTS[:-1], EVENTS[-1] | {"mono_ms": 756}]
     for row, events in ((ROW, EVENTS), (ROW | {"sent_us": 3_300}, EVENTS), (ROW | {"answered_us": 56_200}, late)):
         at = {step.kind: step.at_us for step in steps_of(row, events, way)}
         assert at["sent"] <= at["received"]
@@ -99,25 +99,21 @@ def test_a_watermark_that_came_much_later_does_not_make_a_point_of_the_rest() ->
 
 @pytest.mark.spark
 def test_the_journal_is_asked_for_the_example_of_each_problem(spark: SparkSession) -> None:
-    row = ROW | {
-        **{"run": "r", "group": "g", "connection": 3, "sequence": 7, "correlation_id": 9, "topic": "t", "partition": 0},
-        **{"acks": -1, "timeout_ms": 50, "expected_error": 0, "must_wait": False, "local": "here:1"},
-    }
-    request = {"run": "r", "request": 5, "connection": 2}
     place = {"topic": "t", "partition": 0}
+    own = {"run": "r", "group": "g", "connection": 3, "sequence": 7, "correlation_id": 9, "local": "here:1"}
+    row = ROW | own | place | {"acks": -1, "timeout_ms": 50, "expected_error": 0, "must_wait": False}
+    request = {"run": "r", "request": 5, "connection": 2}
+    appended = {"error_code": 0, "base_offset": 4, "last_offset": 4, "is_duplicate": False, "records": ["a"]}
     journal_rows = [
         request
         | {"seq": 1, "event": "request", "api": "Produce", "peer": "here:1", "correlation_id": 9}
         | {"mono_ms": 705, "received_mono_ms": 703},
         request | place | {"seq": 2, "event": "produce", "acks": -1, "timeout_ms": 50},
-        request
-        | place
-        | {"seq": 3, "event": "append", "mono_ms": 705, "error_code": 0, "base_offset": 4, "last_offset": 4}
-        | {"is_duplicate": False, "records": ["a"]},
-        request | place | {"seq": 4, "event": "answer", "mono_ms": 706, "error_code": 0, "base_offset": 4, "outcome": "sent"},
+        request | place | appended | {"seq": 3, "event": "append", "mono_ms": 705},
+        request | place | appended | {"seq": 4, "event": "answer", "mono_ms": 706, "outcome": "sent"},
         {"run": "r", "seq": 5, "event": "watermark_moved", "mono_ms": 720, "high_watermark": 4} | place,
         {"run": "r", "seq": 6, "event": "watermark_moved", "mono_ms": 740, "high_watermark": 6} | place,
-    ]  # fmt: skip
+    ]
     requests = spark.createDataFrame(pa.Table.from_pylist([row], schema=RESULT_SCHEMA))
     journal = spark.createDataFrame(pa.Table.from_pylist(journal_rows, schema=JOURNAL_SCHEMA))
     judged, _ = judge_by_journal(spark, judge(spark, requests), journal, no_log(spark).parts, ["r"])

@@ -71,7 +71,7 @@ def test_what_the_journal_tells(spark: SparkSession) -> None:
     journal = spark.createDataFrame(pa.Table.from_pylist(rows, schema=JOURNAL_SCHEMA))
     runs = (RUN, MANY)
     ways = [replace(WAY, run=run) for run in runs]
-    by_run = tell_journal(spark, journal, ways, dict.fromkeys(runs, ["t"]), dict.fromkeys(runs, LAST_US))
+    by_run = tell_journal(spark, journal, ways, {run: ["t"] for run in runs}, dict.fromkeys(runs, LAST_US))
     found, end = by_run[RUN], last_step(LAST_US)
 
     assert found.why_not is None
@@ -122,12 +122,14 @@ def test_requests_stand_at_each_of_their_moments(spark: SparkSession) -> None:
     }
     silent = {"acks": 0, "answered_us": None, "error_code": None, "outcome": "silent"}
     unsent = silent | {"sent_us": None, "outcome": "not sent"}
-    given = [row | {"connection": at, "sequence": 0} for at, row in enumerate((one, one | silent, one | unsent))]
+    expired = silent | {"answered_us": 7_999_999, "outcome": "expired"}  # told, and by no broker
+    rows = (one, one | silent, one | unsent, one | expired)
+    given = [row | {"connection": at, "sequence": 0} for at, row in enumerate(rows)]
     judged = judge(spark, spark.createDataFrame(pa.Table.from_pylist(given, schema=RESULT_SCHEMA)))
     (found,) = count_requests(spark, judged, {RUN: LAST_US}).values()
     assert found.step_ms == 100
-    assert (found.asked, found.sent, found.answered) == ({0: 3}, {2: 2}, {79: 1})
-    assert found.answers == {"NONE": {79: 1}, "silent": {2: 1}}
+    assert (found.asked, found.sent, found.answered) == ({0: 4}, {2: 3}, {79: 1})
+    assert found.answers == {"NONE": {79: 1}, "silent": {2: 1}, "expired": {79: 1}}
 
 
 def test_a_run_has_so_many_steps_however_long_it_is() -> None:
