@@ -86,8 +86,8 @@ def examples_of(spark: SparkSession, judged: DataFrame, verdict: Verdict, journa
     rows: dict[int, Any] = {}
     if keys:
         asked = spark.sql(ASKED, judged=judged, keys=spark.createDataFrame(keys, KEYS_SCHEMA))
-        for row in asked.collect():
-            rows.setdefault(row["number"], row.asDict())
+        for found_row in asked.collect():
+            rows.setdefault(found_row["number"], found_row.asDict())
     events = _events(spark, rows, journal)
     ways = {way.run: way for way in verdict.ways}
     found = []
@@ -111,8 +111,8 @@ def _events(
     if journal is not None and asked:
         frame = spark.createDataFrame(asked, REQUESTS_SCHEMA)
         text = EVENTS.replace("{{requests}}", ", ".join(str(request) for _, _, request, *_ in asked))
-        for row in spark.sql(text, journal=journal, asked=frame).collect():
-            found.setdefault(row["number"], []).append(row.asDict())
+        for event in spark.sql(text, journal=journal, asked=frame).collect():
+            found.setdefault(event["number"], []).append(event.asDict())
     return found
 
 

@@ -32,7 +32,7 @@ def describe_machine(spark: SparkSession) -> dict[str, str | int]:
         "python": platform.python_version(),
         "java": str(jvm.java.lang.System.getProperty("java.version")) if jvm is not None else "?",
         "spark": spark.version,
-        "master": spark.sparkContext.master,
+        "master": str(spark.sparkContext.master),
         "fakebroker": f"{package_version('fakebroker')} ({'compiled' if COMPILED else 'interpreted'})",
         "uvloop": package_version("uvloop"),
     }

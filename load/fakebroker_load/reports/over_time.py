@@ -145,7 +145,7 @@ class Told:
 
 def step_ms(last_us: int) -> int:
     """The shortest of 1, 2, 5, 10, ... ms of which STEPS are enough."""
-    widths = (step * 10**power for power in range(9) for step in (1, 2, 5))
+    widths = (step * int(10**power) for power in range(9) for step in (1, 2, 5))
     return next(width for width in widths if last_us / 1000 / width <= STEPS)
 
 

@@ -60,8 +60,8 @@ def _lane(steps: Sequence[Step], bars: dict[str, str], top: int, place: Place, e
     limits = [step for step in steps if step.kind in bars]
     for step, following in zip(limits, [*limits[1:], None], strict=True):
         if kind := bars[step.kind]:
-            x, end = place(step.at_us), place(following.at_us if following else end_us)
-            shape = f'x="{x:.2f}%" y="{top + NAME}" width="{max(end - x, 0.2):.2f}%" height="{BAR}"'
+            start, end = place(step.at_us), place(following.at_us if following else end_us)
+            shape = f'x="{start:.2f}%" y="{top + NAME}" width="{max(end - start, 0.2):.2f}%" height="{BAR}"'
             yield f'<rect class="{kind}" {shape}/>'
     for step in steps:
         x = f"{place(step.at_us):.2f}%"

@@ -45,7 +45,7 @@ def groups(spark: SparkSession) -> dict[str, GroupVerdict]:
     for run in RUNS:
         for number in range(10):
             own = {"run": run, "connection": number, "sequence": 0, "correlation_id": number, "base_offset": number}
-            answer = {"answered_us": 109_000 if number == 9 else 10_000}
+            answer: dict[str, Any] = {"answered_us": 109_000 if number == 9 else 10_000}
             if run == "silent":
                 answer = {"answered_us": None, "error_code": None, "outcome": "no answer", "also": ["no answer"]}
             rows.append(ROW | own | answer)
