@@ -8,7 +8,10 @@ import os
 import pkgutil
 import sys
 from collections import Counter
+from hashlib import blake2b
+from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import hypothesis
 import pytest
@@ -31,8 +34,19 @@ hypothesis.settings.register_profile("mutants", derandomize=True, max_examples=6
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
 
+# CI asks for one in so many of the tests that take long, others with each change of the code and the same for the same
+# code; all others run whole. Without it every test runs.
+ONE_IN = int(os.environ.get("FAKEBROKER_ONE_IN", "1"))
+TAKES_LONG = ("slow", "spark", "clients")
+
+
 @pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if ONE_IN > 1:
+        salt = code_digest().to_bytes(4)
+        left_out = [item for item in items if takes_long(item) and not is_drawn(item.nodeid, salt, ONE_IN)]
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item not in set(left_out)]
     for item in items:
         if fakebroker.COMPILED and item.get_closest_marker("interpreted"):
             item.add_marker(pytest.mark.skip(reason="a compiled class cannot be patched"))
@@ -40,6 +54,29 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.xdist_group("spark"))  # one process, so one JVM
     # What takes long comes first: whoever is last to finish should not begin it at the end.
     items.sort(key=order)
+
+
+def takes_long(item: pytest.Item) -> bool:
+    return any(item.get_closest_marker(name) for name in TAKES_LONG)
+
+
+def is_drawn(name: str, salt: bytes, one_in: int) -> bool:
+    return int.from_bytes(blake2b(name.encode(), digest_size=4, salt=salt).digest()) % one_in == 0
+
+
+def code_digest() -> int:
+    """Of all that a test may be about: our own Python files, and where they are."""
+    root, found = Path(__file__).parents[1], 0
+    for folder in ("fakebroker", "timingwheel", "load", "conformance", "tests"):
+        for path in sorted((root / folder).rglob("*.py")):
+            found = crc32(path.read_bytes(), crc32(str(path.relative_to(root)).encode(), found))
+    return found
+
+
+def pytest_report_header() -> str | None:
+    if ONE_IN == 1:
+        return None
+    return f"one in {ONE_IN} of the tests that take long ({', '.join(TAKES_LONG)}), as this code draws them"
 
 
 def order(item: pytest.Item) -> int:

@@ -35,15 +35,6 @@ SIZES = (
     *("fail_every", "start_ms", "pause_ms", "ramp_ms", "record_bytes"),
     *("records_per_s", "until_ms", "vanish_every"),
 )
-DEFAULT_SEND_DELAY_LIMIT_MS = 2_000
-COUNTS = (
-    *("partitions", "connections", "requests_per_connection", "pipelined", "per_transaction"),
-    *("fetch_bytes", "session_ms"),
-)
-SIZES = (
-    *("fail_every", "start_ms", "pause_ms", "ramp_ms", "record_bytes"),
-    *("records_per_s", "until_ms", "vanish_every"),
-)
 # What only those who read have, and what they have in common with who sends.
 OF_READERS = ("isolation", "records_per_s", "fetch_bytes", "until_ms")
 OF_MEMBERS = ("session_ms", "life_ms", "vanish_every")
