@@ -8,13 +8,11 @@ import os
 import pkgutil
 import sys
 from collections import Counter
-from hashlib import blake2b
-from pathlib import Path
 from typing import Any
-from zlib import crc32
 
 import hypothesis
 import pytest
+from support.one_in import TAKES_LONG, code_digest, is_drawn
 
 import fakebroker
 
@@ -37,16 +35,16 @@ hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 # CI asks for one in so many of the tests that take long, others with each change of the code and the same for the same
 # code; all others run whole. Without it every test runs.
 ONE_IN = int(os.environ.get("FAKEBROKER_ONE_IN", "1"))
-TAKES_LONG = ("slow", "spark", "clients")
 
 
 @pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if ONE_IN > 1:
-        salt = code_digest().to_bytes(4)
+        salt = code_digest()
         left_out = [item for item in items if takes_long(item) and not is_drawn(item.nodeid, salt, ONE_IN)]
         config.hook.pytest_deselected(items=left_out)
-        items[:] = [item for item in items if item not in set(left_out)]
+        gone = set(left_out)
+        items[:] = [item for item in items if item not in gone]
     for item in items:
         if fakebroker.COMPILED and item.get_closest_marker("interpreted"):
             item.add_marker(pytest.mark.skip(reason="a compiled class cannot be patched"))
@@ -58,19 +56,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def takes_long(item: pytest.Item) -> bool:
     return any(item.get_closest_marker(name) for name in TAKES_LONG)
-
-
-def is_drawn(name: str, salt: bytes, one_in: int) -> bool:
-    return int.from_bytes(blake2b(name.encode(), digest_size=4, salt=salt).digest()) % one_in == 0
-
-
-def code_digest() -> int:
-    """Of all that a test may be about: our own Python files, and where they are."""
-    root, found = Path(__file__).parents[1], 0
-    for folder in ("fakebroker", "timingwheel", "load", "conformance", "tests"):
-        for path in sorted((root / folder).rglob("*.py")):
-            found = crc32(path.read_bytes(), crc32(str(path.relative_to(root)).encode(), found))
-    return found
 
 
 def pytest_report_header() -> str | None:
