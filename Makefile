@@ -18,9 +18,9 @@ SEQUENCES ?= 1000
 ONE_IN ?= 1
 export FAKEBROKER_ONE_IN = $(ONE_IN)
 
-# A process for each core. Tests of one group (tests/conftest.py) go to one of them. WORKERS=0 is one process, to debug.
+# A process for each core. Tests of Spark go to one of them (tests/support/scheduling.py). WORKERS=0 is one process, to debug.
 WORKERS ?= auto
-PYTEST := -m pytest -n $(WORKERS) --dist loadgroup
+PYTEST := -m pytest -n $(WORKERS) --dist loadscope
 
 # Images of containers set it. Then each of several processes compiles all tests and modules again.
 unexport PYTHONDONTWRITEBYTECODE

@@ -37,7 +37,6 @@ hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 ONE_IN = int(os.environ.get("FAKEBROKER_ONE_IN", "1"))
 
 
-@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if ONE_IN > 1:
         salt = code_digest()
@@ -48,10 +47,17 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if fakebroker.COMPILED and item.get_closest_marker("interpreted"):
             item.add_marker(pytest.mark.skip(reason="a compiled class cannot be patched"))
-        if item.get_closest_marker("spark"):
-            item.add_marker(pytest.mark.xdist_group("spark"))  # one process, so one JVM
     # What takes long comes first: whoever is last to finish should not begin it at the end.
     items.sort(key=order)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Who deals the tests to processes: those of Spark to one of them, so that there is one JVM. It knows names alone,
+    so whole files. The marker xdist_group would do, but pytest 9.2 does not tell xdist 3.8 of it."""
+    from support.scheduling import OneProcessForSpark
+
+    return OneProcessForSpark(config, log)
 
 
 def takes_long(item: pytest.Item) -> bool:

@@ -4,15 +4,9 @@ from collections.abc import Iterator
 
 import pytest
 from pyspark.sql import SparkSession
+from support.few_rows import FOR_FEW_ROWS
 
 from fakebroker_load.session import start_spark, stop_spark
-
-# Of a handful of rows Spark's time is that of making and compiling Java for each query: without it, a third.
-FOR_FEW_ROWS = {
-    "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-    "spark.sql.shuffle.partitions": "1",
-}
 
 
 @pytest.fixture(scope="session")
