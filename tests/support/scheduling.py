@@ -5,12 +5,12 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
-from xdist.scheduler import LoadScopeScheduling
+from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
 
 ROOT = Path(__file__).parents[2]
 
 
-class OneProcessForSpark(LoadScopeScheduling):  # type: ignore[misc]  # xdist has no types
+class OneProcessForSpark(LoadScopeScheduling):  # type: ignore[misc]
     """Each test goes to whoever is free, and those of files with the marker `spark` all go to one process."""
 
     def _split_scope(self, nodeid: str) -> str:
