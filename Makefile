@@ -20,7 +20,7 @@ export FAKEBROKER_ONE_IN = $(ONE_IN)
 
 # A process for each core. Tests of Spark go to one of them (tests/support/scheduling.py). WORKERS=0 is one process, to debug.
 WORKERS ?= auto
-PYTEST := -m pytest -n $(WORKERS) --dist loadscope
+PYTEST := -m pytest -n $(WORKERS) --dist loadscope -o faulthandler_timeout=600
 
 # Images of containers set it. Then each of several processes compiles all tests and modules again.
 unexport PYTHONDONTWRITEBYTECODE
