@@ -63,5 +63,6 @@ def command(model: OddsModel, seed: int) -> str:
         elif isinstance(value, bool):
             words += [option, str(value).lower()]
         else:
-            words += [option, as_time(value) if field.name in _TIMES else f"{value}"]
+            text = f"{value:g}" if isinstance(value, float) else str(value)
+            words += [option, as_time(value) if field.name in _TIMES else text]
     return shlex.join([*words, "--seed", str(seed), "--trials", "1"])

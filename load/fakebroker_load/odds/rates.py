@@ -26,8 +26,8 @@ _POISSON_OF_ONE: Final = (0.025318, 5.571643)
 
 @dataclass(frozen=True)
 class Rate:
-    """`value`, from `low` to `high`; None if too few trials tell. `trials` had any of it; if none had, fewer than the
-    share `none_bound` have, None otherwise."""
+    """`value`, from `low` to `high`. `trials` had any of it; if none had, there are no bounds, but fewer than the share
+    `none_bound` of trials have any. One trial alone tells nothing about bounds."""
 
     value: float
     low: float | None
@@ -43,7 +43,7 @@ def rate_of(events: Sequence[float], units: Sequence[float]) -> Rate | None:
         return None
     rate, hit = total / of, sum(each > 0 for each in events)
     if not hit:
-        return Rate(0.0, None, None, 0, 1 - _ERROR ** (1 / n))
+        return Rate(0.0, None, None, 0, 1 - _ERROR ** (1 / n) if n > 1 else None)
     if n == 1:
         return Rate(rate, None, None, 1)
     if hit == 1:

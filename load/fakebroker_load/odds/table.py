@@ -1,9 +1,9 @@
-"""What a user sees of the odds: a row for each model, what is behind it, how to have a loss again; the same as JSON."""
+"""What a user sees of the odds: what they rest on, a row for each model, how to have a loss again; the same as JSON."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, fields
+from dataclasses import asdict
 
 from rich.console import Console
 from rich.markup import escape
@@ -16,93 +16,101 @@ from fakebroker_load.odds.trials import SHARES, OddsSum
 
 _MILLION = 1_000_000
 _HOUR_MS = 3_600_000
-_ALWAYS = ("acks", "min_isr")  # told in each row; others if rows differ in them
+_WIDE_COLUMNS = 120
+# What rows may differ in, and what it is called.
 _NAMES = {
-    "min_isr": "min.isr",
+    "acks": "acks",
+    "min_isr": "min.insync.replicas",
     "unclean_leader_election": "unclean",
     "idempotence": "idempotence",
     "retries": "retries",
 }
+_LOSES = {"process": "nothing that it wrote", "power": "what was not flushed, every {}", "disk": "all that it wrote"}
 _SHOWN = ("lost", "duplicated", "reordered", "failed")  # of a million; the time of unavailability in percent
+_LEGEND = (
+    "\nlost: of a million records that were acknowledged; duplicated, reordered, failed (told an error): of a million "
+    "sent. unavailable: of the time, for each partition. [from, to]: the 95 % interval, by trials. (<n %): it was in "
+    "no trial, and with 95 % certainty is in fewer than n % of trials."
+)
 
 
 def print_odds(console: Console, found: Sequence[OddsSum], took_s: float) -> None:
-    console.print(escape(_premises(found[0])), soft_wrap=True)
+    differ = [name for name in _NAMES if len({str(getattr(each.model, name)) for each in found}) > 1]
+    labels = [_settings(each.model, ["acks", *(name for name in differ if name != "acks")]) for each in found]
+    for sentence in _premises(found[0], [name for name in _NAMES if name not in differ and name != "acks"]):
+        console.print(escape(sentence), soft_wrap=True)
     console.print()
-    console.print(_table(found))
-    console.print(
-        "\nlost: of a million records acknowledged; duplicated, reordered, failed (told an error): of a million sent; "
-        "unavailable: of the time, per\npartition. In brackets the 95 % interval, by trials; (<n %): in no trial, and "
-        "with 95 % certainty in fewer than n % of trials."
-    )
-    for each in found:
-        _print_details(console, each, _label(each, found))
+    if console.width >= _WIDE_COLUMNS:
+        console.print(_table(found, labels))
+    else:
+        for each, label in zip(found, labels, strict=True):
+            console.print(f"[bold]{escape(label)}[/]")
+            console.print(_block(each))
+    console.print(escape(_LEGEND))
+    for each, label in zip(found, labels, strict=True):
+        _print_details(console, each, label)
     sent = sum(each.total("sent") for each in found)
     cpu_s = sum(each.total("took_us") for each in found) / 1e6
-    console.print(f"\n{sent:,} records in {took_s:,.1f} s; {sent / cpu_s:,.0f} a second of each task's time.")
+    console.print(f"\n{sent:,} records in {took_s:,.1f} s; {sent / max(cpu_s, 1e-6):,.0f} in a second of CPU.")
 
 
-def _premises(of: OddsSum) -> str:
-    """What all rows have in common."""
+def _settings(model: OddsModel, names: Sequence[str]) -> str:
+    """Those that are not left to the producer."""
+    given = ((name, getattr(model, name)) for name in names)
+    return ", ".join(f"{_NAMES[name]}={str(value).lower()}" for name, value in given if value is not None)
+
+
+def _premises(of: OddsSum, names: Sequence[str]) -> list[str]:
+    """What all rows have in common: `names` of what they may differ in, and all else."""
     model, trials = of.model, len(of.trials)
-    takes = {"process": "its process alone", "power": "what was not flushed", "disk": "its disk"}[model.crash]
-    parts = [
-        f"{model.brokers} brokers, {model.replication} replicas, followers "
-        + (f"{as_time(model.lag_ms)} behind" if model.lag_ms else "at once"),
-        f"a broker fails after {as_time(model.mtbf_ms)} on average, loses {takes}, and is back after "
-        f"{as_time(model.mttr_ms)}"
-        + (f"; flushed every {as_time(model.flush_ms)}" if model.crash == "power" else "")
-        + (f"; {model.together:.3g} of failures take all brokers" if model.together else "")
-        + (f"; {model.lost_answers:.3g} of answers are lost" if model.lost_answers else ""),
-        f"{model.rate:g} records a second, {trials:,} trial{'s' if trials > 1 else ''} of {as_time(model.duration_ms)}",
-        f"{of.total('crashes'):,} failures of brokers in {trials * model.duration_ms / _HOUR_MS:,.1f} hours",
+    behind = f"each record {as_time(model.lag_ms)} later" if model.lag_ms else "each record at once"
+    loses = _LOSES[model.crash].format(as_time(model.flush_ms))
+    given = ", ".join(f"{name}={value}" for name, value in {**model.brokers_config, **model.producer}.items())
+    settings = ", ".join(text for text in (_settings(model, names), given) if text)
+    return [
+        f"{model.brokers} brokers, {model.replication} replicas; followers have {behind}. {settings}",
+        f"A broker fails after {as_time(model.mtbf_ms)} on average, loses {loses}, and is started again after "
+        f"{as_time(model.mttr_ms)}.",
+        *([f"Of failures {model.together:.3g} take all brokers at once."] if model.together else []),
+        *([f"Of answers to Produce requests {model.lost_answers:.3g} are lost."] if model.lost_answers else []),
+        f"{trials:,} trial{'s' * (trials > 1)} of {as_time(model.duration_ms)} with {model.rate:g} records a second: "
+        f"{of.total('crashes'):,} failures in {trials * model.duration_ms / _HOUR_MS:,.3g} hours.",
     ]
-    return ".\n".join(part[0].upper() + part[1:] for part in parts) + "."
 
 
-def _table(found: Sequence[OddsSum]) -> Table:
+def _table(found: Sequence[OddsSum], labels: Sequence[str]) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-    table.add_column("settings", no_wrap=True)
+    table.add_column("")
     for header in ("records", "leaders lost", *_SHOWN, "unavailable, %"):
-        table.add_column(header, justify="right", no_wrap=True)
-    for each in found:
-        table.add_row(
-            escape(_label(each, found)),
-            f"{each.total('sent'):,}",
-            f"{each.total('leaders_lost'):,}",
-            *(_shown(each.rate(name), _MILLION, name == "lost") for name in _SHOWN),
-            _shown(each.rate("unavailable"), 100, False),
-        )
+        table.add_column(header, justify="right")
+    for each, label in zip(found, labels, strict=True):
+        table.add_row(escape(label), f"{each.total('sent'):,}", f"{each.total('leaders_lost'):,}", *_figures(each))
     return table
 
 
-def _label(of: OddsSum, found: Sequence[OddsSum]) -> str:
-    """What tells a row from the others."""
-    names = [
-        field.name
-        for field in fields(OddsModel)
-        if field.name in _ALWAYS
-        or any(getattr(each.model, field.name) != getattr(of.model, field.name) for each in found)
-    ]
-    return " ".join(f"{_NAMES.get(name, name)}={_text(getattr(of.model, name))}" for name in names)
+def _block(of: OddsSum) -> Table:
+    """The same of one model, for a narrow terminal."""
+    table = Table(box=None, padding=(0, 2, 0, 2), show_header=False)
+    values = (f"{of.total('sent'):,}", f"{of.total('leaders_lost'):,}", *_figures(of))
+    for header, value in zip(("records", "leaders lost", *_SHOWN, "unavailable, %"), values, strict=True):
+        table.add_row(header, value)
+    return table
 
 
-def _text(value: object) -> str:
-    return "default" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+def _figures(of: OddsSum) -> list[str]:
+    return [*(_shown(of.rate(name), _MILLION) for name in _SHOWN), _shown(of.rate("unavailable"), 100)]
 
 
-def _shown(rate: Rate | None, scale: int, is_loss: bool) -> str:
+def _shown(rate: Rate | None, scale: int) -> str:
     """ "123 [45, 340]", or "0 (<6 %)": in none of the trials, and with 95 % certainty in fewer than 6 % of them."""
     if rate is None:
         return "-"
     if rate.none_bound is not None:
         return f"0 (<{100 * rate.none_bound:.2g} %)"
     value = _number(scale * rate.value)
-    if is_loss:
-        value = f"[red]{value}[/]"
-    if rate.low is None or rate.high is None:
-        return value
-    return f"{value} \\[{_number(scale * rate.low)}, {_number(scale * rate.high)}]"
+    if rate.low is not None and rate.high is not None:
+        value += f" [{_number(scale * rate.low)}, {_number(scale * rate.high)}]"
+    return escape(value)
 
 
 def _number(value: float) -> str:
@@ -121,7 +129,7 @@ def _print_details(console: Console, of: OddsSum, label: str) -> None:
     for name in ("lost", "duplicated", "reordered"):
         seed = of.seed_with(name)
         if seed is not None:
-            console.print(escape(f"{label}: {name}, as in {command(of.model, seed)}"), soft_wrap=True)
+            console.print(escape(f"{label}: {name}, as in  {command(of.model, seed)}"), soft_wrap=True)
             return
 
 
