@@ -86,7 +86,9 @@ def odds(
     ] = 0.0,
     rate: Annotated[float, typer.Option(metavar="R", help="Records a second, by a Poisson process.")] = 0.2,
     duration: Annotated[str, typer.Option(metavar="TIME", help="Of a trial, on the cluster's clock.")] = "2h",
-    trials: Annotated[int, typer.Option(min=1, metavar="N", help="How many for each row. One is told in full.")] = 50,
+    trials: Annotated[
+        int, typer.Option(min=1, metavar="N", help="How many for each row. Of a single one the story is told.")
+    ] = 50,
     seed: Annotated[int, typer.Option(help="Of the first trial; the next has the next.")] = 0,
     json_file: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write all figures there.")] = None,
     max_time: MaxTime = None,

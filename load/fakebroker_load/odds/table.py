@@ -25,7 +25,11 @@ _NAMES = {
     "idempotence": "idempotence",
     "retries": "retries",
 }
-_LOSES = {"process": "nothing that it wrote", "power": "what was not flushed, every {}", "disk": "all that it wrote"}
+_LOSES = {
+    "process": "nothing that it wrote",
+    "power": "what it had not flushed ({} since the last time at most)",
+    "disk": "all that it wrote",
+}
 _SHOWN = ("lost", "duplicated", "reordered", "failed")  # of a million; the time of unavailability in percent
 _LEGEND = (
     "\nlost: of a million records that were acknowledged; duplicated, reordered, failed (told an error): of a million "
