@@ -22,6 +22,7 @@ def test_nothing_in_any_trial_is_the_rule_of_three() -> None:
     rate = rate_of([0] * 100, [50] * 100)
     assert rate is not None
     assert (rate.value, rate.low, rate.high, rate.trials) == (0.0, None, None, 0)
+    assert rate.none_bound is not None
     assert rate.none_bound == pytest.approx(0.03, rel=0.02)
     assert (1 - rate.none_bound) ** 100 == pytest.approx(0.05)
 
