@@ -1,4 +1,4 @@
-"""What happened in a trial, as lines: failures, leaders, and in the end which records were lost.
+"""What happened in a trial, as lines in the order of time: failures, leaders, and which records were lost.
 
 Units    the time of a line is hours, minutes, seconds and milliseconds since the trial began.
 """
@@ -16,25 +16,27 @@ MOST_LOST: Final = 10  # that are told one by one
 
 
 class Story(Listener):
-    """`lines`, in order."""
+    """Hears of leaders and ISRs by itself."""
 
     def __init__(self, simulation: Simulation) -> None:
-        self.lines: list[str] = []
+        self._told: list[tuple[int, str]] = []
+        self._untold = 0  # records that were lost besides
         self._simulation = simulation
         simulation.cluster.probe.listeners.append(self)
 
+    def lines(self) -> list[str]:
+        lines = [f"{clock(ms)} {what}" for ms, what in sorted(self._told, key=lambda told: told[0])]
+        return [*lines, f"and {self._untold:,} records more are lost"] if self._untold else lines
+
     def tell(self, what: str) -> None:
-        self.lines.append(f"{clock(self._simulation.elapsed_ms)} {what}")
+        self._told.append((self._simulation.elapsed_ms, what))
 
     def lost(self, records: Sequence[tuple[int, int, int, int]]) -> None:
         """Of each its number, partition, offset, and when it was acknowledged."""
         for number, partition, offset, at_ms in records[:MOST_LOST]:
-            where = (
-                f"as offset {offset} of partition {partition}" if offset >= 0 else f"to partition {partition}, as sent"
-            )
-            self.lines.append(f"{clock(at_ms)} record {number} is acknowledged {where}, and is lost")
-        if len(records) > MOST_LOST:
-            self.lines.append(f"and {len(records) - MOST_LOST:,} records more are lost")
+            what = f"is acknowledged as offset {offset} of" if offset >= 0 else "is sent to"
+            self._told.append((at_ms, f"record {number} {what} partition {partition}, and is lost"))
+        self._untold = max(0, len(records) - MOST_LOST)
 
     def leader_changed(
         self,

@@ -130,7 +130,7 @@ class Trial:
             self._seed, tally.sent, tally.acknowledged, tally.failed, counts.lost, counts.duplicated, counts.reordered,
             counts.written, dict(tally.errors), crashes, leaders_lost, self.model.duration_ms * self.model.brokers,
             self.availability.unavailable_ms, (time.process_time_ns() - self._started) // 1_000,
-            self._story.lines if self._story is not None else [],
+            self._story.lines() if self._story is not None else [],
         )  # fmt: skip
 
     # What is sent.
