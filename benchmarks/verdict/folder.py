@@ -44,8 +44,10 @@ Column = Any  # an array of numpy or pyarrow, or one value for all rows
 
 
 def make_folder(folder: Path, requests: int, *, log: bool = True, journal: bool = True) -> None:
-    """Write it all for so many requests, whole connections: a multiple of OF_A_CONNECTION * PARTITIONS is even."""
-    connections = -(-requests // OF_A_CONNECTION)
+    """Write it all for so many requests, a multiple of OF_A_CONNECTION: connections are whole."""
+    if requests % OF_A_CONNECTION:
+        raise ValueError(f"{requests:,} requests are not a multiple of {OF_A_CONNECTION:,}, those of a connection")
+    connections = requests // OF_A_CONNECTION
     for name in (PARQUET, *((LOG_PARQUET, PARTS_PARQUET) if log else ()), *((JOURNAL_PARQUET,) if journal else ())):
         (folder / name).mkdir(parents=True)
     ends = [0] * PARTITIONS
