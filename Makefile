@@ -14,9 +14,13 @@ WITH_FAST := PYTHONSAFEPATH=1 PYTHONPATH=$(FAST):$(CURDIR)
 MINUTES ?= 10
 SEQUENCES ?= 1000
 
-# A process for each core. Tests of one group (tests/conftest.py) go to one of them. WORKERS=0 is one process, to debug.
+# Of the tests that take long one in so many, others with each change of the code (tests/support/one_in.py).
+ONE_IN ?= 1
+export FAKEBROKER_ONE_IN = $(ONE_IN)
+
+# A process for each core. Tests of Spark go to one of them (tests/support/scheduling.py). WORKERS=0 is one process, to debug.
 WORKERS ?= auto
-PYTEST := -m pytest -n $(WORKERS) --dist loadgroup
+PYTEST := -m pytest -n $(WORKERS) --dist loadscope -o faulthandler_timeout=600
 
 # Images of containers set it. Then each of several processes compiles all tests and modules again.
 unexport PYTHONDONTWRITEBYTECODE
@@ -45,7 +49,7 @@ $(FAST)/.built: $(STAMP) setup.py build_backend.py $(shell find fakebroker timin
 demo: $(STAMP)
 	$(BIN)/fakebroker demo
 
-## make test    all tests: units, properties, stock clients, Spark; on all cores
+## make test    all tests: units, properties, stock clients, Spark; on all cores; ONE_IN=4 draws of those that take long
 test: $(STAMP)
 	$(BIN)/python $(PYTEST)
 

@@ -18,7 +18,8 @@ import benchmarks
 
 HERE = Path(__file__).resolve().parent
 NOT_IN_ALL = {"guard", "report", "modules"}  # the first two measure nothing; the third takes twenty minutes
-ALWAYS_QUICK = {"wheel", "producers"}  # in full they take ten minutes and more: for when their subject is changed
+# In full they take ten minutes and more: for when their subject is changed.
+ALWAYS_QUICK = {"wheel", "producers", "verdict"}
 
 
 def names() -> list[str]:

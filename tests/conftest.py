@@ -12,6 +12,7 @@ from typing import Any
 
 import hypothesis
 import pytest
+from support.one_in import TAKES_LONG, code_digest, is_drawn
 
 import fakebroker
 
@@ -31,15 +32,42 @@ hypothesis.settings.register_profile("mutants", derandomize=True, max_examples=6
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
 
-@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+# CI asks for one in so many of the tests that take long, others with each change of the code and the same for the same
+# code; all others run whole. Without it every test runs.
+ONE_IN = int(os.environ.get("FAKEBROKER_ONE_IN", "1"))
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if ONE_IN > 1:
+        salt = code_digest()
+        left_out = [item for item in items if takes_long(item) and not is_drawn(item.nodeid, salt, ONE_IN)]
+        config.hook.pytest_deselected(items=left_out)
+        gone = set(left_out)
+        items[:] = [item for item in items if item not in gone]
     for item in items:
         if fakebroker.COMPILED and item.get_closest_marker("interpreted"):
             item.add_marker(pytest.mark.skip(reason="a compiled class cannot be patched"))
-        if item.get_closest_marker("spark"):
-            item.add_marker(pytest.mark.xdist_group("spark"))  # one process, so one JVM
     # What takes long comes first: whoever is last to finish should not begin it at the end.
     items.sort(key=order)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Who deals the tests to processes: those of Spark to one of them, so that there is one JVM. It knows names alone,
+    so whole files. The marker xdist_group would do, but pytest 9.2 does not tell xdist 3.8 of it."""
+    from support.scheduling import OneProcessForSpark
+
+    return OneProcessForSpark(config, log)
+
+
+def takes_long(item: pytest.Item) -> bool:
+    return any(item.get_closest_marker(name) for name in TAKES_LONG)
+
+
+def pytest_report_header() -> str | None:
+    if ONE_IN == 1:
+        return None
+    return f"one in {ONE_IN} of the tests that take long ({', '.join(TAKES_LONG)}), as this code draws them"
 
 
 def order(item: pytest.Item) -> int:

@@ -71,6 +71,7 @@ ALLOWED: dict[str, set[str]] = {
         "fakebroker.producing",  # the reference producer, as a sender beside raw frames
         "fakebroker_load.wire",
         "fakebroker.protocol",
+        "fakebroker.testing.odds",
         "fakebroker.testing.seeds",
         "fakebroker.yaml_places",
         "uvloop",

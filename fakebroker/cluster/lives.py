@@ -9,7 +9,9 @@ Theory   stop    the controller moves what the broker leads, and who waits there
          resume  it goes on where it stood: first what lies in its sockets (core/replication/standing_still/), then the
                  timers that are late, then what clients sent; what it missed it
                  knows a little later (`fakebroker.metadata.delay.ms`), and takes itself for a leader until then
-         start   it registers, in a new epoch, as soon as its last life has no session any more. Its log is as it was
+         start   it registers, in a new epoch, as soon as its last life has no session any more. Its log is as it was,
+                 but for what its death took along (core/crash_loss.py)
+         flush   what it has written is on its disk; a broker that is stopped in order does that
          What the controller does about it is in core/controller/cluster_control.py.
 Units    monotonic milliseconds.
 Source   core/.../server/BrokerServer.scala startup, shutdown; BrokerLifecycleManager.scala @ 4.0.
@@ -26,6 +28,7 @@ from fakebroker.core.broker.broker import Broker
 from fakebroker.core.clock import Now
 from fakebroker.core.config.broker_config import BrokerConfig
 from fakebroker.core.controller.cluster_control import Call
+from fakebroker.core.crash_loss import CrashLoss
 from fakebroker.core.log.store import Store
 from fakebroker.core.replication.behaviour import Behaviour
 from fakebroker.network.effects import Effect, Listen, StopListening
@@ -56,7 +59,7 @@ class Lives(Members):
         self._paused: dict[int, Broker] = {}
         self._catching_up: dict[int, Call] = {}  # who hears, and does not know yet what he missed
         self._pauses = dict.fromkeys(self.registry.broker_ids, 0)  # how often each has stood still
-        self._unclean: set[int] = set()  # who was killed, and has not started since
+        self._unclean: dict[int, CrashLoss] = {}  # who was killed, and has not started since
         self._effects: list[Effect] = []
 
     def state_of(self, broker_id: int) -> str:
@@ -99,15 +102,16 @@ class Lives(Members):
                 self.controller.cluster_control.silent(broker_id)
             self._handle_requests()
 
-    def kill_broker(self, broker_id: int, now: Now) -> None:
-        """Kill the process of a broker. Nothing happens if there is none. Raises ValueError for an unknown id."""
+    def kill_broker(self, broker_id: int, now: Now, loss: CrashLoss = CrashLoss.NOTHING) -> None:
+        """Kill the process of a broker, and let it lack so much when it starts again. Nothing happens if there is none.
+        Raises ValueError for an unknown id."""
         state = self.state_of(broker_id)
         if state in (STOPPED, KILLED):
             return
         self._enter(now)
         for listener in self.probe.listeners:
             listener.broker_killed(broker_id)
-        self._unclean.add(broker_id)
+        self._unclean[broker_id] = max(loss, self._unclean.get(broker_id, loss))
         if state != STARTING:
             self._works_no_more(broker_id)
             self.sockets.close_all(broker_id, f"broker {broker_id} was killed", is_dead=True)
@@ -183,6 +187,12 @@ class Lives(Members):
             )
             self._handle_requests()
 
+    def flush_broker(self, broker_id: int) -> None:
+        """What a broker has written is on its disk; nothing happens if it has no process. Raises ValueError for an
+        unknown id."""
+        if self.state_of(broker_id) in (RUNNING, STOPPING, PAUSED):
+            self._flush(broker_id)
+
     def pauses_of(self, broker_id: int) -> int:
         """How often it has stood still."""
         return self._pauses[broker_id]
@@ -225,8 +235,20 @@ class Lives(Members):
         self.sockets.close_all(broker_id, f"broker {broker_id} has stopped")
         for listener in self.probe.listeners:
             listener.broker_stopped(broker_id)
+        self._flush(broker_id)
         self._take_down(broker_id)
         self._end(broker_id, STOPPED)
+
+    def _flush(self, broker_id: int) -> None:
+        for partition in self.metadata.partitions():
+            replica = partition.as_seen_by(broker_id).replicas.get(broker_id)
+            if replica is not None:
+                replica.log.flush()
+
+    def _take_lost(self, broker_id: int, loss: CrashLoss) -> None:
+        for partition in self.metadata.partitions() if loss else ():
+            if broker_id in partition.replicas:
+                partition.replicas[broker_id].lose(loss)
 
     def _end(self, broker_id: int, state: str) -> None:
         self._states[broker_id] = state
@@ -249,7 +271,7 @@ class Lives(Members):
         for listener in self.probe.listeners:
             listener.broker_started(broker_id)
         self._states[broker_id] = RUNNING
-        self._unclean.discard(broker_id)
+        self._take_lost(broker_id, self._unclean.pop(broker_id, CrashLoss.NOTHING))
         self.brokers[broker_id] = self._new_broker(broker_id)
         self._works(broker_id)
         if self.registry[broker_id].isolations:  # it was cut off while it started

@@ -19,6 +19,7 @@ from fakebroker.cluster.cluster import Cluster
 from fakebroker.core.clock import Now
 from fakebroker.core.config.broker_config import BrokerConfig
 from fakebroker.core.controller.topics import NewTopic
+from fakebroker.core.crash_loss import CrashLoss
 from fakebroker.core.journal.journal import Journal
 from fakebroker.core.probe import Listener
 from fakebroker.core.replication.behaviour import Behaviour
@@ -140,8 +141,7 @@ class Simulation:
         self._opened = 0
         self._check_every = check_every
         self._with_tape = with_tape
-        self._settled = 0
-        self._is_together = False
+        self._settled, self._is_together = 0, False
 
     @property
     def now(self) -> Now:
@@ -185,9 +185,9 @@ class Simulation:
         self.cluster.stop_broker(broker_id, self.now)
         self.settle()
 
-    def kill(self, broker_id: int) -> None:
-        self.record(f"kill {broker_id}", 0)
-        self.cluster.kill_broker(broker_id, self.now)
+    def kill(self, broker_id: int, loss: CrashLoss = CrashLoss.NOTHING) -> None:
+        self.record(f"kill {broker_id}" + f", {loss.name.lower()} is lost" * bool(loss), 0)
+        self.cluster.kill_broker(broker_id, self.now, loss)
         self.settle()
 
     def pause(self, broker_id: int) -> None:

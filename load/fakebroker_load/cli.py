@@ -32,6 +32,7 @@ from fakebroker_load.job import (
 )
 from fakebroker_load.journal.taps import ControlTap, FileTap, Tap
 from fakebroker_load.limits import allow_connections
+from fakebroker_load.odds.command import odds
 from fakebroker_load.report import write_report
 from fakebroker_load.reports.command import compare_runs
 from fakebroker_load.reports.junit import JUNIT_FILE, as_junit
@@ -186,6 +187,7 @@ def run(
 
 
 app.command()(simulate)
+app.command()(odds)
 app.command("compare")(compare_runs)
 
 

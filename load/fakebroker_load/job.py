@@ -108,7 +108,7 @@ def run_scenario(
     metadata = run_in_loop(find_leaders(bootstrap, scenario.topics))
     before = log_ends(needed(metadata, scenario)) if read_back or scenario.has_readers else {}
     starts = {place: end.offset for place, end in before.items()}
-    plan = plan_connections(scenario, metadata.leaders, seed, starts)
+    plan = plan_connections(scenario, metadata.leaders, seed, starts, bootstrap)
     run_id = run_id or new_run_id()
     slots = min(slots or spark.sparkContext.defaultParallelism, scenario.connections)
     host = spark.conf.get("spark.driver.host", LOOPBACK) or LOOPBACK  # where executors reach the driver

@@ -16,7 +16,7 @@ from __future__ import annotations
 import json
 import random
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -66,6 +66,7 @@ SCHEMA = pa.schema(
         pa.field("client", pa.string(), nullable=False),
         pa.field("generation", pa.string(), nullable=False),
         pa.field("settings", pa.string(), nullable=False),  # JSON, by Kafka's names
+        pa.field("bootstrap", pa.string(), nullable=False),  # of a producer: brokers, its partition's leader first
         pa.field("source", pa.string()),  # of a transform: what it reads, and where
         pa.field("source_host", pa.string()),
         pa.field("source_port", pa.int32()),
@@ -89,9 +90,15 @@ class Planned(NamedTuple):
     intended_us: int
 
 
-def plan_connections(scenario: Scenario, leaders: Leaders, seed: int, starts: Starts | None = None) -> pa.Table:
+def plan_connections(
+    scenario: Scenario,
+    leaders: Leaders,
+    seed: int,
+    starts: Starts | None = None,
+    bootstrap: Sequence[tuple[str, int]] = (),
+) -> pa.Table:
     """Every connection of the scenario. They are numbered through the run, and so are correlation ids. Who reads begins
-    at `starts`, 0 by default."""
+    at `starts`, 0 by default. `bootstrap` are brokers to ask, beside the leaders."""
     rows: list[Row] = []
     first_correlation_id = 1
     for group in scenario.groups:
@@ -108,6 +115,7 @@ def plan_connections(scenario: Scenario, leaders: Leaders, seed: int, starts: St
                 "host": host,
                 "port": port,
                 "partition": partition,
+                "bootstrap": _bootstrap((host, port), leaders, bootstrap),
                 "first_correlation_id": first_correlation_id,
                 "first_us": group.start_ms * 1000 + group.ramp_ms * 1000 * number // group.connections,
                 "trace": trace[number :: group.connections],
@@ -117,6 +125,12 @@ def plan_connections(scenario: Scenario, leaders: Leaders, seed: int, starts: St
             rows.append(common | own)
             first_correlation_id += group.requests_per_connection
     return pa.Table.from_pylist(rows, schema=SCHEMA)
+
+
+def _bootstrap(first: tuple[str, int], leaders: Leaders, others: Sequence[tuple[str, int]]) -> str:
+    """Any of them may be gone before the producer has asked for its first metadata."""
+    places = dict.fromkeys([first, *sorted(set(leaders.values())), *others])
+    return ",".join(f"[{host}]:{port}" for host, port in places)
 
 
 def _common(scenario: Scenario, group: Group, seed: int) -> Row:

@@ -2,10 +2,11 @@
 
 Theory   log_start_offset <= high_watermark <= log_end_offset. The end moves when a batch is appended, the start when
          old batches are deleted; the high watermark is moved by the partition (leader) or by what the leader told
-         (follower). Batches go as a whole: the start may lie within the first one.
+         (follower). Batches go as a whole: the start may lie within the first one. What is below `recovery_point` was
+         flushed: it is on the disk, and not in the page cache alone.
          Where the batches are, and how they are read, is in contents.py.
 Units    offsets count records.
-Source   storage/internals/log/UnifiedLog.java @ 4.0 (append, read, updateHighWatermark, truncateTo,
+Source   storage/internals/log/UnifiedLog.java @ 4.0 (append, read, updateHighWatermark, flush, truncateTo,
          truncateFullyAndStartAt, maybeIncrementLogStartOffset).
 Differs  Truncation into the middle of a batch ends the log before that batch, where Kafka leaves a gap of offsets;
          between replicas it never happens, epochs start where batches do.
@@ -33,14 +34,15 @@ class Log(LogContents):
     """The log of one replica of one partition."""
 
     __slots__ = (
-        "_offset_index", "_producer_state", "first_dirty_offset", "high_watermark", "log_start_offset", "rewriting",
-        "rolls", "time_index", "truncations",
+        "_offset_index", "_producer_state", "first_dirty_offset", "high_watermark", "log_start_offset",
+        "recovery_point", "rewriting", "rolls", "time_index", "truncations",
     )  # fmt: skip
 
     def __init__(self, memory: PartitionMemory | None = None) -> None:
         super().__init__(memory)
         self.log_start_offset = 0
         self.high_watermark = 0
+        self.recovery_point = 0
         self._producer_state = ProducerStateManager()
         self.time_index: TimeIndex | None = None  # of those who look for times, time_index.py
         self._offset_index: OffsetIndex | None = None  # of those who read what is committed
@@ -116,6 +118,10 @@ class Log(LogContents):
         self.update_high_watermark(self.high_watermark)
         return True
 
+    def flush(self) -> None:
+        """All that is there is on the disk."""
+        self.recovery_point = self.log_end_offset
+
     def truncate_to(self, offset: int) -> bool:
         """Forget everything from `offset` on, in whole batches. False if the log ends there or before.
 
@@ -129,6 +135,7 @@ class Log(LogContents):
         self.drop_from(offset)
         self.log_end_offset = max(self.log_end_offset, self.log_start_offset)
         self.update_high_watermark(self.high_watermark)
+        self.recovery_point = min(self.recovery_point, self.log_end_offset)
         self._producer_state.reload_from(self.log_start_offset, self.log_end_offset)
         self._forget(offset)
         return True
@@ -182,11 +189,13 @@ class Log(LogContents):
         """Forget everything, the producers too; the next batch goes to `offset`."""
         self.drop_all(offset)
         self.log_start_offset = self.high_watermark = offset
+        self.recovery_point = min(self.recovery_point, offset)
         self._producer_state = ProducerStateManager(offset)
         self._forget(offset)
 
     def check_invariants(self) -> None:
         assert self.log_start_offset <= self.high_watermark <= self.log_end_offset
+        assert self.recovery_point <= self.log_end_offset
         batches = self.batches
         has_gaps = self.rewriting != 0
         if batches:

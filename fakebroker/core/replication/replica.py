@@ -16,6 +16,7 @@ from __future__ import annotations
 from typing import Final
 
 from fakebroker.core.broker_registry import RegisteredBroker
+from fakebroker.core.crash_loss import CrashLoss
 from fakebroker.core.log.leader_epochs import UNDEFINED_EPOCH, LeaderEpochCache
 from fakebroker.core.log.log import Log
 from fakebroker.core.log.memory import PartitionMemory
@@ -201,6 +202,14 @@ class Replica:
         epoch at its log end that never saw a record."""
         self.log.truncate_to(offset)
         self.leader_epochs.truncate_from_end(min(offset, self.log.log_end_offset))
+
+    def lose(self, loss: CrashLoss) -> None:
+        """Lack what the broker lost when it died. It must not lead."""
+        if loss is CrashLoss.EVERYTHING:
+            self.log.truncate_fully_and_start_at(0)
+            self.leader_epochs.truncate_from_end(0)
+        elif loss is CrashLoss.UNFLUSHED:
+            self.truncate_to(max(self.log.recovery_point, self.log.log_start_offset))
 
     def truncate_to_leader(self, leader: Replica) -> None:
         """Drop what the leader does not have, by comparing epochs (KIP-101, KIP-279): step by step, as a follower

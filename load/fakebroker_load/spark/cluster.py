@@ -14,8 +14,13 @@ from fakebroker_load.session import spark_session
 from fakebroker_load.spark.master import MasterError
 from fakebroker_load.spark.slots import WAIT_S, make_ready
 
-# What the tasks of a load, of reading back and of the farm import of ours.
-MODULES = ("fakebroker_load.spark.load_task", "fakebroker_load.log", "fakebroker.testing.seeds")
+# What the tasks of a load, of reading back, of the farm and of the odds import of ours.
+MODULES = (
+    "fakebroker_load.spark.load_task",
+    "fakebroker_load.log",
+    "fakebroker.testing.seeds",
+    "fakebroker.testing.odds",
+)
 
 
 @dataclass(frozen=True)
@@ -41,9 +46,9 @@ def settings_of(given: Sequence[str] | None) -> dict[str, str]:
 
 
 @contextmanager
-def ready_cluster(cluster: Cluster, console: Console, shared: Path) -> Iterator[tuple[SparkSession, int]]:
+def ready_cluster(cluster: Cluster, console: Console, shared: Path | None) -> Iterator[tuple[SparkSession, int]]:
     """A session for the time of the block, and how many tasks can run in it at the same time; `shared` is the folder
-    that results go to. Raises NotReady and what `start_spark` raises."""
+    that tasks write results to, if they do. Raises NotReady and what `start_spark` raises."""
     with ExitStack() as stack:
         with console.status("starting Spark"):
             spark = stack.enter_context(spark_session(cluster.master, cluster.settings))

@@ -88,7 +88,7 @@ class ProducerDriver:
             settings
             | {
                 "acks": str(row["acks"]),
-                "bootstrap.servers": f"[{row['host']}]:{row['port']}",
+                "bootstrap.servers": row["bootstrap"],
                 "client.id": producer_name(row["client_id"], run_id, row["connection"]),
             },
             row["generation"],

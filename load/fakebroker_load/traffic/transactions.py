@@ -64,7 +64,7 @@ class Processor:
     def _new_producer(self) -> AsyncProducer:
         settings: dict[str, Any] = json.loads(self._row["settings"]) | {
             "acks": "all",
-            "bootstrap.servers": f"[{self._row['host']}]:{self._row['port']}",
+            "bootstrap.servers": self._row["bootstrap"],
             "client.id": self._name,
             "transactional.id": self._name,
         }

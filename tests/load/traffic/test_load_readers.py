@@ -35,9 +35,13 @@ def cluster(*topics: str) -> Iterator[FakeCluster]:
         yield kafka
 
 
+def places_of(kafka: FakeCluster) -> list[tuple[str, int]]:
+    return [(broker.host, broker.port) for broker in kafka.endpoints]
+
+
 def rows_of(kafka: FakeCluster, *groups: Group, run_id: str = "id") -> list[Row]:
     scenario = Scenario("s", groups)
-    metadata = leaders_of([(broker.host, broker.port) for broker in kafka.endpoints], scenario)
+    metadata = leaders_of(places_of(kafka), scenario)
     starts = {place: end.offset for place, end in log_ends(metadata).items()}
     table = plan_connections(scenario, metadata.leaders, 1, starts)
     return [row for batch in run(iter(table.to_batches()), run_id=run_id) for row in batch.to_pylist()]
@@ -88,11 +92,33 @@ def test_what_is_frozen_is_not_shown_and_who_reads_it_ends_in_time() -> None:
     assert 0.8 <= took_s < 10
 
 
+def stop_when_half_is_sent(kafka: FakeCluster) -> None:
+    scenario = Scenario("s", (SENT,))
+    looking = threading.Event()
+    for _ in range(3_000):
+        if log_ends(leaders_of(places_of(kafka), scenario))["orders", 0].offset >= 50:
+            break
+        looking.wait(0.01)
+    kafka.brokers[1].stop()
+
+
+def test_a_producer_finds_the_cluster_though_its_leader_is_gone() -> None:
+    sent = replace(SENT, client="producer", partitions=1, connections=1, requests_per_connection=5)
+    with cluster() as kafka:
+        kafka.create_topic("orders", assignments=[[1, 2, 3]])
+        scenario = Scenario("s", (sent,))
+        leaders = leaders_of(places_of(kafka), scenario).leaders
+        table = plan_connections(scenario, leaders, 1, bootstrap=places_of(kafka))
+        kafka.brokers[1].stop()
+        rows = [row for batch in run(iter(table.to_batches())) for row in batch.to_pylist()]
+    assert [row["error_code"] for row in rows] == [0] * 5
+
+
 def test_a_reader_follows_its_leader() -> None:
     sent = replace(SENT, client="producer", requests_per_connection=100, pause_ms=10)
     with cluster() as kafka:
         kafka.create_topic("orders", assignments=[[1, 2, 3], [2, 3, 1]])
-        moving = threading.Timer(0.5, kafka.brokers[1].stop)  # half of it is sent
+        moving = threading.Thread(target=stop_when_half_is_sent, args=(kafka,))
         moving.start()
         rows = rows_of(kafka, sent, READ)
         moving.join()

@@ -1,0 +1,1 @@
+"""How the load's verdict grows with the number of requests."""

@@ -1,0 +1,110 @@
+"""How long the load's verdict and report take as requests grow, judged one, two and three ways, and what memory.
+
+    python -m benchmarks verdict [--requests N ...] [--ways 1 2 3] [--quick] [--json]
+
+Rows of honest loads are made by the million (folder.py) and judged as `fakebroker-load report` does, each in a Spark of
+its own, on all cores. What is timed is judging and the report, after Spark has started. The limit is 150 s for
+10,000,000 requests by what the client saw; two and three ways are measured beside it, without a limit.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from benchmarks.reporting.report import Report, end, progress
+from benchmarks.reporting.rows import LIMIT, compare
+
+SIZES = (10_000, 100_000, 1_000_000, 10_000_000)
+QUICK_SIZES = (10_000, 100_000)
+LIMIT_S = 150.0  # for the largest of SIZES, one way
+WAYS = {1: "what the client saw", 2: "and the log", 3: "and the journal"}
+ONE = "--one"  # our own process: judge a folder, print what it took
+
+
+def main(argv: list[str]) -> int:
+    if argv[:1] == [ONE]:
+        print(json.dumps(judge(Path(argv[1]))))
+        return 0
+    chosen = _options(argv)
+    sizes = chosen.requests or (QUICK_SIZES if chosen.quick else SIZES)
+    report = Report("verdict")
+    with progress("verdict", len(sizes) * len(chosen.ways)) as step:
+        for requests in sizes:
+            for ways in chosen.ways:
+                step(f"{requests:,} requests, {ways} ways")
+                report.add(_row(requests, ways, _measured(requests, ways)))
+    return end(report, chosen.json)
+
+
+def _options(argv: list[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="benchmarks verdict", description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="10^4 and 10^5 requests")
+    parser.add_argument("--json", action="store_true", help="one line of JSON")
+    parser.add_argument("--requests", type=int, nargs="+", help="how many; default: 10^4 to 10^7")
+    parser.add_argument("--ways", type=int, nargs="+", choices=WAYS, default=list(WAYS), help="default: all three")
+    return parser.parse_args(argv)
+
+
+def _measured(requests: int, ways: int) -> dict[str, float]:
+    from benchmarks.verdict.folder import make_folder  # needs the extra `load`
+
+    with tempfile.TemporaryDirectory(prefix="fakebroker-verdict-") as name:
+        make_folder(Path(name), requests, log=ways > 1, journal=ways > 2)
+        # A process of its own: its memory is that of this verdict alone.
+        command = [sys.executable, "-m", "benchmarks", "verdict", ONE, name]
+        done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+        found: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
+        return found
+
+
+def _row(requests: int, ways: int, found: dict[str, float]) -> Any:
+    note = (
+        f"judging {found['judge_s']:.1f} s, report {found['report_s']:.1f} s; driver {found['driver_mb']:.0f} MB, "
+        f"its JVM {found['jvm_mb']:.0f} MB"
+    )
+    theirs = [LIMIT_S * 1000] if ways == 1 and requests == SIZES[-1] else []
+    work = f"{requests:,} requests: {', '.join(list(WAYS.values())[:ways])}"
+    return compare(work, LIMIT, "ms", [(found["judge_s"] + found["report_s"]) * 1000], theirs, note=note)
+
+
+def judge(folder: Path) -> dict[str, float]:
+    """What `fakebroker-load report` does to a folder; how long that takes, and the most memory of both processes."""
+    from fakebroker_load.job import REPORT_FILE, judge_folder, read_runs
+    from fakebroker_load.judging.requests import DEFAULT_LATENESS_LIMIT_MS
+    from fakebroker_load.report import write_report
+    from fakebroker_load.session import start_spark
+
+    spark = start_spark()
+    started = time.perf_counter()
+    judged, verdict = judge_folder(spark, folder, DEFAULT_LATENESS_LIMIT_MS)
+    judged_at = time.perf_counter()
+    if not verdict.ok:
+        raise RuntimeError(f"honest rows were not confirmed: {verdict}")
+    write_report(spark, judged, verdict, read_runs(folder), folder / REPORT_FILE)
+    ended = time.perf_counter()
+    jvm = spark.sparkContext._gateway.proc.pid  # type: ignore[union-attr]
+    return {
+        "judge_s": judged_at - started,
+        "report_s": ended - judged_at,
+        "driver_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+        "jvm_mb": _peak_mb(jvm),
+    }
+
+
+def _peak_mb(pid: int) -> float:
+    """The most memory a process has had: the launcher becomes the JVM, so the process is the same."""
+    found = re.search(r"VmHWM:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text())
+    return int(found[1]) / 1024 if found else 0.0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

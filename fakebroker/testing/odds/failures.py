@@ -1,0 +1,106 @@
+"""When brokers fail, and when they are back.
+
+Theory   Each broker is up for a time drawn from an exponential distribution of mean `mtbf_ms`, and then down for one of
+         mean `mttr_ms`: a Poisson process of failures while it is up. Chances are those of the seed and the broker
+         alone, so models that differ in acks see the same failures.
+         A broker that is back is started: it registers when the session of its last life is over.
+Units    milliseconds of virtual time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from random import Random
+from typing import Final
+
+from fakebroker.testing.odds.model import CRASHES, OddsModel
+from fakebroker.testing.producing.simulated_producers import SimulatedProducers
+
+_POWER: Final = "power"
+
+
+class Failures:
+    """`crashes` of brokers, and `leaders_lost`: how many partitions they led. `on_change` is called after each that
+    dies, and `tell` hears of it, as text."""
+
+    def __init__(
+        self,
+        around: SimulatedProducers,
+        topic: str,
+        model: OddsModel,
+        seed: int,
+        on_change: Callable[[], None],
+        tell: Callable[[str], None],
+    ) -> None:
+        self.crashes = self.leaders_lost = 0
+        self._around = around
+        self._topic = topic
+        self._model = model
+        self._on_change = on_change
+        self._tell = tell
+        self._random = {each: Random(f"failures of broker {each} in {seed}") for each in range(1, model.brokers + 1)}
+        self._turns = dict.fromkeys(self._random, 0)  # how often each has failed or come back
+        self._down: set[int] = set()
+        self._is_over = False
+        for broker_id in self._random:
+            self._await_failure(broker_id)
+        if model.crash == _POWER:
+            random = Random(f"flushes of {seed}")
+            for broker_id in self._random:
+                self._after(random.randrange(model.flush_ms), partial(self._flush, broker_id))
+
+    def end(self) -> None:
+        """No more of them: who is down is started."""
+        self._is_over = True
+        for broker_id in sorted(self._down):
+            self._start(broker_id)
+
+    def _await_failure(self, broker_id: int) -> None:
+        self._await(broker_id, self._model.mtbf_ms, self._fail)
+
+    def _await(self, broker_id: int, mean_ms: int, do: Callable[[int], None]) -> None:
+        turn = self._turns[broker_id]
+
+        def act() -> None:
+            if not self._is_over and self._turns[broker_id] == turn:
+                do(broker_id)
+
+        self._after(max(1, round(self._random[broker_id].expovariate(1 / mean_ms))), act)
+
+    def _after(self, ms: int, do: Callable[[], None]) -> None:
+        self._around.at(self._around.simulation.elapsed_ms + ms, do)
+
+    def _fail(self, broker_id: int) -> None:
+        others = self._random.keys() - self._down - {broker_id}
+        is_together = self._random[broker_id].random() < self._model.together
+        for each in (broker_id, *sorted(others)) if is_together else (broker_id,):
+            self._kill(each)
+
+    def _kill(self, broker_id: int) -> None:
+        simulation, model = self._around.simulation, self._model
+        self.crashes += 1
+        self.leaders_lost += sum(
+            simulation.partition(self._topic, index).leader_id == broker_id for index in range(model.brokers)
+        )
+        self._turns[broker_id] += 1
+        self._down.add(broker_id)
+        self._tell(f"broker {broker_id} fails: {model.crash}")
+        simulation.kill(broker_id, CRASHES[model.crash])
+        self._on_change()
+        self._await(broker_id, model.mttr_ms, self._repair)
+
+    def _repair(self, broker_id: int) -> None:
+        self._start(broker_id)
+        self._await_failure(broker_id)
+
+    def _start(self, broker_id: int) -> None:
+        self._turns[broker_id] += 1
+        self._down.discard(broker_id)
+        self._tell(f"broker {broker_id} is started")
+        self._around.simulation.start(broker_id)
+
+    def _flush(self, broker_id: int) -> None:
+        self._around.simulation.cluster.flush_broker(broker_id)
+        if not self._is_over:
+            self._after(self._model.flush_ms, partial(self._flush, broker_id))

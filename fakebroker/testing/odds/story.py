@@ -1,0 +1,65 @@
+"""What happened in a trial, as lines in the order of time: failures, leaders, and which records were lost.
+
+Units    the time of a line is hours, minutes, seconds and milliseconds since the trial began.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from fakebroker.core.probe import Listener
+from fakebroker.protocol.topic_partition import TopicPartition
+from fakebroker.testing.simulation import Simulation
+
+MOST_LOST: Final = 10  # that are told one by one
+
+
+class Story(Listener):
+    """Hears of leaders and ISRs by itself."""
+
+    def __init__(self, simulation: Simulation) -> None:
+        self._told: list[tuple[int, str]] = []
+        self._untold = 0  # records that were lost besides
+        self._simulation = simulation
+        simulation.cluster.probe.listeners.append(self)
+
+    def lines(self) -> list[str]:
+        lines = [f"{clock(ms)} {what}" for ms, what in sorted(self._told, key=lambda told: told[0])]
+        return [*lines, f"and {self._untold:,} records more are lost"] if self._untold else lines
+
+    def tell(self, what: str) -> None:
+        self._told.append((self._simulation.elapsed_ms, what))
+
+    def lost(self, records: Sequence[tuple[int, int, int, int]]) -> None:
+        """Of each its number, partition, offset, and when it was acknowledged."""
+        for number, partition, offset, at_ms in records[:MOST_LOST]:
+            what = f"is acknowledged as offset {offset} of" if offset >= 0 else "is sent to"
+            self._told.append((at_ms, f"record {number} {what} partition {partition}, and is lost"))
+        self._untold = max(0, len(records) - MOST_LOST)
+
+    def leader_changed(
+        self,
+        topic_partition: TopicPartition,
+        leader_id: int,
+        leader_epoch: int,
+        isr: Sequence[int],
+        log_end_offset: int,
+        high_watermark: int,
+    ) -> None:
+        partition = topic_partition.partition
+        if leader_id < 0:
+            self.tell(f"partition {partition}: nobody leads")
+        else:
+            in_sync = ", ".join(map(str, isr))
+            self.tell(f"partition {partition}: broker {leader_id} leads from offset {log_end_offset} on, ISR {in_sync}")
+
+    def isr_changed(self, topic_partition: TopicPartition, leader_epoch: int, isr: Sequence[int]) -> None:
+        self.tell(f"partition {topic_partition.partition}: ISR {', '.join(map(str, isr))}")
+
+
+def clock(ms: int) -> str:
+    seconds, ms = divmod(ms, 1_000)
+    minutes, seconds = divmod(seconds, 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{seconds:02}.{ms:03}"

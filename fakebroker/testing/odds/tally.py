@@ -1,0 +1,102 @@
+"""What a producer was asked to write and told, and, held against the logs in the end, what became of each record.
+
+Theory   Records are numbered in the order in which a producer is asked for them; the number is the value. Of each
+           lost         its producer was told that it is written, and it stands nowhere
+           duplicated   it stands more than once
+           reordered    it stands, the first time, behind one of its partition that was asked for later
+           failed       its producer was told an error; `written`: and it stands somewhere all the same
+         With acks=0 a record counts as written once it was sent: more nobody is told.
+         The judge of histories (testing/producers/judge.py) says the same in sentences; tests hold the two together.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from functools import partial
+from typing import NamedTuple
+
+from fakebroker.producer.client.sending import Sending
+from fakebroker.producer.errors import ProducerError
+from fakebroker.producer.journal.listener import Listener
+from fakebroker.producer.producer_batch import RecordMetadata
+from fakebroker.producer.sending.response_errors import BrokerError
+from fakebroker.protocol.error_code import kafka_name
+
+_OPEN, _ACKNOWLEDGED, _FAILED = range(3)
+
+
+class Counts(NamedTuple):
+    lost: int
+    duplicated: int
+    reordered: int
+    written: int
+
+
+class Tally(Listener):
+    """Listens to a producer that sends to one topic. `places` has, by number, the partition and the offset that were
+    told, and when; it is None if nobody wants to know."""
+
+    def __init__(self, keeps_places: bool = False) -> None:
+        super().__init__()
+        self.told = bytearray()  # by number
+        self.open = 0
+        self.errors: Counter[str] = Counter()
+        self.places: dict[int, tuple[int, int, int]] | None = {} if keeps_places else None
+
+    @property
+    def sent(self) -> int:
+        return len(self.told)
+
+    @property
+    def acknowledged(self) -> int:
+        return self.told.count(_ACKNOWLEDGED)
+
+    @property
+    def failed(self) -> int:
+        return self.told.count(_FAILED)
+
+    def record_sent(self, sending: Sending) -> None:
+        number = len(self.told)
+        assert sending.value == b"%d" % number, "records are sent in the order of their numbers"
+        self.told.append(_OPEN)
+        self.open += 1
+        sending.callback = partial(self._ended, number)
+
+    def record_refused(self, sending: Sending, error: ProducerError, is_thrown: bool) -> None:
+        if is_thrown:
+            self._ended(int(sending.value or b""), None, error)
+
+    def _ended(self, number: int, metadata: RecordMetadata | None, error: ProducerError | None) -> None:
+        assert self.told[number] == _OPEN, f"record {number} ends for the second time"
+        self.open -= 1
+        if error is None:
+            assert metadata is not None
+            self.told[number] = _ACKNOWLEDGED
+            if self.places is not None:
+                self.places[number] = metadata.partition.partition, metadata.offset, self.now_ms
+        else:
+            self.told[number] = _FAILED
+            self.errors[kafka_name(error.code) if isinstance(error, BrokerError) else error.kafka_name] += 1
+
+    def lost(self, logs: Iterable[Sequence[int]]) -> list[int]:
+        """Those of the records that are."""
+        there = {number for log in logs for number in log}
+        return [number for number, told in enumerate(self.told) if told == _ACKNOWLEDGED and number not in there]
+
+    def count(self, logs: Sequence[Sequence[int]]) -> Counts:
+        """By the logs of all partitions, as the numbers that stand in them."""
+        copies: Counter[int] = Counter()
+        reordered = 0
+        for log in logs:
+            latest = -1
+            for number in log:
+                copies[number] += 1
+                reordered += copies[number] == 1 and number < latest
+                latest = max(latest, number)
+        return Counts(
+            len(self.lost(logs)),
+            sum(count > 1 for count in copies.values()),
+            reordered,
+            sum(self.told[number] == _FAILED for number in copies),
+        )

@@ -1,0 +1,45 @@
+"""Tests of Spark go to one process, whoever tells xdist of markers."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from support.scheduling import ROOT, uses_spark
+
+
+@pytest.mark.parametrize(
+    ("file", "expected"),
+    [
+        ("tests/load/test_load_verdict.py", True),
+        ("tests/plants/test_lies.py", True),
+        ("tests/spark/test_spark_reads_and_writes.py", True),
+        ("tests/test_cli.py", False),
+        ("tests/no/such/file.py", False),
+    ],
+)
+def test_files_of_spark_are_known_by_their_marker(file: str, expected: bool) -> None:
+    assert uses_spark(file) is expected
+
+
+def test_they_go_to_one_process_and_others_to_all(tmp_path: Path) -> None:
+    for name, marker in (("a", "pytest.mark.spark"), ("b", "pytest.mark.spark"), ("c", "pytest.mark.slow")):
+        (tmp_path / f"test_{name}.py").write_text(
+            f"import os, pathlib, pytest\npytestmark = {marker}\n"
+            "@pytest.mark.parametrize('n', range(8))\n"
+            "def test_it(n): pathlib.Path(f'{os.getpid()}-' + __name__).touch()\n"
+        )
+    (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers =\n spark: s\n slow: s\n")
+    (tmp_path / "conftest.py").write_text(
+        "from support import scheduling\nscheduling.ROOT = __import__('pathlib').Path(__file__).parent\n"
+        "def pytest_xdist_make_scheduler(config, log): return scheduling.OneProcessForSpark(config, log)\n"
+    )
+    command = [sys.executable, "-m", "pytest", "-q", "-n", "2", "--dist", "loadscope", "-p", "no:cacheprovider"]
+    environment = {"PYTHONPATH": str(ROOT / "tests"), "PATH": "/usr/bin:/bin"}
+    done = subprocess.run(command, check=False, cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert "24 passed" in done.stdout, done.stdout + done.stderr
+    ran = [path.name.split("-") for path in tmp_path.glob("[0-9]*-test_*")]
+    assert len({process for process, file in ran if file in ("test_a", "test_b")}) == 1
+    assert len({process for process, _ in ran}) == 2
