@@ -83,6 +83,10 @@ class RecordAccumulator43(RecordAccumulator):
             if self.try_append(append, queue, now_ms):
                 self._appended(append, topic, info, queue, size_of_last(queue) - size)
                 return
+            if append.abort_on_new_batch:
+                append.abort_for_new_batch = True
+                self.end(append, None)
+                return
             if not append.taken and not self.take_memory(append, now_ms):
                 self._sticky[append] = info
                 return

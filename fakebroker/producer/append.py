@@ -32,11 +32,13 @@ class Append(MemoryWaiter):
     partition           where it goes; it may change until it is done, if the accumulator decides
     batch_is_full       whether the sender should be woken
     new_batch_created   whether it is the first of its batch
+    abort_on_new_batch  it is not to begin a batch, but to be over without being in one: `abort_for_new_batch` (KIP-480)
     """
 
     __slots__ = (
-        "_appender", "batch_is_full", "callback", "error", "headers", "is_done", "key", "metadata",
-        "new_batch_created", "on_done", "partition", "taken", "timestamp_ms", "topic", "value", "wanted_partition",
+        "_appender", "abort_for_new_batch", "abort_on_new_batch", "batch_is_full", "callback", "error", "headers",
+        "is_done", "key", "metadata", "new_batch_created", "on_done", "partition", "taken", "timestamp_ms", "topic",
+        "value", "wanted_partition",
     )  # fmt: skip
 
     def __init__(
@@ -52,6 +54,7 @@ class Append(MemoryWaiter):
         max_time_to_block_ms: int,
         metadata: MetadataSnapshot,
         on_done: Callable[[Append], None],
+        abort_on_new_batch: bool = False,
     ) -> None:
         super().__init__()
         self._appender = appender
@@ -71,6 +74,8 @@ class Append(MemoryWaiter):
         self.error: ProducerError | None = None
         self.batch_is_full = False
         self.new_batch_created = False
+        self.abort_on_new_batch = abort_on_new_batch
+        self.abort_for_new_batch = False
 
     def on_memory(self, now_ms: int) -> None:
         self.taken = self.size

@@ -75,12 +75,14 @@ class RecordAccumulator(Appender):
         now_ms: int,
         metadata: MetadataSnapshot,
         on_done: Callable[[Append], None],
+        abort_on_new_batch: bool = False,
     ) -> Append:
         """Put a record into a batch, at once or when there is memory; `on_done` hears of it either way, of an error
         too. The partition may be UNKNOWN_PARTITION where the accumulator decides (4.3)."""
         append = Append(
-            self, topic, partition, timestamp_ms, key, value, headers, callback, max_time_to_block_ms, metadata, on_done
-        )
+            self, topic, partition, timestamp_ms, key, value, headers, callback, max_time_to_block_ms, metadata,
+            on_done, abort_on_new_batch,
+        )  # fmt: skip
         self._appends_in_progress += 1
         self.begin(append, now_ms)
         return append

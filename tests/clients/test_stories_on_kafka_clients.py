@@ -254,3 +254,19 @@ def test_what_was_acknowledged_by_a_leader_alone_is_cut_off(version: str) -> Non
             program.send("e", 103)
             assert program.told() == "e offset 2"
         assert [len(value or b"") for value in read_values(kafka, "orders")] == [10, 102, 103]
+
+
+@pytest.mark.parametrize("version", ["2.8.2", "ours 2.8"])
+def test_from_2_4_to_3_2_a_record_without_a_key_begins_its_batch_elsewhere(version: str) -> None:
+    """KIP-480: where a batch is full, or none is open, another partition gets the next one, and fills it."""
+    settings = {"linger_ms": 1_000, "batch_size": 400, "acks": "1"}  # two records each
+    with FakeCluster(brokers=1) as kafka:
+        kafka.create_topic("orders", partitions=2)
+        with sends(version, kafka, **settings) as program:
+            for size, key in enumerate("abcdef", 151):
+                program.send(f"-{key}", size, partition=-1)
+            for _ in "abcdef":
+                program.told()
+        logs = [[len(value or b"") for value in read_values(kafka, "orders", partition)] for partition in (0, 1)]
+    keys = {"".join(chr(size - 151 + ord("a")) for size in log if size > 150) for log in logs}
+    assert keys == {"abef", "cd"}

@@ -28,7 +28,8 @@ OURS = "ours "  # before a generation
 
 
 class Sends(Protocol):
-    """`send` does not wait; the program has one thread, whose calls wait for each other."""
+    """`send` does not wait; the program has one thread, whose calls wait for each other. A partition of -1 is none, and
+    a key that begins with "-" is a name only: the record has none."""
 
     def send(self, key: str, size: int = 10, partition: int = 0, topic: str = "orders") -> None: ...
 
@@ -87,7 +88,9 @@ class _Ours:
     async def _send(self, producer: AsyncProducer, topic: str, partition: int, key: str, size: int) -> None:
         began, thrown = time.monotonic(), ""
         try:
-            future = await producer.send(topic, bytes(size), key=key.encode(), partition=partition)
+            own_key = None if key.startswith("-") else key.encode()
+            chosen = None if partition < 0 else partition
+            future = await producer.send(topic, bytes(size), key=own_key, partition=chosen)
             future.add_done_callback(lambda done: self._tell(key, done))
         except ProducerError as error:
             thrown = " " + _text(error)

@@ -11,8 +11,7 @@ Theory   Doors: `send` a record, `flush`, `close`; `connected`, `received`, `con
 Units    monotonic milliseconds; the time of records is whatever their sender says.
 Source   clients/.../producer/KafkaProducer.java, Sender.run of 2.0 and 4.3.
 Differs  Where Kafka turns without a pause, a turn a millisecond follows after a few; none while an idempotent producer
-         waits for what is in flight and all turns would do nothing. From 2.4 to 3.2 a record without
-         a key that begins a batch still goes where the one before went (KIP-480 would draw again first).
+         waits for what is in flight and all turns would do nothing.
 """
 
 from __future__ import annotations

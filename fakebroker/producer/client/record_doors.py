@@ -3,7 +3,7 @@
 Theory   A record that has to wait for the metadata of its topic is in `_waiting`; one that waits for memory is in the
          buffer pool's queue.
 Units    monotonic milliseconds; the time of records is whatever their sender says.
-Source   KafkaProducer.doSend of 2.0 and 4.3.
+Source   KafkaProducer.doSend of 2.0, 2.8 (KIP-480) and 4.3.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from fakebroker.producer.journal.listener import Listener
 from fakebroker.producer.metadata.metadata import Metadata
 from fakebroker.producer.metadata.metadata_2_0 import Metadata20
 from fakebroker.producer.metadata.metadata_4_3 import Metadata43
+from fakebroker.producer.metadata_snapshot import MetadataSnapshot
 from fakebroker.producer.partitioner import Partitioner
 from fakebroker.producer.producer_batch import Callback
 from fakebroker.producer.producer_config import ProducerConfig
@@ -153,10 +154,24 @@ class RecordDoors(TransactionDoors):
             assert partition is not None, "2.0 knows the partition of each record before it is in a batch"
             self._manager.maybe_add_partition(TopicPartition(sending.topic, partition))
 
-        def appended(append: Append) -> None:
-            self._appended(sending, append, now_ms)
+        append = self._accumulate(sending, partition, snapshot, now_ms, self._is_sticky)
+        if append.abort_for_new_batch:
+            self._partitioner.on_new_batch(sending.topic, partition, snapshot)
+            partition = self._partitioner.partition(sending.topic, sending.partition, sending.key, snapshot)
+            append = self._accumulate(sending, partition, snapshot, now_ms, False)
+        if not append.is_done:
+            sending.append = append
+            if self.listener is not None:
+                self.listener.record_blocked(sending, is_for_memory=True)
 
-        append = self.accumulator.append(
+    def _accumulate(
+        self, sending: Sending, partition: int, snapshot: MetadataSnapshot, now_ms: int, abort_on_new_batch: bool
+    ) -> Append:
+        def appended(append: Append) -> None:
+            if not append.abort_for_new_batch:
+                self._appended(sending, append, now_ms)
+
+        return self.accumulator.append(
             sending.topic,
             partition,
             sending.timestamp_ms,
@@ -168,11 +183,8 @@ class RecordDoors(TransactionDoors):
             now_ms,
             snapshot,
             appended,
+            abort_on_new_batch,
         )
-        if not append.is_done:
-            sending.append = append
-            if self.listener is not None:
-                self.listener.record_blocked(sending, is_for_memory=True)
 
     def _appended(self, sending: Sending, append: Append, now_ms: int) -> None:
         sending.append = None
@@ -185,8 +197,6 @@ class RecordDoors(TransactionDoors):
             queue = self.accumulator.queue_of(TopicPartition(sending.topic, append.partition))
             assert queue is not None, "a record is in a batch, and its partition has none"
             self.listener.record_appended(sending, queue[-1], append.new_batch_created)
-        if append.new_batch_created and self._is_sticky and sending.partition is None and sending.key is None:
-            self._partitioner.on_new_batch(sending.topic, append.partition, append.metadata)
         sending.partition = append.partition
         if isinstance(self._manager, TransactionManager43):
             try:

@@ -22,9 +22,11 @@ READY_MS = 12  # connected, asked what is served, metadata, and the same with th
 class World:
     """One producer. `told`: (milliseconds, record, offset or error) in the order of the callbacks."""
 
-    def __init__(self, generation: str, brokers: int = 3, followers: str = "instant", **settings: object) -> None:
+    def __init__(
+        self, generation: str, brokers: int = 3, followers: str = "instant", partitions: int = 1, **settings: object
+    ) -> None:
         self.simulation = Simulation(brokers, followers)
-        self.simulation.topic("t", 1, min(brokers, 3))
+        self.simulation.topic("t", partitions, min(brokers, 3))
         self.producers = SimulatedProducers(self.simulation)
         given = {"enable.idempotence": False, "linger.ms": 0, "acks": "all"} | {
             name.replace("_", "."): value for name, value in settings.items()
@@ -255,3 +257,17 @@ def test_a_flush_waits_for_the_pieces_of_a_batch_since_4_2(generation: str, wait
     world.advance(3_000)
     assert over == [3 if waits else 0]
     assert sorted(what for _, _, what in world.told if isinstance(what, int)) == [0, 1, 2]
+
+
+@pytest.mark.parametrize("generation", ["2.4", "3.2"])
+def test_a_record_without_a_key_begins_its_batch_in_another_partition(generation: str) -> None:
+    """KIP-480: and that is filled before the partition changes again. As kafka-clients 2.8.2 does it
+    (tests/clients/test_stories_on_kafka_clients.py)."""
+    world = World(generation, partitions=2, linger_ms=1_000, batch_size=400)
+    world.send(0, partition=0)
+    world.advance(2_000)
+    sent = [world.send(record, size=150) for record in range(1, 7)]
+    first = sent[0].partition
+    assert [sending.partition == first for sending in sent] == [True, True, False, False, True, True]
+    world.advance(2_000)
+    assert {record for _, record, what in world.told if isinstance(what, int)} == set(range(7))

@@ -7,7 +7,8 @@ import org.apache.kafka.common.KafkaException;
 import org.apache.kafka.common.serialization.ByteArraySerializer;
 
 /**
- * Sends what it reads: a line is a topic, a partition, a key and a size. Says what each was called back with, and, if
+ * Sends what it reads: a line is a topic, a partition or -1 for none, a key and a size. A key that begins with "-" is
+ * a name only: the record has none. Says what each was called back with, and, if
  * asked for it by --calls, how long `send` took or what it threw. The callback of a key that begins with "slow" takes
  * two seconds.
  */
@@ -29,11 +30,13 @@ public class Sends {
             for (String line = lines.readLine(); line != null; line = lines.readLine()) {
                 String[] words = line.split(" ");
                 byte[] value = new byte[Integer.parseInt(words[3])];
+                Integer partition = words[1].equals("-1") ? null : Integer.valueOf(words[1]);
+                byte[] key = words[2].startsWith("-") ? null : words[2].getBytes();
                 long began = System.nanoTime();
                 String thrown = "";
                 try {
                     producer.send(
-                        new ProducerRecord<>(words[0], Integer.parseInt(words[1]), words[2].getBytes(), value),
+                        new ProducerRecord<>(words[0], partition, key, value),
                         (metadata, error) -> tell(words[2], error == null ? "offset " + metadata.offset() : told(error)));
                 } catch (KafkaException error) {
                     thrown = " " + told(error);
