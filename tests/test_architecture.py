@@ -66,6 +66,7 @@ ALLOWED: dict[str, set[str]] = {
     "conformance.clients": {"conformance", "fakebroker", "aiokafka", "typer", "rich"},
     "conformance.clients.python": {"aiokafka", "confluent_kafka", "kafka"},
     "fakebroker_load": {
+        "fakebroker.COMPILED",  # a fact of the run
         "fakebroker.producer",  # with it, what `producing` is told and tells: settings, errors, listeners
         "fakebroker.producing",  # the reference producer, as a sender beside raw frames
         "fakebroker_load.wire",

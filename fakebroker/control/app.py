@@ -18,7 +18,7 @@ from fakebroker.control.errors import CODES, add_handlers
 from fakebroker.control.guard import Guard
 from fakebroker.control.here import Here
 from fakebroker.control.metrics.exposition import CONTENT_TYPE, exposition
-from fakebroker.control.routes import clock, cluster, events, faults, journal, settings, state, topics
+from fakebroker.control.routes import clock, cluster, events, faults, journal, settings, state, timelines, topics
 
 _ABOUT = """What a test does to a fakebroker: topics, followers, brokers, its clock, its journal.
 
@@ -56,7 +56,7 @@ def new_api(clusters: Clusters) -> FastAPI:
     app.state.clusters = clusters
     add_handlers(app)
     v1 = APIRouter(prefix="/v1")
-    for part in (cluster, topics, clock, faults, journal, events, state, settings):
+    for part in (cluster, topics, clock, faults, journal, timelines, events, state, settings):
         v1.include_router(part.router)
     v1.get("/metrics", tags=["metrics"], response_class=Response, name="cluster_metrics")(_metrics)
     app.include_router(v1)

@@ -166,6 +166,17 @@ class JournalQuery(Strict):
     model_config = ConfigDict(strict=False)  # all of a query is text
 
 
+class TimelineQuery(Strict):
+    """A request: by the number that the journal gives it, or by a record that it wrote."""
+
+    request: Count | None = None
+    topic: Name | None = None
+    partition: Count | None = None
+    offset: int | None = Field(None, ge=0, le=2**63 - 1)
+
+    model_config = ConfigDict(strict=False)  # all of a query is text
+
+
 class Expectation(Limits):
     """What is to be found among the answers to Produce requests, partition by partition."""
 

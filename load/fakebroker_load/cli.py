@@ -24,13 +24,13 @@ from fakebroker_load.job import (
     RUN_FILE,
     ResultsError,
     clear,
+    journal_of,
     judge_folder,
     new_run_id,
     read_runs,
     run_scenario,
 )
 from fakebroker_load.journal.taps import ControlTap, FileTap, Tap
-from fakebroker_load.judging.requests import DEFAULT_LATENESS_LIMIT_MS
 from fakebroker_load.limits import allow_connections
 from fakebroker_load.odds.command import odds
 from fakebroker_load.report import write_report
@@ -67,7 +67,10 @@ app = typer.Typer(
 UsageError: type[Exception] = typer.BadParameter.__bases__[0]
 
 Folder = Annotated[Path, typer.Argument(metavar="DIR", help="A folder that `run` wrote.")]
-Limit = Annotated[int, typer.Option(min=0, help="An answer that comes later than this is not confirmed.")]
+Limit = Annotated[
+    int | None,
+    typer.Option(min=0, help="An answer that comes later than this is not confirmed; default: the scenario's, or 500."),
+]
 
 
 def main() -> None:
@@ -107,7 +110,7 @@ def run(
     bootstrap_server: Annotated[str, typer.Option(metavar="HOST:PORT", help="One or more, with commas.")],
     out: Annotated[Path, typer.Option(help="Where the results go.")],
     seed: Annotated[int, typer.Option(help="Of the drawn timeouts.")] = 1,
-    lateness_limit_ms: Limit = DEFAULT_LATENESS_LIMIT_MS,
+    lateness_limit_ms: Limit = None,
     max_time: MaxTime = None,
     master: Master = None,
     tasks: Tasks = None,
@@ -205,7 +208,7 @@ def schema() -> int:
 
 
 @app.command()
-def verify(folder: Folder, lateness_limit_ms: Limit = DEFAULT_LATENESS_LIMIT_MS, master: Master = None) -> int:
+def verify(folder: Folder, lateness_limit_ms: Limit = None, master: Master = None) -> int:
     """Judge the results in a folder again."""
     check_results(folder)
     _, verdict = judge_folder(start_spark(master), folder, lateness_limit_ms)
@@ -215,16 +218,17 @@ def verify(folder: Folder, lateness_limit_ms: Limit = DEFAULT_LATENESS_LIMIT_MS,
 
 
 @app.command()
-def report(folder: Folder, lateness_limit_ms: Limit = DEFAULT_LATENESS_LIMIT_MS, master: Master = None) -> int:
+def report(folder: Folder, lateness_limit_ms: Limit = None, master: Master = None) -> int:
     """Judge the results in a folder again and write report.html."""
     check_results(folder)
     return conclude(folder, lateness_limit_ms, master)
 
 
-def conclude(folder: Path, lateness_limit_ms: int, master: str | None) -> int:
+def conclude(folder: Path, lateness_limit_ms: int | None, master: str | None) -> int:
     spark = start_spark(master)
     judged, verdict = judge_folder(spark, folder, lateness_limit_ms)
-    write_report(spark, judged, verdict, read_runs(folder), folder / REPORT_FILE)
+    runs = read_runs(folder)
+    write_report(spark, judged, verdict, runs, folder / REPORT_FILE, journal_of(spark, folder, runs))
     write_for_others(folder, verdict)
     console = make_console()
     print_verdict(console, verdict)

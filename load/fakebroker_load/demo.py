@@ -20,9 +20,8 @@ from rich.console import Console
 from fakebroker_load.console import make_console, print_verdict, progress_bar
 from fakebroker_load.demo_cluster import BROKERS, ClusterDidNotStart, cluster_process
 from fakebroker_load.errors import INTERRUPTED_STATUS, USER_ERROR_STATUS, USER_ERRORS
-from fakebroker_load.job import REPORT_FILE, ResultsError, clear, judge_folder, read_runs, run_scenario
+from fakebroker_load.job import REPORT_FILE, ResultsError, clear, journal_of, judge_folder, read_runs, run_scenario
 from fakebroker_load.journal.taps import FileTap
-from fakebroker_load.judging.requests import DEFAULT_LATENESS_LIMIT_MS
 from fakebroker_load.limits import allow_connections
 from fakebroker_load.report import write_report
 from fakebroker_load.scenario.model import Scenario
@@ -36,7 +35,7 @@ def run_demo(
     out: Path = Path("fakebroker-demo"),
     *,
     seed: int = 1,
-    lateness_limit_ms: int = DEFAULT_LATENESS_LIMIT_MS,
+    lateness_limit_ms: int | None = None,
     scenarios: tuple[str, str] = ("healthy", "frozen"),
 ) -> int:
     """Run the demo and write `report.html` into the folder `out`.
@@ -56,7 +55,9 @@ def run_demo(
         return INTERRUPTED_STATUS
 
 
-def _run(console: Console, out: Path, seed: int, lateness_limit_ms: int, before: Scenario, after: Scenario) -> int:
+def _run(
+    console: Console, out: Path, seed: int, lateness_limit_ms: int | None, before: Scenario, after: Scenario
+) -> int:
     allow_connections(max(before.connections, after.connections))
     try:
         clear(out)
@@ -81,7 +82,8 @@ def _run(console: Console, out: Path, seed: int, lateness_limit_ms: int, before:
             run_scenario(spark, after, bootstrap, out, seed=seed, on_progress=on_progress, thaw=thaw, tap=tap())
         with console.status("judging"):
             judged, verdict = judge_folder(spark, out, lateness_limit_ms)
-            write_report(spark, judged, verdict, read_runs(out), out / REPORT_FILE)
+            runs = read_runs(out)
+            write_report(spark, judged, verdict, runs, out / REPORT_FILE, journal_of(spark, out, runs))
         print_verdict(console, verdict)
         console.print(f"Report: {out / REPORT_FILE}")
         return 0 if verdict.ok else 1

@@ -13,15 +13,13 @@ Errors   ScenarioError, WireError, ResultsError, all with a sentence for the use
 from __future__ import annotations
 
 import json
-import os
-import platform
 import shutil
+import sys
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import asdict, replace
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -52,9 +50,9 @@ from fakebroker_load.log import (
 )
 from fakebroker_load.plan import plan_connections, to_frame
 from fakebroker_load.progress import ProgressListener
+from fakebroker_load.reports.facts import brokers_of, command_line, describe_machine
 from fakebroker_load.scenario.actions import Actor
-from fakebroker_load.scenario.model import Scenario, ScenarioError
-from fakebroker_load.session import usable_cores
+from fakebroker_load.scenario.model import DEFAULT_LATENESS_LIMIT_MS, Scenario, ScenarioError
 from fakebroker_load.spark.clocks import clock_facts
 from fakebroker_load.spark.failures import SparkFailed, told
 from fakebroker_load.spark.load_task import make_task
@@ -143,6 +141,8 @@ def run_scenario(
             "took_s": took_s,
             "clocks": clock_facts(listener.clocks.values(), slots),
             "machine": describe_machine(spark),
+            "command": command_line(sys.argv),
+            "leaders": brokers_of(needed(metadata, scenario).leaders),
             "actions": [each._asdict() for each in actor.done] if actor else [],
         }
         write_runs(out, [*runs, entry])
@@ -154,7 +154,11 @@ def run_scenario(
             write_runs(out, [*runs, entry])
     if tap is not None and window is not None:
         found = window.found
-        kept = {"why_not": found.why_not} if found.why_not else {"from": tap.name, "rows": found.rows}
+        kept: dict[str, Any] = (
+            {"from": tap.name, "rows": found.rows} if not found.why_not else {"why_not": found.why_not}
+        )
+        if found.ahead_us is not None and (start_ns := listener.start_ns(0)) is not None:
+            kept["clock_us"] = [ahead_us + start_ns // 1000 for ahead_us in found.ahead_us]
         write_runs(out, [*runs, entry | {"journal": kept}])
 
 
@@ -240,30 +244,30 @@ def read_runs(out: Path) -> list[dict[str, Any]]:
     return runs
 
 
-def judge_folder(spark: SparkSession, out: Path, lateness_limit_ms: int) -> tuple[DataFrame, Verdict]:
-    """The judged rows of a folder, cached, and the verdict, which is also written to `verdict.json`."""
+def judge_folder(spark: SparkSession, out: Path, lateness_limit_ms: int | None = None) -> tuple[DataFrame, Verdict]:
+    """The judged rows of a folder, cached, and the verdict, which is also written to `verdict.json`. The limit goes
+    before those that the scenarios have."""
     try:
         runs = read_runs(out)
     except (OSError, ValueError):
         raise ResultsError(f"The folder {out} holds no results of a run ({RUN_FILE} is missing or broken).") from None
     if not (out / PARQUET).is_dir():
         raise ResultsError(f"The folder {out} holds no results of a run ({PARQUET} is missing).")
+    limits_ms = {run["scenario"]["name"]: _lateness_limit_ms(run, lateness_limit_ms) for run in runs}
     rows = spark.read.schema(from_arrow_schema(RESULT_SCHEMA)).parquet(str(out / PARQUET))
     requests = rows.where("read IS NULL")
     log = Log(*(read(spark, out / name, schema) for name, schema in LOG_FOLDERS.items()))
     if any(run.get("log") for run in runs) and not all((out / name).is_dir() for name in LOG_FOLDERS):
         raise ResultsError(f"The folder {out} holds no results of a run ({LOG_PARQUET} or {PARTS_PARQUET} is missing).")
-    judged, beside, journal = judge(spark, requests, lateness_limit_ms, log), None, None
-    if known := [run["scenario"]["name"] for run in runs if has_journal(run)]:
-        if not (out / JOURNAL_PARQUET).is_dir():
-            raise ResultsError(f"The folder {out} holds no results of a run ({JOURNAL_PARQUET} is missing).")
-        journal = read(spark, out / JOURNAL_PARQUET, JOURNAL_SCHEMA)
-        judged, beside = judge_by_journal(spark, judged, journal, log.parts, known, lateness_limit_ms)
+    judged, beside, journal = judge(spark, requests, limits_ms, log), None, journal_of(spark, out, runs)
+    if journal is not None:
+        known = [run["scenario"]["name"] for run in runs if has_journal(run)]
+        judged, beside = judge_by_journal(spark, judged, journal, log.parts, known, limits_ms)
     else:
         judged = judged.cache()
     if (read_by := judge_readers(spark, rows, runs, log, journal)) is not None:
         judged = judged.unionByName(read_by, allowMissingColumns=True)
-    verdict = summarise(spark, judged, runs, lateness_limit_ms, log, beside)
+    verdict = summarise(spark, judged, runs, limits_ms, log, beside)
     shutil.rmtree(out / MISMATCH_PARQUET, ignore_errors=True)
     if not verdict.ok:
         found = mismatches(spark, judged, log, beside).cache()
@@ -273,28 +277,21 @@ def judge_folder(spark: SparkSession, out: Path, lateness_limit_ms: int) -> tupl
     return judged, verdict
 
 
+def journal_of(spark: SparkSession, out: Path, runs: list[dict[str, Any]]) -> DataFrame | None:
+    """What the broker tells of the runs, if it does of any."""
+    if not any(map(has_journal, runs)):
+        return None
+    if not (out / JOURNAL_PARQUET).is_dir():
+        raise ResultsError(f"The folder {out} holds no results of a run ({JOURNAL_PARQUET} is missing).")
+    return read(spark, out / JOURNAL_PARQUET, JOURNAL_SCHEMA)
+
+
+def _lateness_limit_ms(run: Mapping[str, Any], given_ms: int | None) -> int:
+    of_scenario: int = run["scenario"].get("lateness_limit_ms", DEFAULT_LATENESS_LIMIT_MS)
+    return of_scenario if given_ms is None else given_ms
+
+
 def read(spark: SparkSession, folder: Path, schema: pa.Schema) -> DataFrame:
     """What lies in a folder; no rows if it is not there."""
     struct = from_arrow_schema(schema)
     return spark.read.schema(struct).parquet(str(folder)) if folder.is_dir() else spark.createDataFrame([], struct)
-
-
-def describe_machine(spark: SparkSession) -> dict[str, str | int]:
-    jvm = spark.sparkContext._jvm
-    return {
-        "cores": os.cpu_count() or 1,
-        "usable_cores": usable_cores(),
-        "system": f"{platform.system()} {platform.machine()}",
-        "python": platform.python_version(),
-        "java": str(jvm.java.lang.System.getProperty("java.version")) if jvm is not None else "?",
-        "spark": spark.version,
-        "fakebroker": package_version("fakebroker"),
-        "uvloop": package_version("uvloop"),
-    }
-
-
-def package_version(name: str) -> str:
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        return "not installed"

@@ -18,7 +18,6 @@ from typing import Any
 from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
 
 INK = "#010203"  # stands for the page's text colour until the SVG is written
 PALETTE = ("#2563eb", "#d97706", "#0d9488", "#9333ea", "#db2777", "#65a30d", "#0891b2", "#b45309")
@@ -53,8 +52,9 @@ STYLE: Any = {  # a dict; matplotlib types its keys one by one, from release to 
     "axes.facecolor": "none",
 }
 
-QUANTILES = (0.0, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.995, 0.999, 0.9995, 0.9999, 1.0)
-MARKED_QUANTILES = (0.5, 0.9, 0.99, 0.999, 0.9999)
+DASHES = ("-", (0, (4, 2)), (0, (1, 1.5)))  # one for each time that the palette is used up
+NINES_OF_HALF = math.log10(2)
+SHORTEST_US = 10  # on a log scale nothing lies at zero
 
 logging.getLogger("matplotlib").setLevel(logging.ERROR)  # it tells of its font cache
 
@@ -64,6 +64,14 @@ def answer_colours(names: Sequence[str]) -> dict[str, str]:
     others = [name for name in names if name not in ANSWER_COLOURS]
     loud = {name: UNEXPECTED_COLOURS[number % len(UNEXPECTED_COLOURS)] for number, name in enumerate(others)}
     return {name: ANSWER_COLOURS.get(name) or loud[name] for name in names}
+
+
+def line_styles(labels: Sequence[str]) -> list[tuple[str, str, int]]:
+    """Each with its colour and the number of its dashes, as percentiles() draws it."""
+    return [
+        (label, PALETTE[number % len(PALETTE)], number // len(PALETTE) % len(DASHES))
+        for number, label in enumerate(labels)
+    ]
 
 
 def lateness_histogram(counts: Mapping[str, Mapping[int, int]], bins_per_decade: int) -> str:
@@ -93,55 +101,23 @@ def lateness_histogram(counts: Mapping[str, Mapping[int, int]], bins_per_decade:
     return to_svg(figure)
 
 
-def lateness_quantiles(quantiles: Mapping[str, Sequence[float]]) -> str:
-    """Lateness in microseconds at QUANTILES, per group; the scale gives each further nine the same room."""
+def percentiles(curves: Mapping[str, Sequence[tuple[float, float]]], what: str) -> str:
+    """Points of (how many nines, microseconds) by label; the scale gives each further nine the same room, and a curve
+    ends at its greatest value, the further to the right the more there are."""
     figure, axes = new_figure(5.4, 3.3)
-    for number, (group, values) in enumerate(quantiles.items()):
-        axes.plot(
-            [nines(quantile) for quantile in QUANTILES],
-            [max(value, 10) / 1000 for value in values],
-            color=PALETTE[number % len(PALETTE)],
-            label=group,
-            linewidth=1.6,
-            marker="o",
-            markersize=2.5,
-        )
+    for (_, colour, dashes), points in zip(line_styles(list(curves)), curves.values(), strict=True):
+        values = [max(value, SHORTEST_US) / 1000 for _, value in points]
+        axes.plot([x for x, _ in points], values, color=colour, linestyle=DASHES[dashes], linewidth=1.6)
+        axes.plot(points[-1][0], values[-1], "o", color=colour, markersize=3.5)
     axes.set_yscale("log")
     plain_numbers(axes, "y")
-    axes.set_xticks([nines(quantile) for quantile in MARKED_QUANTILES] + [nines(1.0)])
-    axes.set_xticklabels([f"{quantile * 100:g}" for quantile in MARKED_QUANTILES] + ["max"])
+    end = max((points[-1][0] for points in curves.values()), default=0.0)
+    marked = [NINES_OF_HALF, *range(1, max(2, int(end) + 1))]
+    axes.set_xticks(marked)
+    axes.set_xticklabels([f"{100 * (1 - 10**-nines):.12g}" for nines in marked])
+    axes.set_xlim(0, max(end, 1) * 1.03)
     axes.set_xlabel("percentile")
-    axes.set_ylabel("lateness, ms")
-    return to_svg(figure)
-
-
-def nines(quantile: float) -> float:
-    """0 for 0, 1 for 0.9, 2 for 0.99; the maximum is put behind the last of QUANTILES."""
-    return 4.6 if quantile >= 1 else -math.log10(1 - quantile)
-
-
-def answers_over_time(counts: Mapping[str, Mapping[int, int]], bin_ms: int) -> str:
-    """How many answers came when: bin number -> count, per answer."""
-    figure, axes = new_figure(11, 2.7)
-    colours = answer_colours(list(counts))
-    bottom: dict[int, int] = {}
-    for name, bins in counts.items():
-        axes.bar(
-            [bin_ * bin_ms / 1000 for bin_ in bins],
-            list(bins.values()),
-            bin_ms / 1000,
-            [bottom.get(bin_, 0) for bin_ in bins],
-            align="edge",
-            color=colours[name],
-            linewidth=0,
-        )
-        for bin_, count in bins.items():
-            bottom[bin_] = bottom.get(bin_, 0) + count
-    axes.set_xlim(left=0)
-    axes.yaxis.set_major_locator(MaxNLocator(6, integer=True))
-    axes.set_xlabel("seconds after the start")
-    axes.set_ylabel(f"requests in {bin_ms} ms")
-    axes.grid(visible=False, axis="x")
+    axes.set_ylabel(f"{what}, ms")
     return to_svg(figure)
 
 
@@ -164,6 +140,8 @@ def waits(points: Mapping[str, Sequence[tuple[int, float]]]) -> str:
         )
     axes.set_xlim(0, top * 1.01)
     axes.set_ylim(bottom=0)
+    plain_numbers(axes, "x")
+    plain_numbers(axes, "y")
     axes.set_xlabel("timeout in the request, ms")
     axes.set_ylabel("answered after, ms")
     return to_svg(figure)
@@ -175,9 +153,18 @@ def new_figure(width: float, height: float) -> tuple[Figure, Axes]:
         return figure, figure.subplots()
 
 
+def new_strip(width: float, height: float) -> tuple[Figure, Axes]:
+    """Inches. Of several, one below the other, the same time stands at the same place."""
+    left, right, bottom, top = 0.85, 0.15, 0.48, 0.12
+    with rc_context(STYLE):
+        figure = Figure(figsize=(width, height))
+        room = width - left - right, height - bottom - top
+        return figure, figure.add_axes((left / width, bottom / height, room[0] / width, room[1] / height))
+
+
 def plain_numbers(axes: Axes, which: str) -> None:
     axis = axes.xaxis if which == "x" else axes.yaxis
-    axis.set_major_formatter(lambda value, _: f"{value:g}")
+    axis.set_major_formatter(lambda value, _: f"{value:,.12g}")
     axis.set_minor_formatter(lambda value, _: "")
 
 

@@ -19,9 +19,10 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from fakebroker.protocol.error_code import kafka_name
 from fakebroker_load.judging.by_journal import CLOCKS
 from fakebroker_load.judging.groups import amiss_in_groups
-from fakebroker_load.judging.requests import DEFAULT_LATENESS_LIMIT_MS, Log
+from fakebroker_load.judging.limits import Held, held_to_limits
+from fakebroker_load.judging.requests import LatenessLimits, Log
 from fakebroker_load.judging.ways import Ways, ways_of
-from fakebroker_load.scenario.model import DEFAULT_SEND_DELAY_LIMIT_MS
+from fakebroker_load.scenario.model import DEFAULT_LATENESS_LIMIT_MS, DEFAULT_SEND_DELAY_LIMIT_MS
 from fakebroker_load.scenario.reads import READERS
 
 SUMMARY = """
@@ -76,6 +77,7 @@ class GroupVerdict:
     from_intended_us: Percentiles = NO_TIMES
     send_delay_limit_ms: int = DEFAULT_SEND_DELAY_LIMIT_MS  # of its 99th percentile
     amiss: tuple[str, ...] = ()  # what the scenario says of the whole group and is not so (judging/groups.py)
+    limits: tuple[Held, ...] = ()  # that the scenario sets, kept or not (judging/limits.py)
 
     @property
     def ok(self) -> bool:
@@ -102,7 +104,7 @@ class Reason:
 @dataclass(frozen=True, slots=True)
 class Verdict:
     groups: tuple[GroupVerdict, ...]
-    lateness_limit_ms: int
+    lateness_limit_ms: int  # of several runs with limits of their own, the largest
     records: int | None = None  # read back from the log; None: it was not read, for one run at least
     unexplained: int = 0  # of these, how many no request has sent
     beside: int = 0  # what the broker's journal tells of the run's topics, and is of no request
@@ -123,7 +125,10 @@ class Verdict:
         return sum(group.confirmed for group in self.groups)
 
     def write(self, path: Path) -> None:
-        groups = [asdict(group) | {"ok": group.ok} for group in self.groups]
+        groups = [
+            asdict(group) | {"ok": group.ok, "limits": [asdict(held) | {"ok": held.ok} for held in group.limits]}
+            for group in self.groups
+        ]
         data = {
             "ok": self.ok,
             "lateness_limit_ms": self.lateness_limit_ms,
@@ -141,7 +146,7 @@ def summarise(
     spark: SparkSession,
     judged: DataFrame,
     runs: Sequence[dict[str, Any]],
-    lateness_limit_ms: int = DEFAULT_LATENESS_LIMIT_MS,
+    lateness_limit_ms: LatenessLimits = DEFAULT_LATENESS_LIMIT_MS,
     log: Log | None = None,
     beside: DataFrame | None = None,
 ) -> Verdict:
@@ -165,6 +170,7 @@ def summarise(
         for group in run["scenario"]["groups"]
     }
     amiss = amiss_in_groups(spark, judged, runs)
+    limits = held_to_limits(spark, judged, runs)
     verdicts = []
     for key in [*planned, *sorted(set(found) - set(planned))]:
         expected, requests, limit_ms = planned.get(key, ("not planned", 0, DEFAULT_SEND_DELAY_LIMIT_MS))
@@ -190,7 +196,8 @@ def summarise(
                 from_sent_us=percentiles(row, "from_sent_us"),
                 from_intended_us=percentiles(row, "from_intended_us"),
                 send_delay_limit_ms=limit_ms,
-                amiss=amiss.get(key, ()),
+                amiss=(*amiss.get(key, ()), *(held.sentence() for held in limits.get(key, ()) if not held.ok)),
+                limits=limits.get(key, ()),
             )
         )
     records, unexplained = None, 0
@@ -200,7 +207,8 @@ def summarise(
     aligned = {} if beside is None else clocks(spark, judged)
     ways = tuple(ways_of(run, aligned) for run in runs)
     strange = 0 if beside is None else beside.count()
-    return Verdict(tuple(verdicts), lateness_limit_ms, records, unexplained, strange, ways)
+    largest_ms = lateness_limit_ms if isinstance(lateness_limit_ms, int) else max(lateness_limit_ms.values())
+    return Verdict(tuple(verdicts), largest_ms, records, unexplained, strange, ways)
 
 
 def clocks(spark: SparkSession, judged: DataFrame) -> dict[str, tuple[int, int]]:

@@ -108,6 +108,12 @@ def _told_by_broker(event: broker.Event, partitions: Collection[tuple[str, int]]
             return f"leads {_place(event.topic, event.partition)} in epoch {event.leader_epoch}"
         case broker.IsrChanged():
             return f"in sync on {_place(event.topic, event.partition)}: {', '.join(map(str, event.isr))}"
+        case broker.Produce():
+            asked = ", ".join(_place(*one) for one in event.partitions)
+            return f"asks for {asked}{_asked(event.acks, event.timeout_ms)}"
+        case broker.WatermarkMoved():
+            where = f"{event.topic}-{event.partition}"
+            return f"high watermark of {where}: {event.high_watermark}, its log ends at {event.log_end_offset}"
         case broker.Throttled():
             return f"connection {event.connection} throttled for {event.throttle_time_ms} ms"
         case of_brokers.LeaderStale():

@@ -47,6 +47,7 @@ JOURNAL_SCHEMA = pa.schema(
         pa.field("outcome", pa.string()),
         pa.field("deadline_mono_ms", pa.int64()),
         pa.field("high_watermark", pa.int64()),
+        pa.field("log_end_offset", pa.int64()),  # of the leader, where a watermark moved or a leader came
     ]
 )
 

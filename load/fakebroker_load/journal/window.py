@@ -5,7 +5,8 @@ Theory   Before the first request of a run and behind its last one goes a reques
          and if both are there and nothing is missing in between, then what the journal does not tell did not happen.
          Without that nothing can be concluded from it, and the run is judged two ways: the requests and the log.
          The marks also show that it is this cluster's journal, and that it knows our connections by the addresses
-         that they have here.
+         that they have here; and how the broker's clock stands to ours, since a mark is received after it was sent and
+         before it was answered.
          While the load runs, events are left where they are until KEPT_FOR_LATER are waiting, and then taken page by
          page with a pause behind each: who asks a broker for its journal as fast as it can holds up the load. Above
          HURRY there is no choice.
@@ -45,10 +46,12 @@ Mark = tuple[str, int]  # our address, and the correlation id
 
 @dataclass(frozen=True)
 class Found:
-    """Of a run's journal: how many rows; or why there is none, as the end of a sentence."""
+    """Of a run's journal: how many rows; or why there is none, as the end of a sentence. `ahead_us`: the broker's clock
+    is ahead of our time.monotonic by so much, at least and at most."""
 
     rows: int = 0
     why_not: str | None = None
+    ahead_us: tuple[int, int] | None = None
 
 
 class JournalWindow:
@@ -66,8 +69,8 @@ class JournalWindow:
         self._count = 0
         self._gap: str | None = None
         self._peers: dict[int | None, str] = {}  # who is at the other end of each connection
-        self._asked: set[Mark] = set()  # marks that the journal tells of
-        self._marks: list[Mark] = []
+        self._asked: dict[Mark, int] = {}  # marks that the journal tells of, and when they were received, in its ms
+        self._marks: dict[Mark, tuple[int, int]] = {}  # when each was sent and answered, in our microseconds
 
     @contextmanager
     def open(self) -> Iterator[JournalWindow]:
@@ -93,7 +96,7 @@ class JournalWindow:
 
     def _conclude(self) -> None:
         if self._gap is None and len(self._marks) == 2:
-            self.found = Found(self._count)
+            self.found = Found(self._count, ahead_us=self._ahead_us())
         else:
             if self._gap is not None:
                 self.found = Found(why_not=self._gap)
@@ -103,9 +106,17 @@ class JournalWindow:
     def _mark(self) -> None:
         try:
             with Asker(*self._broker) as asker:
-                self._marks.append((asker.local, asker.probe()))
+                sent_us = time.monotonic_ns() // 1000
+                mark = asker.local, asker.probe()
+                self._marks[mark] = sent_us, time.monotonic_ns() // 1000
         except WireError as error:
             self._gap = f"{error}"
+
+    def _ahead_us(self) -> tuple[int, int]:
+        """By both marks; the broker's milliseconds are whole ones."""
+        both = [(self._asked[mark] * 1000, *times_us) for mark, times_us in self._marks.items()]
+        least = max(received_us - 1000 - answered_us for received_us, _, answered_us in both)
+        return least, min(received_us - sent_us for received_us, sent_us, _ in both)
 
     def _watch(self, ended: threading.Event) -> None:
         self._pause_s = LOOK_EVERY_S
@@ -122,7 +133,7 @@ class JournalWindow:
         deadline = time.monotonic() + self._seen_within_s
         while self._gap is None:
             self._guarded(self._take)
-            if self._asked.issuperset(self._marks):
+            if self._asked.keys() >= self._marks.keys():
                 return
             if time.monotonic() > deadline:
                 seen = sum(mark in self._asked for mark in self._marks)
@@ -142,7 +153,7 @@ class JournalWindow:
 
     def _take(self, pages: int | None = None) -> None:
         for seq, event in self._tap.take(pages):
-            if self._asked.issuperset(self._marks) and len(self._marks) == 2:
+            if self._asked.keys() >= self._marks.keys() and len(self._marks) == 2:
                 return  # what comes now is no longer the run's
             match event["event"]:
                 case "connection_opened":
@@ -152,7 +163,7 @@ class JournalWindow:
                 case "request" if event["api"] == "ApiVersions":
                     mark = (self._peers.get(event["connection"], ""), event["correlation_id"])
                     if mark in self._marks:
-                        self._asked.add(mark)
+                        self._asked[mark] = event["received_mono_ms"]
             if not self._asked:
                 continue  # it was before the run
             self._rows.extend(rows_of(self._run, seq, event, self._peers.get(event.get("connection"))))

@@ -19,26 +19,37 @@ from __future__ import annotations
 
 from pyspark.sql import DataFrame, SparkSession
 
-from fakebroker_load.judging.requests import DEFAULT_LATENESS_LIMIT_MS, DEFINITE, TIMED_OUT
+from fakebroker_load.judging.requests import DEFINITE, TIMED_OUT, LatenessLimits, limit_us, quoted
+from fakebroker_load.scenario.model import DEFAULT_LATENESS_LIMIT_MS
 
 # A row for each request that the journal tells of, with all that it tells of it; `watermark` is that of the partition
-# when the answer was given. Appends that are in no request's hand have a row too.
+# when the answer was given. Appends that are in no request's hand have a row too. Only what moves a watermark or needs
+# one goes through the window: with all events in it, this takes twice as long.
 EXCHANGES = """
-WITH marked AS (
-    SELECT *, last_value(nullif(high_watermark, -1), true)
-        OVER (PARTITION BY run, topic, partition, if(topic IS NULL, seq, 0) ORDER BY seq) AS watermark
-    FROM {journal}
+WITH answers AS (
+    SELECT run, request, seq, event, connection, outcome, error_code, base_offset, mono_ms,
+        last_value(nullif(high_watermark, -1), true)
+            OVER (PARTITION BY run, topic, partition, if(topic IS NULL, seq, 0) ORDER BY seq) AS watermark
+    FROM {journal} WHERE event IN ('answer', 'watermark_moved', 'leader_changed')
+),
+told AS (
+    SELECT run, request,
+        if(event = 'request',
+            struct(peer, correlation_id, client_id, api, connection, mono_ms, received_mono_ms), NULL) AS asked,
+        if(event = 'produce', struct(seq, topic, partition, acks, timeout_ms), NULL) AS produce,
+        NULL AS answer,
+        if(event = 'parked', deadline_mono_ms, NULL) AS deadline_mono_ms,
+        if(event = 'append' AND error_code = 0 AND NOT is_duplicate AND NOT coalesce(is_marker, false),
+            struct(seq, topic, partition, base_offset, last_offset, fingerprint), NULL) AS append
+    FROM {journal} WHERE request IS NOT NULL AND event IN ('request', 'produce', 'parked', 'append')
+    UNION ALL
+    SELECT run, request, NULL, NULL,
+        struct(seq, connection, outcome, error_code, base_offset, mono_ms, watermark), NULL, NULL
+    FROM answers WHERE request IS NOT NULL AND event = 'answer'
 )
-SELECT run, request,
-    min(if(event = 'request',
-        struct(peer, correlation_id, client_id, api, connection, mono_ms, received_mono_ms), NULL)) AS asked,
-    min(if(event = 'produce', struct(seq, topic, partition, acks, timeout_ms), NULL)) AS produce,
-    min(if(event = 'answer', struct(seq, connection, outcome, error_code, base_offset, mono_ms, watermark), NULL))
-        AS answer,
-    min(if(event = 'parked', deadline_mono_ms, NULL)) AS deadline_mono_ms,
-    collect_list(if(event = 'append' AND error_code = 0 AND NOT is_duplicate AND NOT coalesce(is_marker, false),
-        struct(seq, topic, partition, base_offset, last_offset, fingerprint), NULL)) AS appends
-FROM marked WHERE request IS NOT NULL GROUP BY run, request
+SELECT run, request, min(asked) AS asked, min(produce) AS produce, min(answer) AS answer,
+    min(deadline_mono_ms) AS deadline_mono_ms, collect_list(append) AS appends
+FROM told GROUP BY run, request
 """
 
 JUDGED = f"""
@@ -183,13 +194,13 @@ def judge_by_journal(
     journal: DataFrame,
     parts: DataFrame,
     runs: list[str],
-    lateness_limit_ms: int = DEFAULT_LATENESS_LIMIT_MS,
+    lateness_limit_ms: LatenessLimits = DEFAULT_LATENESS_LIMIT_MS,
 ) -> tuple[DataFrame, DataFrame]:
     """The judged rows (judging/requests.py) with what the journal (journal/lines.py) says of them, for the `runs` that
     have one; and a row for each thing that it tells of none of them."""
     if not runs:
         raise ValueError("there is no journal of any run")
-    names = ", ".join("'" + name.replace("\\", "\\\\").replace("'", "\\'") + "'" for name in runs)
+    names = ", ".join(map(quoted, runs))
     # Each is asked several times. If they were cached, Spark would plan all that is behind them again and again, which
     # takes it longer than the work.
     judged = judged.localCheckpoint()
@@ -199,7 +210,7 @@ def judge_by_journal(
         judged="{judged}",
         journal="{journal}",
         runs=f"({names})",
-        limit_us=lateness_limit_ms * 1000,
+        limit_us=limit_us(lateness_limit_ms),
     )
     all_judged = spark.sql(text, exchanges=exchanges, judged=judged, journal=journal).localCheckpoint()
     beside = spark.sql(BESIDE, judged=all_judged, exchanges=exchanges, journal=journal, parts=parts).localCheckpoint()

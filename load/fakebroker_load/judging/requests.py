@@ -29,6 +29,7 @@ Units    *_us is microseconds after the start of the run.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from pyspark.sql import DataFrame, SparkSession
@@ -36,8 +37,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker_load.log import LOG_SCHEMA, PART_SCHEMA
-
-DEFAULT_LATENESS_LIMIT_MS = 500
+from fakebroker_load.scenario.model import DEFAULT_LATENESS_LIMIT_MS
 
 TIMED_OUT = int(ErrorCode.request_timed_out)
 
@@ -184,17 +184,35 @@ class Log:
     parts: DataFrame
 
 
+_ESCAPED = str.maketrans({"\\": r"\\", "'": r"\'", "{": "{{", "}": "}}"})
+LatenessLimits = int | Mapping[str, int]  # of all runs, or of each by its name
+
+
 def judge(
     spark: SparkSession,
     requests: DataFrame,
-    lateness_limit_ms: int = DEFAULT_LATENESS_LIMIT_MS,
+    lateness_limit_ms: LatenessLimits = DEFAULT_LATENESS_LIMIT_MS,
     log: Log | None = None,
 ) -> DataFrame:
     """The result rows with `handled_us`, `lateness_us`, `early`, what was found in the log (null where it was not
     read), and `problem` (null: confirmed)."""
     log = log or no_log(spark)
-    text = JUDGED.format(requests="{requests}", records="{records}", parts="{parts}", limit_us=lateness_limit_ms * 1000)
+    limit = limit_us(lateness_limit_ms)
+    text = JUDGED.format(requests="{requests}", records="{records}", parts="{parts}", limit_us=limit)
     return spark.sql(text, requests=requests, records=log.records, parts=log.parts)
+
+
+def limit_us(limits_ms: LatenessLimits) -> str:
+    """In microseconds, as SQL."""
+    if isinstance(limits_ms, int):
+        return f"{limits_ms * 1000}L"
+    cases = " ".join(f"WHEN {quoted(run)} THEN {limit_ms * 1000}L" for run, limit_ms in limits_ms.items())
+    return f"CASE run {cases} ELSE {DEFAULT_LATENESS_LIMIT_MS * 1000}L END"
+
+
+def quoted(text: str) -> str:
+    """A text, as SQL that Spark has yet to format."""
+    return f"'{text.translate(_ESCAPED)}'"
 
 
 def no_log(spark: SparkSession) -> Log:

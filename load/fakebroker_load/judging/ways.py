@@ -51,13 +51,14 @@ class Ways:
 def ways_of(run: Mapping[str, Any], clocks: Mapping[str, tuple[int, int]]) -> Ways:
     """`run` is an entry of run.json."""
     name, journal = run["scenario"]["name"], run.get("journal") or {}
+    by_marks = journal.get("clock_us")  # wider than what the rows say, and there if they say nothing
     return Ways(
         name,
         bool(run.get("log")),
         journal.get("from"),
         journal.get("rows", 0),
         journal.get("why_not") if journal else NO_JOURNAL,
-        clocks.get(name),
+        clocks.get(name) or (by_marks and tuple(by_marks)),
     )
 
 

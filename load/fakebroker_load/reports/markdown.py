@@ -23,6 +23,10 @@ def as_markdown(verdict: Verdict) -> str:
         "",
         table(_HEADERS, [_row(group) for group in verdict.groups], right_from=2),
     ]
+    limits = [(f"{group.run}: {group.group}", held) for group in verdict.groups for held in group.limits]
+    if limits:
+        lines += ["", "### Limits", ""]
+        lines += [f"- {'' if held.ok else '✗ '}{_plain(f'{name}: {held.sentence()}')}" for name, held in limits]
     wrong = [text for group in verdict.groups for text in complaints(group)]
     if verdict.unexplained:
         wrong.append(f"{verdict.unexplained:,} records in the log that no request has sent")

@@ -11,12 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
 from fakebroker.producer.errors import ConfigError
 from fakebroker.producer.producer_config import ProducerConfig
 from fakebroker_load.arrivals import Arrivals
 from fakebroker_load.scenario.answers import NO_ANSWER, OUTCOMES, answers_of, code_of
+from fakebroker_load.scenario.limits import slips_of_limits
 from fakebroker_load.scenario.reads import READ_COMMITTED, READ_UNCOMMITTED, READER, READERS, slips_of_reader
 
 MAX_REQUESTS = 1_000_000_000  # correlation ids are of 31 bits
@@ -27,13 +29,14 @@ OF_PRODUCERS = ("acks", "bootstrap.servers", "client.id", "transactional.id")  #
 WRITTEN = ("once", "never")
 _LIFE = "has life_ms, and it is a time above 0 or a range of two that rises"
 DEFAULT_SEND_DELAY_LIMIT_MS = 2_000
+DEFAULT_LATENESS_LIMIT_MS = 500
 COUNTS = (
     *("partitions", "connections", "requests_per_connection", "pipelined", "per_transaction"),
     *("fetch_bytes", "session_ms"),
 )
 SIZES = (
     *("fail_every", "start_ms", "pause_ms", "ramp_ms", "record_bytes"),
-    *("records_per_s", "until_ms", "vanish_every"),
+    *("records_per_s", "until_ms", "vanish_every", "min_answers_per_s"),
 )
 # What only those who read have, and what they have in common with who sends.
 OF_READERS = ("isolation", "records_per_s", "fetch_bytes", "until_ms")
@@ -87,6 +90,8 @@ class Group:
     vanish_every: int = 0  # each so many-th life ends without a word; 0: none
     throttled: bool | None = None  # some answers must say so (true), or none may; None: either is right
     bytes_per_s: tuple[int, int] | None = None  # of values, of the whole group, from first sent to last answered
+    latency_limit_ms: Mapping[str, float] = field(default_factory=dict)  # from intended to answered, by percentile
+    min_answers_per_s: int = 0  # of the whole group, from first sent to last answered
 
     def __post_init__(self) -> None:
         low, high = self.timeout_ms
@@ -157,7 +162,7 @@ class Group:
                 raise ScenarioError(f"The group {self.name!r} {text}.", key)
         self.expected_error()
         self._check_producer()
-        for key, text in slips_of_reader(self):
+        for key, text in chain(slips_of_reader(self), slips_of_limits(self)):
             raise ScenarioError(f"The group {self.name!r} {text}.", key)
         for name in self.also:
             try:
@@ -206,6 +211,7 @@ class Scenario:
     brokers: int = 1  # at least so many; with --control each topic has a replica on so many
     configs: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # by topic and Kafka's name
     send_delay_limit_ms: int = DEFAULT_SEND_DELAY_LIMIT_MS  # 99 of 100 requests of a group are sent within
+    lateness_limit_ms: int = DEFAULT_LATENESS_LIMIT_MS  # each answer comes within, counted from when it is due
     followers: tuple[Mapping[str, Any], ...] = ()  # as PUT /v1/followers takes them, each with its topic
     assignments: Mapping[str, Any] = field(default_factory=dict)  # by topic: broker ids of each partition, leader first
     actions: tuple[Mapping[str, Any], ...] = ()  # what happens to the cluster meanwhile (actions.py)
@@ -218,10 +224,9 @@ class Scenario:
             raise ScenarioError(f"The scenario {self.name!r} has two groups of one name.")
         if self.brokers < 1:
             raise ScenarioError(f"The scenario {self.name!r} needs 1 broker or more, not {self.brokers}.", "brokers")
-        if self.send_delay_limit_ms < 0:
-            raise ScenarioError(
-                f"The scenario {self.name!r} has a negative time: send_delay_limit_ms.", "send_delay_limit_ms"
-            )
+        for key in ("send_delay_limit_ms", "lateness_limit_ms"):
+            if getattr(self, key) < 0:
+                raise ScenarioError(f"The scenario {self.name!r} has a negative time: {key}.", key)
         for number, group in enumerate(self.groups):
             if group.client in READERS:
                 self._check_read(group, number)

@@ -14,12 +14,22 @@ from pathlib import Path
 from fakebroker.yaml_places import BadYaml, read
 from fakebroker_load.arrivals import parse_arrivals
 from fakebroker_load.scenario.actions import check_action
-from fakebroker_load.scenario.model import DEFAULT_SEND_DELAY_LIMIT_MS, Group, Scenario, ScenarioError
+from fakebroker_load.scenario.limits import parse_latency_limits
+from fakebroker_load.scenario.model import (
+    DEFAULT_LATENESS_LIMIT_MS,
+    DEFAULT_SEND_DELAY_LIMIT_MS,
+    Group,
+    Scenario,
+    ScenarioError,
+)
 from fakebroker_load.scenario.reads import READERS
 
 FOLDER = resources.files("fakebroker_load") / "scenarios"
 SUFFIX = ".yaml"
-KEYS = ("name", "about", "groups", "brokers", "configs", "followers", "assignments", "actions", "send_delay_limit_ms")
+KEYS = (
+    *("name", "about", "groups", "brokers", "configs", "followers", "assignments", "actions"),
+    *("send_delay_limit_ms", "lateness_limit_ms"),
+)
 KINDS: dict[str, type] = {"str": str, "bool": bool, "int": int}
 KIND_NAMES = {str: "a text", bool: "true or false", int: "a whole number"}
 
@@ -75,8 +85,13 @@ def parse_scenario(data: object) -> Scenario:
         if not isinstance(data.get(key, ""), str):
             raise ScenarioError(f"A scenario has {key} = {data[key]!r}, which is not a text.", key)
     brokers, configs, followers = data.get("brokers", 1), data.get("configs", {}), data.get("followers", [])
-    limit_ms = data.get("send_delay_limit_ms", DEFAULT_SEND_DELAY_LIMIT_MS)
-    for key, number in (("brokers", brokers), ("send_delay_limit_ms", limit_ms)):
+    send_delay_ms = data.get("send_delay_limit_ms", DEFAULT_SEND_DELAY_LIMIT_MS)
+    lateness_ms = data.get("lateness_limit_ms", DEFAULT_LATENESS_LIMIT_MS)
+    for key, number in (
+        ("brokers", brokers),
+        ("send_delay_limit_ms", send_delay_ms),
+        ("lateness_limit_ms", lateness_ms),
+    ):
         if type(number) is not int:
             raise ScenarioError(f"A scenario has {key} = {number!r}, which is not a whole number.", key)
     if not isinstance(configs, Mapping) or not all(isinstance(each, Mapping) for each in configs.values()):
@@ -102,7 +117,8 @@ def parse_scenario(data: object) -> Scenario:
         about=data.get("about", ""),
         groups=tuple(parsed),
         brokers=brokers,
-        send_delay_limit_ms=limit_ms,
+        send_delay_limit_ms=send_delay_ms,
+        lateness_limit_ms=lateness_ms,
         configs=configs,
         followers=tuple(followers),
         assignments=assignments,
@@ -148,6 +164,12 @@ def parse_group(data: object) -> Group:
             continue
         if name == "also":
             values[name] = parse_shares(who, value)
+            continue
+        if name == "latency_limit_ms":
+            try:
+                values[name] = parse_latency_limits(value)
+            except ValueError as error:
+                raise ScenarioError(f"{who} {error}.", name) from None
             continue
         if name == "settings":
             if not isinstance(value, Mapping):

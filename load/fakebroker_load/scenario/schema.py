@@ -8,6 +8,7 @@ from typing import Any
 from fakebroker_load.arrivals import MAX_RATE
 from fakebroker_load.scenario.actions import BROKER_VERBS, VERBS
 from fakebroker_load.scenario.answers import NO_ANSWER
+from fakebroker_load.scenario.limits import SHARE_PATTERN
 from fakebroker_load.scenario.model import CLIENTS, COUNTS, MAX_TIMEOUT_MS, WRITTEN, Group
 from fakebroker_load.scenario.reads import ISOLATIONS, READERS
 
@@ -66,6 +67,11 @@ _OWN: dict[str, dict[str, Any]] = {
     "name": {"type": "string", "minLength": 1},
     "topic": {"type": "string", "minLength": 1},
     "arrivals": {"oneOf": _ARRIVALS},
+    "latency_limit_ms": {
+        "type": "object",
+        "propertyNames": {"pattern": SHARE_PATTERN},
+        "additionalProperties": {"type": "number", "exclusiveMinimum": 0},
+    },
     "record_bytes": {"type": "integer", "minimum": 0, "maximum": 1_000_000},
     **{name: {"type": "integer", "minimum": 1} for name in COUNTS},
 }
@@ -94,6 +100,7 @@ def json_schema() -> dict[str, Any]:
             "about": {"type": "string"},
             "brokers": {"type": "integer", "minimum": 1},
             "send_delay_limit_ms": {"type": "integer", "minimum": 0},
+            "lateness_limit_ms": {"type": "integer", "minimum": 0},
             "configs": {"type": "object", "additionalProperties": {"type": "object"}},
             "followers": {"type": "array", "items": {"type": "object", "required": ["topic"]}},
             "assignments": {"type": "object", "additionalProperties": {"type": "array", "items": _REPLICAS}},

@@ -98,6 +98,11 @@ def test_a_journal_that_is_not_there_is_one_sentence(
             3,
             "what the client saw, the log, j (1,200 rows). Nothing was answered by which the clocks could be compared.",
         ),
+        (  # a run of producers that batch: their rows do not tell, but the marks do
+            {"log": True, "journal": {"from": "j", "rows": 1200, "clock_us": [1_000, 3_000]}},
+            3,
+            "what the client saw, the log, j (1,200 rows). The two clocks are aligned to within 1.0 ms.",
+        ),
     ],
 )
 def test_how_many_ways(entry: dict[str, Any], count: int, sentence: str) -> None:

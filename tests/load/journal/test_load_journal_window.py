@@ -56,6 +56,12 @@ def test_what_lies_between_the_marks(served: tuple[FakeCluster, Path], tmp_path:
     assert [row["base_offset"] for row in rows if row["event"] == "append"] == [1]
     assert all(row["peer"] for row in rows if row["event"] == "request")
     assert [row["seq"] for row in rows] == sorted(row["seq"] for row in rows)
+    assert window.found.ahead_us is not None
+    least_us, most_us = window.found.ahead_us
+    # One machine, one clock.
+    assert least_us <= 1_000
+    assert most_us >= -1_000
+    assert most_us - least_us < 1e6
 
 
 def test_a_journal_of_another_cluster(served: tuple[FakeCluster, Path], tmp_path: Path) -> None:

@@ -1,0 +1,77 @@
+"""The time line of one request, by the journal: as steps, and as a picture."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any, cast
+
+from fastapi import APIRouter, Query
+from pydantic import BaseModel
+from starlette.responses import Response
+
+from fakebroker.control.bodies import TimelineQuery
+from fakebroker.control.errors import ControlError, not_found
+from fakebroker.control.here import Here
+from fakebroker.control.hosted import Hosted
+from fakebroker.core.journal.events import Event, Request
+from fakebroker.core.journal.json_lines import to_json
+from fakebroker.testing.producing.broker_timeline import steps_of_offset, steps_of_request
+from fakebroker.testing.producing.picture import picture
+from fakebroker.testing.producing.timeline import TimelineStep
+
+router = APIRouter(prefix="/journal", tags=["journal"])
+
+_SVG = "image/svg+xml"
+
+
+class Step(BaseModel):
+    """`elapsed_ms` counts from when the request came, `text` says it in words, `event` is that of the journal."""
+
+    elapsed_ms: int
+    where: str
+    text: str
+    event: dict[str, Any]
+
+
+class Timeline(BaseModel):
+    steps: list[Step]
+
+
+@router.get("/timeline")
+async def get_timeline(here: Here, query: Annotated[TimelineQuery, Query()]) -> Timeline:
+    """What brokers did with one request, step by step, and what became of its partitions meanwhile. The request is that
+    of a number (`request` in the journal's events), or who wrote that offset."""
+    return Timeline(steps=[_told(step) for step in _steps(here, query)])
+
+
+def _told(step: TimelineStep) -> Step:
+    event = cast(Event, step.event)  # there are none of producers
+    return Step(elapsed_ms=step.elapsed_ms, where=step.where, text=step.text, event=json.loads(to_json(event)))
+
+
+@router.get("/timeline.svg", response_class=Response, responses={200: {"content": {_SVG: {}}}})
+async def draw_timeline(here: Here, query: Annotated[TimelineQuery, Query()]) -> Response:
+    """The same of a Produce as a picture, light or dark as its reader."""
+    steps = _steps(here, query)
+    asked = steps[0].event
+    if not isinstance(asked, Request) or asked.api != "Produce":
+        raise ControlError(422, "INVALID_ARGUMENT", "there are pictures of Produce requests alone")
+    return Response(picture(steps), media_type=_SVG)
+
+
+def _steps(here: Hosted, query: TimelineQuery) -> list[TimelineStep]:
+    events = here.told.journal.events()
+    by_offset = (query.topic, query.partition, query.offset)
+    try:
+        if query.request is not None and by_offset == (None, None, None):
+            return steps_of_request(events, query.request)
+        if (
+            query.request is None
+            and query.topic is not None
+            and query.partition is not None
+            and query.offset is not None
+        ):
+            return steps_of_offset(events, query.topic, query.partition, query.offset)
+    except ValueError as error:
+        raise not_found(str(error)) from None
+    raise ControlError(422, "INVALID_ARGUMENT", "choose one by request, or by topic, partition and offset")

@@ -1,0 +1,59 @@
+"""The time line of one request by the brokers' journal alone; timeline.py knows the end of a producer too.
+
+Theory   What the journal tells under the number of the request, and, until its answer, what became of its partitions:
+         watermarks, in-sync replicas, leaders. That is why it was answered as it was.
+Units    milliseconds of the brokers' clock; `elapsed_ms` counts from when the request came.
+Errors   ValueError in one sentence, where the journal does not tell (any more).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from fakebroker.core.journal import events
+from fakebroker.testing.producing.joining import request_of
+from fakebroker.testing.producing.telling import told_of
+from fakebroker.testing.producing.timeline import TimelineStep
+
+_OF_A_PARTITION = events.WatermarkMoved | events.IsrChanged | events.LeaderChanged
+
+
+def steps_of_request(told: Iterable[events.Event], request: int) -> list[TimelineStep]:
+    """By the number that the journal gives it."""
+    asked: events.Request | None = None
+    partitions: tuple[tuple[str, int], ...] = ()
+    steps: list[TimelineStep] = []
+    for event in told:
+        if asked is None:  # most of the journal, so this comes first
+            if type(event) is not events.Request or event.request != request:
+                continue
+            asked = event
+        is_of_partition = isinstance(event, _OF_A_PARTITION) and (event.topic, event.partition) in partitions
+        if is_of_partition or request_of(event) == request:
+            steps.append(_step(event, asked))
+        if isinstance(event, events.Produce) and event.request == request:
+            partitions = event.partitions
+        elif isinstance(event, events.Answer) and event.request == request:
+            break
+    if not steps:
+        raise ValueError(f"the journal has no request {request}")
+    return steps
+
+
+def steps_of_offset(told: Sequence[events.Event], topic: str, partition: int, offset: int) -> list[TimelineStep]:
+    """The request that wrote that offset, the last one if several did."""
+    for event in reversed(told):
+        if (
+            isinstance(event, events.Append)
+            and (event.topic, event.partition, event.error) == (topic, partition, events.NO_ERROR)
+            and not event.is_duplicate
+            and event.base_offset <= offset <= event.last_offset
+        ):
+            return steps_of_request(told, event.request)
+    raise ValueError(f"the journal does not say who wrote offset {offset} of {topic}-{partition}")
+
+
+def _step(event: events.Event, asked: events.Request) -> TimelineStep:
+    elapsed_ms = event.mono_ms - asked.received_mono_ms
+    where = f"broker {asked.broker}"
+    return TimelineStep(elapsed_ms, event.mono_ms, event.wall_ms, where, asked.correlation_id, told_of(event), event)

@@ -1,0 +1,72 @@
+"""Whether a group's answers keep the limits that its scenario sets: latency at percentiles, answers a second.
+
+Theory   Latency is from intended to answered, or, of a record of a producer, to its callback. A limit of which nothing
+         can be said, since nothing was answered, is not kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import DataFrame, Row, SparkSession
+
+from fakebroker_load.scenario.limits import share_of
+
+FOUND = """
+SELECT run, `group`, count(error_code) AS answers, (max(answered_us) - min(sent_us)) / 1e6 AS took_s,
+    percentile(answered_us - intended_us, array({shares})) AS latency_us
+FROM {{judged}} GROUP BY run, `group`
+"""
+Key = tuple[str, str]  # a run, a group
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A limit, and what was found; None: nothing. `is_least`: it is not to be below, otherwise not above."""
+
+    what: str
+    unit: str
+    limit: float
+    found: float | None
+    is_least: bool = False
+
+    @property
+    def ok(self) -> bool:
+        if self.found is None:
+            return False
+        return self.found >= self.limit if self.is_least else self.found <= self.limit
+
+    def sentence(self) -> str:
+        """For the user."""
+        found = "no answer" if self.found is None else f"{self.found:,.1f} {self.unit}"
+        return f"{self.what}: {found}, limit {'at least' if self.is_least else 'at most'} {self.limit:,g} {self.unit}"
+
+
+def held_to_limits(
+    spark: SparkSession, judged: DataFrame, runs: Sequence[Mapping[str, Any]]
+) -> dict[Key, tuple[Held, ...]]:
+    """By run and group; Spark is asked only if a scenario sets a limit. `runs` as in run.json."""
+    asked = {
+        (run["scenario"]["name"], group["name"]): group
+        for run in runs
+        for group in run["scenario"]["groups"]
+        if group.get("latency_limit_ms") or group.get("min_answers_per_s")
+    }
+    if not asked:
+        return {}
+    names = sorted({name for group in asked.values() for name in group.get("latency_limit_ms") or {}}) or ["max"]
+    text = FOUND.format(shares=", ".join(str(share_of(name)) for name in names))
+    rows = {(row["run"], row["group"]): row for row in spark.sql(text, judged=judged).collect()}
+    return {key: tuple(_held(group, rows.get(key), names)) for key, group in asked.items()}
+
+
+def _held(group: Mapping[str, Any], row: Row | None, names: Sequence[str]) -> Iterator[Held]:
+    latency_us = None if row is None else row["latency_us"]
+    for name, limit_ms in (group.get("latency_limit_ms") or {}).items():
+        found_ms = None if latency_us is None else latency_us[names.index(name)] / 1000
+        yield Held(f"from intended {name}", "ms", limit_ms, found_ms)
+    if limit := group.get("min_answers_per_s"):
+        per_s = None if row is None or not row["took_s"] else row["answers"] / row["took_s"]
+        yield Held("answers", "a second", limit, per_s, is_least=True)

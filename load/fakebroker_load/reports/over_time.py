@@ -1,0 +1,265 @@
+"""What happened when, in steps of a run's time: requests from the judged rows, and from the broker's journal those that
+were parked, watermarks and log ends.
+
+Theory   A run is cut into at most STEPS steps, so that what leaves Spark does not grow with the run. The journal has
+         the broker's clock; by how much it is ahead of the run's the verdict tells (judging/ways.py), and where there
+         is no telling there is no picture. What comes later than the load, while the log is read back, stands in the
+         last step.
+         Parked     from the event to the answer, or to the deadline if no answer is told; counted at a step's end.
+         Offsets    count from where a partition stood when the journal first tells of it. Behind is how far the high
+                    watermark is below the log's end. A step has a partition's last value in it, and one in which
+                    nothing is told has that of the step before. The sum of all is made in Spark; of the partitions
+                    themselves come those that were the furthest behind.
+Units    *_us is microseconds after the start of the run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+
+from fakebroker_load.judging.requests import quoted
+from fakebroker_load.judging.ways import Ways
+from fakebroker_load.reports.distributions import answer_name
+
+STEPS = 85  # bars side by side
+AFTER = 5  # steps behind the load
+MOST_PARTITIONS = 6
+MOST_APART_US = 100_000  # by so much two clocks may disagree, as those of several machines do
+
+REQUESTS = """
+SELECT run, moment, error_code, outcome, is_answered, CAST(floor(us / {step_us}) AS INT) AS step, count(*) AS rows
+FROM (
+    SELECT run, if(moment = 'ended', error_code, NULL) AS error_code, if(moment = 'ended', outcome, NULL) AS outcome,
+        is_answered AND moment = 'ended' AS is_answered, moment, us
+    FROM (
+        SELECT run, error_code, outcome, error_code IS NOT NULL AS is_answered, stack(3,
+            'asked for', intended_us, 'sent', sent_us, 'ended', coalesce(answered_us, sent_us)) AS (moment, us)
+        FROM {{judged}}
+    )
+)
+WHERE us IS NOT NULL GROUP BY ALL
+"""
+
+# Of parked requests a row for each step in which some came or went; of offsets one for each step and partition. The
+# rows without a topic are of all.
+JOURNAL = """
+WITH told AS (
+    SELECT *, {step} AS step FROM {{journal}} WHERE run IN ({runs})
+),
+parks AS (
+    SELECT run, min(if(event = 'parked', step, NULL)) AS parked,
+        coalesce(max(if(event = 'answer', step, NULL)), max(deadline_step)) AS ended
+    FROM (SELECT *, {deadline_step} AS deadline_step FROM told)
+    WHERE request IS NOT NULL AND (event = 'answer' OR event = 'parked' AND api = 'Produce')
+    GROUP BY run, request
+),
+moves AS (
+    SELECT run, step, sum(one) AS more FROM (
+        SELECT run, stack(2, parked, 1, ended, -1) AS (step, one) FROM parks WHERE parked IS NOT NULL
+    )
+    WHERE step IS NOT NULL GROUP BY run, step
+),
+places AS (
+    SELECT run, topic, partition, step, min_by(base_offset, seq) FILTER (WHERE event = 'append') AS first_offset,
+        max_by(log_end, seq) FILTER (WHERE log_end IS NOT NULL) AS log_end,
+        max_by(high_watermark, seq) FILTER (WHERE high_watermark >= 0) AS watermark
+    FROM (
+        SELECT *, if(event = 'append', last_offset + 1, nullif(log_end_offset, -1)) AS log_end FROM told
+        WHERE event IN ('watermark_moved', 'leader_changed')
+            OR event = 'append' AND error_code = 0 AND NOT is_duplicate
+    )
+    WHERE {topics} GROUP BY run, topic, partition, step
+),
+begun AS (
+    SELECT *, coalesce(first_value(first_offset, true) OVER whole, first_value(log_end, true) OVER whole) AS start
+    FROM places
+    WINDOW whole AS (PARTITION BY run, topic, partition ORDER BY step
+        ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING)
+),
+filled AS (
+    SELECT run, topic, partition, step, coalesce(last_value(log_end, true) OVER so_far, start) - start AS appended,
+        coalesce(last_value(log_end, true) OVER so_far, start)
+            - coalesce(last_value(watermark, true) OVER so_far, start) AS behind
+    FROM begun WINDOW so_far AS (PARTITION BY run, topic, partition ORDER BY step)
+),
+compared AS (
+    SELECT *, appended - lag(appended, 1, 0) OVER so_far AS more, behind - lag(behind, 1, 0) OVER so_far AS more_behind,
+        max(behind) OVER whole AS most_behind, max(appended) OVER whole AS most_appended
+    FROM filled
+    WINDOW so_far AS (PARTITION BY run, topic, partition ORDER BY step),
+        whole AS (PARTITION BY run, topic, partition)
+),
+ranked AS (
+    SELECT *, dense_rank() OVER (PARTITION BY run ORDER BY most_behind DESC, most_appended DESC, topic, partition)
+        AS place
+    FROM compared
+)
+SELECT run, 'parked' AS what, NULL AS topic, NULL AS partition, step, CAST(more AS BIGINT) AS one, 0L AS other
+FROM moves
+UNION ALL
+SELECT run, 'all', NULL, NULL, step, sum(more), sum(more_behind) FROM compared GROUP BY run, step
+UNION ALL
+SELECT run, 'partition', topic, partition, step, appended, behind FROM ranked WHERE place <= {most}
+UNION ALL
+SELECT run, 'partitions', NULL, NULL, 0, max(place), 0L FROM ranked GROUP BY run
+"""
+
+Steps = dict[int, int]  # a step -> how many
+
+
+@dataclass(slots=True)
+class Requests:
+    """Of a run: how many in each step."""
+
+    step_ms: int
+    end_ms: int  # of the pictures: the load, and AFTER steps
+    asked: Steps = field(default_factory=dict)
+    sent: Steps = field(default_factory=dict)
+    answered: Steps = field(default_factory=dict)
+    answers: dict[str, Steps] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Offsets:
+    """Records since the start: appended, and how many of them are not below the high watermark yet."""
+
+    appended: Steps = field(default_factory=dict)
+    behind: Steps = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Told:
+    """What a run's journal tells, or why there is none of it, as a sentence."""
+
+    step_ms: int = 1
+    why_not: str | None = None
+    parked: Steps = field(default_factory=dict)
+    all: Offsets = field(default_factory=Offsets)
+    partitions: dict[str, Offsets] = field(default_factory=dict)  # some, by name; those that were the furthest behind
+    partition_count: int = 0
+
+
+def step_ms(last_us: int) -> int:
+    """The shortest of 1, 2, 5, 10, ... ms of which STEPS are enough."""
+    widths = (step * int(10**power) for power in range(9) for step in (1, 2, 5))
+    return next(width for width in widths if last_us / 1000 / width <= STEPS)
+
+
+def last_step(last_us: int) -> int:
+    """All that comes later is in it."""
+    return last_us // (step_ms(last_us) * 1000) + AFTER
+
+
+def count_requests(spark: SparkSession, judged: DataFrame, last_us: Mapping[str, int]) -> dict[str, Requests]:
+    """By run. `last_us` is when its last request was answered."""
+    if not last_us:
+        return {}
+    found = {
+        run: Requests(step_ms(end_us), (last_step(end_us) + 1) * step_ms(end_us)) for run, end_us in last_us.items()
+    }
+    cases = _cases({run: f"{of.step_ms * 1000}L" for run, of in found.items()})
+    for row in spark.sql(REQUESTS.format(step_us=cases), judged=judged).collect():
+        if row["run"] in found:
+            _add(found[row["run"]], row)
+    return found
+
+
+def _add(into: Requests, row: Any) -> None:
+    step, rows = row["step"], row["rows"]
+    if row["moment"] == "ended":
+        steps = into.answers.setdefault(answer_name(row), {})
+        steps[step] = steps.get(step, 0) + rows
+        if row["is_answered"]:
+            into.answered[step] = into.answered.get(step, 0) + rows
+    else:
+        steps = into.asked if row["moment"] == "asked for" else into.sent
+        steps[step] = steps.get(step, 0) + rows
+
+
+def tell_journal(
+    spark: SparkSession,
+    journal: DataFrame | None,
+    ways: Iterable[Ways],
+    topics: Mapping[str, Iterable[str]],
+    last_us: Mapping[str, int],
+) -> dict[str, Told]:
+    """By run. `topics` are those of each run; `journal` is as journal/lines.py has it."""
+    found = {way.run: Told(step_ms(last_us.get(way.run, 0)), _why_not(way)) for way in ways}
+    starts = {
+        way.run: (way.clock_us[0] + way.clock_us[1]) // 2
+        for way in ways
+        if found[way.run].why_not is None and way.clock_us is not None
+    }
+    if journal is None or not starts:
+        return found
+    for row in spark.sql(_text(found, starts, topics, last_us), journal=journal).collect():
+        told, step = found[row["run"]], row["step"]
+        match row["what"]:
+            case "parked":
+                told.parked[step] = row["one"]
+            case "all":
+                told.all.appended[step], told.all.behind[step] = row["one"], row["other"]
+            case "partitions":
+                told.partition_count = row["one"]
+            case _:
+                place = told.partitions.setdefault(f"{row['topic']}-{row['partition']}", Offsets())
+                place.appended[step], place.behind[step] = row["one"], row["other"]
+    for told in found.values():
+        for steps in (told.parked, told.all.appended, told.all.behind):
+            _accumulate(steps)
+    return found
+
+
+def _why_not(way: Ways) -> str | None:
+    if way.journal is None:
+        return f"There is no journal of it: {way.why_no_journal}."
+    if way.clock_us is None:
+        return "Nothing was answered by which the broker's clock could be compared with the run's."
+    low_us, high_us = way.clock_us
+    if low_us - high_us > MOST_APART_US:
+        return "The broker's clock went otherwise than the run's (time was skipped, or they drift)."
+    return None
+
+
+def _text(
+    found: Mapping[str, Told],
+    starts: Mapping[str, int],
+    topics: Mapping[str, Iterable[str]],
+    last_us: Mapping[str, int],
+) -> str:
+    first = _cases({run: f"{start_us}L" for run, start_us in starts.items()})
+    width = _cases({run: f"{found[run].step_ms * 1000}L" for run in starts})
+    last = _cases({run: str(last_step(last_us.get(run, 0))) for run in starts})
+
+    def step(column: str) -> str:
+        return f"least(greatest(CAST(floor(({column} * 1000L - {first}) / {width}) AS INT), 0), {last})"
+
+    named = " OR ".join(
+        f"run = {quoted(run)} AND topic IN ({', '.join(map(quoted, topics[run]))})" for run in starts if topics.get(run)
+    )
+    return JOURNAL.format(
+        step=step("mono_ms"),
+        deadline_step=step("deadline_mono_ms"),
+        runs=", ".join(map(quoted, starts)),
+        topics=named or "false",
+        most=MOST_PARTITIONS,
+    )
+
+
+def _cases(by_run: Mapping[str, str]) -> str:
+    """SQL that is of each run what stands there."""
+    if len(by_run) == 1:
+        return next(iter(by_run.values()))
+    return f"CASE run {' '.join(f'WHEN {quoted(run)} THEN {text}' for run, text in by_run.items())} END"
+
+
+def _accumulate(steps: Steps) -> None:
+    """Of what came and went in each step, how much there was at its end."""
+    total = 0
+    for step in sorted(steps):
+        total += steps[step]
+        steps[step] = total

@@ -1,0 +1,124 @@
+"""The pictures of the report, of what is counted beside: distributions.py, over_time.py, examples.py.
+
+Shape    What the template puts in: SVG as Markup, None where there is nothing to draw, and the labels of its colours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from markupsafe import Markup
+
+from fakebroker_load import plots
+from fakebroker_load.reports import timeline
+from fakebroker_load.reports.distributions import (
+    BUCKETS_PER_DECADE,
+    FROM_INTENDED,
+    FROM_SENT,
+    LATENESS,
+    SEND_DELAY,
+    Distribution,
+    Distributions,
+    most,
+)
+from fakebroker_load.reports.examples import Example
+from fakebroker_load.reports.over_time import Requests, Told
+from fakebroker_load.reports.plots_over_time import (
+    answers_over_time,
+    level_over_time,
+    offsets_over_time,
+    rates_over_time,
+)
+
+BINS_PER_DECADE = 12
+MAX_CURVES = 12
+LATENCIES = {"from intended": FROM_INTENDED, "from sent": FROM_SENT}
+
+Shorter = Callable[[str], str]
+
+
+def of_lateness(times: Distributions, waiting: Sequence[str]) -> dict[str, Any]:
+    """`waiting` are the groups whose answers have to wait, by label_of."""
+    found = {label_of(*key): each for key, each in times.by_group(LATENESS).items()}
+    late = {label: found[label] for label in waiting if label in found}
+    bins = {label: _rebinned(each) for label, each in late.items()}
+    return {
+        "histogram": Markup(plots.lateness_histogram(bins, BINS_PER_DECADE)) if late else None,
+        "percentiles": _curves(late, "lateness"),
+        "labels": list(late),
+    }
+
+
+def of_latency(times: Distributions) -> dict[str, Any]:
+    """For each group and each answer that it got a curve, and of the answers that were the most at most MAX_CURVES."""
+    chosen, left_out = most(times.by_kind(FROM_INTENDED).items(), MAX_CURVES)
+    labels = {kind: f"{label_of(kind.run, kind.group)}: {kind.answer}" for kind, _ in chosen}
+    found: dict[str, Any] = {"labels": list(labels.values()), "left_out": len(left_out)}
+    for name, measure in LATENCIES.items():
+        of_kinds = times.by_kind(measure)
+        found[name] = _curves({label: of_kinds[kind] for kind, label in labels.items() if kind in of_kinds}, name)
+    return found
+
+
+def of_send_delay(times: Distributions) -> dict[str, Any]:
+    """For each group."""
+    of_groups = {label_of(*key): each for key, each in times.by_group(SEND_DELAY).items()}
+    chosen, left_out = most(of_groups.items(), MAX_CURVES)
+    return {
+        "picture": _curves(dict(chosen), "sent after it was intended"),
+        "labels": [label for label, _ in chosen],
+        "left_out": len(left_out),
+    }
+
+
+def _curves(found: Mapping[str, Distribution], what: str) -> Markup | None:
+    if not found:
+        return None
+    return Markup(plots.percentiles({label: list(each.curve()) for label, each in found.items()}, what))
+
+
+def _rebinned(found: Distribution) -> dict[int, int]:
+    """For a histogram, in wider bins."""
+    bins: dict[int, int] = {}
+    for bucket, (rows, _) in sorted(found.buckets.items()):
+        bin_ = max(bucket * BINS_PER_DECADE // BUCKETS_PER_DECADE, BINS_PER_DECADE)  # from 10 us on
+        bins[bin_] = bins.get(bin_, 0) + rows
+    return bins
+
+
+def of_requests(requests: Requests, actions: Sequence[float]) -> dict[str, Any]:
+    """Of one run; `actions` are the times of those that were done, in ms."""
+    answers = dict(sorted(requests.answers.items()))
+    rates = {"asked for": requests.asked, "sent": requests.sent, "answered": requests.answered}
+    return {
+        "answers": Markup(answers_over_time(answers, requests.step_ms, requests.end_ms, actions)),
+        "rates": Markup(rates_over_time(rates, requests.step_ms, requests.end_ms, actions)),
+    }
+
+
+def of_journal(told: Told | None, end_ms: float, actions: Sequence[float], shorter: Shorter) -> dict[str, Any]:
+    """Of one run. Each of few partitions has its lines; of many there is the sum, and those furthest behind by name."""
+    found: dict[str, Any] = dict.fromkeys(("parked", "offsets", "why_not")) | {"lines": [], "furthest": []}
+    if told is None or told.why_not is not None:
+        return found | {"why_not": None if told is None else told.why_not}
+    if max(told.parked.values(), default=0) > 0:
+        found["parked"] = Markup(level_over_time(told.parked, told.step_ms, "requests parked", end_ms, actions))
+    lines = {"all partitions": told.all} if told.partition_count else {}
+    if told.partition_count <= len(told.partitions):
+        lines = {shorter(name): told.partitions[name] for name in sorted(told.partitions)}
+    else:
+        behind = {shorter(name): max(each.behind.values(), default=0) for name, each in told.partitions.items()}
+        found["furthest"] = [(name, records) for name, records in behind.items() if records > 0]
+    if lines:
+        drawn = {name: (each.appended, each.behind) for name, each in lines.items()}
+        found["offsets"] = Markup(offsets_over_time(drawn, told.step_ms, end_ms, actions))
+    return found | {"lines": list(lines), "partitions": told.partition_count}
+
+
+def of_example(example: Example) -> Markup | None:
+    return Markup(timeline.draw(example.steps)) if len(example.steps) > 1 else None
+
+
+def label_of(run: str, group: str) -> str:
+    return f"{run}: {group}"

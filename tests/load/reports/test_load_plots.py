@@ -1,0 +1,47 @@
+"""The pictures: SVG in the colours of the page, and as large for many rows as for a few."""
+
+from __future__ import annotations
+
+from xml.etree import ElementTree
+
+import pytest
+
+from fakebroker_load import plots
+from fakebroker_load.reports.plots_over_time import (
+    answers_over_time,
+    level_over_time,
+    offsets_over_time,
+    rates_over_time,
+)
+
+
+@pytest.mark.parametrize(
+    "svg",
+    [
+        plots.lateness_histogram({"a": {-12: 3, 5: 9}, "b": {5: 1}}, 12),
+        plots.percentiles({"a": [(0.0, 3.0), (1.0, 900.0)], "b": [(0.0, -4.0)]}, "latency"),
+        plots.waits({"REQUEST_TIMED_OUT": [(50, 50.3), (90, 91.0)]}),
+        answers_over_time({"NONE": {0: 3}, "CORRUPT_MESSAGE": {0: 1, 7: 2}}, 50, 400),
+        rates_over_time({"asked for": {0: 3}, "sent": {1: 3}, "answered": {}}, 50, 400, [120.0]),
+        level_over_time({0: 3, 4: 0}, 50, "parked", 400),
+        offsets_over_time({"t-0": ({0: 5, 3: 9}, {0: 5, 2: 0})}, 50, 400),
+    ],
+    ids=["histogram", "percentiles", "waits", "answers", "rates", "level", "offsets"],
+)
+def test_pictures_are_svg_in_the_colours_of_the_page(svg: str) -> None:
+    root = ElementTree.fromstring(svg)
+    assert root.tag.endswith("svg")
+    assert root.get("width") == "100%"
+    assert root.get("viewBox")
+    assert "currentColor" in svg
+    assert plots.INK not in svg
+
+
+def test_answers_that_nobody_expects_have_colours_of_their_own() -> None:
+    colours = plots.answer_colours(["NONE", "REQUEST_TIMED_OUT", "CORRUPT_MESSAGE", "closed"])
+    assert len(set(colours.values())) == 4
+
+
+def test_more_curves_than_colours_differ_in_their_dashes() -> None:
+    styles = plots.line_styles([str(number) for number in range(20)])
+    assert len({(colour, dashes) for _, colour, dashes in styles}) == 20

@@ -1,0 +1,80 @@
+"""The time line of one request by the brokers' journal alone."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ET
+
+import pytest
+from support.requests import produce
+
+from fakebroker.core.journal.events import Request
+from fakebroker.core.journal.journal import Journal
+from fakebroker.testing.producing.broker_timeline import steps_of_offset, steps_of_request
+from fakebroker.testing.producing.picture import picture
+from fakebroker.testing.simulation import Simulation
+
+
+@pytest.fixture
+def journal() -> Journal:
+    """Broker 1 leads. Request 1 is answered at once, 2 after 300 ms, while the topic's other partition is written to, 4
+    waits behind it on its connection, and 5 is for ever in the purgatory."""
+    journal = Journal()
+    simulation = Simulation(journal=journal)
+    simulation.topic("t", 1)
+    simulation.topic("u", 1)
+    first, second = simulation.connect(), simulation.connect()
+    leader_of_u = simulation.connect(simulation.partition("u").leader_id)
+    first.send(produce("t", correlation_id=11))
+    simulation.followers("frozen", "t")
+    first.send(produce("t", correlation_id=12), produce("t", correlation_id=13))
+    simulation.advance(100)
+    leader_of_u.send(produce("u", correlation_id=21))
+    simulation.advance(200)
+    simulation.followers("instant", "t")
+    simulation.followers("frozen", "t")
+    second.send(produce("t", correlation_id=31))
+    return journal
+
+
+def numbers(journal: Journal) -> dict[int, int]:
+    """The number of each request, by its correlation id."""
+    return {event.correlation_id: event.request for event in journal if isinstance(event, Request)}
+
+
+def test_what_a_broker_did_with_a_request_and_why(journal: Journal) -> None:
+    steps = steps_of_request(journal, numbers(journal)[12])
+    assert {step.where for step in steps} == {"broker 1"}
+    assert {step.correlation_id for step in steps} == {12}
+    assert [(step.elapsed_ms, step.text) for step in steps] == [
+        (0, "Produce v9 handled"),
+        (0, "asks for t-0, acks=all, timeout 500 ms"),
+        (0, "appended: t-0, offset 1"),
+        (0, "parked, for at most 500 ms"),
+        (300, "high watermark of t-0: 2, its log ends at 2"),
+        (300, "what it waited for is there"),
+        (300, "answered: t-0 NONE, base offset 1"),
+    ]
+
+
+def test_time_counts_from_when_the_request_came(journal: Journal) -> None:
+    steps = steps_of_request(journal, numbers(journal)[13])
+    assert (steps[0].elapsed_ms, steps[0].text) == (300, "Produce v9 handled, 300 ms after it came")
+    assert "parked, for at most 500 ms" in {step.text for step in steps}
+
+
+def test_a_request_is_found_by_what_it_wrote(journal: Journal) -> None:
+    found = numbers(journal)
+    assert steps_of_offset(journal.events(), "t", 0, 1) == steps_of_request(journal, found[12])
+    assert steps_of_offset(journal.events(), "u", 0, 0) == steps_of_request(journal, found[21])
+    for place in (("t", 0, 99), ("t", 1, 0), ("v", 0, 0)):
+        with pytest.raises(ValueError, match=f"who wrote offset {place[2]} of {place[0]}-{place[1]}"):
+            steps_of_offset(journal.events(), *place)
+    with pytest.raises(ValueError, match="the journal has no request 99"):
+        steps_of_request(journal, 99)
+
+
+def test_it_can_be_drawn(journal: Journal) -> None:
+    drawn = picture(steps_of_request(journal, numbers(journal)[13]))
+    texts = {text.text for text in ET.fromstring(drawn).iter("{http://www.w3.org/2000/svg}text")}
+    assert "broker 1" in texts
+    assert "request 13 of test" in texts
