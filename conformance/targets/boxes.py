@@ -100,7 +100,8 @@ BOXES = {
             "group.consumer.max.size": "10",
         },
     ),
-    # Walks of groups over three brokers: one coordinator for all of them, which moves, and brokers that stop.
+    # Walks of groups over three brokers: one coordinator for all of them, which moves, and brokers that stop. Only a
+    # group that says so has sessions that end.
     "walks": Box(
         3,
         _GROUPS
@@ -109,6 +110,8 @@ BOXES = {
             "offsets.topic.replication.factor": "3",
             "group.consumer.assignment.interval.ms": "0",
             "group.consumer.min.session.timeout.ms": "500",
+            "group.consumer.session.timeout.ms": "1200000",
+            "group.consumer.max.session.timeout.ms": "1200000",
             "group.consumer.min.heartbeat.interval.ms": "100",
             "group.consumer.max.size": "10",
         },

@@ -15,7 +15,7 @@ from random import Random
 
 from conformance import frames, group_frames
 from conformance.generated.walks.actor import Actor
-from conformance.generated.walks.walk import CLIENTS, GROUP, PARTITIONS, TOPIC, Step, Walk
+from conformance.generated.walks.walk import CLIENTS, GROUP, LONG_MS, PARTITIONS, TOPIC, Step, Walk
 
 _OFFSET_COMMIT, _OFFSET_FETCH, _OFFSET_DELETE = 8, 9, 47
 
@@ -113,8 +113,8 @@ class ClassicWalker:
             protocols=[(name, metadata + suffix) for name, metadata in actor.protocols],
             instance_id=actor.instance_id,
             protocol_type="connect" if self._very_rarely() else "consumer",
-            session_ms=self._random.choice([30_000] * 30 + [100, 2_000_000]),
-            rebalance_ms=30_000,
+            session_ms=self._random.choice([LONG_MS] * 30 + [100, 2_000_000]),
+            rebalance_ms=LONG_MS,
         )
 
     def _sync(self, actor: Actor) -> None:

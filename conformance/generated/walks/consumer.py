@@ -17,10 +17,9 @@ from conformance import frames, group_frames
 from conformance.consumer_group_frames import describe, heartbeat
 from conformance.generated.walks.admin import AdminWalker
 from conformance.generated.walks.told import ALL_TOLD, FEWER, told_epoch
-from conformance.generated.walks.walk import CLIENTS, GROUP, Step, Walk
+from conformance.generated.walks.walk import CLIENTS, GROUP, LONG_MS, Step, Walk
 
 _OFFSET_COMMIT, _OFFSET_FETCH, _OFFSET_DELETE = 8, 9, 47
-_REBALANCE_MS = 30_000
 
 
 class _Member:
@@ -102,7 +101,7 @@ class ConsumerWalker(AdminWalker):
                 version=version,
                 correlation_id=self._next(),
                 instance_id=member.instance_id,
-                rebalance_ms=_REBALANCE_MS if not self._very_rarely() else -1,
+                rebalance_ms=LONG_MS if not self._very_rarely() else -1,
                 topics=self._some_topics(),
                 assignor="nobody's" if self._very_rarely() else assignor,
                 owned={} if not self._very_rarely() else None,

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from random import Random
 from typing import NamedTuple, Protocol
 
@@ -18,16 +19,19 @@ from conformance.generated.walks.classic import ClassicWalker
 from conformance.generated.walks.consumer import ConsumerWalker
 from conformance.generated.walks.play import Player
 from conformance.generated.walks.walk import Step, Walk
+from conformance.group_frames import DESCRIBE_GROUPS, describe_groups
 from conformance.scenario import AwaitCoordinator
-from conformance.targets.target import Target
+from conformance.targets.target import Target, ask
 from conformance.transcripts.recording import Recording
+from fakebroker.protocol.error_code import ErrorCode
 
 BROKERS = 3
 ROUND_BOX = "walks"
 AT_A_TIME = 24  # walks of a round
 _OFFSETS = "__consumer_offsets"
 _LIMIT_S = 60.0
-_KNOWN_MS = 150  # by then the old coordinator has let go
+_KNOWN_MS = 150  # by then who waited for a coordinator that has let go has heard of it
+_GROUP = "warm"
 _LENGTHS = (6, 8, 10)
 
 
@@ -95,7 +99,7 @@ def play_round(
     try:
         for number, event in enumerate((None, *a_round.events)):
             if event is not None:
-                _happen(event, target, running)
+                _happen(event, target, running, patience)
             parts = [walk[number].steps for walk in a_round.walks]
             list(pool.map(lambda each: each[0].go(each[1]), zip(players, parts, strict=True)))
         return [player.heard() for player in players]
@@ -104,7 +108,7 @@ def play_round(
             player.close()
 
 
-def _happen(event: Event, target: Target, running: list[int]) -> None:
+def _happen(event: Event, target: Target, running: list[int], patience: float) -> None:
     if event.starts is not None:
         target.start_broker(event.starts)
         running.append(event.starts)
@@ -113,10 +117,23 @@ def _happen(event: Event, target: Target, running: list[int]) -> None:
     if event.stops is not None:
         target.stop_broker(event.stops)
         running.remove(event.stops)
-    await_coordinator(target, AwaitCoordinator("warm"))
+    await_coordinator(target, AwaitCoordinator(_GROUP))
     for broker in running:
         target.catch_up(broker)
-    target.pause(_KNOWN_MS)
+        if broker != event.coordinator:
+            _await(partial(_lets_go, target, broker), target, f"{broker} still coordinates")
+    target.pause(round(_KNOWN_MS * patience))
+
+
+def _lets_go(target: Target, broker: int) -> bool:
+    """A broker lets go of its groups some time after it has heard of the new leader; then it has answered whoever
+    waited for it."""
+    connection = target.connect(broker)
+    try:
+        [group] = ask(connection, target, DESCRIBE_GROUPS, 5, describe_groups([_GROUP], version=5)).groups
+        return group.error_code is ErrorCode.not_coordinator
+    finally:
+        connection.close()
 
 
 def _await(holds: Callable[[], bool], target: Target, otherwise: str) -> None:

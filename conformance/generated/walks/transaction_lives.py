@@ -12,6 +12,7 @@ from typing import Any
 
 from conformance import frames
 from conformance.generated.walks.transaction_scene import Transaction, TransactionScene
+from conformance.generated.walks.walk import LONG_MS
 from conformance.group_frames import join_group, sync_group
 from conformance.group_steps import nth
 from conformance.offset_frames import offset_commit
@@ -22,7 +23,6 @@ from conformance.transactions.stand_ins import producer
 from conformance.transactions.steps import ask
 
 _SHORT_MS = 700  # of a transaction that is to run out of time
-_SESSION_MS = 1_200_000  # longer than any walk
 _STATES = ("Ongoing", "CompleteCommit", "CompleteAbort", "Empty", "PrepareCommit", "Dead", "NoSuchState")
 
 
@@ -48,9 +48,9 @@ class TransactionLives(TransactionScene):
     def _join(self, life: Life) -> None:
         """The group has a member, or its next generation, which may be without its assignment."""
         if not self._generation:
-            self.steps += ask(join_group(self._group, session_ms=_SESSION_MS), conn="m")
+            self.steps += ask(join_group(self._group, session_ms=LONG_MS), conn="m")
         metadata = (("range", b"of generation %d" % self._generation),)
-        joins = join_group(self._group, nth(1), session_ms=_SESSION_MS, protocols=metadata)
+        joins = join_group(self._group, nth(1), session_ms=LONG_MS, protocols=metadata)
         self.steps += ask(joins, conn="m")
         self._generation += 1
         if self._random.random() < 0.7:

@@ -19,6 +19,7 @@ GROUP = "walk-00000000"
 TOPIC = "walks"  # to whose partitions members commit
 PARTITIONS = 3
 CLIENTS = "abcd"
+LONG_MS = 1_200_000  # longer than any walk, on a slow machine too: a session, a rebalance
 STAND_IN = b"00000000-0000-4000-8000-"  # what those of ids begin with
 
 
