@@ -110,8 +110,8 @@ def test_the_page_asks_for_what_there_is_and_nobody_puts_it_into_another(control
     assert answer.headers["content-type"] == "text/html; charset=utf-8"
     assert "frame-ancestors 'none'" in answer.headers["content-security-policy"]
     paths = controlled.get("/openapi.json")["paths"]
-    asked = set(re.findall(r"\$\{base\}(/[a-z/]+)", answer.text))
-    assert {"/events", "/journal", "/clock/advance"} == asked
+    asked = set(re.findall(r"\$\{base\}(/[a-z/.]+)", answer.text))
+    assert {"/events", "/journal", "/journal/timeline", "/journal/timeline.svg", "/clock/advance"} == asked
     assert {f"/v1{path}" for path in asked} <= paths.keys()
     assert "http://" not in answer.text  # nothing is fetched from elsewhere
     assert "https://" not in answer.text
