@@ -78,9 +78,9 @@ def _row(requests: int, ways: int, found: dict[str, float]) -> Any:
 
 def judge(folder: Path) -> dict[str, float]:
     """What `fakebroker-load report` does to a folder; how long that takes, and the most memory of both processes."""
-    from fakebroker_load.job import REPORT_FILE, judge_folder, read_runs
-    from fakebroker_load.judging.requests import DEFAULT_LATENESS_LIMIT_MS
+    from fakebroker_load.job import REPORT_FILE, journal_of, judge_folder, read_runs
     from fakebroker_load.report import write_report
+    from fakebroker_load.scenario.model import DEFAULT_LATENESS_LIMIT_MS
     from fakebroker_load.session import start_spark
 
     spark = start_spark()
@@ -89,7 +89,8 @@ def judge(folder: Path) -> dict[str, float]:
     judged_at = time.perf_counter()
     if not verdict.ok:
         raise RuntimeError(f"honest rows were not confirmed: {verdict}")
-    write_report(spark, judged, verdict, read_runs(folder), folder / REPORT_FILE)
+    runs = read_runs(folder)
+    write_report(spark, judged, verdict, runs, folder / REPORT_FILE, journal_of(spark, folder, runs))
     ended = time.perf_counter()
     jvm = spark.sparkContext._gateway.proc.pid  # type: ignore[union-attr]
     return {

@@ -25,7 +25,7 @@ from conformance.transcripts.recording import Answer, Heard, Recording
 _MADE_UP = re.compile(r"(?:^|-)([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$")
 _UNTOLD = re.compile(rb"(?<=static-)([a-d])-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _ANSWERED_S = 0.4  # an answer that does not wait for anybody is there by then
-_PARKED_S = 0.015  # by then a request that waits has been read and handled
+_PARKED_S = 0.015  # by then a request that waits has been read and handled; nothing tells, so with patience ever later
 _END_S = 0.06  # by then whatever follows from the last request has been answered
 _KNOWN_S = 0.03  # by then a coordinator has heard of what its broker knows
 _catching_up = Lock()  # a target's own connections are for one at a time
@@ -79,7 +79,7 @@ class Player:
             if len(self._brokers) > 1 and int.from_bytes(data[4:6]) in _READS_WHAT_IS_COMMITTED:
                 self._target.pause(round(_KNOWN_S * 1000 * self._patience))
             client.connection.send(data)
-            self._await(client, _PARKED_S if step.parks else _ANSWERED_S)
+            self._await(client, _PARKED_S * self._patience if step.parks else _ANSWERED_S)
             if step.settles:
                 self._settle()
 

@@ -1,8 +1,8 @@
 """Random walks on both sides, many at once, and what differs made smaller.
 
 Theory   Walks do not touch each other, so they are played in some threads; most of the time each waits. A walk that
-         differs is played again with more patience, twice: a busy machine may have swapped two requests of two
-         connections. If it differs still, steps are left out as long as it shows the same difference.
+         differs is played again with more patience: a busy machine may have swapped two requests of two connections.
+         If it differs still, steps are left out as long as it shows the same difference.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ KINDS: dict[str, tuple[Callable[[int], Walk], str]] = {
     "consumer": (consumer_walk, "consumer-groups"),
 }
 AT_ONCE = 12
-PATIENCES = (1.0, 5.0, 20.0)  # what differs is played again with the next one
+PATIENT = 5.0
 _START_LIMIT_S = 60.0
 MAX_DIFFERENCES = 10
 _groups = count()
@@ -132,12 +132,12 @@ class _Run:
         if len(self.result.differences) >= self._most_differences:
             return
         walk = self._make(seed)
-        for patience in PATIENCES:
-            outcome = self._outcome(walk, patience)
-            if not outcome.unexplained:
-                break
+        outcome = self._outcome(walk, 1.0)
+        repeated = bool(outcome.unexplained)
+        if repeated:
+            outcome = self._outcome(walk, PATIENT)
         with self._lock:
-            self.result.note(outcome, repeated=patience > PATIENCES[0])
+            self.result.note(outcome, repeated)
             self._progress(self.result)
             found = {signature(finding) for finding in outcome.unexplained}
             is_new = bool(found) and not found & set(self.result.seen)
@@ -156,7 +156,7 @@ class _Run:
         index = 0
         while index < len(walk.steps):
             candidate = walk.without(index)
-            found = self._outcome(candidate, PATIENCES[-1])
+            found = self._outcome(candidate, PATIENT)
             if wanted in map(signature, found.unexplained):
                 walk, outcome = candidate, found
             else:
@@ -200,12 +200,12 @@ def run_rounds(
             if result.walks >= walks or len(result.differences) >= most_differences:
                 return result
             a_round = make_round(number)
-            for patience in PATIENCES:
-                outcomes = _of_round(a_round, targets, pool, patience)
-                if not any(outcome.unexplained for outcome in outcomes):
-                    break
+            outcomes = _of_round(a_round, targets, pool, 1.0)
+            repeated = any(outcome.unexplained for outcome in outcomes)
+            if repeated:
+                outcomes = _of_round(a_round, targets, pool, PATIENT)
             for walk_seed, parts, outcome in zip(a_round.seeds, a_round.walks, outcomes, strict=True):
-                result.note(outcome, repeated=patience > PATIENCES[0])
+                result.note(outcome, repeated and bool(outcome.unexplained))
                 found = {signature(finding) for finding in outcome.unexplained}
                 if found and not found & set(result.seen):
                     whole = Walk(tuple(step for part in parts for step in part.steps))
