@@ -114,14 +114,17 @@ def _happen(event: Event, target: Target, running: list[int], patience: float) -
         running.append(event.starts)
     _await(lambda: target.isr(_OFFSETS, 0) == set(running), target, f"{running} are not all in sync")
     target.move_leader(_OFFSETS, 0, event.coordinator)
-    if event.stops is not None:
-        target.stop_broker(event.stops)
-        running.remove(event.stops)
     await_coordinator(target, AwaitCoordinator(_GROUP))
     for broker in running:
-        target.catch_up(broker)
         if broker != event.coordinator:
             _await(partial(_lets_go, target, broker), target, f"{broker} still coordinates")
+    target.pause(round(_KNOWN_MS * patience))
+    if event.stops is not None:  # who waited for it has heard by now
+        target.stop_broker(event.stops)
+        running.remove(event.stops)
+        await_coordinator(target, AwaitCoordinator(_GROUP))
+    for broker in running:
+        target.catch_up(broker)
     target.pause(round(_KNOWN_MS * patience))
 
 
