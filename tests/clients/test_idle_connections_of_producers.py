@@ -10,7 +10,8 @@ import time
 
 import pytest
 from support.log_reader import read_values
-from support.stock_sends import LIMIT_S, Sends, sends
+from support.serving import LIMIT_S
+from support.stock_sends import Sends, sends
 
 from fakebroker import FakeCluster
 

@@ -64,7 +64,7 @@ def send(producer: Any, topic: str, partition: str, key: str, size: str) -> None
 
 
 def main() -> None:
-    clock = time.time = Clock()  # type: ignore[assignment]
+    clock = time.time = Clock()
     producer: Any = KafkaProducer(**json.loads(sys.argv[1]))
     turns = Turns(producer)
     for line in sys.stdin:
