@@ -10,6 +10,8 @@ from fakebroker.producer.client.idle_expiry import IdleExpiryManager
 from fakebroker.producer.journal.events import Disconnected, RequestSent
 from fakebroker.producer.journal.recorder import ProducerJournal
 from fakebroker.producer.metadata_snapshot import Node
+from fakebroker.producer.network.client_request import ClientRequest, ExpectedBroker
+from fakebroker.producer.network.node_api_versions import API_VERSIONS, ApiVersion
 from fakebroker.producer.producer_config import ProducerConfig
 from fakebroker.testing.producing.simulated_producers import SimulatedProducers
 from fakebroker.testing.simulation import Simulation
@@ -54,6 +56,23 @@ def test_an_attempt_that_takes_long_is_idle_too() -> None:
     assert connections.take_effects() == [Connect(1, "host", 9092), Disconnect(1)]
     assert not connections.connected(1, IDLE_MS + 2), "nobody wants it any more"
     assert not connections.lost(1)
+
+
+def test_what_is_made_read_and_written_is_activity_and_who_is_gone_is_forgotten() -> None:
+    connections = Connections(ProducerConfig("4.3", {"connections.max.idle.ms": IDLE_MS}), 0)
+    connections.connect(Node(1, "host", 9092), 0)
+    connections.connected(1, 10)
+    assert connections.next_idle_ms() == 1_011
+    connections.send(ClientRequest(1, ApiVersion(API_VERSIONS, 0, 0), ExpectedBroker(), 0, 20, 100), 20)
+    assert connections.next_idle_ms() == 1_021
+    assert not connections.received(1, b"\0\0", 30), "a part of a length"
+    assert connections.next_idle_ms() == 1_031
+    connections.connect(Node(2, "host", 9093), 40)
+    connections.close(1)
+    assert connections.next_idle_ms() == 1_041
+    connections.lost(2)
+    assert connections.next_idle_ms() is None
+    assert connections.take(5_000).disconnected == [2]
 
 
 class World:
@@ -151,6 +170,16 @@ def test_a_request_that_waits_is_no_activity(generation: str) -> None:
     assert error == "BrokerError"
     assert IDLE_MS < at_ms - sent_ms <= IDLE_MS + 60
     assert (2, "idle") in world.gone()
+
+
+@both
+def test_who_turns_only_to_wait_waits_for_that_too(generation: str) -> None:
+    world = World(generation)
+    world.send(1, partition=0)
+    world.advance(20)
+    due_ms = world.client.producer.client.next_time_out_ms()
+    assert due_ms is not None
+    assert IDLE_MS - 20 < due_ms - world.producers.now_ms < IDLE_MS
 
 
 @both
