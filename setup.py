@@ -164,6 +164,7 @@ COMPILED = [
     "fakebroker/producer/client/connections.py",
     "fakebroker/producer/client/effects.py",
     "fakebroker/producer/client/frames.py",
+    "fakebroker/producer/client/idle_expiry.py",
     "fakebroker/producer/client/kafka_producer.py",
     "fakebroker/producer/client/record_doors.py",
     "fakebroker/producer/client/sender_network.py",

@@ -52,7 +52,7 @@ class _Wires(Selectable):
     def knows(self, node: int) -> bool:
         return node in self._connecting or node in self._channels
 
-    def connect(self, node: Node) -> None:
+    def connect(self, node: Node, now_ms: int) -> None:
         self.events.append({"connect": str(node.node_id), "host": node.host, "port": node.port})
         self._connecting.add(node.node_id)
 
@@ -60,7 +60,7 @@ class _Wires(Selectable):
         self.events.append({"close": str(node)})
         self._drop(node)
 
-    def send(self, request: ClientRequest) -> None:
+    def send(self, request: ClientRequest, now_ms: int) -> None:
         told: Json = {
             "send": str(request.node),
             "api": request.api_key,
@@ -78,9 +78,12 @@ class _Wires(Selectable):
     def is_channel_ready(self, node: int) -> bool:
         return node in self._channels
 
-    def take(self) -> Happened:
+    def take(self, now_ms: int) -> Happened:
         happened, self._happened = self._happened, Happened()
         return happened
+
+    def next_idle_ms(self) -> int | None:
+        return None
 
     def happen(self, command: Json) -> None:
         if command["write"]:

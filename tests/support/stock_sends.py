@@ -107,7 +107,8 @@ class _Ours:
 def _text(error: BaseException) -> str:
     if isinstance(error, BrokerError):
         words = kafka_name(error.code).split("_")
-        return "".join(word.capitalize() for word in words) + "Exception: " + str(error)
+        name = "".join(word.capitalize() for word in words).removesuffix("Exception")
+        return f"{name}Exception: {error}"
     assert isinstance(error, ProducerError), error
     return f"{error.kafka_name}: {error}"
 

@@ -59,7 +59,7 @@ class KafkaProducer(RecordDoors):
         super().__init__(config, random_int, random, api_versions)
         nodes = [Node(-at, host, port) for at, (host, port) in enumerate(bootstrap, 1)]
         self.metadata.bootstrap(nodes, now_ms)
-        self._connections = Connections(config.client_id, config.generation)
+        self._connections = Connections(config, now_ms)
         states = ClusterConnectionStates(config, random)
         self.client = NetworkClient(self.metadata, self._connections, states, random_int, api_versions)
         self._network = SenderNetwork(self.client, self.metadata)
@@ -68,7 +68,7 @@ class KafkaProducer(RecordDoors):
         self._flushes: list[_Flush] = []
         self._poll_until_ms: int | None = now_ms
         self._is_woken = False
-        self._unheard: list[Callable[[], bool]] = []  # what the network did while the sender slept
+        self._unheard: list[Callable[[int], bool]] = []  # what the network did while the sender slept
 
     def listen(self, listener: Listener) -> None:
         """Have it told of everything from now on; it changes nothing. Once, best before the first door is called."""
@@ -95,7 +95,7 @@ class KafkaProducer(RecordDoors):
 
     def connection_lost(self, connection: int, now_ms: int) -> None:
         """It was closed by the broker, broke, or could not be made."""
-        self._hear(partial(self._connections.lost, connection), now_ms)
+        self._hear(lambda _: self._connections.lost(connection), now_ms)
 
     def advance_to(self, now_ms: int) -> None:
         """Do what is due. No deadline is skipped."""
@@ -126,6 +126,7 @@ class KafkaProducer(RecordDoors):
     def check_invariants(self) -> None:
         self.accumulator.check_invariants()
         self.client.check_invariants()
+        self._connections.check_invariants()
 
     def _wake(self, now_ms: int) -> None:
         """The sender turns at once, instead of when its wait is over."""
@@ -133,11 +134,11 @@ class KafkaProducer(RecordDoors):
             self._is_woken = True
             self._poll_until_ms = now_ms
 
-    def _hear(self, news: Callable[[], bool], now_ms: int) -> None:
+    def _hear(self, news: Callable[[int], bool], now_ms: int) -> None:
         self._tell_time(now_ms)
         if self.sender.asleep_until_ms is not None:
             self._unheard.append(news)
-        elif news():
+        elif news(now_ms):
             self._turn(now_ms)
 
     def _turn(self, now_ms: int) -> None:
@@ -161,7 +162,7 @@ class KafkaProducer(RecordDoors):
             if sender.asleep_until_ms is not None:
                 self._poll_until_ms = sender.asleep_until_ms
                 return
-            self._hear_what_was_missed()
+            self._hear_what_was_missed(now_ms)
             if sender.idle_ms is not None:
                 timeout_ms = self._idle_ms(sender.idle_ms, now_ms)
             wait_ms = self.client.begin_poll(timeout_ms, now_ms)
@@ -175,10 +176,10 @@ class KafkaProducer(RecordDoors):
         idle_ms = sender_ms if time_out_ms is None else min(sender_ms, time_out_ms - now_ms)
         return max(0, min(idle_ms, _LONGEST_IDLE_MS))
 
-    def _hear_what_was_missed(self) -> None:
+    def _hear_what_was_missed(self, now_ms: int) -> None:
         unheard, self._unheard = self._unheard, []
         for news in unheard:
-            news()
+            news(now_ms)
 
     def _settle(self, now_ms: int) -> None:
         """After what may have given memory back, told of metadata, or ended batches or calls."""

@@ -224,7 +224,7 @@ class ResponseHandled(NamedTuple):
 
 class Disconnected(NamedTuple):
     """A connection is gone; requests that waited there fail with it. `reason` is "lost", or why the producer closed it:
-    "no answer in time", "not connected in time", "closed"."""
+    "no answer in time", "not connected in time", "idle" (`connections.max.idle.ms`), "closed"."""
 
     mono_ms: int
     wall_ms: int

@@ -72,8 +72,9 @@ class Listener:
     def answer_received(self, connection: int, request: ClientRequest) -> None:
         """The last byte of an answer is there; the sender may look at it later."""
 
-    def disconnected(self, connection: int, node: int, is_own: bool) -> None:
-        """The connection is gone, and what waits there for an answer gets none. `is_own`: the producer closed it."""
+    def disconnected(self, connection: int, node: int, is_own: bool, is_idle: bool) -> None:
+        """The connection is gone, and what waits there for an answer gets none. `is_own`: the producer closed it.
+        `is_idle`: because it was not used for `connections.max.idle.ms`."""
 
     def responded(self, response: ClientResponse) -> None:
         """The sender is about to look at what came of a request."""

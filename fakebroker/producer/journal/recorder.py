@@ -185,12 +185,14 @@ class ProducerJournal(Listener):
         self._unanswered[connection] = [one for one in unanswered if one[1] is not request]
         self._record(events.AnswerReceived, connection, request.node, request.correlation_id)
 
-    def disconnected(self, connection: int, node: int, is_own: bool) -> None:
+    def disconnected(self, connection: int, node: int, is_own: bool, is_idle: bool) -> None:
         unanswered = self._unanswered.pop(connection, [])
         was_connected = connection in self._connected
         self._connected.discard(connection)
         reason = "lost"
-        if is_own and any(self.now_ms - sent_ms > request.timeout_ms for sent_ms, request in unanswered):
+        if is_idle:
+            reason = "idle"
+        elif is_own and any(self.now_ms - sent_ms > request.timeout_ms for sent_ms, request in unanswered):
             reason = "no answer in time"
         elif is_own:
             reason = "closed" if was_connected else "not connected in time"

@@ -128,7 +128,7 @@ class NetworkClient(Connections):
 
     def next_time_out_ms(self) -> int | None:
         """When `end_poll` next has something to do, if nothing happens on the network."""
-        found = [self._in_flight.next_time_out_ms(), self._states.next_deadline_ms()]
+        found = [self._in_flight.next_time_out_ms(), self._states.next_deadline_ms(), self._selector.next_idle_ms()]
         return min((at_ms for at_ms in found if at_ms is not None), default=None)
 
     def end_poll(self, now_ms: int) -> list[ClientResponse]:
@@ -137,7 +137,7 @@ class NetworkClient(Connections):
         if self._is_aborting:
             responses, self._aborted = self._aborted, responses
             return responses
-        happened = self._selector.take()
+        happened = self._selector.take(now_ms)
         self._handle_completed_sends(happened, responses, now_ms)
         self._handle_completed_receives(happened, responses, now_ms)
         self._handle_disconnections(happened, responses, now_ms)
@@ -184,7 +184,7 @@ class NetworkClient(Connections):
 
     def initiate_connect(self, node: Node, now_ms: int) -> None:
         self._states.connecting(node.node_id, now_ms, node.host)
-        self._selector.connect(node)
+        self._selector.connect(node, now_ms)
 
     def send_internal_metadata_request(self, node: int, request: MetadataRequest, now_ms: int) -> None:
         wanted = client_range(METADATA, self._generation)
@@ -214,7 +214,7 @@ class NetworkClient(Connections):
             self._abort(request, UnsupportedVersionError(f"The client knows versions up to {newest}."), now_ms)
             return
         self._in_flight.add(InFlightRequest(request, request.node, request.timeout_ms, now_ms))
-        self._selector.send(request)
+        self._selector.send(request, now_ms)
 
     def _abort(self, request: ClientRequest, error: UnsupportedVersionError, now_ms: int) -> None:
         if not request.is_internal or not self._is_new:

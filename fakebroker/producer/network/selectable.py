@@ -3,6 +3,7 @@
 Theory   The client tells it to connect, send and close, and it does so in its own time. What happened since the last
          poll is in its lists until they are taken: requests whose last byte has left, answers, connections that ended,
          and those that were made. A connection that the client itself closed is in none of them.
+Units    monotonic milliseconds.
 Source   clients/.../common/network/Selectable.java.
 """
 
@@ -27,7 +28,7 @@ class Happened:
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Selectable:
-    def connect(self, node: Node) -> None:
+    def connect(self, node: Node, now_ms: int) -> None:
         """Begin to."""
         raise NotImplementedError
 
@@ -35,13 +36,17 @@ class Selectable:
         """At once, with whatever was to be sent. Nothing if it is not there."""
         raise NotImplementedError
 
-    def send(self, request: ClientRequest) -> None:
+    def send(self, request: ClientRequest, now_ms: int) -> None:
         raise NotImplementedError
 
     def is_channel_ready(self, node: int) -> bool:
         """Whether it is connected."""
         raise NotImplementedError
 
-    def take(self) -> Happened:
+    def take(self, now_ms: int) -> Happened:
         """What happened, and forget it."""
+        raise NotImplementedError
+
+    def next_idle_ms(self) -> int | None:
+        """When `take` next ends a connection, if nothing happens until then."""
         raise NotImplementedError

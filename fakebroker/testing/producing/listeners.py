@@ -78,9 +78,9 @@ class Listeners(Listener):
         for one in self._each():
             one.answer_received(connection, request)
 
-    def disconnected(self, connection: int, node: int, is_own: bool) -> None:
+    def disconnected(self, connection: int, node: int, is_own: bool, is_idle: bool) -> None:
         for one in self._each():
-            one.disconnected(connection, node, is_own)
+            one.disconnected(connection, node, is_own, is_idle)
 
     def responded(self, response: ClientResponse) -> None:
         for one in self._each():

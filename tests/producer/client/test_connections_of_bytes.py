@@ -4,33 +4,32 @@ from __future__ import annotations
 
 from fakebroker.producer.client.connections import Connections
 from fakebroker.producer.client.effects import Connect, Disconnect, SendBytes
-from fakebroker.producer.generation import Generation
 from fakebroker.producer.metadata_snapshot import Node
 from fakebroker.producer.network.client_request import ApiVersionsResponse, ClientRequest, ExpectedBroker
 from fakebroker.producer.network.node_api_versions import API_VERSIONS, ApiVersion
+from fakebroker.producer.producer_config import ProducerConfig
 from fakebroker.protocol.build import build
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.messages import encode_response, response_type
 
 NODE = Node(1, "host", 9092)
-GENERATION = Generation("4.3")
 
 
 def connected() -> Connections:
-    connections = Connections("me", GENERATION)
-    connections.connect(NODE)
+    connections = Connections(ProducerConfig("4.3", {}), 0)
+    connections.connect(NODE, 0)
     assert connections.take_effects() == [Connect(1, "host", 9092)]
     assert not connections.is_channel_ready(1)
-    assert connections.connected(1)
-    assert not connections.connected(1), "no news"
+    assert connections.connected(1, 0)
+    assert not connections.connected(1, 0), "no news"
     assert connections.is_channel_ready(1)
-    assert connections.take().connected == [1]
+    assert connections.take(0).connected == [1]
     return connections
 
 
 def ask(connections: Connections, correlation_id: int) -> bytes:
     """The answer to it."""
-    connections.send(ClientRequest(1, ApiVersion(API_VERSIONS, 0, 0), ExpectedBroker(), correlation_id, 0, 100))
+    connections.send(ClientRequest(1, ApiVersion(API_VERSIONS, 0, 0), ExpectedBroker(), correlation_id, 0, 100), 0)
     return answer(correlation_id)
 
 
@@ -45,25 +44,25 @@ def test_an_answer_comes_in_pieces_and_one_in_each_poll() -> None:
     effects = connections.take_effects()
     assert [type(effect) for effect in effects] == [SendBytes, SendBytes]
     for at in range(len(data) - 1):
-        assert connections.received(1, data[at : at + 1]) == (at == len(data) // 2 - 1)
-    assert connections.received(1, data[-1:])
-    happened = connections.take()
+        assert connections.received(1, data[at : at + 1], 0) == (at == len(data) // 2 - 1)
+    assert connections.received(1, data[-1:], 0)
+    happened = connections.take(0)
     assert happened.completed_sends == [1, 1]
     assert [(node, type(body)) for node, body, _ in happened.completed_receives] == [(1, ApiVersionsResponse)]
     assert connections.has_more()
-    assert len(connections.take().completed_receives) == 1
+    assert len(connections.take(0).completed_receives) == 1
     assert not connections.has_more()
 
 
 def test_what_was_answered_before_the_end_is_heard_before_it() -> None:
     connections = connected()
     data = ask(connections, 0) + ask(connections, 1)
-    connections.received(1, data)
+    connections.received(1, data, 0)
     assert connections.lost(1)
     assert not connections.lost(1)
-    happened = connections.take()
+    happened = connections.take(0)
     assert (len(happened.completed_receives), happened.disconnected) == (1, [])
-    happened = connections.take()
+    happened = connections.take(0)
     assert (len(happened.completed_receives), happened.disconnected) == (1, [1])
 
 
@@ -72,29 +71,29 @@ def test_what_makes_no_sense_ends_the_connection() -> None:
         connections = connected()
         ask(connections, 0)
         connections.take_effects()
-        assert connections.received(1, data)
+        assert connections.received(1, data, 0)
         (effect,) = connections.take_effects()
         assert isinstance(effect, Disconnect)
         assert effect.connection == 1
         assert effect.reason
-        assert connections.take().disconnected == [1]
+        assert connections.take(0).disconnected == [1]
     connections = connected()
-    assert connections.received(1, answer(0)), "nothing was asked"
+    assert connections.received(1, answer(0), 0), "nothing was asked"
     assert connections.take_effects() == [Disconnect(1, "an answer came where nothing was asked")]
 
 
 def test_who_closes_hears_nothing_more() -> None:
     connections = connected()
     data = ask(connections, 0)
-    connections.received(1, data)
+    connections.received(1, data, 0)
     connections.take_effects()
     connections.close(1)
     connections.close(1)
     assert connections.take_effects() == [Disconnect(1)]
     assert not connections.has_more()
-    connections.connect(NODE)
+    connections.connect(NODE, 0)
     assert connections.take_effects() == [Connect(2, "host", 9092)]
-    assert not connections.received(1, data)
+    assert not connections.received(1, data, 0)
     assert not connections.lost(1)
     assert not connections.is_channel_ready(1)
     assert connections.lost(2), "it could not be made"

@@ -35,23 +35,26 @@ class Wires(Selectable):
         self.channels: set[int] = set()
         self.happened = Happened()
 
-    def connect(self, node: Node) -> None:
+    def connect(self, node: Node, now_ms: int) -> None:
         self.connecting.append(node.node_id)
 
     def close(self, node: int) -> None:
         self.closed.append(node)
         self.channels.discard(node)
 
-    def send(self, request: ClientRequest) -> None:
+    def send(self, request: ClientRequest, now_ms: int) -> None:
         self.sent.append(request)
         self.happened.completed_sends.append(request.node)
 
     def is_channel_ready(self, node: int) -> bool:
         return node in self.channels
 
-    def take(self) -> Happened:
+    def take(self, now_ms: int) -> Happened:
         happened, self.happened = self.happened, Happened()
         return happened
+
+    def next_idle_ms(self) -> int | None:
+        return None
 
 
 class Net:

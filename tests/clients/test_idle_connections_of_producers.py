@@ -1,0 +1,59 @@
+"""connections.max.idle.ms on kafka-clients, unmodified, and on `AsyncProducer` as the client of the same releases.
+
+With a real clock, and told by what records are called back with. Who is idle is decided in Kafka's Selector; the judge
+(conformance/producer) has a mock in its place, so this is where ours is held to it.
+"""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from support.log_reader import read_values
+from support.serving import LIMIT_S
+from support.stock_sends import Sends, sends
+
+from fakebroker import FakeCluster
+
+pytestmark = [pytest.mark.clients, pytest.mark.slow]
+
+IDLE_MS = 400
+REQUEST_TIMEOUT_MS = 30_000
+SETTINGS: dict[str, object] = {
+    "acks": "1",
+    "connections_max_idle_ms": IDLE_MS,
+    "enable_idempotence": "false",
+    "linger_ms": 0,
+    "request_timeout_ms": REQUEST_TIMEOUT_MS,
+    "retries": 0,
+}
+
+
+def send_to_second(program: Sends, key: str) -> tuple[float, str]:
+    """What the record is told, and after how many milliseconds, while others go to the first broker."""
+    began = time.monotonic()
+    program.send(key, partition=1)
+    while time.monotonic() - began < LIMIT_S:
+        program.send("busy")
+        if (told := program.told()).startswith(key + " "):
+            return 1_000 * (time.monotonic() - began), told
+        assert told.startswith("busy offset ")
+    raise AssertionError(f"{key} is not called back")
+
+
+@pytest.mark.parametrize("version", ["2.0.1", "4.4.0", "ours 2.0", "ours 4.4"])
+def test_a_request_that_waits_is_no_activity_and_the_other_connection_stays(version: str) -> None:
+    """Broker 2 says nothing for longer than a connection may be idle: long before request.timeout.ms the record is told
+    that the network broke. The next one goes over a new connection. What goes to broker 1 meanwhile never fails."""
+    with FakeCluster(brokers=2) as kafka:
+        kafka.create_topic("orders", assignments=[[1], [2]])
+        with sends(version, kafka, **SETTINGS) as program:
+            program.send("known", partition=1)
+            assert program.told() == "known offset 0"
+            kafka.brokers[2].pause()
+            took_ms, told = send_to_second(program, "waits")
+            assert told.startswith("waits NetworkException: ")
+            assert IDLE_MS <= took_ms < REQUEST_TIMEOUT_MS / 3
+            kafka.brokers[2].resume()
+            assert send_to_second(program, "again")[1].startswith("again offset ")
+        assert len(read_values(kafka, "orders", 1)) >= 2

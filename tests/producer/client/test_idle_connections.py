@@ -1,0 +1,190 @@
+"""connections.max.idle.ms: who is closed, when that is seen, and what becomes of what was on its way."""
+
+from __future__ import annotations
+
+import pytest
+
+from fakebroker.producer.client.connections import Connections
+from fakebroker.producer.client.effects import Connect, Disconnect
+from fakebroker.producer.client.idle_expiry import IdleExpiryManager
+from fakebroker.producer.journal.events import Disconnected, RequestSent
+from fakebroker.producer.journal.recorder import ProducerJournal
+from fakebroker.producer.metadata_snapshot import Node
+from fakebroker.producer.network.client_request import ClientRequest, ExpectedBroker
+from fakebroker.producer.network.node_api_versions import API_VERSIONS, ApiVersion
+from fakebroker.producer.producer_config import ProducerConfig
+from fakebroker.testing.producing.simulated_producers import SimulatedProducers
+from fakebroker.testing.simulation import Simulation
+
+both = pytest.mark.parametrize("generation", ["2.0", "4.3"])
+IDLE_MS = 1_000
+WAKES_MS = 5_000  # request.timeout.ms: a sender that has nothing to do polls as often
+
+
+def test_who_was_used_least_recently_is_the_first_and_a_poll_closes_one() -> None:
+    idle = IdleExpiryManager(IDLE_MS, 0)
+    for node, at_ms in ((1, 0), (2, 10), (3, 20), (1, 30)):
+        idle.update(node, at_ms)
+    assert idle.next_ms() == 1_011
+    assert idle.poll_expired(1_010) is None, "exactly so long is not longer"
+    assert idle.poll_expired(5_000) == 2
+    assert idle.poll_expired(5_000) == 3
+    assert idle.poll_expired(5_000) == 1
+    assert idle.poll_expired(5_000) is None
+    assert idle.next_ms() is None
+    idle.update(4, 5_001)
+    idle.update(5, 5_001)
+    idle.remove(4)
+    idle.remove(4)
+    assert idle.poll_expired(6_001) is None
+    assert idle.poll_expired(6_002) == 5
+    idle.check_invariants()
+
+
+def test_a_negative_time_closes_nobody() -> None:
+    idle = IdleExpiryManager(-1, 0)
+    idle.update(1, 0)
+    assert idle.next_ms() is None
+    assert idle.poll_expired(2**62) is None
+
+
+def test_an_attempt_that_takes_long_is_idle_too() -> None:
+    connections = Connections(ProducerConfig("4.3", {"connections.max.idle.ms": IDLE_MS}), 0)
+    connections.connect(Node(1, "host", 9092), 0)
+    assert connections.take(IDLE_MS).disconnected == []
+    assert connections.take(IDLE_MS + 1).disconnected == [1]
+    assert connections.take_effects() == [Connect(1, "host", 9092), Disconnect(1)]
+    assert not connections.connected(1, IDLE_MS + 2), "nobody wants it any more"
+    assert not connections.lost(1)
+
+
+def test_what_is_made_read_and_written_is_activity_and_who_is_gone_is_forgotten() -> None:
+    connections = Connections(ProducerConfig("4.3", {"connections.max.idle.ms": IDLE_MS}), 0)
+    connections.connect(Node(1, "host", 9092), 0)
+    connections.connected(1, 10)
+    assert connections.next_idle_ms() == 1_011
+    connections.send(ClientRequest(1, ApiVersion(API_VERSIONS, 0, 0), ExpectedBroker(), 0, 20, 100), 20)
+    assert connections.next_idle_ms() == 1_021
+    assert not connections.received(1, b"\0\0", 30), "a part of a length"
+    assert connections.next_idle_ms() == 1_031
+    connections.connect(Node(2, "host", 9093), 40)
+    connections.close(1)
+    assert connections.next_idle_ms() == 1_041
+    connections.lost(2)
+    assert connections.next_idle_ms() is None
+    assert connections.take(5_000).disconnected == [2]
+
+
+class World:
+    """A producer beside three brokers; of the topic "t" broker 1 leads partition 0, and broker 2 partition 1."""
+
+    def __init__(self, generation: str, **settings: object) -> None:
+        self.simulation = Simulation(3)
+        self.simulation.topic("t", 2, 1)
+        self.producers = SimulatedProducers(self.simulation)
+        given = {
+            "acks": "1",
+            "connections.max.idle.ms": IDLE_MS,
+            "enable.idempotence": False,
+            "linger.ms": 0,
+            "request.timeout.ms": WAKES_MS,
+            "retries": 0,
+        } | {name.replace("_", "."): value for name, value in settings.items()}
+        config = ProducerConfig(generation, given)
+        self.journal: ProducerJournal = self.producers.new_journal(config)
+        self.client = self.producers.add(config, journal=self.journal)
+        self.told: list[tuple[int, int, int | str]] = []
+
+    def send(self, record: int, partition: int) -> None:
+        self.client.producer.send(
+            "t", b"v", 0, self.producers.now_ms, None, partition, (),
+            lambda metadata, error: self.told.append(
+                (self.simulation.elapsed_ms, record, type(error).__name__ if metadata is None else metadata.offset)
+            ),
+        )  # fmt: skip
+        self.client.settle()
+
+    def advance(self, ms: int) -> None:
+        self.producers.advance(ms)
+        self.client.producer.check_invariants()
+
+    def gone(self) -> list[tuple[int, str]]:
+        """Node and reason of each connection that ended."""
+        return [(event.node, event.reason) for event in self.journal if isinstance(event, Disconnected)]
+
+
+@both
+def test_who_is_not_used_is_closed_and_connected_to_again_when_needed(generation: str) -> None:
+    world = World(generation)
+    world.send(1, partition=0)
+    world.advance(20)
+    world.send(2, partition=1)
+    world.advance(20)
+    for record in range(3, 53):
+        world.send(record, partition=0)
+        world.advance(50)
+    assert (2, "idle") in world.gone()
+    assert (1, "idle") not in world.gone()
+    world.send(100, partition=1)
+    world.advance(50)
+    assert world.told[-1][1:] == (100, 1)
+    assert [reason for _, reason in world.gone()] == ["idle"] * len(world.gone())
+
+
+@both
+def test_it_is_seen_when_the_sender_polls_and_then_it_asks_for_metadata(generation: str) -> None:
+    """Nobody sets an alarm for it. It asks at once, over a connection that it still has; the next poll closes the next
+    one."""
+    world = World(generation)
+    for record, partition in enumerate((0, 1)):
+        world.send(record, partition)
+        world.advance(20)
+    world.advance(WAKES_MS - 100)
+    assert world.gone() == []
+    known = len(list(world.journal))
+    world.advance(200)
+    first, asked, second, *_ = list(world.journal)[known:]
+    assert isinstance(first, Disconnected)
+    assert isinstance(asked, RequestSent)
+    assert isinstance(second, Disconnected)
+    assert (first.reason, asked.api, second.reason) == ("idle", "Metadata", "idle")
+    assert asked.connection not in (first.connection, second.connection)
+    assert first.mono_ms == asked.mono_ms == second.mono_ms
+
+
+@both
+def test_a_request_that_waits_is_no_activity(generation: str) -> None:
+    """It is answered as one whose connection broke, whatever time it has left."""
+    world = World(generation, request_timeout_ms=20_000)
+    for record, partition in enumerate((0, 1)):
+        world.send(record, partition)
+        world.advance(20)
+    world.simulation.pause(2)
+    world.told.clear()
+    world.send(2, partition=1)
+    sent_ms = world.simulation.elapsed_ms
+    for record in range(3, 33):
+        world.send(record, partition=0)
+        world.advance(50)
+    ((at_ms, _, error),) = [told for told in world.told if told[1] == 2]
+    assert error == "BrokerError"
+    assert IDLE_MS < at_ms - sent_ms <= IDLE_MS + 60
+    assert (2, "idle") in world.gone()
+
+
+@both
+def test_who_turns_only_to_wait_waits_for_that_too(generation: str) -> None:
+    world = World(generation)
+    world.send(1, partition=0)
+    world.advance(20)
+    due_ms = world.client.producer.client.next_time_out_ms()
+    assert due_ms is not None
+    assert IDLE_MS - 20 < due_ms - world.producers.now_ms < IDLE_MS
+
+
+@both
+def test_negative_keeps_all(generation: str) -> None:
+    world = World(generation, connections_max_idle_ms=-1)
+    world.send(1, partition=0)
+    world.advance(100 * WAKES_MS)
+    assert world.gone() == []
