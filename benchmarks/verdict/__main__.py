@@ -78,12 +78,12 @@ def _row(requests: int, ways: int, found: dict[str, float]) -> Any:
 
 def judge(folder: Path) -> dict[str, float]:
     """What `fakebroker-load report` does to a folder; how long that takes, and the most memory of both processes."""
-    from fakebroker_load.job import REPORT_FILE, journal_of, judge_folder, read_runs
+    from fakebroker_load.job import REPORT_FILE, journal_of, judge_folder, planned_rows, read_runs
     from fakebroker_load.report import write_report
     from fakebroker_load.scenario.model import DEFAULT_LATENESS_LIMIT_MS
     from fakebroker_load.session import start_spark
 
-    spark = start_spark()
+    spark = start_spark(rows=planned_rows(folder))
     started = time.perf_counter()
     judged, verdict = judge_folder(spark, folder, DEFAULT_LATENESS_LIMIT_MS)
     judged_at = time.perf_counter()

@@ -27,6 +27,7 @@ from fakebroker_load.job import (
     journal_of,
     judge_folder,
     new_run_id,
+    planned_rows,
     read_runs,
     run_scenario,
 )
@@ -158,7 +159,7 @@ def run(
             outer.enter_context(stage.open())
         except OSError as error:
             raise ResultsError(f"--out {out}: {error.strerror}.") from error
-        spark, slots = outer.enter_context(ready_cluster(cluster, console, stage.folder))
+        spark, slots = outer.enter_context(ready_cluster(cluster, console, stage.folder, plan.requests))
         with ExitStack() as stack:
             if control is not None:
                 ask = partial(ask_control, control, control_token)
@@ -211,7 +212,7 @@ def schema() -> int:
 def verify(folder: Folder, lateness_limit_ms: Limit = None, master: Master = None) -> int:
     """Judge the results in a folder again."""
     check_results(folder)
-    _, verdict = judge_folder(start_spark(master), folder, lateness_limit_ms)
+    _, verdict = judge_folder(start_spark(master, rows=planned_rows(folder)), folder, lateness_limit_ms)
     write_for_others(folder, verdict)
     print_verdict(make_console(), verdict)
     return 0 if verdict.ok else 1
@@ -225,7 +226,7 @@ def report(folder: Folder, lateness_limit_ms: Limit = None, master: Master = Non
 
 
 def conclude(folder: Path, lateness_limit_ms: int | None, master: str | None) -> int:
-    spark = start_spark(master)
+    spark = start_spark(master, rows=planned_rows(folder))
     judged, verdict = judge_folder(spark, folder, lateness_limit_ms)
     runs = read_runs(folder)
     write_report(spark, judged, verdict, runs, folder / REPORT_FILE, journal_of(spark, folder, runs))

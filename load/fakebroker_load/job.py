@@ -68,7 +68,9 @@ PARQUET = "requests.parquet"
 LOG_PARQUET = "log.parquet"
 PARTS_PARQUET = "partitions.parquet"
 JOURNAL_PARQUET = "journal.parquet"
+JUDGED_PARQUET = "judged.parquet"
 MISMATCH_PARQUET = "mismatches.parquet"
+ROWS_OF_A_TASK = 500_000  # of the verdict: their sorting takes about 200 MB
 LOG_FOLDERS = {LOG_PARQUET: LOG_SCHEMA, PARTS_PARQUET: PART_SCHEMA}
 RUN_FILE = "run.json"
 VERDICT_FILE = "verdict.json"
@@ -229,7 +231,7 @@ def cancelled_if_left(spark: SparkSession) -> Iterator[None]:
 def clear(out: Path) -> None:
     """Make the folder, and remove from it what earlier runs left; anything else stays."""
     out.mkdir(parents=True, exist_ok=True)
-    for folder in (PARQUET, LOG_PARQUET, PARTS_PARQUET, JOURNAL_PARQUET, MISMATCH_PARQUET):
+    for folder in (PARQUET, LOG_PARQUET, PARTS_PARQUET, JOURNAL_PARQUET, JUDGED_PARQUET, MISMATCH_PARQUET):
         shutil.rmtree(out / folder, ignore_errors=True)
     for name in (RUN_FILE, VERDICT_FILE, REPORT_FILE, *OTHER_FILES):
         (out / name).unlink(missing_ok=True)
@@ -245,8 +247,8 @@ def read_runs(out: Path) -> list[dict[str, Any]]:
 
 
 def judge_folder(spark: SparkSession, out: Path, lateness_limit_ms: int | None = None) -> tuple[DataFrame, Verdict]:
-    """The judged rows of a folder, cached, and the verdict, which is also written to `verdict.json`. The limit goes
-    before those that the scenarios have."""
+    """The judged rows of a folder, which are kept in it, and the verdict, which is also written to `verdict.json`. The
+    limit goes before those that the scenarios have."""
     try:
         runs = read_runs(out)
     except (OSError, ValueError):
@@ -257,14 +259,23 @@ def judge_folder(spark: SparkSession, out: Path, lateness_limit_ms: int | None =
     rows = spark.read.schema(from_arrow_schema(RESULT_SCHEMA)).parquet(str(out / PARQUET))
     requests = rows.where("read IS NULL")
     log = Log(*(read(spark, out / name, schema) for name, schema in LOG_FOLDERS.items()))
-    if any(run.get("log") for run in runs) and not all((out / name).is_dir() for name in LOG_FOLDERS):
+    was_read = any(run.get("log") for run in runs)
+    if was_read and not all((out / name).is_dir() for name in LOG_FOLDERS):
         raise ResultsError(f"The folder {out} holds no results of a run ({LOG_PARQUET} or {PARTS_PARQUET} is missing).")
-    judged, beside, journal = judge(spark, requests, limits_ms, log), None, journal_of(spark, out, runs)
+    spread(spark, planned_rows(out))
+    judged, beside = judge(spark, requests, limits_ms, log if was_read else None), None
+    journal = journal_of(spark, out, runs)
+
+    def keep(frame: DataFrame) -> DataFrame:
+        """It is asked a dozen times, each time for a few columns."""
+        frame.write.mode("overwrite").parquet(str(out / JUDGED_PARQUET))
+        return spark.read.schema(frame.schema).parquet(str(out / JUDGED_PARQUET))
+
     if journal is not None:
         known = [run["scenario"]["name"] for run in runs if has_journal(run)]
-        judged, beside = judge_by_journal(spark, judged, journal, log.parts, known, limits_ms)
+        judged, beside = judge_by_journal(spark, judged, journal, log.parts, known, limits_ms, keep)
     else:
-        judged = judged.cache()
+        judged = keep(judged)
     if (read_by := judge_readers(spark, rows, runs, log, journal)) is not None:
         judged = judged.unionByName(read_by, allowMissingColumns=True)
     verdict = summarise(spark, judged, runs, limits_ms, log, beside)
@@ -275,6 +286,20 @@ def judge_folder(spark: SparkSession, out: Path, lateness_limit_ms: int | None =
         verdict = replace(verdict, reasons=reasons_of(spark, found))
     verdict.write(out / VERDICT_FILE)
     return judged, verdict
+
+
+def planned_rows(out: Path) -> int:
+    """How many requests the runs of a folder were to send; 0 if that cannot be read."""
+    try:
+        return sum(sum(run.get("planned", {}).values()) for run in read_runs(out))
+    except (OSError, ValueError, AttributeError, TypeError):
+        return 0
+
+
+def spread(spark: SparkSession, rows: int) -> None:
+    """What is sorted for a verdict on so many rows, in more pieces than a laptop's usual load needs."""
+    usual = int(spark.conf.get("spark.sql.shuffle.partitions") or 1)
+    spark.conf.set("spark.sql.shuffle.partitions", str(max(usual, rows // ROWS_OF_A_TASK)))
 
 
 def journal_of(spark: SparkSession, out: Path, runs: list[dict[str, Any]]) -> DataFrame | None:

@@ -17,6 +17,8 @@ Units    *_mono_ms is milliseconds of the broker's clock.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from pyspark.sql import DataFrame, SparkSession
 
 from fakebroker_load.judging.requests import DEFINITE, TIMED_OUT, LatenessLimits, limit_us, quoted
@@ -195,15 +197,16 @@ def judge_by_journal(
     parts: DataFrame,
     runs: list[str],
     lateness_limit_ms: LatenessLimits = DEFAULT_LATENESS_LIMIT_MS,
+    keep: Callable[[DataFrame], DataFrame] = lambda frame: frame.localCheckpoint(),
 ) -> tuple[DataFrame, DataFrame]:
     """The judged rows (judging/requests.py) with what the journal (journal/lines.py) says of them, for the `runs` that
-    have one; and a row for each thing that it tells of none of them."""
+    have one; and a row for each thing that it tells of none of them. `keep` takes the first of the two where it can be
+    asked again and again."""
     if not runs:
         raise ValueError("there is no journal of any run")
     names = ", ".join(map(quoted, runs))
-    # Each is asked several times. If they were cached, Spark would plan all that is behind them again and again, which
-    # takes it longer than the work.
-    judged = judged.localCheckpoint()
+    # Asked several times. If it were cached, Spark would plan all that is behind it again and again, which takes it
+    # longer than the work.
     exchanges = spark.sql(EXCHANGES, journal=journal).localCheckpoint()
     text = JUDGED.format(
         exchanges="{exchanges}",
@@ -212,6 +215,6 @@ def judge_by_journal(
         runs=f"({names})",
         limit_us=limit_us(lateness_limit_ms),
     )
-    all_judged = spark.sql(text, exchanges=exchanges, judged=judged, journal=journal).localCheckpoint()
+    all_judged = keep(spark.sql(text, exchanges=exchanges, judged=judged, journal=journal))
     beside = spark.sql(BESIDE, judged=all_judged, exchanges=exchanges, journal=journal, parts=parts).localCheckpoint()
     return all_judged, beside

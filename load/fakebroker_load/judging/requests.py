@@ -10,6 +10,7 @@ Theory   handled   Kafka handles one request of a connection at a time: a reques
                    pipelined request could look early when it is not. Hence early is judged by the earliest moment at
                    which the request can have been handled: behind each earlier request of its connection, counted from
                    that one's sending, lie at least the timeouts that the answers in between claim to have waited.
+         Rows are dealt out once, by connection: all that is asked of a connection's rows is asked there.
          A request is confirmed when `problem` is null. The cases are in SQL below, in the order in which they are
          looked for. A value that is not there (null) never confirms anything.
          The log is asked as well, where it was read back (log.py): what stands there has to fit what the request was
@@ -70,9 +71,7 @@ WITH chained AS (
             + greatest(coalesce(throttle_ms, 0) - 1, 0) * 1000L) OVER before, 0L) AS waited_us,
         coalesce(max(throttle_ms) OVER before, 0) > 0 AS was_throttled,
         if(outcome = 'answered' AND array_contains(also, CAST(error_code AS STRING)), error_code, expected_error)
-            AS right_error,
-        count(*) OVER (PARTITION BY run, topic, partition, base_offset) AS same_offset,
-        count(*) OVER (PARTITION BY run, connection, sequence) AS same_request
+            AS right_error
     FROM {{requests}}
     WINDOW before AS (PARTITION BY run, connection ORDER BY sequence ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
 ),
@@ -80,7 +79,8 @@ timed AS (
     SELECT *,
         greatest(sent_us, free_us) AS handled_us,
         waited_us + max(sent_us - waited_us) OVER so_far AS handled_at_least_us,
-        if(must_wait, timeout_ms * 1000L, 0L) AS wait_us
+        if(must_wait, timeout_ms * 1000L, 0L) AS wait_us,
+        count(*) OVER (PARTITION BY run, connection, sequence) AS same_request
     FROM chained
     WINDOW so_far AS (PARTITION BY run, connection ORDER BY sequence)
 ),
@@ -96,23 +96,21 @@ found AS (
     SELECT run, connection, sequence, count(*) AS copies, min(offset) AS log_offset,
         min_by(topic, offset) AS log_topic, min_by(partition, offset) AS log_partition,
         min_by(value_crc, offset) AS log_crc, min_by(fingerprint, offset) AS log_fingerprint
-    FROM {{records}} WHERE connection IS NOT NULL AND coalesce(visible, true) GROUP BY ALL
+    FROM (SELECT /*+ REPARTITION(run, connection) */ * FROM {{records}} WHERE connection IS NOT NULL)
+    WHERE coalesce(visible, true) GROUP BY ALL
 ),
 hidden AS (
     SELECT DISTINCT run, connection, sequence, true AS is_hidden FROM {{records}} WHERE NOT visible
 ),
-strays AS (
-    SELECT run, stray_correlation_id AS correlation_id, min(connection) AS stray_connection
-    FROM {{requests}} WHERE stray_correlation_id IS NOT NULL GROUP BY ALL
-),
 known AS (
-    SELECT late.*, copies, log_offset, log_topic, log_partition, log_crc, log_fingerprint, readable_offset, end_offset,
-        same_leader, stray_connection, is_hidden
+    SELECT {{few}} late.*, copies, log_offset, log_topic, log_partition, log_crc, log_fingerprint, readable_offset,
+        end_offset, same_leader, stray_connection, is_hidden, coalesce(is_twice, false) AS is_twice
     FROM late
     LEFT JOIN found USING (run, connection, sequence)
     LEFT JOIN hidden USING (run, connection, sequence)
     LEFT JOIN {{parts}} AS parts USING (run, topic, partition)
-    LEFT JOIN strays USING (run, correlation_id)
+    LEFT JOIN {{strays}} AS strays USING (run, correlation_id)
+    LEFT JOIN {{twice}} AS twice USING (run, topic, partition, base_offset)
 ),
 looked_up AS (
     SELECT *,
@@ -143,7 +141,8 @@ looked_up AS (
         ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
     )
 )
-SELECT *,
+SELECT * EXCEPT (previous_answered_us, previous_offset, previous_correlation_id, free_us, waited_us, was_throttled,
+        handled_at_least_us, wait_us, answered_while_throttled, same_request, is_twice, log_crc, log_fingerprint),
     CASE
         WHEN found_problem IS NOT NULL THEN found_problem
         WHEN same_request > 1 THEN 'counted twice'
@@ -169,11 +168,20 @@ SELECT *,
                 'base offset with an error')
         WHEN right_error = {TIMED_OUT} AND NOT is_raw THEN NULL
         WHEN base_offset < 0 OR base_offset IS NULL THEN 'no base offset'
-        WHEN same_offset > 1 THEN 'base offset given twice'
+        WHEN is_twice THEN 'base offset given twice'
         WHEN base_offset < previous_offset AND coalesce(ordered, true) THEN 'base offset went back'
     END AS problem
 FROM looked_up
 """
+
+# What there is little of, unless the broker is mad: then it is joined as the large tables are.
+RARE = {
+    "strays": """SELECT run, stray_correlation_id AS correlation_id, min(connection) AS stray_connection
+        FROM {requests} WHERE stray_correlation_id IS NOT NULL GROUP BY ALL""",
+    "twice": """SELECT run, topic, partition, base_offset, true AS is_twice FROM {requests}
+        WHERE base_offset IS NOT NULL GROUP BY run, topic, partition, base_offset HAVING count(*) > 1""",
+}
+FEW = 100_000  # so many rows each executor may well have all of
 
 
 @dataclass(frozen=True)
@@ -196,9 +204,16 @@ def judge(
 ) -> DataFrame:
     """The result rows with `handled_us`, `lateness_us`, `early`, what was found in the log (null where it was not
     read), and `problem` (null: confirmed)."""
+    counts = ", ".join(f"(SELECT count(*) FROM ({text})) AS {name}" for name, text in RARE.items())
+    (found,) = spark.sql(f"SELECT {counts}", requests=requests).collect()
+    few = ["parts", *(name for name in RARE if found[name] <= FEW), *(() if log else ("found", "hidden"))]
     log = log or no_log(spark)
-    limit = limit_us(lateness_limit_ms)
-    text = JUDGED.format(requests="{requests}", records="{records}", parts="{parts}", limit_us=limit)
+    text = JUDGED.format(
+        few=f"/*+ BROADCAST({', '.join(few)}) */",
+        limit_us=limit_us(lateness_limit_ms),
+        **{name: f"{{{name}}}" for name in ("requests", "records", "parts")},
+        **{name: f"({text})" for name, text in RARE.items()},
+    )
     return spark.sql(text, requests=requests, records=log.records, parts=log.parts)
 
 

@@ -46,12 +46,15 @@ def settings_of(given: Sequence[str] | None) -> dict[str, str]:
 
 
 @contextmanager
-def ready_cluster(cluster: Cluster, console: Console, shared: Path | None) -> Iterator[tuple[SparkSession, int]]:
+def ready_cluster(
+    cluster: Cluster, console: Console, shared: Path | None, rows: int = 0
+) -> Iterator[tuple[SparkSession, int]]:
     """A session for the time of the block, and how many tasks can run in it at the same time; `shared` is the folder
-    that tasks write results to, if they do. Raises NotReady and what `start_spark` raises."""
+    that tasks write results to, if they do, and `rows` how many of them. Raises NotReady, and what `start_spark`
+    raises."""
     with ExitStack() as stack:
         with console.status("starting Spark"):
-            spark = stack.enter_context(spark_session(cluster.master, cluster.settings))
+            spark = stack.enter_context(spark_session(cluster.master, cluster.settings, rows))
         with console.status("waiting for slots, and looking at the executors"):
             slots = make_ready(spark, MODULES, wanted=cluster.tasks, wait_s=cluster.wait_s, shared=shared)
         yield spark, slots
