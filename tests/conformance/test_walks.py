@@ -78,6 +78,7 @@ def test_what_consumers_are_told_otherwise_is_found(monkeypatch: pytest.MonkeyPa
     assert len(difference.walk.steps) == 1
 
 
+@pytest.mark.slow
 def test_a_round_over_three_brokers() -> None:
     """Ours twice: the coordinator moves, brokers stop and start, and the walks go on."""
     result = run_rounds(two_of_us(ROUND_BOX), 48, at_once=1)
