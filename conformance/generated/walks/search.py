@@ -54,7 +54,7 @@ KINDS: dict[str, tuple[Callable[[int], Walk], str]] = {
     "consumer": (consumer_walk, "consumer-groups"),
 }
 AT_ONCE = 12
-PATIENT = 5.0
+PATIENT = 10.0
 _START_LIMIT_S = 60.0
 MAX_DIFFERENCES = 10
 _groups = count()
@@ -203,7 +203,7 @@ def run_rounds(
             outcomes = _of_round(a_round, targets, pool, 1.0)
             repeated = any(outcome.unexplained for outcome in outcomes)
             if repeated:
-                outcomes = _of_round(a_round, targets, pool, PATIENT)
+                outcomes = _of_round(a_round, targets, pool, PATIENT / 2)
             for walk_seed, parts, outcome in zip(a_round.seeds, a_round.walks, outcomes, strict=True):
                 result.note(outcome, repeated and bool(outcome.unexplained))
                 found = {signature(finding) for finding in outcome.unexplained}
