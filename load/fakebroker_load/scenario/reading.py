@@ -5,11 +5,12 @@ Errors   ScenarioError: one sentence with file, line and key, and what would be 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import MISSING, fields
 from difflib import get_close_matches
 from importlib import resources
 from pathlib import Path
+from typing import Any
 
 from fakebroker.yaml_places import BadYaml, read
 from fakebroker_load.arrivals import parse_arrivals
@@ -30,6 +31,7 @@ KEYS = (
     *("name", "about", "groups", "brokers", "configs", "followers", "assignments", "actions"),
     *("send_delay_limit_ms", "lateness_limit_ms"),
 )
+PARSED: dict[str, Callable[[Any], object]] = {"arrivals": parse_arrivals, "latency_limit_ms": parse_latency_limits}
 KINDS: dict[str, type] = {"str": str, "bool": bool, "int": int}
 KIND_NAMES = {str: "a text", bool: "true or false", int: "a whole number"}
 
@@ -156,20 +158,14 @@ def parse_group(data: object) -> Group:
         raise ScenarioError(f"{who} lacks the field {min(missing)}.")
     values = {"acks": -1, "expect": "NONE"} | dict(data)
     for name, value in data.items():
-        if name == "arrivals":
+        if parse := PARSED.get(name):
             try:
-                values[name] = parse_arrivals(value)
+                values[name] = parse(value)
             except ValueError as error:
                 raise ScenarioError(f"{who} {error}.", name) from None
             continue
         if name == "also":
             values[name] = parse_shares(who, value)
-            continue
-        if name == "latency_limit_ms":
-            try:
-                values[name] = parse_latency_limits(value)
-            except ValueError as error:
-                raise ScenarioError(f"{who} {error}.", name) from None
             continue
         if name == "settings":
             if not isinstance(value, Mapping):
