@@ -268,7 +268,8 @@ def judge_folder(spark: SparkSession, out: Path, lateness_limit_ms: int | None =
 
     def keep(frame: DataFrame) -> DataFrame:
         """It is asked a dozen times, each time for a few columns."""
-        frame.write.mode("overwrite").parquet(str(out / JUDGED_PARQUET))
+        with told("judging"):
+            frame.write.mode("overwrite").parquet(str(out / JUDGED_PARQUET))
         return spark.read.schema(frame.schema).parquet(str(out / JUDGED_PARQUET))
 
     if journal is not None:

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
+from fakebroker_load.judging import requests
 from fakebroker_load.judging.requests import judge
 from fakebroker_load.traffic.rows import RESULT_SCHEMA
 from fakebroker_load.verdict import Verdict, summarise
@@ -140,6 +141,17 @@ def test_two_answers_that_name_one_offset_of_one_partition(spark: SparkSession) 
     assert problems(spark, TIMED_OUT, TIMED_OUT | ELSEWHERE) == ["base offset given twice"] * 2
     assert problems(spark, TIMED_OUT, TIMED_OUT | ELSEWHERE | {"partition": 1}) == [None, None]
     assert problems(spark, TIMED_OUT, TIMED_OUT | ELSEWHERE | {"run": "other"}) == [None, None]
+
+
+@pytest.mark.parametrize("few", [requests.FEW, 0], ids=["of few", "of many"])
+def test_what_is_rare_is_found_when_there_is_a_lot_of_it(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, few: int
+) -> None:
+    """What there is too much of to have all of it everywhere is joined in another way."""
+    monkeypatch.setattr(requests, "FEW", few)
+    stray = {"run": "stray", "stray_correlation_id": TIMED_OUT["correlation_id"]}
+    assert problems(spark, TIMED_OUT, TIMED_OUT | ELSEWHERE) == ["base offset given twice"] * 2
+    assert problems(spark, TIMED_OUT | stray) == ["answered twice"]
 
 
 def test_who_is_throttled_is_not_read(spark: SparkSession) -> None:
