@@ -113,5 +113,6 @@ def test_the_page_asks_for_what_there_is_and_nobody_puts_it_into_another(control
     asked = set(re.findall(r"\$\{base\}(/[a-z/.]+)", answer.text))
     assert {"/events", "/journal", "/journal/timeline", "/journal/timeline.svg", "/clock/advance"} == asked
     assert {f"/v1{path}" for path in asked} <= paths.keys()
+    assert "[hidden] { display: none !important; }" in answer.text  # else a request without a picture shows another's
     assert "http://" not in answer.text  # nothing is fetched from elsewhere
     assert "https://" not in answer.text
