@@ -1,7 +1,8 @@
 """The time line of one request by the brokers' journal alone; timeline.py knows the end of a producer too.
 
 Theory   What the journal tells under the number of the request, and, until its answer, what became of its partitions:
-         watermarks, in-sync replicas, leaders. That is why it was answered as it was.
+         watermarks, in-sync replicas, leaders. That is why it was answered as it was. A watermark may move on and on
+         while another partition keeps the request waiting: until something else happens its last place is told.
 Units    milliseconds of the brokers' clock; `elapsed_ms` counts from when the request came.
 Errors   ValueError in one sentence, where the journal does not tell (any more).
 """
@@ -23,18 +24,24 @@ def steps_of_request(told: Iterable[events.Event], request: int) -> list[Timelin
     asked: events.Request | None = None
     partitions: tuple[tuple[str, int], ...] = ()
     steps: list[TimelineStep] = []
+    watermarks: dict[tuple[str, int], TimelineStep] = {}  # since the last other step; the last of each partition
     for event in told:
         if asked is None:  # most of the journal, so this comes first
             if type(event) is not events.Request or event.request != request:
                 continue
             asked = event
         is_of_partition = isinstance(event, _OF_A_PARTITION) and (event.topic, event.partition) in partitions
-        if is_of_partition or request_of(event) == request:
-            steps.append(_step(event, asked))
+        if is_of_partition and isinstance(event, events.WatermarkMoved):
+            watermarks.pop((event.topic, event.partition), None)
+            watermarks[event.topic, event.partition] = _step(event, asked)
+        elif is_of_partition or request_of(event) == request:
+            steps += [*watermarks.values(), _step(event, asked)]
+            watermarks.clear()
         if isinstance(event, events.Produce) and event.request == request:
             partitions = event.partitions
         elif isinstance(event, events.Answer) and event.request == request:
             break
+    steps += watermarks.values()
     if not steps:
         raise ValueError(f"the journal has no request {request}")
     return steps

@@ -7,7 +7,7 @@ import xml.etree.ElementTree as ET
 import pytest
 from support.requests import produce
 
-from fakebroker.core.journal.events import Request
+from fakebroker.core.journal.events import Append, IsrChanged, Parked, Request, WatermarkMoved
 from fakebroker.core.journal.journal import Journal
 from fakebroker.testing.producing.broker_timeline import steps_of_offset, steps_of_request
 from fakebroker.testing.producing.picture import picture
@@ -53,6 +53,23 @@ def test_what_a_broker_did_with_a_request_and_why(journal: Journal) -> None:
         (300, "high watermark of t-0: 2, its log ends at 2"),
         (300, "what it waited for is there"),
         (300, "answered: t-0 NONE, base offset 1"),
+    ]
+
+
+def test_of_a_watermark_that_moves_on_and_on_the_last_place_is_told(journal: Journal) -> None:
+    """A request for two partitions waits for one of them, and others write to the other one all the time."""
+    told, request = journal.events(), numbers(journal)[12]
+    at = 1 + next(at for at, one in enumerate(told) if isinstance(one, Parked) and one.request == request)
+    append = next(one for one in told if isinstance(one, Append) and one.request == request)
+    moves = [WatermarkMoved(append.mono_ms, append.wall_ms, "t", 0, 0, place, 99) for place in range(1_000)]
+    noted = IsrChanged(append.mono_ms, append.wall_ms, "t", 0, 0, (1, 2))
+    steps = steps_of_request([*told[:at], *moves, noted, *moves[:10], *told[at:]], request)
+    assert [step.text for step in steps[3:-1]] == [
+        "parked, for at most 500 ms",
+        "high watermark of t-0: 999, its log ends at 99",
+        "in sync on t-0: 1, 2",
+        "high watermark of t-0: 2, its log ends at 2",
+        "what it waited for is there",
     ]
 
 
