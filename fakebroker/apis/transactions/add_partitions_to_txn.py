@@ -142,7 +142,8 @@ def _ask(
     producer = ProducerIdAndEpoch(each.producer_id, each.producer_epoch)
     coordinator = ctx.transactions.coordinator
     if each.verify_only:
-        answered(each, _by_topic(coordinator.verify_partitions(each.transactional_id, producer, partitions)))
+        verified = coordinator.verify_partitions(each.transactional_id, producer, partitions)
+        answered(each, _by_topic({partition: verified[partition] for partition in asked}))  # a set has no order
         return
     version = _VERSION_0 if ctx.api_version < BATCHED_SINCE else _VERSION_2
     coordinator.add_partitions(

@@ -62,6 +62,32 @@ def test_brokers_ask_for_many(version: int) -> None:
 
 
 @pytest.mark.parametrize("version", [4, 5])
+def test_what_is_verified_is_told_in_the_order_in_which_it_was_asked(version: int) -> None:
+    """And not in that of a set, which is another one in each process (PYTHONHASHSEED)."""
+    simulation = with_coordinator()
+    client = simulation.connect()
+    _, producer_id, epoch = init(client)
+    simulation.topic("many", 20, 1)
+    topics = [
+        {"name": "many", "partitions": [*range(19, 0, -2), *range(0, 20, 2), 3]},
+        {"name": "t", "partitions": [1, 0]},
+    ]
+    asked = {
+        "transactional_id": "tx",
+        "producer_id": producer_id,
+        "producer_epoch": epoch,
+        "verify_only": True,
+        "topics": topics,
+    }
+    answer = ask(client, ADD_PARTITIONS, version, transactions=[asked])
+    (result,) = answer.results_by_transaction
+    told = [
+        (topic.name, [each.partition_index for each in topic.results_by_partition]) for topic in result.topic_results
+    ]
+    assert told == [("many", [*range(19, 0, -2), *range(0, 20, 2)]), ("t", [1, 0])]
+
+
+@pytest.mark.parametrize("version", [4, 5])
 def test_none(version: int) -> None:
     client = with_coordinator().connect()
     assert ask(client, ADD_PARTITIONS, version, transactions=[]).results_by_transaction == ()
