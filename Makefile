@@ -25,7 +25,7 @@ PYTEST := -m pytest -n $(WORKERS) --dist loadscope -o faulthandler_timeout=600
 # Images of containers set it. Then each of several processes compiles all tests and modules again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test quick test-compiled properties fuzz mutants check format bench guard conformance conformance-producer suites clean help
+.PHONY: install compiled demo test quick test-compiled properties fuzz mutants check format bench guard conformance conformance-producer suites clean help
 
 help:
 	@sed -n 's/^## //p' $(MAKEFILE_LIST)
@@ -44,6 +44,12 @@ $(FAST)/.built: $(STAMP) setup.py build_backend.py $(shell find fakebroker timin
 	@FAKEBROKER_COMPILE=$(MUST_COMPILE) build/builder/bin/python -m pip install --quiet --disable-pip-version-check \
 	  --no-deps --target $(FAST) .
 	@touch $@
+
+## make install  a virtual environment in .venv with all that is needed; every other target makes it too
+install: $(STAMP)
+
+## make compiled  the compiled copy, in build/compiled; every other target that needs it makes it too
+compiled: $(FAST)/.built
 
 ## make demo    the main job: a cluster with frozen followers, a Spark load of acks=all, the verdict
 demo: $(STAMP)

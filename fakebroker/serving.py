@@ -20,11 +20,11 @@ from fakebroker.core.faults.presets import Preset
 from fakebroker.core.quota.quota import QuotaEntity
 from fakebroker.server.async_cluster import AsyncFakeCluster
 from fakebroker.server.loops import new_event_loop
+from fakebroker.server.running.collecting import collect_what_is_new
 from fakebroker.server.running.no_more_files import tell_of_no_more_files
 from fakebroker.server.writing.announcement import Announcement
 
 _OTHER_PORT_HELPS = {errno.EADDRINUSE, errno.EACCES}
-_FULL_COLLECTION_AFTER = 100  # collections of the middle generation, each after 7,000 objects more; Python's 10
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 # The arguments of create_topic(); and of whom a quota is (user, client id), with what it allows.
@@ -165,7 +165,7 @@ async def _serve(
             set_up(cluster)
         except ValueError as error:
             return str(error)
-        _collect_seldom()
+        collect_what_is_new()
         facts = _facts(cluster, control)
         if toxiproxy is not None:
             facts["toxiproxy_url"] = toxiproxy.url
@@ -211,15 +211,6 @@ async def _start_control(control: Control, cluster: AsyncFakeCluster, spec: Cont
     if spec.is_wanted:
         control.load()
     return None
-
-
-def _collect_seldom() -> None:
-    """Keep full collections of garbage out of the answers: one walks over all there is, the modules and every
-    connection, which takes 100 ms with 10,000 of those. Nothing needs them: with uvloop what a connection and its
-    requests have made is gone when it is dropped (tests/server/test_garbage.py)."""
-    gc.freeze()
-    young, middle, _ = gc.get_threshold()
-    gc.set_threshold(young, middle, _FULL_COLLECTION_AFTER)
 
 
 def _leave_to_the_system(thing: object) -> None:

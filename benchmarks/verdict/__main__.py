@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import re
-import resource
 import subprocess
 import sys
 import tempfile
@@ -96,13 +96,14 @@ def judge(folder: Path) -> dict[str, float]:
     return {
         "judge_s": judged_at - started,
         "report_s": ended - judged_at,
-        "driver_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+        "driver_mb": _peak_mb(os.getpid()),
         "jvm_mb": _peak_mb(jvm),
     }
 
 
 def _peak_mb(pid: int) -> float:
-    """The most memory a process has had: the launcher becomes the JVM, so the process is the same."""
+    """The most memory a process has had: the launcher becomes the JVM, so the process is the same. (`ru_maxrss` of a
+    process has that of who started it as well.)"""
     found = re.search(r"VmHWM:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text())
     return int(found[1]) / 1024 if found else 0.0
 

@@ -15,6 +15,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 
 from fakebroker.server.fake_cluster import FakeCluster
+from fakebroker.server.running.collecting import collect_what_is_new
 
 BROKERS = 3
 REPLICA_LAG_TIME_MAX_MS = 3_600_000  # an hour: longer than any run
@@ -78,6 +79,7 @@ def serve_cluster(pipe: Connection, topics: dict[str, int], journal: Path | None
     with FakeCluster(BROKERS, config=config, journal=0, journal_file=journal) as kafka:
         for name, partitions in topics.items():
             kafka.create_topic(name, partitions, BROKERS)
+        collect_what_is_new()
         try:
             pipe.send([(broker.host, broker.port) for broker in kafka.endpoints])
             while True:

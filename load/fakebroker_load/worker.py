@@ -69,9 +69,9 @@ def run(
     load = Load([row for batch in batches for row in batch.to_pylist()], results, run_id, agree, report, grace_ms)
     some = False
     with measuring(), in_a_thread(load.send_all, results.close):
-        while (rows := results.taken.get()) is not None:
+        for batch in results.batches():
             some = True
-            yield to_batch(rows)
+            yield batch
     if load.error is not None:
         raise load.error
     if not some:

@@ -1,23 +1,25 @@
 """The journal's events as rows: of the JSON of each, what the judging asks.
 
-Shape    JOURNAL_SCHEMA has a row for each event of KINDS; a `produce` and an `answer` have one for each of their
-         partitions. `seq` is the place in the journal: the order in which things happened.
+Shape    `read_event` and `event_of` give an event; `Rows` gathers them, and gives tables of JOURNAL_SCHEMA: a row for
+         each, and of a `produce` and an `answer` one for each of their partitions. `seq` is the place in the journal:
+         the order in which things happened. A table has rows of one kind.
          The JSON is that of `fakebroker serve --journal`, and of the HTTP control; its fields are described in
-         fakebroker's core/journal/events.py.
+         fakebroker's core/journal/events.py. Of a million requests there are six million lines, so msgspec reads of
+         each what is needed, and makes no dictionary of it.
 Units    *_mono_ms is milliseconds of the broker's monotonic clock: where it begins is the broker's business.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, TypeAlias, get_args
 
 import pyarrow as pa
+from msgspec import Struct, ValidationError, convert
+from msgspec.json import Decoder
 
 from fakebroker.protocol.error_code import ErrorCode, kafka_name
 
-KINDS = frozenset(("request", "produce", "append", "parked", "answer", "watermark_moved", "leader_changed"))
-DROPPED = "dropped"
 APIS = frozenset(("Produce", "Fetch", "ApiVersions"))  # requests of others are left out
 
 JOURNAL_SCHEMA = pa.schema(
@@ -52,28 +54,221 @@ JOURNAL_SCHEMA = pa.schema(
 )
 
 _CODES: dict[str | None, int] = {kafka_name(code): int(code) for code in ErrorCode}
-Row = dict[str, Any]
+Row = tuple[Any, ...]
 
 
-def rows_of(run: str, seq: int, event: Mapping[str, Any], peer: str | None) -> Iterator[Row]:
-    """The rows of an event, which may be a request of this peer; none if nobody asks for its kind. Raises KeyError for
-    one that lacks a field."""
-    kind = event["event"]
-    if kind not in KINDS or (kind == "request" and event["api"] not in APIS):
-        return
-    row: Row = {"run": run, "seq": seq, **event}
-    match kind:
-        case "produce":
-            for topic, partition in event["partitions"]:
-                yield row | {"topic": topic, "partition": partition}
-        case "answer":
-            for part in event["partitions"] or ({"error": None, "base_offset": None},):
-                yield row | part | {"error_code": _CODES.get(part["error"])}
-        case "append":
-            (only,) = event["records"] if len(event["records"]) == 1 else (None,)
-            is_marker = event["producer_id"] >= 0 and event["base_sequence"] < 0
-            yield row | {"error_code": _CODES.get(event["error"]), "fingerprint": only, "is_marker": is_marker}
-        case "request":
-            yield row | {"peer": peer}
-        case _:
-            yield row
+class _Event(Struct, gc=False, tag_field="event"):
+    """An event, as far as it is asked."""
+
+
+class ConnectionOpened(_Event, gc=False, tag="connection_opened"):
+    connection: int
+    peer: str | None
+
+
+class ConnectionClosed(_Event, gc=False, tag="connection_closed"):
+    connection: int
+
+
+class Request(_Event, gc=False, tag="request"):
+    mono_ms: int
+    request: int
+    connection: int
+    api: str
+    correlation_id: int
+    client_id: str | None
+    received_mono_ms: int
+
+
+class Produce(_Event, gc=False, tag="produce"):
+    mono_ms: int
+    request: int
+    acks: int
+    timeout_ms: int
+    partitions: list[tuple[str, int]]
+
+
+class Append(_Event, gc=False, tag="append"):
+    mono_ms: int
+    request: int
+    topic: str
+    partition: int
+    error: str
+    base_offset: int
+    last_offset: int
+    is_duplicate: bool
+    producer_id: int
+    base_sequence: int
+    records: list[str]
+
+
+class Parked(_Event, gc=False, tag="parked"):
+    mono_ms: int
+    request: int
+    deadline_mono_ms: int
+
+
+class PartitionAnswer(Struct, gc=False):
+    topic: str | None = None
+    partition: int | None = None
+    error: str | None = None
+    base_offset: int | None = None
+
+
+class Answer(_Event, gc=False, tag="answer"):
+    mono_ms: int
+    request: int
+    connection: int
+    outcome: str
+    partitions: list[PartitionAnswer]
+
+
+class WatermarkMoved(_Event, gc=False, tag="watermark_moved"):
+    mono_ms: int
+    topic: str
+    partition: int
+    high_watermark: int
+    log_end_offset: int
+
+
+class LeaderChanged(_Event, gc=False, tag="leader_changed"):
+    mono_ms: int
+    topic: str
+    partition: int
+    high_watermark: int
+    log_end_offset: int
+
+
+class Dropped(_Event, gc=False, tag="dropped"):
+    events: int
+
+
+class Expired(_Event, gc=False, tag="expired"):
+    """Here, as the next one, because there are so many of them: what is not Told takes longer to be read over."""
+
+
+class TimerFired(_Event, gc=False, tag="timer_fired"):
+    pass
+
+
+Told: TypeAlias = (
+    ConnectionOpened
+    | ConnectionClosed
+    | Request
+    | Produce
+    | Append
+    | Parked
+    | Answer
+    | WatermarkMoved
+    | LeaderChanged
+    | Dropped
+    | Expired
+    | TimerFired
+)
+_TAGS = {kind.__struct_config__.tag for kind in get_args(Told)}
+_read: Callable[[bytes], Told] = Decoder(Told).decode
+
+
+class _Kind(Struct, gc=False):
+    event: str
+
+
+_read_kind = Decoder(_Kind).decode
+
+
+def read_event(line: bytes) -> Told | None:
+    """Of a line of the journal; None: nobody asks for its kind. Raises msgspec.MsgspecError for what is no event."""
+    try:
+        return _read(line)
+    except ValidationError:
+        if _read_kind(line).event in _TAGS:
+            raise
+        return None
+
+
+def event_of(told: Mapping[str, Any]) -> Told | None:
+    """The same of what the control has told."""
+    if told.get("event") in _TAGS:
+        known: Told = convert(told, Told)
+        return known
+    convert(told, _Kind)
+    return None
+
+
+_COMMON = ("seq", "mono_ms")
+_PLACE = ("topic", "partition")
+_WATERMARK = (*_COMMON, *_PLACE, "high_watermark", "log_end_offset")
+COLUMNS: dict[str, tuple[str, ...]] = {
+    "request": (
+        *_COMMON,
+        *("request", "connection", "peer", "api", "correlation_id", "client_id", "received_mono_ms"),
+    ),
+    "produce": (*_COMMON, "request", "acks", "timeout_ms", *_PLACE),
+    "append": (
+        *(*_COMMON, "request", *_PLACE, "error_code", "base_offset", "last_offset"),
+        *("is_duplicate", "fingerprint", "is_marker", "records"),
+    ),
+    "parked": (*_COMMON, "request", "deadline_mono_ms"),
+    "answer": (*_COMMON, "request", "connection", "outcome", *_PLACE, "error_code", "base_offset"),
+    "watermark_moved": _WATERMARK,
+    "leader_changed": _WATERMARK,
+}
+
+
+class Rows:
+    """Of one run: what was added, kind by kind, until it is taken as tables."""
+
+    def __init__(self, run: str) -> None:
+        self._run = run
+        self._of: dict[str, list[Row]] = {kind: [] for kind in COLUMNS}
+
+    def add(self, seq: int, event: Told, peer: str | None) -> None:
+        """An event, which may be a request of this peer."""
+        match event:
+            case Request():
+                if event.api in APIS:
+                    asked = event.api, event.correlation_id, event.client_id, event.received_mono_ms
+                    row = (seq, event.mono_ms, event.request, event.connection, peer, *asked)
+                    self._of["request"].append(row)
+            case Produce():
+                asking = seq, event.mono_ms, event.request, event.acks, event.timeout_ms
+                self._of["produce"].extend([(*asking, *place) for place in event.partitions])
+            case Append():
+                records = event.records
+                is_marker = event.producer_id >= 0 and event.base_sequence < 0
+                name = records[0] if len(records) == 1 else None
+                place = event.topic, event.partition
+                offsets = _CODES.get(event.error), event.base_offset, event.last_offset
+                common = seq, event.mono_ms, event.request
+                self._of["append"].append((*common, *place, *offsets, event.is_duplicate, name, is_marker, records))
+            case Parked():
+                self._of["parked"].append((seq, event.mono_ms, event.request, event.deadline_mono_ms))
+            case Answer():
+                answer = seq, event.mono_ms, event.request, event.connection, event.outcome
+                for part in event.partitions or (PartitionAnswer(),):
+                    told = part.topic, part.partition, _CODES.get(part.error), part.base_offset
+                    self._of["answer"].append((*answer, *told))
+            case WatermarkMoved() | LeaderChanged():
+                kind = "watermark_moved" if isinstance(event, WatermarkMoved) else "leader_changed"
+                moved = event.topic, event.partition, event.high_watermark, event.log_end_offset
+                self._of[kind].append((seq, event.mono_ms, *moved))
+
+    def tables(self, at_least: int = 1) -> Iterator[pa.Table]:
+        """And they are gone here: of the kinds that have so many rows."""
+        for kind, rows in self._of.items():
+            if len(rows) >= at_least:
+                self._of[kind] = []
+                yield self._table(kind, rows)
+
+    def _table(self, kind: str, rows: list[Row]) -> pa.Table:
+        columns: dict[str, Any] = dict(zip(COLUMNS[kind], zip(*rows, strict=True), strict=True))
+        same = {"run": self._run, "event": kind}
+        return pa.table(
+            [
+                pa.array(columns[field.name], field.type)
+                if field.name in columns
+                else pa.repeat(pa.scalar(same.get(field.name), field.type), len(rows))
+                for field in JOURNAL_SCHEMA
+            ],
+            schema=JOURNAL_SCHEMA,
+        )

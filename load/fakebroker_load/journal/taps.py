@@ -9,19 +9,20 @@ Errors   JournalGap: events are missing, and nothing can be concluded from what 
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator
 from itertools import count
 from pathlib import Path
 from typing import Any, Protocol
 
-from fakebroker_load.journal.lines import DROPPED
+from msgspec import MsgspecError
+
+from fakebroker_load.journal.lines import Dropped, Told, event_of, read_event
 from fakebroker_load.scenario.actions import Ask
 
 PAGE = 200  # events: the broker makes a page in some 5 ms, and does nothing else meanwhile
 _READ_BYTES = 1 << 20
 
-Event = tuple[int, Mapping[str, Any]]  # its place, and its JSON
+Event = tuple[int, Told]  # its place, and what is asked of it
 
 
 class JournalGap(Exception):
@@ -39,7 +40,8 @@ class Tap(Protocol):
         """How many events must be taken before they are gone; 0 where none ever goes."""
 
     def take(self, pages: int | None = None) -> Iterator[Event]:
-        """All that have come since the last one that was taken, or so many pages of them. Raises JournalGap."""
+        """All that have come since the last one that was taken, or so many pages of them; but for those of kinds that
+        nobody asks for. Raises JournalGap."""
 
 
 class FileTap:
@@ -69,10 +71,11 @@ class FileTap:
                         return  # the broker has yet to write the rest
                     self._at += len(line)
                     self._seq += 1
-                    event = _event(line)
-                    if event["event"] == DROPPED:
-                        raise JournalGap(f"the broker left {event['events']} events out of the file")
-                    yield self._seq, event
+                    event = _known(read_event, line)
+                    if isinstance(event, Dropped):
+                        raise JournalGap(f"the broker left {event.events} events out of the file")
+                    if event is not None:
+                        yield self._seq, event
         except OSError as error:
             raise JournalGap(f"the file cannot be read any more ({error.strerror})") from None
 
@@ -97,18 +100,19 @@ class ControlTap:
                 if event["seq"] != self._next:
                     raise JournalGap(f"{event['seq'] - self._next} events were gone before they could be taken")
                 self._next += 1
-                yield event["seq"], event
+                known = _known(event_of, event)
+                if known is not None:
+                    yield event["seq"], known
             if len(page["events"]) < PAGE:
                 return
 
 
-def _event(line: bytes) -> dict[str, Any]:
+def _known(reads: Callable[[Any], Told | None], told: bytes | dict[str, Any]) -> Told | None:
     try:
-        event = json.loads(line)
-        event["event"]
-    except (ValueError, TypeError, KeyError):
-        raise JournalGap(f"a line of it is no event: {line[:80].decode(errors='replace').strip()}") from None
-    return dict(event)
+        return reads(told)
+    except MsgspecError as error:
+        text = told.decode(errors="replace").strip() if isinstance(told, bytes) else str(told)
+        raise JournalGap(f"a line of it is no event ({error}): {text[:80]}") from None
 
 
 def _behind_last_line(path: Path) -> int:

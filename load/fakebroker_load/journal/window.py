@@ -11,7 +11,8 @@ Theory   Before the first request of a run and behind its last one goes a reques
          page with a pause behind each: who asks a broker for its journal as fast as it can holds up the load. Above
          HURRY there is no choice.
 Shape    `with JournalWindow(tap, broker, run, folder) as window:` around load and read-back; then `window.found`.
-         One event is held at a time, and ROWS_AT_ONCE rows.
+         One event is held at a time, and ROWS_AT_ONCE rows of each kind. The file has them kind by kind, in no order:
+         each has its place, `seq`.
 """
 
 from __future__ import annotations
@@ -23,11 +24,10 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 
 from fakebroker_load.control import ControlError
-from fakebroker_load.journal.lines import JOURNAL_SCHEMA, Row, rows_of
+from fakebroker_load.journal.lines import JOURNAL_SCHEMA, ConnectionClosed, ConnectionOpened, Request, Rows
 from fakebroker_load.journal.taps import JournalGap, Tap
 from fakebroker_load.log import Asker
 from fakebroker_load.wire.client import WireError
@@ -65,8 +65,10 @@ class JournalWindow:
         self._path = path
         self._seen_within_s = seen_within_s
         self._lock = threading.Lock()
-        self._rows: list[Row] = []
+        self._rows = Rows(run)
+        self._is_over = False  # both marks were seen: what comes now is no longer the run's
         self._count = 0
+        self._added = 0
         self._gap: str | None = None
         self._peers: dict[int | None, str] = {}  # who is at the other end of each connection
         self._asked: dict[Mark, int] = {}  # marks that the journal tells of, and when they were received, in its ms
@@ -153,24 +155,32 @@ class JournalWindow:
 
     def _take(self, pages: int | None = None) -> None:
         for seq, event in self._tap.take(pages):
-            if self._asked.keys() >= self._marks.keys() and len(self._marks) == 2:
-                return  # what comes now is no longer the run's
-            match event["event"]:
-                case "connection_opened":
-                    self._peers[event["connection"]] = event["peer"]
-                case "connection_closed":
-                    self._peers.pop(event["connection"], None)
-                case "request" if event["api"] == "ApiVersions":
-                    mark = (self._peers.get(event["connection"], ""), event["correlation_id"])
-                    if mark in self._marks:
-                        self._asked[mark] = event["received_mono_ms"]
+            if self._is_over:
+                return
+            peer: str | None = None
+            match event:
+                case Request():
+                    peer = self._peers.get(event.connection)
+                    if event.api == "ApiVersions":
+                        self._look_for_mark(event, peer)
+                case ConnectionOpened():
+                    self._peers[event.connection] = event.peer or ""
+                case ConnectionClosed():
+                    self._peers.pop(event.connection, None)
             if not self._asked:
                 continue  # it was before the run
-            self._rows.extend(rows_of(self._run, seq, event, self._peers.get(event.get("connection"))))
-            if len(self._rows) >= ROWS_AT_ONCE:
-                self._write()
+            self._rows.add(seq, event, peer)
+            self._added += 1
+            if self._added % ROWS_AT_ONCE == 0:
+                self._write(ROWS_AT_ONCE)
 
-    def _write(self) -> None:
-        self._writer.write_table(pa.Table.from_pylist(self._rows, schema=JOURNAL_SCHEMA))
-        self._count += len(self._rows)
-        self._rows = []
+    def _look_for_mark(self, event: Request, peer: str | None) -> None:
+        mark = (peer or "", event.correlation_id)
+        if mark in self._marks:
+            self._asked[mark] = event.received_mono_ms
+            self._is_over = len(self._marks) == 2 and self._asked.keys() >= self._marks.keys()
+
+    def _write(self, at_least: int = 1) -> None:
+        for table in self._rows.tables(at_least):
+            self._writer.write_table(table)
+            self._count += len(table)

@@ -11,16 +11,23 @@ from fakebroker.core.journal import events
 from fakebroker.core.journal import fingerprints as of_the_journal
 from fakebroker.core.journal.json_lines import to_json
 from fakebroker.protocol.record_batch import Record
-from fakebroker_load.journal.lines import JOURNAL_SCHEMA, rows_of
+from fakebroker_load.journal.lines import JOURNAL_SCHEMA, Rows, event_of, read_event
 from fakebroker_load.wire.messages import fingerprint
 
 APPEND = events.Append(1, 2, 3, 1, "t", 0, "NONE", 5, 5, False, 0, -1, -1, -1, ("f",))
 
 
 def rows(event: events.Event, peer: str | None = None) -> list[dict[str, Any]]:
-    """Without what is not in the schema, and not there."""
-    found = rows_of("r", 9, json.loads(to_json(event)), peer)
-    return [{name: row[name] for name in JOURNAL_SCHEMA.names if row.get(name) is not None} for row in found]
+    """Without what is not there; by a line of the file, and by what the control tells."""
+    line = to_json(event)
+    both = [read_event(line.encode()), event_of({"seq": 9, **json.loads(line)})]
+    found = [Rows("r"), Rows("r")]
+    for gathered, told in zip(found, both, strict=True):
+        if told is not None:
+            gathered.add(9, told, peer)
+    of_line, of_control = ([row for table in each.tables() for row in table.to_pylist()] for each in found)
+    assert of_line == of_control
+    return [{name: value for name, value in row.items() if value is not None} for row in of_line]
 
 
 def test_a_request_has_its_peer() -> None:
@@ -59,8 +66,47 @@ def test_an_append_of_more_has_all_their_names_and_a_marker_is_one() -> None:
     assert rows(APPEND._replace(producer_id=5, base_sequence=-1))[0]["is_marker"] is True
 
 
-def test_what_nobody_asks_for_has_no_rows() -> None:
-    assert rows(events.TimerFired(1, 2, 3, 4)) == []
+@pytest.mark.parametrize(
+    "event", [events.TimerFired(1, 2, 3, 4), events.Expired(1, 2, 3), events.Completed(1, 2, 3)], ids=str
+)
+def test_what_nobody_asks_for_has_no_rows(event: events.Event) -> None:
+    assert rows(event) == []
+
+
+def test_watermarks_have_a_row_each_and_kinds_a_table_each() -> None:
+    gathered = Rows("r")
+    told: list[events.Event] = [
+        events.WatermarkMoved(1, 2, "t", 0, 5, 7, 8),
+        events.LeaderChanged(3, 4, "t", 1, 2, 6, (2,), 9, 10),
+        events.WatermarkMoved(5, 6, "t", 0, 5, 8, 8),
+    ]
+    for seq, event in enumerate(told):
+        found = read_event(to_json(event).encode())
+        assert found is not None
+        gathered.add(seq, found, None)
+    assert [len(table) for table in gathered.tables(at_least=2)] == [2]
+    (left,) = gathered.tables()
+    assert left.schema == JOURNAL_SCHEMA
+    (row,) = left.to_pylist()
+    names = ("run", "seq", "event", "mono_ms", "topic", "partition", "high_watermark", "log_end_offset")
+    assert [row[name] for name in names] == ["r", 1, "leader_changed", 3, "t", 1, 10, 9]
+    assert list(gathered.tables()) == []
+
+
+def test_every_kind_of_row_is_one_of_the_journal_s_events() -> None:
+    """The fields are those that the broker writes: of each kind, one event is read, and none is missing."""
+    made: dict[str, events.Event] = {
+        "connection_opened": events.ConnectionOpened(1, 2, 3, 1, "h:1"),
+        "connection_closed": events.ConnectionClosed(1, 2, 3, 1, ""),
+        "dropped": events.Dropped(1, 2, 7),
+        "parked": events.Parked(1, 2, 3, "Produce", 50, 51),
+    }
+    for kind, event in made.items():
+        found = read_event(to_json(event).encode())
+        assert found is not None
+        assert found.__struct_config__.tag == kind
+        for name in found.__struct_fields__:
+            assert getattr(found, name) == getattr(event, name)
 
 
 @pytest.mark.parametrize(

@@ -12,13 +12,14 @@ from support.controlled import Controlled
 
 from fakebroker_load.control import ask_control
 from fakebroker_load.journal import taps
+from fakebroker_load.journal.lines import ConnectionClosed, LeaderChanged
 from fakebroker_load.journal.taps import ControlTap, FileTap, JournalError, JournalGap
 
-A, B, C = (b'{"event":"%s"}\n' % name for name in (b"a", b"b", b"c"))
+A, B, C = (b'{"event":"connection_closed","connection":%d}\n' % number for number in (1, 2, 3))
 
 
 def kinds(tap: taps.Tap) -> list[str]:
-    return [event["event"] for _, event in tap.take()]
+    return [str(event.__struct_config__.tag) for _, event in tap.take()]
 
 
 def add(path: Path, *lines: bytes) -> None:
@@ -33,9 +34,9 @@ def test_a_file_is_read_from_its_end_on_and_by_whole_lines(tmp_path: Path, monke
     tap = FileTap(path)
     assert kinds(tap) == []
     add(path, B[5:], C[:3])
-    assert list(tap.take()) == [(1, {"event": "b"})]
-    add(path, C[3:])
-    assert list(tap.take()) == [(2, {"event": "c"})]
+    assert list(tap.take()) == [(1, ConnectionClosed(2))]
+    add(path, C[3:], b'{"event":"of tomorrow","connection":"x"}\n', A)
+    assert list(tap.take()) == [(2, ConnectionClosed(3)), (4, ConnectionClosed(1))]
     assert tap.waiting() == 0
 
 
@@ -43,8 +44,10 @@ def test_a_file_is_read_from_its_end_on_and_by_whole_lines(tmp_path: Path, monke
     ("lines", "why"),
     [
         ([b'{"event":"dropped","mono_ms":1,"wall_ms":2,"events":17}\n'], "the broker left 17 events out"),
-        ([A, b"nonsense\n"], "a line of it is no event: nonsense"),
+        ([A, b"nonsense\n"], r"a line of it is no event \(.*malformed.*\): nonsense"),
         ([b"[]\n"], "a line of it is no event"),
+        ([b'{"mono_ms":1}\n'], "missing required field `event`"),
+        ([b'{"event":"connection_closed"}\n'], "missing required field `connection`"),
     ],
 )
 def test_a_file_with_a_gap(tmp_path: Path, lines: list[bytes], why: str) -> None:
@@ -85,7 +88,8 @@ class Ring:
         query = dict(part.split("=") for part in path.partition("?")[2].split("&"))
         first = max(int(query.get("after", 0)), self.total - self.kept)
         numbers = list(range(first, self.total))[: int(query["limit"])]
-        return {"events": [{"seq": number, "event": "a"} for number in numbers], "total": self.total}
+        closed = {"event": "connection_closed", "connection": 1}
+        return {"events": [{"seq": number, **closed} for number in numbers], "total": self.total}
 
 
 def test_the_control_gives_pages(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -124,11 +128,19 @@ def test_a_cluster_that_was_reset() -> None:
         kinds(tap)
 
 
+def test_an_event_of_the_control_that_lacks_a_field() -> None:
+    ring = Ring(10)
+    tap = ControlTap(lambda *asked: ring.ask(*asked) | {"events": [{"seq": 0, "event": "request"}]}, "u")
+    ring.total = 1
+    with pytest.raises(JournalGap, match="missing required field `mono_ms`"):
+        kinds(tap)
+
+
 def test_a_control_that_is_there() -> None:
     with Controlled() as controlled:
         controlled.kafka.create_topic("before")
         tap = ControlTap(partial(ask_control, controlled.control.url, None), controlled.control.url)
         controlled.kafka.create_topic("t")
-        created = [event for _, event in tap.take() if event["event"] == "topic_created"]
-        assert [event["topic"] for event in created] == ["t"]
+        led = [event for _, event in tap.take() if isinstance(event, LeaderChanged)]
+        assert [event.topic for event in led] == ["t"]
         assert kinds(tap) == []

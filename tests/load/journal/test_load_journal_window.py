@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
@@ -55,7 +54,7 @@ def test_what_lies_between_the_marks(served: tuple[FakeCluster, Path], tmp_path:
     assert [row["api"] for row in rows if row["event"] == "request"] == ["ApiVersions", "Produce", "ApiVersions"]
     assert [row["base_offset"] for row in rows if row["event"] == "append"] == [1]
     assert all(row["peer"] for row in rows if row["event"] == "request")
-    assert [row["seq"] for row in rows] == sorted(row["seq"] for row in rows)
+    assert len({row["seq"] for row in rows}) == len(rows)  # of each event one partition
     assert window.found.ahead_us is not None
     least_us, most_us = window.found.ahead_us
     # One machine, one clock.
@@ -86,26 +85,11 @@ class Fails:
         raise ControlError("gone")
 
 
-class Lacks:
-    """An event without the field that is needed."""
-
-    name = "it"
-
-    def waiting(self) -> int:
-        return 0
-
-    def take(self, pages: int | None = None) -> Iterator[tuple[int, Mapping[str, Any]]]:
-        yield 1, {"event": "request"}
-
-
-@pytest.mark.parametrize(("tap", "why"), [(Fails, "it fails: gone"), (Lacks, "it fails: 'api'")])
-def test_a_journal_that_cannot_be_had_any_more(
-    served: tuple[FakeCluster, Path], tmp_path: Path, tap: Callable[[], Fails | Lacks], why: str
-) -> None:
-    window = JournalWindow(tap(), place(served[0]), "r", tmp_path / "run.parquet")
+def test_a_journal_that_cannot_be_had_any_more(served: tuple[FakeCluster, Path], tmp_path: Path) -> None:
+    window = JournalWindow(Fails(), place(served[0]), "r", tmp_path / "run.parquet")
     with window.open():
         pass
-    assert window.found.why_not == why
+    assert window.found.why_not == "it fails: gone"
 
 
 def test_a_broker_that_does_not_answer(tmp_path: Path) -> None:

@@ -1,0 +1,200 @@
+"""acks=all against followers that stand still: how punctual the load is at a rate, and what its verdict costs.
+
+    python -m benchmarks load [--requests N ...] [--rate R ...] [--quick] [--json]
+
+A cluster of three brokers in a process of its own writes its journal to a file; the requests come at a constant rate,
+whatever is answered, and each has to be answered REQUEST_TIMED_OUT when its own timeout is over. Then the followers go
+on, the log is read back, and all is judged three ways. Limits: send delay and lateness, 99th percentile, 5 ms each, and
+from 300,000 requests on a fifth of the load's time for reading back, journal and verdict together. A task's memory
+must not grow with the number of requests. Each size runs in a process of its own, on all cores, on loopback.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from benchmarks.reporting.report import Report, end, progress
+from benchmarks.reporting.rows import LIMIT, Row, compare
+
+SIZES = (10_000, 100_000, 1_000_000)
+QUICK_SIZES = (10_000, 30_000)
+RATE = 1_250  # requests a second
+OF_A_CONNECTION_S = 0.6  # from one request of a connection to its next: no timeout is longer
+TIMEOUT_MS = (50, 400)
+PARTITIONS = 60
+LIMIT_MS = 5.0  # send delay, lateness
+SHARE, SHARE_FROM = 0.2, 300_000  # of the load's time; from so many requests on
+TOPIC = "orders"
+LOOK_S = 0.5
+ONE = "--one"  # our own process: run one load, print what was measured
+
+
+def main(argv: list[str]) -> int:
+    if argv[:1] == [ONE]:
+        print(json.dumps(run_one(int(argv[1]), float(argv[2]))))
+        return 0
+    chosen = _options(argv)
+    sizes = chosen.requests or (QUICK_SIZES if chosen.quick else SIZES)
+    report = Report("load")
+    with progress("load", len(sizes) * len(chosen.rate)) as step:
+        for requests in sizes:
+            for rate in chosen.rate:
+                step(f"{requests:,} requests, {rate:,.0f} a second")
+                command = [sys.executable, "-m", "benchmarks", "load", ONE, str(requests), str(rate)]
+                done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+                found = json.loads(done.stdout.splitlines()[-1])
+                for row in rows(f"{requests:,} requests at {rate:,.0f}/s", found):
+                    report.add(row)
+    return end(report, chosen.json)
+
+
+def _options(argv: list[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="benchmarks load", description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="10,000 and 30,000 requests")
+    parser.add_argument("--json", action="store_true", help="one line of JSON")
+    parser.add_argument("--requests", type=int, nargs="+", help="how many; default: 10^4 to 10^6")
+    parser.add_argument("--rate", type=float, nargs="+", default=[RATE], help=f"requests a second; default: {RATE:,}")
+    return parser.parse_args(argv)
+
+
+def rows(work: str, found: dict[str, Any]) -> Iterator[Row]:
+    """Of what `run_one` has found."""
+    for name, text in (("send_delay_ms", "send delay p99"), ("lateness_ms", "lateness p99")):
+        p50, p99, most = found[name]
+        yield compare(f"{work}: {text}", LIMIT, "ms", [p99], [LIMIT_MS], note=f"p50 {p50:.1f}, max {most:.1f} ms")
+    counts = f"{found['confirmed']:,} of {found['requests']:,} confirmed {found['ways']} ways, {found['early']} early"
+    parts = f"{found['after_s']:.1f} s for log and journal, {found['judge_s']:.1f} s to judge"
+    limit = [found["load_s"] * SHARE * 1000] if found["requests"] >= SHARE_FROM else []
+    behind_ms = (found["after_s"] + found["judge_s"]) * 1000
+    note = f"load {found['load_s']:.0f} s; {parts}; {counts}"
+    yield compare(f"{work}: verdict", LIMIT, "ms", [behind_ms], limit, note=note)
+    others = f"driver {found['driver_mb']:.0f} MB, its JVM {found['jvm_mb']:.0f} MB, broker {found['broker_mb']:.0f} MB"
+    yield compare(f"{work}: memory", LIMIT, "MB", [found["task_mb"]], [], note=f"a task; {others}")
+
+
+def run_one(requests: int, rate: float) -> dict[str, Any]:
+    """One load with its verdict. Raises RuntimeError if that is red: then there is nothing to measure."""
+    from fakebroker_load.demo_cluster import cluster_process
+    from fakebroker_load.job import clear, judge_folder, read_runs, run_scenario
+    from fakebroker_load.journal.taps import FileTap
+    from fakebroker_load.limits import allow_connections
+    from fakebroker_load.session import spark_session
+
+    scenario = scenario_of(requests, rate)
+    allow_connections(scenario.connections)
+    with tempfile.TemporaryDirectory(prefix="fakebroker-load-") as name, _Memory() as memory:
+        out, journal = Path(name) / "out", Path(name) / "journal.jsonl"
+        clear(out)
+        with (
+            cluster_process({TOPIC: PARTITIONS}, journal) as (bootstrap, freeze, resume),
+            spark_session(rows=scenario.requests) as spark,
+        ):
+            freeze(TOPIC)
+            started = time.perf_counter()
+            thaw = partial(resume, TOPIC)
+            run_scenario(spark, scenario, bootstrap, out, seed=1, thaw=thaw, tap=FileTap(journal))
+            ran_at = time.perf_counter()
+            _, verdict = judge_folder(spark, out)
+            ended = time.perf_counter()
+            (run,) = read_runs(out)
+    if not verdict.ok:
+        raise RuntimeError(f"it was not confirmed: {verdict}")
+    (group,) = verdict.groups
+    lateness = (group.lateness_p50_us, group.lateness_p99_us, group.lateness_max_us)
+    return {
+        "requests": verdict.requests,
+        "confirmed": verdict.confirmed,
+        "early": group.early,
+        "ways": verdict.ways[0].count,
+        "send_delay_ms": _in_ms(group.send_delay_us),
+        "lateness_ms": _in_ms(lateness),
+        "load_s": run["took_s"],
+        "after_s": ran_at - started - run["took_s"],
+        "judge_s": ended - ran_at,
+        **memory.found,
+    }
+
+
+def _in_ms(times_us: tuple[int | None, ...]) -> list[float]:
+    return [(one or 0) / 1000 for one in times_us]
+
+
+def scenario_of(requests: int, rate: float) -> Any:
+    """At least so many, as many on each connection."""
+    from fakebroker_load.arrivals import Arrivals
+    from fakebroker_load.scenario.model import Group, Scenario
+
+    connections = max(1, min(requests, round(rate * OF_A_CONNECTION_S)))
+    group = Group(
+        name="acks-all",
+        topic=TOPIC,
+        acks=-1,
+        expect="REQUEST_TIMED_OUT",
+        waits=True,
+        partitions=PARTITIONS,
+        connections=connections,
+        requests_per_connection=-(-requests // connections),
+        timeout_ms=TIMEOUT_MS,
+        arrivals=Arrivals("constant", rate=rate),
+    )
+    return Scenario(name="acks-all-timeout", about="Followers stand still.", groups=(group,))
+
+
+class _Memory:
+    """The most memory that each kind of process below our own has had: the largest one of the kind."""
+
+    KINDS = (
+        ("task_mb", "pyspark.daemon"),
+        ("broker_mb", "multiprocessing.spawn"),
+        ("jvm_mb", "org.apache.spark.deploy.SparkSubmit"),
+        ("driver_mb", ONE),
+    )
+
+    def __init__(self) -> None:
+        self.found = {name: 0.0 for name, _ in self.KINDS}
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._look_on, daemon=True)
+
+    def __enter__(self) -> _Memory:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._thread.join()
+
+    def _look_on(self) -> None:
+        while not self._over.wait(LOOK_S):
+            ours = {os.getpid()}
+            for pid in sorted(int(path.name) for path in Path("/proc").glob("[0-9]*")):  # parents come first
+                with suppress(OSError):
+                    self._look(pid, ours)
+
+    def _look(self, pid: int, ours: set[int]) -> None:
+        status = Path(f"/proc/{pid}/status").read_text()
+        values = dict(re.findall(r"(\w+):\s+(\d+)", status))
+        if pid not in ours and int(values["PPid"]) not in ours:
+            return
+        ours.add(pid)
+        command = Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace")
+        for name, text in self.KINDS:
+            if text in command:
+                self.found[name] = max(self.found[name], int(values.get("VmHWM", 0)) / 1024)
+                return
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,69 @@
+"""The collector of a process that serves looks at each object once, and finds garbage that is new."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from collections.abc import Iterator
+
+import pytest
+
+from fakebroker.server.running.collecting import collect_what_is_new, freeze_what_survives
+
+MOST = 60_000  # objects that a full collection may have to look at: the 35,000 that bring it about, and those between
+
+
+class Ring:
+    def __init__(self) -> None:
+        self.itself = self
+
+
+@pytest.fixture(autouse=True)
+def collector() -> Iterator[None]:
+    """As it is in a process that serves, and as it was before in this one."""
+    thresholds = gc.get_threshold()
+    collect_what_is_new()
+    yield
+    gc.callbacks.remove(freeze_what_survives)
+    gc.set_threshold(*thresholds)
+    gc.unfreeze()
+
+
+def test_however_much_there_is_a_full_collection_has_little_to_look_at() -> None:
+    seen: list[int] = []
+
+    def note(phase: str, info: dict[str, int]) -> None:
+        if phase == "start" and info["generation"] == 2:
+            seen.append(len(gc.get_objects()))
+
+    gc.callbacks.append(note)
+    try:
+        kept = [[number] for number in range(400_000)]
+    finally:
+        gc.callbacks.remove(note)
+    assert len(kept) == 400_000
+    assert len(seen) > 5
+    assert max(seen) < MOST
+
+
+def test_what_is_kept_goes_when_it_is_dropped() -> None:
+    kept = [Ring() for _ in range(100)]
+    one = weakref.ref(kept[0])
+    for ring in kept:
+        del ring.itself
+    gc.collect()
+    del kept, ring
+    assert one() is None
+
+
+def test_new_garbage_is_found() -> None:
+    ring = weakref.ref(Ring())
+    assert ring() is not None
+    kept = [[number] for number in range(100_000)]
+    assert ring() is None
+    assert kept
+
+
+def test_it_is_asked_for_once_or_twice() -> None:
+    collect_what_is_new()
+    assert gc.callbacks.count(freeze_what_survives) == 1
