@@ -43,6 +43,16 @@ def test_an_event_comes_back_from_its_line(event: Event) -> None:
     assert type(from_json(line)) is type(event)
 
 
+@given(event=any_event)
+def test_a_line_is_what_json_makes_of_all_fields(event: Event) -> None:
+    fields: dict[str, Any] = event._asdict()
+    if isinstance(event, events.Answer):
+        fields["partitions"] = [part._asdict() for part in event.partitions]
+    name = json.loads(to_json(event))["event"]
+
+    assert to_json(event) == json.dumps({"event": name, **fields}, separators=(",", ":"))
+
+
 @given(listed=st.lists(any_event, max_size=20))
 def test_lines_give_back_the_events(listed: list[Event]) -> None:
     lines = "".join(to_lines(listed)).splitlines(keepends=True)
