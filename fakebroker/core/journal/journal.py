@@ -48,10 +48,13 @@ class Journal:
 
     def append(self, event: Event) -> None:
         """Note an event, the newest."""
-        self._events.append(event)
-        self._room -= _weight(event)
-        while self._room < 0:
-            self._room += _weight(self._events.popleft())
+        if self.size:
+            self._events.append(event)
+            self._room -= _weight(event)
+            while self._room < 0:
+                self._room += _weight(self._events.popleft())
+                self.dropped += 1
+        else:
             self.dropped += 1
         if self._on_event is not None:
             self._on_event(event)

@@ -79,7 +79,7 @@ def _breaks(kind: str, plan: Sequence[Action], seed: int) -> str:
 def _cluster(
     plan: Sequence[Action], seed: int, situations: Situations | None, look_every: int = OFTEN
 ) -> tuple[str, int]:
-    journal = Journal(1, situations.tell) if situations is not None else None
+    journal = Journal(0, situations.tell) if situations is not None else None
     run = Run(seed, look_every if situations is not None else EVERY_STEP, journal)
 
     def carry_out() -> None:

@@ -9,6 +9,7 @@ Units    microseconds of a task's time, milliseconds of the simulation.
 
 from __future__ import annotations
 
+import gc
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
@@ -32,6 +33,7 @@ TASKS_PER_SLOT = 16
 MOST_BROKEN = 10  # that are told
 MOST_SHRUNK = 2  # of a task: the first is what is looked at, and a broker that is broken breaks every seed
 REPORT_EACH_S = 0.2
+_RARELY = (100_000, 50, 1_000)  # garbage is looked for within a seed; behind it in any case
 
 SEED_SCHEMA = pa.schema(
     [
@@ -153,6 +155,8 @@ def make_task(
         sender = ProgressSender(progress, context.partitionId() if context is not None else 0)
         done = shrunk = 0
         told_s = 0.0
+        gc.freeze()  # what is there stays, and need not be looked at again and again
+        gc.set_threshold(*_RARELY)
         try:
             for batch in batches:
                 for seed, kind in product(batch.column(0).to_pylist(), kinds):
@@ -164,6 +168,7 @@ def make_task(
                         told_s = time.monotonic()
                     fields = result._asdict() | {"situations": list(result.situations.items())}
                     yield pa.RecordBatch.from_pylist([fields], schema=SEED_SCHEMA)
+                    gc.collect()  # a cluster is a ring
             sender(done, done)
         finally:
             sender.close()
