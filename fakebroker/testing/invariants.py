@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from fakebroker.cluster.lives import RUNNING, STOPPING
 from fakebroker.core.replication.fetch import FetchParams, FetchPartition
 from fakebroker.core.replication.partition import NO_LEADER, Partition
 from fakebroker.protocol.record_batch import LOG_OVERHEAD, read_batch_header
@@ -94,9 +95,14 @@ class Invariants:
         if partition.config.unclean_leader_election_enable:
             return
         there = {batch.base_offset: wire.ident(batch.data) for batch in partition.leader_log.batches}
-        # A new leader learns the watermark from those in sync: one of them may stand still, or they are too few.
+        # A new leader learns the watermark from those in sync: one of them may stand still, or they are too few. It may
+        # be dead itself, before anybody knows.
         followers = partition.isr - {partition.leader_id}
-        knows = not partition.is_under_min_isr and all(partition.replicas[each].is_connected for each in followers)
+        knows = (
+            self._simulation.cluster.state_of(partition.leader_id) in (RUNNING, STOPPING)
+            and not partition.is_under_min_isr
+            and all(partition.replicas[each].is_connected for each in followers)
+        )
         for base, batch in self._of(partition).acknowledged.items():
             if there.get(base) != batch or (knows and base >= partition.high_watermark):
                 raise Violation(f"{partition.topic_partition}: what was acknowledged by all at {base} is lost")
