@@ -75,6 +75,9 @@ class Journal:
     def __len__(self) -> int:
         return len(self._events)
 
+    def __bool__(self) -> bool:
+        return bool(self._events)
+
 
 def to_lines(events: Iterable[Event]) -> Iterator[str]:
     """Each event as a line of JSON, with its end."""
