@@ -1,7 +1,8 @@
 """A member of a group, and who comes in its place: one after another joins, reads, commits, and is gone.
 
-Theory   Each lives for a drawn time from its first assignment on. Then it leaves, or, each `vanish_every`-th, closes
-         its sockets without a word and is thrown out when its session is over; another one joins at once.
+Theory   Each lives for a drawn time from its first assignment on. Then it commits what it has read and leaves, as a
+         consumer that is closed, or, each `vanish_every`-th, closes its sockets without a word and is thrown out when
+         its session is over; another one joins at once.
          Whoever has joined again commits once more as the member of the generation before, and who has left commits as
          who it was: both must be refused, and the rows tell.
          It ends when all is committed that the scenario sends, at `until_ms`, or when nothing new is committed for
@@ -97,12 +98,19 @@ class Member:
                 error = await self._take_part(me, joined, ends)
                 if error is None:
                     break
+            leaves = self._leaves
             self._lives += 1
-            if self._is_over or not self._reading.vanish_every or self._lives % self._reading.vanish_every:
+            if leaves:
                 self._notes.add("left", await me.leave(), **who(me))
                 await self._commit_as_before(me, *before)
         finally:
             await me.close()
+
+    @property
+    def _leaves(self) -> bool:
+        """Whoever lives now, when its life is over; else it vanishes."""
+        every = self._reading.vanish_every
+        return self._is_over or not every or (self._lives + 1) % every != 0
 
     def _draw_life_s(self) -> float:
         low_ms, high_ms = self._reading.life_ms or (0, 0)
@@ -133,6 +141,8 @@ class Member:
                         return error if error in MUST_REJOIN else self._fail(error)
                     await self._look_at_the_group(me)
                 if now >= ends or self._is_over:
+                    if self._leaves:
+                        await self._commit_in_the_end(me, cursors)
                     return None
                 await self._read(cursors)
         finally:
@@ -161,6 +171,13 @@ class Member:
         offsets = {cursor.part.partition: cursor.position for cursor in cursors}
         errors = await self._told_commit(me, offsets, me.member_id, me.generation)
         return max(errors.values())
+
+    async def _commit_in_the_end(self, me: Membership, cursors: list[Cursor]) -> None:
+        """Whose group goes on without it by then takes no notice of the error."""
+        error = await self._commit(me, cursors)
+        if error and error not in MUST_REJOIN:
+            self._fail(error)
+        await self._look_at_the_group(me)
 
     async def _commit_as_before(self, me: Membership, member_id: str, generation: int, joined: Joined) -> None:
         """Where the first partition that it had then begins: what came of a commit that was under way for too long."""

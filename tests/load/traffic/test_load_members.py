@@ -87,6 +87,22 @@ def test_members_come_and_go_and_every_record_is_read() -> None:
     assert set(old) <= REFUSED
 
 
+def test_who_leaves_commits_what_it_has_read() -> None:
+    """A life is shorter than the time between two commits: without the last one nobody would come far."""
+    with cluster() as kafka:
+        rows = rows_of(kafka, SENT, replace(READ, connections=1, life_ms=(200, 300)))
+    read: dict[tuple[str, int], int] = {}
+    done: dict[tuple[str, int], int] = {}
+    for row in told(rows, "record"):
+        read[row["read"]["member"], row["partition"]] = row["read"]["offset"] + 1
+    for row in told(rows, "commit"):
+        if row["error_code"] == 0:
+            done[row["read"]["member"], row["partition"]] = row["read"]["offset"]
+    left = {row["read"]["member"] for row in told(rows, "left")}
+    assert {member for member, _ in read} <= left
+    assert {place: done[place] for place in read} == read
+
+
 def test_range_gives_the_first_ones_more() -> None:
     members = [(name, subscription_to("t")) for name in ("c", "a", "b")] + [("d", subscription_to("u"))]
     shares = deal(members, "t", 5)
