@@ -47,6 +47,7 @@ class Member:
         self._progress = 0.0  # when that grew
         self._until = NO_LIFE_ENDS
         self._lives = 0
+        self._vanishes = False  # whose life has ended just now: it neither commits nor leaves
 
     async def connect(self, at_once: asyncio.Semaphore) -> None:
         """It connects when it has something to ask."""
@@ -98,19 +99,12 @@ class Member:
                 error = await self._take_part(me, joined, ends)
                 if error is None:
                     break
-            leaves = self._leaves
             self._lives += 1
-            if leaves:
+            if not self._vanishes:
                 self._notes.add("left", await me.leave(), **who(me))
                 await self._commit_as_before(me, *before)
         finally:
             await me.close()
-
-    @property
-    def _leaves(self) -> bool:
-        """Whoever lives now, when its life is over; else it vanishes."""
-        every = self._reading.vanish_every
-        return self._is_over or not every or (self._lives + 1) % every != 0
 
     def _draw_life_s(self) -> float:
         low_ms, high_ms = self._reading.life_ms or (0, 0)
@@ -141,7 +135,9 @@ class Member:
                         return error if error in MUST_REJOIN else self._fail(error)
                     await self._look_at_the_group(me)
                 if now >= ends or self._is_over:
-                    if self._leaves:
+                    every = self._reading.vanish_every
+                    self._vanishes = not self._is_over and bool(every) and (self._lives + 1) % every == 0
+                    if not self._vanishes:
                         await self._commit_in_the_end(me, cursors)
                     return None
                 await self._read(cursors)

@@ -8,12 +8,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from fakebroker.server.loops import NAME as LOOP_NAME
+from fakebroker.server.running import collecting
 from fakebroker.server.running.collecting import collect_what_is_new, freeze_what_survives
 
 MOST = 4_000  # objects that a full collection may have to look at: the 2,000 that bring it about, and those between
-
-pytestmark = pytest.mark.skipif(LOOP_NAME != "uvloop", reason="asyncio's own transports are garbage when they close")
 
 
 class Ring:
@@ -22,12 +20,14 @@ class Ring:
 
 
 @pytest.fixture(autouse=True)
-def collector() -> Iterator[None]:
+def collector(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """As it is in a process that serves, and as it was before in this one."""
     thresholds = gc.get_threshold()
+    monkeypatch.setattr(collecting, "SMALL", getattr(request, "param", True))
     collect_what_is_new()
     yield
-    gc.callbacks.remove(freeze_what_survives)
+    if freeze_what_survives in gc.callbacks:
+        gc.callbacks.remove(freeze_what_survives)
     gc.set_threshold(*thresholds)
     gc.unfreeze()
 
@@ -70,3 +70,16 @@ def test_new_garbage_is_found() -> None:
 def test_it_is_asked_for_once_or_twice() -> None:
     collect_what_is_new()
     assert gc.callbacks.count(freeze_what_survives) == 1
+
+
+@pytest.mark.parametrize("collector", [False], indirect=True)
+def test_where_connections_are_rings_they_are_found_however_old() -> None:
+    assert freeze_what_survives not in gc.callbacks
+    kept = Ring()
+    ring = weakref.ref(kept)
+    others = [[number] for number in range(100_000)]
+    del kept
+    gc.collect()
+    assert ring() is None
+    assert others
+    assert gc.get_threshold()[2] == collecting.SELDOM
