@@ -155,6 +155,7 @@ def make_task(
         sender = ProgressSender(progress, context.partitionId() if context is not None else 0)
         done = shrunk = 0
         told_s = 0.0
+        thresholds = gc.get_threshold()
         gc.freeze()  # what is there stays, and need not be looked at again and again
         gc.set_threshold(*_RARELY)
         try:
@@ -171,6 +172,8 @@ def make_task(
                     gc.collect()  # a cluster is a ring
             sender(done, done)
         finally:
+            gc.set_threshold(*thresholds)
+            gc.unfreeze()
             sender.close()
 
     return task

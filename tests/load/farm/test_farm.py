@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import re
@@ -141,7 +142,9 @@ def test_a_task_shrinks_few(monkeypatch: pytest.MonkeyPatch) -> None:
         return run_seed(kind, seed, 5)._replace(violation="x", shorter="y" if shrinks else "")
 
     monkeypatch.setattr(seeds, "run_seed", broken)
+    thresholds = gc.get_threshold()
     task = make_task(("127.0.0.1", 9), ["cluster"], 5, True, True)
     rows = list(task(iter([pa.RecordBatch.from_pydict({"id": list(range(5))})])))
     assert len(rows) == 5
     assert asked == [True, True, False, False, False]
+    assert (gc.get_threshold(), gc.get_freeze_count()) == (thresholds, 0)  # Spark's Python may serve others next
