@@ -21,7 +21,7 @@ from fakebroker.core.quota.quota import QuotaEntity
 from fakebroker.server.async_cluster import AsyncFakeCluster
 from fakebroker.server.loops import new_event_loop
 from fakebroker.server.running.collecting import collect_what_is_new
-from fakebroker.server.running.no_more_files import tell_of_no_more_files
+from fakebroker.server.running.no_more_files import keep_files, tell_of_no_more_files
 from fakebroker.server.writing.announcement import Announcement
 
 _OTHER_PORT_HELPS = {errno.EADDRINUSE, errno.EACCES}
@@ -93,11 +93,13 @@ def serve_until_signal(
         log.warning("not settings of Kafka 4.4, without effect here: %s", ", ".join(sorted(unknown)))
     loop = new_event_loop()
     tell_of_no_more_files(loop)
+    keep_files(True)
     try:
         return loop.run_until_complete(
             _serve(cluster, topics, quotas, faults, announcement, ready_file, control, toxiproxy)
         )
     finally:
+        keep_files(False)
         announcement.close()
         loop.close()
 

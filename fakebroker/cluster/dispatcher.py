@@ -128,6 +128,9 @@ class Dispatcher:
         except ProtocolError as error:
             self._sockets.close(connection, f"bad request: {error}")
             return
+        except Exception as error:
+            self._sockets.close(connection, self._why_not_read(error, connection.peer))
+            return
         if rest is not None:
             connection.work = _Work(rest, context, self._clock)
             self.go_on(connection)
@@ -177,9 +180,19 @@ class Dispatcher:
         except ProtocolError as error:
             context.close(f"bad request: {error}")
             return
+        except Exception as error:
+            context.close(self._why_not_read(error, context.peer))
+            return
         rest = self._call(api, context, request)
         if rest is not None:
             yield from rest
+
+    def _why_not_read(self, error: Exception, peer: str) -> str:
+        """Its client would wait for ever otherwise."""
+        if isinstance(error, OSError):  # the classes of messages are read from files
+            return f"a request cannot be read here: {error}"
+        self._emit(InternalError(f"reading a request from {peer}", error))
+        return "a bug in fakebroker: a request could not be read"
 
     def _call(self, api: registry.Api, context: RequestContext, request: Any) -> Slices[None] | None:
         """What is left to be done of it, if it is done in slices."""

@@ -22,6 +22,7 @@ from kio.serial.writers import Writer
 from kio.static.protocol import RequestPayload, ResponsePayload
 
 from fakebroker.protocol.body.check import Check, body_check, text_repair
+from fakebroker.protocol.body.loading import files_to_load
 from fakebroker.protocol.body.read_slices import read_in_slices
 from fakebroker.protocol.body.write_slices import write_in_slices
 from fakebroker.protocol.errors import ProtocolError
@@ -80,7 +81,8 @@ def request_type(api_key: int, version: int) -> type[RequestPayload]:
     except KeyError:
         _check_version(api_key, version)
         newer = NEWER.get((api_key, version))
-        kind = load_request_schema(api_key, version) if newer is None else newer[0]
+        with files_to_load:
+            kind = load_request_schema(api_key, version) if newer is None else newer[0]
         return _request_types.setdefault((api_key, version), kind)
 
 
@@ -91,7 +93,8 @@ def response_type(api_key: int, version: int) -> type[ResponsePayload]:
     except KeyError:
         _check_version(api_key, version)
         newer = NEWER.get((api_key, version))
-        kind = load_response_schema(api_key, version) if newer is None else newer[1]
+        with files_to_load:
+            kind = load_response_schema(api_key, version) if newer is None else newer[1]
         return _response_types.setdefault((api_key, version), kind)
 
 

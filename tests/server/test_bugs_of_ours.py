@@ -85,6 +85,32 @@ def test_the_connection_is_served_on(kafka: FakeCluster, client: RawClient) -> N
     assert answer.topics[0].error_code == 0
 
 
+def in_slices_fails(*_: Any) -> Iterator[None]:
+    yield
+    fails()
+
+
+@pytest.mark.parametrize(
+    ("parts", "size"),
+    [({"decode": fails}, 10), ({"decode_by_hand": None, "decode_in_slices": in_slices_fails}, 100_000)],
+    ids=["at once", "in slices"],
+)
+def test_a_request_that_a_bug_keeps_from_being_read_closes_its_connection_and_no_other(
+    kafka: FakeCluster, client: RawClient, log: pytest.LogCaptureFixture, parts: dict[str, Any], size: int
+) -> None:
+    with RawClient(kafka.endpoints[0]) as other:
+        break_api(kafka, PRODUCE, **parts)
+        client.send(produce("t", records=b"\0" * size))
+
+        assert client.is_closed_by_broker()
+        _, answer = decode_response(METADATA, 12, other.ask(metadata(["t"])))
+    assert answer.topics[0].error_code == 0
+    (bug,) = [record for record in log.records if record.levelname == "ERROR"]
+    assert "reading a request from" in bug.getMessage()
+    assert bug.exc_info is not None
+    assert bug.exc_info[0] is OurBug
+
+
 def test_what_was_answered_before_is_sent_when_not_even_an_error_can_be_answered(
     kafka: FakeCluster, client: RawClient
 ) -> None:

@@ -18,6 +18,7 @@ import os
 import resource
 from typing import Any
 
+from fakebroker.protocol.body.loading import files_to_load
 from fakebroker.server.writing.limited_log import LimitedLog
 
 log = logging.getLogger("fakebroker")
@@ -56,6 +57,11 @@ class Files:
             for number in spare:
                 os.close(number)
         return False
+
+
+def keep_files(wanted: bool) -> None:
+    """From now on in this process, or no more: files for what a request imports, whoever else comes."""
+    files_to_load.keep(_SPARE if wanted else 0)
 
 
 def tell_of_no_more_files(loop: asyncio.AbstractEventLoop) -> None:

@@ -28,8 +28,20 @@ SENTENCE = "no more files can be opened: this process has as many as it may (uli
 FEW_FILES = f"import resource; resource.setrlimit(resource.RLIMIT_NOFILE, ({FILES}, {FILES}))"
 ON_ASYNCIO = "import asyncio, fakebroker.server.loops as loops; loops.new_event_loop = asyncio.new_event_loop"
 PRELUDES = {"asyncio": f"{FEW_FILES}\n{ON_ASYNCIO}"}
+TAKE_THEM_ALL = """
+import os, signal
+def take(*_):
+    try:
+        while True:
+            os.open(os.devnull, os.O_RDONLY)
+    except OSError:
+        pass
+signal.signal(signal.SIGUSR1, take)
+"""
 if loops.NAME == "uvloop":
     PRELUDES["uvloop"] = FEW_FILES
+of_both_loops = pytest.mark.parametrize("prelude", PRELUDES.values(), ids=list(PRELUDES))
+on_linux = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="nobody tells of another process")
 
 
 def cpu_s(pid: int) -> float:
@@ -47,8 +59,8 @@ def is_served(serving: Serving) -> bool:
             return False
 
 
-@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="nobody tells how long it was on a core")
-@pytest.mark.parametrize("prelude", PRELUDES.values(), ids=list(PRELUDES))
+@on_linux
+@of_both_loops
 def test_more_connections_than_files(prelude: str) -> None:
     with (
         Serving("--port", "0", "--topic", "t", "--followers", "frozen", prelude=prelude) as serving,
@@ -72,6 +84,39 @@ def test_more_connections_than_files(prelude: str) -> None:
     assert 1 <= len(told) <= 2 * (LIMIT_S + 2)  # each second one, and one for those that it stands for
     assert "Traceback" not in err
     assert "system resource" not in err
+
+
+@on_linux
+@of_both_loops
+def test_a_request_that_is_the_first_of_its_kind_when_there_is_no_file(prelude: str) -> None:
+    with (
+        Serving("--port", "0", "--topic", "t", prelude=prelude + TAKE_THEM_ALL) as serving,
+        RawClient(serving.endpoint(1)) as client,
+    ):
+        client.ask(api_versions())
+        serving.process.send_signal(signal.SIGUSR1)
+        files = Path(f"/proc/{serving.process.pid}/fd")
+        wait_until(lambda: len(list(files.iterdir())) == FILES, "the last file")
+        assert Produced(client.ask(produce("t"))).partitions == {0: (0, 0)}
+        serving.stop(signal.SIGTERM)
+
+
+@on_linux
+@of_both_loops
+def test_a_request_that_cannot_be_read_closes_its_connection_with_a_reason(prelude: str) -> None:
+    with Serving("--port", "0", "--topic", "t", prelude=prelude) as serving, RawClient(serving.endpoint(1)) as client:
+        client.ask(api_versions())
+        resource.prlimit(serving.process.pid, resource.RLIMIT_NOFILE, (3, FILES))  # what is kept is above that
+        with pytest.raises(EOFError):
+            client.ask(produce("t"))
+        resource.prlimit(serving.process.pid, resource.RLIMIT_NOFILE, (FILES, FILES))
+        with RawClient(serving.endpoint(1)) as another:
+            assert Produced(another.ask(produce("t"))).partitions == {0: (0, 0)}
+        status, _, err = serving.stop(signal.SIGTERM)
+
+    assert status == 0
+    assert "a request cannot be read here: [Errno 24] Too many open files" in err
+    assert "Traceback" not in err
 
 
 @pytest.fixture
