@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -271,6 +272,7 @@ COMPILED = [
     "fakebroker/testing/invariants.py",
     "fakebroker/testing/oracle.py",
     "fakebroker/testing/oracle_partition.py",
+    "fakebroker/testing/producing/farm.py",
     "fakebroker/testing/producing/run_journal.py",
     "fakebroker/testing/producing/simulated_producers.py",
     "fakebroker/testing/producing/watch.py",
@@ -301,6 +303,12 @@ if os.environ.get("FAKEBROKER_COMPILING") == "1":
     ext_modules = mypycify(
         [*options, *COMPILED], opt_level="2", debug_level="0", group_name="fakebroker", multi_file=True
     )
+    if sys.platform == "linux":
+        # All modules are one library, whose functions nobody replaces: they call each other directly, and Python's
+        # without the detour by a table. An eighth of the time of a simulation.
+        for extension in ext_modules:
+            extension.extra_compile_args += ["-fno-semantic-interposition", "-fno-plt"]
+            extension.extra_link_args += ["-Wl,-Bsymbolic-functions", "-Wl,-z,now"]
 
 
 class BuildInParallel(build_ext):

@@ -173,7 +173,7 @@ class RecordAccumulator43(RecordAccumulator):
                 partitions[at] = index
             if not queue:
                 continue
-            partition = TopicPartition(name, index)
+            partition = queue[0].partition
             queue[0].maybe_update_leader_epoch(metadata.leader_epoch_for(partition))
             if leader == NO_LEADER:
                 unknown.add(name)

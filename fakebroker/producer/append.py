@@ -10,7 +10,7 @@ from collections.abc import Callable
 from fakebroker.producer.buffer_pool import MemoryWaiter
 from fakebroker.producer.errors import ProducerError
 from fakebroker.producer.metadata_snapshot import MetadataSnapshot
-from fakebroker.producer.producer_batch import Callback
+from fakebroker.producer.producer_batch import Callback, ProducerBatch
 from fakebroker.producer.record_batch_builder import Headers
 
 
@@ -30,13 +30,14 @@ class Append(MemoryWaiter):
     """A record on its way into a batch. Over when `is_done`: then it is in a batch, or `error` says why not.
 
     partition           where it goes; it may change until it is done, if the accumulator decides
+    batch               where it is, once it is in one
     batch_is_full       whether the sender should be woken
     new_batch_created   whether it is the first of its batch
     abort_on_new_batch  it is not to begin a batch, but to be over without being in one: `abort_for_new_batch` (KIP-480)
     """
 
     __slots__ = (
-        "_appender", "abort_for_new_batch", "abort_on_new_batch", "batch_is_full", "callback", "error", "headers",
+        "_appender", "abort_for_new_batch", "abort_on_new_batch", "batch", "batch_is_full", "callback", "error", "headers",
         "is_done", "key", "metadata", "new_batch_created", "on_done", "partition", "taken", "timestamp_ms", "topic",
         "value", "wanted_partition",
     )  # fmt: skip
@@ -72,6 +73,7 @@ class Append(MemoryWaiter):
         self.taken = 0  # bytes that it has from the pool, and that no batch has yet
         self.is_done = False
         self.error: ProducerError | None = None
+        self.batch: ProducerBatch | None = None
         self.batch_is_full = False
         self.new_batch_created = False
         self.abort_on_new_batch = abort_on_new_batch

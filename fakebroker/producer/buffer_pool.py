@@ -119,7 +119,9 @@ class BufferPool:
 
     def next_deadline_ms(self) -> int | None:
         """When the first of those who wait gives up."""
-        return min((waiter.deadline_ms for waiter in self._waiters), default=None)
+        if not self._waiters:  # nearly always
+            return None
+        return min(waiter.deadline_ms for waiter in self._waiters)
 
     def advance_to(self, now_ms: int) -> None:
         """Whose time is over gives up, in the order of deadlines; what it had set aside may serve others in time."""

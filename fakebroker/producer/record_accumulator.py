@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 from fakebroker.producer.append import Append, Appender
 from fakebroker.producer.buffer_pool import BufferPool
@@ -35,13 +35,18 @@ from fakebroker.protocol.topic_partition import TopicPartition
 NO_DELAY_MS: Final = 2**63 - 1  # nothing is worth to be asked again for (Long.MAX_VALUE)
 
 
-class ReadyCheckResult(NamedTuple):
+class ReadyCheckResult:
     """The nodes that have something to send, after how long to ask again if nothing happens, and the topics of which a
     partition with records has no leader."""
 
-    ready_nodes: list[int]
-    next_ready_check_delay_ms: int
-    unknown_leader_topics: set[str]
+    __slots__ = ("next_ready_check_delay_ms", "ready_nodes", "unknown_leader_topics")
+
+    def __init__(
+        self, ready_nodes: list[int], next_ready_check_delay_ms: int, unknown_leader_topics: set[str]
+    ) -> None:
+        self.ready_nodes = ready_nodes
+        self.next_ready_check_delay_ms = next_ready_check_delay_ms
+        self.unknown_leader_topics = unknown_leader_topics
 
 
 class RecordAccumulator(Appender):
@@ -281,6 +286,7 @@ class RecordAccumulator(Appender):
         if not last.try_append(append.timestamp_ms, append.key, append.value, append.headers, append.callback, now_ms):
             last.close_for_record_appends()
             return False
+        append.batch = last
         append.batch_is_full = len(queue) > 1 or last.is_full()
         return True
 
@@ -292,6 +298,7 @@ class RecordAccumulator(Appender):
         batch.try_append(append.timestamp_ms, append.key, append.value, append.headers, append.callback, now_ms)
         queue.append(batch)
         self._incomplete[batch] = None
+        append.batch = batch
         append.batch_is_full = len(queue) > 1 or batch.is_full()
         append.new_batch_created = True
         return batch

@@ -230,7 +230,7 @@ def _add_topic(version: int, topic: TopicProduceResponse, parts: list[bytes]) ->
     if version < 13:
         parts.append(_compact_string(topic.name))
     else:
-        parts.append(bytes(16) if topic.topic_id is None else topic.topic_id.bytes)
+        parts.append(bytes(16) if topic.topic_id is None else topic.topic_id.int.to_bytes(16, "big"))
     parts.append(encode_unsigned_varint(len(topic.partitions) + 1))
 
 

@@ -51,7 +51,7 @@ class MetadataCache:
         self._alive: list[int] | None = None
         self._isrs: dict[Partition, InSync] = {}
         self._topics: dict[str, Topic] = {}
-        self._topics_by_id: dict[UUID, Topic] = {}
+        self._topics_by_id: dict[int, Topic] = {}  # its number: a UUID hashes and compares in Python
         self._topics_by_raw_id: dict[bytes, Topic] = {}
         self._names_by_unified_name: defaultdict[str, dict[str, None]] = defaultdict(dict)  # the oldest first
 
@@ -71,7 +71,7 @@ class MetadataCache:
         self._topics, self._topics_by_id, self._topics_by_raw_id = {}, {}, {}
         for topic in self._truth.topics():
             copied = Topic(topic.name, topic.topic_id, list(topic.partitions), topic.configs, topic.effective_configs)
-            self._topics[topic.name] = self._topics_by_id[topic.topic_id] = copied
+            self._topics[topic.name] = self._topics_by_id[topic.topic_id.int] = copied
             self._topics_by_raw_id[topic.topic_id.bytes] = copied
             self._isrs |= {each: in_sync_of(each) for each in topic.partitions}
 
@@ -115,7 +115,7 @@ class MetadataCache:
         return self._topics.get(name)
 
     def topic_by_id(self, topic_id: UUID) -> Topic | None:
-        return self._topics_by_id.get(topic_id)
+        return self._topics_by_id.get(topic_id.int)
 
     def topic_by_raw_id(self, topic_id: bytes) -> Topic | None:
         """The same by the sixteen bytes of the id."""
@@ -153,7 +153,7 @@ class MetadataCache:
 
     def add(self, topic: Topic) -> None:
         self._names_by_unified_name[topic_name.unify_collision_chars(topic.name)][topic.name] = None
-        self._topics[topic.name] = self._topics_by_id[topic.topic_id] = topic
+        self._topics[topic.name] = self._topics_by_id[topic.topic_id.int] = topic
         self._topics_by_raw_id[topic.topic_id.bytes] = topic
         self.decisions += 1 + len(topic.partitions)
         self.publisher.topic_created(topic)
@@ -161,7 +161,7 @@ class MetadataCache:
     def remove(self, topic: Topic) -> None:
         self.decisions += 1
         del self._topics[topic.name]
-        del self._topics_by_id[topic.topic_id]
+        del self._topics_by_id[topic.topic_id.int]
         del self._topics_by_raw_id[topic.topic_id.bytes]
         unified_name = topic_name.unify_collision_chars(topic.name)
         del self._names_by_unified_name[unified_name][topic.name]

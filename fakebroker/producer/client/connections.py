@@ -99,7 +99,10 @@ class Connections(Selectable):
             number = self._number_of[idle]
             self._effects.append(Disconnect(number))
             self._end(number, is_own=True, is_idle=True)
-        happened, self._happened = self._happened, Happened()
+        happened = self._happened
+        if not self.has_more():
+            return happened  # nothing, and nothing waits behind it
+        self._happened = Happened()
         later, self._later = self._later, []
         for node, body, throttle_ms in later:
             self._answered(node, body, throttle_ms)

@@ -34,8 +34,9 @@ from fakebroker.producer.transactions.api_versions import NO_FEATURES_EPOCH
 from fakebroker.protocol.build import build
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import ProtocolError
+from fakebroker.protocol.headers import encode_request_header
 from fakebroker.protocol.java_hash import java_hash
-from fakebroker.protocol.messages import decode_response, encode_request, request_type
+from fakebroker.protocol.messages import decode_response, encode_request, is_flexible, request_type
 from fakebroker.protocol.sent.produce_answer import PlainAnswer, read_plain_answer
 from fakebroker.protocol.sent.produce_frame import FIRST_WITH_ID, OLDEST, TopicData, encode_produce_request
 from fakebroker.protocol.topic_partition import TopicPartition
@@ -45,8 +46,9 @@ _FEATURE: Final = "transaction.version"
 _MILLISECOND: Final = timedelta(milliseconds=1)
 _NO_ID: Final = UUID(int=0)
 _CORRELATION_ID: Final = 4  # the bytes of it, with which an answer begins
+_LENGTH: Final = 4  # the bytes of it, before a frame
 _NO_CORRELATION_ID: Final = bytes(_CORRELATION_ID)
-_REMEMBERED: Final = 64  # answers
+_REMEMBERED: Final = 64  # answers, and requests for metadata
 
 
 class ProduceBody(NamedTuple):
@@ -69,11 +71,11 @@ def encode(request: ClientRequest, client_id: str, generation: Generation) -> by
     """The whole frame, its length included."""
     if isinstance(request.body, ProduceBody) and request.version >= OLDEST:
         return _produce_frame(request, request.body, client_id, generation)
+    if isinstance(request.body, MetadataRequest):
+        return _metadata_frame(request, tuple(request.body.topics), client_id)
     kind = request_type(request.api_key, request.version)
     if isinstance(request.body, ProduceBody):
         values = _produce(request.body, generation)
-    elif isinstance(request.body, MetadataRequest):
-        values = _metadata(request.body)
     elif isinstance(request.body, TransactionalRequest):
         values = transaction_values(request.body.request)
     else:
@@ -160,13 +162,24 @@ def _as_maps_have_them(request: ProduceRequest) -> list[ProducerBatch]:
     return [batch for _, of_topic in topics.items() for _, batch in of_topic.items()]
 
 
-def _metadata(request: MetadataRequest) -> dict[str, Any]:
-    return {
-        "topics": [{"name": topic, "topic_id": _NO_ID} for topic in request.topics],
+def _metadata_frame(request: ClientRequest, topics: tuple[str, ...], client_id: str) -> bytes:
+    flexible = is_flexible(METADATA, request.version)
+    header = encode_request_header(METADATA, request.version, request.correlation_id, client_id, flexible)
+    body = _metadata_body(request.version, topics, flexible)
+    return (len(header) + len(body)).to_bytes(_LENGTH, "big") + header + body
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def _metadata_body(version: int, topics: tuple[str, ...], flexible: bool) -> bytes:
+    """All producers ask again and again, and each of them the same."""
+    values = {
+        "topics": [{"name": topic, "topic_id": _NO_ID} for topic in topics],
         "allow_auto_topic_creation": True,
         "include_cluster_authorized_operations": False,
         "include_topic_authorized_operations": False,
     }
+    frame = encode_request(build(request_type(METADATA, version), values), 0, None)
+    return frame[_LENGTH + len(encode_request_header(METADATA, version, 0, None, flexible)) :]
 
 
 def _throttle_ms(answer: Any) -> int:

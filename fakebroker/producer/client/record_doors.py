@@ -193,14 +193,14 @@ class RecordDoors(TransactionDoors):
         if append.error is not None:
             self._refuse(sending, append.error)
             return
+        batch = append.batch
+        assert batch is not None, "a record that is not refused is in a batch"
         if self.listener is not None:
-            queue = self.accumulator.queue_of(TopicPartition(sending.topic, append.partition))
-            assert queue is not None, "a record is in a batch, and its partition has none"
-            self.listener.record_appended(sending, queue[-1], append.new_batch_created)
+            self.listener.record_appended(sending, batch, append.new_batch_created)
         sending.partition = append.partition
         if isinstance(self._manager, TransactionManager43):
             try:
-                self._manager.maybe_add_partition(TopicPartition(sending.topic, append.partition))
+                self._manager.maybe_add_partition(batch.partition)
             except ProducerError as error:  # the record is in its batch, and fails with it, as in Kafka
                 self._refuse(sending, error)
                 return

@@ -96,7 +96,7 @@ class Metadata43(Metadata):
         for_equivalent_ms = self._last_refresh_ms - now_ms
         if self._equivalent_responses > 0:
             for_equivalent_ms += self._backoff.backoff_ms(self._equivalent_responses - 1)
-        return max(for_attempts_ms, for_equivalent_ms, 0)
+        return max(max(for_attempts_ms, for_equivalent_ms), 0)
 
     def new_request(self, now_ms: int) -> MetadataRequest:
         is_partial = not self._need_full_update and not self._is_expired(now_ms)

@@ -92,7 +92,13 @@ class InFlightRequests(Generic[Request]):
         return list(queue)
 
     def nodes_with_timed_out_requests(self, now_ms: int) -> list[int]:
-        return [node for node, queue in self._queues.items() if any(request.has_timed_out(now_ms) for request in queue)]
+        found: list[int] = []
+        for node, queue in self._queues.items():
+            for request in queue:
+                if request.has_timed_out(now_ms):
+                    found.append(node)
+                    break
+        return found
 
     def next_time_out_ms(self) -> int | None:
         """When the first of them will have waited longer than it may."""

@@ -55,7 +55,7 @@ def encode_produce_request(
     for topic, partitions in topics:
         if isinstance(topic, str) == (version >= FIRST_WITH_ID):
             raise ProtocolError(f"Produce v{version} has {'ids' if isinstance(topic, str) else 'names'} of topics.")
-        pieces.append(_text(topic, is_flexible) if isinstance(topic, str) else topic.bytes)
+        pieces.append(_text(topic, is_flexible) if isinstance(topic, str) else topic.int.to_bytes(16, "big"))
         pieces.append(_count(len(partitions), is_flexible))
         for index, records in partitions:
             pieces.append(_LENGTH.pack(index))

@@ -1,12 +1,14 @@
 """Producers that talk to a simulated cluster, in its time: who sends what, and when it arrives.
 
-Theory   Everything that is under way is in one queue by time, first come, first served: connections, bytes to brokers,
-         bytes back. Each takes `latency_ms`. So a run depends on nothing but what it is given.
+Theory   Everything that is under way comes by time, first come, first served: connections, bytes to brokers, bytes back.
+         Each takes `latency_ms`, so these stay in the order in which they began; what comes at a time of its own is in
+         a heap beside them. So a run depends on nothing but what it is given.
 Units    milliseconds since the start of the simulation; producers see the clock of the brokers.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from functools import partial
 from heapq import heappop, heappush
@@ -139,7 +141,8 @@ class SimulatedProducers:
     def __init__(self, simulation: Simulation, latency_ms: int = 1) -> None:
         self.simulation = simulation
         self.latency_ms = latency_ms
-        self._queue: list[tuple[int, int, Callable[[], None]]] = []
+        self._queue: list[tuple[int, int, Callable[[], None]]] = []  # a heap: when, and the count of what was put there
+        self._under_way: deque[tuple[int, int, Callable[[], None]]] = deque()
         self._count = 0
         self.on_settled: Callable[[SimulatedProducer], None] | None = None  # after everything that a producer does
         for broker_id in simulation.cluster.registry.broker_ids:
@@ -191,7 +194,8 @@ class SimulatedProducers:
 
     def later(self, do: Callable[[], None]) -> None:
         """When it has been under way for so long as everything is."""
-        self.at(self.simulation.elapsed_ms + self.latency_ms, do)
+        self._count += 1
+        self._under_way.append((self.simulation.elapsed_ms + self.latency_ms, self._count, do))
 
     def forget(self, link: SimulatedClient) -> None:
         """Nobody looks at a connection that is closed at both ends."""
@@ -210,17 +214,33 @@ class SimulatedProducers:
 
     def advance(self, ms: int) -> None:
         """Let time pass, event by event; what brokers do at a time comes before what arrives then."""
-        end_ms = self.simulation.elapsed_ms + ms
+        simulation = self.simulation
+        end_ms = simulation.elapsed_ms + ms
         while True:
-            brokers_ms = self.simulation.next_event_ms()
-            arrives_ms = self._queue[0][0] if self._queue else None
-            next_ms = min((at_ms for at_ms in (brokers_ms, arrives_ms) if at_ms is not None), default=end_ms + 1)
-            if next_ms > end_ms:
+            brokers_ms = simulation.next_event_ms()
+            next_ms = self._next_ms()
+            if brokers_ms is not None and (next_ms is None or brokers_ms <= next_ms):
+                next_ms = brokers_ms
+            if next_ms is None or next_ms > end_ms:
                 break
             if next_ms == brokers_ms:
-                self.simulation.run_until(next_ms)
+                simulation.run_until(next_ms)
             else:  # they have nothing to do, and hear what time it is with what arrives
-                self.simulation.elapsed_ms = next_ms
-            while self._queue and self._queue[0][0] <= next_ms:
-                heappop(self._queue)[2]()
-        self.simulation.run_until(end_ms)
+                simulation.elapsed_ms = next_ms
+            while (do := self._pop(next_ms)) is not None:
+                do()
+        simulation.run_until(end_ms)
+
+    def _next_ms(self) -> int | None:
+        """When the next of what is under way comes."""
+        queue, under_way = self._queue, self._under_way
+        if not under_way:
+            return queue[0][0] if queue else None
+        return under_way[0][0] if not queue or under_way[0][0] < queue[0][0] else queue[0][0]
+
+    def _pop(self, until_ms: int) -> Callable[[], None] | None:
+        """The next, if it comes by then."""
+        queue, under_way = self._queue, self._under_way
+        if under_way and (not queue or under_way[0] < queue[0]):
+            return under_way.popleft()[2] if under_way[0][0] <= until_ms else None
+        return heappop(queue)[2] if queue and queue[0][0] <= until_ms else None

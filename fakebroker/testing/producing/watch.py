@@ -125,6 +125,7 @@ class ProducerWatch(Listener):
             if self.promises_order and offset >= 0:
                 self._check_order(watched, (metadata.partition.topic, partition), offset)
         self.outcomes[name] += 1
+        watched.sending.callback = watched.theirs  # else the two hold each other
         if self._told is not None:
             self._told(watched.number, partition, offset, name)
 
