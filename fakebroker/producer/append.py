@@ -37,9 +37,9 @@ class Append(MemoryWaiter):
     """
 
     __slots__ = (
-        "_appender", "abort_for_new_batch", "abort_on_new_batch", "batch", "batch_is_full", "callback", "error", "headers",
-        "is_done", "key", "metadata", "new_batch_created", "on_done", "partition", "taken", "timestamp_ms", "topic",
-        "value", "wanted_partition",
+        "_appender", "abort_for_new_batch", "abort_on_new_batch", "batch", "batch_is_full", "callback", "error",
+        "headers", "is_done", "key", "metadata", "new_batch_created", "on_done", "partition", "taken", "timestamp_ms",
+        "topic", "value", "wanted_partition",
     )  # fmt: skip
 
     def __init__(

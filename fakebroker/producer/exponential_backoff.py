@@ -30,6 +30,8 @@ class ExponentialBackoff:
         """Before the try that follows so many that failed. Drawn anew at each call, as in Kafka."""
         if self._max_exponent == 0.0:
             return self._initial_ms
-        term = self._initial_ms * self._multiplier ** min(float(attempts), self._max_exponent)
+        term = float(self._initial_ms)
+        if attempts:
+            term *= self._multiplier ** min(float(attempts), self._max_exponent)
         factor = 1.0 - self._jitter + self._random() * 2 * self._jitter if self._jitter else 1.0
         return min(int(factor * term), self._max_ms)

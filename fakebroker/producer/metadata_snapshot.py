@@ -8,12 +8,14 @@ Source   clients/.../clients/MetadataSnapshot.java, clients/.../common/Cluster.j
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from typing import Final, NamedTuple
 
-from fakebroker.protocol.topic_partition import TopicPartition
+from fakebroker.protocol.topic_partition import TopicPartition, shared
 
 NO_LEADER: Final = -1
 NO_EPOCH: Final = -1
+_SHARED: Final = 4_096
 _NOBODY: Final[dict[int, int]] = {}
 
 
@@ -23,6 +25,12 @@ class PartitionInfo(NamedTuple):
     partition: TopicPartition
     leader: int = NO_LEADER
     leader_epoch: int = NO_EPOCH
+
+
+@lru_cache(maxsize=_SHARED)
+def shared_info(topic: str, partition: int, leader: int, leader_epoch: int) -> PartitionInfo:
+    """The same object each time: all producers are told the same."""
+    return PartitionInfo(shared(topic, partition), leader, leader_epoch)
 
 
 class Node(NamedTuple):

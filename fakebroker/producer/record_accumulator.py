@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from fakebroker.producer.append import Append, Appender
 from fakebroker.producer.buffer_pool import BufferPool
@@ -30,23 +30,18 @@ from fakebroker.producer.producer_batch import Callback, FinalState, ProducerBat
 from fakebroker.producer.producer_config import ProducerConfig
 from fakebroker.producer.record_batch_builder import NO_SEQUENCE, Headers, estimate_size_upper_bound
 from fakebroker.producer.transactions.transaction_manager import TransactionManager
-from fakebroker.protocol.topic_partition import TopicPartition
+from fakebroker.protocol.topic_partition import TopicPartition, shared
 
 NO_DELAY_MS: Final = 2**63 - 1  # nothing is worth to be asked again for (Long.MAX_VALUE)
 
 
-class ReadyCheckResult:
+class ReadyCheckResult(NamedTuple):
     """The nodes that have something to send, after how long to ask again if nothing happens, and the topics of which a
     partition with records has no leader."""
 
-    __slots__ = ("next_ready_check_delay_ms", "ready_nodes", "unknown_leader_topics")
-
-    def __init__(
-        self, ready_nodes: list[int], next_ready_check_delay_ms: int, unknown_leader_topics: set[str]
-    ) -> None:
-        self.ready_nodes = ready_nodes
-        self.next_ready_check_delay_ms = next_ready_check_delay_ms
-        self.unknown_leader_topics = unknown_leader_topics
+    ready_nodes: list[int]
+    next_ready_check_delay_ms: int
+    unknown_leader_topics: set[str]
 
 
 class RecordAccumulator(Appender):
@@ -286,14 +281,13 @@ class RecordAccumulator(Appender):
         if not last.try_append(append.timestamp_ms, append.key, append.value, append.headers, append.callback, now_ms):
             last.close_for_record_appends()
             return False
-        append.batch = last
-        append.batch_is_full = len(queue) > 1 or last.is_full()
+        append.batch, append.batch_is_full = last, len(queue) > 1 or last.is_full()
         return True
 
     def append_new_batch(self, append: Append, queue: deque[ProducerBatch], now_ms: int) -> ProducerBatch:
         """Begin a batch with it, in the memory that it has."""
-        partition = TopicPartition(append.topic, append.partition)
-        batch = ProducerBatch(partition, new_builder(append.taken, self.compression, append.topic), now_ms)
+        builder = new_builder(append.taken, self.compression, append.topic)
+        batch = ProducerBatch(shared(append.topic, append.partition), builder, now_ms)
         append.taken = 0
         batch.try_append(append.timestamp_ms, append.key, append.value, append.headers, append.callback, now_ms)
         queue.append(batch)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import NamedTuple
+
+_SHARED = 4_096
 
 
 class TopicPartition(NamedTuple):
@@ -14,3 +17,9 @@ class TopicPartition(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.topic}-{self.partition}"
+
+
+@lru_cache(maxsize=_SHARED)
+def shared(topic: str, partition: int) -> TopicPartition:
+    """The same object each time, for those who are many and name the same few."""
+    return TopicPartition(topic, partition)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Final
 
 from fakebroker.cluster.cluster import Cluster
 from fakebroker.core.clock import Now
@@ -44,8 +44,8 @@ from fakebroker.testing.wire import split_frames
 from timingwheel.mypyc import mypyc_attr
 
 # The clocks start far apart, so that code that mixes them fails at once.
-START_MONO_MS = 5_000_000
-START_WALL_MS = 1_800_000_000_000
+START_MONO_MS: Final = 5_000_000
+START_WALL_MS: Final = 1_800_000_000_000
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)

@@ -180,7 +180,7 @@ def _without_partitions(name: str | None, topic_id: UUID | None, code: ErrorCode
 def _tell_partition(answer: MetadataAnswer, version: int, metadata: MetadataCache, partition: Partition) -> None:
     offline = metadata.offline_ids(partition)
     code = ErrorCode.none
-    replicas, isr = tuple(partition.replica_ids), metadata.in_sync(partition).isr
+    replicas, isr = tuple(partition.replica_ids), metadata.isr_ids(partition)
     if version == 0 and offline:
         code = ErrorCode.replica_not_available
         replicas = tuple(id_ for id_ in replicas if id_ not in offline)

@@ -109,6 +109,11 @@ class MetadataCache:
         """Who is in sync, as this view knows."""
         return self._isrs.get(partition) or in_sync_of(partition)
 
+    def isr_ids(self, partition: Partition) -> tuple[int, ...]:
+        """The ISR alone."""
+        known = self._isrs.get(partition)
+        return tuple(partition.isr_ids) if known is None else known.isr
+
     # Topics.
 
     def topic(self, name: str) -> Topic | None:

@@ -39,7 +39,7 @@ from fakebroker.protocol.java_hash import java_hash
 from fakebroker.protocol.messages import decode_response, encode_request, is_flexible, request_type
 from fakebroker.protocol.sent.produce_answer import PlainAnswer, read_plain_answer
 from fakebroker.protocol.sent.produce_frame import FIRST_WITH_ID, OLDEST, TopicData, encode_produce_request
-from fakebroker.protocol.topic_partition import TopicPartition
+from fakebroker.protocol.topic_partition import TopicPartition, shared
 
 _SOFTWARE: Final = "apache-kafka-java"  # as Kafka's own client says
 _FEATURE: Final = "transaction.version"
@@ -242,7 +242,7 @@ def _usual_response(usual: PlainAnswer, asked: ProduceBody) -> ProduceResponse:
     answers: list[PartitionAnswer] = []
     for one in usual.partitions:
         name = one.topic if isinstance(one.topic, str) else _name_of(one.topic, asked)
-        answers.append(PartitionAnswer(TopicPartition(name, one.partition), one.error_code, one.base_offset))
+        answers.append(PartitionAnswer(shared(name, one.partition), one.error_code, one.base_offset))
     return ProduceResponse(answers, [], [], usual.throttle_ms)
 
 

@@ -11,22 +11,20 @@ Differs  Kafka counts nanoseconds, and above 292 years too few of them.
 
 from __future__ import annotations
 
-from collections import OrderedDict
-
 
 class IdleExpiryManager:
     """A negative `max_idle_ms`: nobody is idle."""
 
     def __init__(self, max_idle_ms: int, now_ms: int) -> None:
         self._max_idle_ms = max_idle_ms
-        self._lru_connections: OrderedDict[int, int] = OrderedDict()  # by node: when it was last active
+        self._lru_connections: dict[int, int] = {}  # by node, the last one last: when it was active
         self._next_check_ms = now_ms + max_idle_ms
 
     def update(self, node: int, now_ms: int) -> None:
         """Its connection is active."""
         if self._max_idle_ms >= 0:
+            self._lru_connections.pop(node, None)
             self._lru_connections[node] = now_ms
-            self._lru_connections.move_to_end(node)
 
     def remove(self, node: int) -> None:
         self._lru_connections.pop(node, None)

@@ -24,12 +24,19 @@ from fakebroker.producer.metadata.metadata_response import (
     PartitionMetadata,
     TopicMetadata,
 )
-from fakebroker.producer.metadata_snapshot import NO_EPOCH, NO_LEADER, MetadataSnapshot, Node, PartitionInfo
+from fakebroker.producer.metadata_snapshot import (
+    NO_EPOCH,
+    NO_LEADER,
+    MetadataSnapshot,
+    Node,
+    PartitionInfo,
+    shared_info,
+)
 from fakebroker.producer.producer_config import ProducerConfig
 from fakebroker.producer.sending.response_errors import BrokerError, is_invalid_metadata
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.java_hash import java_hash
-from fakebroker.protocol.topic_partition import TopicPartition
+from fakebroker.protocol.topic_partition import TopicPartition, shared
 
 _MULTIPLIER = 2  # CommonClientConfigs.RETRY_BACKOFF_EXP_BASE
 _JITTER = 0.2  # CommonClientConfigs.RETRY_BACKOFF_JITTER
@@ -96,7 +103,8 @@ class Metadata43(Metadata):
         for_equivalent_ms = self._last_refresh_ms - now_ms
         if self._equivalent_responses > 0:
             for_equivalent_ms += self._backoff.backoff_ms(self._equivalent_responses - 1)
-        return max(max(for_attempts_ms, for_equivalent_ms), 0)
+        allowed_ms = max(for_attempts_ms, for_equivalent_ms)
+        return max(allowed_ms, 0)
 
     def new_request(self, now_ms: int) -> MetadataRequest:
         is_partial = not self._need_full_update and not self._is_expired(now_ms)
@@ -229,18 +237,18 @@ class Metadata43(Metadata):
         self, topic: str, told: PartitionMetadata, is_reliable: bool, is_another: bool
     ) -> PartitionInfo | None:
         """What to believe of the partition."""
-        partition = TopicPartition(topic, told.partition)
+        partition = shared(topic, told.partition)
         if not is_reliable or told.leader_epoch == NO_EPOCH:
             self._last_seen_epochs.pop(partition, None)
             self._equivalent_responses = 0
-            return PartitionInfo(partition, told.leader)
+            return shared_info(topic, told.partition, told.leader, NO_EPOCH)
         current = self._last_seen_epochs.get(partition)
         if current is not None and not is_another and told.leader_epoch < current:
             return self._snapshot.told(partition)
         if current is None or is_another or told.leader_epoch > current:
             self._equivalent_responses = 0
         self._last_seen_epochs[partition] = told.leader_epoch
-        return PartitionInfo(partition, told.leader, told.leader_epoch)
+        return shared_info(topic, told.partition, told.leader, told.leader_epoch)
 
     def _merged(self, added: list[PartitionInfo], retain: Callable[[str], bool]) -> list[PartitionInfo]:
         merged: HashMap[TopicPartition, PartitionInfo] = HashMap(hash_of_partition, len(added))

@@ -194,7 +194,7 @@ class ClusterConnectionStates:
 
     def nodes_with_connection_setup_timeout(self, now_ms: int) -> list[int]:
         """Those that are connecting and have taken longer than they may."""
-        if not self._generation.has_connection_setup_timeout:
+        if not len(self._connecting) or not self._generation.has_connection_setup_timeout:
             return []
         return [
             node

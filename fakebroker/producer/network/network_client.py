@@ -124,8 +124,7 @@ class NetworkClient(Connections):
         self._is_aborting = bool(self._aborted)
         if self._is_aborting:
             return None
-        most_ms = min(self._config.request_timeout_ms, INT_MAX)
-        return min(min(timeout_ms, self._updater.maybe_update(now_ms)), most_ms)
+        return min(timeout_ms, self._updater.maybe_update(now_ms), INT_MAX, self._config.request_timeout_ms)
 
     def next_time_out_ms(self) -> int | None:
         """When `end_poll` next has something to do, if nothing happens on the network."""

@@ -15,6 +15,7 @@ from typing import Generic, TypeVar
 
 from fakebroker.producer.generation import Generation
 from fakebroker.producer.hash_map import HashMap
+from fakebroker.producer.producer_config import INT_MAX
 from fakebroker.protocol.java_hash import java_hash
 
 Request = TypeVar("Request")
@@ -50,9 +51,11 @@ class InFlightRequests(Generic[Request]):
         self._most = most
         self._generation = generation
         self._queues: HashMap[int, deque[InFlightRequest[Request]]] = HashMap(_hash_of_node)
+        self._look_ms = 0  # before, none has timed out
 
     def add(self, request: InFlightRequest[Request]) -> None:
         """It begins to be sent."""
+        self._look_ms = min(self._look_ms, request.time_out_ms)
         if self._generation.has_delivery_timeout:
             self._queues.compute_if_absent(request.node, deque).append(request)
             return
@@ -92,12 +95,18 @@ class InFlightRequests(Generic[Request]):
         return list(queue)
 
     def nodes_with_timed_out_requests(self, now_ms: int) -> list[int]:
+        if now_ms < self._look_ms:  # nearly always
+            return []
         found: list[int] = []
+        look_ms = now_ms + INT_MAX
         for node, queue in self._queues.items():
+            has_timed_out = False
             for request in queue:
-                if request.has_timed_out(now_ms):
-                    found.append(node)
-                    break
+                has_timed_out = has_timed_out or request.has_timed_out(now_ms)
+                look_ms = min(look_ms, request.time_out_ms)
+            if has_timed_out:
+                found.append(node)
+        self._look_ms = look_ms
         return found
 
     def next_time_out_ms(self) -> int | None:

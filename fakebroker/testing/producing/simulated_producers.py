@@ -1,14 +1,13 @@
 """Producers that talk to a simulated cluster, in its time: who sends what, and when it arrives.
 
-Theory   Everything that is under way comes by time, first come, first served: connections, bytes to brokers, bytes back.
-         Each takes `latency_ms`, so these stay in the order in which they began; what comes at a time of its own is in
-         a heap beside them. So a run depends on nothing but what it is given.
+Theory   All that is under way comes by time, first come, first served: connections, bytes to brokers, bytes back. Each
+         takes `latency_ms`. So a run depends on nothing but what it is given. What comes at one time is a list;
+         the times are a heap.
 Units    milliseconds since the start of the simulation; producers see the clock of the brokers.
 """
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable
 from functools import partial
 from heapq import heappop, heappush
@@ -58,11 +57,12 @@ class SimulatedProducer:
             while any(caller.go_on() for caller in self._callers):
                 pass  # what one sends may let another go on
         for effect in self.producer.take_effects():
+            if type(effect) is SendBytes:  # nearly always
+                around.later(partial(self._send, effect.connection, effect.data))
+                continue
             match effect:
                 case Connect(number, host, port):
                     around.later(partial(self._connect, number, (host, port)))
-                case SendBytes(number, data):
-                    around.later(partial(self._send, number, data))
                 case Disconnect(number):
                     around.later(partial(self._disconnect, number))
         deadline_ms = self.producer.next_deadline_ms()
@@ -141,9 +141,8 @@ class SimulatedProducers:
     def __init__(self, simulation: Simulation, latency_ms: int = 1) -> None:
         self.simulation = simulation
         self.latency_ms = latency_ms
-        self._queue: list[tuple[int, int, Callable[[], None]]] = []  # a heap: when, and the count of what was put there
-        self._under_way: deque[tuple[int, int, Callable[[], None]]] = deque()
-        self._count = 0
+        self._under_way: dict[int, list[Callable[[], None]]] = {}  # by time, in the order of calls
+        self._times: list[int] = []  # of those, as a heap
         self.on_settled: Callable[[SimulatedProducer], None] | None = None  # after everything that a producer does
         for broker_id in simulation.cluster.registry.broker_ids:
             simulation.cluster.set_endpoint(broker_id, host_of(broker_id), _PORT)
@@ -189,13 +188,16 @@ class SimulatedProducers:
 
     def at(self, at_ms: int, do: Callable[[], None]) -> None:
         """Then, in the order of calls."""
-        self._count += 1
-        heappush(self._queue, (at_ms, self._count, do))
+        at_once = self._under_way.get(at_ms)
+        if at_once is None:
+            self._under_way[at_ms] = [do]
+            heappush(self._times, at_ms)
+        else:
+            at_once.append(do)
 
     def later(self, do: Callable[[], None]) -> None:
         """When it has been under way for so long as everything is."""
-        self._count += 1
-        self._under_way.append((self.simulation.elapsed_ms + self.latency_ms, self._count, do))
+        self.at(self.simulation.elapsed_ms + self.latency_ms, do)
 
     def forget(self, link: SimulatedClient) -> None:
         """Nobody looks at a connection that is closed at both ends."""
@@ -218,7 +220,7 @@ class SimulatedProducers:
         end_ms = simulation.elapsed_ms + ms
         while True:
             brokers_ms = simulation.next_event_ms()
-            next_ms = self._next_ms()
+            next_ms = self._times[0] if self._times else None
             if brokers_ms is not None and (next_ms is None or brokers_ms <= next_ms):
                 next_ms = brokers_ms
             if next_ms is None or next_ms > end_ms:
@@ -227,20 +229,16 @@ class SimulatedProducers:
                 simulation.run_until(next_ms)
             else:  # they have nothing to do, and hear what time it is with what arrives
                 simulation.elapsed_ms = next_ms
-            while (do := self._pop(next_ms)) is not None:
-                do()
+            while self._times and self._times[0] <= next_ms:
+                self._come(self._times[0])
         simulation.run_until(end_ms)
 
-    def _next_ms(self) -> int | None:
-        """When the next of what is under way comes."""
-        queue, under_way = self._queue, self._under_way
-        if not under_way:
-            return queue[0][0] if queue else None
-        return under_way[0][0] if not queue or under_way[0][0] < queue[0][0] else queue[0][0]
-
-    def _pop(self, until_ms: int) -> Callable[[], None] | None:
-        """The next, if it comes by then."""
-        queue, under_way = self._queue, self._under_way
-        if under_way and (not queue or under_way[0] < queue[0]):
-            return under_way.popleft()[2] if under_way[0][0] <= until_ms else None
-        return heappop(queue)[2] if queue and queue[0][0] <= until_ms else None
+    def _come(self, at_ms: int) -> None:
+        """All that comes at this time, and what it brings about at once."""
+        at_once = self._under_way[at_ms]
+        done = 0
+        while done < len(at_once):
+            at_once[done]()
+            done += 1
+        del self._under_way[at_ms]
+        heappop(self._times)

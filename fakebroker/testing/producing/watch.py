@@ -47,7 +47,7 @@ class _Watched:
 
     def __init__(self, watch: ProducerWatch, sending: Sending, number: int, sent_ms: int, size: int) -> None:
         self.watch = watch
-        self.sending = sending
+        self.sending: Sending | None = sending  # until its end: the two hold each other
         self.theirs = sending.callback
         self.number = number
         self.sent_ms = sent_ms
@@ -112,7 +112,9 @@ class ProducerWatch(Listener):
         assert not watched.is_told, f"record {watched.number} ends for the second time: {error}"
         assert (metadata is None) != (error is None), "a record has an error or a place"
         watched.is_told = True
+        assert watched.sending is not None, "a record that has not ended is there"
         del self._open[watched.sending]
+        watched.sending = None
         if watched.batch_ms is not None:
             self._held -= watched.size
         partition = offset = -1
@@ -125,7 +127,6 @@ class ProducerWatch(Listener):
             if self.promises_order and offset >= 0:
                 self._check_order(watched, (metadata.partition.topic, partition), offset)
         self.outcomes[name] += 1
-        watched.sending.callback = watched.theirs  # else the two hold each other
         if self._told is not None:
             self._told(watched.number, partition, offset, name)
 

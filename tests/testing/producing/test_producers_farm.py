@@ -90,7 +90,7 @@ def test_nothing_of_what_is_over_is_kept() -> None:
     early = len(farm.simulation._clients)
     farm.advance(400_000)
     assert len(farm.simulation._clients) <= max(early, 8 * 3 + 8)
-    assert len(farm.around._queue) < 300
+    assert len(farm.around._under_way) < 300
     for watch in farm.watches:
         assert watch.open < 100
     for producer in farm.producers:
