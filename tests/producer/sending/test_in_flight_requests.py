@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from fakebroker.producer.generation import Generation
 from fakebroker.producer.sending.in_flight_requests import InFlightRequest, InFlightRequests
@@ -70,3 +72,45 @@ def test_any_request_of_a_connection_may_be_the_late_one() -> None:
     sent.add(request("slow", timeout_ms=1_000))
     sent.add(request("quick", timeout_ms=10))
     assert sent.nodes_with_timed_out_requests(11) == [1]
+
+
+def test_the_next_time_out_is_that_of_the_first_to_be_late_and_no_earlier() -> None:
+    sent = flights()
+    assert sent.next_time_out_ms() is None
+    sent.add(request("slow", 100, node=1, timeout_ms=1_000))
+    sent.add(request("quick", 200, node=2, timeout_ms=30))
+    sent.add(request("later", 300, node=2, timeout_ms=30))
+    assert sent.next_time_out_ms() == 231
+    assert sent.nodes_with_timed_out_requests(230) == []
+    assert sent.nodes_with_timed_out_requests(231) == [2]
+    sent.complete_next(2)
+    assert sent.next_time_out_ms() == 331
+    assert sent.nodes_with_timed_out_requests(330) == []
+    assert sent.nodes_with_timed_out_requests(331) == [2]
+
+
+@given(st.lists(st.tuples(st.sampled_from(["send", "answer", "throttle", "cut", "look"]), st.integers(1, 3))))
+def test_who_is_late_is_found_whenever_somebody_looks(steps: list[tuple[str, int]]) -> None:
+    """Each kept as it was sent, and looked at anew each time."""
+    sent, now_ms = flights(), 0
+    waiting: dict[int, list[list[int]]] = {1: [], 2: [], 3: []}  # node: sent, timeout, throttled
+    for number, (what, node) in enumerate(steps):
+        now_ms += 7 * (number % 3)
+        if what == "send":
+            timeout_ms = 10 + 20 * (number % 4)
+            sent.add(request("one", now_ms, node, timeout_ms))
+            waiting[node].append([now_ms, timeout_ms, 0])
+        elif what == "answer" and waiting[node]:
+            sent.complete_next(node)
+            del waiting[node][0]
+        elif what == "throttle":
+            sent.increment_throttle_time(node, 15)
+            for one in waiting[node]:
+                one[2] += 15
+        elif what == "cut":
+            assert len(sent.clear_all(node)) == len(waiting[node])
+            waiting[node].clear()
+        late = {
+            node for node, all_of in waiting.items() if any(now_ms - at > limit + more for at, limit, more in all_of)
+        }
+        assert set(sent.nodes_with_timed_out_requests(now_ms)) == late
