@@ -235,10 +235,16 @@ class SimulatedProducers:
 
     def _come(self, at_ms: int) -> None:
         """All that comes at this time, and what it brings about at once."""
+        heappop(self._times)
         at_once = self._under_way[at_ms]
         done = 0
-        while done < len(at_once):
-            at_once[done]()
-            done += 1
-        del self._under_way[at_ms]
-        heappop(self._times)
+        try:
+            while done < len(at_once):
+                done += 1
+                at_once[done - 1]()
+        finally:
+            if done < len(at_once):  # one has failed: what is behind it still comes
+                del at_once[:done]
+                heappush(self._times, at_ms)
+            else:
+                del self._under_way[at_ms]

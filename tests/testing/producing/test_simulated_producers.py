@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from random import Random
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -129,3 +130,36 @@ def test_a_seed_always_gives_the_same() -> None:
             run.end()
             tapes.append(run.simulation.tape_text())
         assert tapes[0] == tapes[1]
+
+
+def test_what_comes_at_one_time_comes_in_the_order_of_calls_and_with_what_it_brings_about() -> None:
+    producers = SimulatedProducers(Simulation(1))
+    came: list[str] = []
+    producers.at(20, lambda: came.append("last"))
+
+    def first() -> None:
+        came.append("first")
+        producers.at(10, lambda: came.append("third"))
+
+    producers.at(10, first)
+    producers.at(10, lambda: came.append("second"))
+    producers.advance(10)
+    assert came == ["first", "second", "third"]
+    producers.advance(10)
+    assert came == ["first", "second", "third", "last"]
+
+
+def test_one_that_fails_is_over_and_those_behind_it_still_come() -> None:
+    producers = SimulatedProducers(Simulation(1))
+    came: list[str] = []
+
+    def fail() -> None:
+        came.append("one")
+        raise ZeroDivisionError
+
+    producers.at(10, fail)
+    producers.at(10, lambda: came.append("two"))
+    with pytest.raises(ZeroDivisionError):
+        producers.advance(10)
+    producers.advance(10)
+    assert came == ["one", "two"]
