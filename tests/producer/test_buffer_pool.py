@@ -57,6 +57,20 @@ def test_the_usual_size_comes_from_what_was_given_back() -> None:
     assert (pool.available_memory(), pool.unallocated_memory()) == (5, 5)
 
 
+@pytest.mark.parametrize(("now_ms", "is_refused"), [(99, False), (100, True)])
+def test_who_is_woken_when_its_time_is_over_and_has_too_little_is_refused_at_once(
+    now_ms: int, is_refused: bool
+) -> None:
+    pool = BufferPool(30, BATCH, NEW)
+    for _ in range(3):
+        assert pool.allocate(Waiter(), BATCH, 0, 0)
+    waiter = waiting(pool, 25)
+    pool.deallocate(BATCH)
+    pool.run_woken(now_ms)
+    assert isinstance(waiter.error, BufferExhaustedError) == is_refused
+    assert pool.available_memory() == (BATCH if is_refused else 0)
+
+
 def test_the_first_to_wait_takes_what_there_is_and_waits_on() -> None:
     pool = BufferPool(30, BATCH, NEW)
     for _ in range(3):

@@ -118,6 +118,14 @@ def test_expiry_of_a_muted_partition(generation: str, last_ms: int) -> None:
     assert len(records.expired_batches(last_ms)) == (generation != "2.0")
 
 
+def test_what_has_expired_takes_no_more_records() -> None:
+    records = accumulator("4.3", request_timeout_ms=30, linger_ms=0, delivery_timeout_ms=30)
+    append(records, b"one")
+    [batch] = records.expired_batches(30)
+    assert not batch.try_append(30, None, b"two", (), None, 30)
+    assert batch.record_count == 1
+
+
 @both
 def test_a_retry_waits_for_its_back_off_and_comes_first(generation: str) -> None:
     records = accumulator(generation, retry_backoff_ms=10, batch_size=0, linger_ms=0)
