@@ -2,14 +2,16 @@
 
     python -m tests.mutants [--jobs N] [--simulation-only] [NUMBER ...]
 
-Killed is a mutant at which a test fails, or that keeps them busy for TIMEOUT_S. Those that live are listed with the
-verdict of mutants.toml. --simulation-only asks the seeds alone. Exit status 1 if fewer than 90 % are killed.
+Killed is a mutant at which a test fails, that keeps them busy for TIMEOUT_S, or that takes MEMORY_BYTES. Those that
+live are listed with the verdict of mutants.toml. --simulation-only asks the seeds alone. Exit status 1 if fewer than
+90 % are killed.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import resource
 import shutil
 import subprocess
 import sys
@@ -25,6 +27,7 @@ from .catalogue import MUTANTS, SIMULATION, TESTS, Mutant
 ROOT = Path(__file__).resolve().parent.parent.parent
 COPIED = ("fakebroker", "timingwheel", "load", "benchmarks", "conformance", "tests", "pyproject.toml")
 TIMEOUT_S = 600
+MEMORY_BYTES = 4 << 30
 SEEDS = 60  # of the simulation, 200 steps each
 GOAL = 0.9
 
@@ -90,7 +93,14 @@ def killed_by(copy: Path, mutant: Mutant, suite: Sequence[str]) -> str | None:
     }
     try:
         done = subprocess.run(
-            command, cwd=copy, env=environment, capture_output=True, text=True, timeout=TIMEOUT_S, check=False
+            command,
+            cwd=copy,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=TIMEOUT_S,
+            check=False,
+            preexec_fn=_bound_memory,
         )
     except subprocess.TimeoutExpired:
         return "the clock"
@@ -98,10 +108,16 @@ def killed_by(copy: Path, mutant: Mutant, suite: Sequence[str]) -> str | None:
         path.write_text(original)
     if done.returncode == 0:
         return None
+    if "MemoryError" in done.stdout + done.stderr:
+        return "its memory"
     failed = [line for line in done.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
     if done.returncode != 1 or not failed:
         raise RuntimeError(f"pytest ended with {done.returncode}:\n{done.stdout[-2_000:]}{done.stderr[-2_000:]}")
     return failed[0].split()[1]
+
+
+def _bound_memory() -> None:
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
 
 
 if __name__ == "__main__":

@@ -216,6 +216,24 @@ def test_memory_is_waited_for_no_longer_than_max_block(generation: str) -> None:
 
 
 @both
+def test_metadata_and_memory_together_are_waited_for_no_longer_than_max_block(generation: str) -> None:
+    settings = {"buffer_memory": 1_000, "batch_size": 800, "max_block_ms": 500, "request_timeout_ms": 30_000}
+    world = World(generation, followers="frozen", linger_ms=1_000, **settings)
+    world.simulation.topic("u")
+    world.send(0, size=700)
+    world.advance(400)
+    waits = world.send(1, topic="u", size=700)
+    memory = world.client.producer.accumulator.free
+    assert memory.queued() == 0, "its topic is not known yet"
+    world.advance(400)
+    assert memory.queued() == 1
+    world.advance(99)
+    assert not waits.is_done
+    world.advance(1)
+    assert waits.error is not None
+
+
+@both
 def test_a_leader_that_dies_is_followed(generation: str) -> None:
     world = World(generation, retries=50, retry_backoff_ms=100, request_timeout_ms=2_000)
     world.send(1)
