@@ -39,6 +39,7 @@ from fakebroker.protocol.topic_partition import TopicPartition
 _BOOTSTRAP: Final = "bootstrap.servers"
 _NS_PER_MS: Final = 1_000_000
 _RANDOM_BITS: Final = 31
+_TRIES: Final = 5
 _SENDS_OF_A_TURN: Final = 256  # then others on the loop have their turn
 
 
@@ -83,9 +84,16 @@ class AsyncProducer:
         Before `start`, and once. `name`: the client.id if it is not given."""
         if self._driver is not None or self._journal is not None:
             raise IllegalProducerStateError("A journal is kept from the start on, and there is one.")
-        offset_ms = self._wall_clock() - self._clock()
-        self._journal = ProducerJournal(self._config.client_id, name, size, offset_ms, on_event)
+        self._journal = ProducerJournal(self._config.client_id, name, size, self._wall_offset_ms(), on_event)
         return self._journal
+
+    def _wall_offset_ms(self) -> int:
+        """Between the clocks, of one moment: if we are held up between them it is read again, a few times."""
+        for _ in range(_TRIES):
+            before_ms, wall_ms = self._clock(), self._wall_clock()
+            if self._clock() == before_ms:
+                break
+        return wall_ms - before_ms
 
     async def start(self) -> None:
         """Begin to connect; nothing waits for that. `async with` does it."""

@@ -13,16 +13,29 @@ from time import monotonic_ns, time_ns
 from fakebroker.core.clock import Now
 
 _NS_PER_MS = 1_000_000
+_ONE_MOMENT_NS = 100_000
+_TRIES = 5
 
 
 def stamp() -> Now:
     """For something that happens now: monotonic milliseconds rounded up."""
-    return Now(-(-monotonic_ns() // _NS_PER_MS), time_ns() // _NS_PER_MS)
+    mono_ns, wall_ns = _both_ns()
+    return Now(-(-mono_ns // _NS_PER_MS), wall_ns // _NS_PER_MS)
 
 
 def reached() -> Now:
     """The time that has certainly been reached: monotonic milliseconds rounded down."""
-    return Now(monotonic_ns() // _NS_PER_MS, time_ns() // _NS_PER_MS)
+    mono_ns, wall_ns = _both_ns()
+    return Now(mono_ns // _NS_PER_MS, wall_ns // _NS_PER_MS)
+
+
+def _both_ns() -> tuple[int, int]:
+    """Of one moment: whoever is held up between the clocks reads them again, a few times."""
+    for _ in range(_TRIES):
+        mono_ns, wall_ns = monotonic_ns(), time_ns()
+        if monotonic_ns() - mono_ns < _ONE_MOMENT_NS:
+            break
+    return mono_ns, wall_ns
 
 
 def seconds_until(mono_ms: int) -> float:

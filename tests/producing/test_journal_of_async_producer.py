@@ -60,3 +60,22 @@ def test_one_time_line_shows_both_ends(by_wall_clock: bool) -> None:
         ("shop", "answered, handled"),
         ("shop", "record 1 called back"),
     ]
+
+
+def test_whoever_is_held_up_between_the_clocks_reads_them_again() -> None:
+    true_ms, held_up_ms = 5, [7, 0]
+
+    def wall_ms() -> int:
+        nonlocal true_ms
+        true_ms += held_up_ms.pop(0)
+        return true_ms + 1_000
+
+    async def work() -> list[ProducerEvent]:
+        servers = {"bootstrap.servers": "127.0.0.1:1"}
+        producer = AsyncProducer(servers, clock=lambda: true_ms, wall_clock=wall_ms)
+        journal = producer.keep_journal()
+        async with producer:
+            pass
+        return journal.events()
+
+    assert {event.wall_ms - event.mono_ms for event in asyncio.run(work())} == {1_000}

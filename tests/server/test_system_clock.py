@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fakebroker.core.clock import Now
 from fakebroker.server import system_clock
 from fakebroker.server.system_clock import reached, seconds_until, stamp
 
@@ -92,3 +95,35 @@ def test_both_carry_the_wall_clock_rounded_down(clocks: Clocks, mono_ns: int, wa
     clocks.mono_ns, clocks.wall_ns = mono_ns, wall_ns
 
     assert stamp().wall_ms == reached().wall_ms == wall_ns // NS_PER_MS
+
+
+@pytest.mark.parametrize("read", [stamp, reached])
+def test_whoever_is_held_up_between_the_clocks_reads_them_again(
+    monkeypatch: pytest.MonkeyPatch, read: Callable[[], Now]
+) -> None:
+    true_ns, held_up_ns = 5 * NS_PER_MS, [7 * NS_PER_MS, 0, 0]
+
+    def wall_ns() -> int:
+        nonlocal true_ns
+        true_ns += held_up_ns.pop(0)
+        return true_ns + 1_000 * NS_PER_MS
+
+    monkeypatch.setattr(system_clock, "monotonic_ns", lambda: true_ns)
+    monkeypatch.setattr(system_clock, "time_ns", wall_ns)
+
+    assert read() == Now(12, 1_012)
+
+
+def test_whoever_is_always_held_up_gets_some_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    true_ns = 0
+
+    def wall_ns() -> int:
+        nonlocal true_ns
+        true_ns += NS_PER_MS
+        return true_ns
+
+    monkeypatch.setattr(system_clock, "monotonic_ns", lambda: true_ns)
+    monkeypatch.setattr(system_clock, "time_ns", wall_ns)
+
+    now = reached()
+    assert now.wall_ms - now.mono_ms == 1
