@@ -17,7 +17,8 @@ from fakebroker.producer.errors import ProducerClosedError, ProducerError
 from fakebroker.producer.metadata_snapshot import NO_LEADER, MetadataSnapshot
 from fakebroker.producer.producer_batch import ProducerBatch
 from fakebroker.producer.producer_config import ProducerConfig
-from fakebroker.producer.record_accumulator import NO_DELAY_MS, ReadyCheckResult, RecordAccumulator
+from fakebroker.producer.ready_check_result import ReadyCheckResult
+from fakebroker.producer.record_accumulator import NO_DELAY_MS, RecordAccumulator
 from fakebroker.producer.transactions.transaction_manager import TransactionManager
 from fakebroker.protocol.topic_partition import TopicPartition
 

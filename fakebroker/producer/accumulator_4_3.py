@@ -21,7 +21,8 @@ from fakebroker.producer.metadata_snapshot import NO_LEADER, MetadataSnapshot
 from fakebroker.producer.partitioner import UNKNOWN_PARTITION
 from fakebroker.producer.producer_batch import ProducerBatch
 from fakebroker.producer.producer_config import ProducerConfig
-from fakebroker.producer.record_accumulator import NO_DELAY_MS, ReadyCheckResult, RecordAccumulator
+from fakebroker.producer.ready_check_result import ReadyCheckResult
+from fakebroker.producer.record_accumulator import NO_DELAY_MS, RecordAccumulator
 from fakebroker.producer.topic_info import TopicInfo, size_of_last
 from fakebroker.producer.transactions.transaction_manager import TransactionManager
 from fakebroker.protocol.java_hash import java_hash

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 from fakebroker.producer.append import Append, Appender
 from fakebroker.producer.buffer_pool import BufferPool
@@ -28,20 +28,12 @@ from fakebroker.producer.journal.listener import Listener
 from fakebroker.producer.metadata_snapshot import MetadataSnapshot
 from fakebroker.producer.producer_batch import Callback, FinalState, ProducerBatch, new_builder
 from fakebroker.producer.producer_config import ProducerConfig
+from fakebroker.producer.ready_check_result import ReadyCheckResult
 from fakebroker.producer.record_batch_builder import NO_SEQUENCE, Headers, estimate_size_upper_bound
 from fakebroker.producer.transactions.transaction_manager import TransactionManager
 from fakebroker.protocol.topic_partition import TopicPartition, shared
 
 NO_DELAY_MS: Final = 2**63 - 1  # nothing is worth to be asked again for (Long.MAX_VALUE)
-
-
-class ReadyCheckResult(NamedTuple):
-    """The nodes that have something to send, after how long to ask again if nothing happens, and the topics of which a
-    partition with records has no leader."""
-
-    ready_nodes: list[int]
-    next_ready_check_delay_ms: int
-    unknown_leader_topics: set[str]
 
 
 class RecordAccumulator(Appender):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, final
 
 
 class Connect(NamedTuple):
@@ -13,11 +13,16 @@ class Connect(NamedTuple):
     port: int
 
 
-class SendBytes(NamedTuple):
+@final
+class SendBytes:
     """Whole frames, to a connection that is there; if it was lost while the sender slept, they go nowhere."""
 
-    connection: int
-    data: bytes
+    __slots__ = ("connection", "data")
+    __match_args__ = ("connection", "data")
+
+    def __init__(self, connection: int, data: bytes) -> None:
+        self.connection = connection
+        self.data = data
 
 
 class Disconnect(NamedTuple):

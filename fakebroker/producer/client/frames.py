@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from functools import lru_cache
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, final
 from uuid import UUID
 
 from fakebroker.producer.client.transaction_frames import transaction_response, transaction_values
@@ -51,20 +51,30 @@ _NO_CORRELATION_ID: Final = bytes(_CORRELATION_ID)
 _REMEMBERED: Final = 64  # answers, and requests for metadata
 
 
-class ProduceBody(NamedTuple):
+@final
+class ProduceBody:
     """What the sender sends, and the ids of its topics when it did (KIP-516)."""
 
-    request: ProduceRequest
-    topic_ids: Mapping[str, str]
+    __slots__ = ("request", "topic_ids")
+
+    def __init__(self, request: ProduceRequest, topic_ids: Mapping[str, str]) -> None:
+        self.request = request
+        self.topic_ids = topic_ids
 
 
-class ProduceResponse(NamedTuple):
+@final
+class ProduceResponse:
     """What is said of each partition, and leaders that are named with it (KIP-951)."""
 
-    answers: list[PartitionAnswer]
-    leaders: list[PartitionInfo]
-    nodes: list[Node]
-    throttle_time_ms: int
+    __slots__ = ("answers", "leaders", "nodes", "throttle_time_ms")
+
+    def __init__(
+        self, answers: list[PartitionAnswer], leaders: list[PartitionInfo], nodes: list[Node], throttle_time_ms: int
+    ) -> None:
+        self.answers = answers
+        self.leaders = leaders
+        self.nodes = nodes
+        self.throttle_time_ms = throttle_time_ms
 
 
 def encode(request: ClientRequest, client_id: str, generation: Generation) -> bytes:

@@ -70,6 +70,9 @@ class ProducerJournal(Listener):
     def __len__(self) -> int:
         return len(self._events)
 
+    def __bool__(self) -> bool:
+        return bool(self._events)
+
     def _record(self, kind: type[ProducerEvent], *values: object) -> None:
         event: ProducerEvent = kind(self.now_ms, self.now_ms + self._wall_offset_ms, self.name, *values)  # type: ignore[arg-type]
         self._events.append(event)

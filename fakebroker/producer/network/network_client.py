@@ -38,7 +38,6 @@ from fakebroker.producer.network.node_api_versions import (
     client_range,
 )
 from fakebroker.producer.network.selectable import Happened, Selectable
-from fakebroker.producer.producer_config import INT_MAX
 from fakebroker.producer.sending.in_flight_requests import InFlightRequest, InFlightRequests
 from fakebroker.producer.transactions.api_versions import ApiVersions
 from fakebroker.protocol.error_code import ErrorCode
@@ -124,7 +123,8 @@ class NetworkClient(Connections):
         self._is_aborting = bool(self._aborted)
         if self._is_aborting:
             return None
-        return min(timeout_ms, self._updater.maybe_update(now_ms), INT_MAX, self._config.request_timeout_ms)
+        wait_ms = min(timeout_ms, self._updater.maybe_update(now_ms))
+        return min(wait_ms, self._config.request_timeout_ms)
 
     def next_time_out_ms(self) -> int | None:
         """When `end_poll` next has something to do, if nothing happens on the network."""

@@ -46,7 +46,7 @@ class Completion:
         batch.is_inflight = False
         code = known_code(answer.code, self._config.generation)
         if code != answer.code:
-            answer = answer._replace(code=code)
+            answer = answer.with_code(code)
         if code == ErrorCode.message_too_large and batch.record_count > 1 and not (self._is_new and batch.is_done):
             self._split(batch)
         elif code == ErrorCode.none:

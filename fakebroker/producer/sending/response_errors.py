@@ -7,7 +7,7 @@ Source   Errors.java, errors/RetriableException.java and errors/InvalidMetadataE
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Final, NamedTuple
+from typing import Final, final
 
 from fakebroker.producer.errors import ProducerError, ProducerTimeoutError
 from fakebroker.producer.generation import Generation
@@ -63,16 +63,33 @@ _RETRIABLE_4_3: Final = (
 _LAST_CODE_2_0: Final = 72  # LISTENER_NOT_FOUND
 
 
-class PartitionAnswer(NamedTuple):
+@final
+class PartitionAnswer:
     """What a broker answers for one partition. `refused`: the places in the batch of those it names (KIP-467);
     `log_start_offset` is -1 if it is not told; `message` says more than the code."""
 
-    partition: TopicPartition
-    code: int
-    base_offset: int = -1
-    refused: tuple[int, ...] = ()
-    log_start_offset: int = -1
-    message: str = ""
+    __slots__ = ("base_offset", "code", "log_start_offset", "message", "partition", "refused")
+
+    def __init__(
+        self,
+        partition: TopicPartition,
+        code: int,
+        base_offset: int = -1,
+        refused: tuple[int, ...] = (),
+        log_start_offset: int = -1,
+        message: str = "",
+    ) -> None:
+        self.partition = partition
+        self.code = code
+        self.base_offset = base_offset
+        self.refused = refused
+        self.log_start_offset = log_start_offset
+        self.message = message
+
+    def with_code(self, code: int) -> PartitionAnswer:
+        return PartitionAnswer(
+            self.partition, code, self.base_offset, self.refused, self.log_start_offset, self.message
+        )
 
 
 class BrokerError(ProducerError):

@@ -26,7 +26,8 @@ from fakebroker.producer.errors import ProducerError
 from fakebroker.producer.hash_map import HashMap
 from fakebroker.producer.metadata_snapshot import MetadataSnapshot
 from fakebroker.producer.producer_batch import ProducerBatch
-from fakebroker.producer.record_accumulator import NO_DELAY_MS, ReadyCheckResult, RecordAccumulator
+from fakebroker.producer.ready_check_result import ReadyCheckResult
+from fakebroker.producer.record_accumulator import NO_DELAY_MS, RecordAccumulator
 from fakebroker.producer.sending.client import Client, ProduceRequest, TransactionalRequest
 from fakebroker.producer.sending.completion import Completion
 from fakebroker.producer.sending.in_flight_batches import InFlightBatches

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import struct
 from struct import Struct
-from typing import Final, NamedTuple
+from typing import Final, final
 
 from fakebroker.protocol.error_code import ErrorCode
 
@@ -37,19 +37,27 @@ _ERRORS: Final = frozenset(int(code) for code in ErrorCode)
 _FAR_MS: Final = 1 << 47  # kio reads times until the year 9999
 
 
-class AnsweredPartition(NamedTuple):
+@final
+class AnsweredPartition:
     """`topic` is its name or, since v13, the 16 bytes of its id."""
 
-    topic: str | bytes
-    partition: int
-    error_code: int
-    base_offset: int
+    __slots__ = ("base_offset", "error_code", "partition", "topic")
+
+    def __init__(self, topic: str | bytes, partition: int, error_code: int, base_offset: int) -> None:
+        self.topic = topic
+        self.partition = partition
+        self.error_code = error_code
+        self.base_offset = base_offset
 
 
-class PlainAnswer(NamedTuple):
-    correlation_id: int
-    partitions: list[AnsweredPartition]
-    throttle_ms: int
+@final
+class PlainAnswer:
+    __slots__ = ("correlation_id", "partitions", "throttle_ms")
+
+    def __init__(self, correlation_id: int, partitions: list[AnsweredPartition], throttle_ms: int) -> None:
+        self.correlation_id = correlation_id
+        self.partitions = partitions
+        self.throttle_ms = throttle_ms
 
 
 def read_plain_answer(frame: bytes, version: int) -> PlainAnswer | None:

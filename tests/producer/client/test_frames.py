@@ -17,7 +17,6 @@ from fakebroker.producer.network.node_api_versions import API_VERSIONS, METADATA
 from fakebroker.producer.producer_batch import ProducerBatch
 from fakebroker.producer.record_batch_builder import RecordBatchBuilder
 from fakebroker.producer.sending.client import ProduceRequest
-from fakebroker.producer.sending.response_errors import PartitionAnswer
 from fakebroker.protocol.build import build
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import ProtocolError
@@ -107,7 +106,9 @@ def test_what_is_said_of_a_batch(version: int) -> None:
     response, throttle_ms = answer(request(PRODUCE, version, body()), values)
     assert isinstance(response, ProduceResponse)
     refused = (2,) if version >= 8 else ()
-    assert response.answers == [PartitionAnswer(PARTITION, ErrorCode.not_leader_or_follower, 9, refused)]
+    (told_of,) = response.answers
+    assert (told_of.partition, told_of.code) == (PARTITION, ErrorCode.not_leader_or_follower)
+    assert (told_of.base_offset, told_of.refused) == (9, refused)
     assert response.leaders == ([PartitionInfo(PARTITION, 2, 6)] if version >= 10 else [])
     assert response.nodes == ([Node(2, "there", 1)] if version >= 10 else [])
     assert (throttle_ms, response.throttle_time_ms) == (40, 40)

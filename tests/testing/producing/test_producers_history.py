@@ -146,7 +146,7 @@ def test_a_producer_that_says_refused_and_has_sent_it_is_found() -> None:
     told = liar._completion.complete
 
     def lies(batch: ProducerBatch, answer: PartitionAnswer, throttle_until_ms: int, now_ms: int) -> None:
-        told(batch, answer._replace(code=19), throttle_until_ms, now_ms)  # NOT_ENOUGH_REPLICAS
+        told(batch, answer.with_code(19), throttle_until_ms, now_ms)  # NOT_ENOUGH_REPLICAS
 
     liar._completion.complete = lies  # type: ignore[method-assign]
     run.send(run.clients[0])
