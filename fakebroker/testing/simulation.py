@@ -141,7 +141,7 @@ class Simulation:
         self._opened = 0
         self._check_every = check_every
         self._with_tape = with_tape
-        self._settled, self._is_together = 0, False
+        self.settled, self._is_together = 0, False
 
     @property
     def now(self) -> Now:
@@ -164,6 +164,7 @@ class Simulation:
         texts = {key.replace("_", "."): str(value) for key, value in configs.items()}
         self.record(f"topic {name} {partitions} {replicas} {texts}", 0)
         self.cluster.create_topic(NewTopic(name, partitions, replicas, {}, texts), self.now)
+        self.settle()
 
     def followers(
         self, behaviour: str | None, topic: str | None = None, partition: int | None = None, broker: int | None = None
@@ -222,9 +223,8 @@ class Simulation:
 
     def connect(self, broker_id: int = 1, address: str = "10.0.0.1") -> SimulatedClient:
         self._opened += 1
-        peer = f"client {self._opened}"
         self.record(f"connects to {broker_id} from {address}", self._opened)
-        connection = self.cluster.open_connection(broker_id, peer, self.now, address)
+        connection = self.cluster.open_connection(broker_id, f"client {self._opened}", self.now, address)
         client = self._clients[connection] = SimulatedClient(self, connection, self._opened)
         self.settle()
         return client
@@ -282,8 +282,8 @@ class Simulation:
             if not cluster.has_work:
                 break
             cluster.advance_to(self.now)
-        self._settled += 1
-        if self._settled % self._check_every == 0:
+        self.settled += 1
+        if self.settled % self._check_every == 0:
             self.cluster.check_invariants()
 
     def _perform(self, effects: list[Effect]) -> None:

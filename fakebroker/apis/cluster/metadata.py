@@ -23,6 +23,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from datetime import timedelta
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
@@ -38,15 +39,19 @@ from fakebroker.protocol.answers.metadata_answer import MetadataAnswer
 from fakebroker.protocol.build import Each, build_lazily
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
-from fakebroker.protocol.messages import response_type
+from fakebroker.protocol.large_frame import LargeFrame
+from fakebroker.protocol.messages import decode_request, response_type
 from fakebroker.protocol.slices import Slices
 
 if TYPE_CHECKING:
     from kio.schema.metadata.v13.request import MetadataRequest
+    from kio.static.protocol import RequestPayload
 
 KEY = 3
 _LOOKUPS_OF_A_SLICE = 512
 _TOLD_IN_A_SLICE = 128  # topics and partitions
+_REMEMBERED = 64  # requests
+_SMALL_BODY = 512  # bytes of one that is worth it
 
 
 def error_response(ctx: RequestContext, request: MetadataRequest, code: ErrorCode) -> Slices[None]:
@@ -64,7 +69,19 @@ def error_response(ctx: RequestContext, request: MetadataRequest, code: ErrorCod
     return ctx.respond_in_slices(build_lazily(response_type(KEY, ctx.api_version), values))
 
 
-@registry.api(KEY, 0, 13, error_response=error_response)
+def read_metadata_request(version: int, frame: bytes | LargeFrame, offset: int) -> Any:
+    """Clients ask the same again and again, each as the others do: what was read lately is not read anew."""
+    whole = frame if isinstance(frame, bytes) else frame.join()
+    body = whole[offset:]
+    return _remembered(version, body) if len(body) <= _SMALL_BODY else decode_request(KEY, version, body, 0)
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def _remembered(version: int, body: bytes) -> RequestPayload:
+    return decode_request(KEY, version, body, 0)
+
+
+@registry.api(KEY, 0, 13, error_response=error_response, decode=read_metadata_request)
 def handle(ctx: RequestContext, request: MetadataRequest) -> Slices[None]:
     ids, names = yield from _asked_for(ctx, request)
     unknown_ids: list[UUID] = []

@@ -11,6 +11,8 @@ Source   clients/.../clients/{Metadata,MetadataSnapshot}.java, clients/.../produ
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
+from typing import Final
 
 from fakebroker.producer.copy_on_write_map import hash_of_partition
 from fakebroker.producer.errors import ProducerError
@@ -38,6 +40,7 @@ from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.java_hash import java_hash
 from fakebroker.protocol.topic_partition import TopicPartition, shared
 
+_SHARED: Final = 256  # snapshots
 _MULTIPLIER = 2  # CommonClientConfigs.RETRY_BACKOFF_EXP_BASE
 _JITTER = 0.2  # CommonClientConfigs.RETRY_BACKOFF_JITTER
 _TOPIC_ERRORS = (ErrorCode.topic_authorization_failed, ErrorCode.invalid_topic_exception)
@@ -199,7 +202,9 @@ class Metadata43(Metadata):
         nodes = _by_id(response.brokers)
         if not is_partial:
             self._topic_ids = topic_ids
-            return MetadataSnapshot(_in_table(partitions), nodes, refused)
+            if refused:
+                return MetadataSnapshot(_in_table(partitions), nodes, refused)
+            return _shared_snapshot(tuple(partitions), tuple(nodes))
 
         def retain(topic: str) -> bool:
             return topic not in named and self._retain_topic(topic, now_ms)
@@ -260,7 +265,13 @@ class Metadata43(Metadata):
         return _in_table([info for _, info in merged.items()])
 
 
-def _in_table(infos: list[PartitionInfo]) -> list[PartitionInfo]:
+@lru_cache(maxsize=_SHARED)
+def _shared_snapshot(partitions: tuple[PartitionInfo, ...], nodes: tuple[Node, ...]) -> MetadataSnapshot:
+    """The same object each time: all producers are told the same, and most of the time what they were told before."""
+    return MetadataSnapshot(_in_table(partitions), nodes)
+
+
+def _in_table(infos: Sequence[PartitionInfo]) -> list[PartitionInfo]:
     """In the order of the table that a snapshot of Kafka keeps them in."""
     table: HashMap[TopicPartition, PartitionInfo] = HashMap(hash_of_partition, len(infos))
     for info in infos:

@@ -215,11 +215,14 @@ class SimulatedProducers:
         )
 
     def advance(self, ms: int) -> None:
-        """Let time pass, event by event; what brokers do at a time comes before what arrives then."""
+        """Let time pass, event by event; what brokers do at a time comes before what arrives then. Whatever is done to
+        the cluster meanwhile is done by the simulation's methods."""
         simulation = self.simulation
         end_ms = simulation.elapsed_ms + ms
+        brokers_ms, settled = simulation.next_event_ms(), simulation.settled
         while True:
-            brokers_ms = simulation.next_event_ms()
+            if settled != simulation.settled:  # else nothing has been done to the cluster
+                brokers_ms, settled = simulation.next_event_ms(), simulation.settled
             next_ms = self._times[0] if self._times else None
             if brokers_ms is not None and (next_ms is None or brokers_ms <= next_ms):
                 next_ms = brokers_ms
