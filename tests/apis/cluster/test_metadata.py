@@ -7,9 +7,14 @@ from uuid import UUID
 
 import pytest
 from support.asking import ask, served_versions
-from support.requests import METADATA
+from support.requests import METADATA, request
 from support.simulation import SimulatedClient, Simulation
 from support.topics import topic_of
+
+from fakebroker.apis.cluster.metadata import read_metadata_request
+from fakebroker.protocol.errors import ProtocolError
+from fakebroker.protocol.headers import decode_request_header
+from fakebroker.protocol.messages import decode_request, is_flexible
 
 VERSIONS = served_versions(METADATA)
 
@@ -227,3 +232,16 @@ def test_neither_name_nor_id_is_refused(client: SimulatedClient, version: int) -
     # From v12 on Kafka looks at the name without looking whether there is one.
     code = INVALID_REQUEST if version < 12 else UNKNOWN_SERVER_ERROR
     assert codes(asked(client, version, named(None))) == [("", code)]
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_what_was_read_before_is_read_as_it_was(client: SimulatedClient, version: int) -> None:
+    names = [[], ["t"], ["u", "t"], ["t" * 249] * 3]  # the last is larger than what is remembered
+    frames = [request(METADATA, version, REST | {"topics": named(*each)}, correlation_id=7)[4:] for each in names]
+    offset = decode_request_header(frames[0], is_flexible(METADATA, version)).body_offset
+
+    for frame in frames * 2:
+        assert read_metadata_request(version, frame, offset) == decode_request(METADATA, version, frame, offset)
+    for _ in range(2):
+        with pytest.raises(ProtocolError):
+            read_metadata_request(version, frames[1][:-3], offset)

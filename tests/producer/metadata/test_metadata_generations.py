@@ -206,3 +206,14 @@ def test_when_all_is_old_what_is_new_is_not_asked_for_alone() -> None:
     metadata.add("t", NOW_MS)
     assert metadata.new_request(NOW_MS + 4_999).is_partial_update
     assert not metadata.new_request(NOW_MS + 5_000).is_partial_update
+
+
+def test_who_is_told_the_same_shares_what_is_made_of_it() -> None:
+    one, other = make("4.3"), make("4.3")
+    for metadata in (one, other):
+        metadata.add("t", NOW_MS)
+        answer(metadata, topic(leader=1, epoch=3))
+    assert one.fetch() is other.fetch()
+
+    answer(other, topic(leader=2, epoch=4))
+    assert (one.fetch().leader_for(PARTITION), other.fetch().leader_for(PARTITION)) == (1, 2)

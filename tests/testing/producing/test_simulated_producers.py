@@ -163,3 +163,22 @@ def test_one_that_fails_is_over_and_those_behind_it_still_come() -> None:
         producers.advance(10)
     producers.advance(10)
     assert came == ["one", "two"]
+
+
+def test_what_is_done_to_the_cluster_meanwhile_has_its_own_time() -> None:
+    simulation = Simulation(1)
+    simulation.topic("t", replicas=1)
+    producers = SimulatedProducers(simulation)
+    producers.at(10, lambda: simulation.script([(7, "frozen"), (9, "instant")]))
+    changed_ms: list[int] = []
+    run_until = simulation.run_until
+
+    def told(at_ms: int) -> None:
+        changed_ms.append(at_ms)
+        run_until(at_ms)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(simulation, "run_until", told)
+        producers.advance(30)
+
+    assert changed_ms == [17, 19, 30]
