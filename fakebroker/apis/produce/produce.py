@@ -39,6 +39,7 @@ from fakebroker.protocol.slices import Slices, begin
 KEY: Final = 0
 _ADMIN_CLIENT_ID: Final = "__admin_client"
 _PARTITIONS_OF_A_SLICE: Final = 64
+_SOME_PARTITIONS: Final = 16
 _SMALL_BYTES: Final = 64 * 1024  # some 200 us of work, if the records are as small as can be
 _NONE: Final = ErrorCode.none
 _UNKNOWN_SERVER_ERROR: Final = ErrorCode.unknown_server_error
@@ -64,6 +65,9 @@ def handle(ctx: RequestContext, request: ProduceRequest) -> Slices[None] | None:
     if not _is_usual(request):
         if _is_usual_transaction(request):
             _handle_in_transaction(ctx, request)
+            return None
+        if _is_usual_of_several(request):
+            _handle_several(ctx, request)
             return None
         return begin(_handle_in_slices(ctx, request))
     answer = _asked(ctx, request)
@@ -95,6 +99,18 @@ def _is_usual(request: ProduceRequest) -> bool:
     return data.is_plain and data.records is not None and len(data.records) <= _SMALL_BYTES
 
 
+def _is_usual_of_several(request: ProduceRequest) -> bool:
+    """Such batches of some partitions of one topic, and as small together."""
+    if len(request.topic_data) != 1 or len(request.topic_data[0].partition_data) > _SOME_PARTITIONS:
+        return False
+    size = 0
+    for data in request.topic_data[0].partition_data:
+        if not data.is_plain or data.records is None:
+            return False
+        size += len(data.records)
+    return size <= _SMALL_BYTES
+
+
 def _is_usual_transaction(request: ProduceRequest) -> bool:
     """The same in a transaction."""
     if request.transactional_id is None or len(request.topic_data) != 1:
@@ -111,6 +127,22 @@ def _handle_in_transaction(ctx: RequestContext, request: ProduceRequest) -> None
     entries: dict[Partition, PartitionProduceData] = {}
     if _sort(ctx, request, answer, topic, answer.topic_name(topic), topic.partition_data[0], entries):
         _append_in_transaction(ctx, request, answer, entries)
+
+
+def _handle_several(ctx: RequestContext, request: ProduceRequest) -> None:
+    """The same of one in no transaction."""
+    answer = _asked(ctx, request)
+    topic = request.topic_data[0]
+    name = answer.topic_name(topic)
+    entries: dict[Partition, PartitionProduceData] = {}
+    for data in topic.partition_data:
+        if not _sort(ctx, request, answer, topic, name, data, entries):
+            return
+    if not entries:
+        answer.complete([])
+        return
+    is_admin = ctx.client_id == _ADMIN_CLIENT_ID
+    ctx.replicas.append_records(request.timeout_ms, request.acks, is_admin, entries, answer.complete, ctx.now)
 
 
 def _handle_in_slices(ctx: RequestContext, request: ProduceRequest) -> Slices[None]:

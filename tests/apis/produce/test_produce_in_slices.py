@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from support.batches import TIME_MS, batch_of, keyed
 from support.requests import Produced, produce
 from support.simulation import Simulation
 
-from fakebroker.apis.produce.produce import _is_usual
+from fakebroker.apis.produce.produce import _is_usual, _is_usual_of_several
 from fakebroker.protocol.compression import Codec
 from fakebroker.protocol.produce_reader import PartitionProduceData, ProduceRequest, TopicProduceData
 
@@ -36,6 +38,29 @@ def request(*records: bytes | None) -> ProduceRequest:
 )
 def test_what_is_handled_at_once(records: list[bytes | None], expected: bool) -> None:
     assert _is_usual(request(*records)) is expected
+
+
+@pytest.mark.parametrize(
+    ("records", "expected"),
+    [
+        ([keyed()] * 16, True),
+        ([keyed()] * 17, False),
+        ([keyed(bytes(32_000))] * 2, True),
+        ([keyed(bytes(33_000))] * 2, False),
+        ([keyed(), keyed(codec=Codec.ZSTD)], False),
+        ([keyed(), keyed(attributes=0x10)], False),
+        ([keyed(), None], False),
+        ([keyed(), b""], False),
+    ],
+)
+def test_what_is_handled_at_once_of_several_partitions(records: list[bytes | None], expected: bool) -> None:
+    assert _is_usual_of_several(request(*records)) is expected
+
+
+def test_of_several_topics_nothing_is_handled_at_once() -> None:
+    data = [PartitionProduceData(0, keyed())]
+    topics = [TopicProduceData(name, None, data) for name in "tu"]
+    assert not _is_usual_of_several(ProduceRequest(None, 1, 500, topics))
 
 
 def answers(partitions: dict[int, bytes | None], **values: Any) -> dict[int, tuple[int, int]]:
@@ -96,3 +121,22 @@ def test_a_bomb_is_answered() -> None:
     answer = Produced(frame)
     assert answer.partitions == {0: (32, -1)}
     assert len(answer.response.responses[0].partition_responses[0].record_errors) == 10_000
+
+
+_GOOD = keyed(b"a", b"b")
+_PIECES = st.sampled_from(
+    [
+        keyed(),
+        _GOOD,
+        _GOOD[:-1] + b"?",  # its checksum is another
+        keyed(b"x", base_offset=7),
+        keyed(b"late", producer_id=5, producer_epoch=0, base_sequence=3),
+        keyed(b"first", producer_id=5, producer_epoch=0, base_sequence=0),
+    ]
+)
+
+
+@given(st.dictionaries(st.integers(0, 153), _PIECES, min_size=2, max_size=16), st.sampled_from([1, -1, 2]))
+def test_some_partitions_are_answered_as_each_alone(partitions: dict[int, bytes | None], acks: int) -> None:
+    for index, told in answers(partitions, acks=acks).items():
+        assert answers({index: partitions[index]}, acks=acks) == {index: told}
