@@ -68,7 +68,7 @@ quick: $(STAMP)
 ## make test-compiled  the tests of all that is compiled, against the compiled copy
 test-compiled: $(FAST)/.built
 	$(WITH_FAST) $(BIN)/python $(PYTEST) tests/core tests/apis tests/protocol tests/network tests/cluster tests/timingwheel \
-	  tests/producer tests/server tests/testing tests/fuzz \
+	  tests/producer tests/producing tests/server tests/testing tests/fuzz \
 	  tests/properties tests/conformance/test_golden.py tests/test_cli.py tests/test_examples.py
 
 ## make properties MINUTES=10   look for histories that break a rule, for so long

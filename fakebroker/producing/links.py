@@ -64,10 +64,10 @@ class Links:
             case Connect(number, host, port):
                 link = self._by_number[number] = _Link(self, number, f"{host}:{port}")
                 link.attempt = self._loop.create_task(self._connect(link, host, port))
-            case SendBytes(number, data):
-                sender = self._by_number.get(number)
+            case SendBytes():
+                sender = self._by_number.get(effect.connection)
                 if sender is not None and sender.transport is not None:
-                    sender.transport.write(data)
+                    sender.transport.write(effect.data)
             case Disconnect(number, reason):
                 gone = self._by_number.pop(number, None)
                 if gone is not None:

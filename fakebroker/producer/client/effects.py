@@ -18,7 +18,6 @@ class SendBytes:
     """Whole frames, to a connection that is there; if it was lost while the sender slept, they go nowhere."""
 
     __slots__ = ("connection", "data")
-    __match_args__ = ("connection", "data")
 
     def __init__(self, connection: int, data: bytes) -> None:
         self.connection = connection
