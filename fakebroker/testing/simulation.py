@@ -141,7 +141,7 @@ class Simulation:
         self._opened = 0
         self._check_every = check_every
         self._with_tape = with_tape
-        self.settled, self._is_together = 0, False
+        self.settled, self._is_together = 0, False  # how often: something may have been done to the cluster
 
     @property
     def now(self) -> Now:

@@ -63,16 +63,18 @@ def test_one_time_line_shows_both_ends(by_wall_clock: bool) -> None:
 
 
 def test_whoever_is_held_up_between_the_clocks_reads_them_again() -> None:
-    true_ms, held_up_ms = 5, [7, 0]
+    true_ms, held_up_ms = 5, [7]
 
-    def wall_ms() -> int:
+    def read(offset_ms: int) -> int:
+        """Either clock; who has read the first of them is held up."""
         nonlocal true_ms
-        true_ms += held_up_ms.pop(0)
-        return true_ms + 1_000
+        told_ms = true_ms + offset_ms
+        true_ms += held_up_ms.pop() if held_up_ms else 0
+        return told_ms
 
     async def work() -> list[ProducerEvent]:
         servers = {"bootstrap.servers": "127.0.0.1:1"}
-        producer = AsyncProducer(servers, clock=lambda: true_ms, wall_clock=wall_ms)
+        producer = AsyncProducer(servers, clock=lambda: read(0), wall_clock=lambda: read(1_000))
         journal = producer.keep_journal()
         async with producer:
             pass
