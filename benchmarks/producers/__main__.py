@@ -14,6 +14,7 @@ kept, that of the FILE if one is wanted (some KB for each batch).
 
 The target is 10,000 batches a second, compiled: the median of the parts of one run, in seconds of CPU time, so what
 else the machine does counts less. The first ten seconds of virtual time, in which all connect, are not counted.
+Where Linux gives huge pages the run asks for them, which counts (fakebroker/testing/producing/huge_pages.py).
 """
 
 from __future__ import annotations
@@ -30,12 +31,14 @@ from benchmarks.reporting.report import Report, end, progress
 from benchmarks.reporting.rows import LIMIT, compare
 from fakebroker.producer.client import kafka_producer
 from fakebroker.testing.producing.farm import HOUR_MS, Farm
+from fakebroker.testing.producing.huge_pages import ask_for_huge_pages
 from fakebroker.testing.producing.run_journal import RunJournal
 
 TARGET_PER_S = 10_000
 QUICK_HOURS = 0.25
 FIRST_MS = 10_000
 _RARELY = (50_000, 20, 50)
+_PAGES_EVERY_MS = 600_000
 PARTS = 96  # of a run; a quarter of an hour each, if it is a day
 
 
@@ -58,16 +61,19 @@ def main(argv: list[str]) -> int:
         gc.collect()
         gc.freeze()  # what is there stays: it need not be looked at again and again
         gc.set_threshold(*_RARELY)  # and of what comes, nearly all goes by itself
+        in_huge_pages, pages_every = 0, -(-_PAGES_EVERY_MS // part_ms)
         with progress("producers", PARTS + 1) as step:
             for part in range(PARTS):
                 rate = f", {samples[-1]:,.0f} batches/s" if samples else ""
                 step(f"hour {part * part_ms / HOUR_MS:.1f} of {hours:g}{rate}")
                 before, started = farm.batches, process_time()
+                if part % pages_every == 0:
+                    in_huge_pages = ask_for_huge_pages()
                 farm.advance(part_ms)
                 samples.append((farm.batches - before) / (process_time() - started))
             step("the end")
             farm.end()
-    told = _told(farm, hours, chosen.seed)
+    told = _told(farm, hours, chosen.seed, in_huge_pages)
     report = Report("producers")
     how = "compiled" if is_compiled() else "interpreted"
     work = f"{chosen.producers:,} producers, {chosen.brokers} brokers, {hours:g} h, {how}"
@@ -82,7 +88,7 @@ def is_compiled() -> bool:
     return not (kafka_producer.__file__ or "").endswith(".py")
 
 
-def _told(farm: Farm, hours: float, seed: int) -> list[str]:
+def _told(farm: Farm, hours: float, seed: int, in_huge_pages: int) -> list[str]:
     outcomes = farm.outcomes()
     errors = ", ".join(f"{count:,} {name}" for name, count in sorted(outcomes.items()) if name != "NONE") or "none"
     faults = ", ".join(f"{count:,} {name}" for name, count in sorted(farm.faults.items())) or "none"
@@ -91,7 +97,7 @@ def _told(farm: Farm, hours: float, seed: int) -> list[str]:
         f"{farm.batches:,} batches of {farm.records:,} records in {hours:g} h of virtual time, seed {seed}",
         f"errors: {errors}",
         f"faults: {faults}",
-        f"memory at its peak: {peak_mb:,.0f} MB",
+        f"memory at its peak: {peak_mb:,.0f} MB; in huge pages: {in_huge_pages / 1_000_000:,.0f} MB",
         f"journal: {farm.journal.lines:,} lines, sha256 {farm.journal.digest()}",
     ]
 

@@ -6,11 +6,13 @@ Units    sizes are bytes.
 from __future__ import annotations
 
 from random import Random
-from typing import final
+from typing import Final, final
 
 from fakebroker.network.connection import Connection
 from fakebroker.network.effects import Effect, Send
 from fakebroker.protocol.answers.pieces import Part
+
+_new: Final = tuple.__new__  # of a named tuple, without its function of Python
 
 
 @final
@@ -50,7 +52,7 @@ class Answers:
         for connection in self._answered:
             answers = connection.answers
             assert answers is not None
-            sends.append(Send(connection, answers))
+            sends.append(_new(Send, (connection, answers)))
             connection.answers = None
             connection.unwritten_bytes = 0
         self._answered.clear()

@@ -143,7 +143,7 @@ class RecordAccumulator43(RecordAccumulator):
         unknown: set[str] = set()
         delay_ms = NO_DELAY_MS
         for name, topic in self._topics.items():
-            if topic.is_idle_as_before(metadata):
+            if topic.is_idle_as_before(metadata, not self._may_be_undrained):
                 continue
             delay_ms = self._partition_ready(metadata, now_ms, name, topic, delay_ms, ready_nodes, unknown)
         return ReadyCheckResult(ready_nodes, delay_ms, unknown)
@@ -265,10 +265,14 @@ class RecordAccumulator43(RecordAccumulator):
     def expired_batches(self, now_ms: int) -> list[ProducerBatch]:
         """Of each partition the oldest, up to the first that has not expired."""
         expired: list[ProducerBatch] = []
+        if not self._may_be_undrained:
+            return expired
+        self._may_be_undrained = False
         for topic in self._topics.values():
             for queue in topic.queues.values():
                 while queue:
                     if not queue[0].has_reached_delivery_timeout(self.config.delivery_timeout_ms, now_ms):
+                        self._may_be_undrained = True
                         self.maybe_update_next_batch_expiry_time(queue[0])
                         break
                     batch = queue.popleft()

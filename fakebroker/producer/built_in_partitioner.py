@@ -14,7 +14,6 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from itertools import accumulate
-from typing import NamedTuple
 
 from fakebroker.producer.metadata_snapshot import MetadataSnapshot
 
@@ -29,9 +28,12 @@ class StickyPartitionInfo:
         self.produced_bytes = 0
 
 
-class _PartitionLoadStats(NamedTuple):
-    cumulative_frequencies: list[int]
-    partitions: list[int]
+class _PartitionLoadStats:
+    __slots__ = ("cumulative_frequencies", "partitions")
+
+    def __init__(self, cumulative_frequencies: list[int], partitions: list[int]) -> None:
+        self.cumulative_frequencies = cumulative_frequencies
+        self.partitions = partitions
 
 
 class BuiltInPartitioner:

@@ -10,7 +10,7 @@ Differs  A bucket with eight keys or more is a tree there; its order is not look
 from __future__ import annotations
 
 from collections.abc import Callable, ItemsView, ValuesView
-from typing import Generic, TypeVar
+from typing import Final, Generic, TypeVar
 
 from fakebroker.protocol.java_hash import java_hash
 from fakebroker.protocol.topic_partition import TopicPartition
@@ -18,9 +18,9 @@ from fakebroker.protocol.topic_partition import TopicPartition
 K = TypeVar("K")
 V = TypeVar("V")
 
-_LOAD_FACTOR = 0.75
-_FIRST_TABLE = 16
-_WORD = 0xFFFFFFFF
+_LOAD_FACTOR: Final = 0.75
+_FIRST_TABLE: Final = 16
+_WORD: Final = 0xFFFFFFFF
 
 
 class CopyOnWriteMap(Generic[K, V]):

@@ -7,14 +7,14 @@ Differs  A bucket with eight keys or more is a tree there; its order is not look
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Generic, TypeVar
+from typing import Final, Generic, TypeVar
 
 from fakebroker.producer.copy_on_write_map import spread
 
 K = TypeVar("K")
 V = TypeVar("V")
 
-_TABLE = 16
+_TABLE: Final = 16
 
 
 class HashMap(Generic[K, V]):

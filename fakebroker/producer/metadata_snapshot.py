@@ -83,8 +83,8 @@ class MetadataSnapshot:
         info = self._infos.get(partition)
         return NO_LEADER if info is None else info.leader
 
-    def leaders_of(self, topic: str) -> Mapping[int, int]:
-        """The same of all partitions of a topic, by index."""
+    def leaders_of(self, topic: str) -> dict[int, int]:
+        """The same of all partitions of a topic, by index; to be looked at."""
         return self._leaders.get(topic, _NOBODY)
 
     def leader_epoch_for(self, partition: TopicPartition) -> int:

@@ -314,7 +314,7 @@ class ProducerBatch:
             if callback is not None:
                 if error_of is None:
                     offset = -1 if base_offset == -1 else base_offset + at
-                    callback(RecordMetadata(self.partition, offset), None)
+                    callback(tuple.__new__(RecordMetadata, (self.partition, offset)), None)
                 else:
                     callback(None, error_of(at))
 

@@ -9,7 +9,10 @@ from __future__ import annotations
 
 from typing import final
 
+from timingwheel.mypyc import mypyc_attr
 
+
+@mypyc_attr(acyclic=True)
 @final
 class ReadyCheckResult:
     """The nodes that have something to send, after how long to ask again if nothing happens, and the topics of which a

@@ -53,6 +53,7 @@ class RecordAccumulator(Appender):
         self._incomplete: dict[ProducerBatch, None] = {}
         self._flushes_in_progress = 0
         self._appends_in_progress = 0
+        self._may_be_undrained = False  # if not, no batch waits to be drained
 
     def append(
         self,
@@ -122,7 +123,7 @@ class RecordAccumulator(Appender):
         raise NotImplementedError
 
     def has_undrained(self) -> bool:
-        return any(self.queues())
+        return self._may_be_undrained and any(self.queues())
 
     def reenqueue(self, batch: ProducerBatch, now_ms: int) -> None:
         """An attempt failed: it is next again, after its back-off."""
@@ -138,6 +139,7 @@ class RecordAccumulator(Appender):
             while at < len(queue) and queue[at].has_sequence and queue[at].base_sequence < batch.base_sequence:
                 at += 1
         queue.insert(at, batch)
+        self._may_be_undrained = True
 
     def drain_first(self, queue: deque[ProducerBatch], now_ms: int) -> ProducerBatch:
         """Take the first, give it its sequence if it has none, and make its bytes."""
@@ -283,6 +285,7 @@ class RecordAccumulator(Appender):
         append.taken = 0
         batch.try_append(append.timestamp_ms, append.key, append.value, append.headers, append.callback, now_ms)
         queue.append(batch)
+        self._may_be_undrained = True
         self._incomplete[batch] = None
         append.batch = batch
         append.batch_is_full = len(queue) > 1 or batch.is_full()
@@ -304,6 +307,7 @@ class RecordAccumulator(Appender):
         assert self._flushes_in_progress >= 0, "more flushes ended than began"
         assert self._appends_in_progress >= self.free.queued(), "somebody waits and does not append"
         for queue in self.queues():
+            assert self._may_be_undrained or not queue, "a batch waits that nobody looks for"
             _check_queue(queue, self._incomplete)
         assert all(not batch.is_done for batch in self._incomplete), "a batch that is done is incomplete"
 

@@ -18,7 +18,7 @@ from fakebroker.producer.compression.batch_compression import BatchCompression
 from fakebroker.producer.compression.compression_ratio_estimator import f32
 from fakebroker.producer.errors import IllegalProducerStateError
 from fakebroker.protocol.batch_layout import RECORD_BATCH_OVERHEAD, TRANSACTIONAL_FLAG
-from fakebroker.protocol.record_batch import Record, encode_batch, pack_batch, read_batch_header
+from fakebroker.protocol.record_batch import Record, encode_batch, new_record, pack_batch, read_batch_header
 
 NO_PRODUCER_ID: Final = -1
 NO_PRODUCER_EPOCH: Final = -1
@@ -30,15 +30,13 @@ Headers = Sequence[tuple[str, bytes | None]]
 
 
 class RecordBatchBuilder:
-    """Open for records, then closed, then built; or aborted, and never built. `compression_ratio` is what it came to,
-    once it is built."""
+    """Open for records, then closed, then built; or aborted, and never built."""
 
     def __init__(
         self, write_limit: int, compression: BatchCompression | None = None, estimated_compression_ratio: float = 1.0
     ) -> None:
         self.write_limit = write_limit
         self.compression = compression
-        self.compression_ratio = 1.0
         self._estimated_ratio = estimated_compression_ratio
         self._compressed: bytes | None = None
         self.producer_id = NO_PRODUCER_ID
@@ -65,6 +63,14 @@ class RecordBatchBuilder:
         """Whether its bytes are made."""
         return self._built is not None
 
+    @property
+    def compression_ratio(self) -> float:
+        """What it came to, once it is built."""
+        if self._built is None:
+            return 1.0
+        written = self._size - RECORD_BATCH_OVERHEAD
+        return f32(f32(len(self._built) - RECORD_BATCH_OVERHEAD) / f32(written))
+
     def has_room_for(self, timestamp_ms: int, key: bytes | None, value: bytes | None, headers: Headers) -> bool:
         if self.is_full():
             return False
@@ -80,7 +86,7 @@ class RecordBatchBuilder:
         if not self._records:
             self._base_timestamp_ms = timestamp_ms
         self._size += size_of_record(len(self._records), timestamp_ms - self._base_timestamp_ms, key, value, headers)
-        self._records.append(Record(key, value, tuple(headers), timestamp_ms))
+        self._records.append(new_record(key, value, tuple(headers), timestamp_ms))
 
     def is_full(self) -> bool:
         return not self._is_open or (bool(self._records) and self.write_limit <= self._estimated_bytes_written())
@@ -138,8 +144,6 @@ class RecordBatchBuilder:
             )
             if self.compression is not None:
                 self._built = self._compress(self._built, self.compression)
-            written = self._size - RECORD_BATCH_OVERHEAD
-            self.compression_ratio = f32(f32(len(self._built) - RECORD_BATCH_OVERHEAD) / f32(written))
         return self._built
 
     def _compress(self, plain: bytes, compression: BatchCompression) -> bytes:

@@ -22,13 +22,14 @@ class TopicInfo:
         self._idle_in: MetadataSnapshot | None = None
         self._idle_queues = 0
 
-    def is_idle_as_before(self, metadata: MetadataSnapshot) -> bool:
+    def is_idle_as_before(self, metadata: MetadataSnapshot, is_idle: bool = False) -> bool:
         """Whether no batch waits, and none did when this was last asked, of the same partitions in the same cluster:
-        then nothing is ready, and the partitions have the weights that they had."""
-        for queue in self.queues.values():
-            if queue:
-                self._idle_in = None
-                return False
+        then nothing is ready, and the partitions have the weights that they had. With `is_idle` none does for sure."""
+        if not is_idle:
+            for queue in self.queues.values():
+                if queue:
+                    self._idle_in = None
+                    return False
         if self._idle_in is metadata and self._idle_queues == len(self.queues):
             return True
         self._idle_in = metadata

@@ -6,6 +6,7 @@ Source   clients/.../common/internals/Topic.java @ 4.0.
 from __future__ import annotations
 
 import re
+from typing import Final
 
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
@@ -15,7 +16,7 @@ CLUSTER_METADATA_TOPIC_NAME = "__cluster_metadata"
 GROUP_METADATA_TOPIC_NAME = "__consumer_offsets"
 TRANSACTION_STATE_TOPIC_NAME = "__transaction_state"
 
-_INTERNAL_TOPICS = frozenset({GROUP_METADATA_TOPIC_NAME, TRANSACTION_STATE_TOPIC_NAME, "__share_group_state"})
+_INTERNAL_TOPICS: Final = frozenset({GROUP_METADATA_TOPIC_NAME, TRANSACTION_STATE_TOPIC_NAME, "__share_group_state"})
 _MAX_NAME_LENGTH = 249
 _LEGAL_CHARS = re.compile(r"[a-zA-Z0-9._-]+")
 

@@ -9,6 +9,8 @@ Differs  Kafka lets the bits above 32 (or 64) of the last byte fall off; here th
 
 from __future__ import annotations
 
+from typing import Final
+
 from fakebroker.protocol.errors import ProtocolError
 
 __all__ = [
@@ -20,9 +22,9 @@ __all__ = [
     "encode_varint",
 ]
 
-_BITS_OF_FIVE_BYTES = 35
+_BITS_OF_FIVE_BYTES: Final = 35
 
-_SHORT = [bytes((value,) if value < 128 else (value & 0x7F | 0x80, value >> 7)) for value in range(1024)]
+_SHORT: Final = [bytes((value,) if value < 128 else (value & 0x7F | 0x80, value >> 7)) for value in range(1024)]
 
 
 def encode_unsigned_varint(value: int) -> bytes:

@@ -289,8 +289,8 @@ class Simulation:
     def _perform(self, effects: list[Effect]) -> None:
         for effect in effects:
             match effect:
-                case Send(connection):
-                    self._answer(self._clients[connection], effect.data)
+                case Send():
+                    self._answer(self._clients[effect.connection], effect.data)
                 case SendInPieces(connection, frame):
                     self._answer(self._clients[connection], frame.join())
                 case AwaitWrite(connection):

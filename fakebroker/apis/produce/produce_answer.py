@@ -22,6 +22,7 @@ from fakebroker.protocol.produce_response import (
 )
 from fakebroker.protocol.topic_partition import TopicPartition
 
+_NOT_LEADER: Final = int(ErrorCode.not_leader_or_follower)
 _NO_ID: Final = UUID(int=0)
 _NO_IDS: Final[dict[str, UUID | None]] = {}
 
@@ -93,7 +94,7 @@ class ProduceAnswer:
             partitions = self._results.setdefault((tp.topic, self._ids.get(tp.topic)), {})
             if tp.partition in partitions:
                 continue
-            if response.error_code == ErrorCode.not_leader_or_follower:
+            if response.error_code == _NOT_LEADER:
                 response = self._with_leader_hint(tp, response)
             partitions[tp.partition] = response
         self._answer(ctx.throttle(produced=True, uses_request_time=self._acks != 0))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple, final
 
+from timingwheel.mypyc import mypyc_attr
+
 
 class Connect(NamedTuple):
     """Begin to; `connected` or `connection_lost` says what came of it."""
@@ -13,6 +15,7 @@ class Connect(NamedTuple):
     port: int
 
 
+@mypyc_attr(acyclic=True)
 @final
 class SendBytes:
     """Whole frames, to a connection that is there; if it was lost while the sender slept, they go nowhere."""

@@ -40,6 +40,7 @@ from fakebroker.protocol.messages import decode_response, encode_request, is_fle
 from fakebroker.protocol.sent.produce_answer import PlainAnswer, read_plain_answer
 from fakebroker.protocol.sent.produce_frame import FIRST_WITH_ID, OLDEST, TopicData, encode_produce_request
 from fakebroker.protocol.topic_partition import TopicPartition, shared
+from timingwheel.mypyc import mypyc_attr
 
 _SOFTWARE: Final = "apache-kafka-java"  # as Kafka's own client says
 _FEATURE: Final = "transaction.version"
@@ -62,6 +63,7 @@ class ProduceBody:
         self.topic_ids = topic_ids
 
 
+@mypyc_attr(acyclic=True)
 @final
 class ProduceResponse:
     """What is said of each partition, and leaders that are named with it (KIP-951)."""

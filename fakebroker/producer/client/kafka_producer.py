@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import Final
 
 from fakebroker.producer.client.connections import Connections
 from fakebroker.producer.client.effects import Effect
@@ -33,8 +34,8 @@ from fakebroker.producer.producer_config import ProducerConfig
 from fakebroker.producer.sending.sender import Sender
 from fakebroker.producer.transactions.api_versions import ApiVersions
 
-_MOST_TURNS = 20  # at one time
-_LONGEST_IDLE_MS = 100  # of a sender that Kafka's would turn without a pause for
+_MOST_TURNS: Final = 20  # at one time
+_LONGEST_IDLE_MS: Final = 100  # of a sender that Kafka's would turn without a pause for
 
 
 class _Flush:
@@ -91,7 +92,11 @@ class KafkaProducer(RecordDoors):
         self._hear(partial(self._connections.connected, connection), now_ms)
 
     def received(self, connection: int, data: bytes, now_ms: int) -> None:
-        self._hear(partial(self._connections.received, connection, data), now_ms)
+        self._tell_time(now_ms)
+        if self.sender.asleep_until_ms is not None:
+            self._unheard.append(partial(self._connections.received, connection, data))
+        elif self._connections.received(connection, data, now_ms):
+            self._turn(now_ms)
 
     def connection_lost(self, connection: int, now_ms: int) -> None:
         """It was closed by the broker, broke, or could not be made."""

@@ -8,6 +8,8 @@ Source   KafkaProducer.waitOnMetadata and doSend of 2.0 and 4.3.
 
 from __future__ import annotations
 
+from typing import Final
+
 from fakebroker.producer.append import Append
 from fakebroker.producer.errors import ProducerError, ProducerTimeoutError
 from fakebroker.producer.metadata.metadata import Metadata
@@ -16,6 +18,8 @@ from fakebroker.producer.producer_batch import Callback
 from fakebroker.producer.record_batch_builder import Headers
 from fakebroker.producer.sending.response_errors import BrokerError
 from fakebroker.protocol.error_code import ErrorCode
+
+_INVALID_TOPIC: Final = int(ErrorCode.invalid_topic_exception)
 
 
 class InvalidPartitionError(ProducerError):
@@ -67,7 +71,7 @@ def wait_on_metadata(sending: Sending, metadata: Metadata, now_ms: int) -> bool:
     after each answer and when the time is over. Raises ProducerError."""
     if metadata.config.generation.has_delivery_timeout:
         code = metadata.fetch().topic_errors.get(sending.topic)
-        if code == ErrorCode.invalid_topic_exception:
+        if code is not None and code == _INVALID_TOPIC:
             raise BrokerError(code)
     metadata.add(sending.topic, now_ms)
     if is_known(sending, metadata.fetch()):

@@ -14,6 +14,7 @@ from fakebroker.producer.network.client_request import ClientRequest
 from timingwheel.mypyc import mypyc_attr
 
 
+@mypyc_attr(acyclic=True)
 class Happened:
     """Since the last poll, each in the order in which it happened; of a node at most one answer."""
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from typing import Final
 
 from fakebroker.producer.accumulator_4_3 import RecordAccumulator43
 from fakebroker.producer.errors import ProducerError
@@ -25,6 +26,9 @@ from fakebroker.producer.sending.response_errors import (
 )
 from fakebroker.producer.transactions.transaction_manager_2_0 import TransactionManager20
 from fakebroker.protocol.error_code import ErrorCode
+
+_NONE: Final = int(ErrorCode.none)
+_MESSAGE_TOO_LARGE: Final = int(ErrorCode.message_too_large)
 
 ErrorOf = Callable[[int], ProducerError]
 
@@ -47,9 +51,9 @@ class Completion:
         code = known_code(answer.code, self._config.generation)
         if code != answer.code:
             answer = answer.with_code(code)
-        if code == ErrorCode.message_too_large and batch.record_count > 1 and not (self._is_new and batch.is_done):
+        if code == _MESSAGE_TOO_LARGE and batch.record_count > 1 and not (self._is_new and batch.is_done):
             self._split(batch)
-        elif code == ErrorCode.none:
+        elif code == _NONE:
             self._succeed(batch, answer)
         else:
             self._complete_with_error(batch, answer, now_ms)

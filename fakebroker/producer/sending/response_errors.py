@@ -13,6 +13,7 @@ from fakebroker.producer.errors import ProducerError, ProducerTimeoutError
 from fakebroker.producer.generation import Generation
 from fakebroker.protocol.error_code import ErrorCode, kafka_name
 from fakebroker.protocol.topic_partition import TopicPartition
+from timingwheel.mypyc import mypyc_attr
 
 _INVALID_METADATA_2_0: Final = frozenset(
     {
@@ -63,6 +64,7 @@ _RETRIABLE_4_3: Final = (
 _LAST_CODE_2_0: Final = 72  # LISTENER_NOT_FOUND
 
 
+@mypyc_attr(acyclic=True)
 @final
 class PartitionAnswer:
     """What a broker answers for one partition. `refused`: the places in the batch of those it names (KIP-467);

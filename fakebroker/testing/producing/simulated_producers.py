@@ -23,7 +23,7 @@ from fakebroker.testing.producers.judge import ProducerHistory
 from fakebroker.testing.producing.callers import SimulatedCaller
 from fakebroker.testing.producing.history import HistoryListener
 from fakebroker.testing.producing.listeners import Listeners
-from fakebroker.testing.simulation import SimulatedClient, Simulation
+from fakebroker.testing.simulation import START_MONO_MS, SimulatedClient, Simulation
 
 _PORT = 9092
 _RANDOM_BITS = 31
@@ -67,11 +67,7 @@ class SimulatedProducer:
                     around.later(partial(self._disconnect, number))
         deadline_ms = self.producer.next_deadline_ms()
         if deadline_ms is not None:
-            at_ms = max(around.elapsed_of(deadline_ms), around.simulation.elapsed_ms)
-            if self.deadline_ms is None or at_ms < self.deadline_ms:
-                self.deadline_ms = at_ms
-                around.at(at_ms, partial(self._due, at_ms))
-
+            self._be_called_at(deadline_ms)
         if around.on_settled is not None:
             around.on_settled(self)
 
@@ -81,11 +77,22 @@ class SimulatedProducer:
             self._disconnect(number)
             self._around.later(partial(self._tell_lost, number))
 
+    def _be_called_at(self, deadline_ms: int) -> None:
+        around = self._around
+        at_ms = max(around.elapsed_of(deadline_ms), around.simulation.elapsed_ms)
+        if self.deadline_ms is None or at_ms < self.deadline_ms:
+            self.deadline_ms = at_ms
+            around.at(at_ms, partial(self._due, at_ms))
+
     def _due(self, at_ms: int) -> None:
         if self.deadline_ms != at_ms:
             return  # an earlier one came in between, and told the next
         self.deadline_ms = None
-        self.producer.advance_to(self._around.now_ms)
+        deadline_ms, now_ms = self.producer.next_deadline_ms(), self._around.now_ms
+        if deadline_ms is not None and deadline_ms > now_ms:  # what it waited for then has come, or was put off
+            self._be_called_at(deadline_ms)
+            return
+        self.producer.advance_to(now_ms)
         self.settle()
 
     def _connect(self, number: int, to: tuple[str, int]) -> None:
@@ -150,7 +157,7 @@ class SimulatedProducers:
     @property
     def now_ms(self) -> int:
         """As producers and brokers see it."""
-        return self.simulation.now.mono_ms
+        return START_MONO_MS + self.simulation.elapsed_ms
 
     def add(
         self,
