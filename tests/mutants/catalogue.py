@@ -37,6 +37,11 @@ TESTS = {
         "tests/producer/test_producer_batch.py",
         "tests/producer/test_producer_golden.py",
     ],
+    "fakebroker/producer/record_accumulator.py": [
+        "tests/producer/sending/test_sender.py",
+        "tests/producer/test_record_accumulator.py",
+        "tests/producer/test_producer_golden.py",
+    ],
     "fakebroker/producer/accumulator_2_0.py": [
         "tests/producer/test_record_accumulator.py",
         "tests/producer/test_producer_golden.py",
