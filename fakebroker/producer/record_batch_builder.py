@@ -49,6 +49,7 @@ class RecordBatchBuilder:
         self._is_open = True
         self._is_aborted = False
         self._built: bytes | None = None
+        self._built_size = 0
 
     @property
     def num_records(self) -> int:
@@ -65,11 +66,10 @@ class RecordBatchBuilder:
 
     @property
     def compression_ratio(self) -> float:
-        """What it came to, once it is built."""
-        if self._built is None:
+        """What it came to when it was last built, 1 before that."""
+        if self._built_size == 0:
             return 1.0
-        written = self._size - RECORD_BATCH_OVERHEAD
-        return f32(f32(len(self._built) - RECORD_BATCH_OVERHEAD) / f32(written))
+        return f32(f32(self._built_size - RECORD_BATCH_OVERHEAD) / f32(self._size - RECORD_BATCH_OVERHEAD))
 
     def has_room_for(self, timestamp_ms: int, key: bytes | None, value: bytes | None, headers: Headers) -> bool:
         if self.is_full():
@@ -144,6 +144,7 @@ class RecordBatchBuilder:
             )
             if self.compression is not None:
                 self._built = self._compress(self._built, self.compression)
+            self._built_size = len(self._built)
         return self._built
 
     def _compress(self, plain: bytes, compression: BatchCompression) -> bytes:
