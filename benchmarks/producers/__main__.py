@@ -46,6 +46,7 @@ def main(argv: list[str]) -> int:
     chosen = _options(argv)
     hours = min(chosen.hours, QUICK_HOURS) if chosen.quick else chosen.hours
     samples: list[float] = []
+    cpu_s = 0.0
     with ExitStack() as stack:
         file: BinaryIO | None = stack.enter_context(open(chosen.journal, "wb")) if chosen.journal else None
         farm = Farm(
@@ -70,10 +71,15 @@ def main(argv: list[str]) -> int:
                 if part % pages_every == 0:
                     in_huge_pages = ask_for_huge_pages()
                 farm.advance(part_ms)
-                samples.append((farm.batches - before) / (process_time() - started))
+                took_s = process_time() - started
+                cpu_s += took_s
+                samples.append((farm.batches - before) / took_s)
+            over_all = (
+                f"{farm.refused:,} answered with an error; {farm.batches / cpu_s:,.0f} acknowledged a second over all"
+            )
             step("the end")
             farm.end()
-    told = _told(farm, hours, chosen.seed, in_huge_pages)
+    told = [*_told(farm, hours, chosen.seed, in_huge_pages), over_all]
     report = Report("producers")
     how = "compiled" if is_compiled() else "interpreted"
     work = f"{chosen.producers:,} producers, {chosen.brokers} brokers, {hours:g} h, {how}"

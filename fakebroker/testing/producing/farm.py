@@ -109,6 +109,11 @@ class Farm:
         return sum(watch.batches for watch in self.watches)
 
     @property
+    def refused(self) -> int:
+        """Batches that brokers answered with an error, each time."""
+        return sum(watch.refused for watch in self.watches)
+
+    @property
     def records(self) -> int:
         """That were sent, acknowledged or not."""
         return sum(watch.sent for watch in self.watches)

@@ -68,6 +68,7 @@ class ProducerWatch(Listener):
         super().__init__()
         self.sent = 0
         self.batches = 0  # that a broker acknowledged
+        self.refused = 0  # that one answered with an error; most are tried again
         self.outcomes: Counter[str] = Counter()  # of records, by the name of the error
         self.promises_order = config.enable_idempotence or (
             config.max_in_flight_requests_per_connection == 1 and config.acks == -1
@@ -105,7 +106,10 @@ class ProducerWatch(Listener):
 
     def responded(self, response: ClientResponse) -> None:
         if isinstance(response.body, ProduceResponse):
-            self.batches += sum(not answer.code for answer in response.body.answers)
+            answers = response.body.answers
+            acknowledged = sum(not answer.code for answer in answers)
+            self.batches += acknowledged
+            self.refused += len(answers) - acknowledged
 
     def ended(self, watched: _Watched, metadata: RecordMetadata | None, error: ProducerError | None) -> None:
         """It is called back, or thrown back."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from hashlib import sha256
 
 import pytest
@@ -82,6 +83,21 @@ def test_there_is_something_to_look_at() -> None:
         faults.update(farm.faults)
     assert {"stop", "kill", "pause", "freeze", "move", "cut"} <= set(faults)
     assert {"NONE", "ProducerTimeoutError"} <= set(outcomes), outcomes
+
+
+def test_what_is_refused_is_counted_each_time() -> None:
+    file = io.BytesIO()
+    farm = Farm(4, every_ms=4_000, partitions=3, fault_every_ms=None, journal=RunJournal(file))
+    farm.advance(20_000)
+    assert farm.refused == 0
+    farm.simulation.followers("frozen")  # after 30 s they are out of the ISR, and one replica is not enough
+    farm.advance(60_000)
+    handled = [line for line in file.getvalue().splitlines() if line.startswith(b"ResponseHandled(")]
+    errors = [
+        error for line in handled for error in re.findall(rb"\('t', \d, '(\w+)', -?\d+\)", line) if error != b"NONE"
+    ]
+    assert farm.refused == len(errors)
+    assert {b"NOT_ENOUGH_REPLICAS"} <= set(errors)
 
 
 def test_nothing_of_what_is_over_is_kept() -> None:
