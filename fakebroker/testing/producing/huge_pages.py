@@ -23,7 +23,8 @@ _MADV_COLLAPSE: Final = 25
 
 def ask_for_huge_pages() -> int:
     """How many bytes of what this process has in memory are in huge pages now. 0 where none are to be had: another
-    system than Linux, one before 6.1, or one that is told not to give any. It changes nothing but speed."""
+    system than Linux, one before 6.1, or one that is told not to give any. It changes nothing but
+    speed, and memory: what was not there of a page is there then, at most as much again."""
     if sys.platform != "linux":
         return 0
     try:
