@@ -92,7 +92,7 @@ class KafkaProducer(RecordDoors):
         self._hear(partial(self._connections.connected, connection), now_ms)
 
     def received(self, connection: int, data: bytes, now_ms: int) -> None:
-        self._tell_time(now_ms)
+        self._tell_time(now_ms)  # as `_hear`: nothing is made for what is heard at once, as nearly all is
         if self.sender.asleep_until_ms is not None:
             self._unheard.append(partial(self._connections.received, connection, data))
         elif self._connections.received(connection, data, now_ms):

@@ -160,6 +160,7 @@ class TestWatch:
         self.watch.now_ms += waited_ms
         if not is_early:
             sending.callback(None, ProducerTimeoutError("late"))
+            assert self.watch.outcomes == {"ProducerTimeoutError": 1}
             return
         with pytest.raises(AssertionError, match="ends with ProducerTimeoutError after"):
             sending.callback(None, ProducerTimeoutError("early"))
@@ -184,6 +185,7 @@ class TestWatch:
     def test_memory_that_came_back(self) -> None:
         self.acknowledge(self.appended(bytes(300)), 0)
         self.appended(bytes(400))
+        assert self.watch.open == 1
 
     def test_a_record_that_does_not_end(self) -> None:
         self.appended()
