@@ -24,6 +24,7 @@ import gc
 import resource
 import sys
 from contextlib import ExitStack
+from pathlib import Path
 from time import process_time
 from typing import BinaryIO
 
@@ -119,7 +120,13 @@ def _options(argv: list[str]) -> argparse.Namespace:
     parser.add_argument("--bytes-only", action="store_true", help="no producers' own journals")
     parser.add_argument("--quick", action="store_true", help=f"{QUICK_HOURS} hours")
     parser.add_argument("--json", action="store_true", help="one line of JSON")
-    return parser.parse_args(argv)
+    chosen = parser.parse_args(argv)
+    for name in ("producers", "brokers", "hours", "every_ms"):
+        if not getattr(chosen, name) > 0:
+            parser.error(f"argument --{name.replace('_', '-')}: {getattr(chosen, name)} is not above 0")
+    if chosen.journal and not Path(chosen.journal).absolute().parent.is_dir():
+        parser.error(f"argument --journal: there is no folder for {chosen.journal}")
+    return chosen
 
 
 if __name__ == "__main__":
