@@ -3,7 +3,8 @@
 A wheel is compiled if it can be, and plain Python otherwise: without a C compiler or mypy, or when anything goes wrong,
 nothing is lost but speed. What pip installs `--editable` is the source as it stands, since it is there to be edited.
 FAKEBROKER_COMPILE=0 never compiles; FAKEBROKER_COMPILE=1 does in any case, editable or not, and fails if it cannot.
-setup.py names the modules that are compiled.
+FAKEBROKER_COMPILE=all does so too, and compiles what only simulations, producers and oracles gain by. compiled.toml
+names the modules, setup.py says how they are compiled.
 
 Everything but an editable install is built in a copy of the checkout, in a temporary folder of its own: setuptools
 works in ./build and ./*.egg-info, where two builds at once would take each other's files, and would leave them behind.
@@ -45,7 +46,16 @@ NOT_BUILT = {"build", "dist", "tests"}  # in the checkout; a package may be call
 
 
 def _wish() -> str:
-    return os.environ.get("FAKEBROKER_COMPILE", "")
+    """What FAKEBROKER_COMPILE says; "" if nothing. Raises SystemExit, in a sentence, for what it cannot say."""
+    wish = os.environ.get("FAKEBROKER_COMPILE", "")
+    if wish not in ("", "0", "1", "all"):
+        raise SystemExit(f"FAKEBROKER_COMPILE is {wish!r}; it can be 0 (never compile), 1 (compile or fail) or all.")
+    return wish
+
+
+def _insists() -> bool:
+    """Whether a build that cannot compile must fail."""
+    return _wish() in ("1", "all")
 
 
 def _has_compiler() -> bool:
@@ -64,7 +74,7 @@ def _requirements() -> list[str]:
 
 
 def get_requires_for_build_wheel(config_settings: Any = None) -> list[str]:
-    return _requirements() if _wish() == "1" or (_wish() != "0" and _has_compiler()) else []
+    return _requirements() if _insists() or (_wish() != "0" and _has_compiler()) else []
 
 
 def get_requires_for_build_sdist(config_settings: Any = None) -> list[str]:
@@ -72,7 +82,7 @@ def get_requires_for_build_sdist(config_settings: Any = None) -> list[str]:
 
 
 def get_requires_for_build_editable(config_settings: Any = None) -> list[str]:
-    return _requirements() if _wish() == "1" else []
+    return _requirements() if _insists() else []
 
 
 def prepare_metadata_for_build_wheel(metadata_directory: str, config_settings: Any = None) -> str:
@@ -98,24 +108,25 @@ def build_wheel(wheel_directory: str, config_settings: Any = None, metadata_dire
     target = os.path.abspath(wheel_directory)
     metadata = None if metadata_directory is None else os.path.abspath(metadata_directory)
 
-    def build(compiled: bool) -> str:
+    def build(compiling: str) -> str:
         with _copy_of_checkout():
-            return _build(build_meta.build_wheel, compiled, target, config_settings, metadata)
+            return _build(build_meta.build_wheel, compiling, target, config_settings, metadata)
 
-    if _wish() == "0" or (_wish() != "1" and not _has_compiler()):
-        return build(compiled=False)
+    if _wish() == "0" or not (_insists() or _has_compiler()):
+        return build("0")
     try:
-        return build(compiled=True)
+        return build("all" if _wish() == "all" else "1")
     except (Exception, SystemExit) as error:  # mypyc ends the process when it has found something wrong
-        if _wish() == "1":
+        if _insists():
             raise
         print(f"fakebroker is not compiled, which makes it slower and nothing else: {error!r}", file=sys.stderr)
-        return build(compiled=False)
+        return build("0")
 
 
 def build_editable(wheel_directory: str, config_settings: Any = None, metadata_directory: str | None = None) -> str:
     """In the checkout itself: what is installed is the path that leads to it."""
-    return _build(build_meta.build_editable, _wish() == "1", wheel_directory, config_settings, metadata_directory)
+    compiling = _wish() if _insists() else "0"
+    return _build(build_meta.build_editable, compiling, wheel_directory, config_settings, metadata_directory)
 
 
 @contextlib.contextmanager
@@ -134,8 +145,8 @@ def _copy_of_checkout() -> Iterator[None]:
             yield
 
 
-def _build(hook: Any, compiled: bool, *arguments: Any) -> str:
-    os.environ["FAKEBROKER_COMPILING"] = "1" if compiled else "0"  # read by setup.py
+def _build(hook: Any, compiling: str, *arguments: Any) -> str:
+    os.environ["FAKEBROKER_COMPILING"] = compiling  # read by setup.py
     try:
         return str(hook(*arguments))
     finally:

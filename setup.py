@@ -1,333 +1,136 @@
-"""Which modules mypyc compiles, for build_backend.py. Everything else about the package is in pyproject.toml."""
+"""How mypyc compiles the modules that compiled.toml names, for build_backend.py. Everything else is in pyproject.toml.
+
+FAKEBROKER_COMPILING   Set by build_backend.py: "0" compiles nothing, "1" the modules of [serve], "all" those of [all] too.
+FAKEBROKER_OBJECTS     A folder that keeps compiled C files. A file whose text, headers and flags are known is not compiled
+                       again. `make compiled` sets it.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import os
+import shutil
+import subprocess
 import sys
+import tomllib
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from pathlib import Path
 from typing import Any
 
-from setuptools import setup
+from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 
-# What a Produce request passes, the timer, the simulation, its oracle and its producers: a module is here because it
-# gains (docs/speed.md).
-COMPILED = [
-    "fakebroker/apis/cluster/metadata.py",
-    "fakebroker/apis/context.py",
-    "fakebroker/apis/groups/heartbeat.py",
-    "fakebroker/apis/groups/join_group.py",
-    "fakebroker/apis/groups/offset_commit.py",
-    "fakebroker/apis/groups/sync_group.py",
-    "fakebroker/apis/later.py",
-    "fakebroker/apis/produce/produce.py",
-    "fakebroker/apis/produce/produce_answer.py",
-    "fakebroker/apis/produce/verification.py",
-    "fakebroker/apis/reading/fetch.py",
-    "fakebroker/apis/reading/fetch_answer.py",
-    "fakebroker/apis/registry.py",
-    "fakebroker/apis/transactions/add_partitions_to_txn.py",
-    "fakebroker/apis/transactions/end_txn.py",
-    "fakebroker/cluster/cluster.py",
-    "fakebroker/cluster/dispatcher.py",
-    "fakebroker/cluster/faults/index.py",
-    "fakebroker/cluster/housekeeping.py",
-    "fakebroker/cluster/lives.py",
-    "fakebroker/cluster/members.py",
-    "fakebroker/core/broker/broker.py",
-    "fakebroker/core/broker_points.py",
-    "fakebroker/core/broker_registry.py",
-    "fakebroker/core/clock.py",
-    "fakebroker/core/controller/controller.py",
-    "fakebroker/core/controller/features.py",
-    "fakebroker/core/controller/leadership.py",
-    "fakebroker/core/controller/metadata_cache.py",
-    "fakebroker/core/controller/partition_creation.py",
-    "fakebroker/core/controller/producer_ids.py",
-    "fakebroker/core/controller/topic_creation.py",
-    "fakebroker/core/controller/topics.py",
-    "fakebroker/core/coordinator/batch_builder.py",
-    "fakebroker/core/coordinator/context.py",
-    "fakebroker/core/coordinator/events.py",
-    "fakebroker/core/coordinator/executor.py",
-    "fakebroker/core/coordinator/lifecycle.py",
-    "fakebroker/core/coordinator/partition_timers.py",
-    "fakebroker/core/coordinator/result.py",
-    "fakebroker/core/coordinator/runtime.py",
-    "fakebroker/core/coordinator/shard.py",
-    "fakebroker/core/coordinator/timeline.py",
-    "fakebroker/core/coordinator/timer.py",
-    "fakebroker/core/coordinator/write_event.py",
-    "fakebroker/core/fetch_sessions/cache.py",
-    "fakebroker/core/fetch_sessions/context.py",
-    "fakebroker/core/fetch_sessions/manager.py",
-    "fakebroker/core/fetch_sessions/session.py",
-    "fakebroker/core/groups/classic/classic_groups.py",
-    "fakebroker/core/groups/classic/group.py",
-    "fakebroker/core/groups/classic/join.py",
-    "fakebroker/core/groups/classic/leave.py",
-    "fakebroker/core/groups/classic/member.py",
-    "fakebroker/core/groups/classic/messages.py",
-    "fakebroker/core/groups/classic/protocols.py",
-    "fakebroker/core/groups/classic/rebalance.py",
-    "fakebroker/core/groups/classic/records.py",
-    "fakebroker/core/groups/classic/roster.py",
-    "fakebroker/core/groups/classic/service.py",
-    "fakebroker/core/groups/classic/states.py",
-    "fakebroker/core/groups/classic/static_join.py",
-    "fakebroker/core/groups/classic/sync.py",
-    "fakebroker/core/groups/classic/tools.py",
-    "fakebroker/core/groups/coordinator.py",
-    "fakebroker/core/groups/group.py",
-    "fakebroker/core/groups/groups.py",
-    "fakebroker/core/groups/manager.py",
-    "fakebroker/core/groups/offsets/committed.py",
-    "fakebroker/core/groups/offsets/messages.py",
-    "fakebroker/core/groups/offsets/offsets.py",
-    "fakebroker/core/groups/services.py",
-    "fakebroker/core/groups/shard.py",
-    "fakebroker/core/journal/broker_recorder.py",
-    "fakebroker/core/journal/fault_recorder.py",
-    "fakebroker/core/journal/fingerprints.py",
-    "fakebroker/core/journal/journal.py",
-    "fakebroker/core/journal/reasons.py",
-    "fakebroker/core/journal/recorder.py",
-    "fakebroker/core/journal/transaction_recorder.py",
-    "fakebroker/core/log/append.py",
-    "fakebroker/core/log/batch.py",
-    "fakebroker/core/log/batch_validation.py",
-    "fakebroker/core/log/cold_log.py",
-    "fakebroker/core/log/contents.py",
-    "fakebroker/core/log/eviction.py",
-    "fakebroker/core/log/leader_epochs.py",
-    "fakebroker/core/log/log.py",
-    "fakebroker/core/log/log_validator.py",
-    "fakebroker/core/log/memory.py",
-    "fakebroker/core/log/offset_index.py",
-    "fakebroker/core/log/plain_append.py",
-    "fakebroker/core/log/producer_entry.py",
-    "fakebroker/core/log/producer_state.py",
-    "fakebroker/core/log/records/recompression.py",
-    "fakebroker/core/log/records/record_checks.py",
-    "fakebroker/core/log/records/record_source.py",
-    "fakebroker/core/log/retention.py",
-    "fakebroker/core/log/segment.py",
-    "fakebroker/core/log/time_index.py",
-    "fakebroker/core/log/time_search.py",
-    "fakebroker/core/log/transactions/points.py",
-    "fakebroker/core/log/transactions/state.py",
-    "fakebroker/core/log/transactions/verification.py",
-    "fakebroker/core/probe.py",
-    "fakebroker/core/purgatory/deadlines.py",
-    "fakebroker/core/purgatory/delayed_operation.py",
-    "fakebroker/core/purgatory/housekeeping.py",
-    "fakebroker/core/purgatory/purgatory.py",
-    "fakebroker/core/replication/append_in_slices.py",
-    "fakebroker/core/replication/append_info.py",
-    "fakebroker/core/replication/assignment.py",
-    "fakebroker/core/replication/delayed_fetch.py",
-    "fakebroker/core/replication/delayed_produce.py",
-    "fakebroker/core/replication/fetch.py",
-    "fakebroker/core/replication/follower.py",
-    "fakebroker/core/replication/followers.py",
-    "fakebroker/core/replication/isr.py",
-    "fakebroker/core/replication/offsets.py",
-    "fakebroker/core/replication/partition.py",
-    "fakebroker/core/replication/preferred_replica.py",
-    "fakebroker/core/replication/reads.py",
-    "fakebroker/core/replication/replica.py",
-    "fakebroker/core/replication/replica_manager.py",
-    "fakebroker/core/replication/wakeups.py",
-    "fakebroker/core/transactions/add_partitions_manager.py",
-    "fakebroker/core/transactions/coordinator.py",
-    "fakebroker/core/transactions/ending.py",
-    "fakebroker/core/transactions/in_turns.py",
-    "fakebroker/core/transactions/loading.py",
-    "fakebroker/core/transactions/log_records.py",
-    "fakebroker/core/transactions/mark_writer.py",
-    "fakebroker/core/transactions/marker_sender.py",
-    "fakebroker/core/transactions/markers.py",
-    "fakebroker/core/transactions/metadata.py",
-    "fakebroker/core/transactions/own_records.py",
-    "fakebroker/core/transactions/points.py",
-    "fakebroker/core/transactions/service.py",
-    "fakebroker/core/transactions/state_manager.py",
-    "fakebroker/core/transactions/states.py",
-    "fakebroker/core/transactions/time_outs.py",
-    "fakebroker/core/transactions/transit.py",
-    "fakebroker/network/answers.py",
-    "fakebroker/network/connection.py",
-    "fakebroker/network/idle_expiry.py",
-    "fakebroker/network/open_connections.py",
-    "fakebroker/network/reading.py",
-    "fakebroker/network/ready_queue.py",
-    "fakebroker/network/request_memory.py",
-    "fakebroker/network/socket_server.py",
-    "fakebroker/network/throttled_channel.py",
-    "fakebroker/network/turn.py",
-    "fakebroker/producer/accumulator_2_0.py",
-    "fakebroker/producer/accumulator_4_3.py",
-    "fakebroker/producer/append.py",
-    "fakebroker/producer/buffer_pool.py",
-    "fakebroker/producer/built_in_partitioner.py",
-    "fakebroker/producer/client/connections.py",
-    "fakebroker/producer/client/effects.py",
-    "fakebroker/producer/client/frames.py",
-    "fakebroker/producer/client/idle_expiry.py",
-    "fakebroker/producer/client/kafka_producer.py",
-    "fakebroker/producer/client/record_doors.py",
-    "fakebroker/producer/client/sender_network.py",
-    "fakebroker/producer/client/sending.py",
-    "fakebroker/producer/client/transaction_doors.py",
-    "fakebroker/producer/client/transaction_frames.py",
-    "fakebroker/producer/compression/compression_ratio_estimator.py",
-    "fakebroker/producer/copy_on_write_map.py",
-    "fakebroker/producer/exponential_backoff.py",
-    "fakebroker/producer/generation.py",
-    "fakebroker/producer/hash_map.py",
-    "fakebroker/producer/journal/listener.py",
-    "fakebroker/producer/journal/recorder.py",
-    "fakebroker/producer/metadata/metadata.py",
-    "fakebroker/producer/metadata/metadata_2_0.py",
-    "fakebroker/producer/metadata/metadata_4_3.py",
-    "fakebroker/producer/metadata/metadata_response.py",
-    "fakebroker/producer/metadata_snapshot.py",
-    "fakebroker/producer/murmur2.py",
-    "fakebroker/producer/network/client_request.py",
-    "fakebroker/producer/network/connection_states.py",
-    "fakebroker/producer/network/least_loaded_node.py",
-    "fakebroker/producer/network/metadata_updater.py",
-    "fakebroker/producer/network/network_client.py",
-    "fakebroker/producer/network/node_api_versions.py",
-    "fakebroker/producer/network/selectable.py",
-    "fakebroker/producer/partitioner.py",
-    "fakebroker/producer/producer_batch.py",
-    "fakebroker/producer/producer_config.py",
-    "fakebroker/producer/ready_check_result.py",
-    "fakebroker/producer/record_accumulator.py",
-    "fakebroker/producer/record_batch_builder.py",
-    "fakebroker/producer/sending/client.py",
-    "fakebroker/producer/sending/completion.py",
-    "fakebroker/producer/sending/in_flight_batches.py",
-    "fakebroker/producer/sending/in_flight_requests.py",
-    "fakebroker/producer/sending/response_errors.py",
-    "fakebroker/producer/sending/sender.py",
-    "fakebroker/producer/sending/transactional_turn.py",
-    "fakebroker/producer/sending/transactional_turn_2_0.py",
-    "fakebroker/producer/sending/transactional_turn_4_3.py",
-    "fakebroker/producer/topic_info.py",
-    "fakebroker/producer/transactions/api_versions.py",
-    "fakebroker/producer/transactions/error_actions.py",
-    "fakebroker/producer/transactions/handlers.py",
-    "fakebroker/producer/transactions/partition_sequences.py",
-    "fakebroker/producer/transactions/priority_queue.py",
-    "fakebroker/producer/transactions/producer_id_and_epoch.py",
-    "fakebroker/producer/transactions/requests.py",
-    "fakebroker/producer/transactions/sequenced_batches.py",
-    "fakebroker/producer/transactions/sequences_4_3.py",
-    "fakebroker/producer/transactions/transaction_manager.py",
-    "fakebroker/producer/transactions/transaction_manager_2_0.py",
-    "fakebroker/producer/transactions/transaction_manager_4_3.py",
-    "fakebroker/producer/transactions/txn_partition_entry.py",
-    "fakebroker/producer/transactions/txn_state.py",
-    "fakebroker/protocol/answers/fetch_response.py",
-    "fakebroker/protocol/answers/frame.py",
-    "fakebroker/protocol/answers/group_answers.py",
-    "fakebroker/protocol/answers/metadata_answer.py",
-    "fakebroker/protocol/answers/pieces.py",
-    "fakebroker/protocol/answers/transaction_answers.py",
-    "fakebroker/protocol/fetch/by_hand.py",
-    "fakebroker/protocol/fetch/reader.py",
-    "fakebroker/protocol/fetch/request.py",
-    "fakebroker/protocol/framing.py",
-    "fakebroker/protocol/group_records/group_metadata.py",
-    "fakebroker/protocol/group_records/layout.py",
-    "fakebroker/protocol/group_records/offset_commit.py",
-    "fakebroker/protocol/groups/by_hand.py",
-    "fakebroker/protocol/groups/fields.py",
-    "fakebroker/protocol/groups/reader.py",
-    "fakebroker/protocol/headers.py",
-    "fakebroker/protocol/java_hash.py",
-    "fakebroker/protocol/large_frame.py",
-    "fakebroker/protocol/plain_batch.py",
-    "fakebroker/protocol/produce_reader.py",
-    "fakebroker/protocol/produce_request.py",
-    "fakebroker/protocol/produce_response.py",
-    "fakebroker/protocol/record_batch.py",
-    "fakebroker/protocol/record_stream/fields.py",
-    "fakebroker/protocol/record_stream/rewriting.py",
-    "fakebroker/protocol/record_stream/walks.py",
-    "fakebroker/protocol/record_walk.py",
-    "fakebroker/protocol/sent/produce_answer.py",
-    "fakebroker/protocol/sent/produce_frame.py",
-    "fakebroker/protocol/slices.py",
-    "fakebroker/protocol/topic_name.py",
-    "fakebroker/protocol/topic_partition.py",
-    "fakebroker/protocol/transaction_records/control_records.py",
-    "fakebroker/protocol/transaction_records/transaction_log.py",
-    "fakebroker/protocol/transactions/by_hand.py",
-    "fakebroker/protocol/transactions/requests.py",
-    "fakebroker/protocol/varint.py",
-    "fakebroker/server/system_clock.py",
-    "fakebroker/server/turn/measured_turn.py",
-    "fakebroker/testing/clients.py",
-    "fakebroker/testing/compare.py",
-    "fakebroker/testing/invariants.py",
-    "fakebroker/testing/oracle.py",
-    "fakebroker/testing/oracle_partition.py",
-    "fakebroker/testing/producing/farm.py",
-    "fakebroker/testing/producing/listeners.py",
-    "fakebroker/testing/producing/run_journal.py",
-    "fakebroker/testing/producing/simulated_producers.py",
-    "fakebroker/testing/producing/watch.py",
-    "fakebroker/testing/rules/elections.py",
-    "fakebroker/testing/rules/lives.py",
-    "fakebroker/testing/rules/producers.py",
-    "fakebroker/testing/rules/transactions.py",
-    "fakebroker/testing/run.py",
-    "fakebroker/testing/seeds/situations.py",
-    "fakebroker/testing/side_by_side.py",
-    "fakebroker/testing/simulation.py",
-    "fakebroker/testing/wire.py",
-    "fakebroker/testing/worlds.py",
-    "timingwheel/delay_queue.py",
-    "timingwheel/due_queue.py",
-    "timingwheel/task.py",
-    "timingwheel/task_list.py",
-    "timingwheel/timer.py",
-    "timingwheel/wheel.py",
-]
+# Where [serve] alone is compiled, compiling has to be quick: gcc takes half the time that -O2 takes (docs/speed.md).
+QUICK_TO_COMPILE = ["-O1", "-finline-small-functions", "-foptimize-sibling-calls", "-fstrict-aliasing"]
+# All modules are one library, whose functions nothing replaces: they call each other directly, and Python's without the
+# detour by a table. A tenth of the time of a simulation.
+CALLED_DIRECTLY = ["-fno-semantic-interposition", "-fno-plt"]
+LINKED_DIRECTLY = ["-Wl,-Bsymbolic-functions", "-Wl,-z,now"]
+CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+HEADERS = ("__native_fakebroker.h", "__native_internal_fakebroker.h")
 
-ext_modules = []
-if os.environ.get("FAKEBROKER_COMPILING") == "1":
+
+def extensions(wish: str) -> list[Extension]:
+    """The library and, for each module, what lets Python import it from there."""
     from mypyc.build import mypycify
 
+    groups = tomllib.loads(Path("compiled.toml").read_text(encoding="utf-8"))
+    chosen = [*groups["serve"].values(), *(groups["all"].values() if wish == "all" else [])]
     # Not pyproject's settings for mypy. What else the modules import is looked at for its types alone.
     options = ["--config-file=", "--ignore-missing-imports", "--follow-imports=silent", "--python-version=3.11"]
-    ext_modules = mypycify(
-        [*options, *COMPILED], opt_level="2", debug_level="0", group_name="fakebroker", multi_file=True
+    made: list[Extension] = mypycify(
+        [*options, *(module for group in chosen for module in group)],
+        opt_level="2",
+        debug_level="0",
+        group_name="fakebroker",
+        multi_file=True,
     )
     if sys.platform == "linux":
-        # All modules are one library, whose functions nobody replaces: they call each other directly, and Python's
-        # without the detour by a table. A tenth of the time of a simulation.
-        for extension in ext_modules:
-            extension.extra_compile_args += ["-fno-semantic-interposition", "-fno-plt"]
-            extension.extra_link_args += ["-Wl,-Bsymbolic-functions", "-Wl,-z,now"]
+        for each in made:  # mypyc gives all of them the same lists
+            each.extra_compile_args = [
+                *each.extra_compile_args,
+                *([] if wish == "all" else QUICK_TO_COMPILE),
+                *CALLED_DIRECTLY,
+            ]
+            each.extra_link_args = [*(each.extra_link_args or []), *LINKED_DIRECTLY]
+    return made
 
 
 class BuildInParallel(build_ext):
-    """One C file for each module, and as many compilers at once as there are cores."""
+    """As many compilers at once as there are cores, each for one C file."""
+
+    def finalize_options(self) -> None:
+        super().finalize_options()
+        self.parallel = self.parallel or CORES
 
     def build_extensions(self) -> None:
         compile_some = self.compiler.compile
+        pool = ThreadPoolExecutor(CORES)
+
+        def compile_one(source: str, options: dict[str, Any]) -> list[str]:
+            [target] = self.compiler.object_filenames([source], output_dir=options["output_dir"])
+            kept = self._kept(source, options)
+            if kept is not None and kept.exists():
+                os.makedirs(os.path.dirname(target), exist_ok=True)
+                shutil.copy(kept, target)
+                return [target]
+            made: list[str] = compile_some([source], **options)
+            if kept is not None:
+                part = kept.with_suffix(f".{os.getpid()}")
+                shutil.copy(target, part)
+                part.replace(kept)
+            return made
 
         def compile_all(sources: list[str], **options: Any) -> list[str]:
-            with ThreadPoolExecutor(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 2) as pool:
-                each = pool.map(lambda source: compile_some([source], **options), sources)
-                return [compiled for some in each for compiled in some]
+            if len(sources) == 1:  # one of the small ones, which `parallel` deals to threads
+                return compile_one(sources[0], options)
+            options["extra_postargs"] = [*options["extra_postargs"], *self._precompiled_headers(options)]
+            return [made for each in pool.map(lambda one: compile_one(one, options), sources) for made in each]
 
         self.compiler.compile = compile_all
-        super().build_extensions()
+        with pool:
+            super().build_extensions()
+
+    def _kept(self, source: str, options: dict[str, Any]) -> Path | None:
+        folder = os.environ.get("FAKEBROKER_OBJECTS")
+        if not folder:
+            return None
+        from mypy.version import __version__ as mypy_version
+
+        flags = [*self.compiler.compiler_so, *options["extra_postargs"]]
+        # Without paths: the build runs in a temporary folder, another one each time.
+        told = [sys.version, mypy_version, *(flag for flag in flags if os.path.sep not in flag)]
+        digest = hashlib.sha256("\0".join(told).encode())
+        digest.update(Path(source).read_bytes())
+        if os.path.basename(source).startswith("__native"):
+            digest.update(_headers(os.path.dirname(source)))
+        os.makedirs(folder, exist_ok=True)
+        return Path(folder, digest.hexdigest() + ".o")
+
+    def _precompiled_headers(self, options: dict[str, Any]) -> Sequence[str]:
+        """The flags by which gcc reads the headers of all modules once, not once a module: an eighth of its time."""
+        if sys.platform != "linux" or not all(os.path.exists(os.path.join("build", name)) for name in HEADERS):
+            return []
+        compiler = list(self.compiler.compiler_so)
+        version = subprocess.run([compiler[0], "--version"], capture_output=True, text=True, check=False).stdout
+        if "Free Software Foundation" not in version:
+            return []
+        header = os.path.abspath(os.path.join("build", "fakebroker_precompiled.h"))
+        text = "".join(f'#include "{name}"\n' for name in HEADERS)
+        Path(header).write_text(text, encoding="utf-8")
+        folders = [f"-I{folder}" for folder in [*options["include_dirs"], *self.compiler.include_dirs]]
+        command = [*compiler, *folders, *options["extra_postargs"], "-x", "c-header", header, "-o", f"{header}.gch"]
+        done = subprocess.run(command, capture_output=True, check=False)
+        return ["-include", header] if done.returncode == 0 else []
 
 
-setup(ext_modules=ext_modules, cmdclass={"build_ext": BuildInParallel})
+@cache
+def _headers(folder: str) -> bytes:
+    """All headers that mypyc has made."""
+    return b"".join(path.read_bytes() for path in sorted(Path(folder).glob("__native*.h")))
+
+
+wish = os.environ.get("FAKEBROKER_COMPILING", "0")
+setup(ext_modules=extensions(wish) if wish != "0" else [], cmdclass={"build_ext": BuildInParallel})

@@ -2,23 +2,22 @@
 
     python -m benchmarks modules [GROUP...] [--quick] [--json]
 
-Seconds are noise where gains are small, so what is counted is the guard's work (`guard.py`). Each group is a copy of
-this tree whose setup.py has lost the group's modules, built by pip as `make bench` builds it: a minute and a half each,
-twenty minutes for all, so this runs only when it is asked for by name. A group is what is used together, so that few
-calls cross from compiled to interpreted code and back; a compiled class cannot extend one that is not, hence
-`timingwheel/task.py` is in none. A ratio of 1.1 says that without the group compiled the work takes a tenth more: what
-gains little anywhere should be left interpreted. The second row of a group is the work that it changes most.
+Seconds are noise where gains are small, so the benchmark counts instructions of the guard's work (`guard.py`). For each
+group pip builds a copy of this tree whose compiled.toml lacks the group: a minute or two each, forty minutes for all, so
+`make bench` runs it only by name. A group is what works together, so that few calls cross from compiled to interpreted
+code and back. A ratio of 1.1 says that the work takes a tenth more instructions without the group; a group whose best
+ratio is below 1.2 does not belong into [serve]. The second row of a group is the work that it changes most.
 """
 
 from __future__ import annotations
 
 import argparse
-import ast
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
+import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -29,128 +28,50 @@ from benchmarks.reporting.rows import Row, compare
 from fakebroker import __version__
 
 ROOT = HERE.parent
-PARTS = ("fakebroker", "timingwheel", "load", "setup.py", "build_backend.py", "pyproject.toml", "README.md", "LICENSE")
+PARTS = (
+    "fakebroker",
+    "timingwheel",
+    "load",
+    "compiled.toml",
+    "setup.py",
+    "build_backend.py",
+    "pyproject.toml",
+    "README.md",
+    "LICENSE",
+)
 MAIN_WORK = "produce 100 B, acks=-1"
-ALL, REST = "all of them", "the rest"
+ALL = "all of them"
 QUICK = 2  # groups
 BUILD_LIMIT_S = 900
 
-GROUPS: dict[str, tuple[str, ...]] = {
-    "frames and headers": (
-        "fakebroker/protocol/framing.py",
-        "fakebroker/protocol/headers.py",
-        "fakebroker/protocol/large_frame.py",
-    ),
-    "reading of Produce": ("fakebroker/protocol/produce_reader.py", "fakebroker/protocol/topic_partition.py"),
-    "records and the plain batch": (
-        "fakebroker/core/log/plain_append.py",
-        "fakebroker/protocol/plain_batch.py",
-        "fakebroker/protocol/record_walk.py",
-        "fakebroker/protocol/varint.py",
-    ),
-    "general validation": (
-        "fakebroker/core/log/log_validator.py",
-        "fakebroker/core/log/batch_validation.py",
-        "fakebroker/protocol/produce_request.py",
-        "fakebroker/protocol/record_batch.py",
-    ),
-    "the Produce API and its answer": ("fakebroker/apis/produce/produce.py", "fakebroker/protocol/produce_response.py"),
-    "log and append": (
-        "fakebroker/core/log/leader_epochs.py",
-        "fakebroker/core/log/log.py",
-        "fakebroker/core/log/append.py",
-        "fakebroker/core/log/retention.py",
-    ),
-    "producer state": ("fakebroker/core/log/producer_state.py",),
-    "partition, replica, their manager": (
-        "fakebroker/core/replication/partition.py",
-        "fakebroker/core/replication/replica.py",
-        "fakebroker/core/replication/replica_manager.py",
-    ),
-    "purgatory and delayed operations": (
-        "fakebroker/core/replication/delayed_fetch.py",
-        "fakebroker/core/purgatory/delayed_operation.py",
-        "fakebroker/core/replication/delayed_produce.py",
-        "fakebroker/core/purgatory/purgatory.py",
-    ),
-    "followers": ("fakebroker/core/replication/follower.py", "fakebroker/core/replication/followers.py"),
-    "sockets, dispatcher, cluster": (
-        "fakebroker/apis/context.py",
-        "fakebroker/apis/registry.py",
-        "fakebroker/core/clock.py",
-        "fakebroker/cluster/cluster.py",
-        "fakebroker/network/connection.py",
-        "fakebroker/cluster/dispatcher.py",
-        "fakebroker/network/idle_expiry.py",
-        "fakebroker/network/socket_server.py",
-        "fakebroker/server/system_clock.py",
-    ),
-    "controller and topics": (
-        "fakebroker/core/broker_registry.py",
-        "fakebroker/core/controller/controller.py",
-        "fakebroker/core/broker/broker.py",
-        "fakebroker/core/controller/topics.py",
-    ),
-    "timing wheel": (
-        "timingwheel/delay_queue.py",
-        "timingwheel/due_queue.py",
-        "timingwheel/task_list.py",
-        "timingwheel/timer.py",
-        "timingwheel/wheel.py",
-    ),
-}
-# In no group: classes that others extend, and what the guard's work has nothing of. What the simulation gains is
-# a matter of `simulation`, what groups of consumers gain one of `groups`, what transactions gain one of `transactions`.
-ELSEWHERE = (
-    "fakebroker/producer/",
-    "fakebroker/testing/",
-    "fakebroker/apis/groups/",
-    "fakebroker/apis/later.py",
-    "fakebroker/apis/produce/verification.py",
-    "fakebroker/apis/transactions/",
-    "fakebroker/core/coordinator/",
-    "fakebroker/core/groups/",
-    "fakebroker/core/transactions/",
-    "fakebroker/protocol/answers/frame.py",
-    "fakebroker/protocol/answers/group_answers.py",
-    "fakebroker/protocol/answers/transaction_answers.py",
-    "fakebroker/protocol/group_records/",
-    "fakebroker/protocol/groups/",
-    "fakebroker/protocol/java_hash.py",
-    "fakebroker/protocol/transaction_records/",
-    "fakebroker/protocol/transactions/",
-)
-ALWAYS = ("timingwheel/task.py",)
+BASES = "base classes"  # a compiled class cannot extend one that is not, so these are never left out
+LIST = "compiled.toml"
 
 
-def compiled_modules(setup: str) -> list[str]:
-    """The list in the text of setup.py."""
-    for statement in ast.parse(setup).body:
-        if isinstance(statement, ast.Assign) and ast.unparse(statement.targets[0]) == "COMPILED":
-            found: list[str] = ast.literal_eval(statement.value)
-            return found
-    raise ValueError("setup.py has no list COMPILED")
+def groups(text: str) -> dict[str, tuple[str, ...]]:
+    """The groups of modules that every build compiles, from the text of compiled.toml; without the base classes."""
+    served = tomllib.loads(text)["serve"]
+    return {name: tuple(modules) for name, modules in served.items() if name != BASES}
 
 
-def without(setup: str, modules: Sequence[str]) -> str:
-    """The text of setup.py with these taken out of its list. Raises ValueError for one that is not in it."""
+def compiled_modules(text: str) -> list[str]:
+    """All modules that FAKEBROKER_COMPILE=all compiles, from the text of compiled.toml."""
+    return [module for part in tomllib.loads(text).values() for modules in part.values() for module in modules]
+
+
+def without(text: str, modules: Sequence[str]) -> str:
+    """The text of compiled.toml with these modules taken out. Raises ValueError for one that is not in it."""
     for module in modules:
         line = f'    "{module}",\n'
-        if line not in setup:
-            raise ValueError(f"setup.py does not compile {module}")
-        setup = setup.replace(line, "")
-    return setup
+        if line not in text:
+            raise ValueError(f"{LIST} does not name {module}")
+        text = text.replace(line, "")
+    return text
 
 
-def groups(compiled: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """The groups of what is compiled, with those that were left out by mistake in one of their own."""
-    known = {module for modules in GROUPS.values() for module in modules} | set(ALWAYS)
-    found = {name: tuple(module for module in modules if module in compiled) for name, modules in GROUPS.items()}
-    found[REST] = tuple(m for m in compiled if m not in known and not m.startswith(ELSEWHERE))
-    return {name: modules for name, modules in found.items() if modules}
-
-
-def build(folder: Path, interpreted: Sequence[str], limit_s: float = BUILD_LIMIT_S, isolated: bool = True) -> Path:
+def build(
+    folder: Path, interpreted: Sequence[str], limit_s: float = BUILD_LIMIT_S, isolated: bool = True, wish: str = "1"
+) -> Path:
     """A compiled copy in the folder but for these modules. It always lies at the same place, since the length of a path
     changes the counts a little. `isolated` is pip's way, which fetches mypyc; else the one that is installed here
     compiles. Raises Missing."""
@@ -165,8 +86,8 @@ def build(folder: Path, interpreted: Sequence[str], limit_s: float = BUILD_LIMIT
             shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__", "*.so", "*.pyd"))
         else:
             shutil.copy(ROOT / name, source / name)
-    setup = source / "setup.py"
-    setup.write_text(without(setup.read_text(), interpreted))
+    listed = source / LIST
+    listed.write_text(without(listed.read_text(), interpreted))
     pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps"]
     if not isolated:
         pip.append("--no-build-isolation")
@@ -174,7 +95,7 @@ def build(folder: Path, interpreted: Sequence[str], limit_s: float = BUILD_LIMIT
         done = subprocess.run(
             [*pip, "--target", str(target), "."],
             cwd=source,
-            env={**os.environ, "FAKEBROKER_COMPILE": "1", "PYTHONPATH": ""},
+            env={**os.environ, "FAKEBROKER_COMPILE": wish, "PYTHONPATH": ""},
             capture_output=True,
             text=True,
             timeout=limit_s,
@@ -221,7 +142,7 @@ def measure(report: Report, chosen: Mapping[str, Sequence[str]], everything: boo
             shutil.rmtree(folder / "build")
             for package in ("fakebroker", "timingwheel"):
                 shutil.copytree(folder / "source" / package, folder / "build" / package)
-            listed = len(compiled_modules((ROOT / "setup.py").read_text()))
+            listed = sum(map(len, groups((ROOT / LIST).read_text()).values()))
             for row in rows(ALL, listed, all_compiled, count(folder / "build"), ""):
                 report.add(row)
         for name, modules in chosen.items():
@@ -237,7 +158,7 @@ def measure(report: Report, chosen: Mapping[str, Sequence[str]], everything: boo
 
 
 def main(argv: list[str]) -> int:
-    known = groups(compiled_modules((ROOT / "setup.py").read_text()))
+    known = groups((ROOT / LIST).read_text())
     parser = argparse.ArgumentParser(prog="benchmarks modules", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("groups", nargs="*", metavar="GROUP", help=f"some of: {'; '.join(known)}")
     parser.add_argument("--quick", action="store_true", help=f"the first {QUICK} groups")

@@ -4,8 +4,8 @@ only, and no file is part of a circle, not even for its types."""
 from __future__ import annotations
 
 import ast
-import re
 import sys
+import tomllib
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -14,7 +14,8 @@ import pytest
 from fakebroker.apis.registry import NOT_APIS
 
 ROOT = Path(__file__).resolve().parent.parent
-COMPILED = re.findall(r'^    "([\w/]+\.py)",$', (ROOT / "setup.py").read_text(), re.M)
+GROUPS = [group for part in tomllib.loads((ROOT / "compiled.toml").read_text()).values() for group in part.values()]
+COMPILED = [module for group in GROUPS for module in group]
 
 # A package may import the standard library, itself, and what stands here. The longest matching name decides.
 ALLOWED: dict[str, set[str]] = {
@@ -281,6 +282,11 @@ def test_a_folder_is_small_and_says_what_lives_there(folder: Path) -> None:
 def test_a_file_is_read_in_one_sitting(module: str, path: Path) -> None:
     lines = len(path.read_text().splitlines())
     assert lines <= LINES_OF_A_FILE, f"{module} has {lines} lines: is there a real seam to split at?"
+
+
+def test_a_compiled_module_is_listed_once_and_is_there() -> None:
+    assert len(COMPILED) == len(set(COMPILED))
+    assert [path for path in COMPILED if not (ROOT / path).is_file()] == []
 
 
 @pytest.mark.parametrize("path", COMPILED)

@@ -14,6 +14,8 @@ from types import ModuleType
 
 import pytest
 
+from benchmarks import modules
+
 ROOT = Path(__file__).resolve().parent.parent
 
 
@@ -53,6 +55,12 @@ def test_a_wheel_is_compiled_where_that_can_be_done(backend: ModuleType, monkeyp
     assert backend.get_requires_for_build_wheel() == []
 
 
+def test_a_wish_that_means_nothing_is_one_sentence(backend: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FAKEBROKER_COMPILE", "yes")
+    with pytest.raises(SystemExit, match=r"FAKEBROKER_COMPILE is 'yes'; it can be 0 \(never compile\), 1 .* or all"):
+        backend.get_requires_for_build_wheel()
+
+
 class Checkout:
     """A copy of what is built, which nobody else writes to."""
 
@@ -61,7 +69,7 @@ class Checkout:
         folder.mkdir()
         for name in ("fakebroker", "timingwheel", "load"):
             shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__", "*.so", "*.pyd"))
-        for name in ("pyproject.toml", "setup.py", "build_backend.py", "MANIFEST.in", "README.md", "LICENSE"):
+        for name in (*modules.PARTS[3:], "MANIFEST.in"):
             shutil.copy(ROOT / name, folder)
         # What a build before this change, or by hand, has left.
         (folder / "build" / "lib" / "fakebroker").mkdir(parents=True)
@@ -142,7 +150,7 @@ class Hook:
         return "made.whl"
 
 
-@pytest.mark.parametrize("wish", ["0", "1"])
+@pytest.mark.parametrize("wish", ["0", "1", "all"])
 def test_compiled_or_not_each_build_has_a_folder_of_its_own(
     backend: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, wish: str
 ) -> None:

@@ -12,6 +12,7 @@ import os
 from collections.abc import Callable
 
 from benchmarks.drivers.frames import answer_bytes, error_at, produce_frame, record_batch
+from benchmarks.instructions.coordinated import heartbeat, offset_commit, rebalance, transaction
 from conformance import frames
 from fakebroker.cluster.cluster import Cluster
 from fakebroker.core.clock import Now
@@ -165,6 +166,11 @@ WORKS: dict[str, tuple[Callable[[], Work], int]] = {
     FAULTS: (lambda: beside_faults(1_000), 640),
     "fetch 1 KiB": (fetch, 640),
     "timer add and cancel": (timer, 6_400),
+    "heartbeat": (heartbeat, 640),
+    "offset commit": (offset_commit, 320),
+    "join and sync of one member": (rebalance, 128),
+    "transaction, version 2": (lambda: transaction(2), 128),
+    "transaction, version 1": (lambda: transaction(1), 128),
 }
 
 

@@ -28,11 +28,11 @@ def compiled_wheel(folder: Path, timeout_s: float) -> Path:
             return copy
     if shutil.which(os.environ.get("CC", "cc")) is None:
         raise Missing("no C compiler on this machine")
-    listed = modules.compiled_modules((ROOT / "setup.py").read_text())
+    listed = modules.compiled_modules((ROOT / modules.LIST).read_text())
     folder.mkdir()
     try:
         others = [module for module in listed if not module.startswith(f"{PACKAGE}/")]
-        copy = modules.build(folder, others, timeout_s, isolated=not can_build_here())
+        copy = modules.build(folder, others, timeout_s, isolated=not can_build_here(), wish="all")
     except Missing as reason:  # there is all it takes, so this is a mistake of ours
         raise RuntimeError(str(reason)) from None
     if not is_compiled(copy):

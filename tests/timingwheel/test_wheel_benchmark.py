@@ -158,8 +158,8 @@ def test_the_compiled_copy_is_the_packages_own(monkeypatch: pytest.MonkeyPatch, 
     # Without one it is built as pip builds it, with no other module compiled.
     left: list[list[str]] = []
 
-    def build(folder: Path, interpreted: list[str], limit_s: float, isolated: bool) -> Path:
-        left.append(modules.compiled_modules(modules.without((ROOT / "setup.py").read_text(), interpreted)))
+    def build(folder: Path, interpreted: list[str], limit_s: float, isolated: bool, wish: str) -> Path:
+        left.append(modules.compiled_modules(modules.without((ROOT / modules.LIST).read_text(), interpreted)))
         return copy
 
     monkeypatch.setattr(compiled, "is_of_this_source", lambda copy: False)
