@@ -18,7 +18,7 @@ _MAGIC = bytes.fromhex("28 b5 2f fd")
 _SKIPPED_MAGIC = bytes.fromhex("2a 4d 18")  # behind a byte from 0x50 to 0x5f
 _IN_BYTES = 16 * 1024
 _OUT_BYTES = 256 * 1024
-_OPTIONS = {DecompressionParameter.window_log_max: 27}
+_OPTIONS: dict[int, int] = {DecompressionParameter.window_log_max: 27}
 _SKIPPED_PER_PIECE = 1_024
 _FRAMES_PER_PIECE = 32  # each has a context of its own in the library, which takes 35 us to make
 
