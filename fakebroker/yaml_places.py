@@ -11,9 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from types import UnionType
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-import yaml
+if TYPE_CHECKING:
+    import yaml
 
 Path = tuple[str | int, ...]  # keys and positions in lists, from the top
 
@@ -33,6 +34,13 @@ class BadYaml(Exception):
         self.place = place
 
 
+class YamlNotInstalled(BadYaml):
+    """The text cannot be read because PyYAML is missing."""
+
+    def __init__(self) -> None:
+        super().__init__("YAML is read with PyYAML, which is not installed: pip install PyYAML", None)
+
+
 class Document(NamedTuple):
     """What a text says. `places` are those of keys, and of the items of lists, by their path."""
 
@@ -47,7 +55,11 @@ class Document(NamedTuple):
 
 
 def read(text: str, *, keys: type | UnionType = str | int) -> Document:
-    """The document, whose keys are all of that kind. Raises BadYaml."""
+    """Read a document whose keys are all of that kind. Raises BadYaml."""
+    try:
+        import yaml
+    except ModuleNotFoundError:
+        raise YamlNotInstalled from None
     try:
         loader = yaml.SafeLoader(text)
         node = loader.get_single_node()
@@ -68,7 +80,7 @@ def read(text: str, *, keys: type | UnionType = str | int) -> Document:
 def _places(
     node: yaml.Node, path: Path, loader: yaml.SafeLoader, keys: type | UnionType
 ) -> Iterator[tuple[Path, Place]]:
-    if isinstance(node, yaml.MappingNode):
+    if node.id == "mapping":
         seen = set()
         for key_node, value_node in node.value:
             key = loader.construct_object(key_node, deep=True)
@@ -80,7 +92,7 @@ def _places(
             seen.add(key)
             yield (*path, key), place
             yield from _places(value_node, (*path, key), loader, keys)
-    elif isinstance(node, yaml.SequenceNode):
+    elif node.id == "sequence":
         for index, item in enumerate(node.value):
             yield (*path, index), _place(item)
             yield from _places(item, (*path, index), loader, keys)

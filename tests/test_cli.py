@@ -94,7 +94,7 @@ def test_version_tells_version_python_and_loop() -> None:
 def test_apis_shows_every_api_with_the_versions_that_are_served() -> None:
     result = run("apis")
 
-    rows = [re.split(r"\s*[│|]\s*", line)[1:4] for line in result.stdout.splitlines() if re.match(r"[│|]\s+\d", line)]
+    rows = [line.split() for line in result.stdout.splitlines()[1:]]
     assert result.exit_code == 0
     assert rows == [
         [str(api.key), api.name, f"{api.min_version}-{api.max_version}"] for api in registry.load().values()

@@ -2,25 +2,15 @@
 
 from __future__ import annotations
 
-import os
 from importlib.metadata import EntryPoint, EntryPoints
 from pathlib import Path
 
 import pytest
+from support.hiding import come_first, hide
 from support.serving import fakebroker
 
 from fakebroker.commands import extra_command
 from fakebroker.commands.extra_command import GROUP, NotInstalled, find_command
-
-
-def hide(name: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """To processes that are started, this package is not installed."""
-    (folder / f"{name}.py").write_text(f"raise ModuleNotFoundError(\"No module named '{name}'\", name='{name}')\n")
-    come_first(folder, monkeypatch)
-
-
-def come_first(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, (str(folder), os.environ.get("PYTHONPATH")))))
 
 
 @pytest.mark.parametrize("missing", ["pyspark", "pandas"])  # Spark asks for pandas only when it runs

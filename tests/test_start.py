@@ -40,7 +40,8 @@ def modules_after(code: str, *arguments: str) -> set[str]:
 
 
 @pytest.mark.parametrize(
-    "name", ["hypothesis", "pydantic", "typer", "rich", "rich_argparse", "difflib", "yaml", "jsonschema"]
+    "name",
+    ["construct", "difflib", "hypothesis", "jsonschema", "pydantic", "pytest", "re2", "rich", "typer", "yaml"],
 )
 def test_a_process_that_serves_has_not_imported_what_it_does_not_need(name: str) -> None:
     pytest.importorskip(name, reason="it cannot be imported anyway")

@@ -12,21 +12,18 @@ def declare(parser: Parser) -> None:
 
 
 def run(options: Namespace) -> int:
+    from shutil import get_terminal_size
+
     from fakebroker.apis.registry import load
     from fakebroker.commands import apis_page
+    from fakebroker.commands.table import table
 
     if options.markdown:
         print(apis_page.to_markdown(), end="")
         return 0
 
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table(title="APIs served")
-    table.add_column("key", justify="right")
-    table.add_column("API")
-    table.add_column("versions")
-    for api in load().values():
-        table.add_row(str(api.key), api.name, f"{api.min_version}-{api.max_version}")
-    Console().print(table)
+    rows = [(f"{api.key:>3}", api.name, f"{api.min_version}-{api.max_version}") for api in load().values()]
+    print(
+        table(("key", "API", "versions"), rows, get_terminal_size().columns, whole=["key", "API", "versions"]), end=""
+    )
     return 0

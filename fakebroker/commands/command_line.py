@@ -1,7 +1,7 @@
 """How a command of `fakebroker` declares its options and reads them: argparse, and what it leaves to be wished for.
 
 A slip is one sentence that says what is wrong and what would be right. An option's value may begin with a dash, as in
-`--seed -1`. Help is drawn by rich, which is imported when somebody asks for help: `fakebroker serve` starts without it.
+`--seed -1`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import argparse
 import re
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 _NEGATIVE_NUMBER = re.compile(r"-\d+")
 _WIDEST = 100  # columns of help: longer lines are hard to read
@@ -62,13 +62,8 @@ class Parser(argparse.ArgumentParser):
     def format_help(self) -> str:
         from shutil import get_terminal_size
 
-        from rich_argparse import RichHelpFormatter
-
-        class Formatter(RichHelpFormatter):
-            help_markup = text_markup = False  # [brackets] are shown as they stand
-
         width = min(get_terminal_size().columns, _WIDEST)
-        self.formatter_class = lambda prog: Formatter(prog, width=width)
+        self.formatter_class = lambda prog: _Formatter(prog, width=width)
         return super().format_help()
 
     def _with_values(self, words: Iterable[str]) -> list[str]:
@@ -135,6 +130,16 @@ def file_name(text: str) -> Path:
     if not text:
         raise argparse.ArgumentTypeError("'' is no name of a file")
     return Path(text)
+
+
+class _Formatter(argparse.HelpFormatter):
+    """Help with headings that begin with a capital letter."""
+
+    def add_usage(self, usage: Any, actions: Any, groups: Any, prefix: str | None = None) -> None:
+        super().add_usage(usage, actions, groups, "Usage: " if prefix is None else prefix)
+
+    def start_section(self, heading: str | None) -> None:
+        super().start_section(None if heading is None else heading.capitalize())
 
 
 def _formatter_while_declaring(prog: str) -> argparse.HelpFormatter:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator
+from shutil import get_terminal_size
 from typing import NamedTuple
 
+from fakebroker.commands.table import table
 from fakebroker.core.config.broker_config import BrokerConfig
 from fakebroker.core.config.client_metrics_config import ClientMetricsConfig
 from fakebroker.core.config.config_def import to_text
@@ -47,9 +50,9 @@ class Row(NamedTuple):
 
 def rows(kind: str | None = None, honoured: bool = False) -> Iterator[Row]:
     """In the order of the tables, by subject; of one kind, or of all; all of them, or those that have an effect."""
-    for each, table in KINDS.items():
+    for each, its_table in KINDS.items():
         if kind in (None, each):
-            for name, key in table.SETTINGS.items():
+            for name, key in its_table.SETTINGS.items():
                 if key.applied_by is not None or not honoured:
                     default = None if key.default is None else to_text(key.default)
                     yield Row(
@@ -66,19 +69,11 @@ def to_json(kind: str | None = None, honoured: bool = False) -> str:
 def print_table(kind: str | None = None, honoured: bool = False) -> None:
     """The table on stdout. Nothing is cut: what is piped has a line for each setting, on a terminal cells are folded,
     and a narrow one is not told what each setting is."""
-    from rich.console import Console
-    from rich.markup import escape
-    from rich.table import Table
-
-    console = Console()
-    if not console.is_terminal:
-        console = Console(width=_PIPED_COLUMNS)
-    columns = _COLUMNS if console.width >= _ROOM_FOR_DOCS else _COLUMNS[:-1]
-    table = Table(box=None)
-    for heading in columns:
-        table.add_column(heading, no_wrap=heading == "name", overflow="fold")
+    width = get_terminal_size().columns if sys.stdout.isatty() else _PIPED_COLUMNS
+    columns = _COLUMNS if width >= _ROOM_FOR_DOCS else _COLUMNS[:-1]
+    lines = []
     for row in rows(kind, honoured):
         doc = row.doc if row.is_kafkas else f"{row.doc} (not Kafka's)"
         cells = (row.kind, row.name, row.type, row.default or "", row.dynamic, row.honoured_by or KEPT, doc)
-        table.add_row(*map(escape, cells[: len(columns)]))
-    console.print(table)
+        lines.append(cells[: len(columns)])
+    print(table(columns, lines, width, whole=["name"]), end="")

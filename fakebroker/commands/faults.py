@@ -5,7 +5,7 @@ from __future__ import annotations
 from fakebroker.commands.command_line import Slip
 from fakebroker.core.faults.fault import Fault
 from fakebroker.core.faults.presets import Preset, read_preset
-from fakebroker.yaml_places import BadYaml, read
+from fakebroker.yaml_places import BadYaml, YamlNotInstalled, read
 
 _EXAMPLE = "'{when: {api: Produce}, do: disconnect}'"
 
@@ -14,6 +14,8 @@ def parse_fault(text: str) -> Fault | Preset:
     """Read {"when": ..., "do": ..., "times": ...}, or {"preset": NAME, ...}; YAML needs no quotes. Raises Slip."""
     try:
         said = read(text).value
+    except YamlNotInstalled as error:
+        raise Slip(f"--fault: {error}") from None
     except BadYaml as error:
         raise Slip(f"--fault {text!r}: {error}, as in {_EXAMPLE}") from None
     if not isinstance(said, dict):

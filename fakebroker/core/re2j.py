@@ -2,6 +2,7 @@
 
 Theory   Kafka uses RE2J; this is RE2 itself. Both know the same language, and take time in proportion to the text,
          whatever the pattern. What is wrong with a pattern they say in other words, so RE2J's are put in their place.
+         RE2 is imported with the first pattern: most processes never see one.
 Source   com/google/re2j/Parser.java @ 1.8.
 Differs  Of two things that are wrong RE2 may name the other one. A letter outside ASCII may not be escaped.
 """
@@ -10,9 +11,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import cache
 from typing import Any, Final
-
-import re2
 
 # What RE2J says where RE2 says what stands before it.
 _DESCRIPTIONS: Final = {
@@ -32,14 +32,6 @@ _DESCRIPTIONS: Final = {
 }
 
 
-def _quiet() -> Any:
-    options = re2.Options()
-    options.log_errors = False
-    return options
-
-
-_OPTIONS: Final = _quiet()
-
 # What RE2 takes and RE2J does not: a byte (\C), a brace that stands for itself and is repeated, two groups of one name.
 # What stands between \Q and \E, or in brackets, is passed over.
 _DOUBTFUL: Final = re.compile(
@@ -55,13 +47,25 @@ class PatternError(ValueError):
 
 def whole_match(pattern: str) -> Callable[[str], bool]:
     """Whether a text matches as a whole. Raises PatternError."""
+    import re2
+
     try:
-        compiled = re2.compile(pattern, _OPTIONS)
+        compiled = re2.compile(pattern, _quiet())
     except re2.error as error:
         raise PatternError(_description(error)) from None
     if (refused := _refused_by_re2j(pattern)) is not None:
         raise PatternError(refused)
     return lambda text: compiled.fullmatch(text) is not None
+
+
+@cache
+def _quiet() -> Any:
+    """Return options with which RE2 logs no errors."""
+    import re2
+
+    options = re2.Options()
+    options.log_errors = False
+    return options
 
 
 def _refused_by_re2j(regex: str) -> str | None:

@@ -12,10 +12,10 @@ from collections.abc import Callable
 from typing import Protocol
 
 from cramjam import lz4, snappy
-from zstandard import ZstdCompressor
 
 from fakebroker.protocol.compression.codec import Codec
 from fakebroker.protocol.compression.snappy_blocks import HEADER, I32
+from fakebroker.protocol.compression.zstd_library import ZstdCompressor
 
 _SNAPPY_BLOCK = 32 * 1024
 _LZ4_BLOCK = 64 * 1024
@@ -95,5 +95,5 @@ _WRITERS: dict[int, Callable[[], Writer]] = {
     Codec.GZIP: lambda: zlib.compressobj(wbits=31),
     Codec.SNAPPY: _Snappy,
     Codec.LZ4: _Lz4,
-    Codec.ZSTD: lambda: ZstdCompressor().compressobj(),
+    Codec.ZSTD: ZstdCompressor,
 }

@@ -1,20 +1,20 @@
 """What is wrong with a scenario by its schema, in one sentence.
 
-Theory   jsonschema finds what is wrong and where; its messages repeat whole values and name no remedy, so each keyword
-         that the schema uses has a sentence of ours. A test walks the schema for keywords that have none.
+Theory   The schema uses a few keywords, and each has its check and its sentence here. A test walks the schema for
+         keywords that have none, and another one compares the checks with those of the package jsonschema, which
+         would bring five more packages.
 Source   JSON Schema 2020-12.
 """
 
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Iterator
 from difflib import get_close_matches
 from functools import cache
 from importlib.resources import files
-from typing import Any
-
-from jsonschema import Draft202012Validator
-from jsonschema.exceptions import ValidationError, relevance
+from typing import Any, NamedTuple
 
 from fakebroker.yaml_places import Path
 
@@ -26,6 +26,21 @@ _TYPES = {
     "number": "a number",
     "boolean": "true or false",
 }
+_SAYS_NOTHING = {"$schema", "$defs", "title", "description"}  # of values
+_Schema = dict[str, Any]
+
+
+class Mistake(NamedTuple):
+    """A keyword of the schema that a value does not comply with.
+
+    path     of the value in the document
+    schema   the part of the schema that has the keyword
+    """
+
+    path: Path
+    keyword: str
+    schema: _Schema
+    value: Any
 
 
 @cache
@@ -38,49 +53,111 @@ def schema() -> dict[str, Any]:
 
 def problem(value: object) -> tuple[Path, str] | None:
     """Where the first mistake is, and what it is; None if there is none."""
-    errors = sorted(
-        _validator().iter_errors(value), key=lambda error: (list(map(str, error.absolute_path)), error.validator)
-    )
-    if not errors:
-        return None
-    error = max(errors, key=relevance) if not errors[0].absolute_path else errors[0]
-    return _told(error)
+    mistakes = mistakes_in(value, schema())
+    first = min(mistakes, key=lambda each: (list(map(str, each.path)), each.keyword), default=None)
+    return None if first is None else _told(first)
 
 
-@cache
-def _validator() -> Draft202012Validator:
-    return Draft202012Validator(schema())
+def mistakes_in(value: object, schema: _Schema, path: Path = ()) -> Iterator[Mistake]:
+    """Yield each keyword that the value, or a part of it, does not comply with."""
+    for keyword, asked in schema.items():
+        if keyword in _SAYS_NOTHING:
+            continue
+        parts = _parts(value, keyword, asked, schema)
+        if parts is None:
+            if not _complies(value, keyword, asked, schema):
+                yield Mistake(path, keyword, schema, value)
+            continue
+        for key, part, its_schema in parts:
+            yield from mistakes_in(part, its_schema, (*path, *key))
 
 
-def _told(error: ValidationError) -> tuple[Path, str]:
-    path: Path = tuple(error.absolute_path)
-    asked: Any = error.validator_value
-    name = f"{path[-1]!r}" if path and isinstance(path[-1], str) else "this"
-    if error.validator == "additionalProperties":
-        known = list(error.schema.get("properties", {}))
-        unknown = next(key for key in error.instance if key not in known)
-        return (*path, unknown), _no_such_key(str(unknown), known)
-    match error.validator:
+def _parts(value: Any, keyword: str, asked: Any, whole: _Schema) -> list[tuple[Path, Any, _Schema]] | None:
+    """Return what the keyword checks by schemas of their own; None if it checks the value itself. A part has the keys
+    that lead to it from the value."""
+    match keyword:
+        case "$ref":
+            return [((), value, schema()["$defs"][asked.removeprefix("#/$defs/")])]
+        case "properties":
+            known = asked if isinstance(value, dict) else {}
+            return [((key,), value[key], its_schema) for key, its_schema in known.items() if key in value]
+        case "additionalProperties" if isinstance(asked, dict):
+            keys = value if isinstance(value, dict) else {}
+            return [((key,), value[key], asked) for key in keys if key not in whole.get("properties", {})]
+        case "propertyNames":
+            return [((), key, asked) for key in value] if isinstance(value, dict) else []
+        case "items":
+            return [((index,), each, asked) for index, each in enumerate(value)] if isinstance(value, list) else []
+    return None
+
+
+def _complies(value: Any, keyword: str, asked: Any, whole: _Schema) -> bool:
+    match keyword:
+        case "type":
+            return any(_is_a(value, each) for each in ([asked] if isinstance(asked, str) else asked))
+        case "additionalProperties":  # which is false: others were looked at as parts
+            return not isinstance(value, dict) or value.keys() <= whole.get("properties", {}).keys()
         case "required":
-            missing = next(key for key in asked if key not in error.instance)
+            return not isinstance(value, dict) or all(key in value for key in asked)
+        case "enum":
+            return value in asked
+        case "minimum":
+            return not _is_a(value, "number") or value >= asked
+        case "exclusiveMinimum":
+            return not _is_a(value, "number") or value > asked
+        case "maximum":
+            return not _is_a(value, "number") or value <= asked
+        case "pattern":
+            return not isinstance(value, str) or re.search(asked, value) is not None
+        case "minItems":
+            return not isinstance(value, list) or len(value) >= asked
+    raise AssertionError(f"no check for {keyword}")
+
+
+def _is_a(value: object, kind: str) -> bool:
+    match kind:
+        case "object":
+            return isinstance(value, dict)
+        case "array":
+            return isinstance(value, list)
+        case "string":
+            return isinstance(value, str)
+        case "boolean":
+            return isinstance(value, bool)
+    if isinstance(value, float):
+        return kind == "number" or value.is_integer()
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _told(mistake: Mistake) -> tuple[Path, str]:
+    path, keyword, value = mistake.path, mistake.keyword, mistake.value
+    asked: Any = mistake.schema[keyword]
+    name = f"{path[-1]!r}" if path and isinstance(path[-1], str) else "this"
+    match keyword:
+        case "additionalProperties":
+            known = list(mistake.schema.get("properties", {}))
+            unknown = next(key for key in value if key not in known)
+            return (*path, unknown), _no_such_key(str(unknown), known)
+        case "required":
+            missing = next(key for key in asked if key not in value)
             return path, f"{missing!r} is missing here"
         case "type":
             wanted = [asked] if isinstance(asked, str) else asked
-            return path, f"{name} is {' or '.join(_TYPES[each] for each in wanted)}, not {_shown(error.instance)}"
+            return path, f"{name} is {' or '.join(_TYPES[each] for each in wanted)}, not {_shown(value)}"
         case "enum":
-            meant = _meant(error.instance, asked)
-            return path, f"{name} is {' or '.join(map(str, asked))}, not {_shown(error.instance)}{meant}"
+            meant = _meant(value, asked)
+            return path, f"{name} is {' or '.join(map(str, asked))}, not {_shown(value)}{meant}"
         case "minimum":
-            return path, f"{name} is {asked} or more, not {error.instance}"
+            return path, f"{name} is {asked} or more, not {value}"
         case "exclusiveMinimum":
-            return path, f"{name} is more than {asked}, not {error.instance}"
+            return path, f"{name} is more than {asked}, not {value}"
         case "maximum":
-            return path, f"{name} is {asked} at most, not {error.instance}"
+            return path, f"{name} is {asked} at most, not {value}"
         case "pattern":
-            return (*path, error.instance), f"{error.instance!r} is not {error.schema['description']}"
+            return (*path, value), f"{value!r} is not {mistake.schema['description']}"
         case "minItems":
             return path, f"{name} has no items, and needs {asked} at least"
-    raise AssertionError(f"no sentence for {error.validator}")
+    raise AssertionError(f"no sentence for {keyword}")
 
 
 def _no_such_key(key: str, known: list[str]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -23,7 +24,7 @@ def every_failure(
     time with a cluster of its own.
 
     most, seconds   how many points are tried, spread evenly, and for how long in all
-    progress        draw a bar on stderr
+    progress        show on stderr, if it is a terminal, how many points were tried
     arguments       of `FakeCluster`
 
     A point is survived if the test passes; and if the journal has nothing lost, doubled or reordered (`check_history`),
@@ -79,12 +80,17 @@ def _first_line(error: BaseException) -> str:
 
 @contextmanager
 def _bar(total: int, is_drawn: bool) -> Iterator[Callable[[], object]]:
-    if not is_drawn:
+    if not (is_drawn and sys.stderr.isatty()):
         yield lambda: None
         return
-    from rich.console import Console
-    from rich.progress import Progress
+    done = 0
 
-    with Progress(console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task("points of failure", total=total)
-        yield lambda: progress.advance(task)
+    def step() -> None:
+        nonlocal done
+        done += 1
+        print(f"\rpoints of failure: {done} of {total}", end="", file=sys.stderr, flush=True)
+
+    try:
+        yield step
+    finally:
+        print("\r\x1b[K", end="", file=sys.stderr, flush=True)  # the line is empty again

@@ -15,6 +15,7 @@ Theory   An archive and not a zip on the path, because compiled modules cannot b
 from __future__ import annotations
 
 import hashlib
+import sys
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -26,7 +27,8 @@ PACKAGES = ("fakebroker", "timingwheel", "fakebroker_load")
 _LEFT_OUT = {"__pycache__"}
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # the first date that a zip can tell
 # What the executors' Python must have beside our code, as it is imported.
-NEEDED = ("pandas", "pyarrow", "cramjam", "crc32c", "kio", "mypy_extensions", "re2", "zstandard")
+_ZSTD = () if sys.version_info >= (3, 14) else ("backports.zstd",)  # the standard library has it from then on
+NEEDED = ("pandas", "pyarrow", "cramjam", "crc32c", "kio", "mypy_extensions", "re2", *_ZSTD)
 
 
 def roots() -> dict[str, Path]:
