@@ -12,6 +12,7 @@ from contextlib import closing, contextmanager
 from typing import Any
 
 import pytest
+from support.watchdog import LIMIT_S
 
 from benchmarks import fairness
 from benchmarks.drivers.driver import Address
@@ -138,7 +139,7 @@ def test_a_stall_is_seen_by_all_that_were_due_in_it() -> None:
 def test_neighbours_are_answered_without_an_error(kind: Neighbours) -> None:
     with broker() as address:
         ask(address, 0, 7, produce_frame("busy", 0, record_batch(FETCHED_BYTES), acks=1))
-        with socket.create_connection(address, timeout=10) as connection:
+        with socket.create_connection(address, timeout=LIMIT_S) as connection:
             connection.sendall(kind.frame + QUIET)
             data = connection.recv(4 + 4 + 2 + 1 << 16)
     at = kind.error_at or (8 if kind.window == UNANSWERED else 0)

@@ -15,12 +15,12 @@ from aiokafka import AIOKafkaConsumer
 from aiokafka import TopicPartition as AioTopicPartition
 from support.raw_client import RawClient
 from support.requests import Produced, batch, produce
+from support.watchdog import LIMIT_S
 
 from fakebroker import FakeCluster
 
 pytestmark = pytest.mark.clients
 
-LIMIT_S = 20.0
 T = 1_700_000_000_000
 
 

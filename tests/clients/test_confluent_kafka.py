@@ -10,13 +10,12 @@ import pytest
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 from support.log_reader import read_values
-from support.serving import wait_until
+from support.watchdog import LIMIT_S, wait_until
 
 from fakebroker import FakeCluster
 
 pytestmark = pytest.mark.clients
 
-LIMIT_S = 20.0
 TIMEOUT_MS = 400
 
 # acks, and whether the producer is idempotent (off by default in librdkafka).

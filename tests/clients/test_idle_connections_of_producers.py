@@ -10,8 +10,8 @@ import time
 
 import pytest
 from support.log_reader import read_values
-from support.serving import LIMIT_S
 from support.stock_sends import Sends, sends
+from support.watchdog import LIMIT_S
 
 from fakebroker import FakeCluster
 

@@ -16,6 +16,7 @@ from confluent_kafka import Producer
 from kafka import KafkaProducer
 from kafka.errors import RequestTimedOutError
 from support.patience import Stopwatch
+from support.watchdog import LIMIT_S, within
 
 from fakebroker import FakeCluster
 
@@ -24,7 +25,6 @@ pytestmark = pytest.mark.clients
 TIMEOUT_MS = 30_000
 PROMPT_S = 0.05
 TRIES = 11
-LIMIT_S = 20.0
 
 
 @pytest.fixture
@@ -105,7 +105,7 @@ def test_aiokafka_sends_again_what_timed_out(kafka: FakeCluster) -> None:
                     await asyncio.sleep(0.01)
             assert not sent.done()
             kafka.followers.resume("t")
-            assert (await asyncio.wait_for(sent, LIMIT_S)).offset >= 3  # what it sent before is in the log
+            assert (await within(sent)).offset >= 3  # what it sent before is in the log
         finally:
             await producer.stop()
 

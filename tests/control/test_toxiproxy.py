@@ -12,11 +12,10 @@ import pytest
 from support.messages import decode_response
 from support.raw_client import RawClient
 from support.requests import METADATA, Produced, metadata, produce
-from support.serving import Serving, fakebroker, wait_until
+from support.serving import Serving, fakebroker
+from support.watchdog import LIMIT_S, wait_until
 
 from fakebroker.protocol.produce_response import NodeEndpoint
-
-LIMIT_S = 20.0
 
 
 class Toxic:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 from support.serving import fakebroker
+from support.watchdog import LIMIT_S
 
 from fakebroker_load.demo import run_demo
 from fakebroker_load.demo_cluster import cluster_process
@@ -137,7 +138,7 @@ def test_the_cluster_has_its_own_process_and_ends_with_the_block() -> None:
         freeze("t")
         resume("t")
         for place in bootstrap:
-            socket.create_connection(place, timeout=5).close()
+            socket.create_connection(place, timeout=LIMIT_S).close()
     for place in bootstrap:
         with pytest.raises(OSError):
-            socket.create_connection(place, timeout=5).close()
+            socket.create_connection(place, timeout=LIMIT_S).close()

@@ -12,7 +12,7 @@ import pytest
 from support.patience import Stopwatch
 from support.raw_client import RawClient
 from support.requests import Produced, batch, fetch, metadata, produce
-from support.serving import wait_until
+from support.watchdog import join, wait_until
 
 from fakebroker import FakeCluster
 from fakebroker.core.journal.events import TimerFired
@@ -159,7 +159,7 @@ def test_a_consumer_that_waits_is_told_on_the_way(kafka: FakeCluster, client: Ra
     fetches = len(kafka.journal.requests(api="Fetch"))
     stop.set()
     client.ask(produce("t", timeout_ms=TIMEOUT_MS))
-    consumer.join(10)
+    join(consumer)
 
     assert fetches in (6, 7, 8)
 

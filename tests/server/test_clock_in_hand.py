@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from support.raw_client import RawClient
 from support.requests import Produced, batch, fetch, metadata, produce
-from support.serving import wait_until
+from support.watchdog import LIMIT_S, join, wait_until, within
 
 from fakebroker import AsyncFakeCluster, FakeCluster
 from fakebroker.core.journal.events import Answer, Parked, Request
@@ -72,7 +72,7 @@ def received_without_waiting(client: RawClient) -> bytes:
     except BlockingIOError:
         return b""
     finally:
-        client.socket.settimeout(10)
+        client.socket.settimeout(LIMIT_S)
 
 
 def test_time_stands_still(kafka: FakeCluster, client: RawClient) -> None:
@@ -229,7 +229,7 @@ def test_requests_that_arrive_during_advances_lose_no_time(kafka: FakeCluster) -
     thread.start()
     while not answered.is_set():
         kafka.clock.advance(70)
-    thread.join(10)
+    join(thread)
 
     assert {entry.waited_ms for entry in kafka.journal.produce()} == {1_000}
 
@@ -243,7 +243,7 @@ def test_threads_that_advance_at_once_add_up(kafka: FakeCluster) -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(20)
+        join(thread)
 
     assert kafka.clock.elapsed_ms == 600
 
@@ -336,7 +336,7 @@ def test_an_advance_that_meets_a_stop_ends_or_is_refused() -> None:
         with cluster:
             thread = threading.Thread(target=work, daemon=True)
             thread.start()
-        thread.join(10)
+        join(thread)
         assert [outcome[:26] for outcome in outcomes] == ["the cluster is not running"]
 
 
@@ -373,7 +373,7 @@ def test_the_answer_is_there_when_an_await_returns(new_loop: NewLoop) -> None:
                     assert Produced(received_without_waiting(client)).partitions == {0: (REQUEST_TIMED_OUT, offset)}
 
     with asyncio.Runner(loop_factory=new_loop) as runner:
-        runner.run(asyncio.wait_for(work(), 20))
+        runner.run(within(work()))
 
 
 def test_a_loop_of_ones_own(new_loop: NewLoop) -> None:
@@ -395,4 +395,4 @@ def test_a_loop_of_ones_own(new_loop: NewLoop) -> None:
             await writer.wait_closed()
 
     with asyncio.Runner(loop_factory=new_loop) as runner:
-        runner.run(asyncio.wait_for(work(), 20))
+        runner.run(within(work()))

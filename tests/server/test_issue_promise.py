@@ -15,6 +15,7 @@ from support.patience import Stopwatch
 from support.raw_client import RawClient
 from support.requests import Produced, produce
 from support.serving import Serving
+from support.watchdog import LIMIT_S
 
 TIMEOUT_MS = 500
 LATE_MS = 10
@@ -156,7 +157,7 @@ def test_the_ready_file_tells_where_every_broker_accepts(serving: Serving) -> No
         "pid": serving.process.pid,
     }
     for broker in brokers:
-        socket.create_connection((broker["host"], broker["port"]), timeout=10).close()
+        socket.create_connection((broker["host"], broker["port"]), timeout=LIMIT_S).close()
 
 
 def test_the_ready_file_is_put_there_whole(serving: Serving) -> None:

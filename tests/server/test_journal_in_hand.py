@@ -14,7 +14,7 @@ import pytest
 from support.patience import Stopwatch
 from support.raw_client import RawClient
 from support.requests import metadata, produce
-from support.serving import wait_until
+from support.watchdog import join, wait_until
 
 from fakebroker import AsyncFakeCluster, FakeCluster
 from fakebroker.core.journal.events import Append, ConnectionClosed, Request, TopicCreated
@@ -117,7 +117,7 @@ def test_threads_may_ask_while_clients_are_at_work(kafka: FakeCluster) -> None:
             client.ask(produce("t", acks=1))
     done.set()
     for thread in threads:
-        thread.join(10)
+        join(thread)
 
     assert len(kafka.journal.produce().expect("NONE", count=200)) == 200
     assert max(seen) > 0
@@ -138,7 +138,7 @@ def test_a_look_that_meets_the_end_is_answered() -> None:
             thread.start()
             client.ask(metadata([]))
         done.set()
-        thread.join(10)
+        join(thread)
         assert not thread.is_alive()
         assert lengths == sorted(lengths)
 

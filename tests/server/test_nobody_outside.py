@@ -16,7 +16,8 @@ import pytest
 from support.patience import Stopwatch
 from support.raw_client import RawClient
 from support.requests import CREATE_TOPICS, Produced, batch, fetch, metadata, produce, request
-from support.serving import COMMAND, LIMIT_S, Serving, wait_until
+from support.serving import COMMAND, Serving
+from support.watchdog import LIMIT_S, wait_until
 
 from fakebroker.core.journal.events import Answer, Append, Event
 from fakebroker.core.journal.journal import from_lines

@@ -14,7 +14,7 @@ import pytest
 from support.messages import decode_response
 from support.raw_client import RawClient
 from support.requests import METADATA, Produced, batch, metadata, produce
-from support.serving import wait_until
+from support.watchdog import join, wait_until
 
 from fakebroker import AsyncFakeCluster, FakeCluster
 from fakebroker.core.journal.events import ConnectionClosed, TopicCreated
@@ -173,7 +173,7 @@ def test_a_client_that_connects_while_it_is_reset_is_served_or_closed(kafka: Fak
         kafka.reset()
     over.set()
     for client in clients:
-        client.join(20)
+        join(client)
         assert not client.is_alive()
 
     assert "answered" in outcomes

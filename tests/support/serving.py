@@ -7,25 +7,15 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from time import monotonic, sleep
 from types import TracebackType
 from typing import Any, Self
 
 from fakebroker.protocol.produce_response import NodeEndpoint
-
-LIMIT_S = 20.0  # of any wait: a test never hangs
+from support.watchdog import LIMIT_S, wait_until
 
 COMMAND = [sys.executable, "-c", "from fakebroker.cli import main; main()"]
-
-
-def wait_until(happened: Callable[[], bool], what: str, limit_s: float = LIMIT_S) -> None:
-    """Wait for something outside of this thread; fail if it does not come."""
-    end = monotonic() + limit_s
-    while not happened():
-        assert monotonic() < end, f"{what} did not happen within {limit_s} s"
-        sleep(0.002)
 
 
 def fakebroker(*arguments: str) -> subprocess.CompletedProcess[str]:

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import rule
+from support.watchdog import LIMIT_S
 
 from fakebroker.testing import ClientMachine, check_history, wire
 
@@ -31,7 +32,7 @@ class Producer:
         for endpoint in self.machine.kafka.endpoints * 2:
             self.number += 1
             try:
-                with socket.create_connection((endpoint.host, endpoint.port), timeout=10) as link:
+                with socket.create_connection((endpoint.host, endpoint.port), timeout=LIMIT_S) as link:
                     link.sendall(wire.produce(self.number, -1, timeout_ms, [(("t", 0), batch)]))
                     (size,) = struct.unpack(">i", link.recv(4, socket.MSG_WAITALL))
                     [(_, error, _)] = wire.read_produce_answer(link.recv(size, socket.MSG_WAITALL))

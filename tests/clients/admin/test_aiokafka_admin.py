@@ -12,10 +12,10 @@ from aiokafka.admin import AIOKafkaAdminClient, NewPartitions, NewTopic, Records
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 from aiokafka.errors import InvalidPartitionsError, OffsetOutOfRangeError
 from support.administered import COMMITTED, Administered
+from support.watchdog import within
 
 pytestmark = pytest.mark.clients
 
-LIMIT_S = 60.0
 EXISTS, UNKNOWN, INVALID_TOPIC, INVALID_FACTOR, INVALID_CONFIG = 36, 3, 17, 38, 40
 
 
@@ -24,7 +24,7 @@ def administer(given: Administered, work: Callable[[AIOKafkaAdminClient], Awaita
         admin = AIOKafkaAdminClient(bootstrap_servers=given.bootstrap)
         await admin.start()
         try:
-            await asyncio.wait_for(work(admin), LIMIT_S)
+            await within(work(admin))
         finally:
             await admin.close()
 

@@ -9,6 +9,7 @@ import confluent_kafka
 import pytest
 from support.messages import decode_response
 from support.raw_client import RawClient
+from support.watchdog import LIMIT_S
 
 from conformance.group_frames import DESCRIBE_GROUPS, JOIN_GROUP, describe_groups, join_group, subscription, sync_group
 from fakebroker import FakeCluster
@@ -16,7 +17,6 @@ from fakebroker.core.journal.events import TimerFired
 
 pytestmark = [pytest.mark.clients, pytest.mark.needs_apis(8, 9, 10, 11, 12, 13, 14, 15)]
 
-LIMIT_S = 20.0
 SESSION_MS, REBALANCE_MS = 45_000, 300_000
 RETENTION_MS, LOOKED_FOR_MS = 7 * 86_400_000, 600_000  # of offsets
 SOON_S = 1.0  # of a busy machine; alone it is a few milliseconds

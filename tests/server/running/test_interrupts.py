@@ -19,7 +19,7 @@ import pytest
 from support.ports import free_ports
 from support.raw_client import RawClient
 from support.requests import api_versions
-from support.serving import wait_until
+from support.watchdog import LIMIT_S, wait_until
 
 from fakebroker import FakeCluster
 from fakebroker.server import fake_cluster, loops
@@ -148,7 +148,7 @@ def signal_when(reached: threading.Event) -> Iterator[None]:
     seen = threading.Event()
 
     def send() -> None:
-        assert reached.wait(20)
+        assert reached.wait(LIMIT_S)
         while not seen.wait(0.05):
             signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGALRM)
 

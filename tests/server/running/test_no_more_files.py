@@ -16,7 +16,8 @@ from pathlib import Path
 import pytest
 from support.raw_client import RawClient
 from support.requests import Produced, api_versions, produce
-from support.serving import LIMIT_S, Serving, wait_until
+from support.serving import Serving
+from support.watchdog import LIMIT_S, wait_until
 
 from fakebroker import FakeCluster
 from fakebroker.server import fake_cluster, loops

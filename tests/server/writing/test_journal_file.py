@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from support.patience import Stopwatch
+from support.watchdog import within
 
 from fakebroker.core.journal.broker_events import BrokerStopped
 from fakebroker.core.journal.events import Dropped, Event, TopicDeleted
@@ -26,8 +27,7 @@ def event(number: int) -> Event:
 
 def run(work: Callable[[asyncio.AbstractEventLoop], Awaitable[None]]) -> None:
     async def limited() -> None:
-        async with asyncio.timeout(20):
-            await work(asyncio.get_running_loop())
+        await within(work(asyncio.get_running_loop()))
 
     asyncio.run(limited())
 

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.raw_client import RawClient
 from support.requests import api_versions
-from support.serving import wait_until
+from support.watchdog import run, wait_until
 
 from fakebroker import FakeCluster
 from fakebroker.server.writing.limited_log import LimitedLog
@@ -61,7 +61,7 @@ def test_some_are_shown_and_the_rest_is_counted(caplog: pytest.LogCaptureFixture
         told.settle()
 
     with caplog.at_level(logging.INFO, "fakebroker"):
-        asyncio.run(asyncio.wait_for(work(), 20))
+        run(work())
     assert caplog.messages == [
         *(rf"closed a\nb: {number}" for number in range(10)),
         "another kind",

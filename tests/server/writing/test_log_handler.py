@@ -11,7 +11,7 @@ from select import select
 
 import pytest
 from support.patience import Stopwatch
-from support.serving import wait_until
+from support.watchdog import wait_until
 
 from fakebroker.server.writing.log_handler import LogHandler, logging_to_stderr
 
