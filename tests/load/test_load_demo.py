@@ -84,7 +84,7 @@ def test_every_request_gets_what_it_should(
 ) -> None:
     out = tmp_path / "out"
     # A busy machine may be late, and this test is not about that; early is early on any machine.
-    assert run_demo(out, scenarios=write(tmp_path, BEFORE, AFTER), lateness_limit_ms=10_000) == 0
+    assert run_demo(out, scenarios=write(tmp_path, BEFORE, AFTER), lateness_limit_ms=600_000) == 0
     said = capfd.readouterr()
     assert "Confirmed: 129 of 129 requests got what they should, 0 answered early" in said.out
     assert said.err == ""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Awaitable, Callable
+from concurrent.futures import Future
 from multiprocessing.process import BaseProcess
 from time import monotonic, sleep
 from typing import TypeVar
@@ -49,6 +50,25 @@ async def within(work: Awaitable[T], what: str = "the test's coroutine", limit_s
 def run(work: Awaitable[T], what: str = "the test's coroutine") -> T:
     """Run a coroutine in an event loop of its own."""
     return asyncio.run(within(work, what))
+
+
+def call(function: Callable[[], T], what: str, limit_s: float = LIMIT_S) -> T:
+    """Call a function that blocks, in a thread, and return what it returns."""
+    future: Future[T] = Future()
+
+    def work() -> None:
+        try:
+            future.set_result(function())
+        except BaseException as error:
+            future.set_exception(error)
+
+    threading.Thread(target=work, name=what, daemon=True).start()
+    try:
+        return future.result(limit_s)
+    except TimeoutError:
+        if future.done():
+            raise
+        raise AssertionError(f"waited {limit_s:g} s for {what}") from None
 
 
 def join(*threads: threading.Thread | BaseProcess, limit_s: float = LIMIT_S) -> None:
