@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from collections.abc import Iterator
 
 import pytest
 from support import cpu_time
@@ -16,12 +15,11 @@ Figures = dict[str, tuple[float, float]]
 
 
 @pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[float]]:
+def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """The readings of the wall clock that come next."""
     readings: list[float] = []
-    monkeypatch.setattr(cpu_time.time, "monotonic", lambda: readings.pop(0))
-    yield readings
-    monkeypatch.undo()
+    monkeypatch.setattr(cpu_time, "monotonic", lambda: readings.pop(0))
+    return readings
 
 
 def told(monkeypatch: pytest.MonkeyPatch, *figures: Figures) -> None:

@@ -46,7 +46,7 @@ def becomes(look: Callable[[], object], expected: object) -> None:
             return False
 
     try:
-        wait_until(is_so, f"{expected}", 10)
+        wait_until(is_so, f"{expected}")
     except AssertionError:
         assert look() == expected
         raise

@@ -9,10 +9,10 @@ Source   proc(5): /proc/PID/schedstat has nanoseconds on a core, and nanoseconds
 from __future__ import annotations
 
 import os
-import time
 from contextlib import suppress
 from pathlib import Path
 from statistics import median
+from time import monotonic, thread_time_ns
 
 CONTROL_STEPS = 30_000
 CONTROL_MS = 1.0  # what so many steps take on a core of its own, CPython 3.11 on a server of 2022
@@ -30,11 +30,11 @@ def scheduled_s(pid: int) -> dict[str, tuple[float, float]]:
 
 def control_ms() -> float:
     """Return the CPU time of a fixed piece of work, in this thread."""
-    began = time.thread_time_ns()
+    began = thread_time_ns()
     total = 0
     for number in range(CONTROL_STEPS):
         total += number * number & 7
-    return (time.thread_time_ns() - began) / 1e6
+    return (thread_time_ns() - began) / 1e6
 
 
 class Slowness:
@@ -57,7 +57,7 @@ class ProcessTimes:
     def __init__(self, pid: int | None = None) -> None:
         self._pid = os.getpid() if pid is None else pid
         self._before = scheduled_s(self._pid)
-        self._began = time.monotonic()
+        self._began = monotonic()
         self._after = dict(self._before)
         self._wall_s = 0.0
 
@@ -65,7 +65,7 @@ class ProcessTimes:
         now = scheduled_s(self._pid)
         # A process that has ended, and is not waited for yet, has its first thread only.
         self._after |= now
-        self._wall_s = time.monotonic() - self._began
+        self._wall_s = monotonic() - self._began
 
     def ran_s(self) -> float:
         """Return the CPU time of all its threads."""

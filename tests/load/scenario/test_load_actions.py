@@ -133,8 +133,7 @@ def test_each_is_done_at_its_time_and_not_before() -> None:
     with actor.acting(now):
         assert control.done.wait(LIMIT_S)
         assert [call.path for call in control.asked][:1] == ["/v1/faults"]  # the earlier one, though it stands behind
-        while len(actor.done) < 2:
-            time.sleep(0.001)
+        wait_until(lambda: len(actor.done) >= 2, "the later one")
     assert [each.at_ms for each in actor.done] == [0, 30]
     assert actor.done[1].begun_ms >= 30
 
