@@ -12,6 +12,7 @@ from typing import Any
 
 import hypothesis
 import pytest
+from support.leftovers import FilesLeft, Leftovers
 from support.one_in import TAKES_LONG, code_digest, is_drawn
 
 import fakebroker
@@ -37,18 +38,33 @@ hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 ONE_IN = int(os.environ.get("FAKEBROKER_ONE_IN", "1"))
 
 
+SOAK = os.environ.get("FAKEBROKER_SOAK") == "1"  # `soak` tests run, which a slow machine may fail
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if not hasattr(config, "workerinput"):
+        config.pluginmanager.register(FilesLeft())
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if not SOAK:
+        leave_out(config, items, [item for item in items if item.get_closest_marker("soak")])
     if ONE_IN > 1:
         salt = code_digest()
-        left_out = [item for item in items if takes_long(item) and not is_drawn(item.nodeid, salt, ONE_IN)]
-        config.hook.pytest_deselected(items=left_out)
-        gone = set(left_out)
-        items[:] = [item for item in items if item not in gone]
+        not_drawn = [item for item in items if takes_long(item) and not is_drawn(item.nodeid, salt, ONE_IN)]
+        leave_out(config, items, not_drawn)
     for item in items:
         if fakebroker.COMPILED and item.get_closest_marker("interpreted"):
             item.add_marker(pytest.mark.skip(reason="a compiled class cannot be patched"))
     # What takes long comes first: whoever is last to finish should not begin it at the end.
     items.sort(key=order)
+
+
+def leave_out(config: pytest.Config, items: list[pytest.Item], left_out: list[pytest.Item]) -> None:
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        gone = set(left_out)
+        items[:] = [item for item in items if item not in gone]
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -77,6 +93,7 @@ def order(item: pytest.Item) -> int:
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
+    session.config.pluginmanager.register(Leftovers())
     if hasattr(session.config, "workerinput"):  # one of several processes
         import_the_rest()
     # Leave out of each collection of garbage what is there by now: the modules of all tests and what they import take

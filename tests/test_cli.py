@@ -24,7 +24,8 @@ from hypothesis import strategies as st
 from support.ports import free_ports
 from support.raw_client import RawClient
 from support.requests import Produced, produce
-from support.serving import COMMAND, LIMIT_S, Serving, fakebroker, wait_until
+from support.serving import COMMAND, Serving, fakebroker
+from support.watchdog import LIMIT_S, wait_until
 
 import fakebroker as package
 from fakebroker import cli

@@ -9,7 +9,7 @@ import sys
 from typing import Any
 
 import pytest
-from support.serving import LIMIT_S
+from support.watchdog import LIMIT_S
 
 import fakebroker
 

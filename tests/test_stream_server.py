@@ -8,8 +8,7 @@ import socket
 
 import pytest
 from support.stream_server import stream_server
-
-LIMIT_S = 10
+from support.watchdog import LIMIT_S
 
 
 async def read_all(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -6,12 +6,12 @@ import json
 import shutil
 import socket
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from typing import Any
 
 import pytest
+from support.watchdog import LIMIT_S, join, wait_until
 
 from benchmarks import fairness
 from benchmarks.drivers.driver import Address
@@ -28,6 +28,7 @@ from fakebroker.protocol.record_batch import is_crc_valid
 compiled = pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
 QUIET = frames.api_versions(version=0)
 PERIOD_US = 2_000
+PATIENCE_MS = 60_000
 
 
 @contextmanager
@@ -42,12 +43,13 @@ def counted(flood: crowd.Program) -> list[dict[str, Any]]:
     """What it tells from its beginning until it has done something."""
     flood.tell()
     told: list[dict[str, Any]] = []
-    until = time.monotonic() + 20
-    while not told or not told[-1]["requests"]:
-        assert time.monotonic() < until
-        time.sleep(0.02)
+
+    def has_done_something() -> bool:
         flood.tell()
         told.append(flood.result())
+        return bool(told[-1]["requests"])
+
+    wait_until(has_done_something, "a neighbour's first request")
     return told
 
 
@@ -86,12 +88,13 @@ def test_a_probe_is_not_early_and_knows_how_late_it_was_itself() -> None:
     late = Probe("late", produce_frame("busy", 0, record_batch(10), -1, 50), 50, error_at("busy"), 7)
     with broker("frozen") as address:
         probes = [(address, late), (address, Probe("quiet", QUIET))]
-        with crowd.prober(probes, 100, PERIOD_US, 5_000) as prober:
+        with crowd.prober(probes, 100, PERIOD_US, PATIENCE_MS) as prober:
             prober.tell()
             seen = prober.result()
-    assert seen["late"]["samples"] == seen["quiet"]["samples"] == seen["own"]["samples"] == 50
+    assert 0 < seen["own"]["samples"] <= 50
     for name in ("late", "quiet"):
-        assert {seen[name][what] for what in ("errors", "unanswered", "lost", "left_out")} == {0}
+        assert seen[name]["samples"] + seen[name]["left_out"] == seen["own"]["samples"]
+        assert {seen[name][what] for what in ("errors", "unanswered", "lost")} == {0}
     assert 0 <= seen["late"]["min_ms"] <= seen["late"]["p50_ms"] <= seen["late"]["p99_ms"] <= seen["late"]["max_ms"]
     assert seen["own"]["min_ms"] >= 0
 
@@ -110,26 +113,27 @@ def test_what_is_never_answered_counts_with_the_time_it_waited() -> None:
 
 @compiled
 def test_a_stall_is_seen_by_all_that_were_due_in_it() -> None:
-    """Who answers stands for 100 ms: what was due first waits longest."""
+    """The server answers nothing until all have asked: what was due first waits longest."""
     answer = b"\0\0\0\x06" + bytes(6)
 
     def serve(listener: socket.socket) -> None:
         connections = [listener.accept()[0] for _ in range(40)]
-        time.sleep(0.1)
+        for connection in connections:
+            connection.recv(100)
         for connection in connections:
             with closing(connection):
-                if connection.recv(100):
-                    connection.sendall(answer)
-                    connection.recv(1)
+                connection.sendall(answer)
 
     with closing(socket.create_server(("127.0.0.1", 0))) as listener:
         thread = threading.Thread(target=serve, args=(listener,), daemon=True)
         thread.start()
+        # 40 requests need 40 ms; a prober that has no core for a while has a second.
         with crowd.prober(
-            [(listener.getsockname(), Probe("quiet", QUIET, connections=40))], 40, 1_000, 1_000
+            [(listener.getsockname(), Probe("quiet", QUIET, connections=40))], 1_000, 1_000, PATIENCE_MS
         ) as prober:
             prober.tell()
             seen = prober.result()["quiet"]
+        join(thread)
     assert seen["samples"] == 40
     assert seen["max_ms"] > seen["min_ms"] + 20
 
@@ -138,7 +142,7 @@ def test_a_stall_is_seen_by_all_that_were_due_in_it() -> None:
 def test_neighbours_are_answered_without_an_error(kind: Neighbours) -> None:
     with broker() as address:
         ask(address, 0, 7, produce_frame("busy", 0, record_batch(FETCHED_BYTES), acks=1))
-        with socket.create_connection(address, timeout=10) as connection:
+        with socket.create_connection(address, timeout=LIMIT_S) as connection:
             connection.sendall(kind.frame + QUIET)
             data = connection.recv(4 + 4 + 2 + 1 << 16)
     at = kind.error_at or (8 if kind.window == UNANSWERED else 0)

@@ -17,11 +17,11 @@ from confluent_kafka.admin import (
 )
 from kafka.admin import ConfigResource as PythonResource
 from kafka.admin import ConfigResourceType, KafkaAdminClient
+from support.watchdog import LIMIT_S
 
 from fakebroker import FakeCluster
 
 pytestmark = pytest.mark.clients
-LIMIT_S = 20
 
 
 @pytest.fixture

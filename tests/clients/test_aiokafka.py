@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator, Coroutine, Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
@@ -12,7 +11,7 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from aiokafka.errors import RequestTimedOutError
 from support.log_reader import read_log, read_values
-from support.serving import wait_until
+from support.watchdog import run, wait_until
 
 from fakebroker import FakeCluster
 
@@ -20,7 +19,6 @@ pytestmark = pytest.mark.clients
 
 T = TypeVar("T")
 
-LIMIT_S = 20.0
 TIMEOUT_MS = 400
 
 PRODUCERS: dict[str, dict[str, Any]] = {
@@ -36,11 +34,6 @@ PRODUCERS: dict[str, dict[str, Any]] = {
 def kafka() -> Iterator[FakeCluster]:
     with FakeCluster(brokers=3) as cluster:
         yield cluster
-
-
-def run(work: Coroutine[Any, Any, T]) -> T:
-    """Run the work on a loop of its own; fail if it takes too long."""
-    return asyncio.run(asyncio.wait_for(work, LIMIT_S))
 
 
 @asynccontextmanager

@@ -6,7 +6,7 @@ import asyncio
 import gc
 import warnings
 from collections.abc import Iterator
-from time import monotonic
+from typing import Protocol
 
 import confluent_kafka
 import kafka as kafka_python
@@ -15,12 +15,12 @@ from aiokafka import AIOKafkaConsumer
 from aiokafka import TopicPartition as AioTopicPartition
 from support.raw_client import RawClient
 from support.requests import Produced, batch, produce
+from support.watchdog import LIMIT_S, wait_until
 
 from fakebroker import FakeCluster
 
 pytestmark = pytest.mark.clients
 
-LIMIT_S = 20.0
 T = 1_700_000_000_000
 
 
@@ -50,6 +50,22 @@ def write(cluster: FakeCluster, *values: bytes, broker: int = 1, start_ms: int =
             assert error == 0
 
 
+class Polls(Protocol):
+    def poll(self) -> list[bytes | None]: ...
+
+
+def read(consumer: Polls, count: int) -> list[bytes | None]:
+    """Return the next records, at least so many."""
+    found: list[bytes | None] = []
+
+    def are_there() -> bool:
+        found.extend(consumer.poll())
+        return len(found) >= count
+
+    wait_until(are_there, f"{count} records")
+    return found
+
+
 class Librdkafka:
     """confluent-kafka's consumer."""
 
@@ -66,14 +82,12 @@ class Librdkafka:
         start = {"earliest": confluent_kafka.OFFSET_BEGINNING, "latest": confluent_kafka.OFFSET_END}[reset]
         self._consumer.assign([confluent_kafka.TopicPartition("t", 0, start)])
 
-    def read(self, count: int, limit_s: float = LIMIT_S) -> list[bytes | None]:
-        found: list[bytes | None] = []
-        end = monotonic() + limit_s
-        while len(found) < count and monotonic() < end:
-            message = self._consumer.poll(0.1)
-            if message is not None and message.error() is None:
-                found.append(message.value())
-        return found
+    def poll(self) -> list[bytes | None]:
+        message = self._consumer.poll(0.1)
+        return [message.value()] if message is not None and message.error() is None else []
+
+    def read(self, count: int) -> list[bytes | None]:
+        return read(self, count)
 
     def ends(self) -> tuple[int, int]:
         low, high = self._consumer.get_watermark_offsets(confluent_kafka.TopicPartition("t", 0), timeout=LIMIT_S)
@@ -103,13 +117,11 @@ class KafkaPython:
         )
         self._consumer.assign([self._partition])
 
-    def read(self, count: int, limit_s: float = LIMIT_S) -> list[bytes | None]:
-        found: list[bytes | None] = []
-        end = monotonic() + limit_s
-        while len(found) < count and monotonic() < end:
-            for messages in self._consumer.poll(timeout_ms=100).values():
-                found += [message.value for message in messages]
-        return found
+    def poll(self) -> list[bytes | None]:
+        return [message.value for messages in self._consumer.poll(timeout_ms=100).values() for message in messages]
+
+    def read(self, count: int) -> list[bytes | None]:
+        return read(self, count)
 
     def ends(self) -> tuple[int, int]:
         low = self._consumer.beginning_offsets([self._partition])
@@ -144,16 +156,15 @@ class Aiokafka:
 
         self._consumer = self._loop.run_until_complete(start())
 
-    def read(self, count: int, limit_s: float = LIMIT_S) -> list[bytes]:
-        async def get() -> list[bytes]:
-            found: list[bytes] = []
-            end = monotonic() + limit_s
-            while len(found) < count and monotonic() < end:
-                for messages in (await self._consumer.getmany(timeout_ms=100)).values():
-                    found.extend(message.value for message in messages)
-            return found
+    def poll(self) -> list[bytes | None]:
+        async def get() -> list[bytes | None]:
+            found = await self._consumer.getmany(timeout_ms=100)
+            return [message.value for messages in found.values() for message in messages]
 
         return self._loop.run_until_complete(get())
+
+    def read(self, count: int) -> list[bytes | None]:
+        return read(self, count)
 
     def ends(self) -> tuple[int, int]:
         async def get() -> tuple[int, int]:
@@ -195,11 +206,14 @@ def test_from_the_end(cluster: FakeCluster, client: type[Librdkafka]) -> None:
     try:
         assert consumer.ends() == (0, 2)
         found: list[bytes | None] = []
-        end = monotonic() + LIMIT_S
-        # Where it starts is decided while it polls: what is written before that is not for it.
-        while not found and monotonic() < end:
+
+        def is_read() -> bool:
             write(cluster, b"new")
-            found = consumer.read(1, 0.5)
+            found.extend(consumer.poll())
+            return bool(found)
+
+        # Where it starts is decided while it polls: what is written before that is not for it.
+        wait_until(is_read, "a record that was written after the consumer had begun")
         assert set(found) == {b"new"}
     finally:
         consumer.close()
@@ -221,6 +235,19 @@ def test_a_leader_that_moves_and_one_that_stops_are_followed(cluster: FakeCluste
         consumer.close()
 
 
+def read_until_metadata_comes(cluster: FakeCluster, consumer: Polls) -> list[bytes | None]:
+    """Poll until the client asks for metadata a second time: then it has the first response."""
+    found: list[bytes | None] = []
+    asked = len(cluster.journal.requests(api="Metadata"))
+
+    def is_there() -> bool:
+        found.extend(consumer.poll())
+        return len(cluster.journal.requests(api="Metadata")) >= asked + 2
+
+    wait_until(is_there, "two requests for metadata")
+    return found
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("client", CLIENTS)
 def test_what_an_unclean_election_lost_is_not_read_again(cluster: FakeCluster, client: type[Librdkafka]) -> None:
@@ -235,7 +262,7 @@ def test_what_an_unclean_election_lost_is_not_read_again(cluster: FakeCluster, c
     try:
         assert consumer.read(3) == [b"a", b"lost 1", b"lost 2"]
         cluster.brokers[2].start()
-        assert consumer.read(1, 1.5) == []  # long enough to hear of broker 2
+        assert read_until_metadata_comes(cluster, consumer) == []  # so it has heard of broker 2
         cluster.brokers[1].stop()
         write(cluster, b"b", broker=2)
         found = consumer.read(1)

@@ -13,7 +13,7 @@ import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from confluent_kafka import Consumer, Producer
 from kafka import KafkaConsumer, KafkaProducer
-from support.serving import wait_until
+from support.watchdog import LIMIT_S, join, wait_until
 
 from fakebroker import FakeCluster
 from fakebroker.testing import check_history, describe
@@ -31,7 +31,6 @@ PARTITIONS = 3
 AT_ONCE = 6  # records
 MORE = 30  # records that have to get through for the work to go on
 REQUEST_MS = 1_000  # how long a client waits for a broker that says nothing
-LIMIT_S = 20.0
 
 
 class Work:
@@ -201,7 +200,7 @@ def at_work(servers: str, produce: Callable[[Work], None], consume: Callable[[Wo
         work.producer_is_over.set()
         work.consumer_is_over.set()
         for thread in threads:
-            thread.join(LIMIT_S)
+            join(thread)
         assert not wrong, wrong
         assert not any(thread.is_alive() for thread in threads)
 
@@ -210,7 +209,7 @@ def goes_on(work: Work, after: str) -> None:
     """More is acknowledged, and more of it is read."""
     for seen, what in ((work.acknowledged, "acknowledged"), (work.read, "read")):
         before = len(seen)
-        wait_until(lambda s=seen, b=before: len(s) >= b + MORE, f"anything {what} after {after}", LIMIT_S)  # type: ignore[misc]
+        wait_until(lambda s=seen, b=before: len(s) >= b + MORE, f"anything {what} after {after}")  # type: ignore[misc]
 
 
 @pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning")  # kafka-python's, where it was refused
@@ -229,10 +228,10 @@ def test_the_work_goes_on_and_nothing_acknowledged_is_lost(client: str, befalls:
                 getattr(kafka.brokers[broker], befalls)()
                 goes_on(work, f"{befalls} of {broker}")
                 getattr(kafka.brokers[broker], ends)()
-                wait_until(lambda b=broker: kafka.brokers[b].is_running, "its start", LIMIT_S)  # type: ignore[misc]
+                wait_until(lambda b=broker: kafka.brokers[b].is_running, "its start")  # type: ignore[misc]
                 goes_on(work, f"{ends} of {broker}")
             work.producer_is_over.set()
-            wait_until(lambda: work.acknowledged <= work.read, "the group's reading of it all", LIMIT_S)
+            wait_until(lambda: work.acknowledged <= work.read, "the group's reading of it all")
         findings = check_history(kafka.journal)
         assert not findings, describe(findings)
     gc.collect()  # here and not in a test that comes later

@@ -13,6 +13,7 @@ from support.log_reader import leader_of
 from support.messages import decode_response
 from support.raw_client import RawClient
 from support.requests import FETCH, fetch
+from support.watchdog import LIMIT_S, run
 
 from fakebroker import FakeCluster
 from fakebroker.protocol.compression import Codec
@@ -20,7 +21,6 @@ from fakebroker.protocol.record_batch import read_batch_header
 
 pytestmark = pytest.mark.clients
 
-LIMIT_S = 20.0
 VALUES = [b"the same words again and again %d" % number for number in range(200)]
 # librdkafka takes lz4 only from a broker that serves FindCoordinator, and sends it plain otherwise.
 CONFLUENT = {"gzip": Codec.GZIP, "snappy": Codec.SNAPPY, "zstd": Codec.ZSTD}
@@ -101,5 +101,5 @@ def test_aiokafka(kafka: FakeCluster, codec: str) -> None:
         await consumer.stop()
         return read
 
-    assert asyncio.run(asyncio.wait_for(work(), LIMIT_S)) == VALUES
+    assert run(work()) == VALUES
     assert codecs_in_the_log(kafka) == {AIOKAFKA[codec]}

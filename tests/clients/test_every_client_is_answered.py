@@ -15,6 +15,7 @@ from kafka import KafkaProducer
 from kafka.errors import KafkaError as KafkaPythonError
 from support.raw_client import RawClient
 from support.requests import Produced, produce
+from support.watchdog import LIMIT_S
 from support.wire_tap import WireTap
 
 from fakebroker import FakeCluster
@@ -31,7 +32,7 @@ def with_confluent_kafka(kafka: FakeCluster) -> None:
     producer = Producer({"bootstrap.servers": kafka.bootstrap_servers, "client.id": "confluent-kafka", **settings})
     for _ in range(RECORDS):
         producer.produce("t", b"v", partition=0)
-        producer.flush(10)
+        producer.flush(LIMIT_S)
 
 
 def with_kafka_python(kafka: FakeCluster) -> None:
@@ -45,7 +46,7 @@ def with_kafka_python(kafka: FakeCluster) -> None:
     )
     for _ in range(RECORDS):
         with contextlib.suppress(KafkaPythonError):
-            producer.send("t", b"v", partition=0).get(10)
+            producer.send("t", b"v", partition=0).get(LIMIT_S)
     producer.close()
 
 

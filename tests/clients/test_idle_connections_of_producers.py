@@ -10,15 +10,15 @@ import time
 
 import pytest
 from support.log_reader import read_values
-from support.serving import LIMIT_S
 from support.stock_sends import Sends, sends
+from support.watchdog import wait_until
 
 from fakebroker import FakeCluster
 
 pytestmark = [pytest.mark.clients, pytest.mark.slow]
 
 IDLE_MS = 400
-REQUEST_TIMEOUT_MS = 30_000
+REQUEST_TIMEOUT_MS = 300_000  # far more than the watchdog allows
 SETTINGS: dict[str, object] = {
     "acks": "1",
     "connections_max_idle_ms": IDLE_MS,
@@ -33,12 +33,17 @@ def send_to_second(program: Sends, key: str) -> tuple[float, str]:
     """What the record is told, and after how many milliseconds, while others go to the first broker."""
     began = time.monotonic()
     program.send(key, partition=1)
-    while time.monotonic() - began < LIMIT_S:
+    told = ""
+
+    def is_told() -> bool:
+        nonlocal told
         program.send("busy")
-        if (told := program.told()).startswith(key + " "):
-            return 1_000 * (time.monotonic() - began), told
-        assert told.startswith("busy offset ")
-    raise AssertionError(f"{key} is not called back")
+        told = program.told()
+        return told.startswith(key + " ") or not told.startswith("busy offset ")
+
+    wait_until(is_told, f"the callback of {key}")
+    assert told.startswith(key + " ")
+    return 1_000 * (time.monotonic() - began), told
 
 
 @pytest.mark.parametrize("version", ["2.0.1", "4.4.0", "ours 2.0", "ours 4.4"])
@@ -47,13 +52,14 @@ def test_a_request_that_waits_is_no_activity_and_the_other_connection_stays(vers
     that the network broke. The next one goes over a new connection. What goes to broker 1 meanwhile never fails."""
     with FakeCluster(brokers=2) as kafka:
         kafka.create_topic("orders", assignments=[[1], [2]])
-        with sends(version, kafka, **SETTINGS) as program:
+        since_kip_91 = {} if version.endswith("2.0.1") or version == "ours 2.0" else {"delivery_timeout_ms": 400_000}
+        with sends(version, kafka, **SETTINGS, **since_kip_91) as program:
             program.send("known", partition=1)
             assert program.told() == "known offset 0"
             kafka.brokers[2].pause()
             took_ms, told = send_to_second(program, "waits")
             assert told.startswith("waits NetworkException: ")
-            assert IDLE_MS <= took_ms < REQUEST_TIMEOUT_MS / 3
+            assert took_ms >= IDLE_MS
             kafka.brokers[2].resume()
             assert send_to_second(program, "again")[1].startswith("again offset ")
         assert len(read_values(kafka, "orders", 1)) >= 2

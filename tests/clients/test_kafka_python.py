@@ -11,14 +11,13 @@ from kafka import KafkaAdminClient, KafkaProducer
 from kafka.admin import NewTopic
 from kafka.errors import InvalidReplicationFactorError, KafkaError, RequestTimedOutError, TopicAlreadyExistsError
 from support.log_reader import read_values
-from support.serving import wait_until
 from support.topics import topic_of
+from support.watchdog import LIMIT_S, wait_until
 
 from fakebroker import FakeCluster
 
 pytestmark = pytest.mark.clients
 
-LIMIT_S = 20.0
 TIMEOUT_MS = 400
 
 PRODUCERS: dict[str, dict[str, Any]] = {

@@ -11,14 +11,13 @@ from aiokafka import AIOKafkaProducer
 from confluent_kafka import Producer
 from kafka import KafkaProducer
 from support.client_programs import PROGRAMS, program
+from support.watchdog import LIMIT_S
 
 from conformance.clients.plan import Job, Record
 from conformance.clients.process import ClientProcess
 from fakebroker import FakeCluster
 from fakebroker.core.journal.events import Answer, Append, Event
 from fakebroker.core.journal.fault_events import FaultFired
-
-LIMIT_S = 60.0
 
 pytestmark = pytest.mark.clients
 
@@ -27,13 +26,13 @@ def with_confluent_kafka(servers: str, is_idempotent: bool) -> None:
     settings = {"bootstrap.servers": servers, "acks": "all", "retry.backoff.ms": 10, "log_level": 0}
     producer = Producer({**settings, "enable.idempotence": is_idempotent})
     producer.produce("t", b"v", partition=0)
-    assert producer.flush(20) == 0
+    assert producer.flush(LIMIT_S) == 0
 
 
 def with_kafka_python(servers: str, is_idempotent: bool) -> None:
     settings = {"bootstrap_servers": servers, "acks": "all", "retries": 5, "retry_backoff_ms": 10}
     producer = KafkaProducer(**settings, enable_idempotence=is_idempotent)
-    producer.send("t", b"v", partition=0).get(20)
+    producer.send("t", b"v", partition=0).get(LIMIT_S)
     producer.close()
 
 

@@ -6,6 +6,7 @@ from time import monotonic
 
 import pytest
 from kafka import KafkaProducer
+from support.watchdog import LIMIT_S
 
 from fakebroker import FakeCluster
 
@@ -24,10 +25,10 @@ def test_kafka_python_is_throttled() -> None:
         )
         try:
             since = monotonic()
-            producer.send("t", bytes(VALUE_BYTES)).get(timeout=20)
-            producer.send("t", b"the next one waits").get(timeout=20)
+            producer.send("t", bytes(VALUE_BYTES)).get(timeout=LIMIT_S)
+            producer.send("t", b"the next one waits").get(timeout=LIMIT_S)
             assert monotonic() - since > 0.28
             told_ms = producer.metrics()["producer-metrics"]["throttle-time-max"]
             assert told_ms > 250
         finally:
-            producer.close(timeout=5)
+            producer.close(timeout=LIMIT_S)

@@ -13,6 +13,7 @@ from aiokafka.errors import KafkaError as AioError
 from confluent_kafka import KafkaException, Producer
 from kafka import KafkaProducer
 from kafka.errors import KafkaError
+from support.watchdog import LIMIT_S
 
 from fakebroker import FakeCluster
 from fakebroker.testing import ProducerHistory, recorded
@@ -21,7 +22,6 @@ from fakebroker.testing.producers.findings import DUPLICATE, LOST
 
 pytestmark = pytest.mark.clients
 
-LIMIT_S = 30
 VALUE = b"v"
 
 

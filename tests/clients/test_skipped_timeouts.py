@@ -1,30 +1,23 @@
-"""Stock clients against `clock="auto"`: their produce timeout of 30 s is answered within 50 ms.
-
-A loaded machine can make any single try late, so the bound is for the middle one of several, and for what they took
-without waiting for a core.
-"""
+"""Stock clients against `clock="auto"`: their produce timeout of five minutes is answered within the watchdog's one."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
-from statistics import median
 
 import pytest
 from aiokafka import AIOKafkaProducer
 from confluent_kafka import Producer
 from kafka import KafkaProducer
 from kafka.errors import RequestTimedOutError
-from support.patience import Stopwatch
+from support.watchdog import LIMIT_S, until, within
 
 from fakebroker import FakeCluster
 
 pytestmark = pytest.mark.clients
 
-TIMEOUT_MS = 30_000
-PROMPT_S = 0.05
-TRIES = 11
-LIMIT_S = 20.0
+TIMEOUT_MS = 300_000
+TRIES = 3
 
 
 @pytest.fixture
@@ -37,11 +30,10 @@ def kafka() -> Iterator[FakeCluster]:
         yield cluster
 
 
-def check(kafka: FakeCluster, took_s: list[float]) -> None:
-    """Answered in time as the client sees it, and not before its time as the broker does."""
+def check(kafka: FakeCluster) -> None:
+    """None is answered before its time, by the broker's clock."""
     answered = kafka.journal.produce(topic="t").expect("REQUEST_TIMED_OUT", count=TRIES)
     assert {entry.waited_ms for entry in answered} == {TIMEOUT_MS}
-    assert median(took_s) < PROMPT_S
 
 
 def test_confluent_kafka(kafka: FakeCluster) -> None:
@@ -52,20 +44,18 @@ def test_confluent_kafka(kafka: FakeCluster) -> None:
             "retries": 0,
             "linger.ms": 0,
             "request.timeout.ms": TIMEOUT_MS,
+            "message.timeout.ms": 3 * TIMEOUT_MS,
         }
     )
     producer.produce("u", b"v")
     assert producer.flush(LIMIT_S) == 0
     errors: list[str] = []
-    took_s: list[float] = []
     for _ in range(TRIES):
-        watch = Stopwatch()
         producer.produce("t", b"v", on_delivery=lambda error, _: errors.append(error.name() if error else "none"))
         assert producer.flush(LIMIT_S) == 0
-        took_s.append(watch.own_s())
 
     assert errors == ["REQUEST_TIMED_OUT"] * TRIES
-    check(kafka, took_s)
+    check(kafka)
 
 
 def test_kafka_python(kafka: FakeCluster) -> None:
@@ -76,17 +66,15 @@ def test_kafka_python(kafka: FakeCluster) -> None:
         retries=0,
         enable_idempotence=False,
         request_timeout_ms=TIMEOUT_MS,
+        delivery_timeout_ms=3 * TIMEOUT_MS,
     )
     producer.send("u", b"v").get(LIMIT_S)
-    took_s: list[float] = []
     for _ in range(TRIES):
-        watch = Stopwatch()
         with pytest.raises(RequestTimedOutError):
             producer.send("t", b"v", partition=0).get(LIMIT_S)
-        took_s.append(watch.own_s())
     producer.close(LIMIT_S)
 
-    check(kafka, took_s)
+    check(kafka)
 
 
 def test_aiokafka_sends_again_what_timed_out(kafka: FakeCluster) -> None:
@@ -100,12 +88,13 @@ def test_aiokafka_sends_again_what_timed_out(kafka: FakeCluster) -> None:
         try:
             await producer.send_and_wait("u", b"v")
             sent = await producer.send("t", b"v", partition=0)
-            async with asyncio.timeout(LIMIT_S):
-                while sum(entry.error is not None for entry in kafka.journal.produce(topic="t")) < 3:
-                    await asyncio.sleep(0.01)
+            await until(
+                lambda: sum(entry.error is not None for entry in kafka.journal.produce(topic="t")) >= 3,
+                "the third attempt",
+            )
             assert not sent.done()
             kafka.followers.resume("t")
-            assert (await asyncio.wait_for(sent, LIMIT_S)).offset >= 3  # what it sent before is in the log
+            assert (await within(sent)).offset >= 3  # what it sent before is in the log
         finally:
             await producer.stop()
 

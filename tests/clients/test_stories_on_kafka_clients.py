@@ -6,11 +6,11 @@ Times are those of a real clock here; what is compared is what each record was c
 
 from __future__ import annotations
 
-import time
-
 import pytest
 from support.log_reader import read_values
 from support.stock_sends import Sends, sends
+from support.unread import unread_bytes
+from support.watchdog import wait_until
 
 from fakebroker import FakeCluster
 from fakebroker.core.journal.events import NO_ERROR, Append
@@ -22,11 +22,21 @@ STOCK = [*BEFORE, *SINCE]
 ALL = [*STOCK, "ours 2.0", "ours 2.1", "ours 4.4"]
 IDEMPOTENT = ("4.4.0", "ours 4.4")  # by default
 ROUNDED_MS = 1  # clocks of milliseconds are rounded down, at either end of a wait
-A_MOMENT_S = 0.4  # in which a client sends what it was given, and cannot be seen to have done so
 
 
 def plain(version: str) -> dict[str, object]:
     return {"enable_idempotence": "false"} if version in IDEMPOTENT else {}
+
+
+def await_unread(kafka: FakeCluster, size: int) -> None:
+    wait_until(lambda: unread_bytes(kafka) >= size, "a request that a paused broker has not read")
+
+
+def start_and_await_client(kafka: FakeCluster) -> None:
+    """Start the broker again; return when a client has found it, and has asked who leads."""
+    asked = len(kafka.journal.requests(api="Metadata"))
+    kafka.brokers[1].start()
+    wait_until(lambda: len(kafka.journal.requests(api="Metadata")) > asked, "a client that has found the broker")
 
 
 def call_of(program: Sends, key: str) -> tuple[int, str, list[str]]:
@@ -123,9 +133,9 @@ def test_memory_is_full_and_send_blocks_its_caller(version: str) -> None:
             kafka.brokers[1].pause()
             for key in "abcd":
                 program.send(key, 900)
-            for key in "abc":
-                assert call_of(program, key)[0] < 1_000
+            blocked_ms = [call_of(program, key)[0] for key in "abc"]
             waited_ms, thrown, others = call_of(program, "d")
+            assert max(blocked_ms) < waited_ms
             assert waited_ms >= 2_000 - ROUNDED_MS
             assert not thrown, "its future fails"
             told = others[0] if others else program.told()
@@ -133,7 +143,7 @@ def test_memory_is_full_and_send_blocks_its_caller(version: str) -> None:
             assert told.startswith(f"d {error}: ")
             program.send("e", 100)  # would fit beside them, and waits for a batch all the same
             kafka.brokers[1].resume()
-            assert call_of(program, "e")[0] < 2_000
+            assert not call_of(program, "e")[1], "it is not thrown, and so in the log below"
         keys = [len(value or b"") for value in read_values(kafka, "orders")]
         assert keys == [10, 900, 900, 900, 100]
 
@@ -157,7 +167,6 @@ def test_metadata_never_comes(version: str) -> None:
                 told = others[0] if others else program.told()
                 assert told.startswith("partition TimeoutException: ")
             else:
-                assert waited_ms < 3_000
                 assert thrown.startswith("KafkaException: ")
                 assert not others, "what is thrown is not called back"
 
@@ -174,8 +183,10 @@ def test_a_retry_keeps_its_place_with_one_in_flight_and_comes_last_with_five(
         with sends(version, kafka, **settings, **plain(version)) as program:
             kafka.brokers[1].pause()
             for size, key in enumerate("abc", 101):
+                before = unread_bytes(kafka)
                 program.send(key, size)
-                time.sleep(A_MOMENT_S)  # with five, each is in a request of its own
+                if most != "1" or key == "a":  # with five, each is in a request of its own
+                    await_unread(kafka, before + 100)
             when = {"api": "Produce", "topic": "orders"}
             kafka.faults.add(when=when, do={"error": "NOT_ENOUGH_REPLICAS"}, times=1)
             kafka.brokers[1].resume()
@@ -196,9 +207,10 @@ def test_who_expires_in_the_queue_is_called_back_before_who_is_in_flight(version
             program.send("known", partition=1)
             program.told()
             kafka.brokers[1].pause()
+            before = unread_bytes(kafka)
             for key in "abc":  # a is in flight, b and c wait
                 program.send(key)
-            time.sleep(A_MOMENT_S)
+            await_unread(kafka, before + 1)
             program.send("slow", partition=1)
             told = [program.told() for _ in range(4)]
             kafka.brokers[1].resume()
@@ -222,8 +234,7 @@ def test_an_idempotent_batch_that_expired_after_it_was_sent(version: str) -> Non
             kafka.faults.add(when=when, do={"kill": 1})
             program.send("b", 101)
             assert program.told().split(":")[0] == "b TimeoutException"
-            kafka.brokers[1].start()
-            time.sleep(4 * A_MOMENT_S)  # it leads again, and the client has found it
+            start_and_await_client(kafka)
             for size, key in enumerate("cd", 102):
                 program.send(key, size)
                 assert program.told().startswith(f"{key} offset ")

@@ -8,7 +8,8 @@ import httpx
 import pytest
 from support.raw_client import RawClient
 from support.requests import Produced, produce
-from support.serving import LIMIT_S, Serving
+from support.serving import Serving
+from support.watchdog import LIMIT_S
 
 from fakebroker.commands.command_line import Slip
 from fakebroker.commands.faults import parse_fault

@@ -11,7 +11,8 @@ from support.messages import decode_response
 from support.ports import free_ports
 from support.raw_client import RawClient
 from support.requests import METADATA, metadata
-from support.serving import LIMIT_S, Serving, fakebroker
+from support.serving import Serving, fakebroker
+from support.watchdog import LIMIT_S
 
 KRAFT = """\
 # The settings of Apache Kafka's own config/server.properties, by and large.

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from support.log_reader import read_values
-from support.serving import wait_until
+from support.watchdog import wait_until
 
 from conformance.clients import members
 from conformance.clients import stage as stages

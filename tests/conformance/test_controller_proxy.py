@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import pytest
 from support.ports import free_ports
 from support.requests import request
+from support.watchdog import LIMIT_S
 
 from conformance.targets.controller_proxy import ControllerProxy, whose
 
@@ -53,7 +54,7 @@ def ports() -> Iterator[tuple[int, int]]:
 
 def connect(port: int, client_id: str) -> tuple[socket.socket, bytes]:
     """A connection, and what came back by it: nothing if it was closed."""
-    client = socket.create_connection(("127.0.0.1", port), timeout=10)
+    client = socket.create_connection(("127.0.0.1", port), timeout=LIMIT_S)
     client.sendall(hello(client_id))
     try:
         return client, client.recv(1024)

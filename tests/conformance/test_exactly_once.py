@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import typer
 from confluent_kafka import Consumer, Producer
+from support.watchdog import LIMIT_S
 
 from conformance.clients.builds import CLIENTS
 from conformance.clients.exactly_once.__main__ import NAMES, run
@@ -20,8 +21,6 @@ from conformance.clients.exactly_once.proxy import API_VERSIONS, END_TXN, PRODUC
 from conformance.clients.exactly_once.workers import Workers
 from conformance.clients.process import Broken
 from fakebroker import FakeCluster
-
-LIMIT_S = 20.0
 
 # Without transactions: `offset` is committed before the effect, or after it.
 CARELESS = """

@@ -12,6 +12,7 @@ from pathlib import Path
 from urllib.request import urlopen
 
 import pytest
+from support.watchdog import LIMIT_S, wait_until
 
 from conformance.suites import __main__ as program
 from conformance.suites import page, sides
@@ -57,15 +58,19 @@ def test_a_test_passes_fails_or_takes_too_long(tmp_path: Path) -> None:
     assert [suite.run(tmp_path, test, SIDE).what for test in TESTS] == [PASSED, FAILED, LATE]
 
 
+def has_ended(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except OSError:
+        return True
+
+
 def test_whatever_a_test_starts_ends_with_it(tmp_path: Path) -> None:
     sleeping = [sys.executable, "-c", TESTS["slow"]]
     child = f"import subprocess; print(subprocess.Popen({sleeping!r}).pid)"
-    status, output = run_bounded([sys.executable, "-c", child], tmp_path, os.environ, 20)
+    status, output = run_bounded([sys.executable, "-c", child], tmp_path, os.environ, LIMIT_S)
     assert status == 0
-    end = time.monotonic() + 10
-    while Path(f"/proc/{int(output)}").exists() and "Z" not in Path(f"/proc/{int(output)}/stat").read_text().split()[2]:
-        assert time.monotonic() < end
-        time.sleep(0.01)
+    wait_until(lambda: has_ended(int(output)), "the end of what the test has started")
 
 
 def test_a_tool_that_fails_or_is_not_there_is_told(tmp_path: Path) -> None:
@@ -133,7 +138,7 @@ def test_what_runs_tells_what_it_does_not_serve() -> None:
     """A client that asks for an API that nobody serves: the side says which."""
     with fakebroker((0, 5, 7), {"num.partitions": "4"}) as running:
         assert len(running.side.bootstrap) == 3
-        with socket.create_connection(running.side.bootstrap[0], timeout=20) as client:
+        with socket.create_connection(running.side.bootstrap[0], timeout=LIMIT_S) as client:
             client.sendall(bytes.fromhex("0000000a03e7000000000001ffff"))
             assert client.recv(1) == b""
         assert running.refused() == ["UNKNOWN"]
@@ -222,7 +227,7 @@ def test_the_methods_of_a_go_suite_are_tests(tmp_path: Path) -> None:
 def test_a_suite_behind_toxiproxy_has_its_proxies_and_its_racks() -> None:
     """Five would be on fixed ports; here they are free ones."""
     with fakebroker((1, 2), {}, racks={1: "a", 2: "b"}, is_proxied=True) as running:
-        with urlopen(f"{running.side.toxiproxy}/proxies", timeout=20) as answer:
+        with urlopen(f"{running.side.toxiproxy}/proxies", timeout=LIMIT_S) as answer:
             proxies = json.load(answer)
         listening = [proxies[name]["listen"] for name in ("kafka1", "kafka2")]
         assert listening == [f"{host}:{port}" for host, port in running.side.bootstrap]
@@ -230,7 +235,7 @@ def test_a_suite_behind_toxiproxy_has_its_proxies_and_its_racks() -> None:
 
 def test_kafka_behind_toxiproxy_has_the_same_proxies(free_port: int) -> None:
     """Of brokers that run already; those of a box are told to advertise them."""
-    with sides._proxies([("127.0.0.1", 1)], free_port) as url, urlopen(f"{url}/proxies", timeout=20) as answer:
+    with sides._proxies([("127.0.0.1", 1)], free_port) as url, urlopen(f"{url}/proxies", timeout=LIMIT_S) as answer:
         (proxy,) = json.load(answer).values()
     assert (proxy["name"], proxy["listen"], proxy["upstream"]) == ("kafka1", f"127.0.0.1:{free_port}", "127.0.0.1:1")
 

@@ -8,7 +8,7 @@ import pytest
 from support.controlled import Controlled
 from support.raw_client import RawClient
 from support.requests import Produced, produce
-from support.serving import wait_until
+from support.watchdog import wait_until
 
 MS = 30_000
 

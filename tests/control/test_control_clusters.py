@@ -7,7 +7,7 @@ import threading
 from support.controlled import Controlled
 from support.raw_client import RawClient
 from support.requests import Produced, produce
-from support.serving import wait_until
+from support.watchdog import wait_until
 
 from fakebroker.protocol.produce_response import NodeEndpoint
 

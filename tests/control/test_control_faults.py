@@ -8,7 +8,7 @@ from typing import Any
 from support.controlled import Controlled
 from support.raw_client import RawClient
 from support.requests import Produced, produce
-from support.serving import wait_until
+from support.watchdog import wait_until
 
 
 def test_an_error_once(controlled: Controlled) -> None:

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 from support.controlled import Controlled
-from support.serving import LIMIT_S
+from support.watchdog import LIMIT_S
 
 AUTH = "Authorization"
 

@@ -12,7 +12,7 @@ import httpx
 from support.controlled import Controlled
 from support.raw_client import RawClient
 from support.requests import produce
-from support.serving import LIMIT_S, wait_until
+from support.watchdog import join, wait_until
 
 
 def send(controlled: Controlled, topic: str, times: int = 1, timeout_ms: int = 500) -> None:
@@ -165,6 +165,6 @@ def test_the_end_of_the_cluster_ends_the_stream() -> None:
         reading = threading.Thread(target=read, args=(controlled.control.url,))
         reading.start()
         wait_until(lambda: bool(ended), "the stream")
-    reading.join(LIMIT_S)
+    join(reading)
 
     assert ended[-1] == "end"

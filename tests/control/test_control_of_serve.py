@@ -11,8 +11,7 @@ import pytest
 from support.raw_client import RawClient
 from support.requests import produce
 from support.serving import Serving, fakebroker
-
-LIMIT_S = 20.0
+from support.watchdog import LIMIT_S
 
 
 def ask(serving: Serving, method: str, path: str, body: object = None, **headers: str) -> Any:

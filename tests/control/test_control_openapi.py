@@ -21,6 +21,7 @@ from schemathesis.specs.openapi.checks import (
 from support.controlled import Controlled
 from support.raw_client import RawClient
 from support.requests import Produced, produce
+from support.watchdog import LIMIT_S
 
 from fakebroker import AsyncFakeCluster
 from fakebroker.control.app import new_api
@@ -28,7 +29,6 @@ from fakebroker.control.clusters import Clusters
 
 CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
 NOT_DRAWN = "^/v1/events$|^/v1/clusters/{cluster_id}/"  # it has no end; the same as without the id
-LIMIT_S = 10.0
 EXAMPLES = 20  # of each: forty things that can be asked, in two ways
 
 

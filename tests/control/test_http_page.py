@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 from support.serving import Serving
+from support.watchdog import LIMIT_S
 
 from fakebroker.control.endpoints import table
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "http.md").read_text()
-LIMIT_S = 30
 
 
 def examples() -> list[tuple[str, str]]:

@@ -12,11 +12,10 @@ import pytest
 from support.messages import decode_response
 from support.raw_client import RawClient
 from support.requests import METADATA, Produced, metadata, produce
-from support.serving import Serving, fakebroker, wait_until
+from support.serving import Serving, fakebroker
+from support.watchdog import LIMIT_S, wait_until
 
 from fakebroker.protocol.produce_response import NodeEndpoint
-
-LIMIT_S = 20.0
 
 
 class Toxic:
@@ -78,7 +77,7 @@ def test_they_still_do_after_a_reset_of_the_cluster(toxic: Toxic) -> None:
 
     assert servers == toxic.serving.facts["bootstrap_servers"]
     with toxic.client() as client:
-        assert toxic.seconds(client) < LIMIT_S
+        toxic.seconds(client)
 
 
 def test_latency(toxic: Toxic) -> None:
@@ -139,7 +138,7 @@ def test_bandwidth_and_slicer(toxic: Toxic) -> None:
         assert toxic.seconds(client) >= 0.1  # 108 bytes and more, at 1 KB a second
         toxic.ask("POST", "/reset", status=204)
         toxic.add("slicer", average_size=10, size_variation=3, delay=100)
-        assert toxic.seconds(client) < LIMIT_S
+        toxic.seconds(client)
 
 
 def test_slow_close(toxic: Toxic) -> None:
@@ -159,7 +158,7 @@ def test_slow_close(toxic: Toxic) -> None:
 def test_toxicity(toxic: Toxic) -> None:
     toxic.add("reset_peer", toxicity=0.0, timeout=0)
     with toxic.client() as client:
-        assert toxic.seconds(client) < LIMIT_S
+        toxic.seconds(client)
 
 
 def test_a_proxy_that_is_disabled_refuses_and_drops_and_is_there_again_on_its_port(toxic: Toxic) -> None:
@@ -175,7 +174,7 @@ def test_a_proxy_that_is_disabled_refuses_and_drops_and_is_there_again_on_its_po
     assert toxic.ask("PATCH", "/proxies/kafka1", {"enabled": True}) == before
 
     with toxic.client() as client:
-        assert toxic.seconds(client) < LIMIT_S
+        toxic.seconds(client)
 
 
 def test_a_proxy_that_somebody_makes(toxic: Toxic) -> None:
@@ -185,7 +184,7 @@ def test_a_proxy_that_somebody_makes(toxic: Toxic) -> None:
 
     host, _, port = made["listen"].rpartition(":")
     with RawClient(NodeEndpoint(1, host, int(port))) as client:
-        assert toxic.seconds(client) < LIMIT_S
+        toxic.seconds(client)
     toxic.ask("DELETE", "/proxies/mine", status=204)
     listed = [{"name": "many", "upstream": upstream}, {"name": "more", "upstream": upstream, "enabled": False}]
     assert len(toxic.ask("POST", "/populate", listed, status=201)["proxies"]) == 2

@@ -8,6 +8,7 @@ from contextlib import suppress
 
 from support.raw_client import RawClient
 from support.requests import api_versions
+from support.watchdog import LIMIT_S
 
 from fakebroker import FakeCluster
 
@@ -46,7 +47,7 @@ def _run(plan: Plan, kafka: FakeCluster, quiet: RawClient, errors: _Errors) -> O
     for number in range(CLIENTS):
         data = b"".join(step.data for step in plan.steps if step.client == number)
         endpoint = kafka.endpoints[number]
-        with socket.create_connection((endpoint.host, endpoint.port), timeout=10) as sock:
+        with socket.create_connection((endpoint.host, endpoint.port), timeout=LIMIT_S) as sock:
             sock.setblocking(False)
             with suppress(OSError):
                 while data:

@@ -26,6 +26,7 @@ from kio.schema.types import BrokerId, TopicName
 from kio.static.primitive import i32, i32Timedelta, i64
 from support.messages import decode_request
 from support.stream_server import stream_server
+from support.watchdog import LIMIT_S, join
 
 from fakebroker.protocol.headers import decode_request_header, peek_api
 from fakebroker.protocol.messages import encode_response, is_flexible
@@ -160,9 +161,9 @@ def stub_broker_thread(behave: Behave = healthy, partitions: int = 2) -> Iterato
     thread = threading.Thread(target=loop.run_until_complete, args=(main(),))
     thread.start()
     try:
-        assert ready.wait(10)
+        assert ready.wait(LIMIT_S)
         yield found[0]
     finally:
         loop.call_soon_threadsafe(stop.set)
-        thread.join(10)
+        join(thread)
         loop.close()

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 from support.serving import fakebroker
+from support.watchdog import LIMIT_S
 
 from fakebroker_load.demo import run_demo
 from fakebroker_load.demo_cluster import cluster_process
@@ -83,7 +84,7 @@ def test_every_request_gets_what_it_should(
 ) -> None:
     out = tmp_path / "out"
     # A busy machine may be late, and this test is not about that; early is early on any machine.
-    assert run_demo(out, scenarios=write(tmp_path, BEFORE, AFTER), lateness_limit_ms=10_000) == 0
+    assert run_demo(out, scenarios=write(tmp_path, BEFORE, AFTER), lateness_limit_ms=600_000) == 0
     said = capfd.readouterr()
     assert "Confirmed: 129 of 129 requests got what they should, 0 answered early" in said.out
     assert said.err == ""
@@ -137,7 +138,7 @@ def test_the_cluster_has_its_own_process_and_ends_with_the_block() -> None:
         freeze("t")
         resume("t")
         for place in bootstrap:
-            socket.create_connection(place, timeout=5).close()
+            socket.create_connection(place, timeout=LIMIT_S).close()
     for place in bootstrap:
         with pytest.raises(OSError):
-            socket.create_connection(place, timeout=5).close()
+            socket.create_connection(place, timeout=LIMIT_S).close()

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from load_stub import frozen, healthy, stub_broker_thread
 from pyspark.sql import SparkSession
+from support.watchdog import LIMIT_S
 
 from fakebroker_load.job import PARQUET, clear, read_runs, run_scenario
 from fakebroker_load.judging.requests import judge
@@ -101,7 +102,7 @@ def test_progress_is_the_sum_over_the_tasks() -> None:
         first(1, 0)
         first(3, 2)
         second(4, 3)
-        assert complete.wait(5), seen
+        assert complete.wait(LIMIT_S), seen
     first(9, 9)  # nobody listens any more, and nothing happens
     first.close()
     second.close()

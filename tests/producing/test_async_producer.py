@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import gc
-from collections.abc import Coroutine, Iterator
-from typing import Any, TypeVar
+from collections.abc import Iterator
+from typing import TypeVar
 
 import pytest
 from confluent_kafka import Consumer
 from confluent_kafka import TopicPartition as Place
 from support.log_reader import read_values
-from support.serving import wait_until
 from support.stream_server import stream_server
+from support.watchdog import LIMIT_S, run, wait_until, within
 
 from fakebroker import AsyncProducer, FakeCluster
 from fakebroker.producer.errors import IllegalProducerStateError, ProducerClosedError, ProducerTimeoutError
@@ -21,7 +21,6 @@ from fakebroker.protocol.topic_partition import TopicPartition
 
 T = TypeVar("T")
 
-LIMIT_S = 30.0
 GENERATIONS = ["2.0", "4.3"]
 IDEMPOTENT: dict[str, object] = {"enable.idempotence": True}
 
@@ -30,11 +29,6 @@ IDEMPOTENT: dict[str, object] = {"enable.idempotence": True}
 def kafka() -> Iterator[FakeCluster]:
     with FakeCluster(brokers=3) as cluster:
         yield cluster
-
-
-def run(work: Coroutine[Any, Any, T]) -> T:
-    """On a loop of its own; fails if it takes too long."""
-    return asyncio.run(asyncio.wait_for(work, LIMIT_S))
 
 
 def producer(kafka: FakeCluster, generation: str = "4.3", **settings: object) -> AsyncProducer:
@@ -206,5 +200,5 @@ def test_it_runs_on_uvloop_too(kafka: FakeCluster) -> None:
             for value in values:
                 await sender.send("t", value, partition=0)
 
-    uvloop.run(asyncio.wait_for(work(), LIMIT_S))
+    uvloop.run(within(work()))
     assert read_values(kafka, "t") == values

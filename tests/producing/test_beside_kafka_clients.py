@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from support.both_producers import FLUSH, PAUSE, START_MS, Meanwhile, Outcome, Program, do, on_both, send
 from support.request_tap import RequestTap
-from support.serving import wait_until
+from support.watchdog import wait_until
 
 from fakebroker import FakeCluster
 from fakebroker.producer.network.node_api_versions import (

@@ -9,17 +9,13 @@ from typing import Any
 
 import pytest
 from support.log_reader import read_values
+from support.watchdog import run
 
 from fakebroker import AsyncProducer, FakeCluster
 from fakebroker.producer.client.kafka_producer import KafkaProducer
 from fakebroker.producer.errors import IllegalProducerStateError, ProducerClosedError
 
-LIMIT_S = 30.0
 LINGERING: dict[str, object] = {"linger.ms": 100_000, "delivery.timeout.ms": 200_000}
-
-
-def run(work: Coroutine[Any, Any, None]) -> None:
-    asyncio.run(asyncio.wait_for(work, LIMIT_S))
 
 
 def settings(kafka: FakeCluster, **more: object) -> dict[str, object]:

@@ -4,21 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable
 
 import pytest
 from support.log_reader import read_values
-from support.serving import wait_until
+from support.watchdog import run, until
 
 from fakebroker import AsyncProducer, FakeCluster
 
-LIMIT_S = 60.0
 REQUEST_TIMEOUT_MS = 1_000
 RETRY_BACKOFF_MS = 200  # a fifth of it may be added by chance
-
-
-async def until(condition: Callable[[], bool], what: str) -> None:
-    await asyncio.to_thread(wait_until, condition, what)
 
 
 @pytest.mark.parametrize("is_idempotent", [False, True])
@@ -61,7 +55,7 @@ def test_error_7_is_retried_and_copied_unless_the_producer_is_idempotent(generat
     with FakeCluster(brokers=3, clock="manual") as kafka:
         kafka.create_topic("t", partitions=1)
         kafka.followers.freeze("t")
-        offset = asyncio.run(asyncio.wait_for(work(kafka), LIMIT_S))
+        offset = run(work(kafka))
         assert offset == (0 if is_idempotent else 1)
         assert read_values(kafka, "t") == [b"x"] * (1 if is_idempotent else 2)
 
@@ -93,7 +87,7 @@ def test_each_record_is_once_in_the_log_when_brokers_die_and_leaders_move(genera
 
     with FakeCluster(brokers=3) as kafka:
         kafka.create_topic("t", partitions=1)
-        asyncio.run(asyncio.wait_for(work(kafka), LIMIT_S))
+        run(work(kafka))
         values = read_values(kafka, "t")
         assert Counter(values) == Counter(b"%d" % i for i in range(400))
         assert values == [b"%d" % i for i in range(400)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+from support.watchdog import run
 
 from fakebroker import AsyncProducer, FakeCluster
 from fakebroker.producer.errors import IllegalProducerStateError
@@ -12,7 +13,6 @@ from fakebroker.producer.journal.events import ProducerEvent
 from fakebroker.producer.journal.listener import Listener
 from fakebroker.testing import Timelines
 
-LIMIT_S = 30.0
 OTHER_MACHINE_MS = 123_456_789
 
 
@@ -31,7 +31,7 @@ def journals(kafka: FakeCluster) -> list[ProducerEvent]:
                 producer.listen(Listener())
         return journal.events()
 
-    events = asyncio.run(asyncio.wait_for(work(), LIMIT_S))
+    events = run(work())
     assert heard == events
     return events
 

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
-
 import pytest
 from confluent_kafka import Consumer
 from confluent_kafka import TopicPartition as Place
+from support.watchdog import LIMIT_S, run
 
 from fakebroker import AsyncProducer, FakeCluster
 from fakebroker.producer.errors import IllegalProducerStateError, ProducerError
 from fakebroker.producer.transactions.requests import GroupMetadata
 from fakebroker.protocol.topic_partition import TopicPartition
-
-LIMIT_S = 30.0
 
 
 def made(kafka: FakeCluster, generation: str) -> AsyncProducer:
@@ -49,7 +46,7 @@ async def play(kafka: FakeCluster, generation: str) -> None:
 def test_what_is_committed_is_seen_and_nothing_else(generation: str) -> None:
     with FakeCluster(brokers=3) as kafka:
         kafka.create_topic("t", partitions=1)
-        asyncio.run(asyncio.wait_for(play(kafka, generation), LIMIT_S))
+        run(play(kafka, generation))
         consumer = Consumer(
             {"bootstrap.servers": kafka.bootstrap_servers, "group.id": "g", "isolation.level": "read_committed"}
         )
@@ -70,4 +67,4 @@ def test_a_producer_without_a_transactional_id_has_none() -> None:
                 producer.begin_transaction()
 
     with FakeCluster(brokers=1) as kafka:
-        asyncio.run(asyncio.wait_for(work(kafka), LIMIT_S))
+        run(work(kafka))

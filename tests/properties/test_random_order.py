@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.raw_client import RawClient
 from support.requests import batch, produce
-from support.serving import wait_until
+from support.watchdog import wait_until
 
 from fakebroker import FakeCluster
 from fakebroker.core.journal.events import Expired

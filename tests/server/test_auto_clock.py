@@ -9,20 +9,19 @@ from itertools import pairwise
 from time import monotonic
 
 import pytest
-from support.patience import Stopwatch
+from support.cpu_time import ProcessTimes
 from support.raw_client import RawClient
 from support.requests import Produced, batch, fetch, metadata, produce
-from support.serving import wait_until
+from support.watchdog import join, wait_until
 
 from fakebroker import FakeCluster
 from fakebroker.core.journal.events import TimerFired
-from fakebroker.server import fake_cluster, loops
+from fakebroker.server import fake_cluster, loops, skipping
 from fakebroker.server.skipping import QUIET_S
 
 NewLoop = Callable[[], asyncio.AbstractEventLoop]
 REQUEST_TIMED_OUT = 7
 TIMEOUT_MS = 30_000
-PROMPT_S = 0.05
 ROUNDING_MS = 2
 
 LOOPS: dict[str, NewLoop] = {"asyncio": asyncio.new_event_loop}
@@ -53,33 +52,32 @@ def client(kafka: FakeCluster) -> Iterator[RawClient]:
         yield raw
 
 
-def skipped_ms(kafka: FakeCluster, work: Callable[[], object]) -> float:
-    """By how much the broker's clock went further than the real one meanwhile, at least: what a busy machine takes to
-    read the clocks is no skip."""
+def has_skipped(kafka: FakeCluster, work: Callable[[], object]) -> bool:
+    """Return whether the broker's clock went further than the real one meanwhile. The real one is read first and last:
+    what a busy machine takes to read the clocks is no skip."""
     before_s, elapsed_ms = monotonic(), kafka.clock.elapsed_ms
     work()
-    return kafka.clock.elapsed_ms - elapsed_ms - (monotonic() - before_s) * 1000
+    went_ms = kafka.clock.elapsed_ms - elapsed_ms
+    return went_ms > (monotonic() - before_s) * 1000 + ROUNDING_MS
 
 
-def test_a_produce_timeout_of_30_s_takes_no_50_ms(kafka: FakeCluster, client: RawClient) -> None:
-    took_s, own_s = [], []
+def test_a_produce_timeout_of_ten_minutes_is_skipped(kafka: FakeCluster, client: RawClient) -> None:
+    """The client's watchdog allows a minute. Nor does it come before all has been quiet for a while."""
     for offset in range(10):
-        watch = Stopwatch()
-        answer = Produced(client.ask(produce("t", timeout_ms=TIMEOUT_MS)))
-        took_s.append(watch.real_s())
-        own_s.append(watch.own_s())
+        began = monotonic()
+        answer = Produced(client.ask(produce("t", timeout_ms=10 * 60_000)))
+        assert monotonic() - began >= QUIET_S / 2  # loops round
         assert answer.partitions == {0: (REQUEST_TIMED_OUT, offset)}
 
-    assert sorted(own_s)[5] < PROMPT_S
-    assert min(took_s) >= QUIET_S / 2  # loops round
-    assert {entry.waited_ms for entry in kafka.journal.produce()} == {TIMEOUT_MS}
+    assert {entry.waited_ms for entry in kafka.journal.produce()} == {10 * 60_000}
 
 
 def test_pipelined_requests_time_out_one_after_the_other(kafka: FakeCluster, client: RawClient) -> None:
-    watch = Stopwatch()
+    times = ProcessTimes()
     client.send(*(produce("t", timeout_ms=TIMEOUT_MS, correlation_id=number) for number in range(5)))
     answers = [Produced(client.receive()) for _ in range(5)]
-    taken_ms = (watch.waited_s() + watch.ran_s()) * 1000
+    times.look()
+    taken_ms = (times.waited_s() + times.ran_s()) * 1000
 
     assert [answer.correlation_id for answer in answers] == list(range(5))
     entries = kafka.journal.produce().expect("REQUEST_TIMED_OUT", count=5)
@@ -92,14 +90,12 @@ def test_pipelined_requests_time_out_one_after_the_other(kafka: FakeCluster, cli
 
 
 def test_a_lagging_follower_is_not_waited_for(kafka: FakeCluster, client: RawClient) -> None:
-    kafka.followers.lag(20_000, "u")
-    started = monotonic()
-    answer = Produced(client.ask(produce("u", timeout_ms=TIMEOUT_MS)))
+    kafka.followers.lag(100_000, "u")
+    answer = Produced(client.ask(produce("u", timeout_ms=10 * 60_000)))
 
     assert answer.partitions == {0: (0, 0)}
-    assert monotonic() - started < 10
     (entry,) = kafka.journal.produce(topic="u")
-    assert entry.waited_ms == 20_000
+    assert entry.waited_ms == 100_000
 
 
 def test_what_is_on_its_way_to_a_follower_comes_without_a_waiting_producer(
@@ -115,35 +111,48 @@ def test_what_is_on_its_way_to_a_follower_comes_without_a_waiting_producer(
 def test_a_throttled_client_is_soon_read_again(kafka: FakeCluster, client: RawClient) -> None:
     kafka.quotas.set(client_id="test", producer_byte_rate=20)
     answer = Produced(client.ask(produce("u", records=batch(b"x" * 2_000))))
-    started = monotonic()
-    client.ask(metadata([]))
+    client.ask(metadata([]))  # its watchdog allows a minute
 
     assert answer.response.throttle_time.total_seconds() > 60
-    assert monotonic() - started < 10
 
 
 def test_the_time_of_an_idle_cluster_is_the_real_one(kafka: FakeCluster, client: RawClient) -> None:
     client.ask(produce("t", timeout_ms=TIMEOUT_MS))  # so much was skipped, and no more
 
     idle = threading.Event()
-    assert skipped_ms(kafka, lambda: idle.wait(10 * QUIET_S)) < ROUNDING_MS
+    assert not has_skipped(kafka, lambda: idle.wait(10 * QUIET_S))
 
 
 def test_a_consumer_that_waits_is_no_reason(kafka: FakeCluster, client: RawClient) -> None:
     client.send(fetch("u", max_wait_ms=round(20 * QUIET_S * 1000)))
 
-    assert skipped_ms(kafka, client.receive) < ROUNDING_MS
+    assert not has_skipped(kafka, client.receive)
 
 
 def test_a_script_is_no_reason(kafka: FakeCluster) -> None:
     kafka.followers.script([(500, "frozen"), (60_000, "instant")], "u")
 
     idle = threading.Event()
-    assert skipped_ms(kafka, lambda: idle.wait(5 * QUIET_S)) < ROUNDING_MS
+    assert not has_skipped(kafka, lambda: idle.wait(5 * QUIET_S))
 
 
-def test_a_consumer_that_waits_is_told_on_the_way(kafka: FakeCluster, client: RawClient) -> None:
-    """Its empty answer comes at its time, and what it asks then is heard before time goes on."""
+@pytest.mark.interpreted
+def test_a_consumer_that_waits_is_told_on_the_way(
+    kafka: FakeCluster, client: RawClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its empty response comes at its time, and what it asks then is heard before time goes on. A consumer that has no
+    core for longer than the cluster stays quiet is not heard: then the quiet is made longer."""
+    for quiet_s in (0.05, 0.5, 5.0):
+        monkeypatch.setattr(skipping, "QUIET_S", quiet_s)
+        fetches = fetches_during_a_produce_timeout(kafka, client)
+        assert fetches <= 8
+        if fetches >= 6:
+            return
+    raise AssertionError(f"{fetches} fetches of 5 s were answered during a produce timeout of 30 s")
+
+
+def fetches_during_a_produce_timeout(kafka: FakeCluster, client: RawClient) -> int:
+    kafka.journal.clear()
     stop = threading.Event()
 
     def poll() -> None:
@@ -153,15 +162,13 @@ def test_a_consumer_that_waits_is_told_on_the_way(kafka: FakeCluster, client: Ra
 
     consumer = threading.Thread(target=poll, daemon=True)
     consumer.start()
-    while not kafka.journal.requests(api="Fetch"):
-        pass
+    wait_until(lambda: kafka.journal.requests(api="Fetch"), "the first fetch")
     client.ask(produce("t", timeout_ms=TIMEOUT_MS))
     fetches = len(kafka.journal.requests(api="Fetch"))
     stop.set()
     client.ask(produce("t", timeout_ms=TIMEOUT_MS))
-    consumer.join(10)
-
-    assert fetches in (6, 7, 8)
+    join(consumer)
+    return fetches
 
 
 def skips_while_another_asks(kafka: FakeCluster) -> bool | None:
@@ -195,11 +202,11 @@ def test_a_client_that_has_not_read_its_answers_holds_time_up(kafka: FakeCluster
         wait_until(lambda: held_for(kafka) > 0, "an answer that waits for its client")
         other.send(produce("t", timeout_ms=TIMEOUT_MS))
         idle = threading.Event()
-        went_ms = skipped_ms(kafka, lambda: idle.wait(10 * QUIET_S))
+        went_on = has_skipped(kafka, lambda: idle.wait(10 * QUIET_S))
         for _ in range(count):
             slow.receive()
 
-        assert went_ms < ROUNDING_MS
+        assert not went_on
         assert Produced(other.receive()).partitions == {0: (REQUEST_TIMED_OUT, 0)}
 
 
@@ -252,7 +259,7 @@ def test_a_deadline_after_a_skip_comes_in_real_time(kafka: FakeCluster, client: 
     started = monotonic()
     client.ask(fetch("u", max_wait_ms=100))
 
-    assert 0.1 <= monotonic() - started < 10
+    assert monotonic() - started >= 0.1
 
 
 def test_a_cluster_stops_while_a_request_waits(new_loop: NewLoop) -> None:

@@ -26,7 +26,7 @@ from support.requests import (
     produce,
     request,
 )
-from support.serving import wait_until
+from support.watchdog import wait_until
 
 from fakebroker import FakeCluster
 from fakebroker.apis import registry

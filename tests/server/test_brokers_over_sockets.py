@@ -13,7 +13,7 @@ import pytest
 from support.messages import decode_response
 from support.raw_client import RawClient
 from support.requests import METADATA, Produced, metadata, produce
-from support.serving import wait_until
+from support.watchdog import LIMIT_S, join, wait_until
 
 from fakebroker import AsyncFakeCluster, FakeCluster, KafkaError
 from fakebroker.protocol.produce_response import NodeEndpoint
@@ -21,7 +21,6 @@ from fakebroker.server import fake_cluster, loops
 
 NONE, UNKNOWN_TOPIC, NOT_LEADER, TIMED_OUT = 0, 3, 6, 7
 NEVER_MS = 60_000
-LIMIT_S = 20.0
 
 LOOPS: dict[str, Callable[[], asyncio.AbstractEventLoop]] = {"asyncio": asyncio.new_event_loop}
 if loops.NAME == "uvloop":
@@ -278,7 +277,7 @@ def in_threads(count: int, work: Callable[[], None]) -> list[BaseException]:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(LIMIT_S)
+        join(thread)
     assert not any(thread.is_alive() for thread in threads), "it takes too long"
     return raised
 

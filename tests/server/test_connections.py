@@ -12,7 +12,7 @@ import pytest
 from support.messages import decode_response
 from support.raw_client import RawClient
 from support.requests import FETCH, Produced, batch, fetch, metadata, produce
-from support.serving import wait_until
+from support.watchdog import wait_until
 
 from fakebroker import FakeCluster, KafkaError
 from fakebroker.network.connection import Connection, State

@@ -10,6 +10,7 @@ from support.messages import decode_response
 from support.ports import free_ports
 from support.raw_client import RawClient
 from support.requests import METADATA, metadata, produce, request
+from support.watchdog import LIMIT_S
 
 from fakebroker import FakeCluster
 from fakebroker.protocol.produce_response import NodeEndpoint
@@ -105,5 +106,5 @@ def test_a_stock_client(kafka: FakeCluster, address: str) -> None:
     producer = confluent_kafka.Producer({"bootstrap.servers": f"{address}:{kafka.endpoints[0].port}"})
     for partition in range(3):
         producer.produce("t", b"v", partition=partition)
-    assert producer.flush(20) == 0
-    assert {broker.host for broker in producer.list_topics(timeout=20).brokers.values()} == {address}
+    assert producer.flush(LIMIT_S) == 0
+    assert {broker.host for broker in producer.list_topics(timeout=LIMIT_S).brokers.values()} == {address}

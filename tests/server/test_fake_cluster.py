@@ -17,7 +17,7 @@ from support.messages import decode_response
 from support.ports import free_ports
 from support.raw_client import RawClient
 from support.requests import METADATA, Produced, batch, fetch, metadata, produce
-from support.serving import wait_until
+from support.watchdog import LIMIT_S, join, wait_until, within
 
 from fakebroker import AsyncFakeCluster, FakeCluster, KafkaError
 from fakebroker.protocol.produce_response import NodeEndpoint
@@ -27,7 +27,6 @@ T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
 NewLoop = Callable[[], asyncio.AbstractEventLoop]
 
-LIMIT_S = 20.0
 REQUEST_TIMED_OUT = 7
 MESSAGE_TOO_LARGE = 10
 NEVER_MS = 60_000
@@ -69,14 +68,9 @@ def kafka(new_loop: NewLoop) -> Iterator[FakeCluster]:
 
 
 def run(new_loop: NewLoop, work: Callable[[], Awaitable[T]]) -> T:
-    """Run the work on a loop of this kind; fail if it takes too long."""
-
-    async def limited() -> T:
-        async with asyncio.timeout(LIMIT_S):
-            return await work()
-
+    """Run the work on a loop of this kind, under the watchdog."""
     with asyncio.Runner(loop_factory=new_loop) as runner:
-        return runner.run(limited())
+        return runner.run(within(work()))
 
 
 def ask(endpoint: NodeEndpoint, frame: bytes) -> bytes:
@@ -246,7 +240,7 @@ def test_a_loop_that_cannot_be_made_is_raised(monkeypatch: pytest.MonkeyPatch) -
 
     starter = threading.Thread(target=start, daemon=True)
     starter.start()
-    starter.join(LIMIT_S)
+    join(starter)
     assert [str(error) for error in failed] == ["[Errno 24] Too many open files"]
 
 
@@ -689,8 +683,7 @@ def test_a_call_that_meets_a_stop_is_answered_or_refused(monkeypatch: pytest.Mon
         slow.append(threading.Thread(target=call, daemon=True))
         slow[0].start()
         asked.wait(LIMIT_S)
-    slow[0].join(LIMIT_S)
-    assert not slow[0].is_alive(), "it waits for ever"
+    join(slow[0])
     assert outcomes in (["1 broker"], [NOT_RUNNING])
 
 
@@ -710,8 +703,7 @@ def test_threads_that_call_while_the_cluster_stops_are_refused(new_loop: NewLoop
         with cluster:
             for thread in threads:
                 thread.start()
-        for thread in threads:
-            thread.join(LIMIT_S)
+        join(*threads)
         assert refused == [NOT_RUNNING] * 3
 
 
@@ -723,7 +715,5 @@ def test_threads_may_stop_a_cluster_at_once(new_loop: NewLoop) -> None:
         threads = [threading.Thread(target=cluster.stop, daemon=True) for _ in range(3)]
         for thread in threads:
             thread.start()
-        for thread in threads:
-            thread.join(LIMIT_S)
-        assert not any(thread.is_alive() for thread in threads)
+        join(*threads)
         assert is_refused(endpoint)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from support.raw_client import RawClient
 from support.requests import Produced, produce
-from support.serving import wait_until
+from support.watchdog import LIMIT_S, wait_until
 
 from fakebroker import AsyncFakeCluster, FakeCluster, Fault
 
@@ -21,7 +21,7 @@ class Raw:
 
     def __init__(self, kafka: FakeCluster | AsyncFakeCluster) -> None:
         host, port = kafka.bootstrap_servers.split(",")[0].split(":")
-        self.socket = socket.create_connection((host, int(port)), timeout=20)
+        self.socket = socket.create_connection((host, int(port)), timeout=LIMIT_S)
 
     def send(self, *frames: bytes) -> None:
         self.socket.sendall(b"".join(frames))

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from support.raw_client import RawClient
 from support.requests import produce
-from support.serving import wait_until
+from support.watchdog import wait_until
 
 from fakebroker import FakeCluster
 from fakebroker.server.loops import NAME as LOOP_NAME

@@ -1,7 +1,6 @@
 """What the issue promises of `fakebroker serve` with frozen followers, over raw sockets, in real time.
 
-The lower bounds hold in every try. The upper bounds say that the broker is not late; a loaded machine can make any
-single try late, so they hold for the best of several, without what the two processes waited for a core.
+A timeout is never early: each try shows it. That it is not late either is measured in milliseconds, in a soak test.
 """
 
 from __future__ import annotations
@@ -9,12 +8,13 @@ from __future__ import annotations
 import signal
 import socket
 from collections.abc import Iterator
+from time import monotonic
 
 import pytest
-from support.patience import Stopwatch
 from support.raw_client import RawClient
 from support.requests import Produced, produce
 from support.serving import Serving
+from support.watchdog import LIMIT_S
 
 TIMEOUT_MS = 500
 LATE_MS = 10
@@ -33,59 +33,32 @@ def serving() -> Iterator[Serving]:
         yield running
 
 
-class Waits:
-    """Milliseconds of several tries: as they were, and without what the machine is to blame for."""
-
-    def __init__(self, serving: Serving) -> None:
-        self._pid = serving.process.pid
-        self._real_ms: list[float] = []
-        self._own_ms: list[float] = []
-
-    def start(self) -> Stopwatch:
-        return Stopwatch(self._pid)
-
-    def add(self, watch: Stopwatch) -> None:
-        self._real_ms.append(watch.real_s() * 1000)
-        self._own_ms.append(watch.own_s() * 1000)
-
-    def shortest_ms(self) -> float:
-        return min(self._real_ms)
-
-    def least_to_blame_for_ms(self) -> float:
-        return min(self._own_ms)
-
-
-def timed(client: RawClient, waits: Waits, partition: int, acks: int = -1) -> Produced:
-    """An answer; how long it took from before the request was sent goes to `waits`."""
-    watch = waits.start()
+def timed(client: RawClient, partition: int, acks: int = -1) -> tuple[Produced, float]:
+    """Return a response, and the milliseconds from before the request was sent."""
+    began = monotonic()
     answer = Produced(client.ask(produce("t", partition, acks=acks, timeout_ms=TIMEOUT_MS)))
-    waits.add(watch)
-    return answer
+    return answer, (monotonic() - began) * 1000
 
 
 def test_acks_all_on_frozen_followers_is_answered_7_with_its_offset_at_its_timeout(serving: Serving) -> None:
-    waits = Waits(serving)
     with RawClient(serving.endpoint(TIMED + 1)) as client:
         for offset in range(TRIES):
-            answer = timed(client, waits, TIMED)
+            answer, waited_ms = timed(client, TIMED)
             assert answer.partitions == {TIMED: (REQUEST_TIMED_OUT, offset)}
-
-    assert waits.shortest_ms() >= TIMEOUT_MS
-    assert waits.least_to_blame_for_ms() <= TIMEOUT_MS + LATE_MS
+            assert waited_ms >= TIMEOUT_MS
 
 
 def test_a_pipelined_request_waits_for_the_one_before_it_and_another_connection_for_neither(serving: Serving) -> None:
-    first, second, other_one = Waits(serving), Waits(serving), Waits(serving)
     with RawClient(serving.endpoint(PIPELINED + 1)) as client, RawClient(serving.endpoint(PIPELINED + 1)) as other:
         for base in range(0, 3 * TRIES, 3):
             frames = [produce("t", PIPELINED, timeout_ms=TIMEOUT_MS, correlation_id=i) for i in (1, 2)]
-            watch = first.start()
+            began = monotonic()
             client.send(*frames)
-            other_answer = timed(other, other_one, PIPELINED)
+            other_answer, other_waited_ms = timed(other, PIPELINED)
             answers = [Produced(client.receive())]
-            first.add(watch)
+            first_ms = (monotonic() - began) * 1000
             answers.append(Produced(client.receive()))
-            second.add(watch)
+            second_ms = (monotonic() - began) * 1000
 
             assert [answer.correlation_id for answer in answers] == [1, 2]
             # The second is appended when its turn comes, after the other connection's.
@@ -95,22 +68,29 @@ def test_a_pipelined_request_waits_for_the_one_before_it_and_another_connection_
             assert codes == (REQUEST_TIMED_OUT,) * 3
             assert {*offsets[:2]} == {base, base + 1}
             assert offsets[2] == base + 2
-
-    assert first.shortest_ms() >= TIMEOUT_MS
-    assert other_one.shortest_ms() >= TIMEOUT_MS
-    assert other_one.least_to_blame_for_ms() <= TIMEOUT_MS + LATE_MS
-    assert second.shortest_ms() >= 2 * TIMEOUT_MS
-    assert second.least_to_blame_for_ms() <= 2 * (TIMEOUT_MS + LATE_MS)
+            assert min(first_ms, other_waited_ms) >= TIMEOUT_MS
+            assert second_ms >= 2 * TIMEOUT_MS
 
 
-def test_acks_1_is_answered_at_once(serving: Serving) -> None:
-    waits = Waits(serving)
+def test_acks_1_does_not_wait_for_frozen_followers(serving: Serving) -> None:
     with RawClient(serving.endpoint(AT_ONCE + 1)) as client:
         for offset in range(TRIES):
-            answer = timed(client, waits, AT_ONCE, acks=1)
+            answer, _ = timed(client, AT_ONCE, acks=1)
             assert answer.partitions == {AT_ONCE: (0, offset)}
 
-    assert waits.least_to_blame_for_ms() <= LATE_MS
+
+@pytest.mark.soak
+def test_a_timeout_is_at_most_10_ms_late_and_acks_1_is_answered_at_once() -> None:
+    """The promise is one of milliseconds on a real clock, from the client's request to its response: the driver of the
+    timers, the operating system and the sockets have a part in it. Virtual time shows only that the broker asks for the
+    right wake-up (tests/server/test_timer_driver.py). A single try may be late for reasons of the machine: the best of
+    several counts."""
+    with Serving(*COMMAND) as running, RawClient(running.endpoint(1)) as client:
+        late_ms = [timed(client, 0)[1] - TIMEOUT_MS for _ in range(TRIES)]
+        at_once_ms = [timed(client, 0, acks=1)[1] for _ in range(TRIES)]
+
+    assert min(late_ms) <= LATE_MS
+    assert min(at_once_ms) <= LATE_MS
 
 
 @pytest.fixture(scope="module", params=[signal.SIGTERM, signal.SIGINT], ids=lambda number: number.name)
@@ -156,7 +136,7 @@ def test_the_ready_file_tells_where_every_broker_accepts(serving: Serving) -> No
         "pid": serving.process.pid,
     }
     for broker in brokers:
-        socket.create_connection((broker["host"], broker["port"]), timeout=10).close()
+        socket.create_connection((broker["host"], broker["port"]), timeout=LIMIT_S).close()
 
 
 def test_the_ready_file_is_put_there_whole(serving: Serving) -> None:

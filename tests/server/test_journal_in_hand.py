@@ -11,10 +11,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support.patience import Stopwatch
+from support.cpu_time import ProcessTimes
 from support.raw_client import RawClient
 from support.requests import metadata, produce
-from support.serving import wait_until
+from support.watchdog import join, wait_until
 
 from fakebroker import AsyncFakeCluster, FakeCluster
 from fakebroker.core.journal.events import Append, ConnectionClosed, Request, TopicCreated
@@ -117,7 +117,7 @@ def test_threads_may_ask_while_clients_are_at_work(kafka: FakeCluster) -> None:
             client.ask(produce("t", acks=1))
     done.set()
     for thread in threads:
-        thread.join(10)
+        join(thread)
 
     assert len(kafka.journal.produce().expect("NONE", count=200)) == 200
     assert max(seen) > 0
@@ -138,7 +138,7 @@ def test_a_look_that_meets_the_end_is_answered() -> None:
             thread.start()
             client.ask(metadata([]))
         done.set()
-        thread.join(10)
+        join(thread)
         assert not thread.is_alive()
         assert lengths == sorted(lengths)
 
@@ -216,10 +216,11 @@ def test_a_pipe_that_nobody_reads_holds_up_neither_start_nor_stop(
     os.mkfifo(path)
     with caplog.at_level(logging.ERROR, "fakebroker"):
         for _ in range(2):
-            watch = Stopwatch()
+            times = ProcessTimes()
             with FakeCluster(journal_file=path) as cluster:
                 ask(cluster, metadata([]))
-            assert watch.own_s() < 2
+            times.look()
+            assert times.slept_s() < 2
 
     assert len(caplog.records) == 2
     assert "ends too early: its last " in caplog.text

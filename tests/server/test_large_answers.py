@@ -10,7 +10,7 @@ import pytest
 from support.messages import decode_response
 from support.raw_client import RawClient
 from support.requests import FETCH, api_versions, batch, fetch, produce
-from support.serving import wait_until
+from support.watchdog import wait_until
 
 from fakebroker import FakeCluster
 from fakebroker.server import fake_cluster

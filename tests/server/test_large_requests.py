@@ -11,8 +11,8 @@ import pytest
 from support.messages import decode_response
 from support.raw_client import RawClient
 from support.requests import Produced, batch, fetch, metadata, produce
-from support.serving import wait_until
 from support.topics import topic_of
+from support.watchdog import wait_until
 
 from fakebroker import FakeCluster
 from fakebroker.protocol.varint import encode_unsigned_varint

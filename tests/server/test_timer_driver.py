@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.watchdog import within
 
 from fakebroker.server import system_clock
 from fakebroker.server.clocks import ManualClock, RealClock
@@ -249,7 +250,7 @@ def test_a_real_loop_never_wakes_it_early(new_loop: Callable[[], Any], delay_ms:
         driver = TimerDriver(loop, lambda: woken.set_result(system_clock.reached().mono_ms), RealClock())
         deadline_ms = system_clock.stamp().mono_ms + delay_ms
         driver.arm(deadline_ms)
-        return int(await asyncio.wait_for(woken, 10)) - deadline_ms
+        return int(await within(woken)) - deadline_ms
 
     with asyncio.Runner(loop_factory=new_loop) as runner:
         assert min(runner.run(work()) for _ in range(5)) >= 0

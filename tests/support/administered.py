@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from confluent_kafka import ConsumerGroupTopicPartitions, TopicPartition
 
-from support.groups import LIMIT_S, Brokers
-from support.serving import wait_until
+from support.groups import Brokers
+from support.watchdog import LIMIT_S, wait_until
 
 RECORDS = 10  # of each partition
 COMMITTED = {0: 5, 1: 7}
@@ -46,7 +46,7 @@ def becomes(look: Callable[[], object], expected: object) -> None:
             return False
 
     try:
-        wait_until(is_so, f"{expected}", 10)
+        wait_until(is_so, f"{expected}")
     except AssertionError:
         assert look() == expected
         raise

@@ -21,9 +21,8 @@ from fakebroker.producer.sending.response_errors import BrokerError
 from fakebroker.protocol.error_code import kafka_name
 from support.client_programs import PROGRAMS, program
 from support.request_tap import Request, RequestTap
-from support.serving import wait_until
+from support.watchdog import LIMIT_S, run, wait_until
 
-LIMIT_S = 60.0
 START_MS = 1_700_000_000_000
 GENERATION = "4.4"  # of the kafka-clients that Client.java runs
 # What has a bearing on time is left to the program: whoever lingers for long sends when it flushes.
@@ -101,11 +100,11 @@ def on_both(tried: Program, monkeypatch: pytest.MonkeyPatch) -> tuple[Outcome, O
     """What kafka-clients did, and what AsyncProducer did. Skips where Java's program cannot be had."""
     tap = RequestTap(monkeypatch)
     found = []
-    for run in (_theirs, _ours):
+    for play in (_theirs, _ours):
         with FakeCluster(tried.brokers, clock=tried.clock) as kafka:
             for topic, partitions in tried.topics.items():
                 kafka.create_topic(topic, partitions, replication_factor=min(tried.brokers, 3))
-            results = run(tried, kafka, tap)
+            results = play(tried, kafka, tap)
             if str(tried.settings.get("acks")) == "0":  # nobody has waited for what is on its way
                 sends = sum(step["do"] == "send" for step in tried.steps)
                 wait_until(partial(_has_appended, kafka, sends), "the last record's arrival")
@@ -167,7 +166,7 @@ def _ours(tried: Program, kafka: FakeCluster, tap: RequestTap) -> list[list[Any]
             await producer.flush()
             return [_told(future) for future in sent]
 
-    return asyncio.run(asyncio.wait_for(main(), LIMIT_S))
+    return run(main())
 
 
 async def _take(producer: AsyncProducer, step: Step, sent: list[asyncio.Future[RecordMetadata]]) -> None:

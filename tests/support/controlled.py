@@ -9,8 +9,7 @@ import httpx
 
 from fakebroker import FakeCluster
 from fakebroker.control.listening import LOOPBACK, Control
-
-LIMIT_S = 30.0
+from support.watchdog import LIMIT_S
 
 
 class Controlled:

@@ -17,9 +17,8 @@ from typing import Any, Self
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from support.serving import wait_until
+from support.watchdog import LIMIT_S, wait_until
 
-LIMIT_S = 30.0
 FIND_COORDINATOR, OFFSET_COMMIT, OFFSET_FETCH = 10, 8, 9
 JOIN_GROUP, HEARTBEAT, LEAVE_GROUP, SYNC_GROUP = 11, 12, 13, 14
 DESCRIBE_GROUPS, LIST_GROUPS, DELETE_GROUPS, OFFSET_DELETE = 15, 16, 42, 47
@@ -155,11 +154,11 @@ def await_shares(parties: list[Member], sizes: list[int]) -> None:
         return sorted(owned) == list(range(sum(sizes))) and shares == sorted(sizes)
 
     try:
-        wait_until(is_so, f"shares of {sizes}", LIMIT_S)
+        wait_until(is_so, f"shares of {sizes}")
     except AssertionError as error:
         raise AssertionError(f"{error}; assigned: {[member.assignments for member in parties]}") from None
 
 
 def await_values(parties: list[Member], values: set[str]) -> None:
     """Until these are read."""
-    wait_until(lambda: values <= {value for each in parties for value in each.values}, "the last record", LIMIT_S)
+    wait_until(lambda: values <= {value for each in parties for value in each.values}, "the last record")

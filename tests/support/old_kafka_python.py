@@ -15,7 +15,7 @@ import pytest
 
 from conformance.targets.kafka_box import cache_folder, take_home
 from fakebroker import FakeCluster
-from support.serving import LIMIT_S
+from support.watchdog import LIMIT_S
 
 PROGRAM = Path(__file__).parent / "python" / "old_kafka_python_sends.py"
 VERSION = "2.0.2"

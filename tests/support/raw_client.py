@@ -8,8 +8,7 @@ from types import TracebackType
 from typing import Self
 
 from fakebroker.protocol.produce_response import NodeEndpoint
-
-LIMIT_S = 10.0  # of any wait: a test never hangs
+from support.watchdog import LIMIT_S
 
 
 class RawClient:
@@ -48,7 +47,11 @@ class RawClient:
     def _exactly(self, size: int) -> bytes:
         data = bytearray()
         while len(data) < size:
-            part = self.socket.recv(size - len(data))
+            try:
+                part = self.socket.recv(size - len(data))
+            except TimeoutError as error:
+                waited_s = self.socket.gettimeout()
+                raise TimeoutError(f"waited {waited_s:g} s for the rest of {len(data)} of {size} bytes") from error
             if not part:
                 raise EOFError(f"the broker closed the connection after {len(data)} of {size} bytes")
             data += part

@@ -3,29 +3,21 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from time import monotonic, sleep
 from types import TracebackType
 from typing import Any, Self
 
 from fakebroker.protocol.produce_response import NodeEndpoint
-
-LIMIT_S = 20.0  # of any wait: a test never hangs
+from support.cpu_time import ProcessTimes
+from support.watchdog import LIMIT_S, wait_until
 
 COMMAND = [sys.executable, "-c", "from fakebroker.cli import main; main()"]
-
-
-def wait_until(happened: Callable[[], bool], what: str, limit_s: float = LIMIT_S) -> None:
-    """Wait for something outside of this thread; fail if it does not come."""
-    end = monotonic() + limit_s
-    while not happened():
-        assert monotonic() < end, f"{what} did not happen within {limit_s} s"
-        sleep(0.002)
 
 
 def fakebroker(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -75,6 +67,23 @@ class Serving:
         self.process.send_signal(number)
         out, err = self.process.communicate(timeout=LIMIT_S)
         return self.process.returncode, out, err
+
+    def end(self, number: signal.Signals = signal.SIGTERM) -> ProcessTimes:
+        """Send a signal and wait for the end of the process: return what it did until then.
+
+        Nothing is read from it. Its status is in `process.returncode`.
+        """
+        times = ProcessTimes(self.process.pid)
+        self.process.send_signal(number)
+
+        def has_ended() -> bool:
+            times.look()
+            return os.waitid(os.P_PID, self.process.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG) is not None
+
+        wait_until(has_ended, f"the end of the process after {number.name}")
+        times.look()
+        self.process.wait()
+        return times
 
     def files(self) -> list[str]:
         """What lies in the folder of the ready file."""

@@ -21,7 +21,7 @@ from fakebroker.producer.errors import ProducerError
 from fakebroker.producer.producer_batch import RecordMetadata
 from fakebroker.producer.sending.response_errors import BrokerError
 from fakebroker.protocol.error_code import kafka_name
-from support.serving import LIMIT_S
+from support.watchdog import LIMIT_S, join
 
 FOLDER = Path(__file__).parent / "java"
 OURS = "ours "  # before a generation
@@ -73,7 +73,7 @@ class _Ours:
 
     def close(self) -> None:
         self._ask(None)
-        self.thread.join(LIMIT_S)
+        join(self.thread)
         assert not self.thread.is_alive()
         self._loop.close()
 

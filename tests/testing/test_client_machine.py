@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import struct
+import threading
 import time
 from collections.abc import Iterator
 from typing import ClassVar
@@ -12,6 +13,7 @@ import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import rule
+from support.watchdog import LIMIT_S
 
 from fakebroker.testing import ClientMachine, check_history, wire
 
@@ -31,7 +33,7 @@ class Producer:
         for endpoint in self.machine.kafka.endpoints * 2:
             self.number += 1
             try:
-                with socket.create_connection((endpoint.host, endpoint.port), timeout=10) as link:
+                with socket.create_connection((endpoint.host, endpoint.port), timeout=LIMIT_S) as link:
                     link.sendall(wire.produce(self.number, -1, timeout_ms, [(("t", 0), batch)]))
                     (size,) = struct.unpack(">i", link.recv(4, socket.MSG_WAITALL))
                     [(_, error, _)] = wire.read_produce_answer(link.recv(size, socket.MSG_WAITALL))
@@ -74,11 +76,9 @@ def machine() -> Iterator[Idempotent]:
 
 def test_the_brokers_time_passes_while_the_client_waits(machine: Idempotent) -> None:
     machine.freeze_followers(0)
-    started = time.monotonic()
     before = machine.kafka.clock.elapsed_ms
-    assert machine.call(machine.producer.send, b"v", 9_000) != 0
-    assert machine.kafka.clock.elapsed_ms - before >= 9_000
-    assert time.monotonic() - started < 5
+    assert machine.call(machine.producer.send, b"v", 90_000) != 0  # `call` allows 30 s of real time
+    assert machine.kafka.clock.elapsed_ms - before >= 90_000
     machine.kafka.journal.produce(topic="t").expect("REQUEST_TIMED_OUT")
 
 
@@ -91,9 +91,11 @@ def test_what_the_client_raises_is_raised(machine: Idempotent) -> None:
 
 
 def test_a_client_that_hangs_is_given_up(machine: Idempotent) -> None:
+    end = threading.Event()
     machine.call_limit_s = 0.05  # type: ignore[misc]
     with pytest.raises(TimeoutError, match=r"has not returned within 0\.05 s"):
-        machine.call(time.sleep, 1)
+        machine.call(end.wait)
+    end.set()
 
 
 def test_the_faults_are_real(machine: Idempotent) -> None:

@@ -6,6 +6,7 @@ import socket
 
 import pytest
 from support.ports import free_ports
+from support.watchdog import LIMIT_S
 
 from fakebroker import KafkaError
 from fakebroker.testing import KafkaContainer
@@ -14,7 +15,7 @@ from fakebroker.testing import KafkaContainer
 def connects(server: str) -> bool:
     host, _, port = server.partition(":")
     try:
-        socket.create_connection((host, int(port)), timeout=10).close()
+        socket.create_connection((host, int(port)), timeout=LIMIT_S).close()
     except ConnectionRefusedError:
         return False
     return True

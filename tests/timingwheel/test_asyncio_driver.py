@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 import uvloop
+from support.watchdog import LIMIT_S
 from wheel_recording import Recording
 
 from timingwheel import TimerTask
@@ -341,7 +342,7 @@ def test_real_loops(real_loop: asyncio.AbstractEventLoop) -> None:
             timer.call_later(ms / 1000, fired, ms)
         cancelled = timer.call_later(0.008, fired, 8)
         timer.call_later(0.002, cancelled.cancel)
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(LIMIT_S):
             await done.wait()
         timer.timer.check_invariants()
         timer.close()

@@ -1,24 +1,44 @@
-"""The driver for threads. Real threads and a real clock: tests wait for events, with a bound that no machine needs."""
+"""The driver for threads. Threads are real; the clock is, too, where no order of deadlines depends on it."""
 
 from __future__ import annotations
 
 import threading
 import time
 import weakref
-from collections.abc import Callable
 from concurrent.futures import Future
 
 import pytest
+from support.watchdog import LIMIT_S, join, wait_for, wait_until
 from wheel_recording import Recording
 
 from timingwheel import SystemTimer, TimerTask
 from timingwheel.reaper import SystemTimerReaper
 
-BOUND_S = 20
+
+class StandingClock:
+    """Nanoseconds that pass when told. The reaper looks at it when a task is added."""
+
+    def __init__(self) -> None:
+        self.ns = 5_000_000_000
+
+    def __call__(self) -> int:
+        return self.ns
+
+    def let_pass(self, ms: int, reaper: SystemTimerReaper) -> None:
+        """Let time pass, and return when all that is due has run."""
+        self.ns += ms * 1_000_000
+        done = threading.Event()
+        reaper.call_later(0, done.set)
+        wait(done)
+
+
+def standing_still() -> tuple[StandingClock, SystemTimerReaper]:
+    clock = StandingClock()
+    return clock, SystemTimerReaper("reaper", SystemTimer(5_000), clock_ns=clock)
 
 
 def wait(event: threading.Event) -> None:
-    assert event.wait(BOUND_S), "nothing happened"
+    wait_for(event, "the reaper's task")
 
 
 class Timeout(TimerTask):
@@ -40,7 +60,7 @@ def test_reaper() -> None:
             for delay_ms, future in zip((10, 20, 30), futures, strict=True):
                 reaper.add(Timeout(delay_ms, future))
             for future in futures:
-                assert isinstance(future.exception(BOUND_S), TimeoutError)
+                assert isinstance(future.exception(LIMIT_S), TimeoutError)
             assert time.monotonic() - start >= 0.030, "early"
         assert reaper.size == 0
 
@@ -80,18 +100,10 @@ def test_a_reaper_needs_a_name() -> None:
     assert names["expiration-reaper"] is True
 
 
-def until(true: Callable[[], bool]) -> None:
-    """Wait for what makes no event."""
-    bound = time.monotonic() + BOUND_S
-    while not true():
-        assert time.monotonic() < bound, "nothing happened"
-        time.sleep(0.001)
-
-
 def test_an_earlier_task_wakes_the_sleeper() -> None:
     with SystemTimerReaper("reaper") as reaper:
         reaper.call_later(3600, lambda: None)
-        until(lambda: reaper._sleeps_until_ms is not None)
+        wait_until(lambda: reaper._sleeps_until_ms is not None, "the reaper's sleep")
         done = threading.Event()
         reaper.call_later(0.005, done.set)
         wait(done)
@@ -108,34 +120,30 @@ def test_a_task_that_has_run_is_not_kept_alive() -> None:
         alive = weakref.ref(task)
         reaper.add(task)
         del task
-        until(lambda: alive() is None)
+        wait_until(lambda: alive() is None, "the end of the task that has run")
 
 
 def test_tasks_run_one_at_a_time_in_the_order_of_their_deadlines() -> None:
-    with SystemTimerReaper("reaper") as reaper:
+    clock, reaper = standing_still()
+    with reaper:
         log: list[int] = []
-        done, go = threading.Event(), threading.Event()
-        reaper.call_later(0, go.wait, BOUND_S)  # holds the thread until all are added
-        reaper.call_later(0.015, done.set)
         for ms in (9, 3, 12, 6):
             reaper.call_later(ms / 1000, log.append, ms)
-        go.set()
-        wait(done)
+        clock.let_pass(15, reaper)
     assert log == [3, 6, 9, 12]
 
 
 def test_cancel_from_another_thread() -> None:
-    with SystemTimerReaper("reaper") as reaper:
+    clock, reaper = standing_still()
+    with reaper:
         log: list[object] = []
-        done = threading.Event()
         handle = reaper.call_later(0.005, log.append, "cancelled")
         task = Recording(5, "cancelled", log)
         reaper.add(task)
         assert handle.cancel()
         assert reaper.cancel(task)
         assert not handle.cancel()
-        reaper.call_later(0.010, done.set)
-        wait(done)
+        clock.let_pass(10, reaper)
     assert log == []
 
 
@@ -153,7 +161,7 @@ def test_a_task_may_add_cancel_and_close() -> None:
 
     other = reaper.call_later(3600, log.append, "never")
     reaper.call_later(0, first)
-    reaper._thread.join(BOUND_S)
+    join(reaper._thread)
     assert not reaper.is_alive
     reaper.close()
     assert log == [True, "second"]
@@ -192,8 +200,7 @@ def test_many_threads_add_and_cancel() -> None:
         threads = [threading.Thread(target=work, args=(worker,)) for worker in range(8)]
         for thread in threads:
             thread.start()
-        for thread in threads:
-            thread.join(BOUND_S)
+        join(*threads)
         done = threading.Event()
         reaper.call_later(0.010, done.set)
         wait(done)
@@ -205,16 +212,16 @@ def test_many_threads_add_and_cancel() -> None:
 
 def test_time_stands_still_if_the_clock_does() -> None:
     """The clock is an argument; nothing runs before it says so."""
-    now_ns = [5_000_000_000]
-    with SystemTimerReaper("reaper", SystemTimer(5_000), clock_ns=lambda: now_ns[0]) as reaper:
+    clock, reaper = standing_still()
+    with reaper:
         log: list[object] = []
         early, late = threading.Event(), threading.Event()
         reaper.call_later(0.0101, log.append, "late")
-        now_ns[0] += 10_900_000
+        clock.ns += 10_900_000
         reaper.call_later(-1, early.set)
         wait(early)
         assert log == [], "due at 5.0101 s, hence at 5,011 ms; it is 5,010.9"
-        now_ns[0] += 100_000
+        clock.ns += 100_000
         reaper.call_later(0, late.set)
         wait(late)
         assert log == ["late"]

@@ -12,10 +12,10 @@ from aiokafka.admin import AIOKafkaAdminClient, NewPartitions, NewTopic, Records
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 from aiokafka.errors import InvalidPartitionsError, OffsetOutOfRangeError
 from support.administered import COMMITTED, Administered
+from support.watchdog import LIMIT_S, within
 
 pytestmark = pytest.mark.clients
 
-LIMIT_S = 60.0
 EXISTS, UNKNOWN, INVALID_TOPIC, INVALID_FACTOR, INVALID_CONFIG = 36, 3, 17, 38, 40
 
 
@@ -24,7 +24,7 @@ def administer(given: Administered, work: Callable[[AIOKafkaAdminClient], Awaita
         admin = AIOKafkaAdminClient(bootstrap_servers=given.bootstrap)
         await admin.start()
         try:
-            await asyncio.wait_for(work(admin), LIMIT_S)
+            await within(work(admin))
         finally:
             await admin.close()
 
@@ -33,11 +33,9 @@ def administer(given: Administered, work: Callable[[AIOKafkaAdminClient], Awaita
 
 async def becomes(look: Callable[[], Awaitable[Any]], expected: Any) -> None:
     """What is there is as expected, now or soon: a broker of Kafka learns a moment later what another was told."""
-    for _ in range(200):
-        if await look() == expected:
-            return
-        await asyncio.sleep(0.05)
-    assert await look() == expected
+    end = asyncio.get_running_loop().time() + LIMIT_S
+    while (found := await look()) != expected:
+        assert asyncio.get_running_loop().time() < end, f"waited {LIMIT_S:g} s for {expected}; it is {found}"
 
 
 def codes(answer: Any) -> list[int]:

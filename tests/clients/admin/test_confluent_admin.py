@@ -34,7 +34,7 @@ from confluent_kafka.admin import (
     UserScramCredentialUpsertion,
 )
 from support.administered import COMMITTED, RECORDS, Administered, becomes
-from support.groups import LIMIT_S
+from support.watchdog import LIMIT_S
 
 pytestmark = pytest.mark.clients
 

@@ -15,7 +15,7 @@ from support.groups import (
     await_values,
     members,
 )
-from support.serving import wait_until
+from support.watchdog import wait_until
 
 pytestmark = [pytest.mark.clients, pytest.mark.slow, pytest.mark.needs_apis(*CLASSIC)]
 
@@ -125,7 +125,7 @@ def test_a_static_member_that_comes_back_has_what_it_had(brokers: Brokers, group
         had, so_far = first.assigned, len(second.assignments)
         first.kill()
         with Member(client, brokers, group, topic, given | {name: "a"}) as again:
-            wait_until(lambda: again.assigned == had, "what it had", LONG_MS / 2000)
+            wait_until(lambda: again.assigned == had, "what it had")
             assert len(second.assignments) == so_far
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.serving import wait_until
+from support.watchdog import LIMIT_S, join, wait_until
 
 from conformance.clients.exactly_once.committed import read_values
 from conformance.clients.exactly_once.proxy import END_TXN, Proxy, Strike
@@ -23,7 +23,6 @@ pytestmark = [pytest.mark.clients, pytest.mark.slow]
 
 PROGRAMS = {"librdkafka": "confluent", "aiokafka": "aiokafka"}
 ROOT = Path(__file__).parents[3]
-LIMIT_S = 60.0
 SESSION_MS, TIMEOUT_MS = 1_500, 3_000
 CONFIG = {
     "group.initial.rebalance.delay.ms": 0,
@@ -125,18 +124,18 @@ def test_a_worker_joins_in_the_middle_of_a_transaction() -> None:
         consumed(first.hear())
         joined = both.count("JoinGroup")
         with both.worker("second") as second:
-            wait_until(lambda: both.count("JoinGroup") >= joined + 2, "that the second has joined", LIMIT_S)
+            wait_until(lambda: both.count("JoinGroup") >= joined + 2, "that the second has joined")
             go(first)  # the group rebalances: its generation is still that of the transaction
             threads = [threading.Thread(target=work, args=(each,)) for each in (first, second)]
             for thread in threads:
                 thread.start()
-            wait_until(lambda: len(done) >= 6 or bool(errors), "the last commit", LIMIT_S)
+            wait_until(lambda: len(done) >= 6 or bool(errors), "the last commit")
             both.feed({0: ["a3"], 1: ["b3"]})  # with two partitions of two owners
-            wait_until(lambda: len(done) >= 8 or bool(errors), "the last commit", LIMIT_S)
+            wait_until(lambda: len(done) >= 8 or bool(errors), "the last commit")
             for each in (first, second):
                 each.kill()
             for thread in threads:
-                thread.join(LIMIT_S)
+                join(thread)
         values = ["a0", "a1", "a2", "a3", "b0", "b1", "b2", "b3"]
         assert (sorted(done), errors) == (values, [])
         assert both.seen() == [values, values]

@@ -47,7 +47,7 @@ def test_a_journal_in_a_file(
     with FakeCluster(journal=0, journal_file=journal) as kafka:
         kafka.create_topic("t", 2, 3)
         server = f"--bootstrap-server={kafka.bootstrap_servers}"
-        run = ("run", scenario, server, "--out", out, "--lateness-limit-ms", "10000")
+        run = ("run", scenario, server, "--out", out, "--lateness-limit-ms", "600000")
         assert command(monkeypatch, *run, "--journal", journal) == 0, capfd.readouterr()
         assert f"tiny: Three ways: what the client saw, the log, the journal in {journal}" in capfd.readouterr().out
         (way,) = verdict(out)["ways"]

@@ -11,6 +11,7 @@ import pytest
 from support.ports import free_ports
 from support.raw_client import RawClient
 from support.requests import produce
+from support.watchdog import LIMIT_S
 
 from fakebroker import FakeCluster
 from fakebroker.protocol.record_batch import Record, encode_batch
@@ -132,7 +133,7 @@ def test_a_full_tap_is_emptied_while_the_load_runs(
 
     window = JournalWindow(Full(), place(kafka), "r", tmp_path / "run.parquet")
     with window.open():
-        assert taken.wait(10)
+        assert taken.wait(LIMIT_S)
         send(kafka)
     assert window.found.why_not is None
     assert window.found.rows == pq.read_metadata(tmp_path / "run.parquet").num_rows > 0

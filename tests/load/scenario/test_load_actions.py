@@ -9,7 +9,8 @@ from functools import partial
 from typing import Any
 
 import pytest
-from support.serving import Serving, wait_until
+from support.serving import Serving
+from support.watchdog import LIMIT_S, wait_until
 
 from fakebroker_load.control import ControlError, ask_control
 from fakebroker_load.progress import ProgressListener, ProgressSender
@@ -20,7 +21,6 @@ from fakebroker_load.scenario.schema import json_schema
 from fakebroker_load.scenario.setup import prepared
 
 TOPICS = {"orders": 2}
-LIMIT_S = 10
 ACTIONS: list[dict[str, Any]] = [
     {"at_ms": 0, "stop": 3},
     {"at_ms": 0, "followers": {"topic": "orders", "behaviour": "frozen"}},
@@ -133,8 +133,7 @@ def test_each_is_done_at_its_time_and_not_before() -> None:
     with actor.acting(now):
         assert control.done.wait(LIMIT_S)
         assert [call.path for call in control.asked][:1] == ["/v1/faults"]  # the earlier one, though it stands behind
-        while len(actor.done) < 2:
-            time.sleep(0.001)
+        wait_until(lambda: len(actor.done) >= 2, "the later one")
     assert [each.at_ms for each in actor.done] == [0, 30]
     assert actor.done[1].begun_ms >= 30
 

@@ -9,18 +9,18 @@ import signal
 import subprocess
 import sys
 import sysconfig
-import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import pyspark
+from support.watchdog import wait_until
 
 from fakebroker_load.java import find_java, make_java_home
 
 STARTED_WITHIN_S = 90
-STOPPED_WITHIN_S = 20
+STOPPED_WITHIN_S = 60
 AHEAD_S = 5_000  # of the clock of the second worker, where it can have one of its own
 
 
@@ -113,12 +113,17 @@ def standalone(folder: Path, workers: int = 2) -> Iterator[Standalone]:
 
 
 def await_line(log: Path, pattern: str) -> str:
-    deadline = time.monotonic() + STARTED_WITHIN_S
-    while time.monotonic() < deadline:
-        if found := re.search(pattern, log.read_text(errors="replace")):
-            return found[1]
-        time.sleep(0.1)
-    raise AssertionError(f"{log.name}: {log.read_text(errors='replace')[-2_000:]}")
+    def found() -> re.Match[str] | None:
+        return re.search(pattern, log.read_text(errors="replace"))
+
+    try:
+        wait_until(found, f"{pattern!r} in {log.name}", STARTED_WITHIN_S)
+    except AssertionError as error:
+        error.add_note(log.read_text(errors="replace")[-2_000:])
+        raise
+    line = found()
+    assert line is not None
+    return line[1]
 
 
 def stop(process: subprocess.Popen[bytes]) -> None:

@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from typing import Any
 import pytest
 from spark_standalone import AHEAD_S, Standalone, own_clock, python_without, standalone
 from support.controlled import Controlled
+from support.watchdog import join, wait_until
 
 ROOT = Path(__file__).resolve().parents[3]
 ENVIRONMENT = os.environ | {"PYTHONPATH": os.pathsep.join(map(str, (ROOT, ROOT / "load"))), "COLUMNS": "200"}
@@ -33,18 +33,17 @@ groups:
 
 # One driver for all of them: what is long is the start of its JVM and of the executors.
 DRIVER = """
-import json, sys, time
+import json, sys
 from fakebroker_load import cli
 from fakebroker_load.session import spark_session
 master, settings, *commands = json.loads(sys.argv[1])
 with spark_session(master, settings):
     for command in commands:
         sys.argv = ["fakebroker-load", *command]
-        begun = time.monotonic()
         try:
             cli.main()
         except SystemExit as ended:
-            print(json.dumps([ended.code, time.monotonic() - begun, time.time()]), flush=True)
+            print(json.dumps([ended.code]), flush=True)
 """
 
 
@@ -55,7 +54,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Standalone]:
 
 
 def drive(cluster: Standalone, commands: list[list[str]], python: Path | None = None) -> tuple[list[Any], str, str]:
-    """Status, seconds and end of each command, and what was printed."""
+    """Run the commands in one driver: return the status of each, and what was printed."""
     settings = {"spark.executor.extraJavaOptions": QUICK, "spark.executor.memory": "512m"}
     answer = subprocess.run(
         [sys.executable, "-c", DRIVER, json.dumps([cluster.master, settings, *commands])],
@@ -65,7 +64,7 @@ def drive(cluster: Standalone, commands: list[list[str]], python: Path | None = 
         timeout=5 * WAIT_S,
         env=ENVIRONMENT | {"PYSPARK_PYTHON": str(python or cluster.python)},
     )
-    ended = [json.loads(line) for line in answer.stdout.splitlines() if line.startswith("[")]
+    ended = [json.loads(line)[0] for line in answer.stdout.splitlines() if line.startswith("[")]
     assert len(ended) == len(commands), answer.stdout + answer.stderr
     return ended, answer.stdout, answer.stderr
 
@@ -78,14 +77,14 @@ def test_a_run_and_a_farm_on_executors_that_have_nothing_of_ours(cluster: Standa
     wait = ["--tasks", "2", "--wait-for-slots", str(WAIT_S)]
     with Controlled() as controlled:
         run = ["run", str(scenario), "--bootstrap-server", controlled.kafka.bootstrap_servers]
-        run += ["--control", controlled.control.url, "--lateness-limit-ms", "10000"]
+        run += ["--control", controlled.control.url, "--lateness-limit-ms", "600000"]
         commands = [
             [*run, "--out", str(out), *wait],
             ["simulate", "--seeds", "4", "--steps", "20", "--out", str(farm), *wait],
             [*run, "--out", str(tmp_path / "none"), "--tasks", "3", "--wait-for-slots", "1"],
         ]
         ended, said, complained = drive(cluster, commands)
-        assert [status for status, *_ in ended] == [0, 0, 3], said + complained
+        assert ended == [0, 0, 3], said + complained
         assert controlled.http.get("/v1/topics").json()["topics"] == []
     verdict = json.loads((out / "verdict.json").read_text())
     assert [way["ways"] for way in verdict["ways"]] == [3]
@@ -104,7 +103,6 @@ def test_a_run_and_a_farm_on_executors_that_have_nothing_of_ours(cluster: Standa
         assert (offsets, clocks["error_us"]) == ([0, 0], 0)
 
     assert json.loads((farm / "farm.json").read_text())["ok"]
-    assert ended[2][1] < 10
     assert "has given 2 slots within 1 s, and --tasks 3 need 3 slots at the same time" in complained
     assert not (tmp_path / "none").exists()
 
@@ -116,7 +114,7 @@ def test_what_executors_lack_is_named(cluster: Standalone, tmp_path: Path) -> No
     python = python_without(tmp_path / "python", "kio", "crc32c")
     command = ["simulate", "--seeds", "4", "--wait-for-slots", str(WAIT_S), "--out", str(tmp_path / "farm")]
     ended, _, complained = drive(cluster, [command], python)
-    assert [status for status, *_ in ended] == [3], complained
+    assert ended == [3], complained
     assert "lacks crc32c, kio: install 'fakebroker[load]' there" in complained
     assert complained.count("\n") == 1
     assert not (tmp_path / "farm").exists()
@@ -129,28 +127,24 @@ def test_an_executor_that_is_killed_in_the_middle(cluster: Standalone, tmp_path:
     scenario, out = tmp_path / "long.yaml", tmp_path / "out"
     scenario.write_text(
         "name: long\ngroups: [{name: g, topic: t, acks: -1, expect: NONE, connections: 4, "
-        "requests_per_connection: 60, pause_ms: 500}]\n"
+        "requests_per_connection: 600, pause_ms: 500}]\n"
     )
-    killed_at: list[float] = []
     with Controlled() as controlled:
         run = ["run", str(scenario), "--bootstrap-server", controlled.kafka.bootstrap_servers, "--out", str(out)]
         run += ["--control", controlled.control.url, "--tasks", "2", "--wait-for-slots", str(WAIT_S)]
 
         def kill() -> None:
-            deadline = time.monotonic() + 2 * WAIT_S
-            while len(controlled.kafka.journal.requests(api="Produce")) < 8 and time.monotonic() < deadline:
-                time.sleep(0.2)
-            killed_at.append(time.time())
+            journal = controlled.kafka.journal
+            wait_until(lambda: len(journal.requests(api="Produce")) >= 8, "the middle of the run", 2 * WAIT_S)
             os.kill(cluster.executors()[0], signal.SIGKILL)
 
         thread = threading.Thread(target=kill)
         thread.start()
         ended, said, complained = drive(cluster, [run])
-        thread.join()
+        join(thread)
         sent = len(controlled.kafka.journal.requests(api="Produce"))
         assert controlled.http.get("/v1/topics").json()["topics"] == []
-    assert [status for status, *_ in ended] == [3], said + complained
+    assert ended == [3], said + complained
     assert "fakebroker-load: Spark broke off while sending the load: an executor was lost.\n" in complained
-    assert ended[0][2] - killed_at[0] < 10
-    assert sent < 240  # not even once all of them
+    assert sent < 4 * 600  # it has not gone on to its end
     assert not out.exists()

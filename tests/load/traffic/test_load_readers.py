@@ -7,9 +7,11 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import pytest
+from support.watchdog import call, join, wait_until
 
 from fakebroker import FakeCluster
 from fakebroker_load.job import leaders_of
@@ -77,7 +79,9 @@ def test_a_slow_reader_takes_its_time() -> None:
     assert len(found) == 2 * EACH
     assert len({(row["connection"], row["correlation_id"]) for row in found}) == len(found)  # a batch at a time
     assert max(row["answered_us"] for row in found) >= (EACH - 1) / 60 * 1e6
-    assert max(row["answered_us"] for row in rows if row["read"] is None) < (EACH - 1) / 60 * 1e6
+    # Those who send keep their own pace: some request is answered sooner after the one before than the reader reads.
+    sent = sorted(row["answered_us"] for row in rows if row["read"] is None and row["connection"] == 0)
+    assert min(later - earlier for earlier, later in pairwise(sent)) < 1 / 60 * 1e6
 
 
 def test_what_is_frozen_is_not_shown_and_who_reads_it_ends_in_time() -> None:
@@ -85,20 +89,16 @@ def test_what_is_frozen_is_not_shown_and_who_reads_it_ends_in_time() -> None:
     with cluster("orders") as kafka:
         kafka.followers.freeze("orders")
         began = time.monotonic()
-        rows = rows_of(kafka, sent, replace(READ, until_ms=800))
+        rows = call(lambda: rows_of(kafka, sent, replace(READ, until_ms=800)), "the reader's end")
         took_s = time.monotonic() - began
     assert {row["error_code"] for row in rows if row["read"] is None} == {7}
     assert records(rows) == []
-    assert 0.8 <= took_s < 10
+    assert took_s >= 0.8
 
 
 def stop_when_half_is_sent(kafka: FakeCluster) -> None:
     scenario = Scenario("s", (SENT,))
-    looking = threading.Event()
-    for _ in range(3_000):
-        if log_ends(leaders_of(places_of(kafka), scenario))["orders", 0].offset >= 50:
-            break
-        looking.wait(0.01)
+    wait_until(lambda: log_ends(leaders_of(places_of(kafka), scenario))["orders", 0].offset >= 50, "half of the load")
     kafka.brokers[1].stop()
 
 
@@ -121,7 +121,7 @@ def test_a_reader_follows_its_leader() -> None:
         moving = threading.Thread(target=stop_when_half_is_sent, args=(kafka,))
         moving.start()
         rows = rows_of(kafka, sent, READ)
-        moving.join()
+        join(moving)
     assert len({row["local"] for row in records(rows) if row["partition"] == 0}) == 2  # connections
     assert len({(row["partition"], row["read"]["offset"]) for row in records(rows)}) == 200
     assert [row["outcome"] for row in rows if row["read"] and row["read"]["what"] == "done"] == ["done", "done"]

@@ -7,13 +7,12 @@ from typing import Any
 
 import pytest
 from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
-from support.serving import wait_until
+from support.watchdog import LIMIT_S, wait_until
 
 from fakebroker import AsyncFakeCluster, FakeCluster
 from fakebroker.core.journal.events import Answer, Append, LeaderChanged
 from fakebroker.core.journal.fault_events import FaultFired
 
-LIMIT_S = 30.0
 RECORDS = 5
 
 

@@ -1,5 +1,6 @@
-"""Connections that send without waiting for answers hold nobody else up: a turn of each is short, and timers come
-between."""
+"""Connections that pipeline requests do not stall other clients: each turn is short, and timers run between turns.
+
+Lateness is CPU time of the broker, as stalls are: see `support.under_attack`."""
 
 from __future__ import annotations
 
@@ -22,15 +23,17 @@ def pipelined(frame: bytes) -> bytes:
 @pytest.mark.parametrize("neighbours", [1, 4, 8])
 def test_a_timeout_is_not_late_beside_neighbours_that_produce(neighbours: int, acks: int) -> None:
     data = pipelined(produce("busy", acks=acks))
-    for attempt in range(1, ATTEMPTS + 1):  # a machine that itself stood is not the broker's doing: see `hold`
+    for attempt in range(1, ATTEMPTS + 1):  # see `hold`
         with UnderAttack("busy:1:1", brokers=3) as broker:
             broker.lateness_ms(20, 2)
             with attack(broker, data, neighbours, topic="busy"):
                 late = broker.lateness_ms()
                 broker.watch(0.2)
-        if max(*late, *broker.stalls) <= LATE_LIMIT_MS:
+        limit_ms = LATE_LIMIT_MS * broker.slowness.factor()
+        if max(*late, *broker.stalls) <= limit_ms:
             return
-        assert attempt < ATTEMPTS, f"late by {sorted(late)} ms; a quiet client stood for {max(broker.stalls):.0f} ms"
+        figures = f"late by {sorted(late)} ms of work; a quiet client stalled for {max(broker.stalls):.0f} ms"
+        assert attempt < ATTEMPTS, f"{figures}; {limit_ms:.0f} ms are allowed"
 
 
 @pytest.mark.slow

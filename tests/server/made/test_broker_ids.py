@@ -12,10 +12,9 @@ from support.messages import decode_response
 from support.ports import free_ports
 from support.raw_client import RawClient
 from support.requests import api_versions
+from support.watchdog import LIMIT_S
 
 from fakebroker import AsyncFakeCluster, FakeCluster, KafkaError
-
-LIMIT_S = 20
 
 
 def test_brokers_have_the_ids_that_were_chosen() -> None:

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from support.raw_client import RawClient
 from support.requests import Produced, api_versions, produce
-from support.serving import LIMIT_S
+from support.watchdog import LIMIT_S, join, within
 
 from fakebroker import AsyncFakeCluster, FakeCluster
 from fakebroker.protocol.produce_response import NodeEndpoint
@@ -192,7 +192,7 @@ def test_a_child_of_multiprocessing_is_a_client(kafka: FakeCluster) -> None:
         warnings.simplefilter("ignore", DeprecationWarning)
         process = context.Process(target=produce_there, args=((endpoint.host, endpoint.port), queue))
         process.start()
-    process.join(LIMIT_S)
+    join(process)
 
     assert process.exitcode == 0
     assert queue.get() == (0, 0)
@@ -214,4 +214,4 @@ def test_an_async_cluster(new_loop: Callable[[], asyncio.AbstractEventLoop]) -> 
         assert child.result == dict.fromkeys(CALLS, OF_ANOTHER_PROCESS)
 
     with asyncio.Runner(loop_factory=new_loop) as runner:
-        runner.run(asyncio.wait_for(work(), LIMIT_S))
+        runner.run(within(work()))

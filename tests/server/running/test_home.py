@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Iterator
 
 import pytest
 from support.ports import free_ports
-from support.serving import LIMIT_S
+from support.watchdog import LIMIT_S, within
 
 from fakebroker import AsyncFakeCluster
 from fakebroker.protocol.produce_response import NodeEndpoint
@@ -42,12 +42,8 @@ def nothing_is_left_open() -> Iterator[None]:
 
 
 def run(new_loop: NewLoop, work: Callable[[], Awaitable[None]]) -> None:
-    async def limited() -> None:
-        async with asyncio.timeout(LIMIT_S):
-            await work()
-
     with asyncio.Runner(loop_factory=new_loop) as runner:
-        runner.run(limited())
+        runner.run(within(work()))
 
 
 def is_refused(endpoint: NodeEndpoint) -> bool:

@@ -19,7 +19,7 @@ import pytest
 from support.ports import free_ports
 from support.raw_client import RawClient
 from support.requests import api_versions
-from support.serving import wait_until
+from support.watchdog import until, wait_for, wait_until
 
 from fakebroker import FakeCluster
 from fakebroker.server import fake_cluster, loops
@@ -142,13 +142,13 @@ def test_a_stop_that_is_interrupted_stops_all_the_same() -> None:
 
 
 @contextmanager
-def signal_when(reached: threading.Event) -> Iterator[None]:
+def signal_when(reached: threading.Event) -> Iterator[threading.Event]:
     """A signal comes to the main thread, whose handler raises Interrupted, as pytest's time limit does. One that comes
-    just before Python waits for a lock is seen after that: it is sent until it is seen."""
+    just before Python waits for a lock is seen after that: it is sent until it is seen, which sets the event."""
     seen = threading.Event()
 
     def send() -> None:
-        assert reached.wait(20)
+        wait_for(reached, "the call that is interrupted")
         while not seen.wait(0.05):
             signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGALRM)
 
@@ -161,7 +161,7 @@ def signal_when(reached: threading.Event) -> Iterator[None]:
     sender = threading.Thread(target=send)
     sender.start()
     try:
-        yield
+        yield seen
     finally:
         sender.join()
         signal.signal(signal.SIGALRM, before)
@@ -187,15 +187,15 @@ def test_a_stop_that_takes_time_goes_on_when_it_is_interrupted(monkeypatch: pyte
     reached = threading.Event()
     stop = Listeners.stop
 
-    async def stop_slowly(self: Listeners) -> None:
+    async def stop_late(self: Listeners) -> None:
         reached.set()
-        await asyncio.sleep(0.5)
+        await until(seen.is_set, "the signal")
         await stop(self)
 
-    monkeypatch.setattr(Listeners, "stop", stop_slowly)
+    monkeypatch.setattr(Listeners, "stop", stop_late)
     kafka = FakeCluster(brokers=1)
     kafka.start()
     port = kafka.endpoints[0].port
-    with signal_when(reached), pytest.raises(Interrupted):
+    with signal_when(reached) as seen, pytest.raises(Interrupted):
         kafka.stop()
     assert nothing_is_left(port)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from confluent_kafka import Producer
-from support.serving import wait_until
+from support.watchdog import LIMIT_S, wait_until
 
 from fakebroker import AsyncFakeCluster, FakeCluster, KafkaError
 from fakebroker.core.journal.events import Parked
@@ -146,7 +146,7 @@ def test_the_cluster_is_what_the_file_says(tmp_path: Path) -> None:
         kafka.clock.advance(9_999)
         assert producer.flush(0.05) == 1
         kafka.clock.advance(1)
-        assert producer.flush(10) == 0
+        assert producer.flush(LIMIT_S) == 0
         controller = kafka._call(lambda: kafka._cluster._at_home.cluster.controller)
         assert [p.replica_ids for p in controller.existing("placed").partitions] == [[3, 1], [1, 2]]
 

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from support.messages import decode_response
 from support.raw_client import RawClient
 from support.requests import Produced, batch, fetch, produce
+from support.watchdog import LIMIT_S
 
 from fakebroker import FakeCluster
 from fakebroker.core.log.store import Extent, StoreFullError
@@ -31,7 +32,7 @@ def store() -> Iterator[SpillFile]:
 
 def wait_until_written(store: SpillFile) -> None:
     with store._changed:
-        assert store._changed.wait_for(lambda: not store.unwritten_bytes, timeout=20)
+        assert store._changed.wait_for(lambda: not store.unwritten_bytes, timeout=LIMIT_S)
 
 
 @given(st.lists(st.tuples(st.sampled_from(["put", "free", "read"]), st.integers(0, 99)), max_size=60), st.booleans())
@@ -80,7 +81,7 @@ def test_the_file_is_nothing_when_all_is_gone(store: SpillFile) -> None:
 
     store._cut = told  # type: ignore[method-assign]
     extents.clear()
-    assert cut.wait(20)
+    assert cut.wait(LIMIT_S)
     assert os.fstat(store._file.fileno()).st_size == 0
 
 
@@ -106,7 +107,7 @@ def test_a_full_disk_is_told_and_nothing_is_lost(store: SpillFile, monkeypatch: 
     monkeypatch.setattr(os, "pwritev", pwritev)
     first = Extent(store, [b"first"], 5)
     with store._changed:
-        assert store._changed.wait_for(lambda: store._error is not None, timeout=20)
+        assert store._changed.wait_for(lambda: store._error is not None, timeout=LIMIT_S)
     for _ in range(3):
         with pytest.raises(StoreFullError, match="No space left"):
             Extent(store, [b"second"], 6)

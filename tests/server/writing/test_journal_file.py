@@ -9,7 +9,8 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
-from support.patience import Stopwatch
+from support.cpu_time import ProcessTimes
+from support.watchdog import until, within
 
 from fakebroker.core.journal.broker_events import BrokerStopped
 from fakebroker.core.journal.events import Dropped, Event, TopicDeleted
@@ -26,8 +27,7 @@ def event(number: int) -> Event:
 
 def run(work: Callable[[asyncio.AbstractEventLoop], Awaitable[None]]) -> None:
     async def limited() -> None:
-        async with asyncio.timeout(20):
-            await work(asyncio.get_running_loop())
+        await within(work(asyncio.get_running_loop()))
 
     asyncio.run(limited())
 
@@ -116,13 +116,18 @@ def test_a_reader_that_never_comes_is_waited_for_a_second(pipe: Path, caplog: py
     async def work(loop: asyncio.AbstractEventLoop) -> None:
         file = JournalFile(pipe, loop)
         file.write(BrokerStopped(1, 2, 3))
-        watch, turns = Stopwatch(), 0
+        times, turns = ProcessTimes(), 0
         closing = asyncio.ensure_future(file.close())
-        while not closing.done():
-            await asyncio.sleep(0.01)
+
+        def is_closed() -> bool:
+            nonlocal turns
             turns += 1
-        assert watch.own_s() < 2
-        assert turns > 10  # the loop went on
+            return closing.done()
+
+        await until(is_closed, "the end of the file")
+        times.look()
+        assert times.slept_s() < 2
+        assert turns > 2  # the loop went on
 
     run(work)
     assert caplog.messages == [f"the journal {pipe} ends too early: its last 62 bytes were not read"]
@@ -136,8 +141,7 @@ def test_a_reader_that_goes_ends_the_journal(pipe: Path, caplog: pytest.LogCaptu
         reader.events()
         file.write(BrokerStopped(1, 2, 3))
         file._flush()
-        while not file._writer.has_ended:
-            await asyncio.sleep(0.001)
+        await until(lambda: file._writer.has_ended, "the end of the writer")
         file.write(BrokerStopped(1, 2, 4))
         await file.close()
         file.close_at_once()

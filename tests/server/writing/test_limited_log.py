@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.raw_client import RawClient
 from support.requests import api_versions
-from support.serving import wait_until
+from support.watchdog import run, until, wait_until
 
 from fakebroker import FakeCluster
 from fakebroker.server.writing.limited_log import LimitedLog
@@ -54,14 +54,13 @@ def test_some_are_shown_and_the_rest_is_counted(caplog: pytest.LogCaptureFixture
         for number in range(300):
             told.info("closed %s: %d", "a\nb", number)
         told.warning("another %s", "kind")
-        while len(caplog.messages) < 12:
-            await asyncio.sleep(0.01)
+        await until(lambda: len(caplog.messages) >= 12, "the count of those that were not shown")
         told.info("closed %s: %d", "again", 1)
         told.settle()
         told.settle()
 
     with caplog.at_level(logging.INFO, "fakebroker"):
-        asyncio.run(asyncio.wait_for(work(), 20))
+        run(work())
     assert caplog.messages == [
         *(rf"closed a\nb: {number}" for number in range(10)),
         "another kind",

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from support.serving import LIMIT_S, wait_until
+from support.watchdog import LIMIT_S, wait_until
 
 from fakebroker.server.writing.opening import open_to_write
 from fakebroker.server.writing.writer import Writer

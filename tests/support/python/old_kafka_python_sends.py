@@ -19,7 +19,7 @@ sys.modules["kafka.vendor.six.moves"] = import_module("six.moves")
 
 from kafka import KafkaProducer, TopicPartition  # noqa: E402
 
-_LIMIT_S = 30.0
+_LIMIT_S = 60.0
 
 
 def tell(line: str) -> None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import runpy
+import threading
 from collections.abc import Callable
 from pathlib import Path
-from time import monotonic, sleep
+from time import process_time
 from typing import Any
 
 import pytest
@@ -62,13 +63,13 @@ def test_the_mended_client_survives() -> None:
 
 
 @pytest.mark.slow
-def test_two_hundred_points_take_less_than_a_minute() -> None:
-    began = monotonic()
+def test_two_hundred_points_take_less_than_a_minute_of_cpu_time() -> None:
+    began = process_time()
     survey = every_failure(orders(retries=0, count=34), most=200)
 
     assert len(survey.tried) == 200
     assert survey.left_out == 34 * 6 - 200
-    assert monotonic() - began < 60
+    assert process_time() - began < 60
 
 
 def test_it_is_bounded_in_time() -> None:
@@ -120,7 +121,7 @@ def test_equal_records_that_the_test_writes_itself_are_no_finding() -> None:
 
 def test_a_run_that_hangs_is_broken_off() -> None:
     with pytest.raises(TooLong, match="it was not over after 0 s"), time_limit(0.05):
-        sleep(20)
+        threading.Event().wait()
 
 
 def test_arguments_are_those_of_the_cluster() -> None:

@@ -14,7 +14,7 @@ NOTHING_TO_LEARN = """
 
     def connects(server):
         host, port = server.split(":")
-        socket.create_connection((host, int(port)), timeout=10).close()
+        socket.create_connection((host, int(port)), timeout=60).close()
         return True
 
     def test_a_broker(kafka_broker):
