@@ -34,7 +34,7 @@ class Recorder:
     """Everything recorded by one process."""
 
     def __init__(self, folder: Path) -> None:
-        self._tests = (folder / f"tests.{os.getpid()}.jsonl").open("w")
+        self._tests = (folder / f"tests.{os.getpid()}.jsonl").open("w", buffering=1)
         self._outcome = PASSED
         self._coverage = coverage.Coverage(
             data_file=str(folder / f"lines.{os.getpid()}"),

@@ -29,7 +29,7 @@ CREATE TABLE IF NOT EXISTS executes (lines INTEGER NOT NULL, test INTEGER NOT NU
 """
 
 
-class TestCost(NamedTuple):
+class CostOfTest(NamedTuple):
     """A test that passed, and the CPU seconds it took."""
 
     node: str
@@ -115,7 +115,7 @@ class CostTable:
     def has_tests(self) -> bool:
         return bool(self._db.execute("SELECT EXISTS (SELECT * FROM test)").fetchone()[0])
 
-    def tests_of(self, path: str, lines: Iterable[int] | None = None) -> list[TestCost]:
+    def tests_of(self, path: str, lines: Iterable[int] | None = None) -> list[CostOfTest]:
         """Return the tests that passed and execute one of the lines of a file, as they are numbered now; all that
         execute anything in the file if `lines` is None."""
         wanted = None if lines is None else self.recorded_lines(path, lines)
@@ -130,7 +130,7 @@ class CostTable:
             f"WHERE outcome = 'passed' AND lines IN ({marks}) ORDER BY cpu_s, node",
             sets,
         )
-        return [TestCost(*row) for row in rows]
+        return [CostOfTest(*row) for row in rows]
 
     def files(self) -> list[FileCost]:
         """Return the cost of each test file, the most expensive first."""
@@ -138,6 +138,10 @@ class CostTable:
             "SELECT file, count(*), sum(cpu_s), sum(wall_s) FROM test GROUP BY file ORDER BY sum(cpu_s) DESC, file"
         )
         return [FileCost(*row) for row in rows]
+
+    def costs(self) -> dict[str, float]:
+        """Return the CPU seconds of each test file."""
+        return {cost.file: cost.cpu_s for cost in self.files()}
 
     def failed(self) -> list[str]:
         """Return the tests that failed while they were recorded."""

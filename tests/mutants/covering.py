@@ -8,7 +8,8 @@ from functools import cached_property
 from itertools import groupby
 from pathlib import Path
 
-from costs.table import CostTable, TestCost
+from costs.table import CostOfTest, CostTable
+from support.mirrored import distance_of
 
 from mutants.draw import ROOT, RandomMutant
 
@@ -31,7 +32,7 @@ class Covering:
             for file in sorted((self._root / package).rglob("*.py"))
         }
 
-    def tests(self, mutant: RandomMutant) -> list[TestCost]:
+    def tests(self, mutant: RandomMutant) -> list[CostOfTest]:
         """Return the tests that execute what is mutated, in the order in which they are to run.
 
         A line that runs at import runs in no test of its own: then the tests count that execute a line with a name it
@@ -40,7 +41,7 @@ class Covering:
         if scope.is_deferred:
             found = self._table.tests_of(mutant.path, range(scope.first, scope.last + 1))
             return in_rounds(found, mutant.path)
-        by_node: dict[str, TestCost] = {}
+        by_node: dict[str, CostOfTest] = {}
         if scope.body is not None:
             first, last = scope.body
             by_node.update((test.node, test) for test in self._table.tests_of(mutant.path, range(first, last + 1)))
@@ -69,7 +70,7 @@ def _imports(text: str, name: str) -> bool:
     return text.startswith(("from ", "    ")) and re.search(rf"(import .*\b{name}\b|^    {name},$)", text) is not None
 
 
-def in_rounds(tests: Sequence[TestCost], path: str) -> list[TestCost]:
+def in_rounds(tests: Sequence[CostOfTest], path: str) -> list[CostOfTest]:
     """Order tests so that all files get the same CPU time: first the cheapest tests of each file, as many as fit half a
     second, then of each file as many as fit one more second, and so on. The file that mirrors the mutated one comes
     first in each round, then those of its folder."""
@@ -87,18 +88,3 @@ def _round(total_s: float) -> int:
     while total_s > until:
         number, until = number + 1, until * 2
     return number
-
-
-def distance_of(test_file: str, path: str) -> int:
-    """Return 0 for the test file that mirrors the file, else 1 + the number of folders that are not shared."""
-    test, own = Path(test_file), Path(path)
-    if test.name == f"test_{own.name}":
-        return 0
-    mirrored = own.parts[1:-1] if own.parts[0] == "fakebroker" else own.parts[:-1]
-    folders = test.parts[1:-1]
-    shared = 0
-    for mine, theirs in zip(mirrored, folders, strict=False):
-        if mine != theirs:
-            break
-        shared += 1
-    return 1 + len(mirrored) + len(folders) - 2 * shared

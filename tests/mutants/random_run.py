@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from queue import SimpleQueue
 
-from costs.table import CostTable, TestCost
+from costs.table import CostOfTest, CostTable
 
 from mutants.checkout import changed, copy_checkout
 from mutants.covering import Covering
@@ -87,7 +87,7 @@ class Copies:
             self._free.put(Path(shutil.copytree(first, folder / str(job))))
         self._free.put(first)
 
-    def run(self, mutant: RandomMutant | None, tests: Sequence[TestCost]) -> Outcome:
+    def run(self, mutant: RandomMutant | None, tests: Sequence[CostOfTest]) -> Outcome:
         """Run the tests against the mutant, or against the code as it is."""
         copy = self._free.get()
         try:
@@ -123,7 +123,7 @@ def run(plan: Plan, results_file: Path | None = None) -> int:
 
 
 def tried(
-    copies: Copies, mutant: RandomMutant, tests: Sequence[TestCost], plan: Plan, barred: frozenset[str] = frozenset()
+    copies: Copies, mutant: RandomMutant, tests: Sequence[CostOfTest], plan: Plan, barred: frozenset[str] = frozenset()
 ) -> Result:
     """Run the tests that execute the mutant, the first stage and then the rest, without those that are barred."""
     started = time.monotonic()
@@ -138,7 +138,7 @@ def tried(
     return Result(mutant, outcome, len(allowed), len(within), time.monotonic() - started, judgement, killed_alone)
 
 
-def _in_stages(copies: Copies, mutant: RandomMutant, tests: Sequence[TestCost]) -> Outcome:
+def _in_stages(copies: Copies, mutant: RandomMutant, tests: Sequence[CostOfTest]) -> Outcome:
     ran = 0
     for stage in stages(tests):
         outcome = copies.run(mutant, stage)
@@ -148,7 +148,7 @@ def _in_stages(copies: Copies, mutant: RandomMutant, tests: Sequence[TestCost]) 
     return Outcome(None, "", ran)
 
 
-def within_budget(tests: Sequence[TestCost], budget_s: float) -> Iterator[TestCost]:
+def within_budget(tests: Sequence[CostOfTest], budget_s: float) -> Iterator[CostOfTest]:
     """Yield tests in their order as long as their recorded CPU time fits, at least one."""
     total = 0.0
     for test in tests:
@@ -158,9 +158,9 @@ def within_budget(tests: Sequence[TestCost], budget_s: float) -> Iterator[TestCo
         yield test
 
 
-def stages(tests: Sequence[TestCost]) -> list[list[TestCost]]:
+def stages(tests: Sequence[CostOfTest]) -> list[list[CostOfTest]]:
     """Split tests into a first stage of few files, whose collection is cheap, and the rest."""
-    first: list[TestCost] = []
+    first: list[CostOfTest] = []
     files: set[str] = set()
     total = 0.0
     for test in tests:
@@ -173,7 +173,11 @@ def stages(tests: Sequence[TestCost]) -> list[list[TestCost]]:
 
 
 def confirm(
-    copies: Copies, results: list[Result], met: dict[RandomMutant, list[TestCost]], plan: Plan, pool: ThreadPoolExecutor
+    copies: Copies,
+    results: list[Result],
+    met: dict[RandomMutant, list[CostOfTest]],
+    plan: Plan,
+    pool: ThreadPoolExecutor,
 ) -> None:
     """Run every killing test on the code as it is. One that fails there judges nothing: the mutants that it seemed to
     have killed are tried again without it."""
@@ -190,7 +194,7 @@ def confirm(
             print(f"again: {result.line()}", flush=True)
 
 
-def _failing(copies: Copies, results: Sequence[Result], met: dict[RandomMutant, list[TestCost]]) -> frozenset[str]:
+def _failing(copies: Copies, results: Sequence[Result], met: dict[RandomMutant, list[CostOfTest]]) -> frozenset[str]:
     """Return the killing tests that fail on the code as it is."""
     costs = {test.node: test for each in results for test in met[each.mutant] if test.node == each.outcome.killer}
     failed: set[str] = set()
