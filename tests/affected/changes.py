@@ -76,7 +76,7 @@ def lines_of_functions(text: str, lines: set[int]) -> frozenset[int] | None:
     for line in lines:
         around = [span for span in spans if line in span]
         if around:
-            found.update(min(around, key=len))
+            found.update(around[min(range(len(around)), key=lambda at: len(around[at]))])
         elif line <= len(texts) and not re.fullmatch(r"\s*(#.*)?", texts[line - 1]):
             return None
     return frozenset(found)

@@ -33,6 +33,9 @@ class Facts(NamedTuple):
 def all_facts(root: Path, files: Iterable[str], cache: Path | None = None) -> dict[str, Facts]:
     """Return the facts of each file, read from the cache where that is up to date."""
     known = json.loads(cache.read_text()) if cache is not None and cache.exists() else {}
+    version = str(Path(__file__).stat().st_mtime_ns)  # of what is read from a file
+    if known.pop("version", None) != version:
+        known = {}
     found = {}
     for file in files:
         state = (root / file).stat()
@@ -42,7 +45,7 @@ def all_facts(root: Path, files: Iterable[str], cache: Path | None = None) -> di
         found[file] = Facts(*known[file][1])
     if cache is not None:
         cache.parent.mkdir(parents=True, exist_ok=True)
-        cache.write_text(json.dumps({file: known[file] for file in found}))
+        cache.write_text(json.dumps({"version": version} | {file: known[file] for file in found}))
     return found
 
 
@@ -72,7 +75,9 @@ def module_names(file: str) -> list[str]:
         if not root or file.startswith(f"{root}/"):
             parts = PurePosixPath(file).relative_to(root).with_suffix("").parts
             found.append(".".join(parts[:-1] if parts[-1] == "__init__" else parts))
-    return [name for name in found if name]
+    if file.startswith("tests/"):
+        found.append(PurePosixPath(file).stem)  # pytest puts the folder of each test file on the path
+    return [name for name in dict.fromkeys(found) if name and name != "__init__"]
 
 
 def imported(tree: ast.Module, file: str) -> set[str]:

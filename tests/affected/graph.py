@@ -72,7 +72,8 @@ class ImportGraph:
         for folder in reversed(parts[:-1]):
             if found:
                 break
-            if folder not in self._folders_of_code or folder == parts[0]:
+            is_top = folder == parts[0] and not path.startswith("tests/")
+            if folder not in self._folders_of_code or is_top:
                 found = set(self._readers.get(folder, ()))
         if path.endswith(".md"):
             found |= {LINKS} & set(self.files)

@@ -31,6 +31,8 @@ _LAZY = {"Server": "fakebroker.server"}
     "tests/conftest.py": "",
     "tests/support/batches.py": "from fakebroker.log import Log\n",
     "tests/test_links.py": "",
+    "tests/near/beside.py": "",
+    "tests/near/test_near.py": "import beside\n",
     "tests/test_log.py": "from fakebroker import log\n",
     "tests/test_core.py": "from support.batches import batch\nimport fakebroker.core\n",
     "tests/test_user.py": "import fakebroker\nfakebroker.Server()\n",
@@ -62,6 +64,7 @@ def affected(root: Path, *paths: str) -> dict[str, int] | None:
     [
         ("tests/test_log.py", {"test_log": 0}),
         ("tests/support/batches.py", {"test_core": 1}),
+        ("tests/near/beside.py", {"test_near": 1}),
         ("fakebroker/log.py", {"test_log": 1, "test_core": 2, "test_user": 3, "test_program": 3, "test_examples": 2}),
         ("fakebroker/core.py", {"test_core": 1, "test_user": 2, "test_program": 2}),
         ("fakebroker/server.py", {"test_user": 1}),
@@ -155,8 +158,8 @@ def test_lines_of_a_diff() -> None:
 
 def test_the_innermost_function_around_a_line() -> None:
     text = "X = 1\ndef f():\n    def g():\n        a()\n    b()\n# comment\n"
-    assert lines_of_functions(text, {4}) == {3, 4}
-    assert lines_of_functions(text, {5, 6}) == {2, 3, 4, 5}
+    assert lines_of_functions(text, {4}) == frozenset({3, 4})
+    assert lines_of_functions(text, {5, 6}) == frozenset({2, 3, 4, 5})
     assert lines_of_functions(text, {1}) is None
 
 
