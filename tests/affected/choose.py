@@ -56,7 +56,8 @@ def choose(
     known = table.costs() if table else {}
     candidates = set(distances)
     changed = {change.path for change in changes}
-    if table and (idle := _idle(graph, changes, candidates, executing, known)):
+    distant = {file for file, distance in distances.items() if distance > 1}  # what imports it directly is always run
+    if table and (idle := _idle(graph, changes, distant, executing, known)):
         candidates -= idle
         choice.left_out.append(
             f"{len(idle)} test files import what changed, but none of their recorded tests executes a changed function"
@@ -65,9 +66,12 @@ def choose(
     late: list[str] = []
     nearness = {file: min(distance_of(file, path) for path in changed) for file in candidates}
 
-    def order(file: str) -> tuple[bool, bool, int, int, float, str]:
-        is_mirror = nearness[file] == 0
-        return not is_mirror, file not in executing, distances[file], nearness[file], known.get(file, 0.0), file
+    def order(file: str) -> tuple[bool, bool, bool, int, int, float, str]:
+        """Changed test files come first, then the mirrors of what changed, then those recorded to execute it, by
+        folder, then others by distance; the cheapest of equals first."""
+        runs_it, near = file in executing, nearness[file]
+        rank = near if runs_it else distances[file]
+        return distances[file] > 0, near > 0, not runs_it, rank, near, known.get(file, 0.0), file
 
     for file in sorted(candidates, key=order):
         cost_s = known[file] / TRACED if file in known else UNKNOWN_COST_S

@@ -18,6 +18,7 @@ import argparse
 import os
 import resource
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -90,6 +91,8 @@ def try_random(parser: argparse.ArgumentParser, options: argparse.Namespace) -> 
         parser.error(f"no such room: {', '.join(sorted(unknown))}; the rooms are {', '.join(ROOMS)}")
     if not TABLE.exists():
         parser.error(f"{TABLE} does not exist; make it with: python -m tests.costs")
+    for number in (signal.SIGINT, signal.SIGTERM):  # also where a shell has them ignored
+        signal.signal(number, signal.default_int_handler)
     plan = random_run.Plan(options.random, options.seed, rooms, options.jobs, options.budget, options.alone)
     return random_run.run(plan, options.json)
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import random
 import shutil
 import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -20,7 +21,7 @@ from mutants.checkout import changed, copy_checkout
 from mutants.covering import Covering
 from mutants.draw import RandomMutant, draw
 from mutants.judgements import EQUIVALENT, Judgement, load_judgements, unjudged_entries
-from mutants.trial import Outcome, run_tests
+from mutants.trial import Outcome, TrialError, run_tests
 
 GOAL = 0.9
 FIRST_STAGE_S = 8.0  # of recorded CPU time; most mutants are killed in it, by few files
@@ -64,6 +65,8 @@ class Result:
         mutant, outcome = self.mutant, self.outcome
         if outcome.killer is not None:
             came = f"killed by {outcome.killer}" + (f" ({outcome.how})" if outcome.how != "test" else "")
+        elif outcome.how:
+            came = f"LIVES: {outcome.how}"
         elif not self.tests:
             came = "LIVES: no test executes it"
         else:
@@ -105,16 +108,23 @@ class Copies:
 def run(plan: Plan, results_file: Path | None = None) -> int:
     """Try the mutants, print what came of each, and return the exit status."""
     drawn = draw(plan.count, plan.seed, plan.rooms)
+    random.Random(plan.seed).shuffle(drawn)  # an interrupted run has tried some of each room
+    results: list[Result] = []
     with tempfile.TemporaryDirectory(prefix="mutants-") as folder, ThreadPoolExecutor(plan.jobs) as pool:
-        table = CostTable()
-        covering = Covering(table)
-        met = [(mutant, covering.tests(mutant)) for mutant in drawn]
+        covering = Covering(CostTable())
+        met = {mutant: covering.tests(mutant) for mutant in drawn}
         copies = Copies(Path(folder), plan.jobs)
-        results = []
-        for result in pool.map(lambda pair: tried(copies, pair[0], pair[1], plan), met):
-            results.append(result)
-            print(result.line(), flush=True)
-        confirm(copies, results, dict(met), plan, pool)
+        running = [pool.submit(tried, copies, mutant, met[mutant], plan) for mutant in drawn]
+        try:
+            for future in as_completed(running):
+                results.append(future.result())
+                print(results[-1].line(), flush=True)
+        except KeyboardInterrupt:
+            pool.shutdown(wait=False, cancel_futures=True)
+            print(f"interrupted: {len(results)} of {len(drawn)} mutants were tried", flush=True)
+        else:
+            confirm(copies, results, met, plan, pool)
+    results.sort(key=lambda each: (list(plan.rooms).index(each.mutant.room), each.mutant.path, each.mutant.line))
     print_summary(results)
     if results_file is not None:
         told = {"seed": plan.seed, "share": share(results), "mutants": [as_json(each) for each in results]}
@@ -129,7 +139,10 @@ def tried(
     started = time.monotonic()
     allowed = [test for test in tests if test.node not in barred]
     within = list(within_budget(allowed, plan.budget_s))
-    outcome = _in_stages(copies, mutant, within)
+    try:
+        outcome = _in_stages(copies, mutant, within)
+    except TrialError as error:
+        outcome = Outcome(None, f"pytest could not run: {error}")
     killed_alone = None
     if plan.alone and outcome.killer is not None:
         file = outcome.killer.partition("::")[0]

@@ -111,20 +111,21 @@ def test_facts_are_read_again_only_if_a_file_changes(root: Path, tmp_path: Path)
 
 
 class FakeTable:
-    """Tells of two recorded test files; the test of test_core executes what changed."""
+    """Tells of three recorded test files; the test of test_core executes what changed."""
 
     def tests_of(self, path: str, lines: Iterable[int] | None = None) -> list[CostOfTest]:
         return [CostOfTest("tests/test_core.py::test_x", 1.0)]
 
     def costs(self) -> dict[str, float]:
-        return {"tests/test_core.py": 2.0, "tests/test_log.py": 2.0}
+        return {"tests/test_core.py": 2.0, "tests/test_log.py": 2.0, "tests/test_program.py": 2.0}
 
 
 def test_what_is_recorded_not_to_execute_it_is_left_out_and_said(root: Path) -> None:
     change = Change("fakebroker/log.py", frozenset({1}))
     choice = choose(ImportGraph(root), [change], FakeTable())
-    assert choice.files[0] == "tests/test_core.py"
-    assert "tests/test_log.py" not in choice.files
+    assert "tests/test_program.py" not in choice.files
+    assert "tests/test_log.py" in choice.files, "it imports the file itself"
+    assert choice.files.index("tests/test_core.py") < choice.files.index("tests/test_user.py")
     assert "tests/test_user.py" in choice.files, "it is not recorded, so nobody knows"
     assert [each.split(",")[0] for each in choice.left_out] == ["1 test files import what changed"]
 
