@@ -132,6 +132,12 @@ class CostTable:
         )
         return [CostOfTest(*row) for row in rows]
 
+    def tests_in(self, files: Iterable[str]) -> list[CostOfTest]:
+        """Return the tests of test files that passed."""
+        wanted = set(files)
+        rows = self._db.execute("SELECT node, cpu_s FROM test WHERE outcome = 'passed' ORDER BY cpu_s, node")
+        return [test for row in rows if (test := CostOfTest(*row)).file in wanted]
+
     def files(self) -> list[FileCost]:
         """Return the cost of each test file, the most expensive first."""
         rows = self._db.execute(

@@ -8,6 +8,7 @@ from functools import cached_property
 from itertools import groupby
 from pathlib import Path
 
+from affected.graph import ImportGraph, is_test
 from costs.table import CostOfTest, CostTable
 from support.mirrored import distance_of
 
@@ -24,6 +25,10 @@ class Covering:
         self._root = root
 
     @cached_property
+    def _graph(self) -> ImportGraph:
+        return ImportGraph(self._root)
+
+    @cached_property
     def _texts(self) -> dict[str, list[str]]:
         """The lines of every file of the two packages, by path."""
         return {
@@ -36,7 +41,7 @@ class Covering:
         """Return the tests that execute what is mutated, in the order in which they are to run.
 
         A line that runs at import runs in no test of its own: then the tests count that execute a line with a name it
-        binds, or the body of its function; failing that, all tests that execute anything of the file."""
+        binds, or the body of its function; failing that, all tests that execute anything of the file, or import it."""
         scope = mutant.scope
         if scope.is_deferred:
             found = self._table.tests_of(mutant.path, range(scope.first, scope.last + 1))
@@ -47,7 +52,13 @@ class Covering:
             by_node.update((test.node, test) for test in self._table.tests_of(mutant.path, range(first, last + 1)))
         for path, lines in self.uses(mutant):
             by_node.update((test.node, test) for test in self._table.tests_of(path, lines))
-        return in_rounds(list(by_node.values()) or self._table.tests_of(mutant.path), mutant.path)
+        found = list(by_node.values()) or self._table.tests_of(mutant.path) or self._importing(mutant.path)
+        return in_rounds(found, mutant.path)
+
+    def _importing(self, path: str) -> list[CostOfTest]:
+        """Return the tests of the test files that import a file, for one that no test executes: it is all tables."""
+        distances = self._graph.dependents(path) or {}
+        return self._table.tests_in(file for file in distances if is_test(file))
 
     def uses(self, mutant: RandomMutant) -> Iterator[tuple[str, list[int]]]:
         """Yield the lines that mention a name bound by the mutated statement: all in its own file, and in others those
