@@ -1,10 +1,15 @@
-"""Do the tests notice? Each mutant is put into a copy of the project, and the tests that concern it are run there.
+"""Put slips into a copy of the project, one after the other, and run the tests that concern each.
 
     python -m tests.mutants [--jobs N] [--simulation-only] [NUMBER ...]
+    python -m tests.mutants --random N [--seed S] [--rooms core,apis] [--jobs N] [--budget S] [--alone] [--json FILE]
 
-Killed is a mutant at which a test fails, that keeps them busy for TIMEOUT_S, or that takes MEMORY_BYTES. Those that
-live are listed with the verdict of mutants.toml. --simulation-only asks the seeds alone. Exit status 1 if fewer than
-90 % are killed.
+The first form tries the chosen slips of mutants.toml. A mutant is killed if a test fails, if the tests take TIMEOUT_S,
+or if they take MEMORY_BYTES. Survivors are listed with the verdict of mutants.toml. --simulation-only runs the seeds
+alone.
+The second form draws N random slips by seed. Each meets the tests that execute its line, the cheapest first, by the
+table that `python -m tests.costs` makes. Survivors are listed with the judgements of survivors.toml; those judged
+equivalent do not count. --budget bounds the recorded CPU seconds of the tests that a mutant meets. --alone tells which
+mutants a single test file kills. Both exit with 1 if fewer than 90 % are killed.
 """
 
 from __future__ import annotations
@@ -13,6 +18,7 @@ import argparse
 import os
 import resource
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -21,6 +27,11 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from queue import SimpleQueue
+
+from costs.table import TABLE
+
+from mutants import random_run
+from mutants.draw import ROOMS
 
 from .catalogue import MUTANTS, SIMULATION, TESTS, Mutant
 
@@ -33,11 +44,21 @@ GOAL = 0.9
 
 
 def main(argv: Sequence[str]) -> int:
-    parser = argparse.ArgumentParser(prog="tests.mutants", description=(__doc__ or "").splitlines()[0])
+    parser = argparse.ArgumentParser(
+        prog="tests.mutants", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--jobs", type=int, default=max((os.cpu_count() or 1) // 2, 1))
     parser.add_argument("--simulation-only", action="store_true")
+    parser.add_argument("--random", type=int, default=0, metavar="N", help="how many random mutants to draw")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--rooms", default=",".join(ROOMS), help="rooms to draw from, separated by commas")
+    parser.add_argument("--budget", type=float, default=120.0, metavar="S", help="recorded CPU seconds for each mutant")
+    parser.add_argument("--alone", action="store_true", help="look for a second test file that kills")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the results there too")
     parser.add_argument("numbers", type=int, nargs="*")
     options = parser.parse_args(argv)
+    if options.random:
+        return try_random(parser, options)
     chosen = [(n, m) for n, m in enumerate(MUTANTS, 1) if not options.numbers or n in options.numbers]
     with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
         copies: SimpleQueue[Path] = SimpleQueue()
@@ -62,6 +83,18 @@ def main(argv: Sequence[str]) -> int:
             killed = sum(pool.map(judge, chosen))
     print(f"{killed} of {len(chosen)} mutants killed: {killed / len(chosen):.0%}")
     return int(killed < GOAL * len(chosen))
+
+
+def try_random(parser: argparse.ArgumentParser, options: argparse.Namespace) -> int:
+    rooms = options.rooms.split(",")
+    if unknown := set(rooms) - ROOMS.keys():
+        parser.error(f"no such room: {', '.join(sorted(unknown))}; the rooms are {', '.join(ROOMS)}")
+    if not TABLE.exists():
+        parser.error(f"{TABLE} does not exist; make it with: python -m tests.costs")
+    for number in (signal.SIGINT, signal.SIGTERM):  # also where a shell has them ignored
+        signal.signal(number, signal.default_int_handler)
+    plan = random_run.Plan(options.random, options.seed, rooms, options.jobs, options.budget, options.alone)
+    return random_run.run(plan, options.json)
 
 
 def copy_project(folder: Path) -> Path:

@@ -11,15 +11,18 @@ from support.messages import decode_response
 from support.requests import batch, produce, request
 from support.simulation import SimulatedClient, Simulation
 
+from fakebroker.core.journal.events import Expired, Parked
+from fakebroker.core.journal.journal import Journal
+
 DELETE_RECORDS = 21
 NONE, OUT_OF_RANGE, UNKNOWN_TOPIC, NOT_LEADER, TIMED_OUT, POLICY = 0, 1, 3, 6, 7, 44
 TIMEOUT_MS = 5_000
 SESSION_MS = 9_000  # of a broker
 
 
-def filled(followers: str = "instant") -> tuple[Simulation, SimulatedClient]:
+def filled(followers: str = "instant", journal: Journal | None = None) -> tuple[Simulation, SimulatedClient]:
     """Three batches of a record each, on all three replicas."""
-    simulation = Simulation(brokers=3)
+    simulation = Simulation(brokers=3, journal=journal)
     simulation.topic("t")
     client = simulation.connect()
     for _ in range(3):
@@ -78,6 +81,18 @@ def test_a_frozen_follower_holds_it_until_its_timeout() -> None:
     assert simulation.partition().leader_log.log_start_offset == 2
     simulation.advance(TIMEOUT_MS)
     assert answers(client) == [(TIMEOUT_MS, (TIMED_OUT, 0))]
+
+
+def test_the_journal_records_that_it_is_parked_and_expires() -> None:
+    journal = Journal()
+    simulation, client = filled("frozen", journal)
+    client.send(request(DELETE_RECORDS, 2, values(2)))
+    simulation.advance(TIMEOUT_MS)
+    [parked] = [event for event in journal if isinstance(event, Parked) and event.api == "DeleteRecords"]
+    [expired] = [event for event in journal if isinstance(event, Expired)]
+    assert parked.request == expired.request
+    assert parked.timeout_ms == TIMEOUT_MS
+    assert parked.deadline_mono_ms == expired.mono_ms == parked.mono_ms + TIMEOUT_MS
 
 
 def test_a_follower_that_is_thawed_lets_it_go() -> None:

@@ -44,6 +44,14 @@ def test_each_broker_tells_what_it_has(simulation: Simulation, version: int) -> 
     assert told(simulation.connect(), version, asked) == {"/a": {}, "/b": {}}
 
 
+def test_a_replica_does_not_lag_behind_its_own_log(simulation: Simulation) -> None:
+    """The lag is that of a future replica, which is copied to another directory; here none is ever seen."""
+    answer = ask(simulation.connect(), DESCRIBE, 5, topics=None)
+    [topic] = answer.results[0].topics
+    assert simulation.partition().high_watermark > 0
+    assert [(each.offset_lag, each.is_future_key) for each in topic.partitions] == [(0, False)]
+
+
 @pytest.mark.parametrize("version", served_versions(ALTER))
 def test_a_replica_lies_elsewhere(simulation: Simulation, version: int) -> None:
     client = simulation.connect()

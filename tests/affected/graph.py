@@ -1,0 +1,129 @@
+"""The import graph of the checkout: what a change of a file affects, and at which distance.
+
+An edge leads from a file to each module that it imports, and to the packages around that module. Edges that no import
+statement shows are added:
+- a string that is the name of a module (`import_module`); lazy attributes of a package, for those that use them;
+- a file of a package that looks for modules (`iter_modules`, `walk_packages`) depends on all below its folder;
+- a test depends on the conftest.py of its folders; a test that starts processes, on the command line; a test that uses
+  the pytest plugin, on that;
+- a data file, and a program that nothing imports, is read by the files with a string that is its name or, if there is
+  none, that of the innermost of its folders that is not also the name of a folder of code;
+- tests/test_architecture.py reads every file of the packages.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+from pathlib import Path, PurePosixPath
+
+from affected.facts import Facts, all_facts, module_names
+
+CODE = ("fakebroker", "timingwheel", "load", "conformance", "benchmarks", "examples", "tests")
+COMMAND_LINE = ("fakebroker/cli.py", "fakebroker/__main__.py")
+PLUGIN = "fakebroker/testing/plugin/hooks.py"
+LINKS = "tests/test_links.py"  # reads every page
+ARCHITECTURE = "tests/test_architecture.py"
+PACKAGES = ("fakebroker/", "timingwheel/", "load/", "conformance/")  # that the test of the architecture reads
+PROGRAMS = ("examples/", "tests/")  # here, files that nothing imports are run as programs
+
+
+class ImportGraph:
+    """Files are named by their path from the root, with slashes."""
+
+    def __init__(self, root: Path, cache: Path | None = None) -> None:
+        self.files = sorted(
+            path.relative_to(root).as_posix() for folder in CODE for path in (root / folder).rglob("*.py")
+        )
+        self.tests = [file for file in self.files if is_test(file)]
+        self._importers: dict[str, set[str]] = {}  # by module name
+        self._readers: dict[str, set[str]] = {}  # by a string that may be the name of a file or of a folder
+        self._forced: dict[str, set[str]] = {}  # by path: dependents that no import shows
+        self._folders_of_code = {PurePosixPath(file).parent.name for file in self.files}
+        modules = {name for file in self.files for name in module_names(file)}
+        facts = all_facts(root, self.files, cache)
+        lazy = {name: module for each in facts.values() for name, module in each.lazy.items()}
+        for file, each in facts.items():
+            self._add(file, each, modules, lazy)
+
+    def dependents(self, path: str) -> dict[str, int] | None:
+        """Return the files that a change of `path` can affect, with their distances; the file itself has 0. `path` may
+        be gone. None for a file that nothing seems to read."""
+        found = {path: 0} if path.endswith(".py") else {}
+        if not path.endswith(".py"):
+            found |= dict.fromkeys(sorted(self.readers(path)), 1)
+        if path.startswith(PACKAGES) and path.endswith(".py") and ARCHITECTURE in self.files:
+            found[ARCHITECTURE] = 1
+        if not found:
+            return None
+        queue = deque(found)
+        while queue:
+            file = queue.popleft()
+            for dependent in self._direct(file):
+                if dependent not in found:
+                    found[dependent] = found[file] + 1
+                    queue.append(dependent)
+        return found
+
+    def readers(self, path: str) -> set[str]:
+        """Return the files that name a data file, or else a folder that it lies in."""
+        parts = PurePosixPath(path).parts
+        found = set(self._readers.get(path, ())) | self._readers.get(parts[-1], set())
+        for folder in reversed(parts[:-1]):
+            if found:
+                break
+            is_top = folder == parts[0] and not path.startswith("tests/")
+            if folder not in self._folders_of_code or is_top:
+                found = set(self._readers.get(folder, ()))
+        if path.endswith(".md"):
+            found |= {LINKS} & set(self.files)
+        return found
+
+    def _direct(self, file: str) -> set[str]:
+        if self._is_program(file):
+            return self.readers(file)
+        names = module_names(file)
+        return self._forced.get(file, set()).union(*(self._importers.get(name, set()) for name in names))
+
+    def _is_program(self, file: str) -> bool:
+        if not file.startswith(PROGRAMS) or is_test(file) or file.endswith(("/conftest.py", "/__main__.py")):
+            return False
+        return not any(name in self._importers for name in module_names(file))
+
+    def _add(self, file: str, facts: Facts, modules: set[str], lazy: dict[str, str]) -> None:
+        names = {*facts.imports, *(lazy[name] for name in (*facts.imports, *facts.used) if name in lazy)}
+        if not facts.lazy:  # the strings of a package with lazy attributes are theirs
+            names.update(name for name in facts.strings if "." in name and name in modules)
+        for name in names:
+            for each in (name, *enclosing(name)):
+                self._importers.setdefault(each, set()).add(file)
+        for string in facts.strings:
+            self._readers.setdefault(string, set()).add(file)
+        for needed in self._needed(file, facts.words):
+            self._forced.setdefault(needed, set()).add(file)
+
+    def _needed(self, file: str, words: Iterable[str]) -> Iterable[str]:
+        if file.startswith("tests/"):
+            yield from (each for each in conftests(file) if each != file)
+            if "subprocess" in words:
+                yield from COMMAND_LINE
+            if "kafka_cluster" in words or "pytester" in words:
+                yield PLUGIN
+        elif "iter_modules" in words or "walk_packages" in words:
+            folder = file.rpartition("/")[0]
+            yield from (each for each in self.files if each.startswith(f"{folder}/") and each != file)
+
+
+def is_test(file: str) -> bool:
+    return file.startswith("tests/") and PurePosixPath(file).name.startswith("test_") and file.endswith(".py")
+
+
+def enclosing(name: str) -> list[str]:
+    """Return the packages around a module."""
+    parts = name.split(".")
+    return [".".join(parts[:length]) for length in range(len(parts) - 1, 0, -1)]
+
+
+def conftests(file: str) -> list[str]:
+    """Return the places of a conftest.py that applies to a test file."""
+    return [f"{folder}/conftest.py" for folder in PurePosixPath(file).parents if str(folder) != "."]
