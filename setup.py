@@ -1,8 +1,8 @@
 """How mypyc compiles the modules that compiled.toml names, for build_backend.py. Everything else is in pyproject.toml.
 
-FAKEBROKER_COMPILING   Set by build_backend.py: "0" compiles nothing, "1" the modules of [serve], "all" those of [all] too.
-FAKEBROKER_OBJECTS     A folder that keeps compiled C files. A file whose text, headers and flags are known is not compiled
-                       again. `make compiled` sets it.
+FAKEBROKER_COMPILING   "0" compiles nothing, "1" the modules of [serve], "all" those of [all] too (build_backend.py)
+FAKEBROKER_OBJECTS     a folder that keeps compiled C files: one whose text, headers and flags are known is not compiled
+                       again (`make compiled`)
 """
 
 from __future__ import annotations

@@ -2,11 +2,11 @@
 
     python -m benchmarks modules [GROUP...] [--quick] [--json]
 
-Seconds are noise where gains are small, so the benchmark counts instructions of the guard's work (`guard.py`). For each
-group pip builds a copy of this tree whose compiled.toml lacks the group: a minute or two each, forty minutes for all, so
-`make bench` runs it only by name. A group is what works together, so that few calls cross from compiled to interpreted
-code and back. A ratio of 1.1 says that the work takes a tenth more instructions without the group; a group whose best
-ratio is below 1.2 does not belong into [serve]. The second row of a group is the work that it changes most.
+Seconds are noise where gains are small, so the benchmark counts instructions of the guard's work (`guard.py`). For
+each group pip builds a copy of this tree whose compiled.toml lacks the group: a minute or two each, forty minutes for
+all, so `make bench` runs it only by name. A group is what works together, so that few calls cross from compiled to
+interpreted code and back. A ratio of 1.1 says that the work takes a tenth more instructions without the group; a group
+whose best ratio is below 1.2 does not belong into [serve]. The second row of a group is the work that it changes most.
 """
 
 from __future__ import annotations

@@ -54,7 +54,7 @@ class Served:
         self.cluster.advance_to(self.now)
 
     def exchange(self, connection: Connection, data: bytes) -> bytes:
-        """Send and return what was answered, letting time go by until there is an answer."""
+        """Send the bytes and return the responses. Virtual time passes until there is one."""
         self.cluster.receive(connection, data, self.now)
         return self.answers(connection)
 
@@ -71,17 +71,17 @@ class Served:
         raise AssertionError(f"no answer within {MOST_STEPS} ms")
 
     def ask(self, connection: Connection, api_key: int, version: int, values: dict[str, Any]) -> Any:
-        """Ask until the answer has no error: coordinators load, and members must come back."""
+        """Return the first response without an error: while a coordinator loads it answers with one."""
         for _ in range(MOST_STEPS):
             asked = frames.request(api_key, version, values)
-            answer = decode_response(api_key, version, self.exchange(connection, asked)[4:])[1]
+            answer: Any = decode_response(api_key, version, self.exchange(connection, asked)[4:])[1]
             if not answer.error_code:
                 return answer
             self.advance(STEP_MS)
         raise AssertionError(f"API {api_key} is answered {answer.error_code!r}")
 
     def repeat(self, connection: Connection, frame: bytes, no_error: Callable[[Any], bool], version: int) -> Work:
-        """The same request over and over, pipelined."""
+        """Return work that sends the same request over and over, pipelined."""
         data = frame * TURN
         api_key = int.from_bytes(frame[4:6], "big")
         answers = self.exchange(connection, data)
@@ -98,7 +98,7 @@ class Served:
 
 
 def joined(served: Served, connection: Connection, group: str) -> dict[str, Any]:
-    """A group with one member that has synced; the fields that each of its requests has."""
+    """Make a group with one member that has synced; return the fields that each of its requests has."""
     served.ask(connection, FIND_COORDINATOR, FIND_VERSION, {"key": group, "key_type": 0})
     joined = served.ask(connection, JOIN_GROUP, JOIN_VERSION, join(group, "", b""))
     member = {"group_id": group, "generation_id": joined.generation_id, "member_id": joined.member_id}
@@ -143,7 +143,7 @@ def offset_commit() -> Work:
 
 
 def rebalance() -> Work:
-    """The one member of a group joins with other metadata and syncs: an operation is both."""
+    """An operation: the only member of a group joins with other metadata, then syncs."""
     served = Served()
     connection = served.connect()
     member = joined(served, connection, "g")
@@ -162,7 +162,7 @@ def rebalance() -> Work:
 
 
 def transaction(version: int) -> Work:
-    """One record in one partition, and its commit; with version 1 the partition is added first."""
+    """An operation: one record in one partition, and its commit. Version 1 adds the partition first."""
     served = Served()
     connection = served.connect()
     served.ask(connection, FIND_COORDINATOR, FIND_VERSION, {"key": "t", "key_type": 1})
@@ -181,7 +181,7 @@ def transaction(version: int) -> Work:
             if answer[error_at : error_at + 2] == b"\0\0":
                 return answer
             served.advance(STEP_MS)
-        raise AssertionError("a transaction does not go on")
+        raise AssertionError(f"a request of the transaction still fails after {MOST_STEPS} ms")
 
     def work(count: int) -> None:
         for _ in range(count):
