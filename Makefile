@@ -5,18 +5,16 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
+# What `make demo` needs and nothing else, unless the environment of the tests is there already.
+DEMO_VENV ?= $(if $(wildcard $(STAMP)),$(VENV),.venv-demo)
 FAST   := $(CURDIR)/build/compiled
-# 1 where compiling has to work: there are a C compiler and Python's headers.
-MUST_COMPILE = $$(command -v $${CC:-cc} >/dev/null && test -f "$$($(PYTHON) -c 'import sysconfig; print(sysconfig.get_path("include"))')/Python.h" && echo 1)
+# `all` where compiling has to work: there are a C compiler and Python's headers.
+MUST_COMPILE = $$(command -v $${CC:-cc} >/dev/null && test -f "$$($(PYTHON) -c 'import sysconfig; print(sysconfig.get_path("include"))')/Python.h" && echo all)
 # The compiled copy, before the source beside which we stand.
 WITH_FAST := PYTHONSAFEPATH=1 PYTHONPATH=$(FAST):$(CURDIR)
 
 MINUTES ?= 10
 SEQUENCES ?= 1000
-
-# Of the tests that take long one in so many, others with each change of the code (tests/support/one_in.py).
-ONE_IN ?= 1
-export FAKEBROKER_ONE_IN = $(ONE_IN)
 
 # A process for each core. Tests of Spark go to one of them (tests/support/scheduling.py). WORKERS=0 is one process, to debug.
 WORKERS ?= auto
@@ -25,45 +23,77 @@ PYTEST := -m pytest -n $(WORKERS) --dist loadscope -o faulthandler_timeout=600
 # Images of containers set it. Then each of several processes compiles all tests and modules again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: install compiled demo test quick test-compiled properties fuzz mutants check format bench guard conformance conformance-producer suites clean help
+.PHONY: install compiled demo test test-all languages soak quick affected test-compiled properties fuzz mutants costs \
+  check format bench guard conformance conformance-producer suites wheels nightly flaky green clean help
 
 help:
 	@sed -n 's/^## //p' $(MAKEFILE_LIST)
 
-$(STAMP): pyproject.toml
+# pip packs the 400 MB of Spark into a wheel and unpacks it again: without compressing it, that takes half the time.
+define INSTALL
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or later is needed; this is %s. Try: make PYTHON=python3.12 ..." % sys.version.split()[0])'
-	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@echo "installing into $(VENV) (once) ..."
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[all]'
+	@test -x $(@D)/bin/python || $(PYTHON) -m venv $(@D)
+	@echo "installing $(1) into $(@D) (once) ..."
+	@printf '[bdist_wheel]\ncompression = stored\n' > $(@D)/wheels.cfg
+	@DIST_EXTRA_CONFIG=$(CURDIR)/$(@D)/wheels.cfg $(@D)/bin/python -m pip install --quiet --disable-pip-version-check \
+	  --no-compile --editable '.[$(1)]'
 	@touch $@
+endef
 
-$(FAST)/.built: $(STAMP) setup.py build_backend.py $(shell find fakebroker timingwheel load -name '*.py')
+$(STAMP): pyproject.toml
+	$(call INSTALL,all)
+
+.venv-demo/.installed: pyproject.toml
+	$(call INSTALL,load)
+
+# C files that were compiled before, from the same text, are not compiled again.
+OBJECTS ?= $(HOME)/.cache/fakebroker/objects
+
+$(FAST)/.built: $(STAMP) setup.py build_backend.py compiled.toml $(shell find fakebroker timingwheel load -name '*.py')
 	@echo "compiling into $(FAST), as on a machine that has nothing of ours; where that cannot be done it is a plain copy ..."
 	@rm -rf $(FAST)
 	@$(PYTHON) -m venv --clear build/builder
-	@FAKEBROKER_COMPILE=$(MUST_COMPILE) build/builder/bin/python -m pip install --quiet --disable-pip-version-check \
-	  --no-deps --target $(FAST) .
+	@FAKEBROKER_OBJECTS=$(OBJECTS) FAKEBROKER_COMPILE=$(MUST_COMPILE) build/builder/bin/python -m pip install --quiet \
+	  --disable-pip-version-check --no-deps --target $(FAST) .
+	@find $(OBJECTS) -name '*.o' -mtime +14 -delete 2>/dev/null || true
 	@touch $@
 
-## make install  a virtual environment in .venv with all that is needed; every other target makes it too
+## make install  a virtual environment in .venv with all that tests, checks and benchmarks need; they make it too
 install: $(STAMP)
 
-## make compiled  the compiled copy, in build/compiled; every other target that needs it makes it too
+## make compiled  the compiled copy, whole, in build/compiled; every other target that needs it makes it too
 compiled: $(FAST)/.built
 
 ## make demo    the main job: a cluster with frozen followers, a Spark load of acks=all, the verdict
-demo: $(STAMP)
-	$(BIN)/fakebroker demo
+demo: $(DEMO_VENV)/.installed
+	$(DEMO_VENV)/bin/fakebroker demo
 
-## make test    all tests: units, properties, stock clients, Spark; on all cores; ONE_IN=4 draws of those that take long
+## make test    every kind of test, in the dose of every day; on all cores
 test: $(STAMP)
 	$(BIN)/python $(PYTEST)
+
+## make test-all  all tests, with more seeds and examples (an hour); what drives other languages is `make languages`
+test-all: $(STAMP)
+	HYPOTHESIS_PROFILE=ci FAKEBROKER_TESTS=nightly $(BIN)/python $(PYTEST)
+
+## make languages  the tests that drive programs in Java, Go, Rust and JavaScript, as far as their tools are here
+languages: $(STAMP)
+	FAKEBROKER_TESTS=languages $(BIN)/python $(PYTEST) -m languages
+
+## make soak    the tests that measure milliseconds; a slow machine may fail them
+soak: $(STAMP)
+	FAKEBROKER_TESTS=soak $(BIN)/python -m pytest -m soak
 
 ## make quick   the tests that most slips break, in half a minute; TESTS=tests/core takes less
 TESTS ?= tests/core tests/apis tests/protocol tests/network tests/cluster tests/timingwheel tests/properties \
   tests/conformance/test_golden.py tests/test_architecture.py tests/test_cli.py
 quick: $(STAMP)
 	HYPOTHESIS_PROFILE=quick FAKEBROKER_SEEDS=20 $(BIN)/python $(PYTEST) -q -m "not (slow or spark or clients)" $(TESTS)
+
+## make affected  the tests that a change can break, within a minute; BASE=main~3 says since when
+BASE ?=
+affected: $(STAMP)
+	$(BIN)/python -m tests.affected --run $(BASE)
 
 ## make test-compiled  the tests of all that is compiled, against the compiled copy
 test-compiled: $(FAST)/.built
@@ -79,9 +109,14 @@ properties: $(STAMP)
 fuzz: $(FAST)/.built
 	$(BIN)/python -m tests.fuzz --minutes $(MINUTES) --compiled $(FAST) $(FUZZ)
 
-## make mutants  do the tests notice slips in the code? (a few minutes)
+## make mutants  do the tests notice slips in the code? MUTANTS="--random 200 --seed 1" draws some instead of the chosen ones
 mutants: $(STAMP)
-	$(BIN)/python -m tests.mutants
+	$(BIN)/python -m tests.mutants $(MUTANTS)
+
+## make costs   what each test file costs, and what it alone executes; COSTS=tests/core renews a part
+costs: $(STAMP)
+	$(BIN)/python -m tests.costs $(COSTS)
+	$(BIN)/python -m tests.costs --table
 
 ## make check   ruff (lint, format) and mypy --strict, of the tests too
 check: $(STAMP)
@@ -101,8 +136,7 @@ bench: $(FAST)/.built
 
 ## make guard   instructions of the hot path, interpreted and compiled, against the recorded ones (needs valgrind; passes without)
 guard: $(FAST)/.built
-	$(BIN)/python -m benchmarks guard
-	$(WITH_FAST) $(BIN)/python -m benchmarks guard
+	$(BIN)/python -m benchmarks guard & one=$$!; $(WITH_FAST) $(BIN)/python -m benchmarks guard; two=$$?; wait $$one && exit $$two
 
 ## make conformance  the same traffic to Apache Kafka (from Maven Central, needs Java 17 and Maven) and to us
 conformance: $(STAMP)
@@ -116,6 +150,23 @@ conformance-producer: $(STAMP)
 suites: $(STAMP)
 	$(BIN)/python -m conformance.suites $(SUITES)
 
+## make wheels  a wheel for each CPython from 3.11 to 3.14 that is found, in dist/; PYTHONS="3.12 /path/python3.14" chooses
+wheels: $(STAMP)
+	$(BIN)/python -m release.wheels $(PYTHONS)
+
+## make nightly  everything that CI leaves out, one after the other (hours): all tests, languages, soak, compiled, mutants, Kafka
+nightly: $(STAMP)
+	$(BIN)/python -m tests.ci nightly
+
+## make flaky RUNS=20   .ci/run so many times beside four busy loops, in an order drawn by seed; TEST=tests/a.py::test_b runs that one
+RUNS ?= 20
+flaky: $(STAMP)
+	$(BIN)/python -m tests.ci flaky --runs $(RUNS) $(TEST)
+
+## make green   has .ci/run passed here on this very commit, without uncommitted changes?
+green: $(STAMP)
+	@$(BIN)/python -m tests.ci green
+
 ## make clean   remove what the other targets made
 clean:
-	rm -rf $(VENV) build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis fakebroker-demo
+	rm -rf $(VENV) .venv-demo build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis fakebroker-demo

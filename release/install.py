@@ -1,0 +1,80 @@
+"""Type what the README tells a newcomer to type: install from the checkout into an empty environment, run the example.
+
+    python -m release.install [PYTHON]
+
+Prints what the install took and brought. The exit status is 1 if the install fails, if the package is not compiled
+although there are a C compiler and Python's headers, or if the example's requests are not answered as the README says.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import resource
+import shutil
+import subprocess
+import sys
+import sysconfig
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+ROOT = Path(__file__).resolve().parent.parent
+EXAMPLE = ROOT / "examples" / "request_timed_out.py"
+# The lines of the README, without the times.
+EXPECTED = [
+    ("healthy", "NONE", "0"),
+    ("followers frozen", "REQUEST_TIMED_OUT", "1"),
+    ("followers 200 ms behind", "NONE", "2"),
+    ("healthy again", "NONE", "3"),
+]
+
+
+def main(words: Sequence[str]) -> int:
+    python = words[0] if words else sys.executable
+    with TemporaryDirectory(prefix="fakebroker-install-") as folder:
+        environment = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "VIRTUAL_ENV")}
+        subprocess.run([python, "-m", "venv", folder], check=True, env=environment)
+        here = Path(folder, "bin", "python")
+        before = _bytes_in(Path(folder))
+        began, cpu = time.monotonic(), _cpu_s()
+        pip = [here, "-m", "pip", "--quiet", "--disable-pip-version-check", "install"]
+        if subprocess.run([*pip, "."], cwd=ROOT, env=environment, check=False).returncode:
+            return 1
+        print(f"pip install .: {time.monotonic() - began:.0f} s, {_cpu_s() - cpu:.0f} s of CPU", flush=True)
+        print(f"installed: {(_bytes_in(Path(folder)) - before) / 2**20:.0f} MiB", flush=True)
+        version = subprocess.run(
+            [Path(folder, "bin", "fakebroker"), "--version"], capture_output=True, text=True, check=True
+        ).stdout.strip()
+        print(version, flush=True)
+        if can_compile() and not version.endswith("compiled)"):
+            print("there is a C compiler, but the package is not compiled", file=sys.stderr)
+            return 1
+        subprocess.run([*pip, "confluent-kafka"], cwd=folder, env=environment, check=True)
+        done = subprocess.run([here, EXAMPLE], cwd=folder, env=environment, capture_output=True, text=True, check=False)
+        print(done.stdout, done.stderr, sep="", flush=True)
+        return int(done.returncode != 0 or answered(done.stdout) != EXPECTED)
+
+
+def answered(text: str) -> list[tuple[str, str, str]]:
+    """Return what the example printed of each request: situation, error code, offset."""
+    return re.findall(r"^(.+?): +(\w+) +offset (-?\d+) ", text, re.M)
+
+
+def can_compile() -> bool:
+    header = Path(sysconfig.get_path("include"), "Python.h")
+    return shutil.which(os.environ.get("CC", "cc")) is not None and header.exists()
+
+
+def _cpu_s() -> float:
+    children = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return children.ru_utime + children.ru_stime
+
+
+def _bytes_in(folder: Path) -> int:
+    return sum(path.lstat().st_blocks * 512 for path in folder.rglob("*"))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
