@@ -19,7 +19,7 @@ pytestmark = pytest.mark.clients
 
 T = TypeVar("T")
 
-TIMEOUT_MS = 400
+TIMEOUT_MS = 2_000  # also for the start of the client, and for a record to be sent
 
 PRODUCERS: dict[str, dict[str, Any]] = {
     "acks=0": {"acks": 0},

@@ -219,21 +219,23 @@ def test_acks_1_does_not_wait_for_frozen_followers(kafka: FakeCluster) -> None:
     assert sent.delivered == [(0, 0, b"v")]
 
 
-def test_retries_append_what_timed_out_again(kafka: FakeCluster) -> None:
-    kafka.create_topic("t")
-    kafka.followers.freeze("t")
-    settings = {"acks": "all", "request.timeout.ms": 100, "message.timeout.ms": 1000, "retry.backoff.ms": 20}
-    sent = Sent(kafka, **settings)
-    sent.send("t", b"v")
-    sent.flush()
-    kafka.followers.resume("t")
+def test_retries_append_what_timed_out_again() -> None:
+    with FakeCluster(brokers=3, clock="auto", config={"replica.lag.time.max.ms": 2**31 - 1}) as kafka:
+        kafka.create_topic("t")
+        kafka.followers.freeze("t")
+        # The broker's clock skips 5 s at a time; the client's own limit is real.
+        settings = {"acks": "all", "request.timeout.ms": 5_000, "message.timeout.ms": 3_000, "retry.backoff.ms": 20}
+        sent = Sent(kafka, **settings)
+        sent.send("t", b"v")
+        sent.flush()
+        kafka.followers.resume("t")
 
-    # The client hides error 7: it tries again until its own limit, and each try was appended.
-    (error,) = sent.errors
-    assert error.code() == KafkaError._MSG_TIMED_OUT
-    values = read_values(kafka, "t")
-    assert set(values) == {b"v"}
-    assert len(values) > 1
+        # The client hides error 7: it tries again until its own limit, and each try was appended.
+        (error,) = sent.errors
+        assert error.code() == KafkaError._MSG_TIMED_OUT
+        values = read_values(kafka, "t")
+        assert set(values) == {b"v"}
+        assert len(values) > 1
 
 
 @pytest.mark.parametrize("codec", ["none", "gzip", "snappy", "lz4", "zstd"])

@@ -22,13 +22,13 @@ from fakebroker import FakeCluster
 
 pytestmark = pytest.mark.clients
 
-TIMEOUT_MS = 250
+TIMEOUT_MS = 1_000
 RECORDS = 3
 TIMED_OUT = 7
 
 
 def with_confluent_kafka(kafka: FakeCluster) -> None:
-    settings = {"retries": 0, "request.timeout.ms": TIMEOUT_MS, "socket.timeout.ms": 10_000, "log_level": 0}
+    settings = {"retries": 0, "request.timeout.ms": TIMEOUT_MS, "socket.timeout.ms": 60_000, "log_level": 0}
     producer = Producer({"bootstrap.servers": kafka.bootstrap_servers, "client.id": "confluent-kafka", **settings})
     for _ in range(RECORDS):
         producer.produce("t", b"v", partition=0)
@@ -59,6 +59,7 @@ def with_aiokafka(kafka: FakeCluster) -> None:
             request_timeout_ms=TIMEOUT_MS,
         )
         await producer.start()
+        await producer.partitions_for("t")  # so that no record waits for metadata, and expires by that
         for _ in range(RECORDS):
             with contextlib.suppress(AiokafkaError):
                 await producer.send_and_wait("t", b"v", partition=0)

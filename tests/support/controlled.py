@@ -27,7 +27,13 @@ class Controlled:
         try:
             self.kafka._await(self._start())
             headers = {} if self.token is None else {"Authorization": f"Bearer {self.token}"}
-            self.http = httpx.Client(base_url=self.control.url, headers=headers, timeout=LIMIT_S, trust_env=False)
+            self.http = httpx.Client(
+                base_url=self.control.url,
+                headers=headers,
+                timeout=LIMIT_S,
+                limits=httpx.Limits(max_keepalive_connections=0),  # a test leaves no connection behind
+                trust_env=False,
+            )
         except BaseException:
             self.kafka.stop()
             raise

@@ -114,9 +114,11 @@ class Leftovers:
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_teardown(self, item: pytest.Item) -> Generator[None, None, None]:
         yield
-        kinds = ("process",) if "spark" in getattr(item, "fixturenames", ()) else tuple(KINDS)
-        if left := self.leftovers(kinds):
-            self._known |= left  # told once
+        uses_spark = "spark" in getattr(item, "fixturenames", ())
+        left = self.leftovers(("process",) if uses_spark else tuple(KINDS))
+        if left or uses_spark:
+            self._known |= existing()  # what is left is told once; what Spark has opened stays
+        if left:
             pytest.fail("left behind: " + "; ".join(sorted(map(described, left))), pytrace=False)
 
     def leftovers(self, kinds: tuple[str, ...] = tuple(KINDS)) -> set[Thing]:
