@@ -98,7 +98,7 @@ def distances_of(graph: ImportGraph, changes: Sequence[Change]) -> dict[str, int
             return None
         dependents = _below(graph, path) if PurePosixPath(path).name == "conftest.py" else graph.dependents(path)
         if dependents is None:
-            return None  # nobody seems to read it: it may concern anything
+            return None  # no file names it, so it may concern any test
         for file, distance in dependents.items():
             if file in graph.tests:
                 found[file] = min(distance, found.get(file, distance))

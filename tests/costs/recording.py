@@ -26,7 +26,7 @@ PASSED, FAILED, SKIPPED = "passed", "failed", "skipped"
 
 def cpu_s() -> float:
     """Return the CPU time of this process and of its children that have ended."""
-    own, children = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    own, children = (resource.getrusage(of) for of in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
     return own.ru_utime + own.ru_stime + children.ru_utime + children.ru_stime
 
 

@@ -40,8 +40,9 @@ class Covering:
     def tests(self, mutant: RandomMutant) -> list[CostOfTest]:
         """Return the tests that execute what is mutated, in the order in which they are to run.
 
-        A line that runs at import runs in no test of its own: then the tests count that execute a line with a name it
-        binds, or the body of its function; failing that, all tests that execute anything of the file, or import it."""
+        A line that runs at import runs in no test of its own. Then the tests count that execute a line with a name it
+        binds, or the body of its function, and those of test files that import the file, directly or by one other;
+        failing that, all tests that execute anything of the file, or import it."""
         scope = mutant.scope
         if scope.is_deferred:
             found = self._table.tests_of(mutant.path, range(scope.first, scope.last + 1))
@@ -52,13 +53,15 @@ class Covering:
             by_node.update((test.node, test) for test in self._table.tests_of(mutant.path, range(first, last + 1)))
         for path, lines in self.uses(mutant):
             by_node.update((test.node, test) for test in self._table.tests_of(path, lines))
+        by_node.update((test.node, test) for test in self._importing(mutant.path, 2))
         found = list(by_node.values()) or self._table.tests_of(mutant.path) or self._importing(mutant.path)
         return in_rounds(found, mutant.path)
 
-    def _importing(self, path: str) -> list[CostOfTest]:
-        """Return the tests of the test files that import a file, for one that no test executes: it is all tables."""
+    def _importing(self, path: str, most: int = 100) -> list[CostOfTest]:
+        """Return the tests of the test files that import a file over `most` imports at most. They may look at a table
+        that no function of the file reads."""
         distances = self._graph.dependents(path) or {}
-        return self._table.tests_in(file for file in distances if is_test(file))
+        return self._table.tests_in(file for file, distance in distances.items() if is_test(file) and distance <= most)
 
     def uses(self, mutant: RandomMutant) -> Iterator[tuple[str, list[int]]]:
         """Yield the lines that mention a name bound by the mutated statement: all in its own file, and in others those

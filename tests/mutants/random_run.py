@@ -137,7 +137,7 @@ def tried(
 ) -> Result:
     """Run the tests that execute the mutant, the first stage and then the rest, without those that are barred."""
     started = time.monotonic()
-    allowed = [test for test in tests if test.node not in barred]
+    allowed = [test for test in tests if test.node not in barred and test.file not in barred]
     within = list(within_budget(allowed, plan.budget_s))
     try:
         outcome = _in_stages(copies, mutant, within)
@@ -209,9 +209,12 @@ def confirm(
 
 def _failing(copies: Copies, results: Sequence[Result], met: dict[RandomMutant, list[CostOfTest]]) -> frozenset[str]:
     """Return the killing tests that fail on the code as it is."""
-    costs = {test.node: test for each in results for test in met[each.mutant] if test.node == each.outcome.killer}
+    killers = {each.outcome.killer for each in results}
+    costs: dict[str, CostOfTest] = {}  # by killer; one test stands for a file that could not be collected
+    for test in (test for each in results for test in met[each.mutant]):
+        costs.update({killer: test for killer in (test.node, test.file) if killer in killers})
     failed: set[str] = set()
-    while left := [test for node, test in sorted(costs.items()) if node not in failed]:
+    while left := [test for killer, test in sorted(costs.items()) if killer not in failed]:
         outcome = copies.run(None, left)
         if outcome.killer is None:
             break

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import fields, is_dataclass
+from dataclasses import fields, is_dataclass, replace
 from typing import Any, get_args, get_type_hints
 
 import pytest
@@ -40,6 +40,19 @@ def filled(kind: Any, path: tuple[str, ...]) -> Any:
     if not path:
         return kind(**nothing)
     return kind(**nothing | {path[0]: (filled(items(get_type_hints(kind)[path[0]]), path[1:]),)})
+
+
+@pytest.mark.parametrize(
+    ("resource_type", "name"),
+    [(2, "topic"), (4, "broker"), (8, "broker_logger"), (16, "client_metrics"), (32, "group"), (1, "")],
+)
+def test_a_resource_has_its_type_by_name(resource_type: int, name: str) -> None:
+    """ConfigResource.Type of Kafka."""
+    api = registry.load()[TABLE["DescribeConfigs"].key]
+    result = filled(response_type(api.key, api.max_version), ("results",)).results[0]
+    tree = Tree("DescribeConfigs", lambda topic_id, topic: (topic_id, topic))
+    roles = tree.roles_of(replace(result, resource_type=resource_type, resource_name="x"))
+    assert (roles["resource_type"], roles["resource"]) == (name, "x")
 
 
 @pytest.mark.parametrize("name", TABLE)

@@ -65,6 +65,7 @@ def test_where_an_epoch_ends(entries: Entries, asked: int, answer: tuple[int, in
         ([(1, 3), (2, 3)], [(2, 3)]),  # an epoch that never saw a record
         ([(1, 3), (2, 6), (3, 2)], [(3, 2)]),  # offsets went back
         ([(1, 0), (5, 8), (3, 9)], [(1, 0), (3, 9)]),  # epochs went back
+        ([(1, 0), (3, 5), (5, 8), (3, 9)], [(1, 0), (3, 9)]),  # to one that was there
     ],
 )
 def test_entries_rise_in_epoch_and_offset(entries: Entries, left: Entries) -> None:

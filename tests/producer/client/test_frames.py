@@ -72,6 +72,12 @@ def test_produce(version: int) -> None:
     assert bytes(partition.records) == bytes(batch.records())
 
 
+def test_a_topic_without_an_id_is_sent_with_zeros() -> None:
+    made = ProduceBody(body().request, {})
+    (topic,) = read(encode(request(PRODUCE, 13, made), "me", NEWEST)).topic_data
+    assert topic.topic_id in (None, UUID(int=0))
+
+
 @pytest.mark.parametrize(
     ("generation", "order"),
     [("2.0", [("a", 0), ("a", 3), ("b", 1), ("b", 2)]), ("2.8", [("b", 2), ("b", 1), ("a", 3), ("a", 0)])],

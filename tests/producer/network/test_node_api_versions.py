@@ -7,6 +7,7 @@ import pytest
 from fakebroker.producer.generation import Generation
 from fakebroker.producer.network.node_api_versions import (
     API_VERSIONS,
+    FIND_COORDINATOR,
     METADATA,
     PRODUCE,
     ApiVersion,
@@ -39,6 +40,14 @@ def test_without_a_common_one_it_is_not_sent(served: tuple[int, int]) -> None:
 def test_a_release_has_its_versions(generation: str, ranges: list[tuple[int, int]]) -> None:
     release = Generation(generation)
     assert [client_range(key, release)[1:] for key in (PRODUCE, METADATA, API_VERSIONS)] == ranges
+
+
+@pytest.mark.parametrize(
+    ("generation", "newest"), [("2.0", 2), ("2.3", 2), ("2.4", 3), ("2.8", 3), ("3.0", 4), ("3.8", 5), ("3.9", 6)]
+)
+def test_find_coordinator_grew_with_these_releases(generation: str, newest: int) -> None:
+    """FindCoordinatorRequest.json: flexible with 2.4, batched with KIP-699, KIP-890, share groups with KIP-932."""
+    assert client_range(FIND_COORDINATOR, Generation(generation))[1:] == (0, newest)
 
 
 @pytest.mark.parametrize("key", [PRODUCE, METADATA, API_VERSIONS])

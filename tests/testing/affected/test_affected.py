@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
+from affected.__main__ import selection
 from affected.changes import Change, changed_lines, changes_since, default_base, lines_of_functions
 from affected.choose import choose, distances_of
 from affected.graph import ImportGraph
@@ -126,7 +127,7 @@ def test_what_is_recorded_not_to_execute_it_is_left_out_and_said(root: Path) -> 
     assert "tests/test_program.py" not in choice.files
     assert "tests/test_log.py" in choice.files, "it imports the file itself"
     assert choice.files.index("tests/test_core.py") < choice.files.index("tests/test_user.py")
-    assert "tests/test_user.py" in choice.files, "it is not recorded, so nobody knows"
+    assert "tests/test_user.py" in choice.files, "it is not recorded"
     assert [each.split(",")[0] for each in choice.left_out] == ["1 test files import what changed"]
 
 
@@ -151,6 +152,13 @@ def test_everything_is_everything(root: Path) -> None:
     choice = choose(ImportGraph(root), [Change("pyproject.toml")])
     assert choice.is_everything
     assert len(choice.files) == sum(Path(name).name.startswith("test_") for name in TREE)
+
+
+def test_only_declared_markers_are_left_out(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text(
+        '[tool.pytest.ini_options]\nmarkers = ["slow: x", "spark", "other(x): y"]\n'
+    )
+    assert selection(tmp_path) == "not (slow or spark)"
 
 
 def test_lines_of_a_diff() -> None:
