@@ -12,15 +12,16 @@ from typing import Any
 
 import hypothesis
 import pytest
+from support import doses
 from support.leftovers import FilesLeft, Leftovers
-from support.one_in import TAKES_LONG, code_digest, is_drawn
 
 import fakebroker
 
-# `ci` is deterministic and quick; HYPOTHESIS_PROFILE=thorough is for a night.
 # A busy machine is no fault of a test: neither its deadline nor how fast examples are drawn is looked at.
 BUSY: dict[str, Any] = {"deadline": None, "suppress_health_check": [hypothesis.HealthCheck.too_slow]}
-hypothesis.settings.register_profile("ci", derandomize=True, max_examples=60, print_blob=True, **BUSY)
+# The default, with `nightly` in FAKEBROKER_TESTS and without: the same examples each time.
+hypothesis.settings.register_profile("nightly", derandomize=True, max_examples=100, print_blob=True, **BUSY)
+hypothesis.settings.register_profile("everyday", derandomize=True, max_examples=20, print_blob=True, **BUSY)
 # For `make quick`: the same examples, but fewer of them.
 hypothesis.settings.register_profile("quick", derandomize=True, max_examples=10, print_blob=True, **BUSY)
 hypothesis.settings.register_profile("thorough", max_examples=5_000, **BUSY)
@@ -30,15 +31,11 @@ hypothesis.settings.register_profile("properties", max_examples=max(60, int(30 *
 # Against a mutant the first failure will do: nobody looks for a shorter one.
 FIRST = [hypothesis.Phase.explicit, hypothesis.Phase.generate]
 hypothesis.settings.register_profile("mutants", derandomize=True, max_examples=60, phases=FIRST, database=None, **BUSY)
-hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
-
-
-# CI asks for one in so many of the tests that take long, others with each change of the code and the same for the same
-# code; all others run whole. Without it every test runs.
-ONE_IN = int(os.environ.get("FAKEBROKER_ONE_IN", "1"))
-
-
-SOAK = os.environ.get("FAKEBROKER_SOAK") == "1"  # `soak` tests run, which a slow machine may fail
+try:
+    DOSE = "nightly" if doses.is_nightly() else "everyday"
+except doses.UnknownWord as error:
+    raise pytest.UsageError(str(error)) from None
+hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE") or DOSE)
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -47,12 +44,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if not SOAK:
-        leave_out(config, items, [item for item in items if item.get_closest_marker("soak")])
-    if ONE_IN > 1:
-        salt = code_digest()
-        not_drawn = [item for item in items if takes_long(item) and not is_drawn(item.nodeid, salt, ONE_IN)]
-        leave_out(config, items, not_drawn)
+    leave_out(config, items, doses.not_requested(config, items))
     for item in items:
         if fakebroker.COMPILED and item.get_closest_marker("interpreted"):
             item.add_marker(pytest.mark.skip(reason="a compiled class cannot be patched"))
@@ -76,14 +68,9 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     return OneProcessForSpark(config, log)
 
 
-def takes_long(item: pytest.Item) -> bool:
-    return any(item.get_closest_marker(name) for name in TAKES_LONG)
-
-
-def pytest_report_header() -> str | None:
-    if ONE_IN == 1:
-        return None
-    return f"one in {ONE_IN} of the tests that take long ({', '.join(TAKES_LONG)}), as this code draws them"
+def pytest_report_header(config: pytest.Config) -> str:
+    words = doses.requested(os.environ, config.option.markexpr)
+    return f"dose: everyday{''.join(f' + {word}' for word in doses.WORDS if word in words)}"
 
 
 def order(item: pytest.Item) -> int:

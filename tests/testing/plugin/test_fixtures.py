@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib.metadata import entry_points
 
 import pytest
 
 pytest_plugins = ["pytester"]
 Run = Callable[..., pytest.RunResult]
+IS_INSTALLED = pytest.mark.skipif(
+    not any(point.value == "fakebroker.testing.plugin.hooks" for point in entry_points(group="pytest11")),
+    reason="pytest finds plugins of packages that are installed",
+)
 
 NOTHING_TO_LEARN = """
     import socket
@@ -200,9 +205,13 @@ MANY = """
 """
 
 
-@pytest.mark.parametrize("arguments", [(), ("-n", "2")], ids=["alone", "xdist"])
-def test_each_test_has_a_cluster_of_its_own(run: Run, arguments: tuple[str, ...]) -> None:
-    run(MANY, *arguments).assert_outcomes(passed=30)
+def test_each_test_has_a_cluster_of_its_own(run: Run) -> None:
+    run(MANY).assert_outcomes(passed=30)
+
+
+@IS_INSTALLED
+def test_each_test_has_a_cluster_of_its_own_in_several_processes(run: Run) -> None:
+    run(MANY, "-n", "2", plugins=()).assert_outcomes(passed=30)
 
 
 LEFT = """
