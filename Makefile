@@ -74,7 +74,7 @@ test: $(STAMP)
 
 ## make test-all  all tests, with more seeds and examples (an hour); what drives other languages is `make languages`
 test-all: $(STAMP)
-	HYPOTHESIS_PROFILE=ci FAKEBROKER_TESTS=nightly $(BIN)/python $(PYTEST)
+	FAKEBROKER_TESTS=nightly $(BIN)/python $(PYTEST)
 
 ## make languages  the tests that drive programs in Java, Go, Rust and JavaScript, as far as their tools are here
 languages: $(STAMP)

@@ -8,6 +8,7 @@ import os
 import pkgutil
 import sys
 from collections import Counter
+from random import Random
 from typing import Any
 
 import hypothesis
@@ -35,6 +36,7 @@ try:
     DOSE = "nightly" if doses.is_nightly() else "everyday"
 except doses.UnknownWord as error:
     raise pytest.UsageError(str(error)) from None
+ORDER = os.environ.get("FAKEBROKER_ORDER")  # a seed: tests run in the order that it draws, the same in every process
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE") or DOSE)
 
 
@@ -48,8 +50,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if fakebroker.COMPILED and item.get_closest_marker("interpreted"):
             item.add_marker(pytest.mark.skip(reason="a compiled class cannot be patched"))
-    # What takes long comes first: whoever is last to finish should not begin it at the end.
-    items.sort(key=order)
+    if ORDER:
+        Random(ORDER).shuffle(items)
+    else:  # What takes long comes first: the process that finishes last should not begin it at the end.
+        items.sort(key=order)
 
 
 def leave_out(config: pytest.Config, items: list[pytest.Item], left_out: list[pytest.Item]) -> None:

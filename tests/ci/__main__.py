@@ -24,7 +24,7 @@ NIGHTLY = (
     make("test-all"),
     make("languages"),
     make("soak"),
-    make("test-compiled", HYPOTHESIS_PROFILE="ci", FAKEBROKER_TESTS="nightly"),
+    make("test-compiled", FAKEBROKER_TESTS="nightly"),
     make("guard"),
     make("fuzz", "MINUTES=10"),
     make("properties", "MINUTES=10"),
