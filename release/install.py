@@ -39,7 +39,7 @@ def main(words: Sequence[str]) -> int:
         here = Path(folder, "bin", "python")
         before = _bytes_in(Path(folder))
         began, cpu = time.monotonic(), _cpu_s()
-        pip = [here, "-m", "pip", "--quiet", "--disable-pip-version-check", "install"]
+        pip: list[str | Path] = [here, "-m", "pip", "--quiet", "--disable-pip-version-check", "install"]
         if subprocess.run([*pip, "."], cwd=ROOT, env=environment, check=False).returncode:
             return 1
         print(f"pip install .: {time.monotonic() - began:.0f} s, {_cpu_s() - cpu:.0f} s of CPU", flush=True)

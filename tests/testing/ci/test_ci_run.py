@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
 import pytest
 from ci import __main__ as command
+from ci import history
 from ci.flaky import busy_loops
 from ci.parts import Step
-from ci.running import run, run_all
+from ci.running import ROOT, run, run_all
 
 PASSES, FAILS = (Step((sys.executable, "-c", f"raise SystemExit({status})")) for status in (0, 3))
 
@@ -26,13 +28,18 @@ def test_a_step_says_what_it_was_and_how_it_ended(capfd: pytest.CaptureFixture[s
 
 
 def test_ci_passes_only_if_every_part_does(monkeypatch: pytest.MonkeyPatch) -> None:
-    recorded: list[bool] = []
-    monkeypatch.setattr(command.history, "record", lambda root: bool(recorded.append(True)))
+    recorded: list[Path] = []
+
+    def record(root: Path) -> bool:
+        recorded.append(root)
+        return False
+
+    monkeypatch.setattr(history, "record", record)
     monkeypatch.setattr(command, "PARTS", {"one": (PASSES,), "two": (PASSES, FAILS), "three": (PASSES,)})
     assert command.run_parts(["one", "three"]) == 0
-    assert recorded == [True]
+    assert recorded == [ROOT]
     assert command.run_parts(["one", "two", "three"]) == 1
-    assert recorded == [True]
+    assert recorded == [ROOT]
 
 
 def test_a_part_that_there_is_not_is_one_sentence(capsys: pytest.CaptureFixture[str]) -> None:
