@@ -19,8 +19,12 @@ from fakebroker.core.clock import Now
 from fakebroker.core.config.broker_config import BrokerConfig
 from fakebroker.core.controller.topics import NewTopic
 from fakebroker.core.faults.fault import Fault
+from fakebroker.core.journal.journal import Journal
 from fakebroker.core.replication.behaviour import INSTANT
 from fakebroker.network.effects import Send
+from fakebroker.protocol.compression import compress
+from fakebroker.protocol.compression.codec import Codec
+from fakebroker.protocol.record_batch import RECORD_BATCH_OVERHEAD, pack_batch, read_batch_header
 from timingwheel import SystemTimer, TimerTask
 
 MARK = "ctermid"  # the function of the C library that callgrind looks for
@@ -31,11 +35,17 @@ OPERATIONS = 1_024  # of an idempotent producer: more than are warmed up and cou
 Work = Callable[[int], None]  # does so many operations
 
 
-def produce(acks: int, value_bytes: int, records: int = 1) -> Work:
-    cluster = Cluster(START, config=BrokerConfig(), followers=INSTANT)
+def produce(
+    acks: int, value_bytes: int, records: int = 1, journal: Journal | None = None, codec: Codec = Codec.NONE
+) -> Work:
+    cluster = Cluster(START, config=BrokerConfig(), followers=INSTANT, journal=journal)
     cluster.create_topic(NewTopic("t000", 1, 3), START)
     connection = cluster.open_connection(1, "bench", START)
-    data = produce_frame("t000", 0, record_batch(value_bytes, records), acks) * TURN
+    batch = record_batch(value_bytes, records)
+    if codec != Codec.NONE:
+        header = read_batch_header(batch)._replace(attributes=codec)
+        batch = pack_batch(header, compress(codec, batch[RECORD_BATCH_OVERHEAD:]))
+    data = produce_frame("t000", 0, batch, acks) * TURN
     cluster.receive(connection, data, START)
     answers = sent(cluster)
     size, place = answer_bytes("t000"), error_at("t000")
@@ -163,6 +173,8 @@ WORKS: dict[str, tuple[Callable[[], Work], int]] = {
     "produce 100 B, idempotent": (lambda: idempotent(-1, 100), 640),
     "produce 16 KiB, acks=-1": (lambda: produce(-1, 16 * 1024), 320),
     "produce 100 records of 100 B, acks=-1": (lambda: produce(-1, 100, 100), 128),
+    "produce 100 records of 100 B, lz4": (lambda: produce(-1, 100, 100, codec=Codec.LZ4), 128),
+    "produce 100 B, with a journal": (lambda: produce(-1, 100, journal=Journal()), 640),
     FAULTS: (lambda: beside_faults(1_000), 640),
     "fetch 1 KiB": (fetch, 640),
     "timer add and cancel": (timer, 6_400),
