@@ -27,6 +27,8 @@ from fakebroker import AsyncFakeCluster
 from fakebroker.control.app import new_api
 from fakebroker.control.clusters import Clusters
 
+pytestmark = pytest.mark.changes_shared_cluster
+
 CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
 NOT_DRAWN = "^/v1/events$|^/v1/clusters/{cluster_id}/"  # it has no end; the same as without the id
 EXAMPLES = 20  # of each: forty things that can be asked, in two ways

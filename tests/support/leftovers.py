@@ -4,7 +4,8 @@ Shape    A plugin of pytest. After the teardown of each test it compares what ex
          first test. What a fixture of a larger scope makes is known for as long as that fixture lives.
 Cost     Two system calls, the list of threads, and one link for each open file: about a tenth of a millisecond.
 Limits   Only Linux has /proc: elsewhere threads alone are checked. Spark opens sockets and threads when it wants to:
-         tests that use its session are checked for processes alone.
+         tests that use its session are checked for processes alone. A test that starts brokers of a cluster which
+         others share (marked `changes_shared_cluster`) is not checked for sockets.
 """
 
 from __future__ import annotations
@@ -114,10 +115,10 @@ class Leftovers:
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_teardown(self, item: pytest.Item) -> Generator[None, None, None]:
         yield
-        uses_spark = "spark" in getattr(item, "fixturenames", ())
-        left = self.leftovers(("process",) if uses_spark else tuple(KINDS))
-        if left or uses_spark:
-            self._known |= existing()  # what is left is told once; what Spark has opened stays
+        kinds = checked_after(item)
+        left = self.leftovers(kinds)
+        if left or len(kinds) < len(KINDS):
+            self._known |= existing()  # what is left is told once; what is not checked may stay
         if left:
             pytest.fail("left behind: " + "; ".join(sorted(map(described, left))), pytrace=False)
 
@@ -135,6 +136,14 @@ class Leftovers:
         for things in self._of_fixtures.values():
             new -= things
         return {thing for thing in new if not is_of_the_session(thing)}
+
+
+def checked_after(item: pytest.Item) -> tuple[str, ...]:
+    if "spark" in getattr(item, "fixturenames", ()):
+        return ("process",)
+    if item.get_closest_marker("changes_shared_cluster"):
+        return ("process", "thread")
+    return tuple(KINDS)
 
 
 def is_of_the_session(thing: Thing) -> bool:
