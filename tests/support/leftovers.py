@@ -114,7 +114,10 @@ class Leftovers:
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_teardown(self, item: pytest.Item) -> Generator[None, None, None]:
         yield
-        kinds = ("process",) if "spark" in getattr(item, "fixturenames", ()) else tuple(KINDS)
+        kinds = tuple(KINDS)
+        if "spark" in getattr(item, "fixturenames", ()):
+            kinds = ("process",)
+            self._known |= existing(("thread", "socket"))  # Spark keeps them for the tests that follow
         if left := self.leftovers(kinds):
             self._known |= left  # told once
             pytest.fail("left behind: " + "; ".join(sorted(map(described, left))), pytrace=False)
