@@ -106,6 +106,7 @@ class Checkout:
         )
 
 
+@pytest.mark.nightly  # every day: one build, and what it leaves
 @pytest.mark.slow
 def test_two_builds_at_once_make_two_whole_wheels_and_leave_nothing_behind(tmp_path: Path) -> None:
     checkout = Checkout(tmp_path / "checkout")

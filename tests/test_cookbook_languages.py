@@ -23,8 +23,6 @@ RECIPES = {
 }
 SERVE = f"{sys.executable} -m fakebroker"
 
-pytestmark = [pytest.mark.slow, pytest.mark.clients]
-
 
 def run(command: Sequence[str | Path], folder: Path, variables: Mapping[str, str] | None = None) -> None:
     path = os.pathsep.join((str(ROOT), str(ROOT / "load")))
@@ -40,6 +38,8 @@ def test_each_recipe_is_there_in_each_language() -> None:
     assert all(set(programs) == {"js", "go", "java"} for programs in RECIPES.values())
 
 
+@pytest.mark.languages
+@pytest.mark.clients
 @pytest.mark.parametrize("title", RECIPES)
 def test_javascript(title: str, tmp_path: Path) -> None:
     (tmp_path / "node_modules").symlink_to(built(PROGRAMS["kafkajs"].folder) / "node_modules")
@@ -48,6 +48,8 @@ def test_javascript(title: str, tmp_path: Path) -> None:
     run(["node", "recipe.mjs"], tmp_path, {"KAFKAJS_NO_PARTITIONER_WARNING": "1"})
 
 
+@pytest.mark.languages
+@pytest.mark.clients
 @pytest.mark.parametrize("title", RECIPES)
 def test_go(title: str, tmp_path: Path) -> None:
     module = built(PROGRAMS["franz-go"].folder)
@@ -61,6 +63,8 @@ def test_go(title: str, tmp_path: Path) -> None:
     run([tmp_path / "recipe"], tmp_path)
 
 
+@pytest.mark.languages
+@pytest.mark.clients
 @pytest.mark.parametrize("title", RECIPES)
 def test_java(title: str, tmp_path: Path) -> None:
     jars = str(built(PROGRAMS["kafka-clients"].folder) / "target" / "lib" / "*")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 from support import doses
@@ -48,18 +49,16 @@ def test_a_mark_expression_requests_the_words_that_it_mentions() -> None:
 
 
 def test_an_unknown_word_is_refused_in_one_sentence() -> None:
-    with pytest.raises(
-        doses.UnknownWord, match="^FAKEBROKER_TESTS has night, weekly; it takes nightly, languages, soak"
-    ):
+    with pytest.raises(doses.UnknownWord, match=r"^FAKEBROKER_TESTS has night, weekly; it takes nightly, languages"):
         doses.requested({"FAKEBROKER_TESTS": "weekly,night,soak"})
 
 
 def test_seeds_by_dose(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("FAKEBROKER_SEEDS", raising=False)
     monkeypatch.setenv("FAKEBROKER_TESTS", "")
-    assert doses.seeds(20, 500) == 20
+    assert (doses.count(3, 12), doses.seeds(20, 500)) == (3, 20)
     monkeypatch.setenv("FAKEBROKER_TESTS", "nightly")
-    assert doses.seeds(20, 500) == 500
+    assert (doses.count(3, 12), doses.seeds(20, 500)) == (12, 500)
     monkeypatch.setenv("FAKEBROKER_SEEDS", "7")
     assert doses.seeds(20, 500) == 7
 
@@ -70,6 +69,14 @@ def test_cases_after_the_first_are_nightly() -> None:
     assert [case.values for case in cases[1:]] == [("b",), ("c", "d"), ("e",)]
     assert [[mark.name for mark in case.marks] for case in cases[1:]] == [["nightly"], ["nightly"], ["slow", "nightly"]]
     assert cases[3].id == "named"
+
+
+class Named(NamedTuple):
+    a: str
+
+
+def test_a_named_tuple_is_one_argument() -> None:
+    assert doses.nightly_after(0, [Named("a")])[0].values == (Named("a"),)
 
 
 def test_cases_that_are_not_chosen_are_nightly() -> None:
@@ -85,9 +92,8 @@ def tests(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent), prepend=":")
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
     monkeypatch.delenv("FAKEBROKER_TESTS", raising=False)
-    pytester.makeini(
-        "[pytest]\nmarkers =\n slow: s\n spark: s\n nightly: s\n languages: s\n soak: s\n interpreted: s\n"
-    )
+    markers = ("slow", "spark", "interpreted", *doses.WORDS)
+    pytester.makeini("[pytest]\nmarkers =\n" + "".join(f" {name}: x\n" for name in markers))
     pytester.makeconftest((Path(__file__).parent / "conftest.py").read_text())
     return pytester.makepyfile(TESTS)
 

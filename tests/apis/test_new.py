@@ -207,6 +207,7 @@ def test_an_installed_package_is_no_checkout(
 # In a copy of this checkout, as a contributor does it.
 
 
+@pytest.mark.nightly  # every day: the text of each of the three files
 @pytest.mark.slow
 def test_in_a_checkout_all_three_are_found_and_the_test_fails_until_it_is_written(tmp_path: Path) -> None:
     for folder in ("fakebroker", "timingwheel", "conformance"):

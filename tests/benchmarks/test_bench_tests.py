@@ -24,18 +24,18 @@ def test_a_life_has_a_record_written_and_read() -> None:
     assert (partition.error_code.name, partition.high_watermark) == ("none", 1)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly  # every day: test_a_life_has_a_record_written_and_read
 def test_tests_are_run_and_timed() -> None:
     assert 0 < tests.under_pytest(tests._TESTS, 4) < 10_000
 
 
-@pytest.mark.slow
+@pytest.mark.nightly  # every day: test_a_life_has_a_record_written_and_read
 def test_tests_that_fail_are_told() -> None:
     with pytest.raises(RuntimeError, match="pytest ended with status 1"):
         tests.under_pytest(tests._NO_CLUSTER.replace("pass", "assert not {produce!r}"), 2)
 
 
-@pytest.mark.slow
+@pytest.mark.languages
 def test_kfake_lives_as_often() -> None:
     try:
         whole_ms, each = tests.kfake_lives(5, 2)

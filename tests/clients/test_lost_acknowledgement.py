@@ -74,6 +74,7 @@ def test_written_twice_or_once(send: Callable[[str, bool], None], is_idempotent:
     check(lose_the_acknowledgement(send, is_idempotent), is_idempotent)
 
 
+@pytest.mark.languages
 @pytest.mark.slow
 @pytest.mark.parametrize("client", ["franz-go", "kafka-clients", "sarama", "kafkajs", "krafka"])
 @pytest.mark.parametrize("is_idempotent", [False, True])

@@ -6,6 +6,8 @@ Times are those of a real clock here; what is compared is what each record was c
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from support.log_reader import read_values
 from support.stock_sends import Sends, sends
@@ -18,10 +20,14 @@ from fakebroker.core.journal.events import NO_ERROR, Append
 pytestmark = [pytest.mark.clients, pytest.mark.slow]
 
 BEFORE, SINCE = ["2.0.1"], ["2.1.0", "4.4.0"]  # KIP-91
-STOCK = [*BEFORE, *SINCE]
-ALL = [*STOCK, "ours 2.0", "ours 2.1", "ours 4.4"]
+OURS = ["ours 2.0", "ours 2.1", "ours 4.4"]
 IDEMPOTENT = ("4.4.0", "ours 4.4")  # by default
 ROUNDED_MS = 1  # clocks of milliseconds are rounded down, at either end of a wait
+
+
+def kafka_clients(versions: list[str]) -> list[Any]:
+    """Versions of kafka-clients, which need Java."""
+    return [pytest.param(version, marks=pytest.mark.languages) for version in versions]
 
 
 def plain(version: str) -> dict[str, object]:
@@ -64,7 +70,7 @@ def expires(version: str, **settings: object) -> list[str]:
         return [program.told(), program.told()]
 
 
-@pytest.mark.parametrize("version", BEFORE)
+@pytest.mark.parametrize("version", kafka_clients(BEFORE))
 def test_before_kip_91_it_expires_for_a_reason(version: str) -> None:
     full, lingers = expires(version, retries=0)
     assert full.startswith("full TimeoutException: Expiring 1 record(s) for orders-0: ")
@@ -72,7 +78,7 @@ def test_before_kip_91_it_expires_for_a_reason(version: str) -> None:
     assert lingers.endswith(" ms has passed since batch creation plus linger time")
 
 
-@pytest.mark.parametrize("version", SINCE)
+@pytest.mark.parametrize("version", kafka_clients(SINCE))
 def test_since_kip_91_there_is_one_reason(version: str) -> None:
     # 4.x would forget the topic where no broker can be reached, and begin anew (KIP-899).
     more = {"metadata_recovery_strategy": "none"} if version == "4.4.0" else {}
@@ -82,7 +88,7 @@ def test_since_kip_91_there_is_one_reason(version: str) -> None:
         assert "linger time" not in told
 
 
-@pytest.mark.parametrize("version", STOCK)
+@pytest.mark.parametrize("version", kafka_clients(BEFORE + SINCE))
 def test_a_silent_broker_fails_all_in_flight_at_once(version: str) -> None:
     """Since 3.5 as a time-out, before as a network that broke."""
     settings: dict[str, object] = {"acks": "1", "request_timeout_ms": 400, "linger_ms": 0, "retries": 0}
@@ -100,7 +106,7 @@ def test_a_silent_broker_fails_all_in_flight_at_once(version: str) -> None:
     assert [line.split(":")[0] for line in told] == [f"{key} {error}" for key in "abc"]
 
 
-@pytest.mark.parametrize("version", STOCK)
+@pytest.mark.parametrize("version", kafka_clients(BEFORE + SINCE))
 def test_every_attempt_times_out(version: str) -> None:
     """Before KIP-91 the retries end it, and there are as many copies as attempts; since, delivery.timeout.ms does."""
     settings: dict[str, object] = {"acks": "all", "request_timeout_ms": 400, "linger_ms": 0}
@@ -123,7 +129,7 @@ def test_every_attempt_times_out(version: str) -> None:
     assert asked >= 2
 
 
-@pytest.mark.parametrize("version", ALL)
+@pytest.mark.parametrize("version", kafka_clients(BEFORE + SINCE) + OURS)
 def test_memory_is_full_and_send_blocks_its_caller(version: str) -> None:
     """Three batches have all of it. BufferExhaustedException has a name of its own since 2.6 (KAFKA-3720)."""
     settings = {"buffer_memory": 3_000, "batch_size": 1_000, "max_block_ms": 2_000, "linger_ms": 0, "acks": "1"}
@@ -148,7 +154,7 @@ def test_memory_is_full_and_send_blocks_its_caller(version: str) -> None:
         assert keys == [10, 900, 900, 900, 100]
 
 
-@pytest.mark.parametrize("version", ALL)
+@pytest.mark.parametrize("version", kafka_clients(BEFORE + SINCE) + OURS)
 def test_metadata_never_comes(version: str) -> None:
     """Of a topic that is not there, and of a partition: up to 2.1 that is thrown at once, as what cannot be."""
     with FakeCluster(brokers=1, config={"auto.create.topics.enable": False}) as kafka:
@@ -171,7 +177,7 @@ def test_metadata_never_comes(version: str) -> None:
                 assert not others, "what is thrown is not called back"
 
 
-@pytest.mark.parametrize("version", ALL)
+@pytest.mark.parametrize("version", kafka_clients(BEFORE + SINCE) + OURS)
 @pytest.mark.parametrize(("most", "order"), [("1", "abc"), ("5", "bca")])
 def test_a_retry_keeps_its_place_with_one_in_flight_and_comes_last_with_five(
     version: str, most: str, order: str
@@ -195,7 +201,7 @@ def test_a_retry_keeps_its_place_with_one_in_flight_and_comes_last_with_five(
         assert "".join(sizes[len(value or b"")] for value in read_values(kafka, "orders")[1:]) == order
 
 
-@pytest.mark.parametrize("version", SINCE)
+@pytest.mark.parametrize("version", kafka_clients(SINCE))
 def test_who_expires_in_the_queue_is_called_back_before_who_is_in_flight(version: str) -> None:
     """All are over in one turn of the sender, since a callback has held it up until then. (Ours has futures: nobody
     holds up its turn.)"""
@@ -217,7 +223,7 @@ def test_who_expires_in_the_queue_is_called_back_before_who_is_in_flight(version
     assert [line.split(":")[0] for line in told] == ["slow offset 1", *(f"{key} TimeoutException" for key in "bca")]
 
 
-@pytest.mark.parametrize("version", ALL)
+@pytest.mark.parametrize("version", kafka_clients(BEFORE + SINCE) + OURS)
 def test_an_idempotent_batch_that_expired_after_it_was_sent(version: str) -> None:
     """Its sequence is in doubt: b is in the log. Since 2.5 (KIP-360) the epoch is raised; before, the producer id is
     given up. Ours goes by the newer rule from 2.1 on."""
@@ -247,7 +253,7 @@ def test_an_idempotent_batch_that_expired_after_it_was_sent(version: str) -> Non
     assert d == (*c[:2], 1)
 
 
-@pytest.mark.parametrize("version", ALL)
+@pytest.mark.parametrize("version", kafka_clients(BEFORE + SINCE) + OURS)
 def test_what_was_acknowledged_by_a_leader_alone_is_cut_off(version: str) -> None:
     """acks=1: c is at offset 1 of broker 1, which dies; d is told the same offset, by the next leader."""
     settings = {"linger_ms": 0, "acks": "1", "retries": 20, "request_timeout_ms": 3_000}
@@ -267,7 +273,7 @@ def test_what_was_acknowledged_by_a_leader_alone_is_cut_off(version: str) -> Non
         assert [len(value or b"") for value in read_values(kafka, "orders")] == [10, 102, 103]
 
 
-@pytest.mark.parametrize("version", ["2.8.2", "ours 2.8"])
+@pytest.mark.parametrize("version", [*kafka_clients(["2.8.2"]), "ours 2.8"])
 def test_from_2_4_to_3_2_a_record_without_a_key_begins_its_batch_elsewhere(version: str) -> None:
     """KIP-480: where a batch is full, or none is open, another partition gets the next one, and fills it."""
     settings = {"linger_ms": 1_000, "batch_size": 400, "acks": "1"}  # two records each

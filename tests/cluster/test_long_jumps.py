@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from support import doses
 from support.requests import produce
 from support.simulation import Simulation
 
@@ -30,7 +31,7 @@ def test_frozen_followers_leave_and_then_nothing_is_looked_at() -> None:
     assert simulation.partition().isr == {1}
 
 
-@pytest.mark.parametrize("retention_ms", [7 * DAY_MS, 3_600_000])
+@pytest.mark.parametrize("retention_ms", doses.nightly_after(1, [3_600_000, 7 * DAY_MS]))
 def test_old_records_go_at_the_tick_at_which_they_would_anyway(retention_ms: int) -> None:
     ends = []
     for skips in (True, False):

@@ -13,7 +13,7 @@ from conformance.tools.jvm import Jvm, fetch_tools
 from conformance.tools.run import Ran, run_chapter
 from fakebroker import FakeCluster
 
-pytestmark = [pytest.mark.slow, pytest.mark.clients]
+pytestmark = [pytest.mark.languages, pytest.mark.clients]
 
 CONSUME = "kafka-console-consumer --topic t --partition 0 --offset 0"
 STEPS = (

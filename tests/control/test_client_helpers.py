@@ -18,6 +18,8 @@ from support.serving import Serving
 ROOT = Path(__file__).resolve().parents[2]
 CLIENTS = ROOT / "clients"
 STORIES = Path(__file__).parent / "programs"
+pytestmark = pytest.mark.languages
+
 LIMIT_S = 120  # the compilers of a busy machine
 
 

@@ -4,25 +4,28 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 from urllib.request import urlopen
 
 import pytest
 from pyspark.sql import SparkSession
+from support import doses
 from support.serving import Serving
 
 from fakebroker_load.cli import main
 from fakebroker_load.control import ControlError
 from fakebroker_load.scenario.model import Group, Scenario, ScenarioError
-from fakebroker_load.scenario.reading import bundled
+from fakebroker_load.scenario.reading import bundled, load_scenario
 from fakebroker_load.scenario.setup import prepared
 
 # Refused, or truncated by the new leader, whose followers stood still; or never sent; or read.
 NOT_WRITTEN = {"NOT_ENOUGH_REPLICAS", "NOT_LEADER_OR_FOLLOWER", "expired", "read"}
 WRITTEN_AGAIN = {"consume-transform-produce"}  # behind transactions that were aborted
 OF_THE_DEMO = {"frozen", "healthy"}  # large, and run by tests/load/test_load_demo.py
+# Clients of every kind, faults, and each way to end: test_the_scenarios_of_every_day_have_clients_of_every_kind.
+EVERYDAY = ("acks-mix", "consume-transform-produce", "expired-batches", "group-churn", "slow-readers")
 SCENARIO = Scenario(
     "s",
     (Group("g", "orders", 1, "NONE", partitions=2),),
@@ -86,9 +89,17 @@ def test_too_few_brokers() -> None:
         pass
 
 
+def clients_of(names: Iterable[str]) -> set[str]:
+    return {group.client for name in names for group in load_scenario(name).groups}
+
+
+def test_the_scenarios_of_every_day_have_clients_of_every_kind() -> None:
+    assert clients_of(EVERYDAY) == clients_of(bundled())
+
+
 @pytest.mark.spark
 @pytest.mark.slow
-@pytest.mark.parametrize("name", sorted(set(bundled()) - OF_THE_DEMO))
+@pytest.mark.parametrize("name", doses.nightly_but(EVERYDAY, sorted(set(bundled()) - OF_THE_DEMO)))
 def test_a_bundled_scenario_is_confirmed(
     name: str, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:

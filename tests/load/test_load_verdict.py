@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -67,10 +68,21 @@ NEXT: Row = {"sequence": 1, "correlation_id": 2, "base_offset": 41}
 ELSEWHERE: Row = {"connection": 1, "correlation_id": 2}
 
 
-def problems(spark: SparkSession, *rows: Row) -> list[str | None]:
-    frame = spark.createDataFrame(pa.Table.from_pylist(list(rows), schema=RESULT_SCHEMA))
-    judged = judge(spark, frame).orderBy("connection", "sequence").collect()
-    return [row["problem"] for row in judged]
+Problems = list[str | None]
+
+
+def problems_of(spark: SparkSession, *histories: Sequence[Row]) -> list[Problems]:
+    """The problems of each history. All are judged at once, each as a run of its own: what takes long is the plan."""
+    rows = [{**row, "run": f"{number} {row['run']}"} for number, history in enumerate(histories) for row in history]
+    frame = spark.createDataFrame(pa.Table.from_pylist(rows, schema=RESULT_SCHEMA))
+    found: list[Problems] = [[] for _ in histories]
+    for row in judge(spark, frame).orderBy("connection", "sequence").collect():
+        found[int(row["run"].split()[0])].append(row["problem"])
+    return found
+
+
+def problems(spark: SparkSession, *rows: Row) -> Problems:
+    return problems_of(spark, rows)[0]
 
 
 # What stands in a row, and the problem that the verdict must find in it.
@@ -138,9 +150,12 @@ def test_one_row(found_in_cases: dict[str, str | None], case: str) -> None:
 
 
 def test_two_answers_that_name_one_offset_of_one_partition(spark: SparkSession) -> None:
-    assert problems(spark, TIMED_OUT, TIMED_OUT | ELSEWHERE) == ["base offset given twice"] * 2
-    assert problems(spark, TIMED_OUT, TIMED_OUT | ELSEWHERE | {"partition": 1}) == [None, None]
-    assert problems(spark, TIMED_OUT, TIMED_OUT | ELSEWHERE | {"run": "other"}) == [None, None]
+    also = TIMED_OUT | ELSEWHERE
+    one, other_partition, other_run = problems_of(
+        spark, (TIMED_OUT, also), (TIMED_OUT, also | {"partition": 1}), (TIMED_OUT, also | {"run": "other"})
+    )
+    assert one == ["base offset given twice"] * 2
+    assert other_partition == other_run == [None, None]
 
 
 @pytest.mark.parametrize("few", [requests.FEW, 0], ids=["of few", "of many"])
@@ -150,28 +165,39 @@ def test_what_is_rare_is_found_when_there_is_a_lot_of_it(
     """What there is too much of to have all of it everywhere is joined in another way."""
     monkeypatch.setattr(requests, "FEW", few)
     stray = {"run": "stray", "stray_correlation_id": TIMED_OUT["correlation_id"]}
-    assert problems(spark, TIMED_OUT, TIMED_OUT | ELSEWHERE) == ["base offset given twice"] * 2
-    assert problems(spark, TIMED_OUT | stray) == ["answered twice"]
+    twice, strayed = problems_of(spark, (TIMED_OUT, TIMED_OUT | ELSEWHERE), (TIMED_OUT | stray,))
+    assert twice == ["base offset given twice"] * 2
+    assert strayed == ["answered twice"]
 
 
 def test_who_is_throttled_is_not_read(spark: SparkSession) -> None:
     """For 50 ms, of which the broker may have counted one that was not whole."""
     throttled = NONE | {"throttle_ms": 50}
     follows = NONE | NEXT | {"sent_us": 1_400, "answered_us": 52_000}
-    assert problems(spark, throttled, follows) == [None, None]
-    assert problems(spark, throttled, follows | {"answered_us": 50_001}) == [None, None]
-    assert problems(spark, throttled, follows | {"answered_us": 49_999}) == [None, "answered while throttled"]
-    assert problems(spark, NONE, follows | {"answered_us": 1_500}) == [None, None]
     third = follows | {"sequence": 2, "correlation_id": 3, "sent_us": 52_100, "base_offset": 42}
     twice = (throttled, follows | {"throttle_ms": 50})
-    assert problems(spark, *twice, third | {"answered_us": 103_000}) == [None, None, None]
-    assert problems(spark, *twice, third | {"answered_us": 98_000}) == [None, None, "answered while throttled"]
+    assert problems_of(
+        spark,
+        (throttled, follows),
+        (throttled, follows | {"answered_us": 50_001}),
+        (throttled, follows | {"answered_us": 49_999}),
+        (NONE, follows | {"answered_us": 1_500}),
+        (*twice, third | {"answered_us": 103_000}),
+        (*twice, third | {"answered_us": 98_000}),
+    ) == [
+        [None, None],
+        [None, None],
+        [None, "answered while throttled"],
+        [None, None],
+        [None, None, None],
+        [None, None, "answered while throttled"],
+    ]
 
 
 def test_what_waits_for_the_throttle_is_not_late(spark: SparkSession) -> None:
     throttled, follows = NONE | {"throttle_ms": 2_000}, NONE | NEXT | {"sent_us": 1_400, "answered_us": 2_002_000}
-    assert problems(spark, throttled, follows) == [None, None]
-    assert problems(spark, throttled, follows | {"answered_us": 2_600_000}) == [None, "late"]
+    on_time, late = problems_of(spark, (throttled, follows), (throttled, follows | {"answered_us": 2_600_000}))
+    assert (on_time, late) == ([None, None], [None, "late"])
 
 
 def test_offsets_of_a_connection_rise(spark: SparkSession) -> None:
@@ -190,18 +216,20 @@ def test_a_request_with_two_rows_is_not_confirmed(spark: SparkSession) -> None:
 
 def test_a_pipelined_request_is_handled_when_the_one_before_is_answered(spark: SparkSession) -> None:
     on_time = TIMED_OUT | NEXT | {"answered_us": 201_500}  # sent at once, answered after twice the timeout
-    assert problems(spark, TIMED_OUT, on_time) == [None, None]
-    assert problems(spark, TIMED_OUT, TIMED_OUT | NEXT | {"answered_us": 102_000}) == [None, "early"]
-    assert problems(spark, TIMED_OUT, TIMED_OUT | NEXT | {"answered_us": 101_300}) == [None, "out of order"]
-    late = TIMED_OUT | NEXT | {"answered_us": 101_400 + 100_000 + 500_001}
-    assert problems(spark, TIMED_OUT, late) == [None, "late"]
+    assert problems_of(
+        spark,
+        (TIMED_OUT, on_time),
+        (TIMED_OUT, on_time | {"answered_us": 102_000}),
+        (TIMED_OUT, on_time | {"answered_us": 101_300}),
+        (TIMED_OUT, on_time | {"answered_us": 101_400 + 100_000 + 500_001}),
+    ) == [[None, None], [None, "early"], [None, "out of order"], [None, "late"]]
 
 
 def test_seeing_an_answer_late_does_not_make_the_next_one_early(spark: SparkSession) -> None:
     seen_late = TIMED_OUT | {"answered_us": 121_000}
     on_time = TIMED_OUT | NEXT | {"answered_us": 201_500}  # 80.5 ms after the one before, and yet not early
-    assert problems(spark, seen_late, on_time) == [None, None]
-    assert problems(spark, seen_late, on_time | {"answered_us": 200_999}) == [None, "early"]
+    found = problems_of(spark, (seen_late, on_time), (seen_late, on_time | {"answered_us": 200_999}))
+    assert found == [[None, None], [None, "early"]]
 
 
 def test_an_answer_that_did_not_wait_gives_no_time_to_the_next(spark: SparkSession) -> None:
@@ -293,9 +321,8 @@ def test_the_verdict_is_written_as_json(spark: SparkSession, tmp_path: Path) -> 
 DUE = NONE | {"answered_us": 45_000, "due_low_us": 40_000, "due_high_us": 50_000}
 
 
-@pytest.mark.parametrize(
-    ("change", "problem", "lateness_us"),
-    [
+def test_what_waits_for_what_happens_is_due_then(spark: SparkSession) -> None:
+    cases: list[tuple[Row, str | None, int]] = [
         ({}, None, 0),
         ({"answered_us": 40_000}, None, 0),
         ({"answered_us": 39_999}, "early", 0),
@@ -305,11 +332,8 @@ DUE = NONE | {"answered_us": 45_000, "due_low_us": 40_000, "due_high_us": 50_000
         ({"error_code": 6, "expected_error": 6}, None, 0),  # appended, and then answered with its offset
         ({"error_code": 6, "expected_error": 6, "base_offset": -1}, None, 0),
         ({"error_code": 19, "expected_error": 19}, "base offset with an error", 0),
-    ],
-)
-def test_what_waits_for_what_happens_is_due_then(
-    spark: SparkSession, change: Row, problem: str | None, lateness_us: int
-) -> None:
-    frame = spark.createDataFrame(pa.Table.from_pylist([DUE | change], schema=RESULT_SCHEMA))
-    [row] = judge(spark, frame).collect()
-    assert (row["problem"], row["lateness_us"]) == (problem, lateness_us)
+    ]
+    rows = [DUE | change | {"run": str(number)} for number, (change, _, _) in enumerate(cases)]
+    frame = spark.createDataFrame(pa.Table.from_pylist(rows, schema=RESULT_SCHEMA))
+    found = {int(row["run"]): (row["problem"], row["lateness_us"]) for row in judge(spark, frame).collect()}
+    assert found == {number: (problem, late) for number, (_, problem, late) in enumerate(cases)}

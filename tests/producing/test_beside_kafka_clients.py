@@ -25,7 +25,7 @@ from fakebroker.producer.network.node_api_versions import (
     PRODUCE,
 )
 
-pytestmark = [pytest.mark.clients, pytest.mark.slow]
+pytestmark = [pytest.mark.clients, pytest.mark.languages]
 
 PLAIN: dict[str, object] = {"enable.idempotence": False}
 FIVE = [send(b"value %d" % i, b"key %d" % i, timestamp_ms=START_MS + i) for i in range(5)]

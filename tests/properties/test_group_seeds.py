@@ -9,13 +9,14 @@ import os
 import time
 
 import pytest
+from support import doses
 
 from fakebroker.testing.groups.member import SETTLES_MS
 from fakebroker.testing.groups.plan import GroupRun, random_group_plan
 from fakebroker.testing.messages import Violation
 
 STEPS = 60
-SEEDS = range(int(os.environ.get("FAKEBROKER_GROUP_SEEDS", "40")))
+SEEDS = range(doses.seeds(12, 40, "FAKEBROKER_GROUP_SEEDS"))
 PARTS = 4
 MINUTES = float(os.environ.get("FAKEBROKER_MINUTES", "0"))
 

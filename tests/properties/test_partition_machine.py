@@ -13,6 +13,7 @@ import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from support import doses
 from support.requests import Produced, batch, produce
 from support.simulation import SimulatedClient, Simulation
 
@@ -138,4 +139,6 @@ class ReplicatedPartition(RuleBasedStateMachine):
 
 
 TestReplicatedPartition = pytest.mark.slow(ReplicatedPartition.TestCase)
-TestReplicatedPartition.settings = settings(stateful_step_count=40, max_examples=max(100, settings().max_examples))
+TestReplicatedPartition.settings = settings(
+    stateful_step_count=40, max_examples=max(doses.count(30, 100), settings().max_examples)
+)

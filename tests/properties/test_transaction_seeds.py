@@ -9,13 +9,14 @@ import os
 import time
 
 import pytest
+from support import doses
 
 from fakebroker.testing.messages import Violation
 from fakebroker.testing.transactions.plan import TransactionRun, random_transaction_plan
 from fakebroker.testing.transactions.world import SETTLES_MS
 
 STEPS = 80
-SEEDS = range(int(os.environ.get("FAKEBROKER_TRANSACTION_SEEDS", "60")))
+SEEDS = range(doses.seeds(16, 60, "FAKEBROKER_TRANSACTION_SEEDS"))
 PARTS = 4
 MINUTES = float(os.environ.get("FAKEBROKER_MINUTES", "0"))
 

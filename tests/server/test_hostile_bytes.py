@@ -10,6 +10,7 @@ from itertools import pairwise
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support import doses
 from support.any_request import frames
 from support.requests import Produced, api_versions, metadata, produce
 from support.simulation import Simulation
@@ -72,7 +73,7 @@ def assert_served(running: Simulation) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=250)
+@settings(max_examples=doses.count(80, 250))
 @given(parts=streams, cuts=st.lists(st.integers(0, 3000), max_size=5), followers=st.sampled_from(["instant", "frozen"]))
 def test_no_bytes_hang_or_break_the_broker(parts: list[bytes], cuts: list[int], followers: str) -> None:
     running = cluster(followers)
@@ -91,7 +92,7 @@ def test_no_bytes_hang_or_break_the_broker(parts: list[bytes], cuts: list[int], 
     assert_served(running)
 
 
-@settings(max_examples=100)
+@settings(max_examples=doses.count(40, 100))
 @given(data=st.binary(max_size=200), cuts=st.lists(st.integers(0, 200), max_size=5))
 def test_random_bytes_do_not_hang_or_break_the_broker(data: bytes, cuts: list[int]) -> None:
     running = cluster("instant")
@@ -102,7 +103,7 @@ def test_random_bytes_do_not_hang_or_break_the_broker(data: bytes, cuts: list[in
     assert_served(running)
 
 
-@settings(max_examples=60)
+@settings(max_examples=doses.count(20, 60))
 @given(parts=st.lists(frames(), min_size=1, max_size=5), cuts=st.lists(st.integers(0, 3000), max_size=8))
 def test_how_the_bytes_are_cut_changes_no_answer(parts: list[bytes], cuts: list[int]) -> None:
     data = b"".join(parts)
@@ -118,7 +119,7 @@ def test_how_the_bytes_are_cut_changes_no_answer(parts: list[bytes], cuts: list[
     assert other.closed == one.closed
 
 
-@settings(max_examples=60)
+@settings(max_examples=doses.count(20, 60))
 @given(parts=st.lists(frames(), min_size=1, max_size=4), after_ms=st.integers(0, 1200))
 def test_a_client_may_vanish_at_any_time(parts: list[bytes], after_ms: int) -> None:
     running = cluster("frozen")

@@ -223,6 +223,7 @@ def test_peers_that_do_not_read_their_answers() -> None:
         assert stop_within(serving)[0] == 0
 
 
+@pytest.mark.nightly  # every day: the other ways to end, with few topics
 @pytest.mark.slow
 def test_many_topics() -> None:
     """Python takes apart what is left at the end of a process: 1.7 s for these, 9 s for 100,000."""

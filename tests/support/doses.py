@@ -3,7 +3,7 @@
 FAKEBROKER_TESTS   a comma-separated list of the words below, or `all`. Each word is a marker. A test with one of these
                    markers is deselected unless each of its words is requested: here, with `-m WORD`, or by the test's
                    name on the command line (`pytest tests/test_it.py::test_case`).
-Theory             The choice is fixed. A test runs every day or it does not: no draw decides what a change is judged by.
+Theory             The choice is fixed. A test runs every day or it does not; no draw decides.
                    `nightly` also selects more Hypothesis examples and more seeds.
 """
 
@@ -41,13 +41,19 @@ def is_nightly() -> bool:
     return NIGHTLY in requested(os.environ)
 
 
-def seeds(everyday: int, nightly: int) -> int:
-    """Return a number of seeds: FAKEBROKER_SEEDS, or else that of today's dose."""
-    return int(os.environ.get("FAKEBROKER_SEEDS") or (nightly if is_nightly() else everyday))
+def count(everyday: int, nightly: int) -> int:
+    """Return how many examples, cases or rounds this run looks at."""
+    return nightly if is_nightly() else everyday
+
+
+def seeds(everyday: int, nightly: int, variable: str = "FAKEBROKER_SEEDS") -> int:
+    """Return a number of seeds: that of the variable if it is set."""
+    return int(os.environ.get(variable) or count(everyday, nightly))
 
 
 def nightly_after(count: int, cases: Iterable[Any]) -> list[Any]:
-    """Return the cases for `parametrize`: the first so many run every day, the others only on request."""
+    """Return the cases for `parametrize`: the first so many run every day, the others only on request. A tuple is a
+    case of several arguments; a NamedTuple is one."""
     return [case if index < count else _at_night(case) for index, case in enumerate(cases)]
 
 
@@ -62,7 +68,7 @@ def nightly_but(everyday: Iterable[Any], cases: Iterable[Any]) -> list[Any]:
 def _at_night(case: Any) -> Any:
     if hasattr(case, "marks"):  # made by pytest.param
         return pytest.param(*case.values, marks=[*case.marks, pytest.mark.nightly], id=case.id)
-    return pytest.param(*(case if isinstance(case, tuple) else (case,)), marks=pytest.mark.nightly)
+    return pytest.param(*(case if type(case) is tuple else (case,)), marks=pytest.mark.nightly)  # not a NamedTuple
 
 
 def not_requested(config: pytest.Config, items: Iterable[pytest.Item]) -> list[pytest.Item]:

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from support import doses
 
 from conformance.clients.exactly_once.brokers import CONFIG, strikes
 from conformance.clients.exactly_once.chain import Chain, Outcome
@@ -47,7 +48,7 @@ def wrong(outcomes: list[Outcome]) -> list[Outcome]:
     return [each for each in outcomes if not each.is_right]
 
 
-@pytest.mark.parametrize("client", ["librdkafka", "aiokafka"])
+@pytest.mark.parametrize("client", doses.nightly_but(["aiokafka"], ["librdkafka", "aiokafka"]))
 def test_each_input_has_its_effect_once_wherever_the_program_dies(client: str) -> None:
     outcomes = crashed(client, POINTS)
     assert wrong(outcomes) == []
@@ -58,6 +59,7 @@ def test_each_input_has_its_effect_once_wherever_the_program_dies(client: str) -
     assert written["after begin"] == written["before the answer to EndTxn"] == [1, 1]
 
 
+@pytest.mark.nightly  # every day: the same with aiokafka
 def test_kafka_python_dies_where_most_may_go_wrong() -> None:
     """Its programs start slowly; all of it is in the command."""
     points = [each for each in POINTS if each.api_key in (TXN_OFFSET_COMMIT, END_TXN)]
@@ -67,7 +69,7 @@ def test_kafka_python_dies_where_most_may_go_wrong() -> None:
 
 
 # librdkafka 2.16 waits for ever for a coordinator that restarts (chain.py); what it takes to find that out is seconds.
-@pytest.mark.parametrize("client", ["aiokafka", "kafka-python"])
+@pytest.mark.parametrize("client", doses.nightly_but(["aiokafka"], ["aiokafka", "kafka-python"]))
 def test_each_input_has_its_effect_once_wherever_a_broker_goes(client: str) -> None:
     with cluster() as kafka, chain(client, kafka) as programs:
         outcomes = programs.strike(list(strikes(kafka, programs.outputs)))

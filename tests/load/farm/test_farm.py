@@ -96,6 +96,7 @@ def test_a_slip_is_one_sentence(
     assert said.err.count("\n") == 1
 
 
+@pytest.mark.nightly  # every day: test_the_command here, tests/properties/test_planted_transactions.py
 @pytest.mark.spark
 @pytest.mark.slow
 def test_a_bug_is_found_shrunk_and_run_again_from_the_line(tmp_path: Path) -> None:

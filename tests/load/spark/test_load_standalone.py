@@ -69,6 +69,8 @@ def drive(cluster: Standalone, commands: list[list[str]], python: Path | None = 
     return ended, answer.stdout, answer.stderr
 
 
+# Every day: the session of tests/load/conftest.py, and test_load_shipping.py for what executors are sent.
+@pytest.mark.nightly
 @pytest.mark.spark
 @pytest.mark.slow
 def test_a_run_and_a_farm_on_executors_that_have_nothing_of_ours(cluster: Standalone, tmp_path: Path) -> None:
@@ -120,6 +122,8 @@ def test_what_executors_lack_is_named(cluster: Standalone, tmp_path: Path) -> No
     assert not (tmp_path / "farm").exists()
 
 
+# Every day: the session of tests/load/conftest.py, and test_load_shipping.py for what executors are sent.
+@pytest.mark.nightly
 @pytest.mark.spark
 @pytest.mark.slow
 def test_an_executor_that_is_killed_in_the_middle(cluster: Standalone, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from support import doses
 from support.requests import produce
 from support.under_attack import hold
 
@@ -27,13 +28,14 @@ def test_a_record_of_2_5_million_headers_that_is_compressed_anew() -> None:
     hold_batch(hostile.headers_bomb(2_500_000), ANEW, memory_mib=64)
 
 
+@pytest.mark.nightly  # every day: 2.5 million
 @pytest.mark.slow
 def test_a_record_of_50_million_headers_that_is_compressed_anew() -> None:
     hold_batch(hostile.headers_bomb(50_000_000), ANEW, memory_mib=256)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("megabytes", [2, 4, 8])
+@pytest.mark.parametrize("megabytes", doses.nightly_after(1, [2, 4, 8]))
 def test_gzip_of_many_empty_members(megabytes: int) -> None:
     hold_batch(hostile.gzip_of_members(megabytes * 1_000_000), LARGE, memory_mib=16 + 6 * megabytes)
 

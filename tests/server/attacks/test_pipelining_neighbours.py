@@ -5,6 +5,7 @@ Lateness is CPU time of the broker, as stalls are: see `support.under_attack`.""
 from __future__ import annotations
 
 import pytest
+from support import doses
 from support.requests import api_versions, produce
 from support.under_attack import ATTEMPTS, UnderAttack, attack, hold
 
@@ -19,8 +20,9 @@ def pipelined(frame: bytes) -> bytes:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("acks", [1, 0])
-@pytest.mark.parametrize("neighbours", [1, 4, 8])
+@pytest.mark.parametrize(
+    ("neighbours", "acks"), doses.nightly_but([(8, 1), (4, 0)], [(n, acks) for n in (1, 4, 8) for acks in (1, 0)])
+)
 def test_a_timeout_is_not_late_beside_neighbours_that_produce(neighbours: int, acks: int) -> None:
     data = pipelined(produce("busy", acks=acks))
     for attempt in range(1, ATTEMPTS + 1):  # see `hold`
@@ -37,7 +39,7 @@ def test_a_timeout_is_not_late_beside_neighbours_that_produce(neighbours: int, a
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("connections", [10, 500])
+@pytest.mark.parametrize("connections", doses.nightly_after(1, [10, 500]))
 def test_api_versions_of_many_connections(connections: int) -> None:
     hold(pipelined(api_versions(version=0)), memory_mib=64 if connections == 10 else 256, connections=connections)
 

@@ -30,6 +30,7 @@ def run(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Run:
         pytester.makepyfile(test_it=text)
         if plugins:
             monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+            plugins = (*plugins, "xdist") if "-n" in arguments else plugins
         named = [word for plugin in plugins for word in ("-p", plugin)]
         return pytester.runpytest_subprocess(*named, *arguments, timeout=300)
 

@@ -41,8 +41,9 @@ NOTHING_TO_LEARN = """
 """
 
 
+@IS_INSTALLED
 def test_without_a_name_to_learn(run: Run) -> None:
-    run(NOTHING_TO_LEARN).assert_outcomes(passed=4)
+    run(NOTHING_TO_LEARN, plugins=()).assert_outcomes(passed=4)
 
 
 MARKED = """
@@ -209,9 +210,8 @@ def test_each_test_has_a_cluster_of_its_own(run: Run) -> None:
     run(MANY).assert_outcomes(passed=30)
 
 
-@IS_INSTALLED
 def test_each_test_has_a_cluster_of_its_own_in_several_processes(run: Run) -> None:
-    run(MANY, "-n", "2", plugins=()).assert_outcomes(passed=30)
+    run(MANY, "-n", "2").assert_outcomes(passed=30)
 
 
 LEFT = """

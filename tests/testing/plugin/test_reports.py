@@ -38,7 +38,11 @@ JOURNAL = [
 ]
 
 
-@pytest.mark.parametrize("arguments", [(), ("-n", "2")], ids=["alone", "xdist"])
+@pytest.mark.parametrize(
+    "arguments",
+    # Every day: test_each_test_has_a_cluster_of_its_own_in_several_processes.
+    [pytest.param((), id="alone"), pytest.param(("-n", "2"), id="xdist", marks=pytest.mark.nightly)],
+)
 def test_the_journal_and_who_waits(run: Run, arguments: tuple[str, ...]) -> None:
     result = run(FAILS, *arguments)
 

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from support import doses
 
 pytest_plugins = ["pytester"]
 Run = Callable[..., pytest.RunResult]
@@ -115,7 +116,14 @@ ORDERS = f"""{CLIENT}
 """
 
 
-@pytest.mark.parametrize("arguments", [(), ("-n", "2", "--dist", "loadfile")], ids=["alone", "xdist"])
+@pytest.mark.parametrize(
+    "arguments",
+    # Every day: test_each_test_has_a_cluster_of_its_own_in_several_processes.
+    [
+        pytest.param((), id="alone"),
+        pytest.param(("-n", "2", "--dist", "loadfile"), id="xdist", marks=pytest.mark.nightly),
+    ],
+)
 @pytest.mark.slow
 def test_every_failure(run: Run, arguments: tuple[str, ...]) -> None:
     result = run(ORDERS, "--kafka-every-failure", *arguments)
@@ -134,7 +142,7 @@ def test_every_failure(run: Run, arguments: tuple[str, ...]) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("ci", ["", "true"])
+@pytest.mark.parametrize("ci", doses.nightly_after(1, ["", "true"]))
 def test_the_line_of_a_failure_brings_it_about_again(run: Run, monkeypatch: pytest.MonkeyPatch, ci: str) -> None:
     monkeypatch.setenv("CI", ci)
     text = run(ORDERS, "--kafka-every-failure").stdout.str()
@@ -155,7 +163,7 @@ def test_it_is_bounded(run: Run) -> None:
     result.stdout.fnmatch_lines(["test_it.py::test_gives_up: 0 points of failure: none; 6 more were left out"])
 
 
-@pytest.mark.parametrize("json", ["nothing", '{"do": "disconnect", "whenn": {}}', "[]"])
+@pytest.mark.parametrize("json", doses.nightly_after(1, ['{"do": "disconnect", "whenn": {}}', "nothing", "[]"]))
 def test_a_failure_that_is_none(run: Run, json: str) -> None:
     result = run("    def test_it(kafka_cluster): pass", "--kafka-failure", json)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
