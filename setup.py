@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -30,6 +31,28 @@ CALLED_DIRECTLY = ["-fno-semantic-interposition", "-fno-plt"]
 LINKED_DIRECTLY = ["-Wl,-Bsymbolic-functions", "-Wl,-z,now"]
 CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 HEADERS = ("__native_fakebroker.h", "__native_internal_fakebroker.h")
+
+# In the C file that mypyc makes for a module: the capsule of the library that holds the module's initialization.
+ENTRY = re.compile(r'PyCapsule_GetPointer\(capsule, "fakebroker__mypyc\.(init_\w+)"\)')
+ENTRIES = """
+#include <Python.h>
+
+static PyObject *enter(const char *name, const char *full_name) {
+    PyObject *list = Py_BuildValue("(s)", "*");  /* not empty: the library itself is returned, not its package */
+    if (list == NULL) return NULL;
+    PyObject *library = PyImport_ImportModuleLevel("fakebroker__mypyc", NULL, NULL, list, 0);
+    Py_DECREF(list);
+    if (library == NULL) return NULL;
+    PyObject *capsule = PyObject_GetAttrString(library, name);
+    Py_DECREF(library);
+    if (capsule == NULL) return NULL;
+    void *init = PyCapsule_GetPointer(capsule, full_name);
+    Py_DECREF(capsule);
+    return init == NULL ? NULL : ((PyObject *(*)(void))init)();
+}
+
+#define ENTRY(last, name) PyMODINIT_FUNC PyInit_##last(void) { return enter(name, "fakebroker__mypyc." name); }
+"""
 
 
 def extensions(wish: str) -> list[Extension]:
@@ -66,6 +89,7 @@ class BuildInParallel(build_ext):
         self.parallel = self.parallel or CORES
 
     def build_extensions(self) -> None:
+        copies = self._merge_entries()
         compile_some = self.compiler.compile
         pool = ThreadPoolExecutor(CORES)
 
@@ -90,8 +114,40 @@ class BuildInParallel(build_ext):
             return [made for each in pool.map(lambda one: compile_one(one, options), sources) for made in each]
 
         self.compiler.compile = compile_all
+        every = self.extensions
+        self.extensions = [each for each in every if each.name in copies or len(each.sources) > 1]
         with pool:
             super().build_extensions()
+        self.extensions = every  # setuptools asks again which files there are
+        for name, paths in copies.items():
+            for path in paths:
+                self.mkpath(os.path.dirname(path))
+                self.copy_file(self.get_ext_fullpath(name), path)
+
+    def _merge_entries(self) -> dict[str, list[str]]:
+        """Compile few entries in the place of many. Return, by the name of each, the paths of its copies.
+
+        mypyc makes a C file for each module, with the function that Python calls to import it. Python finds the
+        function by the last part of the module's name. So modules with different last parts can share one library, of
+        which each gets a copy: three compilers and linkers do the work of two hundred."""
+        entries = [(each, _capsule(each)) for each in self.extensions if len(each.sources) == 1]
+        if not all(capsule for _, capsule in entries):  # made by another mypyc: all are compiled as they are
+            return {each.name: [] for each, _ in entries}
+        sheets: list[dict[str, tuple[Extension, str]]] = []
+        for each, capsule in entries:
+            last = each.name.rpartition(".")[2]
+            sheet = next((sheet for sheet in sheets if last not in sheet), None)
+            if sheet is None:
+                sheets.append(sheet := {})
+            sheet[last] = each, capsule
+        found: dict[str, list[str]] = {}
+        for number, sheet in enumerate(sheets):
+            first, *others = (each for each, _ in sheet.values())
+            first.sources = [os.path.join("build", f"entries_{number}.c")]
+            lines = [f'ENTRY({last}, "{capsule}")' for last, (_, capsule) in sheet.items()]
+            Path(first.sources[0]).write_text("\n".join([ENTRIES, *lines, ""]), encoding="utf-8")
+            found[first.name] = [self.get_ext_fullpath(each.name) for each in others]
+        return found
 
     def _kept(self, source: str, options: dict[str, Any]) -> Path | None:
         folder = os.environ.get("FAKEBROKER_OBJECTS")
@@ -124,6 +180,12 @@ class BuildInParallel(build_ext):
         command = [*compiler, *folders, *options["extra_postargs"], "-x", "c-header", header, "-o", f"{header}.gch"]
         done = subprocess.run(command, capture_output=True, check=False)
         return ["-include", header] if done.returncode == 0 else []
+
+
+def _capsule(entry: Extension) -> str:
+    """Return the name of the capsule that a C file of mypyc's asks for; "" if it asks otherwise."""
+    found = ENTRY.search(Path(entry.sources[0]).read_text(encoding="utf-8"))
+    return found[1] if found else ""
 
 
 @cache

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support import doses
 from support.virtual_target import VirtualTarget
 from typer.testing import CliRunner
 
@@ -108,6 +109,7 @@ class DiesPolitely(VirtualTarget):
         self.stop_broker(broker)
 
 
+@pytest.mark.nightly  # every day: test_a_session_that_is_longer_is_found
 def test_a_broker_that_is_stopped_instead_of_killed_is_found() -> None:
     result = run_deaths(two_of_us(DiesPolitely), 2, plans=2)
 
@@ -190,7 +192,7 @@ def test_rounds_of_kafka_are_kept() -> None:
     assert len(KEPT) >= 3
 
 
-@pytest.mark.parametrize("kept", KEPT, ids=lambda kept: f"{kept.box}-{kept.seed}")
+@pytest.mark.parametrize("kept", doses.nightly_after(2, KEPT), ids=lambda kept: f"{kept.box}-{kept.seed}")
 def test_we_do_as_kafka_did(kept: KeptRound) -> None:
     a_round = make_round(kept.seed)
     assert kept.digest == digest(a_round), (

@@ -75,6 +75,8 @@ def report(spark: SparkSession, path: Path, results: list[dict[str, Any]], runs:
     return (path / "report.html").read_text()
 
 
+# Every day: the report of a bad run here, that of a good one in test_load_demo.py.
+@pytest.mark.nightly
 @pytest.mark.spark
 def test_a_report_of_a_good_run(spark: SparkSession, tmp_path: Path) -> None:
     html = report(spark, tmp_path, rows(40), [run_entry("r", ("<waiting>", "REQUEST_TIMED_OUT", True, 40))])

@@ -24,8 +24,8 @@ from fakebroker_load.scenario.setup import prepared
 NOT_WRITTEN = {"NOT_ENOUGH_REPLICAS", "NOT_LEADER_OR_FOLLOWER", "expired", "read"}
 WRITTEN_AGAIN = {"consume-transform-produce"}  # behind transactions that were aborted
 OF_THE_DEMO = {"frozen", "healthy"}  # large, and run by tests/load/test_load_demo.py
-# Clients of every kind, faults, and each way to end: test_the_scenarios_of_every_day_have_clients_of_every_kind.
-EVERYDAY = ("acks-mix", "consume-transform-produce", "expired-batches", "group-churn", "slow-readers")
+# Clients of every kind; tests/load/scenario and tests/load/traffic have in virtual time what the others do.
+EVERYDAY = ("consume-transform-produce", "expired-batches", "group-churn", "slow-readers")
 SCENARIO = Scenario(
     "s",
     (Group("g", "orders", 1, "NONE", partitions=2),),

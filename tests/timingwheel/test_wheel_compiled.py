@@ -28,7 +28,7 @@ def test_the_compiled_wheel_passes_the_same_tests(tmp_path: Path, monkeypatch: p
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "tests", *others],
         cwd=folder,
-        env={**os.environ, "HYPOTHESIS_PROFILE": "everyday", "PYTHONPATH": str(folder)},
+        env={**os.environ, "HYPOTHESIS_PROFILE": "nightly", "PYTHONPATH": str(folder)},
         capture_output=True,
         text=True,
         check=False,

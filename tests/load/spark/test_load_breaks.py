@@ -17,6 +17,7 @@ import httpx
 import pytest
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
+from support import doses
 from support.controlled import Controlled
 from support.watchdog import join, wait_for, wait_until
 
@@ -132,7 +133,9 @@ def python_workers(jvm: int) -> list[int]:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("number", "sentence"),
-    [(signal.SIGTERM, "it was stopped by SIGTERM"), (signal.SIGINT, "it was stopped by SIGINT")],
+    doses.nightly_after(
+        1, [(signal.SIGTERM, "it was stopped by SIGTERM"), (signal.SIGINT, "it was stopped by SIGINT")]
+    ),
 )
 def test_a_signal(
     run: Run,
