@@ -95,9 +95,9 @@ BASE ?=
 affected: $(STAMP)
 	$(BIN)/python -m tests.affected --run $(BASE)
 
-## make test-compiled  the tests of all that is compiled, against the compiled copy
+## make test-compiled  the tests of all that is compiled, against the compiled copy; QUICK=1 leaves out what takes long
 test-compiled: $(FAST)/.built
-	$(WITH_FAST) $(BIN)/python $(PYTEST) tests/core tests/apis tests/protocol tests/network tests/cluster tests/timingwheel \
+	$(WITH_FAST) $(BIN)/python $(PYTEST) $(if $(QUICK),-m "not (slow or spark or clients)") tests/core tests/apis tests/protocol tests/network tests/cluster tests/timingwheel \
 	  tests/producer tests/producing tests/server tests/testing tests/fuzz \
 	  tests/properties tests/conformance/test_golden.py tests/test_cli.py tests/test_examples.py
 

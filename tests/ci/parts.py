@@ -33,7 +33,7 @@ PARTS: dict[str, tuple[Step, ...]] = {
     CHECK: (make("check"),),
     TEST: (make("test"),),
     COMPILED: (
-        make("test-compiled", "DOSE=compiled", HYPOTHESIS_PROFILE="quick", FAKEBROKER_SEEDS="20"),
+        make("test-compiled", "QUICK=1", HYPOTHESIS_PROFILE="quick", FAKEBROKER_SEEDS="20"),
         make("fuzz", "MINUTES=0.5"),
         make("guard"),
     ),
