@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from support import doses
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "cookbook.md"
 RECIPES = {
@@ -18,7 +19,8 @@ RECIPES = {
 
 @pytest.mark.slow
 @pytest.mark.clients
-@pytest.mark.parametrize("title", RECIPES)
+# A process that imports three clients takes seconds. Every day: each fourth; tests/clients has what the others show.
+@pytest.mark.parametrize("title", doses.nightly_but(list(RECIPES)[::4], RECIPES))
 def test_recipe(title: str, tmp_path: Path) -> None:
     for program in RECIPES[title]:
         script = tmp_path / "recipe.py"

@@ -168,6 +168,7 @@ def test_two_that_are_the_same_do_not_differ_and_many_answers_are_reached() -> N
     assert result.ends["closed"] > 0
 
 
+@pytest.mark.nightly  # every day: test_walks.py finds a planted difference and makes it smaller
 @pytest.mark.slow
 @pytest.mark.usefixtures("no_invariants")
 def test_a_planted_difference_is_found_and_shrunk() -> None:

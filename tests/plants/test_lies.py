@@ -6,7 +6,6 @@ FAKEBROKER_PLANT_SEEDS says how many seeds there are of each."""
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -29,6 +28,7 @@ from planted import (
     scenario,
 )
 from pyspark.sql import SparkSession
+from support import doses
 from support.few_rows import FOR_FEW_ROWS
 
 from fakebroker_load.job import MISMATCH_PARQUET, judge_folder, run_scenario, write_runs
@@ -38,7 +38,7 @@ from fakebroker_load.verdict import Verdict
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.interpreted]
 
-SEEDS = int(os.environ.get("FAKEBROKER_PLANT_SEEDS", "2"))
+SEEDS = doses.seeds(1, 2, "FAKEBROKER_PLANT_SEEDS")
 LATENESS_MS = 600_000  # no lie here is about lateness
 
 LOSES = appends_so(lambda: lies.loses)
@@ -125,6 +125,22 @@ def spark() -> Iterator[SparkSession]:
         yield session
 
 
+# Every day another lie has the same problem.
+AT_NIGHT = {
+    "honest, acks=1",
+    "honest, acks=0",
+    "honest, lagging",
+    "honest, read while frozen",
+    "NONE, and not there, acks=1",
+    "acks=0 dropped",
+    "one in 13",
+    "one in 1,000",
+    "twice, acks=0",
+    "twice, frozen",
+    "1,000 too high, frozen",
+    "swapped",
+    "one in 1,000 is skipped",
+}
 ONE_IN_A_THOUSAND = ("one in 1,000", "one in 1,000 is skipped")
 
 
@@ -159,7 +175,7 @@ def judged(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, reques
 
 
 @pytest.mark.parametrize("ways", [3, 2])
-@pytest.mark.parametrize("name", LIES)
+@pytest.mark.parametrize("name", doses.nightly_but([name for name in LIES if name not in AT_NIGHT], LIES))
 def test_a_lie(judged: Judged, name: str, ways: int) -> None:
     lie = LIES[name]
     for run in [f"{name}/{seed}" for seed in range(SEEDS)]:
@@ -181,6 +197,7 @@ def test_the_journal_of_each_run_was_whole(judged: Judged) -> None:
     assert {way.count for way in judged.verdicts[2].ways} == {2}
 
 
+@pytest.mark.nightly  # every day: rows that are lost or not read, of fewer
 def test_one_in_a_thousand_is_one(judged: Judged) -> None:
     for seed in range(SEEDS):
         assert judged.problems[3][f"one in 1,000/{seed}"]["lost"] == 1

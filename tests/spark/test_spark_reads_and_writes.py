@@ -10,7 +10,8 @@ import pytest
 from support.serving import Serving
 from support.spark_kafka import connector_jars, spark_submit
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow]
+# A JVM of its own. Every day: Spark's session in tests/load, and the clients of tests/clients.
+pytestmark = [pytest.mark.spark, pytest.mark.nightly]
 
 ROOT = Path(__file__).resolve().parents[2]
 TOPICS = ("batch:3:3", "headers", "files:3:3", "crash:3:3", "in:3:3", "out:3:3", "counts:1:3")

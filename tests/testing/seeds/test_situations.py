@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any
 
 import pytest
+from support import doses
 
 from fakebroker.core.journal.events import Event
 from fakebroker.core.journal.journal import Journal
@@ -84,7 +85,8 @@ def test_events_are_heard_as_they_come_and_not_from_a_journal_that_forgets(run: 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", KINDS)
+# The other kinds take a minute and more. Every day: the seeds of tests/properties, and the plans above.
+@pytest.mark.parametrize("kind", doses.nightly_but(["cluster"], KINDS))
 def test_few_names_are_never_reached(kind: str) -> None:
     """A name that nothing can lead to would always be told as a gap."""
     seeds = range({"cluster": 60, "streams": 40}.get(kind, 16))
