@@ -26,6 +26,7 @@ MINUTE_S = 60
 # What is left, by file and function; "" is the whole file. Each entry has its reason.
 ALLOWED: dict[tuple[str, str], str] = {
     ("support/watchdog.py", ""): "the watchdog itself",
+    ("mutants/trial.py", "_wait"): "how often a mutant's CPU time is looked at",
     ("fuzz/__main__.py", ""): "a program that runs for as long as it is told",
     ("fuzz/shrink.py", ""): "how long a failure is made shorter: the failure stands already",
     ("properties/test_group_seeds.py", "test_for_as_long_as_told"): "FAKEBROKER_MINUTES ends the search",

@@ -134,7 +134,8 @@ def test_a_stall_is_seen_by_all_that_were_due_in_it() -> None:
             prober.tell()
             seen = prober.result()["quiet"]
         join(thread)
-    assert seen["samples"] == 40
+    # A connection that was answered may be asked again before the prober sees that it is closed.
+    assert seen["samples"] - seen["unanswered"] == 40
     assert seen["max_ms"] > seen["min_ms"] + 20
 
 

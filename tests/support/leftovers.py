@@ -14,6 +14,7 @@ import gc
 import os
 import socket
 import subprocess
+import sys
 import threading
 from collections.abc import Generator, Iterator
 from contextlib import suppress
@@ -84,6 +85,15 @@ def described(thing: Thing) -> str:
     return f"{which}"
 
 
+def peer_port(which: object) -> int | None:
+    for name in os.listdir(FILES):
+        with suppress(OSError, ValueError, IndexError):
+            if os.readlink(f"{FILES}/{name}") == which:
+                with socket.socket(fileno=os.dup(int(name))) as copy:
+                    return int(copy.getpeername()[1])
+    return None
+
+
 def peer_of(connection: socket.socket) -> str:
     try:
         return str(connection.getpeername())
@@ -148,7 +158,19 @@ def checked_after(item: pytest.Item) -> tuple[str, ...]:
 
 def is_of_the_session(thing: Thing) -> bool:
     kind, which = thing
+    if kind == "socket":
+        return is_of_spark(which)
     return kind == "process" and isinstance(which, int) and any(name in command_of(which) for name in SESSION_LONG)
+
+
+def is_of_spark(which: object) -> bool:
+    """Return True for a connection to the JVM of this process: py4j opens one whenever a thread needs it, or when the
+    garbage collector finds a Java object."""
+    context = sys.modules.get("pyspark.core.context") or sys.modules.get("pyspark.context")
+    gateway = getattr(getattr(context, "SparkContext", None), "_gateway", None)
+    if gateway is None:
+        return False
+    return bool(peer_port(which) == gateway.gateway_parameters.port)
 
 
 class FilesLeft:
