@@ -22,7 +22,7 @@ import fakebroker
 BUSY: dict[str, Any] = {"deadline": None, "suppress_health_check": [hypothesis.HealthCheck.too_slow]}
 # The default, with `nightly` in FAKEBROKER_TESTS and without: the same examples each time.
 hypothesis.settings.register_profile("nightly", derandomize=True, max_examples=100, print_blob=True, **BUSY)
-hypothesis.settings.register_profile("everyday", derandomize=True, max_examples=20, print_blob=True, **BUSY)
+hypothesis.settings.register_profile("everyday", derandomize=True, max_examples=12, print_blob=True, **BUSY)
 # For `make quick`: the same examples, but fewer of them.
 hypothesis.settings.register_profile("quick", derandomize=True, max_examples=10, print_blob=True, **BUSY)
 hypothesis.settings.register_profile("thorough", max_examples=5_000, **BUSY)
