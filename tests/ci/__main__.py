@@ -53,7 +53,7 @@ def main(argv: Sequence[str]) -> int:
         parser.error(f"there is no part {unknown[0]!r}; the parts are {', '.join(PARTS)}")
     match options.command:
         case "run":
-            return run_parts(options.parts or chosen_parts())
+            return run_parts(options.parts) if options.parts else run_parts(chosen_parts(), is_whole=True)
         case "parts":
             chosen_parts()
             return 0
@@ -79,8 +79,10 @@ def chosen_parts() -> Sequence[str]:
     return parts
 
 
-def run_parts(parts: Sequence[str]) -> int:
-    """Run the parts. mypy takes one core and compiling most of another, so both run at once."""
+def run_parts(parts: Sequence[str], is_whole: bool = False) -> int:
+    """Run the parts, and record the commit if they are the whole of what CI runs on it and have passed.
+
+    mypy takes one core and compiling most of another, so both run at once."""
     began = time.monotonic()
     compiling = start(make("compiled")) if COMPILED in parts else None
     done: list[Done] = []
@@ -94,7 +96,7 @@ def run_parts(parts: Sequence[str]) -> int:
         compiling.wait()
     status = summed_up(done)
     say(f"{time.monotonic() - began:6.0f} s  all parts: {', '.join(parts) or 'none'}")
-    if status == 0 and history.record(ROOT):
+    if is_whole and status == 0 and history.record(ROOT):
         say(f"{history.head(ROOT)[:12]} has passed here; {history.GREEN} says so")
     return status
 
