@@ -96,11 +96,12 @@ BASE ?=
 affected: $(STAMP)
 	$(BIN)/python -m tests.affected --run $(BASE)
 
-## make test-compiled  the tests of all that is compiled, against the compiled copy; QUICK=1 leaves out what takes long
+## make test-compiled  the tests of all that is compiled, against the compiled copy; QUICK=1 runs a part of them
+TESTS_COMPILED := tests/core tests/network tests/cluster tests/timingwheel tests/producer tests/properties \
+  tests/conformance/test_golden.py $(if $(QUICK),-m "not (slow or spark or clients)",tests/apis tests/protocol \
+  tests/producing tests/server tests/testing tests/fuzz tests/test_cli.py tests/test_examples.py)
 test-compiled: $(FAST)/.built
-	$(WITH_FAST) $(BIN)/python $(PYTEST) $(if $(QUICK),-m "not (slow or spark or clients)") tests/core tests/apis tests/protocol tests/network tests/cluster tests/timingwheel \
-	  tests/producer tests/producing tests/server tests/testing tests/fuzz \
-	  tests/properties tests/conformance/test_golden.py tests/test_cli.py tests/test_examples.py
+	$(WITH_FAST) $(BIN)/python $(PYTEST) $(TESTS_COMPILED)
 
 ## make properties MINUTES=10   look for histories that break a rule, for so long
 properties: $(STAMP)

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 
 from . import history
 from .flaky import repeat_ci, repeat_test
-from .parts import COMPILED, INSTALL, PARTS, TEST, chosen, make
+from .parts import CHECK, COMPILED, INSTALL, PARTS, chosen, make
 from .running import ROOT, Done, run_all, say, start
 
 NIGHTLY = (
@@ -87,8 +87,9 @@ def run_parts(parts: Sequence[str], is_whole: bool = False) -> int:
     compiling = start(make("compiled")) if COMPILED in parts else None
     done: list[Done] = []
     for part in parts:
-        if part == TEST and compiling is not None:  # tests take all cores
-            compiling.wait()
+        if part != CHECK and compiling is not None and compiling.wait():
+            done.append(Done(make("compiled"), compiling.returncode, time.monotonic() - began))
+            break
         done += run_all(PARTS[part], goes_on=False)
         if done[-1].status:
             break
