@@ -35,7 +35,6 @@ from conformance.transcripts.compare import side_by_side
 from conformance.transcripts.golden import Golden, golden, load_all, refresh
 from conformance.transcripts.show import case_lines
 
-_SMOKE = 30  # one in so many cases
 _FEW = 20  # cases that differ, of which each is asked again: of more it is no chance
 
 app = typer.Typer(add_completion=False, no_args_is_help=True)
@@ -76,9 +75,6 @@ def run_all(
         int,
         typer.Option(min=1, help="One in so many cases and walks, no streams, lateness, clients; nothing is written."),
     ] = 1,
-    smoke: Annotated[
-        bool, typer.Option("--smoke", help="The same thirtieth of the cases each time, no walks; nothing is written.")
-    ] = False,
 ) -> None:
     """Everything: cases, generated traffic, lateness, clients. Writes the golden transcripts, results and the page."""
     started = time.monotonic()
@@ -89,18 +85,19 @@ def run_all(
             raise
         console.print(f"conformance: not run. {reason}", markup=False, highlight=False)
         return
-    if smoke:
-        raise typer.Exit(1 if _sample(_SMOKE, 0, walks=False) else 0)
     if one_in > 1:
-        raise typer.Exit(1 if _sample(one_in, code_digest()) else 0)
+        raise typer.Exit(1 if _sample(one_in) else 0)
     with Sides() as sides:
         outcomes, again = _asked_again(_all_cases(sides, all_cases()))
         found = results(kafka_version(), outcomes) | {"again": again}
         generated_traffic = _generated(sides, STREAMS, SEED)
         for difference in generated_traffic.differences:
             _show(console, difference.outcome)
-        found |= {"generated_streams": generated_traffic.streams, "seed": SEED}
-        found["generated"] = generated_traffic.summary()
+        found |= {
+            "generated_streams": generated_traffic.streams,
+            "generated": generated_traffic.summary(),
+            "seed": SEED,
+        }
         found["unexplained"] += len(generated_traffic.differences)
         found |= {"walks": 0, "walked": "", "walks_seed": WALKS_SEED}
         for kind, number in WALKS_OF.items():
@@ -112,7 +109,9 @@ def run_all(
             found["unexplained"] += len(walked.differences)
         console.print("lateness of REQUEST_TIMED_OUT: 500 requests for each timeout, on each side")
         found["lateness"] = [*measure_kafka(sides.kafka["three"]), *measure_ours()]
-        console.print("clients: each runs the same jobs against both sides (built the first time, which takes minutes)")
+        console.print(
+            "clients: each runs the same jobs against both sides (the first time they are built, which takes minutes)"
+        )
         found["clients"] = client_rows(
             *(run_clients(side["clients"], cache_folder()) for side in (sides.kafka, sides.ours))
         )
@@ -127,22 +126,21 @@ def run_all(
     raise typer.Exit(1 if found["unexplained"] else 0)
 
 
-def _sample(one_in: int, salt: int, walks: bool = True) -> int:
-    """Compare the part of all cases that the salt draws, and of the walks. Return the number of differences without a
-    reason."""
-    started, every = time.monotonic(), all_cases()
+def _sample(one_in: int) -> int:
+    """Asks for a part of everything; how many differences have no reason."""
+    started, every, salt = time.monotonic(), all_cases(), code_digest()
     chosen = sample(every, load_all(), one_in, salt)
     found: list[Outcome] = []
     with Sides() as sides:
         outcomes, _ = _asked_again(_all_cases(sides, chosen))
         unexplained = sum(outcome.verdict == "different" for outcome in outcomes)
-        for kind, number in WALKS_OF.items() if walks else ():
+        for kind, number in WALKS_OF.items():
             found += [each.outcome for each in _walks(sides, max(number // one_in, 1), WALKS_SEED, kind).differences]
     for outcome in found:
         _show(console, outcome)
     unexplained += len(found)
     console.print(
-        f"{len(chosen)} of {len(every)} cases{' and some walks' if walks else ''}: {unexplained} differences without"
+        f"{len(chosen)} of {len(every)} cases, as this code has them, and some walks: {unexplained} differences without"
         f" a reason, {time.monotonic() - started:.0f} s; `make conformance` asks for all"
     )
     return unexplained

@@ -26,9 +26,10 @@ def make(*words: str, **environment: str) -> Step:
     return Step(("make", *words), environment)
 
 
-CHECK, TEST, COMPILED, DEMO, INSTALL, CONFORMANCE = "check", "test", "compiled", "demo", "install", "conformance"
+CHECK, TEST, COMPILED, DEMO, INSTALL = "check", "test", "compiled", "demo", "install"
 
-# In the order in which they run.
+# In the order in which they run. Live Kafka is asked at night: on a busy machine it answers otherwise now and then, which
+# is no verdict on a commit. The tests replay what it has answered to every case.
 PARTS: dict[str, tuple[Step, ...]] = {
     CHECK: (make("check"),),
     TEST: (make("test"),),
@@ -39,7 +40,6 @@ PARTS: dict[str, tuple[Step, ...]] = {
     ),
     INSTALL: (Step((".venv/bin/python", "-m", "release.install")),),
     DEMO: (make("demo"),),
-    CONFORMANCE: (make("conformance", "CONFORMANCE=--if-reachable --smoke"),),
 }
 EVERYTHING = frozenset(PARTS)
 
@@ -49,18 +49,17 @@ TABLE: tuple[tuple[str, frozenset[str]], ...] = (
     ("*.md", frozenset({TEST})),  # links, stories, examples, generated pages
     ("docs/*", frozenset({TEST})),
     ("LICENSE", frozenset({INSTALL})),
-    # The tests replay what Kafka answered to every case. Kafka itself is asked when the questions may have changed.
-    ("fakebroker/*", EVERYTHING - {CONFORMANCE}),
-    ("timingwheel/*", EVERYTHING - {CONFORMANCE}),
+    ("fakebroker/*", EVERYTHING),
+    ("timingwheel/*", EVERYTHING),
     ("load/*", frozenset({CHECK, TEST, DEMO, COMPILED})),
     ("benchmarks/instructions/*", frozenset({CHECK, TEST, COMPILED})),
     ("benchmarks/guard*", frozenset({CHECK, TEST, COMPILED})),
     ("benchmarks/*", frozenset({CHECK, TEST})),
-    ("conformance/*", frozenset({CHECK, TEST, CONFORMANCE})),
+    ("conformance/*", frozenset({CHECK, TEST})),
     ("examples/*", frozenset({CHECK, TEST})),
     ("clients/*", frozenset({CHECK, TEST})),
     ("release/*", frozenset({CHECK, TEST, INSTALL})),
-    ("tests/golden/*", frozenset({TEST, CONFORMANCE})),
+    ("tests/golden/*", frozenset({TEST, COMPILED})),
     # Tests that `make test-compiled` does not run.
     *(
         (f"tests/{folder}/*", frozenset({CHECK, TEST}))

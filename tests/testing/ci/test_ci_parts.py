@@ -6,7 +6,7 @@ import subprocess
 from fnmatch import fnmatchcase
 
 import pytest
-from ci.parts import COMPILED, CONFORMANCE, DEMO, EVERYTHING, INSTALL, PARTS, TABLE, TEST, chosen, parts_of
+from ci.parts import COMPILED, DEMO, EVERYTHING, INSTALL, PARTS, TABLE, TEST, chosen, parts_of
 from ci.running import ROOT
 
 
@@ -14,6 +14,7 @@ from ci.running import ROOT
     "path",
     [
         "Makefile",
+        "fakebroker/cli.py",
         "pyproject.toml",
         "setup.py",
         "compiled.toml",
@@ -30,12 +31,11 @@ def test_a_path_that_may_break_anything_runs_every_part(path: str) -> None:
     ("path", "runs", "leaves"),
     [
         ("docs/speed.md", {TEST}, {COMPILED, DEMO}),
-        ("fakebroker/cli.py", {*EVERYTHING} - {CONFORMANCE}, {CONFORMANCE}),
         ("README.md", {TEST, INSTALL}, {DEMO}),
-        ("load/fakebroker_load/job.py", {TEST, DEMO}, {INSTALL, CONFORMANCE}),
+        ("load/fakebroker_load/job.py", {TEST, DEMO}, {INSTALL}),
         ("tests/core/log/test_log.py", {TEST, COMPILED}, {DEMO}),
         ("tests/load/test_load_job.py", {TEST}, {COMPILED, DEMO}),
-        ("tests/golden/produce.json", {TEST, CONFORMANCE}, {DEMO}),
+        ("tests/golden/produce.json", {TEST, COMPILED}, {DEMO}),
         ("benchmarks/guard.json", {TEST, COMPILED}, {DEMO}),
     ],
 )
