@@ -28,8 +28,8 @@ def make(*words: str, **environment: str) -> Step:
 
 CHECK, TEST, COMPILED, DEMO, INSTALL = "check", "test", "compiled", "demo", "install"
 
-# In the order in which they run. Live Kafka is asked at night: on a busy machine it answers otherwise now and then, which
-# is no verdict on a commit. The tests replay what it has answered to every case.
+# In the order in which they run. Live Kafka is asked at night: on a busy machine it answers otherwise now and then,
+# which is no verdict on a commit. The tests replay what it has answered to every case.
 PARTS: dict[str, tuple[Step, ...]] = {
     CHECK: (make("check"),),
     TEST: (make("test"),),
