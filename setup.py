@@ -23,7 +23,7 @@ from typing import Any
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 
-# Where [serve] alone is compiled, compiling has to be quick: gcc takes half the time that -O2 takes (docs/speed.md).
+# Where [serve] alone is compiled, compiling has to be quick: gcc takes two thirds of the time of -O2 (docs/speed.md).
 QUICK_TO_COMPILE = ["-O1", "-finline-small-functions", "-foptimize-sibling-calls", "-fstrict-aliasing"]
 # All modules are one library, whose functions nothing replaces: they call each other directly, and Python's without the
 # detour by a table. A tenth of the time of a simulation.
@@ -166,7 +166,7 @@ class BuildInParallel(build_ext):
         return Path(folder, digest.hexdigest() + ".o")
 
     def _precompiled_headers(self, options: dict[str, Any]) -> Sequence[str]:
-        """The flags by which gcc reads the headers of all modules once, not once a module: an eighth of its time."""
+        """The flags by which gcc reads the headers of all modules once, not once a module: a tenth of its time."""
         if sys.platform != "linux" or not all(os.path.exists(os.path.join("build", name)) for name in HEADERS):
             return []
         compiler = list(self.compiler.compiler_so)

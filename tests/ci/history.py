@@ -39,7 +39,7 @@ def record(root: Path, file: Path = GREEN) -> bool:
 def base(root: Path, file: Path = GREEN) -> str | None:
     """Return the newest ancestor of HEAD, other than itself, that has passed; None if there is none.
 
-    HEAD itself does not count: whoever runs CI on it again wants to see the same parts again."""
+    HEAD itself does not count, so a second run on the same commit runs the same parts."""
     passed = green(file)
     try:
         ancestors = git(root, "rev-list", "HEAD").split()[1:]
