@@ -39,6 +39,8 @@ except doses.UnknownWord as error:
 ORDER = os.environ.get("FAKEBROKER_ORDER")  # a seed: tests run in the order that it draws, the same in every process
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE") or DOSE)
 
+gc.disable()  # until the tests are collected: what is imported by then stays, and to look through it takes 1.5 s
+
 
 def pytest_configure(config: pytest.Config) -> None:
     if not hasattr(config, "workerinput"):
@@ -91,6 +93,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     # most of a second to look through, and many tests collect.
     gc.collect()
     gc.freeze()
+    gc.enable()
 
 
 def import_the_rest() -> None:
