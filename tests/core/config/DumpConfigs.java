@@ -24,6 +24,9 @@ public class DumpConfigs {
         List<String> topics = new ArrayList<>();
         for (ConfigDef.ConfigKey key : new TreeMap<>(LogConfig.configDefCopy().configKeys()).values())
             topics.add(row(key) + "]");
+        List<String> ranges = new ArrayList<>();
+        ranges("brokers", AbstractKafkaConfig.CONFIG_DEF, ranges);
+        ranges("topics", LogConfig.configDefCopy(), ranges);
         List<String> synonyms = new ArrayList<>();
         new TreeMap<>(ServerTopicConfigSynonyms.ALL_TOPIC_CONFIG_SYNONYMS).forEach((topic, names) -> {
             StringBuilder line = new StringBuilder("[" + text(topic));
@@ -34,7 +37,17 @@ public class DumpConfigs {
         System.out.println("{\n\"kafka\": " + text(AppInfoParser.getVersion()) + ",");
         System.out.println("\"brokers\": [\n" + String.join(",\n", brokers) + "\n],");
         System.out.println("\"topics\": [\n" + String.join(",\n", topics) + "\n],");
-        System.out.println("\"synonyms\": [\n" + String.join(",\n", synonyms) + "\n]\n}");
+        System.out.println("\"synonyms\": [\n" + String.join(",\n", synonyms) + "\n],");
+        System.out.println("\"ranges\": [\n" + String.join(",\n", ranges) + "\n]\n}");
+    }
+
+    private static void ranges(String kind, ConfigDef definition, List<String> rows) {
+        for (ConfigDef.ConfigKey key : new TreeMap<>(definition.configKeys()).values())
+            if (key.validator != null && List.of(ConfigDef.Type.SHORT, ConfigDef.Type.INT, ConfigDef.Type.LONG,
+                    ConfigDef.Type.DOUBLE).contains(key.type)) {
+                String range = key.validator instanceof ConfigDef.Range ? key.validator.toString() : null;
+                rows.add("[" + text(kind) + ", " + text(key.name) + ", " + text(range) + "]");
+            }
     }
 
     private static String row(ConfigDef.ConfigKey key) {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import re
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import Any
 import pytest
 
 from fakebroker.core.config.broker_config import BrokerConfig
-from fakebroker.core.config.config_def import Type, to_text
+from fakebroker.core.config.config_def import ConfigError, Type, to_text
 from fakebroker.core.config.setting import Config, Setting, UpdateMode
 from fakebroker.core.config.topic_config import TopicConfig
 
@@ -77,6 +78,30 @@ def test_topics_have_the_settings_of_kafka() -> None:
     ours = {key.name: [key.name, key.type.value, to_text(key.default)] for key in TopicConfig.SETTINGS.values()}
     assert ours == {row[0]: row for row in KAFKA["topics"] if row[0] not in NOT_KNOWN_HERE}
     assert {key.mode for key in TopicConfig.SETTINGS.values()} == {UpdateMode.DYNAMIC}
+
+
+WIDTHS = {Type.SHORT: 16, Type.INT: 32, Type.LONG: 64}  # bits
+RANGES = {(kind, name): text for kind, name, text in KAFKA["ranges"]}  # of numbers
+NARROWER = {  # what Kafka would take there lets a broker do nothing but that
+    "fetch.purgatory.purge.interval.requests": 0,
+    "producer.purgatory.purge.interval.requests": 0,
+    "replica.lag.time.max.ms": 1,
+}
+
+
+@pytest.mark.parametrize(("name", "kind"), [("brokers", BrokerConfig), ("topics", TopicConfig)])
+def test_a_number_has_the_range_of_kafka(name: str, kind: type[Config]) -> None:
+    for key in kind.SETTINGS.values():
+        if key.type not in WIDTHS or not key.is_kafkas or key.name in {"compression.gzip.level", *OWN_DEFAULTS}:
+            continue
+        widest = 1 << (WIDTHS[key.type] - 1)
+        least, _, most = RANGES.get((name, key.name), "[...,...]").strip("[]").partition(",...")
+        smallest = NARROWER.get(key.name, -widest)
+        ends = int(least) if least != "..." else smallest, int(most.strip(",")) if most.strip(",") else widest - 1
+        assert [key.parse(str(end)) for end in ends] == list(ends), key.name
+        for wrong in (ends[0] - 1, ends[1] + 1):
+            with pytest.raises(ConfigError, match=re.escape(key.name)):
+                key.parse(str(wrong))
 
 
 def test_brokers_have_the_defaults_of_topics_under_kafkas_names() -> None:
