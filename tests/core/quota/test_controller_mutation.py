@@ -118,6 +118,16 @@ def test_create_topics_is_refused(simulation: Simulation, version: int) -> None:
     assert create(client, version, ("b", 1)) == ([0], 0)
 
 
+def test_the_last_millisecond_counts(simulation: Simulation) -> None:
+    client = simulation.connect()
+    assert create(client, 7, ("a", 12)) == ([0], 0)
+    simulation.advance(999)
+    assert create(client, 7, ("b", 1)) == ([THROTTLED], 1)
+    assert client.connection.state is State.THROTTLED
+    simulation.advance(1)
+    assert client.connection.state is State.READY
+
+
 def test_create_topics_is_muted_where_it_does_not_know_the_error(simulation: Simulation) -> None:
     client = simulation.connect()
     assert create(client, 5, ("a", 12), ("b", 1)) == ([0, 0], 2_000)

@@ -201,22 +201,23 @@ def test_a_follower_that_is_held_back_copies_what_was_appended_meanwhile() -> No
     assert simulation.partition().isr_ids == [1, 2, 3]
 
 
-def left_behind(rate: int) -> tuple[Simulation, ExternalFollower]:
-    """Somebody plays replica 2 of t, which is out of the ISR; there are two batches of 20,000 bytes."""
-    simulation = Simulation(config={"replica.lag.time.max.ms": "1000"})
+def left_behind(rate: int, replica: int = 2, leader: int = 1) -> tuple[Simulation, ExternalFollower]:
+    """Somebody plays a replica of t, which is out of the ISR; there are two batches of 20,000 bytes."""
+    simulation = Simulation([leader, replica], config={"replica.lag.time.max.ms": "1000"})
     simulation.topic("t", replicas=2)
-    simulation.followers("external", "t", 0, 2)
-    client = simulation.connect()
+    simulation.followers("external", "t", 0, replica)
+    client = simulation.connect(leader)
     for _ in range(2):
         client.send(produce("t", acks=1, records=sized(20_000)))
     simulation.advance(2_000)
-    assert simulation.partition().isr_ids == [1]
+    assert simulation.partition().isr_ids == [leader]
     throttle(simulation, leader=rate)
-    return simulation, ExternalFollower(simulation, 2)
+    return simulation, ExternalFollower(simulation, replica, leader)
 
 
-def test_a_follower_over_the_wire_gets_nothing_while_the_leader_gave_too_much() -> None:
-    simulation, follower = left_behind(10_000)
+@pytest.mark.parametrize("replica", [2, 0])
+def test_a_follower_over_the_wire_gets_nothing_while_the_leader_gave_too_much(replica: int) -> None:
+    simulation, follower = left_behind(10_000, replica)
     assert follower.fetch(0).batches == [(0, 0), (1, 1)]
     assert follower.fetch(0).batches == []
     simulation.advance(1_999)  # 40,000 bytes in the four seconds for which it leads
