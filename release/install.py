@@ -8,13 +8,13 @@ although there are a C compiler and Python's headers, or if the example's reques
 
 from __future__ import annotations
 
+import argparse
 import os
 import re
 import resource
 import shutil
 import subprocess
 import sys
-import sysconfig
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -32,7 +32,11 @@ EXPECTED = [
 
 
 def main(words: Sequence[str]) -> int:
-    python = words[0] if words else sys.executable
+    parser = argparse.ArgumentParser(prog="release.install", description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("python", nargs="?", default=sys.executable, help="the interpreter (default: this one)")
+    python = shutil.which(parser.parse_args(words).python)
+    if python is None:
+        parser.error("there is no such interpreter; name one as python3.12, or by its path")
     with TemporaryDirectory(prefix="fakebroker-install-") as folder:
         environment = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "VIRTUAL_ENV")}
         subprocess.run([python, "-m", "venv", folder], check=True, env=environment)
@@ -48,7 +52,7 @@ def main(words: Sequence[str]) -> int:
             [Path(folder, "bin", "fakebroker"), "--version"], capture_output=True, text=True, check=True
         ).stdout.strip()
         print(version, flush=True)
-        if can_compile() and not version.endswith("compiled)"):
+        if can_compile(python) and not version.endswith("compiled)"):
             print("there is a C compiler, but the package is not compiled", file=sys.stderr)
             return 1
         subprocess.run([*pip, "confluent-kafka"], cwd=folder, env=environment, check=True)
@@ -62,9 +66,10 @@ def answered(text: str) -> list[tuple[str, str, str]]:
     return re.findall(r"^(.+?): +(\w+) +offset (-?\d+) ", text, re.M)
 
 
-def can_compile() -> bool:
-    header = Path(sysconfig.get_path("include"), "Python.h")
-    return shutil.which(os.environ.get("CC", "cc")) is not None and header.exists()
+def can_compile(python: str) -> bool:
+    code = "import sysconfig; print(sysconfig.get_path('include'))"
+    headers = subprocess.run([python, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
+    return shutil.which(os.environ.get("CC", "cc")) is not None and Path(headers, "Python.h").exists()
 
 
 def _cpu_s() -> float:
