@@ -150,7 +150,7 @@ def measure(report: Report, chosen: Mapping[str, Sequence[str]], everything: boo
             found, note = Counts(), ""
             try:
                 found = count(build(folder, modules))
-            except Missing as reason:
+            except (Missing, RuntimeError) as reason:
                 note = str(reason)
             for row in rows(name, len(modules), all_compiled, found, note):
                 report.add(row)
