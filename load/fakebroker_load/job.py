@@ -262,8 +262,9 @@ def judge_folder(spark: SparkSession, out: Path, lateness_limit_ms: int | None =
     was_read = any(run.get("log") for run in runs)
     if was_read and not all((out / name).is_dir() for name in LOG_FOLDERS):
         raise ResultsError(f"The folder {out} holds no results of a run ({LOG_PARQUET} or {PARTS_PARQUET} is missing).")
-    spread(spark, planned_rows(out))
-    judged, beside = judge(spark, requests, limits_ms, log if was_read else None), None
+    planned = planned_rows(out)
+    spread(spark, planned)
+    judged, beside = judge(spark, requests, limits_ms, log if was_read else None, planned or None), None
     journal = journal_of(spark, out, runs)
 
     def keep(frame: DataFrame) -> DataFrame:

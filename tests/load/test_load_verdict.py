@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Row as Judged
 
 from fakebroker_load.judging import requests
 from fakebroker_load.judging.requests import judge
@@ -175,36 +176,65 @@ HISTORIES: dict[str, History] = {
     "an answer that did not wait gives no time to the next": History(
         (HEALED, TIMED_OUT | NEXT | {"answered_us": 102_000}), ["wrong answer", None]
     ),
-} | {name: History((row,), [problem]) for name, (row, problem) in CASES.items()}
+}
+HISTORIES |= {name: History((row,), [problem]) for name, (row, problem) in CASES.items()}
+
+# What waits for what happens is due then: how the answer differs, its problem, and how late it is in microseconds.
+DUE = NONE | {"answered_us": 45_000, "due_low_us": 40_000, "due_high_us": 50_000}
+DUE_CASES: dict[str, tuple[Row, str | None, int]] = {
+    "due": ({}, None, 0),
+    "as soon as it is due": ({"answered_us": 40_000}, None, 0),
+    "before it is due": ({"answered_us": 39_999}, "early", 0),
+    "so long after it was due": ({"answered_us": 550_000}, None, 500_000),
+    "late after it was due": ({"answered_us": 550_001}, "late", 500_001),
+    "it came behind it": ({"sent_us": 60_000, "answered_us": 60_300}, None, 300),
+    "appended, and then answered with its offset": ({"error_code": 6, "expected_error": 6}, None, 0),
+    "due, error without offset": ({"error_code": 6, "expected_error": 6, "base_offset": -1}, None, 0),
+    "due, error with offset": ({"error_code": 19, "expected_error": 19}, "base offset with an error", 0),
+}
+HISTORIES |= {name: History((DUE | row,), [problem]) for name, (row, problem, _) in DUE_CASES.items()}
 
 
-def judged_histories(spark: SparkSession) -> dict[str, Problems]:
-    """All are judged at once, each as a run of its own: what takes long is the plan."""
+def judged_histories(spark: SparkSession) -> dict[str, list[Judged]]:
+    """The judged rows of each. All are judged at once, each as a run of its own: what takes long is the plan."""
     names = list(HISTORIES)
     rows = [
         row | {"run": f"{number} {row['run']}"} for number, name in enumerate(names) for row in HISTORIES[name].rows
     ]
     frame = spark.createDataFrame(pa.Table.from_pylist(rows, schema=RESULT_SCHEMA))
-    found: dict[str, Problems] = {name: [] for name in names}
+    found: dict[str, list[Judged]] = {name: [] for name in names}
     for row in judge(spark, frame).orderBy("connection", "sequence").collect():
-        found[names[int(row["run"].split()[0])]].append(row["problem"])
+        found[names[int(row["run"].split()[0])]].append(row)
     return found
 
 
 @pytest.fixture(scope="module")
-def found_in_histories(spark: SparkSession) -> dict[str, Problems]:
+def found_in_histories(spark: SparkSession) -> dict[str, list[Judged]]:
     return judged_histories(spark)
 
 
+def problems(rows: list[Judged]) -> Problems:
+    return [row["problem"] for row in rows]
+
+
 @pytest.mark.parametrize("name", HISTORIES)
-def test_a_history(found_in_histories: dict[str, Problems], name: str) -> None:
-    assert found_in_histories[name] == HISTORIES[name].problems
+def test_a_history(found_in_histories: dict[str, list[Judged]], name: str) -> None:
+    assert problems(found_in_histories[name]) == HISTORIES[name].problems
+
+
+@pytest.mark.parametrize("name", DUE_CASES)
+def test_what_waits_for_what_happens_is_due_then(found_in_histories: dict[str, list[Judged]], name: str) -> None:
+    (row,) = found_in_histories[name]
+    assert row["lateness_us"] == DUE_CASES[name][2]
 
 
 def test_what_is_rare_is_found_when_there_is_a_lot_of_it(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     """What there is too much of to have all of it everywhere is joined in another way."""
     monkeypatch.setattr(requests, "FEW", 0)
-    assert judged_histories(spark) == {name: history.problems for name, history in HISTORIES.items()}
+    found = judged_histories(spark)
+    assert {name: problems(rows) for name, rows in found.items()} == {
+        name: history.problems for name, history in HISTORIES.items()
+    }
 
 
 class Run(NamedTuple):
@@ -334,24 +364,3 @@ def test_the_verdict_is_written_as_json(whole: Verdict, tmp_path: Path) -> None:
     assert data["ok"] is True
     assert data["groups"][0]["answers"] == {"silent": 1}
     assert data["groups"][0]["lateness_p99_us"] is None
-
-
-DUE = NONE | {"answered_us": 45_000, "due_low_us": 40_000, "due_high_us": 50_000}
-
-
-def test_what_waits_for_what_happens_is_due_then(spark: SparkSession) -> None:
-    cases: list[tuple[Row, str | None, int]] = [
-        ({}, None, 0),
-        ({"answered_us": 40_000}, None, 0),
-        ({"answered_us": 39_999}, "early", 0),
-        ({"answered_us": 550_000}, None, 500_000),
-        ({"answered_us": 550_001}, "late", 500_001),
-        ({"sent_us": 60_000, "answered_us": 60_300}, None, 300),  # it came behind it
-        ({"error_code": 6, "expected_error": 6}, None, 0),  # appended, and then answered with its offset
-        ({"error_code": 6, "expected_error": 6, "base_offset": -1}, None, 0),
-        ({"error_code": 19, "expected_error": 19}, "base offset with an error", 0),
-    ]
-    rows = [DUE | change | {"run": str(number)} for number, (change, _, _) in enumerate(cases)]
-    frame = spark.createDataFrame(pa.Table.from_pylist(rows, schema=RESULT_SCHEMA))
-    found = {int(row["run"]): (row["problem"], row["lateness_us"]) for row in judge(spark, frame).collect()}
-    assert found == {number: (problem, late) for number, (_, problem, late) in enumerate(cases)}

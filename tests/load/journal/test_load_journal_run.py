@@ -12,10 +12,12 @@ import pytest
 from pyspark.sql import SparkSession
 
 from fakebroker import FakeCluster
-from fakebroker_load.cli import main
-from fakebroker_load.job import JOURNAL_PARQUET, MISMATCH_PARQUET
+from fakebroker_load.cli import main, parse_bootstrap
+from fakebroker_load.job import JOURNAL_PARQUET, MISMATCH_PARQUET, judge_folder, run_scenario
 from fakebroker_load.journal import window
+from fakebroker_load.journal.taps import FileTap
 from fakebroker_load.judging.ways import NO_JOURNAL, WORDS, Ways, ways_of
+from fakebroker_load.scenario.reading import parse_text
 
 SCENARIO = """
 name: tiny
@@ -41,7 +43,8 @@ def verdict(out: Path) -> dict[str, Any]:
 def test_a_journal_in_a_file(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    journal, out, scenario, stranger = (tmp_path / name for name in ("journal", "out", "tiny.yaml", "stranger"))
+    journal, out, scenario = (tmp_path / name for name in ("journal", "out", "tiny.yaml"))
+    others, stranger = tmp_path / "others", tmp_path / "stranger"
     scenario.write_text(SCENARIO)
     stranger.touch()
     with FakeCluster(journal=0, journal_file=journal) as kafka:
@@ -53,23 +56,23 @@ def test_a_journal_in_a_file(
         (way,) = verdict(out)["ways"]
         assert (way["ways"], way["why_no_journal"]) == (3, None)
 
-        assert command(monkeypatch, *run, "--journal", journal, "--overwrite", "--no-read-back") == 0
-        said = capfd.readouterr().out
-        assert "tiny: Two ways: what the client saw, the journal in" in said
-        assert "; the log was not read back. The two clocks are aligned" in said
-
+        bootstrap = parse_bootstrap(kafka.bootstrap_servers)
+        unread, strange = (parse_text(SCENARIO.replace("tiny", name), name) for name in ("unread", "strange"))
+        run_scenario(spark, unread, bootstrap, others, seed=1, tap=FileTap(journal), read_back=False)
         monkeypatch.setattr(window.JournalWindow.__init__, "__defaults__", (0.0,))  # it is waited for no longer
-        assert command(monkeypatch, *run, "--journal", stranger, "--overwrite") == 0
-        assert (
-            "tiny: Two ways: what the client saw, the log; without the broker's journal: "
-            f"the journal in {stranger} tells nothing of what this run sent."
-        ) in capfd.readouterr().out
-        assert not list((out / JOURNAL_PARQUET).iterdir())
-        assert not (out / MISMATCH_PARQUET).exists()
+        run_scenario(spark, strange, bootstrap, others, seed=1, tap=FileTap(stranger))
+    _, found = judge_folder(spark, others, 600_000)
+    assert found.ok
+    of_unread, of_strange = (way.sentence() for way in found.ways)
+    assert of_unread.startswith("unread: Two ways: what the client saw, the journal in")
+    assert "; the log was not read back. The two clocks are aligned" in of_unread
+    assert of_strange == (
+        "strange: Two ways: what the client saw, the log; without the broker's journal: "
+        f"the journal in {stranger} tells nothing of what this run sent."
+    )
+    assert len(list((others / JOURNAL_PARQUET).iterdir())) == 1
+    assert not (others / MISMATCH_PARQUET).exists()
 
-    runs = json.loads((out / "run.json").read_text())
-    runs[0]["journal"] = {"from": "somebody", "rows": 1}
-    (out / "run.json").write_text(json.dumps(runs))
     shutil.rmtree(out / JOURNAL_PARQUET)
     assert command(monkeypatch, "verify", out) == 2
     assert "journal.parquet is missing" in capfd.readouterr().err
