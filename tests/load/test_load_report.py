@@ -67,7 +67,8 @@ def rows(count: int, **changes: Any) -> list[dict[str, Any]]:
 
 
 def report(spark: SparkSession, path: Path, results: list[dict[str, Any]], runs: list[dict[str, Any]]) -> str:
-    judged = judge(spark, spark.createDataFrame(pa.Table.from_pylist(results, schema=RESULT_SCHEMA))).localCheckpoint()
+    frame = spark.createDataFrame(pa.Table.from_pylist(results, schema=RESULT_SCHEMA))
+    judged = judge(spark, frame, expected_rows=len(results)).localCheckpoint()
     verdict = summarise(spark, judged, runs)
     if not verdict.ok:
         verdict = replace(verdict, reasons=reasons_of(spark, mismatches(spark, judged, None, None)))

@@ -53,6 +53,7 @@ def groups(spark: SparkSession) -> dict[str, GroupVerdict]:
         spark,
         spark.createDataFrame(pa.Table.from_pylist(rows, schema=RESULT_SCHEMA)),
         dict.fromkeys(RUNS, 500) | {"no limit": 99},
+        expected_rows=len(rows),
     ).localCheckpoint()
     runs = [
         {"scenario": {"name": run, "groups": [{"name": "g", "expect": "NONE", **given}]}, "planned": {"g": 10}}
