@@ -33,6 +33,7 @@ from fakebroker_load.journal.taps import Tap
 from fakebroker_load.journal.window import JournalWindow
 from fakebroker_load.judging.by_journal import judge_by_journal
 from fakebroker_load.judging.mismatches import mismatches
+from fakebroker_load.judging.partitions import gathered, spread
 from fakebroker_load.judging.readers import judge_readers
 from fakebroker_load.judging.requests import Log, judge
 from fakebroker_load.judging.ways import has_journal
@@ -70,10 +71,6 @@ PARTS_PARQUET = "partitions.parquet"
 JOURNAL_PARQUET = "journal.parquet"
 JUDGED_PARQUET = "judged.parquet"
 MISMATCH_PARQUET = "mismatches.parquet"
-ROWS_OF_A_TASK = 500_000  # of the verdict: their sorting takes about 200 MB
-# The verdict has the tables of so few requests in one partition each. Then Spark need not exchange rows between the
-# steps of a query, which takes longer than the steps.
-ROWS_OF_ONE_TASK = 5_000
 LOG_FOLDERS = {LOG_PARQUET: LOG_SCHEMA, PARTS_PARQUET: PART_SCHEMA}
 RUN_FILE = "run.json"
 VERDICT_FILE = "verdict.json"
@@ -299,17 +296,6 @@ def planned_rows(out: Path) -> int:
         return sum(sum(run.get("planned", {}).values()) for run in read_runs(out))
     except (OSError, ValueError, AttributeError, TypeError):
         return 0
-
-
-def spread(spark: SparkSession, rows: int) -> None:
-    """What is sorted for a verdict on so many rows, in more pieces than a laptop's usual load needs."""
-    usual = int(spark.conf.get("spark.sql.shuffle.partitions") or 1)
-    spark.conf.set("spark.sql.shuffle.partitions", str(max(usual, rows // ROWS_OF_A_TASK)))
-
-
-def gathered(frame: DataFrame, requests: int) -> DataFrame:
-    """Return the rows of a run of so many requests: in one partition if these are few, and known."""
-    return frame.coalesce(1) if 0 < requests <= ROWS_OF_ONE_TASK else frame
 
 
 def journal_of(spark: SparkSession, out: Path, runs: list[dict[str, Any]]) -> DataFrame | None:

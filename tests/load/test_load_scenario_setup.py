@@ -47,6 +47,7 @@ groups:
   - {name: members, client: member, topic: orders, partitions: 3, connections: 3, session_ms: 1000,
      life_ms: [300, 600], vanish_every: 2, ramp_ms: 500}
 """
+LATE = ("--lateness-limit-ms", "600000")  # a busy machine may be late, and this is not about that
 SHORT_SESSIONS = ("group.min.session.timeout.ms=1000", "group.initial.rebalance.delay.ms=0")
 SCENARIO = Scenario(
     "s",
@@ -135,8 +136,7 @@ def test_a_scenario_of_every_client_is_confirmed(
 ) -> None:
     scenario = tmp_path / "every-client.yaml"
     scenario.write_text(EVERY_CLIENT)
-    config = [word for setting in SHORT_SESSIONS for word in ("--config", setting)]
-    check_confirmed(str(scenario), True, tmp_path / "out", monkeypatch, capfd, config)
+    check_confirmed(str(scenario), True, tmp_path / "out", monkeypatch, capfd, SHORT_SESSIONS, tmp_path / "journal")
 
 
 def check_confirmed(
@@ -146,13 +146,15 @@ def check_confirmed(
     monkeypatch: pytest.MonkeyPatch,
     capfd: pytest.CaptureFixture[str],
     config: Sequence[str] = (),
+    journal: Path | None = None,
 ) -> None:
-    """Run the scenario by the command, against `serve`."""
-    with Serving("--brokers", "3", "--port", "0", "--control-port", "0", *config) as serving:
+    """Run the scenario by the command, against `serve`, which writes its journal to a file if one is given."""
+    of_journal = [] if journal is None else ["--journal", str(journal)]
+    options = [word for setting in config for word in ("--config", setting)] + of_journal
+    with Serving("--brokers", "3", "--port", "0", "--control-port", "0", *options) as serving:
         url = serving.facts["control_url"]
         places = ["--bootstrap-server", serving.facts["bootstrap_servers"], "--control", url, "--out", str(out)]
-        # A busy machine may be late, and this is not about that; early is early on any machine.
-        monkeypatch.setattr(sys, "argv", ["fakebroker-load", "run", scenario, *places, "--lateness-limit-ms", "600000"])
+        monkeypatch.setattr(sys, "argv", ["fakebroker-load", "run", scenario, *places, *of_journal, *LATE])
         with pytest.raises(SystemExit) as ended:
             main()
         assert ended.value.code == 0, capfd.readouterr()
@@ -163,7 +165,8 @@ def check_confirmed(
             assert verdict["log_records"] > sum(written)
         else:
             assert verdict["log_records"] == sum(written)
-        assert [(way["ways"], way["journal"]) for way in verdict["ways"]] == [(3, f"the journal of {url}")]
+        whose = f"the journal of {url}" if journal is None else f"the journal in {journal}"
+        assert [(way["ways"], way["journal"]) for way in verdict["ways"]] == [(3, whose)]
         with urlopen(f"{url}/v1/topics") as answer:
             left = {topic["name"] for topic in json.load(answer)["topics"]}
         assert left <= {"__consumer_offsets", "__transaction_state"}  # the brokers' own: of a group, of transactions

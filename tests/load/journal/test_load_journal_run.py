@@ -1,8 +1,7 @@
-"""The command with a journal: three ways, or two and why."""
+"""Runs with a journal in a file: three ways, or two and why."""
 
 from __future__ import annotations
 
-import json
 import shutil
 import sys
 from pathlib import Path
@@ -20,9 +19,9 @@ from fakebroker_load.judging.ways import NO_JOURNAL, WORDS, Ways, ways_of
 from fakebroker_load.scenario.reading import parse_text
 
 SCENARIO = """
-name: tiny
+name: {name}
 groups:
-  - {name: all, topic: t, acks: -1, expect: NONE, connections: 3, requests_per_connection: 2, partitions: 2}
+  - {{name: all, topic: t, acks: -1, expect: NONE, connections: 3, requests_per_connection: 2, partitions: 2}}
 """
 
 
@@ -34,44 +33,33 @@ def command(monkeypatch: pytest.MonkeyPatch, *arguments: str | Path) -> int:
     return ended.value.code
 
 
-def verdict(out: Path) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((out / "verdict.json").read_text())
-    return found
-
-
 @pytest.mark.spark
 def test_a_journal_in_a_file(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    journal, out, scenario = (tmp_path / name for name in ("journal", "out", "tiny.yaml"))
-    others, stranger = tmp_path / "others", tmp_path / "stranger"
-    scenario.write_text(SCENARIO)
+    out, journal, stranger = tmp_path / "out", tmp_path / "journal", tmp_path / "stranger"
     stranger.touch()
+    whole, unread, strange = (parse_text(SCENARIO.format(name=name), name) for name in ("whole", "unread", "strange"))
     with FakeCluster(journal=0, journal_file=journal) as kafka:
         kafka.create_topic("t", 2, 3)
-        server = f"--bootstrap-server={kafka.bootstrap_servers}"
-        run = ("run", scenario, server, "--out", out, "--lateness-limit-ms", "600000")
-        assert command(monkeypatch, *run, "--journal", journal) == 0, capfd.readouterr()
-        assert f"tiny: Three ways: what the client saw, the log, the journal in {journal}" in capfd.readouterr().out
-        (way,) = verdict(out)["ways"]
-        assert (way["ways"], way["why_no_journal"]) == (3, None)
-
         bootstrap = parse_bootstrap(kafka.bootstrap_servers)
-        unread, strange = (parse_text(SCENARIO.replace("tiny", name), name) for name in ("unread", "strange"))
-        run_scenario(spark, unread, bootstrap, others, seed=1, tap=FileTap(journal), read_back=False)
+        run_scenario(spark, whole, bootstrap, out, seed=1, tap=FileTap(journal))
+        run_scenario(spark, unread, bootstrap, out, seed=1, tap=FileTap(journal), read_back=False)
         monkeypatch.setattr(window.JournalWindow.__init__, "__defaults__", (0.0,))  # it is waited for no longer
-        run_scenario(spark, strange, bootstrap, others, seed=1, tap=FileTap(stranger))
-    _, found = judge_folder(spark, others, 600_000)
+        run_scenario(spark, strange, bootstrap, out, seed=1, tap=FileTap(stranger))
+    _, found = judge_folder(spark, out, 600_000)
     assert found.ok
-    of_unread, of_strange = (way.sentence() for way in found.ways)
-    assert of_unread.startswith("unread: Two ways: what the client saw, the journal in")
+    assert [(way.count, way.why_no_journal is None) for way in found.ways] == [(3, True), (2, True), (2, False)]
+    of_whole, of_unread, of_strange = (way.sentence() for way in found.ways)
+    assert of_whole.startswith(f"whole: Three ways: what the client saw, the log, the journal in {journal}")
+    assert of_unread.startswith(f"unread: Two ways: what the client saw, the journal in {journal}")
     assert "; the log was not read back. The two clocks are aligned" in of_unread
     assert of_strange == (
         "strange: Two ways: what the client saw, the log; without the broker's journal: "
         f"the journal in {stranger} tells nothing of what this run sent."
     )
-    assert len(list((others / JOURNAL_PARQUET).iterdir())) == 1
-    assert not (others / MISMATCH_PARQUET).exists()
+    assert len(list((out / JOURNAL_PARQUET).iterdir())) == 2
+    assert not (out / MISMATCH_PARQUET).exists()
 
     shutil.rmtree(out / JOURNAL_PARQUET)
     assert command(monkeypatch, "verify", out) == 2
