@@ -33,6 +33,7 @@ from fakebroker_load.journal.taps import Tap
 from fakebroker_load.journal.window import JournalWindow
 from fakebroker_load.judging.by_journal import judge_by_journal
 from fakebroker_load.judging.mismatches import mismatches
+from fakebroker_load.judging.partitions import gathered, spread
 from fakebroker_load.judging.readers import judge_readers
 from fakebroker_load.judging.requests import Log, judge
 from fakebroker_load.judging.ways import has_journal
@@ -70,7 +71,6 @@ PARTS_PARQUET = "partitions.parquet"
 JOURNAL_PARQUET = "journal.parquet"
 JUDGED_PARQUET = "judged.parquet"
 MISMATCH_PARQUET = "mismatches.parquet"
-ROWS_OF_A_TASK = 500_000  # of the verdict: their sorting takes about 200 MB
 LOG_FOLDERS = {LOG_PARQUET: LOG_SCHEMA, PARTS_PARQUET: PART_SCHEMA}
 RUN_FILE = "run.json"
 VERDICT_FILE = "verdict.json"
@@ -256,21 +256,22 @@ def judge_folder(spark: SparkSession, out: Path, lateness_limit_ms: int | None =
     if not (out / PARQUET).is_dir():
         raise ResultsError(f"The folder {out} holds no results of a run ({PARQUET} is missing).")
     limits_ms = {run["scenario"]["name"]: _lateness_limit_ms(run, lateness_limit_ms) for run in runs}
-    rows = spark.read.schema(from_arrow_schema(RESULT_SCHEMA)).parquet(str(out / PARQUET))
+    planned = planned_rows(out)
+    rows = gathered(spark.read.schema(from_arrow_schema(RESULT_SCHEMA)).parquet(str(out / PARQUET)), planned)
     requests = rows.where("read IS NULL")
-    log = Log(*(read(spark, out / name, schema) for name, schema in LOG_FOLDERS.items()))
+    log = Log(*(gathered(read(spark, out / name, schema), planned) for name, schema in LOG_FOLDERS.items()))
     was_read = any(run.get("log") for run in runs)
     if was_read and not all((out / name).is_dir() for name in LOG_FOLDERS):
         raise ResultsError(f"The folder {out} holds no results of a run ({LOG_PARQUET} or {PARTS_PARQUET} is missing).")
-    spread(spark, planned_rows(out))
-    judged, beside = judge(spark, requests, limits_ms, log if was_read else None), None
+    spread(spark, planned)
+    judged, beside = judge(spark, requests, limits_ms, log if was_read else None, planned or None), None
     journal = journal_of(spark, out, runs)
 
     def keep(frame: DataFrame) -> DataFrame:
         """It is asked a dozen times, each time for a few columns."""
         with told("judging"):
             frame.write.mode("overwrite").parquet(str(out / JUDGED_PARQUET))
-        return spark.read.schema(frame.schema).parquet(str(out / JUDGED_PARQUET))
+        return gathered(spark.read.schema(frame.schema).parquet(str(out / JUDGED_PARQUET)), planned)
 
     if journal is not None:
         known = [run["scenario"]["name"] for run in runs if has_journal(run)]
@@ -297,19 +298,13 @@ def planned_rows(out: Path) -> int:
         return 0
 
 
-def spread(spark: SparkSession, rows: int) -> None:
-    """What is sorted for a verdict on so many rows, in more pieces than a laptop's usual load needs."""
-    usual = int(spark.conf.get("spark.sql.shuffle.partitions") or 1)
-    spark.conf.set("spark.sql.shuffle.partitions", str(max(usual, rows // ROWS_OF_A_TASK)))
-
-
 def journal_of(spark: SparkSession, out: Path, runs: list[dict[str, Any]]) -> DataFrame | None:
     """What the broker tells of the runs, if it does of any."""
     if not any(map(has_journal, runs)):
         return None
     if not (out / JOURNAL_PARQUET).is_dir():
         raise ResultsError(f"The folder {out} holds no results of a run ({JOURNAL_PARQUET} is missing).")
-    return read(spark, out / JOURNAL_PARQUET, JOURNAL_SCHEMA)
+    return gathered(read(spark, out / JOURNAL_PARQUET, JOURNAL_SCHEMA), planned_rows(out))
 
 
 def _lateness_limit_ms(run: Mapping[str, Any], given_ms: int | None) -> int:

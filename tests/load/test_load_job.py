@@ -63,7 +63,7 @@ def test_a_run_that_goes_well_and_one_that_does_not(spark: SparkSession, tmp_pat
     runs = read_runs(tmp_path)
     assert [(run["scenario"]["name"], run["seed"], run["slots"]) for run in runs] == [("small", 5, 2), ("healed", 5, 2)]
 
-    verdict = summarise(spark, judge(spark, requests), runs)
+    verdict = summarise(spark, judge(spark, requests).localCheckpoint(), runs)
     good, bad = verdict.groups[:3], verdict.groups[3:]
     assert all(group.ok for group in good), good
     assert [group.confirmed for group in good] == [21, 6, 6]

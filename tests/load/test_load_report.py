@@ -67,7 +67,8 @@ def rows(count: int, **changes: Any) -> list[dict[str, Any]]:
 
 
 def report(spark: SparkSession, path: Path, results: list[dict[str, Any]], runs: list[dict[str, Any]]) -> str:
-    judged = judge(spark, spark.createDataFrame(pa.Table.from_pylist(results, schema=RESULT_SCHEMA)))
+    frame = spark.createDataFrame(pa.Table.from_pylist(results, schema=RESULT_SCHEMA))
+    judged = judge(spark, frame, expected_rows=len(results)).localCheckpoint()
     verdict = summarise(spark, judged, runs)
     if not verdict.ok:
         verdict = replace(verdict, reasons=reasons_of(spark, mismatches(spark, judged, None, None)))
@@ -112,10 +113,13 @@ def test_a_report_of_a_bad_run_says_so_and_stands_alone(spark: SparkSession, tmp
         expected_error=None,
         must_wait=False,
     )
-    runs = [run_entry("r", ("<waiting>", "REQUEST_TIMED_OUT", True, 42), ("s", "no answer", False, 1))]
+    runs = [
+        run_entry("r", ("<waiting>", "REQUEST_TIMED_OUT", True, 42), ("s", "no answer", False, 1)),
+        run_entry("empty", ("g", "REQUEST_TIMED_OUT", True, 5)),
+    ]
     html = report(spark, tmp_path, rows(40) + early + silent, runs)
     assert "Not every request got what it should" in html
-    assert "41 of 43 requests confirmed, 1 answered early" in html
+    assert "41 of 48 requests confirmed, 1 answered early" in html
     assert "early: 1" in html
     assert html.count('<td class="bad">early</td>') == 1
     assert "41 results for 42 requests" in html
@@ -123,11 +127,15 @@ def test_a_report_of_a_bad_run_says_so_and_stands_alone(spark: SparkSession, tmp
     assert html.count('<svg class="line"') == 1
     assert "answered REQUEST_TIMED_OUT at offset 77" in html
     assert "silent (acks=0; by time of sending)" in html
+    assert "0 results for 5 requests" in html
+    assert "Nothing was sent." in html
     links = set(re.findall(r"(?:src|href)=\"([^\"]*)\"", html))
     assert all(link.startswith(("#", "data:")) for link in links), links
     assert "<script" not in html
 
 
+# Every day: a run of nothing beside the bad one above.
+@pytest.mark.nightly
 @pytest.mark.spark
 def test_a_report_of_nothing_is_still_a_report(spark: SparkSession, tmp_path: Path) -> None:
     html = report(spark, tmp_path, [], [run_entry("r", ("g", "REQUEST_TIMED_OUT", True, 5))])

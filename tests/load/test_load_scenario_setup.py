@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.request import urlopen
@@ -17,15 +17,38 @@ from support.serving import Serving
 from fakebroker_load.cli import main
 from fakebroker_load.control import ControlError
 from fakebroker_load.scenario.model import Group, Scenario, ScenarioError
-from fakebroker_load.scenario.reading import bundled, load_scenario
+from fakebroker_load.scenario.reading import bundled, load_scenario, parse_text
 from fakebroker_load.scenario.setup import prepared
 
 # Refused, or truncated by the new leader, whose followers stood still; or never sent; or read.
 NOT_WRITTEN = {"NOT_ENOUGH_REPLICAS", "NOT_LEADER_OR_FOLLOWER", "expired", "read"}
 WRITTEN_AGAIN = {"consume-transform-produce"}  # behind transactions that were aborted
 OF_THE_DEMO = {"frozen", "healthy"}  # large, and run by tests/load/test_load_demo.py
-# Clients of every kind; tests/load/scenario and tests/load/traffic have in virtual time what the others do.
-EVERYDAY = ("consume-transform-produce", "expired-batches", "group-churn", "slow-readers")
+# Every day the scenario of every client runs instead; tests/load/scenario and tests/load/traffic have in virtual time
+# what the others do.
+EVERYDAY = ("expired-batches",)
+EVERY_CLIENT = """
+name: every-client
+brokers: 3
+followers:
+  - {topic: stuck, behaviour: frozen}
+groups:
+  - {name: source, topic: orders, partitions: 3, acks: -1, expect: NONE,
+     connections: 3, requests_per_connection: 40, arrivals: {process: constant, rate: 60}}
+  - {name: frozen, topic: stuck, partitions: 2, acks: -1, expect: REQUEST_TIMED_OUT, waits: true,
+     connections: 2, requests_per_connection: 5, timeout_ms: [50, 200], pause_ms: 20}
+  - {name: producer, client: producer, topic: others, partitions: 3, acks: -1, expect: NONE, written: once,
+     connections: 3, requests_per_connection: 20, pause_ms: 20}
+  - {name: transform, client: transform, generation: "4.4", source: orders, topic: seen, partitions: 3, acks: -1,
+     expect: NONE, connections: 3, requests_per_connection: 40, per_transaction: 10, fail_every: 3}
+  - {name: committed, client: reader, topic: orders, partitions: 3, connections: 3, isolation: read_committed,
+     pause_ms: 100, fetch_bytes: 2000}
+  - {name: of what is frozen, client: reader, topic: stuck, partitions: 2, connections: 2, until_ms: 2000}
+  - {name: members, client: member, topic: orders, partitions: 3, connections: 3, session_ms: 1000,
+     life_ms: [300, 600], vanish_every: 2, ramp_ms: 500}
+"""
+LATE = ("--lateness-limit-ms", "600000")  # a busy machine may be late, and this is not about that
+SHORT_SESSIONS = ("group.min.session.timeout.ms=1000", "group.initial.rebalance.delay.ms=0")
 SCENARIO = Scenario(
     "s",
     (Group("g", "orders", 1, "NONE", partitions=2),),
@@ -89,12 +112,12 @@ def test_too_few_brokers() -> None:
         pass
 
 
-def clients_of(names: Iterable[str]) -> set[str]:
-    return {group.client for name in names for group in load_scenario(name).groups}
+def clients_of(scenarios: Iterable[Scenario]) -> set[str]:
+    return {group.client for scenario in scenarios for group in scenario.groups}
 
 
-def test_the_scenarios_of_every_day_have_clients_of_every_kind() -> None:
-    assert clients_of(EVERYDAY) == clients_of(bundled())
+def test_the_scenario_of_every_day_has_clients_of_every_kind() -> None:
+    assert clients_of([parse_text(EVERY_CLIENT, "every-client")]) == clients_of(map(load_scenario, bundled()))
 
 
 @pytest.mark.spark
@@ -103,22 +126,47 @@ def test_the_scenarios_of_every_day_have_clients_of_every_kind() -> None:
 def test_a_bundled_scenario_is_confirmed(
     name: str, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    with Serving("--brokers", "3", "--port", "0", "--control-port", "0") as serving:
+    check_confirmed(name, name in WRITTEN_AGAIN, tmp_path, monkeypatch, capfd)
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_a_scenario_of_every_client_is_confirmed(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    scenario = tmp_path / "every-client.yaml"
+    scenario.write_text(EVERY_CLIENT)
+    check_confirmed(str(scenario), True, tmp_path / "out", monkeypatch, capfd, SHORT_SESSIONS, tmp_path / "journal")
+
+
+def check_confirmed(
+    scenario: str,
+    is_written_again: bool,
+    out: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+    config: Sequence[str] = (),
+    journal: Path | None = None,
+) -> None:
+    """Run the scenario by the command, against `serve`, which writes its journal to a file if one is given."""
+    of_journal = [] if journal is None else ["--journal", str(journal)]
+    options = [word for setting in config for word in ("--config", setting)] + of_journal
+    with Serving("--brokers", "3", "--port", "0", "--control-port", "0", *options) as serving:
         url = serving.facts["control_url"]
-        places = ["--bootstrap-server", serving.facts["bootstrap_servers"], "--control", url, "--out", str(tmp_path)]
-        # A busy machine may be late, and this is not about that; early is early on any machine.
-        monkeypatch.setattr(sys, "argv", ["fakebroker-load", "run", name, *places, "--lateness-limit-ms", "600000"])
+        places = ["--bootstrap-server", serving.facts["bootstrap_servers"], "--control", url, "--out", str(out)]
+        monkeypatch.setattr(sys, "argv", ["fakebroker-load", "run", scenario, *places, *of_journal, *LATE])
         with pytest.raises(SystemExit) as ended:
             main()
         assert ended.value.code == 0, capfd.readouterr()
-        verdict = json.loads((tmp_path / "verdict.json").read_text())
+        verdict = json.loads((out / "verdict.json").read_text())
         assert verdict["ok"]
         written = [group["requests"] for group in verdict["groups"] if group["expected"] not in NOT_WRITTEN]
-        if name in WRITTEN_AGAIN:
+        if is_written_again:
             assert verdict["log_records"] > sum(written)
         else:
             assert verdict["log_records"] == sum(written)
-        assert [(way["ways"], way["journal"]) for way in verdict["ways"]] == [(3, f"the journal of {url}")]
+        whose = f"the journal of {url}" if journal is None else f"the journal in {journal}"
+        assert [(way["ways"], way["journal"]) for way in verdict["ways"]] == [(3, whose)]
         with urlopen(f"{url}/v1/topics") as answer:
             left = {topic["name"] for topic in json.load(answer)["topics"]}
         assert left <= {"__consumer_offsets", "__transaction_state"}  # the brokers' own: of a group, of transactions

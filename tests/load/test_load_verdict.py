@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Row as Judged
 
 from fakebroker_load.judging import requests
 from fakebroker_load.judging.requests import judge
@@ -71,18 +73,11 @@ ELSEWHERE: Row = {"connection": 1, "correlation_id": 2}
 Problems = list[str | None]
 
 
-def problems_of(spark: SparkSession, *histories: Sequence[Row]) -> list[Problems]:
-    """The problems of each history. All are judged at once, each as a run of its own: what takes long is the plan."""
-    rows = [{**row, "run": f"{number} {row['run']}"} for number, history in enumerate(histories) for row in history]
-    frame = spark.createDataFrame(pa.Table.from_pylist(rows, schema=RESULT_SCHEMA))
-    found: list[Problems] = [[] for _ in histories]
-    for row in judge(spark, frame).orderBy("connection", "sequence").collect():
-        found[int(row["run"].split()[0])].append(row["problem"])
-    return found
+class History(NamedTuple):
+    """Rows, and the problem of each, in the order of their connections and sequences."""
 
-
-def problems(spark: SparkSession, *rows: Row) -> Problems:
-    return problems_of(spark, rows)[0]
+    rows: Sequence[Row]
+    problems: Problems
 
 
 # What stands in a row, and the problem that the verdict must find in it.
@@ -136,119 +131,179 @@ CASES: dict[str, tuple[Row, str | None]] = {
 }
 
 
-@pytest.fixture(scope="module")
-def found_in_cases(spark: SparkSession) -> dict[str, str | None]:
-    """All cases judged at once, each as a run of its own."""
-    rows = [row | {"run": case} for case, (row, _) in CASES.items()]
-    frame = spark.createDataFrame(pa.Table.from_pylist(rows, schema=RESULT_SCHEMA))
-    return {row["run"]: row["problem"] for row in judge(spark, frame).collect()}
+ALSO = TIMED_OUT | ELSEWHERE
+STRAY: Row = {"stray_correlation_id": TIMED_OUT["correlation_id"]}
+THROTTLED = NONE | {"throttle_ms": 50}  # of which the broker may have counted one that was not whole
+FOLLOWS = NONE | NEXT | {"sent_us": 1_400, "answered_us": 52_000}
+THIRD = FOLLOWS | {"sequence": 2, "correlation_id": 3, "sent_us": 52_100, "base_offset": 42}
+LONG_THROTTLED, LATER = THROTTLED | {"throttle_ms": 2_000}, FOLLOWS | {"answered_us": 2_002_000}
+AFTER = TIMED_OUT | NEXT | {"sent_us": 102_000, "answered_us": 202_000}
+PIPELINED = TIMED_OUT | NEXT | {"answered_us": 201_500}  # sent at once, answered after twice the timeout
+SEEN_LATE = TIMED_OUT | {"answered_us": 121_000}  # the next one, 80.5 ms after it, is not early
+HEALED = TIMED_OUT | {"answered_us": 2_000, "error_code": 0}
 
-
-@pytest.mark.parametrize("case", CASES)
-def test_one_row(found_in_cases: dict[str, str | None], case: str) -> None:
-    assert found_in_cases[case] == CASES[case][1]
-
-
-def test_two_answers_that_name_one_offset_of_one_partition(spark: SparkSession) -> None:
-    also = TIMED_OUT | ELSEWHERE
-    one, other_partition, other_run = problems_of(
-        spark, (TIMED_OUT, also), (TIMED_OUT, also | {"partition": 1}), (TIMED_OUT, also | {"run": "other"})
-    )
-    assert one == ["base offset given twice"] * 2
-    assert other_partition == other_run == [None, None]
-
-
-@pytest.mark.parametrize("few", [requests.FEW, 0], ids=["of few", "of many"])
-def test_what_is_rare_is_found_when_there_is_a_lot_of_it(
-    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, few: int
-) -> None:
-    """What there is too much of to have all of it everywhere is joined in another way."""
-    monkeypatch.setattr(requests, "FEW", few)
-    stray = {"run": "stray", "stray_correlation_id": TIMED_OUT["correlation_id"]}
-    twice, strayed = problems_of(spark, (TIMED_OUT, TIMED_OUT | ELSEWHERE), (TIMED_OUT | stray,))
-    assert twice == ["base offset given twice"] * 2
-    assert strayed == ["answered twice"]
-
-
-def test_who_is_throttled_is_not_read(spark: SparkSession) -> None:
-    """For 50 ms, of which the broker may have counted one that was not whole."""
-    throttled = NONE | {"throttle_ms": 50}
-    follows = NONE | NEXT | {"sent_us": 1_400, "answered_us": 52_000}
-    third = follows | {"sequence": 2, "correlation_id": 3, "sent_us": 52_100, "base_offset": 42}
-    twice = (throttled, follows | {"throttle_ms": 50})
-    assert problems_of(
-        spark,
-        (throttled, follows),
-        (throttled, follows | {"answered_us": 50_001}),
-        (throttled, follows | {"answered_us": 49_999}),
-        (NONE, follows | {"answered_us": 1_500}),
-        (*twice, third | {"answered_us": 103_000}),
-        (*twice, third | {"answered_us": 98_000}),
-    ) == [
-        [None, None],
-        [None, None],
-        [None, "answered while throttled"],
-        [None, None],
-        [None, None, None],
+HISTORIES: dict[str, History] = {
+    "two answers name one offset": History((TIMED_OUT, ALSO), ["base offset given twice"] * 2),
+    "of two partitions": History((TIMED_OUT, ALSO | {"partition": 1}), [None, None]),
+    "of two runs": History((TIMED_OUT, ALSO | {"run": "other"}), [None, None]),
+    "its answer came once more": History((TIMED_OUT | STRAY,), ["answered twice"]),
+    "throttled": History((THROTTLED, FOLLOWS), [None, None]),
+    "throttled for 49 ms": History((THROTTLED, FOLLOWS | {"answered_us": 50_001}), [None, None]),
+    "not throttled so long": History(
+        (THROTTLED, FOLLOWS | {"answered_us": 49_999}), [None, "answered while throttled"]
+    ),
+    "not throttled": History((NONE, FOLLOWS | {"answered_us": 1_500}), [None, None]),
+    "throttled twice": History(
+        (THROTTLED, FOLLOWS | {"throttle_ms": 50}, THIRD | {"answered_us": 103_000}), [None, None, None]
+    ),
+    "not throttled twice": History(
+        (THROTTLED, FOLLOWS | {"throttle_ms": 50}, THIRD | {"answered_us": 98_000}),
         [None, None, "answered while throttled"],
+    ),
+    "what waits for the throttle is not late": History((LONG_THROTTLED, LATER), [None, None]),
+    "late behind the throttle": History((LONG_THROTTLED, LATER | {"answered_us": 2_600_000}), [None, "late"]),
+    "offsets of a connection rise": History((TIMED_OUT, AFTER | {"base_offset": 39}), [None, "base offset went back"]),
+    "correlation ids of a connection rise": History(
+        (TIMED_OUT, AFTER | {"correlation_id": 1}), [None, "correlation id went back"]
+    ),
+    "a request with two rows": History((TIMED_OUT, TIMED_OUT), ["counted twice"] * 2),
+    "a pipelined request is handled when the one before is answered": History((TIMED_OUT, PIPELINED), [None, None]),
+    "pipelined, early": History((TIMED_OUT, PIPELINED | {"answered_us": 102_000}), [None, "early"]),
+    "pipelined, out of order": History((TIMED_OUT, PIPELINED | {"answered_us": 101_300}), [None, "out of order"]),
+    "pipelined, late": History((TIMED_OUT, PIPELINED | {"answered_us": 101_400 + 100_000 + 500_001}), [None, "late"]),
+    "seeing an answer late does not make the next one early": History((SEEN_LATE, PIPELINED), [None, None]),
+    "early behind one that was seen late": History((SEEN_LATE, PIPELINED | {"answered_us": 200_999}), [None, "early"]),
+    "an answer that did not wait gives no time to the next": History(
+        (HEALED, TIMED_OUT | NEXT | {"answered_us": 102_000}), ["wrong answer", None]
+    ),
+}
+HISTORIES |= {name: History((row,), [problem]) for name, (row, problem) in CASES.items()}
+
+# What waits for what happens is due then: how the answer differs, its problem, and how late it is in microseconds.
+DUE = NONE | {"answered_us": 45_000, "due_low_us": 40_000, "due_high_us": 50_000}
+DUE_CASES: dict[str, tuple[Row, str | None, int]] = {
+    "due": ({}, None, 0),
+    "as soon as it is due": ({"answered_us": 40_000}, None, 0),
+    "before it is due": ({"answered_us": 39_999}, "early", 0),
+    "so long after it was due": ({"answered_us": 550_000}, None, 500_000),
+    "late after it was due": ({"answered_us": 550_001}, "late", 500_001),
+    "it came behind it": ({"sent_us": 60_000, "answered_us": 60_300}, None, 300),
+    "appended, and then answered with its offset": ({"error_code": 6, "expected_error": 6}, None, 0),
+    "due, error without offset": ({"error_code": 6, "expected_error": 6, "base_offset": -1}, None, 0),
+    "due, error with offset": ({"error_code": 19, "expected_error": 19}, "base offset with an error", 0),
+}
+HISTORIES |= {name: History((DUE | row,), [problem]) for name, (row, problem, _) in DUE_CASES.items()}
+
+
+def judged_histories(spark: SparkSession) -> dict[str, list[Judged]]:
+    """The judged rows of each. All are judged at once, each as a run of its own: what takes long is the plan."""
+    names = list(HISTORIES)
+    rows = [
+        row | {"run": f"{number} {row['run']}"} for number, name in enumerate(names) for row in HISTORIES[name].rows
     ]
-
-
-def test_what_waits_for_the_throttle_is_not_late(spark: SparkSession) -> None:
-    throttled, follows = NONE | {"throttle_ms": 2_000}, NONE | NEXT | {"sent_us": 1_400, "answered_us": 2_002_000}
-    on_time, late = problems_of(spark, (throttled, follows), (throttled, follows | {"answered_us": 2_600_000}))
-    assert (on_time, late) == ([None, None], [None, "late"])
-
-
-def test_offsets_of_a_connection_rise(spark: SparkSession) -> None:
-    back = TIMED_OUT | NEXT | {"sent_us": 102_000, "answered_us": 202_000, "base_offset": 39}
-    assert problems(spark, TIMED_OUT, back) == [None, "base offset went back"]
-
-
-def test_correlation_ids_of_a_connection_rise(spark: SparkSession) -> None:
-    same = TIMED_OUT | NEXT | {"sent_us": 102_000, "answered_us": 202_000, "correlation_id": 1}
-    assert problems(spark, TIMED_OUT, same) == [None, "correlation id went back"]
-
-
-def test_a_request_with_two_rows_is_not_confirmed(spark: SparkSession) -> None:
-    assert problems(spark, TIMED_OUT, TIMED_OUT) == ["counted twice"] * 2
-
-
-def test_a_pipelined_request_is_handled_when_the_one_before_is_answered(spark: SparkSession) -> None:
-    on_time = TIMED_OUT | NEXT | {"answered_us": 201_500}  # sent at once, answered after twice the timeout
-    assert problems_of(
-        spark,
-        (TIMED_OUT, on_time),
-        (TIMED_OUT, on_time | {"answered_us": 102_000}),
-        (TIMED_OUT, on_time | {"answered_us": 101_300}),
-        (TIMED_OUT, on_time | {"answered_us": 101_400 + 100_000 + 500_001}),
-    ) == [[None, None], [None, "early"], [None, "out of order"], [None, "late"]]
-
-
-def test_seeing_an_answer_late_does_not_make_the_next_one_early(spark: SparkSession) -> None:
-    seen_late = TIMED_OUT | {"answered_us": 121_000}
-    on_time = TIMED_OUT | NEXT | {"answered_us": 201_500}  # 80.5 ms after the one before, and yet not early
-    found = problems_of(spark, (seen_late, on_time), (seen_late, on_time | {"answered_us": 200_999}))
-    assert found == [[None, None], [None, "early"]]
-
-
-def test_an_answer_that_did_not_wait_gives_no_time_to_the_next(spark: SparkSession) -> None:
-    healed = TIMED_OUT | {"answered_us": 2_000, "error_code": 0}
-    assert problems(spark, healed, TIMED_OUT | NEXT | {"answered_us": 102_000}) == ["wrong answer", None]
-
-
-def plan(requests: int, expect: str = "REQUEST_TIMED_OUT", group: str = "g") -> list[dict[str, Any]]:
-    return [{"scenario": {"name": "r", "groups": [{"name": group, "expect": expect}]}, "planned": {group: requests}}]
-
-
-def verdict(spark: SparkSession, rows: list[Row], runs: list[dict[str, Any]], limit_ms: int = 500) -> Verdict:
     frame = spark.createDataFrame(pa.Table.from_pylist(rows, schema=RESULT_SCHEMA))
-    return summarise(spark, judge(spark, frame, limit_ms), runs, limit_ms)
+    found: dict[str, list[Judged]] = {name: [] for name in names}
+    for row in judge(spark, frame).orderBy("connection", "sequence").collect():
+        found[names[int(row["run"].split()[0])]].append(row)
+    return found
 
 
-def test_the_figures_of_a_group(spark: SparkSession) -> None:
-    later = TIMED_OUT | NEXT | {"sent_us": 150_000, "answered_us": 252_400, "intended_us": 120_000}
-    found = verdict(spark, [TIMED_OUT, later], plan(2))
+@pytest.fixture(scope="module")
+def found_in_histories(spark: SparkSession) -> dict[str, list[Judged]]:
+    return judged_histories(spark)
+
+
+def problems(rows: list[Judged]) -> Problems:
+    return [row["problem"] for row in rows]
+
+
+@pytest.mark.parametrize("name", HISTORIES)
+def test_a_history(found_in_histories: dict[str, list[Judged]], name: str) -> None:
+    assert problems(found_in_histories[name]) == HISTORIES[name].problems
+
+
+@pytest.mark.parametrize("name", DUE_CASES)
+def test_what_waits_for_what_happens_is_due_then(found_in_histories: dict[str, list[Judged]], name: str) -> None:
+    (row,) = found_in_histories[name]
+    assert row["lateness_us"] == DUE_CASES[name][2]
+
+
+def test_what_is_rare_is_found_when_there_is_a_lot_of_it(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What there is too much of to have all of it everywhere is joined in another way."""
+    monkeypatch.setattr(requests, "FEW", 0)
+    found = judged_histories(spark)
+    assert {name: problems(rows) for name, rows in found.items()} == {
+        name: history.problems for name, history in HISTORIES.items()
+    }
+
+
+class Run(NamedTuple):
+    """A run: its rows, and what was planned of its one group."""
+
+    rows: Sequence[Row]
+    requests: int
+    expect: str = "REQUEST_TIMED_OUT"
+    group: str = "g"
+    lateness_limit_ms: int = 500
+    send_delay_limit_ms: int | None = None
+
+    def entry(self, name: str) -> dict[str, Any]:
+        """Return what run.json has of it."""
+        scenario: dict[str, Any] = {"name": name, "groups": [{"name": self.group, "expect": self.expect}]}
+        if self.send_delay_limit_ms is not None:
+            scenario["send_delay_limit_ms"] = self.send_delay_limit_ms
+        return {"scenario": scenario, "planned": {self.group: self.requests}}
+
+
+LATER_ON = TIMED_OUT | NEXT | {"sent_us": 150_000, "answered_us": 252_400, "intended_us": 120_000}
+SENT_LATE = (TIMED_OUT, LATER_ON | {"sent_us": 3_000_000, "answered_us": 3_101_000})
+TWO_ROWS = (TIMED_OUT, TIMED_OUT | ELSEWHERE | {"base_offset": 50})
+ANSWERED_LATE = TIMED_OUT | {"answered_us": 106_001}
+
+RUNS: dict[str, Run] = {
+    "two requests": Run((TIMED_OUT, LATER_ON), 2),
+    "sent late": Run(SENT_LATE, 2),
+    "sent late, which is right": Run(SENT_LATE, 2, send_delay_limit_ms=2_900),
+    "sent too late": Run(SENT_LATE, 2, send_delay_limit_ms=2_800),  # the 99th percentile is 2,851
+    "one wrong answer": Run(
+        [
+            TIMED_OUT
+            | {"connection": number, "correlation_id": number, "base_offset": number, "error_code": 7 * (number != 3)}
+            for number in range(20)
+        ],
+        20,
+    ),
+    "2 rows of 0": Run(TWO_ROWS, 0),
+    "2 rows of 1": Run(TWO_ROWS, 1),
+    "2 rows of 2": Run(TWO_ROWS, 2),
+    "2 rows of 3": Run(TWO_ROWS, 3),
+    "another group": Run([TIMED_OUT], 1, group="other"),
+    "limit 6": Run([ANSWERED_LATE], 1, lateness_limit_ms=6),
+    "limit 5": Run([ANSWERED_LATE], 1, lateness_limit_ms=5),
+    "silent": Run([SILENT], 1, "no answer"),
+}
+
+
+@pytest.fixture(scope="module")
+def judged_runs(spark: SparkSession) -> DataFrame:
+    rows = [row | {"run": name} for name, run in RUNS.items() for row in run.rows]
+    frame = spark.createDataFrame(pa.Table.from_pylist(rows, schema=RESULT_SCHEMA))
+    return judge(spark, frame, {name: run.lateness_limit_ms for name, run in RUNS.items()}).localCheckpoint()
+
+
+@pytest.fixture(scope="module")
+def whole(spark: SparkSession, judged_runs: DataFrame) -> Verdict:
+    """The verdict on all runs."""
+    return summarise(spark, judged_runs, [run.entry(name) for name, run in RUNS.items()])
+
+
+def of_run(whole: Verdict, name: str) -> Verdict:
+    """Return the verdict on one run of it."""
+    return replace(whole, groups=tuple(group for group in whole.groups if group.run == name))
+
+
+def test_the_figures_of_a_group(whole: Verdict) -> None:
+    found = of_run(whole, "two requests")
     (group,) = found.groups
     assert found.ok
     assert (group.requests, group.rows, group.confirmed, group.early) == (2, 2, 2, 0)
@@ -260,80 +315,52 @@ def test_the_figures_of_a_group(spark: SparkSession) -> None:
     assert group.from_intended_us == (116_450, 132_081, 132_400)
 
 
-def test_a_load_that_was_sent_late_proves_nothing_of_the_one_that_was_asked_for(spark: SparkSession) -> None:
-    rows = [TIMED_OUT, TIMED_OUT | NEXT | {"sent_us": 3_000_000, "answered_us": 3_101_000, "intended_us": 120_000}]
-    found = verdict(spark, rows, plan(2))
+def test_a_load_that_was_sent_late_proves_nothing_of_the_one_that_was_asked_for(whole: Verdict) -> None:
+    found = of_run(whole, "sent late")
     (group,) = found.groups
     assert (group.confirmed, group.problems) == (2, {})
     assert group.sent_late
     assert not group.ok
     assert not found.ok
-    patient = plan(2)
-    patient[0]["scenario"]["send_delay_limit_ms"] = 2_900
-    assert verdict(spark, rows, patient).ok
-    patient[0]["scenario"]["send_delay_limit_ms"] = 2_800  # the 99th percentile is 2,851
-    assert not verdict(spark, rows, patient).ok
+    assert of_run(whole, "sent late, which is right").ok
+    assert not of_run(whole, "sent too late").ok
 
 
-def test_one_wrong_answer_among_many_fails_the_whole(spark: SparkSession) -> None:
-    rows = [
-        TIMED_OUT
-        | {"connection": number, "correlation_id": number, "base_offset": number, "error_code": 7 * (number != 3)}
-        for number in range(20)
-    ]
-    found = verdict(spark, rows, plan(20))
+def test_one_wrong_answer_among_many_fails_the_whole(whole: Verdict) -> None:
+    found = of_run(whole, "one wrong answer")
     assert not found.ok
+    assert not whole.ok
     assert (found.requests, found.confirmed) == (20, 19)
     assert found.groups[0].answers == {"REQUEST_TIMED_OUT": 19, "NONE": 1}
     assert found.groups[0].problems == {"wrong answer": 1}
 
 
-@pytest.mark.parametrize("planned", [0, 1, 3])
-def test_rows_that_are_missing_or_too_many_fail(spark: SparkSession, planned: int) -> None:
-    rows = [TIMED_OUT, TIMED_OUT | ELSEWHERE | {"base_offset": 50}]
-    assert verdict(spark, rows, plan(2)).ok
-    assert not verdict(spark, rows, plan(planned)).ok
+@pytest.mark.parametrize("planned", [0, 1, 2, 3])
+def test_rows_that_are_missing_or_too_many_fail(whole: Verdict, planned: int) -> None:
+    assert of_run(whole, f"2 rows of {planned}").ok == (planned == 2)
 
 
-def test_a_group_without_a_plan_and_a_plan_without_rows_fail(spark: SparkSession) -> None:
-    found = verdict(spark, [TIMED_OUT], plan(1, group="other"))
-    assert [(group.group, group.requests, group.rows, group.ok) for group in found.groups] == [
+def test_a_group_without_a_plan_and_a_plan_without_rows_fail(whole: Verdict) -> None:
+    assert [(group.group, group.requests, group.rows, group.ok) for group in of_run(whole, "another group").groups] == [
         ("other", 1, 0, False),
         ("g", 0, 1, False),
     ]
-    assert not verdict(spark, [], []).ok
 
 
-def test_the_lateness_limit_is_a_parameter(spark: SparkSession) -> None:
-    row = TIMED_OUT | {"answered_us": 106_001}
-    assert verdict(spark, [row], plan(1), limit_ms=6).ok
-    assert verdict(spark, [row], plan(1), limit_ms=5).groups[0].problems == {"late": 1}
+def test_nothing_confirms_nothing(spark: SparkSession, judged_runs: DataFrame) -> None:
+    found = summarise(spark, judged_runs.where("run = 'nobody'"), [])
+    assert found.groups == ()
+    assert not found.ok
 
 
-def test_the_verdict_is_written_as_json(spark: SparkSession, tmp_path: Path) -> None:
-    verdict(spark, [SILENT], plan(1, "no answer")).write(tmp_path / "verdict.json")
+def test_the_lateness_limit_is_a_parameter(whole: Verdict) -> None:
+    assert of_run(whole, "limit 6").ok
+    assert of_run(whole, "limit 5").groups[0].problems == {"late": 1}
+
+
+def test_the_verdict_is_written_as_json(whole: Verdict, tmp_path: Path) -> None:
+    of_run(whole, "silent").write(tmp_path / "verdict.json")
     data = json.loads((tmp_path / "verdict.json").read_text())
     assert data["ok"] is True
     assert data["groups"][0]["answers"] == {"silent": 1}
     assert data["groups"][0]["lateness_p99_us"] is None
-
-
-DUE = NONE | {"answered_us": 45_000, "due_low_us": 40_000, "due_high_us": 50_000}
-
-
-def test_what_waits_for_what_happens_is_due_then(spark: SparkSession) -> None:
-    cases: list[tuple[Row, str | None, int]] = [
-        ({}, None, 0),
-        ({"answered_us": 40_000}, None, 0),
-        ({"answered_us": 39_999}, "early", 0),
-        ({"answered_us": 550_000}, None, 500_000),
-        ({"answered_us": 550_001}, "late", 500_001),
-        ({"sent_us": 60_000, "answered_us": 60_300}, None, 300),  # it came behind it
-        ({"error_code": 6, "expected_error": 6}, None, 0),  # appended, and then answered with its offset
-        ({"error_code": 6, "expected_error": 6, "base_offset": -1}, None, 0),
-        ({"error_code": 19, "expected_error": 19}, "base offset with an error", 0),
-    ]
-    rows = [DUE | change | {"run": str(number)} for number, (change, _, _) in enumerate(cases)]
-    frame = spark.createDataFrame(pa.Table.from_pylist(rows, schema=RESULT_SCHEMA))
-    found = {int(row["run"]): (row["problem"], row["lateness_us"]) for row in judge(spark, frame).collect()}
-    assert found == {number: (problem, late) for number, (_, problem, late) in enumerate(cases)}

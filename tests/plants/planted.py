@@ -26,6 +26,7 @@ from fakebroker_load.job import (
     read_runs,
     write_runs,
 )
+from fakebroker_load.journal.lines import JOURNAL_SCHEMA
 from fakebroker_load.journal.taps import FileTap
 from fakebroker_load.journal.window import JournalWindow
 from fakebroker_load.log import (
@@ -163,6 +164,41 @@ def play(out: Path, name: str, lie: Lie, seed: int, with_journal: bool = True) -
         **({"journal": {"from": "a journal", "rows": window.found.rows}} if with_journal else {}),
     }
     write_runs(out, [*runs_of(out), entry])
+
+
+def add_copies_without_journal(out: Path) -> None:
+    """Add each run once more, as if there were no journal of it. Then Spark judges all with one plan, and it has one
+    file of each kind to open."""
+    for folder, schema in (
+        (PARQUET, RESULT_SCHEMA),
+        (LOG_PARQUET, LOG_SCHEMA),
+        (PARTS_PARQUET, PART_SCHEMA),
+        (JOURNAL_PARQUET, JOURNAL_SCHEMA),
+    ):
+        files = sorted((out / folder).iterdir())
+        tables = [pq.ParquetFile(file).read() for file in files]
+        for file in files:
+            file.unlink()
+        if folder != JOURNAL_PARQUET:
+            tables += [_of_copies(table) for table in tables]
+        keep(out / folder, "all", [batch for table in tables for batch in table.cast(schema).to_batches()], schema)
+    entries = runs_of(out)
+    copies = [
+        {name: entry[name] for name in entry if name != "journal"}
+        | {"scenario": entry["scenario"] | {"name": without_journal(entry["scenario"]["name"])}}
+        for entry in entries
+    ]
+    write_runs(out, entries + copies)
+
+
+def without_journal(name: str) -> str:
+    """Return the name of a run's copy."""
+    return f"{name}, without journal"
+
+
+def _of_copies(table: pa.Table) -> pa.Table:
+    names = [without_journal(name) for name in table["run"].to_pylist()]
+    return table.set_column(table.schema.get_field_index("run"), "run", pa.array(names, pa.string()))
 
 
 def runs_of(out: Path) -> list[dict[str, Any]]:

@@ -1,17 +1,18 @@
 """Planted lies: each turns a run red, with a row that names the cause, whatever the seed. The honest broker is green.
 
-All runs are made without Spark, and then judged at once: three ways, and two ways as if there were no journal.
+All runs are made without Spark, and then judged at once: three ways, and a copy of each two ways, as if there were no
+journal.
 FAKEBROKER_PLANT_SEEDS says how many seeds there are of each."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 import lies
+import planted
 import pytest
 from lies import appends_so
 from planted import (
@@ -22,16 +23,15 @@ from planted import (
     REFUSED,
     SILENT,
     Lie,
-    lying_cluster,
+    add_copies_without_journal,
     play,
-    runs_of,
-    scenario,
+    without_journal,
 )
 from pyspark.sql import SparkSession
 from support import doses
 from support.few_rows import FOR_FEW_ROWS
 
-from fakebroker_load.job import MISMATCH_PARQUET, judge_folder, run_scenario, write_runs
+from fakebroker_load.job import MISMATCH_PARQUET, judge_folder
 from fakebroker_load.judging.mismatches import KINDS
 from fakebroker_load.session import spark_session
 from fakebroker_load.verdict import Verdict
@@ -111,10 +111,10 @@ LIES: dict[str, Lie] = {
 
 
 class Judged(NamedTuple):
-    """By the number of ways."""
+    """All runs and their copies without a journal."""
 
-    verdicts: dict[int, Verdict]
-    problems: dict[int, dict[str, dict[str, int]]]  # run -> problem -> rows
+    verdict: Verdict
+    problems: dict[str, dict[str, int]]  # run -> problem -> rows
 
 
 @pytest.fixture(scope="module")
@@ -161,16 +161,13 @@ def judged(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, reques
     for name in asked_for(request.session.items):
         for seed in range(SEEDS):
             play(out, f"{name}/{seed}", LIES[name], seed)
-    found = Judged({}, {})
-    for ways in (3, 2):
-        _, verdict = judge_folder(spark, out, LATENESS_MS)
-        rows = spark.read.parquet(str(out / MISMATCH_PARQUET)).groupBy("run", "kind", "problem").count().collect()
-        found.verdicts[ways], found.problems[ways] = verdict, {}
-        for row in rows:
-            found.problems[ways].setdefault(row["run"], {})[row["problem"]] = row["count"]
-            assert row["problem"] in KINDS[row["kind"]], row
-        assert not json.loads((out / "verdict.json").read_text())["ok"]
-        write_runs(out, [{key: entry[key] for key in entry if key != "journal"} for entry in runs_of(out)])
+    add_copies_without_journal(out)
+    _, verdict = judge_folder(spark, out, LATENESS_MS)
+    found = Judged(verdict, {})
+    for row in spark.read.parquet(str(out / MISMATCH_PARQUET)).groupBy("run", "kind", "problem").count().collect():
+        found.problems.setdefault(row["run"], {})[row["problem"]] = row["count"]
+        assert row["problem"] in KINDS[row["kind"]], row
+    assert not json.loads((out / "verdict.json").read_text())["ok"]
     return found
 
 
@@ -178,50 +175,50 @@ def judged(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, reques
 @pytest.mark.parametrize("name", doses.nightly_but([name for name in LIES if name not in AT_NIGHT], LIES))
 def test_a_lie(judged: Judged, name: str, ways: int) -> None:
     lie = LIES[name]
-    for run in [f"{name}/{seed}" for seed in range(SEEDS)]:
-        found = judged.problems[ways].get(run, {})
-        (group,) = (group for group in judged.verdicts[ways].groups if (group.run, group.group) == (run, "g"))
+    for seed in range(SEEDS):
+        run = run_name(name, seed, ways)
+        found = judged.problems.get(run, {})
+        (group,) = (group for group in judged.verdict.groups if (group.run, group.group) == (run, "g"))
         if lie.problem is None or ways < lie.ways:
             assert found == {}
             assert group.ok
             assert group.confirmed == CONNECTIONS * lie.each
         else:
             assert found.get(lie.problem), (run, found)
-            reasons = {reason.problem: reason for reason in judged.verdicts[ways].reasons if reason.run == run}
+            reasons = {reason.problem: reason for reason in judged.verdict.reasons if reason.run == run}
             assert reasons[lie.problem].rows == found[lie.problem]
             assert reasons[lie.problem].example["says"]
 
 
+def run_name(name: str, seed: int, ways: int) -> str:
+    run = f"{name}/{seed}"
+    return run if ways == 3 else without_journal(run)
+
+
 def test_the_journal_of_each_run_was_whole(judged: Judged) -> None:
-    assert {way.count for way in judged.verdicts[3].ways} == {3}
-    assert {way.count for way in judged.verdicts[2].ways} == {2}
+    ways = {way.run: way.count for way in judged.verdict.ways}
+    runs = [run for run in ways if without_journal(run) in ways]
+    assert runs
+    assert ways == dict.fromkeys(runs, 3) | dict.fromkeys(map(without_journal, runs), 2)
 
 
 @pytest.mark.nightly  # every day: rows that are lost or not read, of fewer
 def test_one_in_a_thousand_is_one(judged: Judged) -> None:
     for seed in range(SEEDS):
-        assert judged.problems[3][f"one in 1,000/{seed}"]["lost"] == 1
-        assert judged.problems[3][f"one in 1,000 is skipped/{seed}"] == {"not read": 1}
+        assert judged.problems[f"one in 1,000/{seed}"]["lost"] == 1
+        assert judged.problems[f"one in 1,000 is skipped/{seed}"] == {"not read": 1}
 
 
-def run(spark: SparkSession, out: Path, lie: Lie) -> Verdict:
-    """With Spark, and without a journal."""
-    with lying_cluster(lie, out / "journal") as (kafka, bootstrap):
-        thaw = partial(kafka.followers.resume, lies.TOPIC)
-        run_scenario(spark, scenario("lies", lie), bootstrap, out, seed=1, thaw=thaw)
-    return judge_folder(spark, out, LATENESS_MS)[1]
-
-
-def test_what_nobody_sent(spark: SparkSession, tmp_path: Path) -> None:
-    verdict = run(spark, tmp_path, LIES["of its own"])
-    assert not verdict.ok
-    assert verdict.groups[0].ok
-    assert (verdict.records, verdict.unexplained) == (8 * EACH, 4 * EACH)
-
-
-def test_followers_that_stand_still_hide_the_end(
+def test_what_nobody_sent_and_what_followers_that_stand_still_hide(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("fakebroker_load.job.await_readable", lambda ends: dict.fromkeys(ends, 0))
-    verdict = run(spark, tmp_path, LIES["honest, acks=1"])
-    assert verdict.groups[0].problems == {"not readable": 4 * EACH}
+    """Without a journal."""
+    play(tmp_path, "of its own", LIES["of its own"], 1, with_journal=False)
+    monkeypatch.setattr(planted, "await_readable", lambda ends: dict.fromkeys(ends, 0))
+    play(tmp_path, "hidden", LIES["honest, acks=1"], 1, with_journal=False)
+    verdict = judge_folder(spark, tmp_path, LATENESS_MS)[1]
+    own, hidden = verdict.groups
+    assert not verdict.ok
+    assert own.ok
+    assert (verdict.records, verdict.unexplained) == (8 * EACH, 4 * EACH)
+    assert hidden.problems == {"not readable": 4 * EACH}

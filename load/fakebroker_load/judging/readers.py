@@ -80,7 +80,9 @@ given AS (
     FROM placed GROUP BY ALL
 ),
 positions AS (
-    SELECT run, `group`, reader, topic, partition, max(offset) AS position FROM told GROUP BY ALL
+    SELECT run, `group`, if(read.group_id IS NULL, connection, -1) AS reader, topic, partition,
+        max(read.offset) AS position
+    FROM {readings} WHERE read.what = 'record' GROUP BY ALL
 ),
 sent AS (
     SELECT run, connection AS of_connection, CAST(sequence AS BIGINT) AS of_sequence, topic AS sent_topic,

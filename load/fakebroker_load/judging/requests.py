@@ -201,12 +201,12 @@ def judge(
     requests: DataFrame,
     lateness_limit_ms: LatenessLimits = DEFAULT_LATENESS_LIMIT_MS,
     log: Log | None = None,
+    expected_rows: int | None = None,
 ) -> DataFrame:
     """The result rows with `handled_us`, `lateness_us`, `early`, what was found in the log (null where it was not
-    read), and `problem` (null: confirmed)."""
-    counts = ", ".join(f"(SELECT count(*) FROM ({text})) AS {name}" for name, text in RARE.items())
-    (found,) = spark.sql(f"SELECT {counts}", requests=requests).collect()
-    few = ["parts", *(name for name in RARE if found[name] <= FEW), *(() if log else ("found", "hidden"))]
+    read), and `problem` (null: confirmed). If few rows are expected, Spark need not count what is rare among them."""
+    rare = list(RARE) if expected_rows is not None and expected_rows <= FEW else few_of(spark, requests)
+    few = ["parts", *rare, *(() if log else ("found", "hidden"))]
     log = log or no_log(spark)
     text = JUDGED.format(
         few=f"/*+ BROADCAST({', '.join(few)}) */",
@@ -215,6 +215,13 @@ def judge(
         **{name: f"({text})" for name, text in RARE.items()},
     )
     return spark.sql(text, requests=requests, records=log.records, parts=log.parts)
+
+
+def few_of(spark: SparkSession, requests: DataFrame) -> list[str]:
+    """Return the names in RARE of which each executor may well have all rows."""
+    counts = ", ".join(f"(SELECT count(*) FROM ({text})) AS {name}" for name, text in RARE.items())
+    (found,) = spark.sql(f"SELECT {counts}", requests=requests).collect()
+    return [name for name in RARE if found[name] <= FEW]
 
 
 def limit_us(limits_ms: LatenessLimits) -> str:

@@ -1,8 +1,7 @@
-"""The command with a journal: three ways, or two and why."""
+"""Runs with a journal in a file: three ways, or two and why."""
 
 from __future__ import annotations
 
-import json
 import shutil
 import sys
 from pathlib import Path
@@ -12,15 +11,17 @@ import pytest
 from pyspark.sql import SparkSession
 
 from fakebroker import FakeCluster
-from fakebroker_load.cli import main
-from fakebroker_load.job import JOURNAL_PARQUET, MISMATCH_PARQUET
+from fakebroker_load.cli import main, parse_bootstrap
+from fakebroker_load.job import JOURNAL_PARQUET, MISMATCH_PARQUET, judge_folder, run_scenario
 from fakebroker_load.journal import window
+from fakebroker_load.journal.taps import FileTap
 from fakebroker_load.judging.ways import NO_JOURNAL, WORDS, Ways, ways_of
+from fakebroker_load.scenario.reading import parse_text
 
 SCENARIO = """
-name: tiny
+name: {name}
 groups:
-  - {name: all, topic: t, acks: -1, expect: NONE, connections: 3, requests_per_connection: 2, partitions: 2}
+  - {{name: all, topic: t, acks: -1, expect: NONE, connections: 3, requests_per_connection: 2, partitions: 2}}
 """
 
 
@@ -32,44 +33,34 @@ def command(monkeypatch: pytest.MonkeyPatch, *arguments: str | Path) -> int:
     return ended.value.code
 
 
-def verdict(out: Path) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((out / "verdict.json").read_text())
-    return found
-
-
 @pytest.mark.spark
 def test_a_journal_in_a_file(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    journal, out, scenario, stranger = (tmp_path / name for name in ("journal", "out", "tiny.yaml", "stranger"))
-    scenario.write_text(SCENARIO)
+    out, journal, stranger = tmp_path / "out", tmp_path / "journal", tmp_path / "stranger"
     stranger.touch()
+    whole, unread, strange = (parse_text(SCENARIO.format(name=name), name) for name in ("whole", "unread", "strange"))
     with FakeCluster(journal=0, journal_file=journal) as kafka:
         kafka.create_topic("t", 2, 3)
-        server = f"--bootstrap-server={kafka.bootstrap_servers}"
-        run = ("run", scenario, server, "--out", out, "--lateness-limit-ms", "600000")
-        assert command(monkeypatch, *run, "--journal", journal) == 0, capfd.readouterr()
-        assert f"tiny: Three ways: what the client saw, the log, the journal in {journal}" in capfd.readouterr().out
-        (way,) = verdict(out)["ways"]
-        assert (way["ways"], way["why_no_journal"]) == (3, None)
-
-        assert command(monkeypatch, *run, "--journal", journal, "--overwrite", "--no-read-back") == 0
-        said = capfd.readouterr().out
-        assert "tiny: Two ways: what the client saw, the journal in" in said
-        assert "; the log was not read back. The two clocks are aligned" in said
-
+        bootstrap = parse_bootstrap(kafka.bootstrap_servers)
+        run_scenario(spark, whole, bootstrap, out, seed=1, tap=FileTap(journal))
+        run_scenario(spark, unread, bootstrap, out, seed=1, tap=FileTap(journal), read_back=False)
         monkeypatch.setattr(window.JournalWindow.__init__, "__defaults__", (0.0,))  # it is waited for no longer
-        assert command(monkeypatch, *run, "--journal", stranger, "--overwrite") == 0
-        assert (
-            "tiny: Two ways: what the client saw, the log; without the broker's journal: "
-            f"the journal in {stranger} tells nothing of what this run sent."
-        ) in capfd.readouterr().out
-        assert not list((out / JOURNAL_PARQUET).iterdir())
-        assert not (out / MISMATCH_PARQUET).exists()
+        run_scenario(spark, strange, bootstrap, out, seed=1, tap=FileTap(stranger))
+    _, found = judge_folder(spark, out, 600_000)
+    assert found.ok
+    assert [(way.count, way.why_no_journal is None) for way in found.ways] == [(3, True), (2, True), (2, False)]
+    of_whole, of_unread, of_strange = (way.sentence() for way in found.ways)
+    assert of_whole.startswith(f"whole: Three ways: what the client saw, the log, the journal in {journal}")
+    assert of_unread.startswith(f"unread: Two ways: what the client saw, the journal in {journal}")
+    assert "; the log was not read back. The two clocks are aligned" in of_unread
+    assert of_strange == (
+        "strange: Two ways: what the client saw, the log; without the broker's journal: "
+        f"the journal in {stranger} tells nothing of what this run sent."
+    )
+    assert len(list((out / JOURNAL_PARQUET).iterdir())) == 2
+    assert not (out / MISMATCH_PARQUET).exists()
 
-    runs = json.loads((out / "run.json").read_text())
-    runs[0]["journal"] = {"from": "somebody", "rows": 1}
-    (out / "run.json").write_text(json.dumps(runs))
     shutil.rmtree(out / JOURNAL_PARQUET)
     assert command(monkeypatch, "verify", out) == 2
     assert "journal.parquet is missing" in capfd.readouterr().err

@@ -277,7 +277,7 @@ def found(spark: SparkSession) -> dict[str, list[Row]]:
         row | {"run": name, "seq": seq} for name, case in runs.items() for seq, row in enumerate(case.journal, 1)
     ]
     log = Log(frame(spark, records, LOG_SCHEMA), frame(spark, parts, PART_SCHEMA))
-    judged = judge(spark, frame(spark, requests, RESULT_SCHEMA), 500, log)
+    judged = judge(spark, frame(spark, requests, RESULT_SCHEMA), 500, log, len(requests))
     judged, beside = judge_by_journal(spark, judged, frame(spark, journal, JOURNAL_SCHEMA), log.parts, list(CASES), 500)
     all_found = mismatches(spark, judged, log, beside)
     by_run: dict[str, list[Row]] = {name: [] for name in runs}

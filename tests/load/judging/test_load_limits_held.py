@@ -53,7 +53,8 @@ def groups(spark: SparkSession) -> dict[str, GroupVerdict]:
         spark,
         spark.createDataFrame(pa.Table.from_pylist(rows, schema=RESULT_SCHEMA)),
         dict.fromkeys(RUNS, 500) | {"no limit": 99},
-    )
+        expected_rows=len(rows),
+    ).localCheckpoint()
     runs = [
         {"scenario": {"name": run, "groups": [{"name": "g", "expect": "NONE", **given}]}, "planned": {"g": 10}}
         for run, given in RUNS.items()

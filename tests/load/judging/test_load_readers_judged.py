@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -131,14 +132,17 @@ def test_a_reader(found: dict[str, dict[str, list[int]]], case: str) -> None:
 
 def test_who_has_died_is_missed(spark: SparkSession) -> None:
     log = Log(frame(spark, [], LOG_SCHEMA), frame(spark, [], PART_SCHEMA))
-    for last, ok in (([DONE], True), ([], False)):
-        rows = frame(spark, [row | {"run": "s"} for row in [*ENDLESS, *last]], RESULT_SCHEMA)
-        judged = judge_readers(spark, rows, [run_of("s")], log, None)
-        assert judged is not None
-        early = rows.where("read IS NULL").selectExpr(
-            *("*", "false AS early", "CAST(NULL AS STRING) AS problem", "0L AS lateness_us")
-        )
-        verdict = summarise(spark, early.unionByName(judged, allowMissingColumns=True), [run_of("s")])
+    histories = {"done": [*ENDLESS, DONE], "died": ENDLESS}
+    runs = list(map(run_of, histories))
+    rows = frame(spark, [row | {"run": run} for run, given in histories.items() for row in given], RESULT_SCHEMA)
+    judged = judge_readers(spark, rows, runs, log, None)
+    assert judged is not None
+    early = rows.where("read IS NULL").selectExpr(
+        *("*", "false AS early", "CAST(NULL AS STRING) AS problem", "0L AS lateness_us")
+    )
+    whole = summarise(spark, early.unionByName(judged, allowMissingColumns=True), runs)
+    for run, ok in (("done", True), ("died", False)):
+        verdict = replace(whole, groups=tuple(group for group in whole.groups if group.run == run))
         read = verdict.groups[1]
         assert (read.expected, read.requests, read.rows, read.confirmed) == ("read", 2, 1 + ok, 1 + ok)
         assert (read.ok, verdict.ok) == (ok, ok)

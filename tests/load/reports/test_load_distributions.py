@@ -61,7 +61,8 @@ def rows() -> list[dict[str, Any]]:
 @pytest.mark.spark
 def test_what_is_counted_is_what_there_is(spark: SparkSession) -> None:
     given = rows()
-    judged = judge(spark, spark.createDataFrame(pa.Table.from_pylist(given, schema=RESULT_SCHEMA)))
+    frame = spark.createDataFrame(pa.Table.from_pylist(given, schema=RESULT_SCHEMA))
+    judged = judge(spark, frame, expected_rows=len(given))
     counted = count_rows(spark, judged)
     found = distributions_of(spark, counted)
 

@@ -116,7 +116,7 @@ def test_the_journal_is_asked_for_the_example_of_each_problem(spark: SparkSessio
     ]
     requests = spark.createDataFrame(pa.Table.from_pylist([row], schema=RESULT_SCHEMA))
     journal = spark.createDataFrame(pa.Table.from_pylist(journal_rows, schema=JOURNAL_SCHEMA))
-    judged, _ = judge_by_journal(spark, judge(spark, requests), journal, no_log(spark).parts, ["r"])
+    judged, _ = judge_by_journal(spark, judge(spark, requests, expected_rows=1), journal, no_log(spark).parts, ["r"])
     reasons = reasons_of(spark, mismatches(spark, judged, None, None))
     (found,) = examples_of(spark, judged, Verdict((), 500, ways=(WAY,), reasons=reasons), journal)
 

@@ -125,7 +125,8 @@ def test_requests_stand_at_each_of_their_moments(spark: SparkSession) -> None:
     expired = silent | {"answered_us": 7_999_999, "outcome": "expired"}  # told, and by no broker
     rows = (one, one | silent, one | unsent, one | expired)
     given = [row | {"connection": at, "sequence": 0} for at, row in enumerate(rows)]
-    judged = judge(spark, spark.createDataFrame(pa.Table.from_pylist(given, schema=RESULT_SCHEMA)))
+    frame = spark.createDataFrame(pa.Table.from_pylist(given, schema=RESULT_SCHEMA))
+    judged = judge(spark, frame, expected_rows=len(given))
     (found,) = count_requests(spark, judged, {RUN: LAST_US}).values()
     assert found.step_ms == 100
     assert (found.asked, found.sent, found.answered) == ({0: 4}, {2: 3}, {79: 1})

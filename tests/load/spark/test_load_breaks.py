@@ -19,7 +19,7 @@ from pyspark import SparkContext
 from pyspark.sql import SparkSession
 from support import doses
 from support.controlled import Controlled
-from support.watchdog import join, wait_for, wait_until
+from support.watchdog import LIMIT_S, join, wait_for, wait_until
 
 from fakebroker_load.cli import main
 
@@ -53,7 +53,7 @@ class Run:
 
         def then() -> None:
             try:
-                wait_until(lambda: self.answered() >= 8, "the middle of the run")
+                self.wait_for_answers(8)
                 breaks()
                 wait_for(ended, "the end of the run that is broken")
             except BaseException as error:
@@ -78,6 +78,13 @@ class Run:
         finally:
             sys.argv = before
         return int(ended.value.code or 0)
+
+    def wait_for_answers(self, count: int) -> None:
+        limit_ms = int(LIMIT_S * 1000)
+        body = {"error": "NONE", "count": count, "timeout_ms": limit_ms, "timeout_wall_ms": limit_ms}
+        with httpx.Client(trust_env=False, timeout=2 * LIMIT_S) as client:
+            found = client.post(f"{self._control}/v1/journal/expect", json=body).json()
+        assert found.get("matches"), found
 
     def answered(self) -> int:
         ends = httpx.get(f"{self._control}/v1/journal?limit=1000", trust_env=False).json()["events"]

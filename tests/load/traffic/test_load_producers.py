@@ -24,6 +24,7 @@ from fakebroker_load.traffic.rows import RESULT_SCHEMA
 from fakebroker_load.worker import run
 
 Row = dict[str, Any]
+Played = tuple[list[Row], list[Row], list[Row]]
 HEADER = "name: s\ngroups:\n  - {name: g, topic: t, acks: -1, expect: NONE, client: producer, "
 
 
@@ -39,7 +40,7 @@ def group(expect: str, connections: int = 2, each: int = 20, generation: str = "
     )
 
 
-def played(plan: Group, prepare: Callable[[FakeCluster], None]) -> tuple[list[Row], list[Row], list[Row]]:
+def played(plan: Group, prepare: Callable[[FakeCluster], None]) -> Played:
     """Rows of the requests, of the log, and of its partitions."""
     scenario = Scenario("s", (plan,))
     with FakeCluster(brokers=3) as kafka:
@@ -94,18 +95,23 @@ def test_what_is_in_order_is_said() -> None:
         assert [row["ordered"] for row in sent] == [ordered]
 
 
-def judged(spark: SparkSession, sent: list[Row], log: list[Row], parts: list[Row]) -> Counter[str | None]:
-    def frame(rows: list[Row], schema: pa.Schema) -> Any:
+def judged(spark: SparkSession, *runs: Played) -> list[Counter[str | None]]:
+    """The problems of each run. All are judged at once: what takes long is the plan."""
+
+    def frame(kind: int, schema: pa.Schema) -> Any:
+        rows = [row | {"run": str(number)} for number, run in enumerate(runs) for row in run[kind]]
         return spark.createDataFrame(pa.Table.from_pylist(rows, schema=schema))
 
-    found = judge(spark, frame(sent, RESULT_SCHEMA), 10_000, Log(frame(log, LOG_SCHEMA), frame(parts, PART_SCHEMA)))
-    return Counter(row["problem"] for row in found.collect())
+    found: list[Counter[str | None]] = [Counter() for _ in runs]
+    log = Log(frame(1, LOG_SCHEMA), frame(2, PART_SCHEMA))
+    for row in judge(spark, frame(0, RESULT_SCHEMA), 10_000, log).collect():
+        found[int(row["run"])][row["problem"]] += 1
+    return found
 
 
 @pytest.mark.spark
 def test_an_idempotent_producer_whose_answers_are_lost_writes_once(spark: SparkSession) -> None:
-    sent, log, parts = played(group("NONE"), some_lost_answers)
-    assert judged(spark, sent, log, parts) == {None: 40}
+    assert judged(spark, played(group("NONE"), some_lost_answers)) == [{None: 40}]
 
 
 @pytest.mark.spark
@@ -113,8 +119,7 @@ def test_an_idempotent_producer_whose_answers_are_lost_writes_once(spark: SparkS
 def test_a_broker_that_forgets_sequences_is_found(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ProducerStateManager, "find_duplicate_batch", lambda *_: None)
     monkeypatch.setattr(producer_state, "_check_sequence", lambda *_: None)
-    sent, log, parts = played(group("NONE"), some_lost_answers)
-    found = judged(spark, sent, log, parts)
+    (found,) = judged(spark, played(group("NONE"), some_lost_answers))
     assert found["duplicated"] > 0, found
 
 
@@ -141,11 +146,11 @@ def test_what_expires_in_the_producer_is_not_in_the_log(
     # A record that was given up and yet is there is told; so is one that is given up too soon.
     (at, given_up) = next((at, row) for at, row in enumerate(sent) if row["outcome"] == "expired")
     copy = {name: given_up[name] for name in ("connection", "sequence", "topic", "partition", "value_crc")}
-    there = [copy | {"run": "s", "offset": 0, "fingerprint": given_up["fingerprint"]}]
-    changed = judged(spark, sent, there, parts)
-    assert changed["given up before it was sent, and written"] == 1
+    there = [copy | {"offset": 0, "fingerprint": given_up["fingerprint"]}]
     soon = given_up | {"answered_us": given_up["due_low_us"] - 1}
-    assert judged(spark, [*sent[:at], soon, *sent[at + 1 :]], log, parts)["early"] == 1
+    changed, too_soon = judged(spark, (sent, there, parts), ([*sent[:at], soon, *sent[at + 1 :]], log, parts))
+    assert changed["given up before it was sent, and written"] == 1
+    assert too_soon["early"] == 1
 
 
 @pytest.mark.parametrize(
