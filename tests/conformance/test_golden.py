@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
+from support import doses
 from support.virtual_target import VirtualTarget
 
 from conformance.cases import all_cases
@@ -19,12 +20,17 @@ from conformance.transcripts.words import words
 
 CASES = {case.name: case for case in all_cases()}
 GOLDEN = load_all()
+# After so many calls the invariants of the core are checked, and at the end of each case. A check takes as long as a
+# call; tests of walks, deaths and all others of simulations check after each call every day.
+CHECK_EVERY = doses.count(8, 1)
 
 
 def replayed(case: Case) -> Recording:
-    target = VirtualTarget(BOXES[case.box])
+    target = VirtualTarget(BOXES[case.box], check_every=CHECK_EVERY)
     target.create_topics(case.topics)
-    return run(case, target)
+    ours = run(case, target)
+    target.simulation.cluster.check_invariants()
+    return ours
 
 
 def unexplained(case: Case, kafka: Recording, ours: Recording) -> list[Finding]:
