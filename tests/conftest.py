@@ -15,6 +15,7 @@ import hypothesis
 import pytest
 from support import doses
 from support.leftovers import FilesLeft, Leftovers, kinds_of_dose
+from support.rewriting import rewrite_share
 
 import fakebroker
 
@@ -43,6 +44,10 @@ hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE") or DOSE)
 def pytest_configure(config: pytest.Config) -> None:
     if not hasattr(config, "workerinput"):
         config.pluginmanager.register(FilesLeft())
+    elif config.args == config.getini("testpaths"):  # one of several processes, for all tests
+        worker: Any = config
+        number = int(worker.workerinput["workerid"].removeprefix("gw"))
+        rewrite_share(config, number, worker.workerinput["workercount"])
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
