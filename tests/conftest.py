@@ -14,7 +14,8 @@ from typing import Any
 import hypothesis
 import pytest
 from support import doses
-from support.leftovers import FilesLeft, Leftovers
+from support.leftovers import FilesLeft, Leftovers, kinds_of_dose
+from support.rewriting import rewrite_share
 
 import fakebroker
 
@@ -45,6 +46,10 @@ gc.disable()  # until the tests are collected: what is imported by then stays, a
 def pytest_configure(config: pytest.Config) -> None:
     if not hasattr(config, "workerinput"):
         config.pluginmanager.register(FilesLeft())
+    elif config.args == config.getini("testpaths"):  # one of several processes, for all tests
+        worker: Any = config
+        number = int(worker.workerinput["workerid"].removeprefix("gw"))
+        rewrite_share(config, number, worker.workerinput["workercount"])
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -86,13 +91,16 @@ def order(item: pytest.Item) -> int:
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    session.config.pluginmanager.register(Leftovers())
+    session.config.pluginmanager.register(Leftovers(kinds=kinds_of_dose()))
     if hasattr(session.config, "workerinput"):  # one of several processes
         import_the_rest()
     # Leave out of each collection of garbage what is there by now: the modules of all tests and what they import take
     # most of a second to look through, and many tests collect.
     gc.collect()
     gc.freeze()
+    # A cluster is many objects that live as long as the test. With the default of 700 new objects, looking for cycles
+    # takes a fifth of the CPU time.
+    gc.set_threshold(10_000)
     gc.enable()
 
 

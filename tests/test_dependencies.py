@@ -6,6 +6,7 @@ import ast
 import re
 import sys
 import tomllib
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -27,6 +28,7 @@ def modules_of(requirements: list[str]) -> set[str]:
     return {MODULES.get(name[0], name[0]) for name in names if name is not None}
 
 
+@cache
 def files() -> list[Path]:
     return [path for package in ("fakebroker", "timingwheel") for path in sorted((ROOT / package).rglob("*.py"))]
 
@@ -36,6 +38,7 @@ def extra_of(path: Path) -> str | None:
     return next((extra for room, extra in EXTRAS.items() if place.startswith(f"fakebroker/{room}/")), None)
 
 
+@cache
 def imported_by(path: Path) -> set[str]:
     """The packages of others that a file imports, anywhere in it."""
     names: set[str] = set()

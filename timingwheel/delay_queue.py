@@ -61,4 +61,4 @@ class DelayQueue:
             assert bucket.expiration_ms == expiration_ms, "the bucket's time changed while it was queued"
             assert bucket.tick_ms == tick_ms
             assert index == 0 or heap[(index - 1) // 2][:2] <= (expiration_ms, tick_ms), "not a heap"
-        assert len({id(bucket) for _, _, bucket in heap}) == len(heap), "a bucket is queued twice"
+        assert not heap or len({id(bucket) for _, _, bucket in heap}) == len(heap), "a bucket is queued twice"

@@ -108,6 +108,8 @@ class DueQueue:
     def check_invariants(self) -> int:
         """Raise AssertionError if it is broken; the number of tasks otherwise."""
         deadlines = self._deadlines
+        if not deadlines and not self._lists and not self._spare:
+            return 0
         assert len(set(deadlines)) == len(deadlines) == len(self._lists), "a deadline twice, or without its list"
         for index, deadline_ms in enumerate(deadlines):
             assert index == 0 or deadlines[(index - 1) // 2] <= deadline_ms, "not a heap"

@@ -177,5 +177,3 @@ class SystemTimer:
         if self._running is not None:
             size += self._running.check_invariants()
         assert size == self._counter.value, f"{size} tasks pending, {self._counter.value} counted"
-        queued = sum(bucket.is_queued for wheel in self._wheel.levels() for bucket in wheel.buckets)
-        assert queued == len(self._queue), "a bucket thinks it is in the delay queue, or is and does not know it"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from importlib import import_module
 from pkgutil import walk_packages
 
@@ -15,8 +16,9 @@ def all_cases() -> list[Case]:
     modules = [each.name for each in walk_packages(__path__, f"{__name__}.") if not each.ispkg]
     for module in sorted(modules, key=lambda name: name.rsplit(".", 1)[-1]):
         found += import_module(module).CASES
-    names = [case.name for case in found]
-    topics = [topic.name for case in found for topic in case.topics]
-    for repeated in ({name for name in names if names.count(name) > 1}, {t for t in topics if topics.count(t) > 1}):
-        assert not repeated, f"used more than once: {sorted(repeated)}"
+    names = Counter(case.name for case in found)
+    topics = Counter(topic.name for case in found for topic in case.topics)
+    for counts in (names, topics):
+        repeated = sorted(name for name, count in counts.items() if count > 1)
+        assert not repeated, f"used more than once: {repeated}"
     return found

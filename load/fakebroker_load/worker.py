@@ -80,15 +80,19 @@ def run(
 
 @contextmanager
 def measuring() -> Iterator[None]:
-    """The collector would stop the loop in the middle of the measurement; what is there now it need not look at."""
+    """The collector would stop the loop in the middle of the measurement; what is there now it need not look at. What
+    the process froze before stays frozen."""
     before = sys.getswitchinterval()
     sys.setswitchinterval(SWITCH_S)
     gc.collect()
-    gc.freeze()
+    is_frozen = gc.get_freeze_count() > 0
+    if not is_frozen:
+        gc.freeze()
     try:
         yield
     finally:
-        gc.unfreeze()
+        if not is_frozen:
+            gc.unfreeze()
         sys.setswitchinterval(before)
 
 

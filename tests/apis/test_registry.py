@@ -58,7 +58,7 @@ def test_nothing_is_served_that_cannot_be_read() -> None:
 
 
 @pytest.mark.parametrize(("api", "version"), SERVED)
-@settings(max_examples=doses.count(4, 15))
+@settings(max_examples=doses.count(2, 15))
 @given(data=st.data())
 def test_a_request_gets_one_answer_of_its_version(api: registry.Api, version: int, data: st.DataObject) -> None:
     running, client = simulation()
@@ -76,7 +76,7 @@ def test_a_request_gets_one_answer_of_its_version(api: registry.Api, version: in
 
 
 @pytest.mark.parametrize(("api", "version"), SERVED)
-@settings(max_examples=doses.count(3, 8))
+@settings(max_examples=doses.count(2, 8))
 @given(data=st.data())
 def test_an_error_can_be_answered_to_any_request(api: registry.Api, version: int, data: st.DataObject) -> None:
     frame = encode_request(data.draw(requests(api.key, version)), 4711, None)[4:]

@@ -6,25 +6,30 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
+from support import doses, kept
 from support.virtual_target import VirtualTarget
 
-from conformance.cases import all_cases
 from conformance.runner import run
 from conformance.scenario import Case
 from conformance.targets.boxes import BOXES
 from conformance.transcripts.compare import Finding, fields_that_differ, side_by_side, silent_differences, wrong_time
-from conformance.transcripts.golden import Golden, digest, load_all
+from conformance.transcripts.golden import Golden, digest
 from conformance.transcripts.recording import Heard, Isr, Log, Recording
 from conformance.transcripts.words import words
 
-CASES = {case.name: case for case in all_cases()}
-GOLDEN = load_all()
+CASES = {case.name: case for case in kept.cases()}
+GOLDEN = kept.answers()
+# After so many calls the invariants of the core are checked, and at the end of each case. A check takes as long as a
+# call; tests of walks, deaths and all others of simulations check after each call every day.
+CHECK_EVERY = doses.count(8, 1)
 
 
 def replayed(case: Case) -> Recording:
-    target = VirtualTarget(BOXES[case.box])
+    target = VirtualTarget(BOXES[case.box], check_every=CHECK_EVERY)
     target.create_topics(case.topics)
-    return run(case, target)
+    ours = run(case, target)
+    target.simulation.cluster.check_invariants()
+    return ours
 
 
 def unexplained(case: Case, kafka: Recording, ours: Recording) -> list[Finding]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from conformance.cases import all_cases
-from conformance.sample import code_digest, is_chosen, sample
-from conformance.transcripts.golden import load_all
+from support import kept
 
-CASES, GOLDEN = all_cases(), load_all()
+from conformance.sample import code_digest, is_chosen, sample
+
+CASES, GOLDEN = list(kept.cases()), list(kept.answers())
 
 
 def test_about_one_in_so_many_and_the_same_again() -> None:

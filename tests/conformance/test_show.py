@@ -9,17 +9,17 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from support import kept
 from typer.testing import CliRunner
 
 from conformance.__main__ import app
-from conformance.cases import all_cases
 from conformance.scenario import Send
-from conformance.transcripts.golden import FOLDER, load, load_all
+from conformance.transcripts.golden import FOLDER, load
 from conformance.transcripts.recording import Heard
 from conformance.transcripts.show import case_lines, golden_lines
 
-CASES = {case.name: case for case in all_cases()}
-KEPT = {golden.case: golden for golden in load_all()}
+CASES = {case.name: case for case in kept.cases()}
+KEPT = {golden.case: golden for golden in kept.answers()}
 TIMES_OUT = CASES["frozen/times-out"]
 
 

@@ -58,6 +58,7 @@ def sockets() -> Iterator[Thing]:
 
 
 KINDS = {"thread": threads, "process": children, "socket": sockets}
+WITHOUT_SOCKETS = ("process", "thread")
 
 
 def existing(kinds: tuple[str, ...] = tuple(KINDS)) -> set[Thing]:
@@ -105,20 +106,21 @@ def peer_of(connection: socket.socket) -> str:
 class Leftovers:
     """Compares, and fails the test after which there is more than before."""
 
-    def __init__(self, limit_s: float = LIMIT_S) -> None:
+    def __init__(self, limit_s: float = LIMIT_S, kinds: tuple[str, ...] = tuple(KINDS)) -> None:
         self._limit_s = limit_s
-        self._known = existing()
+        self._kinds = kinds
+        self._known = existing(self._kinds)
         self._of_fixtures: dict[int, set[Thing]] = {}
 
     @pytest.hookimpl(wrapper=True)
     def pytest_fixture_setup(self, fixturedef: pytest.FixtureDef[Any]) -> Generator[None, Any, Any]:
         if fixturedef.scope == "function":
             return (yield)
-        before = existing()
+        before = existing(self._kinds)
         try:
             return (yield)
         finally:
-            self._of_fixtures[id(fixturedef)] = existing() - before
+            self._of_fixtures[id(fixturedef)] = existing(self._kinds) - before
 
     def pytest_fixture_post_finalizer(self, fixturedef: pytest.FixtureDef[Any]) -> None:
         self._of_fixtures.pop(id(fixturedef), None)
@@ -128,8 +130,8 @@ class Leftovers:
         yield
         kinds = checked_after(item)
         left = self.leftovers(kinds)
-        if left or len(kinds) < len(KINDS):
-            self._known |= existing()  # what is left is told once; what is not checked may stay
+        if left or len(kinds) < len(self._kinds):
+            self._known |= existing(self._kinds)  # what is left is told once; what is not checked may stay
         if left:
             pytest.fail("left behind: " + "; ".join(sorted(map(described, left))), pytrace=False)
 
@@ -150,14 +152,18 @@ class Leftovers:
         return {thing for thing in new if not is_of_the_session(thing)}
 
 
+def kinds_of_dose() -> tuple[str, ...]:
+    """Return what is checked at all. To read the sockets takes as long as an empty test, so only at night: one
+    listening socket in 30,000 tests was left for a reason that is not known yet."""
+    return tuple(KINDS) if doses.is_nightly() else WITHOUT_SOCKETS
+
+
 def checked_after(item: pytest.Item) -> tuple[str, ...]:
-    if not doses.is_nightly():  # one listening socket in 30,000 tests was left for a reason that is not known yet
-        return ("process", "thread") if "spark" not in getattr(item, "fixturenames", ()) else ("process",)
     if "spark" in getattr(item, "fixturenames", ()):
         return ("process",)
     if item.get_closest_marker("changes_shared_cluster"):
-        return ("process", "thread")
-    return tuple(KINDS)
+        return WITHOUT_SOCKETS
+    return kinds_of_dose()
 
 
 def is_of_the_session(thing: Thing) -> bool:

@@ -58,8 +58,8 @@ class VirtualTarget:
 
     version = "virtual"
 
-    def __init__(self, box: Box) -> None:
-        self.simulation = Simulation(box.brokers, config=box.config, racks=box.racks)
+    def __init__(self, box: Box, check_every: int = 1) -> None:
+        self.simulation = Simulation(box.brokers, config=box.config, racks=box.racks, check_every=check_every)
         self._cuts: dict[int, Arisen] = {}
         supported = supported_features()
         updates = [FeatureUpdate(name, level, UNSAFE_DOWNGRADE) for name, level in box.features.items()]

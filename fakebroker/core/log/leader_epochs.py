@@ -15,6 +15,7 @@ Differs  No checkpoint file.
 from __future__ import annotations
 
 from bisect import bisect_right
+from itertools import pairwise
 from typing import Final, final
 
 from timingwheel.mypyc import mypyc_attr
@@ -97,6 +98,6 @@ class LeaderEpochCache:
 
     def check_invariants(self) -> None:
         assert self.latest_epoch == (self.entries[-1].epoch if self.entries else UNDEFINED_EPOCH)
-        for before, after in zip(self.entries, self.entries[1:], strict=False):
+        for before, after in pairwise(self.entries):
             assert before.epoch < after.epoch
             assert before.start_offset < after.start_offset

@@ -196,11 +196,11 @@ class Log(LogContents):
     def check_invariants(self) -> None:
         assert self.log_start_offset <= self.high_watermark <= self.log_end_offset
         assert self.recovery_point <= self.log_end_offset
-        batches = self.batches
         has_gaps = self.rewriting != 0
-        if batches:
-            assert self.log_start_offset <= batches[0].last_offset
-            assert has_gaps or batches[0].base_offset <= self.log_start_offset
+        first = next(self._batches_from(self.log_start_offset, False), None)
+        if first is not None:
+            assert self.log_start_offset <= first.last_offset
+            assert has_gaps or first.base_offset <= self.log_start_offset
         else:
             assert has_gaps or self.log_start_offset == self.log_end_offset
         self.check_contents(has_gaps)

@@ -251,13 +251,16 @@ class LogMemory:
     def check_invariants(self) -> None:
         assert self.hot_bytes >= 0
         assert self.cold_bytes >= 0
-        ranked = [partition for rank in self._ranks for partition in rank]
-        assert sum(partition.hot_bytes for partition in ranked) == self.hot_bytes
+        hot_bytes = 0
         for number, rank in enumerate(self._ranks):
-            assert not rank or number <= self._top
+            if not rank:
+                continue
+            assert number <= self._top
             for partition in rank:
+                hot_bytes += partition.hot_bytes
                 assert partition.rank == number
                 assert partition.hot_bytes.bit_length() <= number
+        assert hot_bytes == self.hot_bytes
 
 
 _NOBODYS: Final = LogMemory()  # of partitions that are gone

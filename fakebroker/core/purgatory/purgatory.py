@@ -150,7 +150,9 @@ class DelayedOperationPurgatory(DeadlineSource, Generic[Operation]):
             del self._watchers[key]
 
     def check_invariants(self) -> None:
-        pending = {id(op) for ops in self._watchers.values() for op in ops if not op.is_completed()}
-        assert all(self._watchers.values()), "an empty watch list is kept"
+        pending: set[int] = set()
+        for operations in self._watchers.values():
+            assert operations, "an empty watch list is kept"
+            pending.update(id(operation) for operation in operations if not operation.is_completed())
         assert len(pending) == self.num_delayed(), f"{len(pending)} pending, {self.num_delayed()} timed"
         self._timer.check_invariants()

@@ -120,18 +120,18 @@ def next_out_of_sync_ms(partition: Partition) -> int | None:
 
 def check_invariants(partition: Partition) -> None:
     """What always holds of a partition, its ISR and its replicas."""
-    assert partition.isr or partition.leader_id == NO_LEADER, "an empty ISR"
-    assert not partition.isr.intersection(partition.elr), "somebody is in sync, and eligible besides"
-    size = len(partition.isr)
-    assert partition.is_under_min_isr == (size < partition.effective_min_isr)
+    isr = partition.isr_ids
+    assert isr or partition.leader_id == NO_LEADER, "an empty ISR"
+    assert not partition.elr or not set(isr).intersection(partition.elr), "somebody is in sync, and eligible besides"
+    assert partition.is_under_min_isr == (len(isr) < partition.effective_min_isr)
     for replica in partition.replicas.values():
         replica.check_invariants()
     if partition.leader_id == NO_LEADER:
-        assert not partition.brokers.active(partition.isr), "somebody in the ISR could lead"
-        assert partition.isr or not partition.brokers.active(partition.elr), "somebody eligible could lead"
+        assert not partition.brokers.active(isr), "somebody in the ISR could lead"
+        assert isr or not partition.brokers.active(partition.elr), "somebody eligible could lead"
         return
-    assert partition.leader_id in partition.isr
-    assert len(partition.brokers.active(partition.isr)) == len(partition.isr), "a fenced broker in the ISR"
+    assert partition.leader_id in isr
+    assert len(partition.brokers.active(isr)) == len(isr), "a fenced broker in the ISR"
     end_offset = partition.leader_log.log_end_offset
     latest_epoch = partition.leader.leader_epochs.latest_epoch
     assert latest_epoch == partition.leader_epoch or partition.leader_id in partition.unaware

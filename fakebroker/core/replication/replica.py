@@ -230,4 +230,6 @@ class Replica:
     def check_invariants(self) -> None:
         self.log.check_invariants()
         self.leader_epochs.check_invariants()
-        assert all(entry.start_offset >= self.log.log_start_offset for entry in self.leader_epochs.entries)
+        start_offset = self.log.log_start_offset
+        for entry in self.leader_epochs.entries:
+            assert entry.start_offset >= start_offset

@@ -156,7 +156,9 @@ def make_task(
         done = shrunk = 0
         told_s = 0.0
         thresholds = gc.get_threshold()
-        gc.freeze()  # what is there stays, and need not be looked at again and again
+        is_frozen = gc.get_freeze_count() > 0  # by the process, which keeps it so
+        if not is_frozen:
+            gc.freeze()  # what is there stays, and need not be looked at again and again
         gc.set_threshold(*_RARELY)
         try:
             for batch in batches:
@@ -173,7 +175,8 @@ def make_task(
             sender(done, done)
         finally:
             gc.set_threshold(*thresholds)
-            gc.unfreeze()
+            if not is_frozen:
+                gc.unfreeze()
             sender.close()
 
     return task

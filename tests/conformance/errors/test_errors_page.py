@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from support import kept
 
 from conformance.errors.after import AFTER
 from conformance.errors.asked import LOOKS, Seen, seen
 from conformance.errors.page import AFTER_WORK, BEFORE_WORK, PAGE, Origin, named, origins, page, read, rows
 from conformance.errors.reasons import reason, unused
-from conformance.transcripts.golden import load_all
 from fakebroker.core.faults.table import TABLE
 
 WRITE = "`python -m conformance.errors --write` writes docs/errors.md"
@@ -30,7 +30,7 @@ NOTHING_THERE = {("TxnOffsetCommit", "COORDINATOR_NOT_AVAILABLE", BEFORE_WORK)} 
 
 @pytest.fixture(scope="module")
 def answered() -> Seen:
-    return seen(load_all())
+    return seen(kept.answers())
 
 
 @pytest.fixture(scope="module")
@@ -84,7 +84,7 @@ def test_no_reason_and_no_case_is_left_over(answered: Seen) -> None:
 
 
 def test_a_case_that_is_named_stays() -> None:
-    shown = seen(load_all())
+    shown = seen(kept.answers())
     cases = [each.case for each in shown["Produce", "NOT_ENOUGH_REPLICAS"]]
     place = ("Produce", "NOT_ENOUGH_REPLICAS", BEFORE_WORK)
     for case in (cases[0], cases[-1]):

@@ -99,7 +99,7 @@ def test_a_large_value_is_passed_by(codec: Codec) -> None:
 
 @pytest.mark.parametrize("codec", [Codec.NONE, Codec.GZIP, Codec.LZ4, Codec.ZSTD])
 def test_very_many_records_are_walked_over_in_slices(codec: Codec) -> None:
-    count = 40_000
+    count = doses.count(20_000, 40_000)
     body = b"".join(record(index) for index in range(count))
     batch = batch_of([], codec, body=body, record_count=count, last_offset_delta=count - 1)
     assert peak_of(lambda: validated(batch)) < 1.5 * MIB + len(batch)
@@ -107,7 +107,10 @@ def test_very_many_records_are_walked_over_in_slices(codec: Codec) -> None:
     assert slices >= len(body) / 65_536
 
 
-@pytest.mark.parametrize("codec", [Codec.NONE, Codec.GZIP, Codec.LZ4, Codec.ZSTD])
+# The list is made of records that are decompressed already; the walk above has all codecs every day.
+@pytest.mark.parametrize(
+    "codec", doses.nightly_but([Codec.NONE, Codec.ZSTD], [Codec.NONE, Codec.GZIP, Codec.LZ4, Codec.ZSTD])
+)
 def test_the_list_of_bad_records_ends(codec: Codec) -> None:
     """A frame of 9 KiB with 14.9 million records and a bad timestamp: 7.9 GiB and more than 100 s, once."""
     config = TopicConfig(max_message_bytes=LARGE, segment_bytes=LARGE, message_timestamp_before_max_ms=DAY_MS)
@@ -155,7 +158,7 @@ def test_a_bad_timestamp_behind_a_full_list_is_still_told() -> None:
 )
 def test_a_record_of_very_many_headers(source: Codec, target: str) -> None:
     """2.5 million of them into a topic that recompresses: 889 MiB, once."""
-    headers = 50_000
+    headers = doses.count(35_000, 50_000)
     batch = of_headers(headers, source)
     config = TopicConfig(max_message_bytes=LARGE, segment_bytes=LARGE, compression_type=target)
     peak = peak_of(lambda: validated(batch, config))

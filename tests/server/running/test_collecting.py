@@ -29,7 +29,15 @@ def collector(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -
     if freeze_what_survives in gc.callbacks:
         gc.callbacks.remove(freeze_what_survives)
     gc.set_threshold(*thresholds)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def frozen_again() -> Iterator[None]:
+    """The garbage of these tests goes; all else stays frozen, as after the collection of the tests."""
+    yield
     gc.unfreeze()
+    gc.collect()
+    gc.freeze()
 
 
 def test_however_much_there_is_a_full_collection_has_little_to_look_at() -> None:

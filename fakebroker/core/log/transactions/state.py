@@ -114,8 +114,11 @@ class Transactions:
         del self._aborted[bisect_left(self._aborted, offset, key=_last_offset) :]
 
     def check_invariants(self) -> None:
-        starts = list(self._ongoing.values())
-        assert starts == sorted(starts)
+        if self._ongoing:
+            starts = list(self._ongoing.values())
+            assert starts == sorted(starts)
+        if not self._aborted:
+            return
         marks = [each.last_offset for each in self._aborted]
         assert marks == sorted(set(marks))
         for each in self._aborted:
