@@ -6,6 +6,7 @@ import ast
 import re
 import sys
 import tomllib
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -36,6 +37,7 @@ def extra_of(path: Path) -> str | None:
     return next((extra for room, extra in EXTRAS.items() if place.startswith(f"fakebroker/{room}/")), None)
 
 
+@cache
 def imported_by(path: Path) -> set[str]:
     """The packages of others that a file imports, anywhere in it."""
     names: set[str] = set()

@@ -43,7 +43,7 @@ NOTHING_TO_LEARN = """
 
 @IS_INSTALLED
 def test_without_a_name_to_learn(run: Run) -> None:
-    run(NOTHING_TO_LEARN, plugins=()).assert_outcomes(passed=4)
+    run(NOTHING_TO_LEARN, plugins=(), fresh=True).assert_outcomes(passed=4)
 
 
 MARKED = """
@@ -245,4 +245,4 @@ UNUSED = """
 
 
 def test_who_does_not_use_it_does_not_import_it(run: Run) -> None:
-    run(UNUSED).assert_outcomes(passed=1)
+    run(UNUSED, fresh=True).assert_outcomes(passed=1)
