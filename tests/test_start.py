@@ -42,23 +42,28 @@ def modules_after(code: str, *arguments: str) -> set[str]:
     return set(facts_after(code, *arguments)["modules"])
 
 
+@pytest.fixture(scope="module")
+def served() -> dict[str, Any]:
+    return facts_after(SERVE, "serve", "--port", "0", "--topic", "t")
+
+
 @pytest.mark.parametrize(
     "name",
     ["construct", "difflib", "hypothesis", "jsonschema", "pydantic", "pytest", "re2", "rich", "typer", "yaml"],
 )
-def test_a_process_that_serves_has_not_imported_what_it_does_not_need(name: str) -> None:
+def test_a_process_that_serves_has_not_imported_what_it_does_not_need(name: str, served: dict[str, Any]) -> None:
     pytest.importorskip(name, reason="it cannot be imported anyway")
-    modules = modules_after(SERVE, "serve", "--port", "0", "--topic", "t")
+    modules = set(served["modules"])
 
     assert {"fakebroker.cluster.cluster", "kio.static.primitive"} <= modules  # so this is the list
     assert not {module for module in modules if module.split(".")[0] == name}
 
 
-def test_a_process_that_serves_collects_garbage_but_does_not_look_through_its_modules_for_it() -> None:
-    facts = facts_after(SERVE, "serve", "--port", "0")
-
-    assert facts["collects"]
-    assert facts["frozen"] > 10_000
+def test_a_process_that_serves_collects_garbage_but_does_not_look_through_its_modules_for_it(
+    served: dict[str, Any],
+) -> None:
+    assert served["collects"]
+    assert served["frozen"] > 10_000
 
 
 DRAW = """
