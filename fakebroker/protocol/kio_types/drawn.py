@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from typing import Any
 
 _PHANTOM = "kio.static._phantom"  # the base of all types that kio registers
 
@@ -29,14 +30,14 @@ def register() -> None:
 
     Hypothesis calls this at the end of its own import (the entry point `hypothesis` in pyproject.toml).
     """
-    phantom = sys.modules.get(_PHANTOM)
+    phantom: Any = sys.modules.get(_PHANTOM)
     if phantom is not None and phantom.hypothesis is None:
         phantom.hypothesis = sys.modules["hypothesis"]
         for each in _subclasses(phantom.Phantom):
             each.__hypothesis_hook__()
 
 
-def _subclasses(base: type) -> Iterator[type]:
+def _subclasses(base: Any) -> Iterator[Any]:
     for each in base.__subclasses__():
         yield each
         yield from _subclasses(each)
