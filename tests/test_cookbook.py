@@ -3,37 +3,37 @@
 from __future__ import annotations
 
 import re
-import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from support import doses
+from support.forked import Forks
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "cookbook.md"
 RECIPES = {
     title: re.findall(r"```python\n(.*?)```", text, re.DOTALL)
     for title, text in re.findall(r"^## (.*?)\n(.*?)(?=^## |\Z)", PAGE.read_text(), re.DOTALL | re.MULTILINE)
 }
+STRICT = "import warnings; warnings.filterwarnings('error', '', DeprecationWarning, '__main__')"
+
+
+@pytest.fixture(scope="module")
+def forks() -> Iterator[Forks]:
+    with Forks("import aiokafka, confluent_kafka, kafka; from fakebroker import FakeCluster") as forks:
+        yield forks
 
 
 @pytest.mark.slow
 @pytest.mark.clients
-# A process that imports three clients takes seconds. Every day: each fourth; tests/clients has what the others show.
+# Every day: each fourth; tests/clients has what the others show.
 @pytest.mark.parametrize("title", doses.nightly_but(list(RECIPES)[::4], RECIPES))
-def test_recipe(title: str, tmp_path: Path) -> None:
+def test_recipe(title: str, tmp_path: Path, forks: Forks) -> None:
     for program in RECIPES[title]:
         script = tmp_path / "recipe.py"
         script.write_text(program)
-        done = subprocess.run(
-            [sys.executable, "-W", "error::DeprecationWarning:__main__", script],
-            cwd=tmp_path,
-            env={"PYTHONPATH": ":".join(sys.path)},
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-        )
+        done = forks.run(script, cwd=tmp_path, env={"PYTHONPATH": ":".join(sys.path)}, prelude=STRICT)
         assert done.returncode == 0, done.stderr
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 from support import doses
+from support.forked import Forks
 
 pytest_plugins = ("pytester",)
 
@@ -86,16 +89,34 @@ def test_cases_that_are_not_chosen_are_nightly() -> None:
         doses.nightly_but(["z"], ["a", "b"])
 
 
+Run = Callable[..., pytest.RunResult]
+FILE = "test_kinds.py"
+
+
+@pytest.fixture(scope="module")
+def forks() -> Iterator[Forks]:
+    with Forks("import hypothesis, pytest") as forks:
+        yield forks
+
+
 @pytest.fixture
-def tests(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A file with a test of each kind, below the project's own conftest.py."""
+def run(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, forks: Forks) -> Run:
+    """`run(*arguments)` runs a file with a test of each kind, below the project's own conftest.py."""
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent), prepend=":")
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
     monkeypatch.delenv("FAKEBROKER_TESTS", raising=False)
     markers = ("slow", "spark", "interpreted", *doses.WORDS)
     pytester.makeini("[pytest]\nmarkers =\n" + "".join(f" {name}: x\n" for name in markers))
     pytester.makeconftest((Path(__file__).parent / "conftest.py").read_text())
-    return pytester.makepyfile(TESTS)
+    pytester.makepyfile(**{FILE.removesuffix(".py"): TESTS})
+
+    def run(*arguments: str) -> pytest.RunResult:
+        words = (f"--basetemp={pytester.path / 'base'}", "-p", "no:cacheprovider", *arguments)
+        done = forks.run("-m", "pytest", *words, cwd=pytester.path, env=os.environ)
+        print(done.stdout, done.stderr)
+        return pytest.RunResult(done.returncode, done.stdout.splitlines(), done.stderr.splitlines(), 0.0)
+
+    return run
 
 
 @pytest.mark.parametrize(
@@ -110,8 +131,7 @@ def tests(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Path:
     ],
 )
 def test_what_runs(
-    pytester: pytest.Pytester,
-    tests: Path,
+    run: Run,
     monkeypatch: pytest.MonkeyPatch,
     value: str,
     arguments: tuple[str, ...],
@@ -119,7 +139,7 @@ def test_what_runs(
     passed: int,
 ) -> None:
     monkeypatch.setenv("FAKEBROKER_TESTS", value)
-    found = pytester.runpytest_subprocess("-p", "no:cacheprovider", *arguments)
+    found = run(*arguments)
     found.assert_outcomes(passed=passed, deselected=6 - passed)
     assert f"dose: {header}\n" in found.stdout.str()
 
@@ -128,17 +148,17 @@ def test_what_runs(
     ("name", "passed"),
     [("test_nightly", 1), ("test_language", 2), ("test_language[go]", 1), ("TestSoak", 1), ("TestSoak::test_it", 1)],
 )
-def test_a_test_that_is_named_runs(pytester: pytest.Pytester, tests: Path, name: str, passed: int) -> None:
-    found = pytester.runpytest_subprocess("-p", "no:cacheprovider", f"{tests.name}::{name}")
+def test_a_test_that_is_named_runs(run: Run, name: str, passed: int) -> None:
+    found = run(f"{FILE}::{name}")
     found.assert_outcomes(passed=passed)
 
 
-def test_a_file_that_is_named_runs_its_everyday_tests(pytester: pytest.Pytester, tests: Path) -> None:
-    pytester.runpytest_subprocess("-p", "no:cacheprovider", tests.name).assert_outcomes(passed=1, deselected=5)
+def test_a_file_that_is_named_runs_its_everyday_tests(run: Run) -> None:
+    run(FILE).assert_outcomes(passed=1, deselected=5)
 
 
-def test_an_unknown_word_ends_pytest(pytester: pytest.Pytester, tests: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unknown_word_ends_pytest(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FAKEBROKER_TESTS", "weekly")
-    found = pytester.runpytest_subprocess("-p", "no:cacheprovider")
+    found = run()
     assert found.ret == pytest.ExitCode.USAGE_ERROR
     assert "FAKEBROKER_TESTS has weekly; it takes nightly, languages, soak and all" in found.stderr.str()

@@ -2,24 +2,35 @@
 
 from __future__ import annotations
 
+import os
 import re
-import subprocess
-import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from support.forked import Forks
 
 EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
 
 
-def run(name: str) -> str:
-    done = subprocess.run([sys.executable, EXAMPLES / name], capture_output=True, text=True, timeout=60, check=False)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+Run = Callable[[str], str]
+
+
+@pytest.fixture(scope="module")
+def run() -> Iterator[Run]:
+    """`run(name of a file)` returns what the example prints."""
+    with Forks("import confluent_kafka; from fakebroker import FakeCluster") as forks:
+
+        def run(name: str) -> str:
+            done = forks.run(EXAMPLES / name, cwd=Path.cwd(), env=os.environ)
+            assert done.returncode == 0, done.stderr
+            return done.stdout
+
+        yield run
 
 
 @pytest.mark.clients
-def test_request_timed_out() -> None:
+def test_request_timed_out(run: Run) -> None:
     lines = run("request_timed_out.py").splitlines()
     found = [re.fullmatch(r"(.+?): +(\w+) +offset (\d+) +(\d+) ms", line) for line in lines]
     assert all(found), lines
@@ -34,7 +45,7 @@ def test_request_timed_out() -> None:
     assert rows[2][3] >= 200
 
 
-def test_buggy_client() -> None:
+def test_buggy_client(run: Run) -> None:
     retries, gives_up = run("buggy_client.py").splitlines()
     assert re.fullmatch(
         r"retries error 7: duplicate: orders-0 offset \d+: the same record as at offset \d+, written by request \d+ of "
@@ -45,7 +56,7 @@ def test_buggy_client() -> None:
 
 
 @pytest.mark.clients
-def test_thirty_seconds() -> None:
+def test_thirty_seconds(run: Run) -> None:
     told, went, journal = run("thirty_seconds.py").splitlines()
     assert told == "the client was told: REQUEST_TIMED_OUT"
     assert re.fullmatch(r"for the broker 30000 ms went by, for us \d+\.\d s", went)
@@ -57,7 +68,7 @@ def test_thirty_seconds() -> None:
 
 
 @pytest.mark.clients
-def test_sixty_seconds() -> None:
+def test_sixty_seconds(run: Run) -> None:
     went, told, everything, committed = run("sixty_seconds.py").splitlines()
     found = re.fullmatch(r"for the broker 70 s went by, for us (\d+) ms", went)
     assert found
@@ -68,7 +79,7 @@ def test_sixty_seconds() -> None:
 
 
 @pytest.mark.clients
-def test_eight_days() -> None:
+def test_eight_days(run: Run) -> None:
     *reads, took = run("eight_days.py").splitlines()
     assert [line.split(":")[1].strip() for line in reads] == [
         "['one', 'two', 'three']",
@@ -83,7 +94,7 @@ READ_V1 = "what is read of what is committed: {'alice': ['alice -10', 'alice -99
 READ_V2 = "what is read of what is committed: {'alice': ['alice -10'], 'bob': ['bob +10']}"
 
 
-def test_torn_transaction() -> None:
+def test_torn_transaction(run: Run) -> None:
     """Version 1 is torn, version 2 is not; and the story shows what the program prints."""
     printed = run("torn_transaction.py")
     _, first, second = printed.split("--- version")
@@ -96,7 +107,7 @@ def test_torn_transaction() -> None:
         assert part[part.index("the second transaction") :].strip() in story
 
 
-def test_stale_leader() -> None:
+def test_stale_leader(run: Run) -> None:
     """What was acknowledged with acks=1 is found lost; and the story shows what the program prints."""
     printed = run("stale_leader.py")
     assert "  with acks=1:   NONE, offset 0" in printed
@@ -107,7 +118,7 @@ def test_stale_leader() -> None:
 
 
 @pytest.mark.clients
-def test_held_commit() -> None:
+def test_held_commit(run: Run) -> None:
     committed, aborted, read = run("held_commit.py").splitlines()
     assert re.fullmatch(r"the first is committed, after \d+\.\d s", committed)
     assert aborted == "the second is aborted"
@@ -121,7 +132,7 @@ def test_every_example_is_run() -> None:
 
 
 @pytest.mark.clients
-def test_lost_acknowledgement() -> None:
+def test_lost_acknowledgement(run: Run) -> None:
     lines = [re.sub(r"request \d+", "request N", line) for line in run("lost_acknowledgement.py").splitlines()]
     assert lines == [
         "plain: the record of request N is written, offset 0",

@@ -125,7 +125,7 @@ def test_a_fixture_of_a_module_keeps_what_it_made_and_a_test_does_not(tmp_path: 
     (tmp_path / "test_it.py").write_text(TEST)
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", tmp_path],
-        env=os.environ | {"PYTHONPATH": str(Path(__file__).parent)},
+        env=os.environ | {"PYTHONPATH": str(Path(__file__).parent), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
         capture_output=True,
         text=True,
         timeout=LIMIT_S,

@@ -37,7 +37,8 @@ def test_they_go_to_one_process_and_others_to_all(tmp_path: Path) -> None:
         "def pytest_xdist_make_scheduler(config, log): return scheduling.OneProcessForSpark(config, log)\n"
     )
     command = [sys.executable, "-m", "pytest", "-q", "-n", "2", "--dist", "loadscope", "-p", "no:cacheprovider"]
-    environment = {"PYTHONPATH": str(ROOT / "tests"), "PATH": "/usr/bin:/bin"}
+    command += ["-p", "xdist"]
+    environment = {"PYTHONPATH": str(ROOT / "tests"), "PATH": "/usr/bin:/bin", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     done = subprocess.run(command, check=False, cwd=tmp_path, env=environment, capture_output=True, text=True)
     assert "24 passed" in done.stdout, done.stdout + done.stderr
     ran = [path.name.split("-") for path in tmp_path.glob("[0-9]*-test_*")]

@@ -6,6 +6,8 @@ import json
 import signal
 import subprocess
 import sys
+import tomllib
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,6 +15,7 @@ from support.watchdog import LIMIT_S
 
 import fakebroker
 
+ROOT = Path(__file__).resolve().parent.parent
 SERVE = "from fakebroker.cli import main; main()"
 TELL = """
 import atexit, gc, json, sys
@@ -39,30 +42,61 @@ def modules_after(code: str, *arguments: str) -> set[str]:
     return set(facts_after(code, *arguments)["modules"])
 
 
+@pytest.fixture(scope="module")
+def served() -> dict[str, Any]:
+    return facts_after(SERVE, "serve", "--port", "0", "--topic", "t")
+
+
 @pytest.mark.parametrize(
     "name",
     ["construct", "difflib", "hypothesis", "jsonschema", "pydantic", "pytest", "re2", "rich", "typer", "yaml"],
 )
-def test_a_process_that_serves_has_not_imported_what_it_does_not_need(name: str) -> None:
+def test_a_process_that_serves_has_not_imported_what_it_does_not_need(name: str, served: dict[str, Any]) -> None:
     pytest.importorskip(name, reason="it cannot be imported anyway")
-    modules = modules_after(SERVE, "serve", "--port", "0", "--topic", "t")
+    modules = set(served["modules"])
 
     assert {"fakebroker.cluster.cluster", "kio.static.primitive"} <= modules  # so this is the list
     assert not {module for module in modules if module.split(".")[0] == name}
 
 
-def test_a_process_that_serves_collects_garbage_but_does_not_look_through_its_modules_for_it() -> None:
-    facts = facts_after(SERVE, "serve", "--port", "0")
+def test_a_process_that_serves_collects_garbage_but_does_not_look_through_its_modules_for_it(
+    served: dict[str, Any],
+) -> None:
+    assert served["collects"]
+    assert served["frozen"] > 10_000
 
-    assert facts["collects"]
-    assert facts["frozen"] > 10_000
+
+DRAW = """
+from fakebroker import FakeCluster
+assert "hypothesis" not in sys.modules
+from hypothesis import given, strategies
+from kio.schema.types import BrokerId, TopicName
+from kio.static.primitive import TZAware, i16
+types = (BrokerId, TopicName, TZAware, i16)
+@given(strategies.tuples(*map(strategies.from_type, types)))
+def draw(values):
+    for each, value in zip(types, values, strict=True):
+        each.parse(value)
+draw()
+"""
+POINTS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["entry-points"]
 
 
-def test_a_program_that_uses_the_library_can_draw_the_types_of_kio() -> None:
-    """So it is `serve` alone that keeps hypothesis out: if kio has stopped importing it, nobody need do so."""
+def test_a_program_that_uses_the_library_can_draw_the_types_of_kio(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """FakeCluster does not import hypothesis. Once the program imports it, it can draw kio's types."""
     pytest.importorskip("hypothesis", reason="nothing is drawn")
+    installed = tmp_path / "points-1.dist-info"
+    installed.mkdir()
+    lines = [f"{name} = {value}" for name, value in POINTS["hypothesis"].items()]
+    (installed / "entry_points.txt").write_text("\n".join(["[hypothesis]", *lines]))
+    (installed / "METADATA").write_text("Name: points\nVersion: 1\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", ":".join(sys.path))
+    monkeypatch.setenv("HYPOTHESIS_STORAGE_DIRECTORY", str(ROOT / ".hypothesis"))
 
-    assert "hypothesis" in modules_after("from fakebroker import FakeCluster")
+    assert "hypothesis" in modules_after(DRAW)
 
 
 def test_importing_the_package_imports_none_of_its_parts() -> None:

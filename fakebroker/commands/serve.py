@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import os
-import sys
 from argparse import BooleanOptionalAction, Namespace
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -276,18 +275,9 @@ def _settings(options: Namespace) -> tuple[dict[str, str], list[str]]:
 
 @contextmanager
 def _lean_imports() -> Iterator[None]:
-    """For the imports of a process that does nothing but serve; a library leaves these things to whoever imports it.
-
-    Where hypothesis is installed, kio imports it to register how to draw its types, which takes two thirds as long as
-    all the rest of the start. Collecting garbage takes a tenth, and modules that are imported leave none.
-    """
-    keep_out = "hypothesis" not in sys.modules
-    if keep_out:
-        sys.modules["hypothesis"] = None  # type: ignore[assignment]  # to import it fails, as if it was not installed
+    """Collect no garbage during imports: modules leave none, and to look for it takes a tenth of the start."""
     gc.disable()
     try:
         yield
     finally:
         gc.enable()
-        if keep_out:
-            del sys.modules["hypothesis"]

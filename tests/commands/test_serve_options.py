@@ -7,11 +7,12 @@ from signal import SIGTERM
 
 import pytest
 from confluent_kafka.admin import AdminClient
+from support.command_line import run
 from support.messages import decode_response
 from support.ports import free_ports
 from support.raw_client import RawClient
 from support.requests import METADATA, metadata
-from support.serving import Serving, fakebroker
+from support.serving import Serving
 from support.watchdog import LIMIT_S
 
 KRAFT = """\
@@ -68,8 +69,8 @@ def test_an_option_counts_before_the_file(tmp_path: Path) -> None:
 
 def test_brokers_racks_topics_and_quotas() -> None:
     line = ["--port", "0", "--broker-ids", "0,4", "--rack", "4=b", "--topic", "t=[[4,0],[0]]"]
-    refused = fakebroker("serve", *line)
-    assert (refused.returncode, refused.stdout) == (2, "")
+    refused = run("serve", *line)
+    assert (refused.exit_code, refused.stdout) == (2, "")
     assert "--topic t: The manual partition assignment includes a partition with 1 replica(s)" in refused.stderr
 
     line[-1] = "t=[[4,0],[0,4]],min.insync.replicas=2"
@@ -100,6 +101,6 @@ def test_kafkas_defaults() -> None:
     ],
 )
 def test_a_slip_is_one_sentence_and_status_2(line: list[str], sentence: str) -> None:
-    done = fakebroker("serve", "--port", "0", *line)
-    assert (done.returncode, done.stdout) == (2, "")
+    done = run("serve", "--port", "0", *line)
+    assert (done.exit_code, done.stdout) == (2, "")
     assert done.stderr.splitlines()[-1].startswith(f"fakebroker: {sentence}")

@@ -21,14 +21,8 @@ def ask(serving: Serving, method: str, path: str, body: object = None, **headers
     return answer.json() if answer.content else None
 
 
-@pytest.mark.parametrize("options", [(), ("--control-port", "0")])
-def test_there_is_a_control(options: tuple[str, ...]) -> None:
-    with Serving("--port", "0", "--topic", "t", *options) as serving:
-        assert serving.facts["control_url"].startswith("http://127.0.0.1:")
-        assert ask(serving, "GET", "/v1/cluster")["bootstrap_servers"] == serving.facts["bootstrap_servers"]
-        status, out, err = serving.stop(signal.SIGTERM)
-
-    assert (status, err) == (0, "")
+def check_the_line_of_stdout(serving: Serving, out: str) -> None:
+    assert serving.facts["control_url"].startswith("http://127.0.0.1:")
     assert f" control_url={serving.facts['control_url']} pid=" in out
 
 
@@ -37,17 +31,9 @@ def test_there_is_none() -> None:
         assert serving.facts["control_url"] is None
 
 
-def test_the_journal_is_kept_from_the_start_if_the_control_was_asked_for() -> None:
-    with Serving("--port", "0", "--topic", "t", "--control-port", "0") as serving:
-        with RawClient(serving.endpoint(1)) as client:
-            client.ask(produce("t"))
-        kinds = {event["event"] for event in ask(serving, "GET", "/v1/journal")["events"]}
-
-    assert {"topic_created", "append"} <= kinds
-
-
-def test_a_manual_clock_that_somebody_moves_over_http() -> None:
+def test_there_is_one_by_default_and_it_moves_a_manual_clock() -> None:
     with Serving("--port", "0", "--topic", "t", "--followers", "frozen", "--clock", "manual") as serving:
+        assert ask(serving, "GET", "/v1/cluster")["bootstrap_servers"] == serving.facts["bootstrap_servers"]
         with RawClient(serving.endpoint(1)) as client:
             client.send(produce("t", timeout_ms=30_000))
             assert ask(serving, "POST", "/v1/purgatory/wait", {"api": "Produce"})["matches"]
@@ -55,29 +41,34 @@ def test_a_manual_clock_that_somebody_moves_over_http() -> None:
             client.receive()
         body = {"topic": "t", "error": "REQUEST_TIMED_OUT", "count": 1}
         assert ask(serving, "POST", "/v1/journal/expect", body)["matches"]
+        status, out, err = serving.stop(signal.SIGTERM)
+
+    assert (status, err) == (0, "")
+    check_the_line_of_stdout(serving, out)
 
 
-def test_a_reset_brings_back_what_the_options_say() -> None:
+def test_one_that_was_asked_for_keeps_the_journal_resets_to_the_options_and_ends_in_the_middle_of_a_stream() -> None:
     options = ("--topic", "t", "--quota", "client-id=loader,producer_byte_rate=1000")
     with Serving("--port", "0", "--control-port", "0", *options) as serving:
+        with RawClient(serving.endpoint(1)) as client:
+            client.ask(produce("t"))
+        kinds = {event["event"] for event in ask(serving, "GET", "/v1/journal")["events"]}
+        assert {"topic_created", "append"} <= kinds  # from the start
+
         ask(serving, "POST", "/v1/topics", {"name": "u"})
-
         ask(serving, "POST", "/v1/reset")
-
         assert [topic["name"] for topic in ask(serving, "GET", "/v1/topics")["topics"]] == ["t"]
         assert len(ask(serving, "GET", "/v1/quotas")["quotas"]) == 1
 
-
-def test_a_signal_ends_it_with_a_wait_and_a_stream_in_hand() -> None:
-    with Serving("--port", "0", "--control-port", "0") as serving:
         url = serving.facts["control_url"]
         with httpx.Client(trust_env=False) as http, http.stream("GET", f"{url}/v1/events") as answer:
             next(answer.iter_lines())
             made = ask(serving, "POST", "/v1/clusters", {"brokers": 1})
             assert made["brokers"][0]["is_running"]
-            status, _, err = serving.stop(signal.SIGTERM)
+            status, out, err = serving.stop(signal.SIGTERM)
 
     assert (status, err) == (0, "")
+    check_the_line_of_stdout(serving, out)
 
 
 def test_a_port_that_is_taken_is_no_reason_not_to_serve_unless_it_was_asked_for() -> None:

@@ -9,10 +9,11 @@ from typing import Any
 
 import httpx
 import pytest
+from support.command_line import run
 from support.messages import decode_response
 from support.raw_client import RawClient
 from support.requests import METADATA, Produced, metadata, produce
-from support.serving import Serving, fakebroker
+from support.serving import Serving
 from support.watchdog import LIMIT_S, wait_until
 
 from fakebroker.protocol.produce_response import NodeEndpoint
@@ -247,6 +248,6 @@ def test_a_toxic_of_that_name_is_there(toxic: Toxic) -> None:
 
 def test_it_does_not_go_with_ports_that_are_advertised() -> None:
     for options in (("--advertised-port", "1"), ("--advertised-host", "dialled")):
-        refused = fakebroker("serve", "--port", "0", "--toxiproxy-port", "0", *options)
-        assert refused.returncode == 2
+        refused = run("serve", "--port", "0", "--toxiproxy-port", "0", *options)
+        assert refused.exit_code == 2
         assert "--toxiproxy-port says itself which ports are advertised" in refused.stderr

@@ -26,7 +26,7 @@ CORPUS = sorted(Path(__file__).with_name("corpus").glob("*.json"))
 
 @pytest.fixture(scope="module")
 def pool() -> Pool:
-    return draw(1, each=3, batch_count=40)
+    return draw(1, each=2, batch_count=20)
 
 
 @pytest.mark.parametrize("path", CORPUS, ids=lambda path: path.stem)
@@ -39,7 +39,7 @@ def test_the_pool_has_every_api_and_version_and_is_the_same_for_a_seed(pool: Poo
     found = {(int.from_bytes(frame[4:6], "big"), int.from_bytes(frame[6:8], "big")) for frame in pool.frames}
     assert found == {(api.key, version) for api, version in served()}
     pool.save(tmp_path / "pool")
-    assert load(tmp_path / "pool") == pool == draw(1, each=3, batch_count=40)
+    assert load(tmp_path / "pool") == pool == draw(1, each=2, batch_count=20)
     assert draw(2, each=1, batch_count=5).batches != pool.batches[:5]
 
 
@@ -132,9 +132,9 @@ def test_what_takes_long_is_found(pool: Pool, monkeypatch: pytest.MonkeyPatch) -
 def test_the_command_runs_so_many_frames_and_says_what_it_did(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pools, "draw", lambda seed: draw(seed, each=2, batch_count=20))
-    assert command.main(["--frames", "3000", "--jobs", "1", "--seed", "5", "--corpus", str(tmp_path)]) == 0
+    monkeypatch.setattr(pools, "draw", lambda seed: draw(seed, each=1, batch_count=20))
+    assert command.main(["--frames", "1000", "--jobs", "1", "--seed", "5", "--corpus", str(tmp_path)]) == 0
     out = capsys.readouterr().out
     assert "0 finds; seed 5" in out
-    assert int(out.split()[1].replace(",", "")) >= 3000
+    assert int(out.split()[1].replace(",", "")) >= 1000
     assert list(tmp_path.iterdir()) == []

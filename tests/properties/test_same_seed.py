@@ -53,8 +53,8 @@ def test_in_processes_that_hash_otherwise() -> None:
         )
         return done.stdout
 
-    outputs = [run(hash_seed) for hash_seed in ("0", "1", "4242")]
-    assert outputs[0] == outputs[1] == outputs[2]
+    outputs = [run(hash_seed) for hash_seed in ("0", "4242")]
+    assert outputs[0] == outputs[1]
     assert len(outputs[0]) > 100_000
 
 

@@ -3,32 +3,35 @@
 from __future__ import annotations
 
 import re
-import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from support.forked import Forks
 
 PAGE = Path(__file__).resolve().parent.parent.parent / "docs" / "testing-kit.md"
 EXAMPLES = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
 COMMANDS = re.findall(r"^\$ fakebroker (replay [^|\n]*)", PAGE.read_text(), re.MULTILINE)
 
 
+STORAGE = Path(__file__).resolve().parents[2] / ".hypothesis"  # there Hypothesis knows all of Unicode
+
+
+@pytest.fixture(scope="module")
+def forks() -> Iterator[Forks]:
+    with Forks("from fakebroker import FakeCluster") as forks:
+        yield forks
+
+
 @pytest.mark.slow
 @pytest.mark.clients
 @pytest.mark.parametrize("example", EXAMPLES, ids=range(len(EXAMPLES)))
-def test_example(example: str, tmp_path: Path) -> None:
+def test_example(example: str, tmp_path: Path, forks: Forks) -> None:
     script = tmp_path / "example.py"
     script.write_text(example)
-    done = subprocess.run(
-        [sys.executable, script],
-        cwd=tmp_path,
-        env={"PYTHONPATH": ":".join(sys.path)},
-        capture_output=True,
-        text=True,
-        timeout=240,
-        check=False,
-    )
+    env = {"PYTHONPATH": ":".join(sys.path), "HYPOTHESIS_STORAGE_DIRECTORY": str(STORAGE)}
+    done = forks.run(script, cwd=tmp_path, env=env)
     assert done.returncode == 0, done.stderr
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 MIB = 1 << 20
-BOUND = 16 * MIB
-BATCHES = 100_000  # twice as many as fit
+BOUND = 8 * MIB
+BATCHES = 50_000  # twice as many as fit
 
 FILL = """
 import gc

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from importlib.metadata import entry_points
 
 import pytest
+from support import doses
 
 pytest_plugins = ["pytester"]
 Run = Callable[..., pytest.RunResult]
@@ -42,8 +43,10 @@ NOTHING_TO_LEARN = """
 
 
 @IS_INSTALLED
-def test_without_a_name_to_learn(run: Run) -> None:
-    run(NOTHING_TO_LEARN, plugins=()).assert_outcomes(passed=4)
+# Every day pytest looks for the entry point of that name. At night it looks for all plugins, which takes seconds.
+@pytest.mark.parametrize("plugins", doses.nightly_after(1, ["fakebroker", ""]))
+def test_without_a_name_to_learn(run: Run, plugins: str) -> None:
+    run(NOTHING_TO_LEARN, plugins=plugins.split(), fresh=True).assert_outcomes(passed=4)
 
 
 MARKED = """
@@ -245,4 +248,4 @@ UNUSED = """
 
 
 def test_who_does_not_use_it_does_not_import_it(run: Run) -> None:
-    run(UNUSED).assert_outcomes(passed=1)
+    run(UNUSED, fresh=True).assert_outcomes(passed=1)

@@ -1,0 +1,1 @@
+"""The types of kio as other libraries see them."""
