@@ -16,9 +16,9 @@ WITH_FAST := PYTHONSAFEPATH=1 PYTHONPATH=$(FAST):$(CURDIR)
 MINUTES ?= 10
 SEQUENCES ?= 1000
 
-# One process more than cores, since clients and Spark often wait. Tests of Spark go to one of them
+# Two processes more than cores, since clients and Spark often wait. Tests of Spark go to one of them
 # (tests/support/scheduling.py). WORKERS=0 is one process, to debug.
-WORKERS ?= $(shell $(PYTHON) -c 'import os; print(len(getattr(os, "sched_getaffinity", lambda _: range(os.cpu_count() or 1))(0)) + 1)')
+WORKERS ?= $(shell $(PYTHON) -c 'import os; print(len(getattr(os, "sched_getaffinity", lambda _: range(os.cpu_count() or 1))(0)) + 2)')
 PYTEST := -m pytest -n $(WORKERS) --dist loadscope -o faulthandler_timeout=600
 
 # Images of containers set it. Then each of several processes compiles all tests and modules again.

