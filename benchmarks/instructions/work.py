@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import gc
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from benchmarks.drivers.frames import answer_bytes, error_at, produce_frame, record_batch
 from benchmarks.instructions.coordinated import heartbeat, offset_commit, rebalance, transaction
@@ -36,10 +36,15 @@ Work = Callable[[int], None]  # does so many operations
 
 
 def produce(
-    acks: int, value_bytes: int, records: int = 1, journal: Journal | None = None, codec: Codec = Codec.NONE
+    acks: int,
+    value_bytes: int,
+    records: int = 1,
+    journal: Journal | None = None,
+    codec: Codec = Codec.NONE,
+    configs: Mapping[str, str] | None = None,
 ) -> Work:
     cluster = Cluster(START, config=BrokerConfig(), followers=INSTANT, journal=journal)
-    cluster.create_topic(NewTopic("t000", 1, 3), START)
+    cluster.create_topic(NewTopic("t000", 1, 3, {}, dict(configs or {})), START)
     connection = cluster.open_connection(1, "bench", START)
     batch = record_batch(value_bytes, records)
     if codec != Codec.NONE:
@@ -174,6 +179,10 @@ WORKS: dict[str, tuple[Callable[[], Work], int]] = {
     "produce 16 KiB, acks=-1": (lambda: produce(-1, 16 * 1024), 320),
     "produce 100 records of 100 B, acks=-1": (lambda: produce(-1, 100, 100), 128),
     "produce 100 records of 100 B, lz4": (lambda: produce(-1, 100, 100, codec=Codec.LZ4), 128),
+    "produce 100 B, LogAppendTime": (
+        lambda: produce(-1, 100, configs={"message.timestamp.type": "LogAppendTime"}),
+        320,
+    ),
     "produce 100 B, with a journal": (lambda: produce(-1, 100, journal=Journal()), 640),
     FAULTS: (lambda: beside_faults(1_000), 640),
     "fetch 1 KiB": (fetch, 640),
