@@ -18,8 +18,9 @@ SEQUENCES ?= 1000
 
 # Two processes more than cores, since clients and Spark often wait. Tests of Spark go to one of them
 # (tests/support/scheduling.py). WORKERS=0 is one process, to debug.
-WORKERS ?= $(shell $(PYTHON) -c 'import os; print(len(getattr(os, "sched_getaffinity", lambda _: range(os.cpu_count() or 1))(0)) + 2)')
-PYTEST := -m pytest -n $(WORKERS) --dist loadscope -o faulthandler_timeout=600
+CORES := $(shell $(PYTHON) -c 'import os; print(len(getattr(os, "sched_getaffinity", lambda _: range(os.cpu_count() or 1))(0)))')
+WORKERS ?= $(shell echo $$(($(CORES) + 2)))
+PYTEST = -m pytest -n $(WORKERS) --dist loadscope -o faulthandler_timeout=600
 
 # Images of containers set it. Then each of several processes compiles all tests and modules again.
 unexport PYTHONDONTWRITEBYTECODE
@@ -86,10 +87,14 @@ soak: $(STAMP)
 	FAKEBROKER_TESTS=soak $(BIN)/python -m pytest -m soak
 
 ## make quick   the tests that most slips break, in half a minute; TESTS=tests/core takes less
-TESTS ?= tests/core tests/apis tests/protocol tests/network tests/cluster tests/timingwheel tests/properties \
-  tests/conformance/test_golden.py tests/test_architecture.py tests/test_cli.py
+# The core, the APIs and every third golden transcript, without the files that take seconds.
+TESTS ?= tests/core tests/apis tests/network tests/cluster tests/timingwheel tests/conformance/test_golden.py \
+  tests/test_architecture.py $(addprefix --ignore=tests/,core/log/test_validation_in_slices.py apis/test_registry.py \
+  core/transactions/test_large_transactions.py core/replication/test_offsets_in_slices.py cluster/faults \
+  core/groups/consumer/test_settling.py apis/cluster/test_many_topics.py)
+quick: WORKERS := $(CORES)
 quick: $(STAMP)
-	HYPOTHESIS_PROFILE=quick FAKEBROKER_SEEDS=20 $(BIN)/python $(PYTEST) -q -m "not (slow or spark or clients)" $(TESTS)
+	HYPOTHESIS_PROFILE=quick FAKEBROKER_SEEDS=20 FAKEBROKER_EVERY=3 $(BIN)/python $(PYTEST) -q -m "not (slow or spark or clients)" $(TESTS)
 
 ## make affected  the tests that a change can break, within a minute; BASE=main~3 says since when
 BASE ?=

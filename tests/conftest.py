@@ -25,7 +25,7 @@ BUSY: dict[str, Any] = {"deadline": None, "suppress_health_check": [hypothesis.H
 hypothesis.settings.register_profile("nightly", derandomize=True, max_examples=100, print_blob=True, **BUSY)
 hypothesis.settings.register_profile("everyday", derandomize=True, max_examples=12, print_blob=True, **BUSY)
 # For `make quick`: the same examples, but fewer of them.
-hypothesis.settings.register_profile("quick", derandomize=True, max_examples=10, print_blob=True, **BUSY)
+hypothesis.settings.register_profile("quick", derandomize=True, max_examples=5, print_blob=True, **BUSY)
 hypothesis.settings.register_profile("thorough", max_examples=5_000, **BUSY)
 # For `make properties`: other examples every time, more of them, and a failure is kept.
 MINUTES = float(os.environ.get("FAKEBROKER_MINUTES", "0"))

@@ -13,9 +13,10 @@ from typing import Any
 import pytest
 
 from fakebroker.core.config.broker_config import BrokerConfig
-from fakebroker.core.config.config_def import ConfigError, Type, to_text
+from fakebroker.core.config.config_def import Type, to_text
 from fakebroker.core.config.setting import Config, Setting, UpdateMode
 from fakebroker.core.config.topic_config import TopicConfig
+from fakebroker.core.errors import ConfigError
 
 ROOT = Path(__file__).resolve().parents[3]
 KINDS: tuple[type[Config], ...] = (BrokerConfig, TopicConfig)
