@@ -32,7 +32,7 @@ QUICK_TO_COMPILE = [
     "-fstrict-aliasing",
     "-fno-tree-pta",
 ]
-# mypyc makes each warning an error. A newer gcc than mypyc knows warns of more, and nobody reads the C files.
+# mypyc passes -Werror. A gcc that is newer than mypyc may have new warnings, and one of them would end the install.
 NO_WARNINGS = ["-w"]
 # All modules are one library, whose functions nothing replaces: they call each other directly, and Python's without the
 # detour by a table. A tenth of the time of a simulation.

@@ -116,7 +116,7 @@ def test_the_request_changes_something(api: str) -> None:
 
 
 DONE = [(api, at, error) for api in CHANGES for at, error in pairs(api) if at not in BEFORE]
-# Of each API at each point one error every day, in turn; what may be done is the same for all errors.
+# Every day each API is tried at each point with one of the errors. The rule that is checked is the same for all errors.
 IN_TURN = [
     found[index % len(found)]
     for index, (_, group) in enumerate(groupby(DONE, key=lambda pair: pair[:2]))

@@ -202,7 +202,7 @@ def test_a_follower_that_is_held_back_copies_what_was_appended_meanwhile() -> No
 
 
 def left_behind(rate: int, replica: int = 2, leader: int = 1) -> tuple[Simulation, ExternalFollower]:
-    """Somebody plays a replica of t, which is out of the ISR; there are two batches of 20,000 bytes."""
+    """Return a cluster whose log of topic t has two batches of 20,000 bytes, and a test follower out of the ISR."""
     simulation = Simulation([leader, replica], config={"replica.lag.time.max.ms": "1000"})
     simulation.topic("t", replicas=2)
     simulation.followers("external", "t", 0, replica)
