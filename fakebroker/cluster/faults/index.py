@@ -45,6 +45,10 @@ class Index:
         self._none: list[Armed] = []
         self._known: dict[bytes, list[Armed]] = {}  # by place, of topics by name
         self._known_by_id: dict[bytes, list[Armed]] = {}  # an id has one name for ever
+        # Of the request before: to compare costs less than to hash, and neighbours often are for the same partition.
+        self._last_known: dict[bytes, list[Armed]] | None = None
+        self._last_place = b""
+        self._last_found = self._none
 
     @property
     def is_empty(self) -> bool:
@@ -80,12 +84,17 @@ class Index:
         version = header.api_version
         start, end = place_in(version, frame, header.body_offset)
         place = frame[start:end]
-        found = (self._known if version < _BY_ID else self._known_by_id).get(place)
-        return self._look_up(version, place) if found is None else found
-
-    def _look_up(self, version: int, place: bytes) -> list[Armed]:
-        topic, partition = only_place(version, place)
         known = self._known if version < _BY_ID else self._known_by_id
+        if known is self._last_known and place == self._last_place:
+            return self._last_found
+        found = known.get(place)
+        if found is None:
+            return self._look_up(version, place, known)
+        self._last_known, self._last_place, self._last_found = known, place, found
+        return found
+
+    def _look_up(self, version: int, place: bytes, known: dict[bytes, list[Armed]]) -> list[Armed]:
+        topic, partition = only_place(version, place)
         if topic and version >= _BY_ID:
             topic = (self._resolve(UUID(bytes=topic), None)[1] or "").encode()
             if not topic:  # no topic has it, so no fault by name fits
@@ -108,6 +117,7 @@ class Index:
     def _forget(self) -> None:
         self._known.clear()
         self._known_by_id.clear()
+        self._last_known = None
 
 
 def place_in(version: int, frame: bytes, offset: int) -> tuple[int, int]:

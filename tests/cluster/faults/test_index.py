@@ -68,15 +68,26 @@ def test_what_is_known_of_a_place_is_forgotten_when_faults_come_and_go(version: 
     topic = kafka.cluster.controller.metadata.topic("t")
     assert topic is not None
     fires = []
-    for number in range(6):
-        if number == 2:
+    for number in range(9):
+        if number == 3:
             armed = kafka.add({"api": "Produce", "topic": "t", "partition": 0}, "shrink_isr", "every_time")
             kafka.add({"api": "Produce", "topic": "t", "partition": 1}, "shrink_isr", "every_time")
-        if number == 4:
+        if number == 6:
             kafka.cluster.faults.remove(armed)
         client.send(produce(topic.topic_id if version == 13 else "t", 0, version=version))
         fires.append(len(kafka.told(FaultFired)))
-    assert fires == [0, 0, 1, 2, 2, 2]
+    assert fires == [0, 0, 0, 1, 2, 3, 3, 3, 3]
+
+
+def test_the_place_of_the_request_before_is_not_taken_for_another() -> None:
+    kafka = FaultyCluster(partitions=2)
+    client = kafka.connect()
+    kafka.add({"api": "Produce", "topic": "t", "partition": 1}, "shrink_isr", "every_time")
+    fires = []
+    for partition, version in [(0, 8), (0, 8), (0, 8), (1, 8), (1, 8), (1, 12), (0, 12), (0, 8), (1, 8)]:
+        client.send(produce("t", partition, version=version))
+        fires.append(len(kafka.told(FaultFired)))
+    assert fires == [0, 0, 0, 1, 2, 3, 3, 3, 4]
 
 
 @given(st.integers(3, 13), st.binary(max_size=40))
