@@ -27,6 +27,7 @@ import pyarrow as pa
 
 from fakebroker.protocol.errors import ProtocolError
 from fakebroker.protocol.record_batch import Record
+from fakebroker_load.frozen import frozen
 from fakebroker_load.log import make_key
 from fakebroker_load.plan import Row, requests_of
 from fakebroker_load.scenario.model import PRODUCER, RAW, TRANSFORM
@@ -80,19 +81,14 @@ def run(
 
 @contextmanager
 def measuring() -> Iterator[None]:
-    """The collector would stop the loop in the middle of the measurement; what is there now it need not look at. What
-    the process froze before stays frozen."""
+    """The collector would stop the loop in the middle of the measurement; it need not look at what is there now."""
     before = sys.getswitchinterval()
     sys.setswitchinterval(SWITCH_S)
     gc.collect()
-    is_frozen = gc.get_freeze_count() > 0
-    if not is_frozen:
-        gc.freeze()
     try:
-        yield
+        with frozen():
+            yield
     finally:
-        if not is_frozen:
-            gc.unfreeze()
         sys.setswitchinterval(before)
 
 

@@ -23,6 +23,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from fakebroker.testing.seeds import names_of, run_seed
+from fakebroker_load.frozen import frozen
 from fakebroker_load.progress import ProgressListener, ProgressSender
 from fakebroker_load.spark.failures import told
 from fakebroker_load.spark.master import LOOPBACK
@@ -156,27 +157,23 @@ def make_task(
         done = shrunk = 0
         told_s = 0.0
         thresholds = gc.get_threshold()
-        is_frozen = gc.get_freeze_count() > 0  # by the process, which keeps it so
-        if not is_frozen:
-            gc.freeze()  # what is there stays, and need not be looked at again and again
         gc.set_threshold(*_RARELY)
         try:
-            for batch in batches:
-                for seed, kind in product(batch.column(0).to_pylist(), kinds):
-                    result = run_seed(kind, seed, steps, swarm, shrinks and shrunk < MOST_SHRUNK)
-                    shrunk += bool(result.shorter)
-                    done += 1
-                    if time.monotonic() - told_s >= REPORT_EACH_S:
-                        sender(done, done)
-                        told_s = time.monotonic()
-                    fields = result._asdict() | {"situations": list(result.situations.items())}
-                    yield pa.RecordBatch.from_pylist([fields], schema=SEED_SCHEMA)
-                    gc.collect()  # a cluster is a ring
-            sender(done, done)
+            with frozen():
+                for batch in batches:
+                    for seed, kind in product(batch.column(0).to_pylist(), kinds):
+                        result = run_seed(kind, seed, steps, swarm, shrinks and shrunk < MOST_SHRUNK)
+                        shrunk += bool(result.shorter)
+                        done += 1
+                        if time.monotonic() - told_s >= REPORT_EACH_S:
+                            sender(done, done)
+                            told_s = time.monotonic()
+                        fields = result._asdict() | {"situations": list(result.situations.items())}
+                        yield pa.RecordBatch.from_pylist([fields], schema=SEED_SCHEMA)
+                        gc.collect()  # a cluster is a ring
+                sender(done, done)
         finally:
             gc.set_threshold(*thresholds)
-            if not is_frozen:
-                gc.unfreeze()
             sender.close()
 
     return task

@@ -9,7 +9,6 @@ import re
 import shlex
 import subprocess
 import sys
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -144,13 +143,9 @@ def test_a_task_shrinks_few(monkeypatch: pytest.MonkeyPatch) -> None:
         return run_seed(kind, seed, 5)._replace(violation="x", shorter="y" if shrinks else "")
 
     monkeypatch.setattr(seeds, "run_seed", broken)
-    monkeypatch.setattr(gc, "get_freeze_count", lambda: 0)  # of Spark's Python; here the session has frozen its modules
-    called: list[str] = []
-    for name in ("freeze", "unfreeze"):
-        monkeypatch.setattr(gc, name, partial(called.append, name))
     thresholds = gc.get_threshold()
     task = make_task(("127.0.0.1", 9), ["cluster"], 5, True, True)
     rows = list(task(iter([pa.RecordBatch.from_pydict({"id": list(range(5))})])))
     assert len(rows) == 5
     assert asked == [True, True, False, False, False]
-    assert (gc.get_threshold(), called) == (thresholds, ["freeze", "unfreeze"])  # Spark's Python may serve others next
+    assert gc.get_threshold() == thresholds  # Spark's Python may serve others next
