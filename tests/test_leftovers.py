@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import socket
 import subprocess
@@ -39,6 +40,25 @@ def test_a_socket_is_found() -> None:
 
     assert told.endswith(f"{address} to nobody")
     assert check.leftovers() == set()
+
+
+@on_linux
+@pytest.mark.parametrize("is_refused", [False, True])
+def test_an_unclosed_socket_is_told_unless_its_connection_was_refused(
+    is_refused: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """pyproject.toml says why."""
+    told: list[object] = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda unraisable: told.append(unraisable.exc_type))
+    with socket.socket() as bound:  # and does not listen
+        bound.bind(("127.0.0.1", 0))
+        left = socket.socket()
+        if is_refused:
+            assert left.connect_ex(bound.getsockname()) == errno.ECONNREFUSED
+        else:
+            left.bind(("127.0.0.1", 0))
+        del left
+    assert told == ([] if is_refused else [ResourceWarning])
 
 
 @on_linux

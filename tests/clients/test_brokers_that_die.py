@@ -4,7 +4,6 @@ group reads on, and nothing that was acknowledged is lost, doubled or out of ord
 from __future__ import annotations
 
 import asyncio
-import gc
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -212,7 +211,6 @@ def goes_on(work: Work, after: str) -> None:
         wait_until(lambda s=seen, b=before: len(s) >= b + MORE, f"anything {what} after {after}")  # type: ignore[misc]
 
 
-@pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning")  # kafka-python's, where it was refused
 @pytest.mark.parametrize("client", CLIENTS)
 @pytest.mark.parametrize(
     ("befalls", "ends"),
@@ -234,4 +232,3 @@ def test_the_work_goes_on_and_nothing_acknowledged_is_lost(client: str, befalls:
             wait_until(lambda: work.acknowledged <= work.read, "the group's reading of it all")
         findings = check_history(kafka.journal)
         assert not findings, describe(findings)
-    gc.collect()  # here and not in a test that comes later

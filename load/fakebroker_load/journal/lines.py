@@ -105,6 +105,7 @@ class Append(_Event, gc=False, tag="append"):
 class Parked(_Event, gc=False, tag="parked"):
     mono_ms: int
     request: int
+    api: str
     deadline_mono_ms: int
 
 
@@ -208,7 +209,7 @@ COLUMNS: dict[str, tuple[str, ...]] = {
         *(*_COMMON, "request", *_PLACE, "error_code", "base_offset", "last_offset"),
         *("is_duplicate", "fingerprint", "is_marker", "records"),
     ),
-    "parked": (*_COMMON, "request", "deadline_mono_ms"),
+    "parked": (*_COMMON, "request", "api", "deadline_mono_ms"),
     "answer": (*_COMMON, "request", "connection", "outcome", *_PLACE, "error_code", "base_offset"),
     "watermark_moved": _WATERMARK,
     "leader_changed": _WATERMARK,
@@ -242,7 +243,7 @@ class Rows:
                 common = seq, event.mono_ms, event.request
                 self._of["append"].append((*common, *place, *offsets, event.is_duplicate, name, is_marker, records))
             case Parked():
-                self._of["parked"].append((seq, event.mono_ms, event.request, event.deadline_mono_ms))
+                self._of["parked"].append((seq, event.mono_ms, event.request, event.api, event.deadline_mono_ms))
             case Answer():
                 answer = seq, event.mono_ms, event.request, event.connection, event.outcome
                 for part in event.partitions or (PartitionAnswer(),):

@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pytest
+from load_journal import journal_frame
 from pyspark.sql import SparkSession
 
-from fakebroker_load.journal.lines import JOURNAL_SCHEMA
 from fakebroker_load.judging.by_journal import judge_by_journal
 from fakebroker_load.judging.mismatches import KINDS, mismatches
 from fakebroker_load.judging.requests import Log, judge
@@ -278,7 +278,7 @@ def found(spark: SparkSession) -> dict[str, list[Row]]:
     ]
     log = Log(frame(spark, records, LOG_SCHEMA), frame(spark, parts, PART_SCHEMA))
     judged = judge(spark, frame(spark, requests, RESULT_SCHEMA), 500, log, len(requests))
-    judged, beside = judge_by_journal(spark, judged, frame(spark, journal, JOURNAL_SCHEMA), log.parts, list(CASES), 500)
+    judged, beside = judge_by_journal(spark, judged, journal_frame(spark, journal), log.parts, list(CASES), 500)
     all_found = mismatches(spark, judged, log, beside)
     by_run: dict[str, list[Row]] = {name: [] for name in runs}
     for row in all_found.collect():

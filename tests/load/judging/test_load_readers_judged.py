@@ -7,9 +7,9 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from load_journal import journal_frame
 from pyspark.sql import SparkSession
 
-from fakebroker_load.journal.lines import JOURNAL_SCHEMA
 from fakebroker_load.judging.mismatches import KINDS, mismatches
 from fakebroker_load.judging.readers import judge_readers
 from fakebroker_load.judging.requests import Log
@@ -109,7 +109,7 @@ def found(spark: SparkSession) -> dict[str, dict[str, list[int]]]:
     parts = [PLACE | {"run": case, "start_offset": 40} for case in CASES]
     log = Log(frame(spark, [], LOG_SCHEMA), frame(spark, parts, PART_SCHEMA))
     judged = judge_readers(
-        spark, frame(spark, rows, RESULT_SCHEMA), list(map(run_of, CASES)), log, frame(spark, journal, JOURNAL_SCHEMA)
+        spark, frame(spark, rows, RESULT_SCHEMA), list(map(run_of, CASES)), log, journal_frame(spark, journal)
     )
     assert judged is not None
     problems: dict[str, dict[str, list[int]]] = {case: {} for case in CASES}

@@ -8,9 +8,9 @@ from xml.etree import ElementTree
 
 import pyarrow as pa
 import pytest
+from load_journal import journal_frame
 from pyspark.sql import SparkSession
 
-from fakebroker_load.journal.lines import JOURNAL_SCHEMA
 from fakebroker_load.judging.by_journal import judge_by_journal
 from fakebroker_load.judging.mismatches import mismatches
 from fakebroker_load.judging.requests import judge, no_log
@@ -102,20 +102,25 @@ def test_the_journal_is_asked_for_the_example_of_each_problem(spark: SparkSessio
     place = {"topic": "t", "partition": 0}
     own = {"run": "r", "group": "g", "connection": 3, "sequence": 7, "correlation_id": 9, "local": "here:1"}
     row = ROW | own | place | {"acks": -1, "timeout_ms": 50, "expected_error": 0, "must_wait": False}
-    request = {"run": "r", "request": 5, "connection": 2}
+    request, connection = {"run": "r", "request": 5}, {"connection": 2}
     appended = {"error_code": 0, "base_offset": 4, "last_offset": 4, "is_duplicate": False, "records": ["a"]}
     journal_rows = [
         request
+        | connection
         | {"seq": 1, "event": "request", "api": "Produce", "peer": "here:1", "correlation_id": 9}
         | {"mono_ms": 705, "received_mono_ms": 703},
         request | place | {"seq": 2, "event": "produce", "acks": -1, "timeout_ms": 50},
         request | place | appended | {"seq": 3, "event": "append", "mono_ms": 705},
-        request | place | appended | {"seq": 4, "event": "answer", "mono_ms": 706, "outcome": "sent"},
+        request
+        | connection
+        | place
+        | {"error_code": 0, "base_offset": 4}
+        | {"seq": 4, "event": "answer", "mono_ms": 706, "outcome": "sent"},
         {"run": "r", "seq": 5, "event": "watermark_moved", "mono_ms": 720, "high_watermark": 4} | place,
         {"run": "r", "seq": 6, "event": "watermark_moved", "mono_ms": 740, "high_watermark": 6} | place,
     ]
     requests = spark.createDataFrame(pa.Table.from_pylist([row], schema=RESULT_SCHEMA))
-    journal = spark.createDataFrame(pa.Table.from_pylist(journal_rows, schema=JOURNAL_SCHEMA))
+    journal = journal_frame(spark, journal_rows)
     judged, _ = judge_by_journal(spark, judge(spark, requests, expected_rows=1), journal, no_log(spark).parts, ["r"])
     reasons = reasons_of(spark, mismatches(spark, judged, None, None))
     (found,) = examples_of(spark, judged, Verdict((), 500, ways=(WAY,), reasons=reasons), journal)

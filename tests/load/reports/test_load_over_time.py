@@ -7,9 +7,13 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from load_journal import journal_frame
 from pyspark.sql import SparkSession
+from support.faulty import FaultyCluster
+from support.requests import produce
 
-from fakebroker_load.journal.lines import JOURNAL_SCHEMA
+from fakebroker.core.journal.json_lines import to_json
+from fakebroker_load.journal.lines import Rows, read_event
 from fakebroker_load.judging.requests import judge
 from fakebroker_load.judging.ways import Ways
 from fakebroker_load.reports.over_time import (
@@ -68,7 +72,7 @@ def test_what_the_journal_tells(spark: SparkSession) -> None:
     ]
     many = [appended(110, place, 0, last_offset=place) | {"run": MANY} for place in range(MOST_PARTITIONS + 4)]
     rows = [each | {"seq": number} for number, each in enumerate([*events, *many])]
-    journal = spark.createDataFrame(pa.Table.from_pylist(rows, schema=JOURNAL_SCHEMA))
+    journal = journal_frame(spark, rows)
     runs = (RUN, MANY)
     ways = [replace(WAY, run=run) for run in runs]
     by_run = tell_journal(spark, journal, ways, {run: ["t"] for run in runs}, dict.fromkeys(runs, LAST_US))
@@ -89,6 +93,25 @@ def test_what_the_journal_tells(spark: SparkSession) -> None:
     assert found.partition_count == MOST_PARTITIONS + 4
     assert sorted(found.partitions) == sorted(f"t-{place}" for place in range(4, MOST_PARTITIONS + 4))
     assert found.all.behind == {1: sum(range(1, MOST_PARTITIONS + 5))}
+
+
+@pytest.mark.spark
+def test_a_broker_s_own_journal_tells_of_those_that_were_parked(spark: SparkSession) -> None:
+    kafka = FaultyCluster(followers="frozen")
+    start_ms = kafka.now.mono_ms
+    kafka.connect().send(produce("t", 0, timeout_ms=300))
+    kafka.connect().send(produce("t", 1, timeout_ms=700))
+    kafka.advance(1_000)
+
+    rows = Rows(RUN)
+    for seq, told in enumerate(kafka.journal.events()):
+        if (event := read_event(to_json(told).encode())) is not None:
+            rows.add(seq, event, None)
+    journal = spark.createDataFrame(pa.concat_tables(rows.tables()))
+    way = replace(WAY, clock_us=(start_ms * 1000, start_ms * 1000))
+    found = tell_journal(spark, journal, [way], {RUN: ["t"]}, {RUN: LAST_US})[RUN]
+
+    assert found.parked == {0: 2, 3: 1, 7: 0}
 
 
 @pytest.mark.parametrize(
