@@ -62,6 +62,7 @@ class Members(HasNow):
         others."""
         super().__init__(now)
         self._supported = supported_features()
+        config = config.of_cluster(len(broker_ids))
         self.broker_configs = DynamicBrokerConfig(config)
         self.probe = Probe()
         self._order = order
