@@ -22,6 +22,7 @@ from fakebroker.core.config.broker_config import BrokerConfig
 from fakebroker.core.config.broker_configs.ours import KAFKA_DEFAULTS
 from fakebroker.core.replication.behaviour import Behaviour
 from fakebroker.server.made.addresses import Address, address_of, node_id
+from fakebroker.server.one_port import without_brackets
 from fakebroker.server.settings import texts
 
 DIALLED = "dialled"
@@ -32,7 +33,8 @@ _LARGEST_ID = 2**31 - 1
 _DEFAULTS: Mapping[str, Mapping[str, int]] = {"fakebroker": {}, "kafka": KAFKA_DEFAULTS}
 _LOCALHOST = "127.0.0.1"
 _USUAL_BROKERS = 3
-_WILDCARDS = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}
+# What clients are told of a host that is every address. `::` has both families, as in Kafka, and so has localhost.
+_WILDCARDS = {"0.0.0.0": "127.0.0.1", "::": "localhost", "": "127.0.0.1"}
 
 
 @dataclass(frozen=True)
@@ -121,9 +123,9 @@ def _place(
     if is_dialled:
         advertised_host = None
     told = address if host is None and port is None and not is_dialled else Address()
-    host = next(each for each in (host, address.host, _LOCALHOST) if each is not None)
+    host = without_brackets(next(each for each in (host, address.host, _LOCALHOST) if each is not None))
     port = port if port is not None else address.port or 0
-    advertised_host = advertised_host or told.advertised_host or _WILDCARDS.get(host, host)
+    advertised_host = without_brackets(advertised_host or told.advertised_host or _WILDCARDS.get(host, host))
     advertised_port = advertised_port if advertised_port is not None else told.advertised_port or 0
     for name, first in (("port", port), ("advertised_port", advertised_port)):
         most = 65_536 - brokers
