@@ -19,7 +19,7 @@ from fakebroker.core.arguments import (
     require,
 )
 from fakebroker.core.config.broker_config import BrokerConfig
-from fakebroker.core.config.broker_configs.ours import KAFKA_DEFAULTS
+from fakebroker.core.config.broker_configs.ours import KAFKA_DEFAULTS, TEST_DEFAULTS
 from fakebroker.core.replication.behaviour import Behaviour
 from fakebroker.server.made.addresses import Address, address_of, node_id
 from fakebroker.server.one_port import without_brackets
@@ -30,7 +30,11 @@ DIALLED = "dialled"
 
 _MOST_BROKERS = 100
 _LARGEST_ID = 2**31 - 1
-_DEFAULTS: Mapping[str, Mapping[str, int]] = {"fakebroker": {}, "kafka": KAFKA_DEFAULTS}
+_DEFAULTS: Mapping[str, Mapping[str, int]] = {
+    "fakebroker": {},
+    "kafka": KAFKA_DEFAULTS,
+    "test": TEST_DEFAULTS,
+}
 _LOCALHOST = "127.0.0.1"
 _USUAL_BROKERS = 3
 # What clients are told of a host that is every address. `::` has both families, as in Kafka, and so has localhost.
@@ -91,7 +95,7 @@ class Arguments:
         require(STRING, defaults=defaults)
         require(STRING_OR_NONE, host=host, advertised_host=advertised_host)
         if defaults not in _DEFAULTS:
-            raise ValueError(f"defaults are those of {' or '.join(_DEFAULTS)}, not of {defaults!r}")
+            raise ValueError(f"defaults are {', '.join(_DEFAULTS)}, not {defaults!r}")
         settings = BrokerConfig()
         if _DEFAULTS[defaults]:
             settings = settings.with_defaults(_DEFAULTS[defaults])
