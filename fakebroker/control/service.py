@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.config import Config
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
@@ -13,18 +13,23 @@ from fakebroker.control.app import new_app
 from fakebroker.control.clusters import Clusters
 from fakebroker.control.listening import SetUp
 from fakebroker.server.async_cluster import AsyncFakeCluster
+from fakebroker.server.turn.turns import turns
 
 _HEADERS_BYTES = 65_536
 _CONNECTIONS = 1_000
+_TURNS_TO_CLOSE = 3  # of the loop, from abort() to connection_lost()
 
 
 class Served:
     """An application that is served."""
 
     def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+        self._is_ending = False
         self._state = ServerState()
         self._config = Config(
-            app,
+            self._run,
+            interface="asgi3",
             log_config=None,
             access_log=False,
             lifespan="off",
@@ -41,17 +46,31 @@ class Served:
         """For one connection."""
         return H11Protocol(self._config, self._state, {}, asyncio.get_running_loop())
 
+    async def _run(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handle a request. One that is cut short at the end is no error of the application, as uvicorn would log."""
+        try:
+            await self._app(scope, receive, send)
+        except asyncio.CancelledError:
+            if not self._is_ending:
+                raise
+
     async def stop(self, grace_s: float) -> None:
         """End what is in hand, within so many seconds."""
         for connection in list(self._state.connections):
             connection.shutdown()
-        if self._state.tasks:
-            await asyncio.wait(list(self._state.tasks), timeout=grace_s)
-        for task in list(self._state.tasks):
-            task.cancel()
+        await self._finish(grace_s)
+        self._is_ending = True
         for connection in list(self._state.connections):
             if connection.transport is not None:
                 connection.transport.abort()
+        await turns(_TURNS_TO_CLOSE)
+        for task in list(self._state.tasks):
+            task.cancel()
+        await self._finish(grace_s)
+
+    async def _finish(self, limit_s: float) -> None:
+        if self._state.tasks:
+            await asyncio.wait(list(self._state.tasks), timeout=limit_s)
 
 
 class Service(Served):
