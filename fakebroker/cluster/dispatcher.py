@@ -31,6 +31,7 @@ from fakebroker.protocol.headers import RequestHeader, decode_request_header, pe
 from fakebroker.protocol.large_frame import LargeFrame
 from fakebroker.protocol.messages import api_name, is_flexible
 from fakebroker.protocol.slices import Slices
+from fakebroker.protocol.strangers import in_place_of_header
 from timingwheel.mypyc import mypyc_attr
 
 
@@ -126,7 +127,8 @@ class Dispatcher:
                     most = broker.controller.config.fakebroker_request_max_elements
                     rest = self._read_and_call(api.decode_in_slices(version, frame, offset, most), api, context)
         except ProtocolError as error:
-            self._sockets.close(connection, f"bad request: {error}")
+            hint = in_place_of_header(frame) if isinstance(frame, bytes) else ""
+            self._sockets.close(connection, f"bad request: {error}{hint}")
             return
         except Exception as error:
             self._sockets.close(connection, self._why_not_read(error, connection.peer))

@@ -11,6 +11,7 @@ from typing import Final
 
 from fakebroker.protocol.errors import ProtocolError
 from fakebroker.protocol.large_frame import LargeFrame, is_worth_it
+from fakebroker.protocol.strangers import in_place_of_length
 
 __all__ = ["DEFAULT_MAX_REQUEST_BYTES", "LENGTH_BYTES", "FrameDecoder", "encode_frame"]
 
@@ -129,7 +130,8 @@ class FrameDecoder:
         if size > self._max_request_bytes:
             if size >> 31:
                 raise ProtocolError(f"The frame length {size - (1 << 32)} is negative.")
-            raise ProtocolError(f"The frame length {size} is above the limit of {self._max_request_bytes} bytes.")
+            limit = f"above the limit of {self._max_request_bytes} bytes"
+            raise ProtocolError(f"The frame length {size} is {limit}.{in_place_of_length(size)}")
         available = len(self._data) - self._position + self._later_bytes
         if available < size:
             if is_worth_it(available, size - available):

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import socket
 from contextlib import ExitStack
+from struct import pack
 from typing import Any
 
 import httpx
@@ -168,3 +170,24 @@ def test_it_stops_without_a_word_whatever_is_attached(number: signal.Signals) ->
     assert (status, err) == (0, "")
     for name in ("events", "page", "of a cluster"):
         assert ended[name].endswith(b"0\r\n\r\n")  # the stream was ended, and not cut
+
+
+def test_what_is_no_http_is_told_with_the_peer() -> None:
+    with Serving("--port", "0", "--control-port", "0") as serving:
+        address = httpx.URL(serving.facts["control_url"])
+        for first in (pack(">ihhi", 24, 18, 3, 1), b"\x16\x03\x01\x02\x00", b"NONSENSE\r\n\r\n"):
+            with socket.create_connection((address.host, address.port), LIMIT_S) as connection:
+                connection.sendall(first)
+                read_all(connection)
+        status, _, err = serving.stop(signal.SIGTERM)
+
+    lines = err.splitlines()
+    assert status == 0
+    assert len(lines) == 3, err
+    for said in (
+        r"closed the connection from 127\.0\.0\.1:\d+: it speaks Kafka's protocol, and this is the HTTP control",
+        r"closed the connection from 127\.0\.0\.1:\d+: it speaks TLS, and the control is plain HTTP",
+        r"sent something that is no HTTP, from 127\.0\.0\.1:\d+",
+    ):
+        assert any(re.search(said, line) for line in lines), err
+    assert "Invalid HTTP" not in err
