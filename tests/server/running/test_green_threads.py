@@ -21,7 +21,7 @@ PATCHED = {
 @pytest.mark.parametrize("library", PATCHED)
 def test_threads_that_are_greenlets_are_refused(library: str, monkeypatch: pytest.MonkeyPatch) -> None:
     module, asks, patch = PATCHED[library]
-    monkeypatch.setitem(sys.modules, module, SimpleNamespace(**{asks: lambda name: True}))  # type: ignore[arg-type]
+    monkeypatch.setitem(sys.modules, module, SimpleNamespace(**{asks: lambda name: True}))
     with pytest.raises(RuntimeError) as refused:
         FakeCluster(brokers=1).start()
     assert str(refused.value).startswith(f"{library} has put greenlets in the place of threads")
@@ -31,7 +31,7 @@ def test_threads_that_are_greenlets_are_refused(library: str, monkeypatch: pytes
 @pytest.mark.parametrize("library", PATCHED)
 def test_threads_that_are_threads_are_not(library: str, monkeypatch: pytest.MonkeyPatch) -> None:
     module, asks, _ = PATCHED[library]
-    monkeypatch.setitem(sys.modules, module, SimpleNamespace(**{asks: lambda name: False}))  # type: ignore[arg-type]
+    monkeypatch.setitem(sys.modules, module, SimpleNamespace(**{asks: lambda name: False}))
     with FakeCluster(brokers=1) as kafka:
         assert kafka.bootstrap_servers
 
