@@ -162,6 +162,10 @@ class Members(HasNow):
         self._check_known(broker_id)
         self.registry[broker_id].set_endpoint(listener, host, port)
 
+    def set_bound(self, broker_id: int, host: str, port: int) -> None:
+        """Where a broker listens."""
+        self.registry[broker_id].bound = host, port
+
     def endpoint(self, broker_id: int, listener: Listener = PLAINTEXT) -> NodeEndpoint:
         """Where a broker listens, whether it runs or not."""
         self._check_known(broker_id)

@@ -92,6 +92,7 @@ class Listeners:
         for index, broker_id in enumerate(self._turns):
             port = place.advertised_port_of(index, self._ports[broker_id])
             self._driver.cluster.set_endpoint(broker_id, place.advertised_host, port)
+            self._driver.cluster.set_bound(broker_id, place.host, self._ports[broker_id])
 
     async def replace(self, new_driver: Callable[[], Driver]) -> None:
         """Serve another cluster of the same brokers, on the same ports: who is connected is closed, and who connects

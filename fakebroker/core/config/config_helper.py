@@ -172,16 +172,23 @@ def _key_of(name: str) -> Setting[Any] | None:
     return BrokerConfig.SETTINGS.get(name) or BrokerQuotaConfig.SETTINGS.get(name)
 
 
-def identity_of(broker_id: int, listener: str, rack: str | None) -> dict[str, str]:
-    """What makes a broker another one than the others: its id, where it listens, and the rack in which it stands."""
+def identity_of(
+    broker_id: int, listener: str, bound: tuple[str, int], advertised: tuple[str, int], rack: str | None
+) -> dict[str, str]:
+    """What makes a broker another one than the others: its id, where it listens and what clients are told of that, by
+    the listener's name, and the rack in which it stands."""
     in_rack = {} if rack is None else {"broker.rack": rack}
     return {
         **in_rack,
         "node.id": str(broker_id),
         "broker.id": str(broker_id),
-        "listeners": listener,
-        "advertised.listeners": listener,
+        "listeners": _endpoint_text(listener, *bound),
+        "advertised.listeners": _endpoint_text(listener, *advertised),
     }
+
+
+def _endpoint_text(listener: str, host: str, port: int) -> str:
+    return f"{listener}://[{host}]:{port}" if ":" in host else f"{listener}://{host}:{port}"
 
 
 def describe_topic(own: Mapping[str, str], brokers: BrokerConfigs) -> Iterator[DescribedConfig]:

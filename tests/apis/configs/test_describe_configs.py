@@ -152,6 +152,19 @@ def test_each_broker_tells_its_rack() -> None:
     assert described(nowhere.connect(), BROKER, "1", "broker.rack")["broker.rack"].value is None
 
 
+@pytest.mark.parametrize(
+    ("host", "port", "text"), [("0.0.0.0", 9092, "0.0.0.0:9092"), ("::", 5, "[::]:5"), ("", 7, ":7")]
+)
+def test_where_a_broker_listens_and_what_clients_are_told(
+    simulation: Simulation, client: SimulatedClient, host: str, port: int, text: str
+) -> None:
+    simulation.cluster.set_endpoint(1, "kafka.test", 29092)
+    simulation.cluster.set_bound(1, host, port)
+    configs = described(client, BROKER, "1", "listeners", "advertised.listeners", include_synonyms=True)
+    assert synonyms(configs["listeners"])[0] == ("listeners", f"PLAINTEXT://{text}", 4)
+    assert synonyms(configs["advertised.listeners"])[0] == ("advertised.listeners", "PLAINTEXT://kafka.test:29092", 4)
+
+
 def test_a_topic_is_told_as_the_broker_has_it_that_is_asked(simulation: Simulation, client: SimulatedClient) -> None:
     simulation.topic("t", replicas=1)
     simulation.cluster.broker_configs.alter({"message.max.bytes": "7000"}, broker_id=2)
