@@ -25,13 +25,13 @@ from fakebroker.core.probe import Probe
 from fakebroker.network.connection import Connection, Work
 from fakebroker.network.effects import Effect, InternalError
 from fakebroker.network.socket_server import SocketServer
+from fakebroker.network.strangers import in_place_of_header
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError, ProtocolError
 from fakebroker.protocol.headers import RequestHeader, decode_request_header, peek_api
 from fakebroker.protocol.large_frame import LargeFrame
 from fakebroker.protocol.messages import api_name, is_flexible
 from fakebroker.protocol.slices import Slices
-from fakebroker.protocol.strangers import in_place_of_header
 from timingwheel.mypyc import mypyc_attr
 
 

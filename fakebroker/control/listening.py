@@ -17,7 +17,7 @@ from importlib.util import find_spec
 from typing import Any, Protocol, cast
 
 from fakebroker.server.async_cluster import AsyncFakeCluster
-from fakebroker.server.one_port import bound_host, on_one_port, without_brackets
+from fakebroker.server.running.one_port import bound_host, on_one_port, without_brackets
 
 log = logging.getLogger("fakebroker")
 

@@ -13,7 +13,7 @@ from uvicorn.server import ServerState
 from fakebroker.control.app import new_app
 from fakebroker.control.clusters import Clusters
 from fakebroker.control.listening import SetUp
-from fakebroker.protocol.strangers import in_place_of_http
+from fakebroker.network.strangers import in_place_of_http
 from fakebroker.server.async_cluster import AsyncFakeCluster
 from fakebroker.server.turn.turns import turns
 from fakebroker.server.writing.limited_log import LimitedLog

@@ -11,7 +11,6 @@ from typing import Final
 
 from fakebroker.protocol.errors import ProtocolError
 from fakebroker.protocol.large_frame import LargeFrame, is_worth_it
-from fakebroker.protocol.strangers import in_place_of_length
 
 __all__ = ["DEFAULT_MAX_REQUEST_BYTES", "LENGTH_BYTES", "FrameDecoder", "encode_frame"]
 
@@ -57,6 +56,12 @@ class FrameDecoder:
         length_bytes = 0 if self._size == _UNKNOWN else 4
         in_large = 0 if self._large is None else self._large.available
         return len(self._data) - self._position + self._later_bytes + length_bytes + in_large
+
+    @property
+    def claimed(self) -> int:
+        """The length that the next frame claims, whether it can have it or not, without a sign; -1 as long as that is
+        not known."""
+        return self._size
 
     @property
     def behind_next(self) -> int:
@@ -130,8 +135,7 @@ class FrameDecoder:
         if size > self._max_request_bytes:
             if size >> 31:
                 raise ProtocolError(f"The frame length {size - (1 << 32)} is negative.")
-            limit = f"above the limit of {self._max_request_bytes} bytes"
-            raise ProtocolError(f"The frame length {size} is {limit}.{in_place_of_length(size)}")
+            raise ProtocolError(f"The frame length {size} is above the limit of {self._max_request_bytes} bytes.")
         available = len(self._data) - self._position + self._later_bytes
         if available < size:
             if is_worth_it(available, size - available):

@@ -15,8 +15,8 @@ from itertools import chain
 from fakebroker.server.driver import Driver
 from fakebroker.server.kafka_protocol import KafkaProtocol
 from fakebroker.server.made.arguments import Place
-from fakebroker.server.one_port import bound_host, on_one_port
 from fakebroker.server.running.no_more_files import Files
+from fakebroker.server.running.one_port import bound_host, on_one_port
 from fakebroker.server.turn.turns import turns
 
 log = logging.getLogger("fakebroker")

@@ -11,7 +11,7 @@ from typing import Any
 
 from fakebroker.control.toxiproxy.link import Link, reset
 from fakebroker.control.toxiproxy.toxics import DOWNSTREAM, UPSTREAM, ApiError, Toxic
-from fakebroker.server.one_port import bound_host, on_one_port
+from fakebroker.server.running.one_port import bound_host, on_one_port
 
 _CONNECT_S = 10.0
 

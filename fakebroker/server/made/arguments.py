@@ -22,7 +22,7 @@ from fakebroker.core.config.broker_config import BrokerConfig
 from fakebroker.core.config.broker_configs.ours import KAFKA_DEFAULTS, TEST_DEFAULTS
 from fakebroker.core.replication.behaviour import Behaviour
 from fakebroker.server.made.addresses import Address, address_of, node_id
-from fakebroker.server.one_port import without_brackets
+from fakebroker.server.running.one_port import without_brackets
 from fakebroker.server.settings import texts
 
 DIALLED = "dialled"

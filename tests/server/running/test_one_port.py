@@ -1,4 +1,4 @@
-"""A host with several addresses has one port (server/one_port.py)."""
+"""A host with several addresses has one port (server/running/one_port.py)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from support.watchdog import LIMIT_S
 
 from fakebroker import FakeCluster
 from fakebroker.server.loops import new_event_loop
-from fakebroker.server.one_port import bound_host, on_one_port, without_brackets
+from fakebroker.server.running.one_port import bound_host, on_one_port, without_brackets
 
 
 def has_ipv6() -> bool:

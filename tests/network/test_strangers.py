@@ -1,10 +1,10 @@
-"""What bytes look like that are no request (protocol/strangers.py)."""
+"""What bytes look like that are no request (network/strangers.py)."""
 
 from __future__ import annotations
 
 import pytest
 
-from fakebroker.protocol.strangers import in_place_of_header, in_place_of_http, in_place_of_length
+from fakebroker.network.strangers import in_place_of_header, in_place_of_http, in_place_of_length
 
 
 @pytest.mark.parametrize(
