@@ -14,10 +14,14 @@ Source   PEP 517 (build hooks), PEP 660 (editable installs); setuptools.build_me
 
 from __future__ import annotations
 
+import sys
+
+if sys.version_info < (3, 11):  # noqa: UP036  before anything that an old Python does not have
+    sys.exit(f"fakebroker needs Python 3.11 or later; this is Python {sys.version.split()[0]}, {sys.executable}")
+
 import contextlib
 import os
 import shutil
-import sys
 import sysconfig
 import tempfile
 import tomllib

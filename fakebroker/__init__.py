@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+import sys
+
+if sys.version_info < (3, 11):  # noqa: UP036  before anything that an old Python does not have
+    from fakebroker.old_python import refuse
+
+    refuse()
+
 from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any

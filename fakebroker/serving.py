@@ -18,6 +18,7 @@ from fakebroker.core.errors import KafkaError
 from fakebroker.core.faults.fault import Fault
 from fakebroker.core.faults.presets import Preset
 from fakebroker.core.quota.quota import QuotaEntity
+from fakebroker.extras import not_installed
 from fakebroker.server.async_cluster import AsyncFakeCluster
 from fakebroker.server.loops import new_event_loop
 from fakebroker.server.running.collecting import collect_what_is_new
@@ -81,9 +82,12 @@ def serve_until_signal(
         if control is None:
             return "a manual clock needs somebody who moves it: leave out --no-control, or take --clock auto"
         control = control._replace(is_wanted=True)
+    lacks = ""
     if (name := missing()) is not None:
         if toxiproxy is not None or (control is not None and control.is_wanted):
-            return f"the control needs {name}, which is not installed: pip install 'fakebroker[control]'"
+            return not_installed("the control", name, "control")
+        if control is not None:
+            lacks = not_installed("; no HTTP control: it", name, "control")
         control = None
     try:
         announcement = Announcement(ready_file)
@@ -96,7 +100,7 @@ def serve_until_signal(
     keep_files(True)
     try:
         return loop.run_until_complete(
-            _serve(cluster, topics, quotas, faults, announcement, ready_file, control, toxiproxy)
+            _serve(cluster, topics, quotas, faults, announcement, ready_file, control, toxiproxy, lacks)
         )
     finally:
         keep_files(False)
@@ -113,6 +117,7 @@ async def _serve(
     ready_file: Path | None,
     spec: ControlSpec | None,
     proxied: ToxiproxySpec | None,
+    lacks: str,
 ) -> str | None:
     loop = asyncio.get_running_loop()
     stopped = asyncio.Event()
@@ -172,7 +177,7 @@ async def _serve(
         if toxiproxy is not None:
             facts["toxiproxy_url"] = toxiproxy.url
         url = "" if facts["control_url"] is None else f" control_url={facts['control_url']}"
-        line = f"fakebroker ready: bootstrap_servers={facts['bootstrap_servers']}{url} pid={facts['pid']}"
+        line = f"fakebroker ready: bootstrap_servers={facts['bootstrap_servers']}{url} pid={facts['pid']}{lacks}"
         try:
             announcement.make(line, json.dumps(facts))
         except OSError as error:

@@ -68,6 +68,7 @@ ALLOWED: dict[str, set[str]] = {
     "conformance.clients.python": {"aiokafka", "confluent_kafka", "kafka"},
     "fakebroker_load": {
         "fakebroker.COMPILED",  # a fact of the run
+        "fakebroker.extras",  # what is said where an extra is not installed
         "fakebroker.producer",  # with it, what `producing` is told and tells: settings, errors, listeners
         "fakebroker.producing",  # the reference producer, as a sender beside raw frames
         "fakebroker_load.wire",

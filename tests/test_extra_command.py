@@ -12,6 +12,8 @@ from support.serving import fakebroker
 from fakebroker.commands import extra_command
 from fakebroker.commands.extra_command import GROUP, NotInstalled, find_command
 
+HOW_TO_INSTALL = "pip install '.[load]' in the checkout of fakebroker"
+
 
 @pytest.mark.parametrize("missing", ["pyspark", "pandas"])  # Spark asks for pandas only when it runs
 def test_without_spark_the_demo_says_what_to_install(
@@ -20,9 +22,7 @@ def test_without_spark_the_demo_says_what_to_install(
     hide(missing, tmp_path, monkeypatch)
     done = fakebroker("demo")
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == (
-        f"fakebroker: the command demo needs {missing}, which is not installed: pip install 'fakebroker[load]'\n"
-    )
+    assert done.stderr == (f"fakebroker: the command demo needs {missing}, which is not installed: {HOW_TO_INSTALL}\n")
 
 
 def test_without_its_entry_point_the_demo_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -34,7 +34,7 @@ def test_without_its_entry_point_the_demo_says_what_to_install(tmp_path: Path, m
     monkeypatch.chdir(tmp_path)  # a checkout holds metadata too, and the working directory comes first of all
     done = fakebroker("demo")
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == "fakebroker: the command demo is not installed: pip install 'fakebroker[load]'\n"
+    assert done.stderr == f"fakebroker: the command demo is not installed: {HOW_TO_INSTALL}\n"
 
 
 @pytest.fixture

@@ -18,9 +18,8 @@ REASONS = (
     Reason(
         r"^kafka-configs --describe --broker 1 --all",
         r"^[-+] (controller\.(listener\.names|quorum\.voters)|listener(s|\.security\.protocol\.map)|process\.roles"
-        r"|log\.dirs|(default|offsets\.topic|transaction\.state\.log)\.replication\.factor|fakebroker\..+|log\.memory\.(bytes|full))=",
-        "there are no controllers of their own and no folders here; there are settings that Kafka does not have; and"
-        " the default that `--defaults kafka` replaces is shown as the default",
+        r"|log\.dirs|fakebroker\..+|log\.memory\.(bytes|full))=",
+        "there are no controllers of their own and no folders here; there are settings that Kafka does not have",
     ),
     Reason(
         r"--broker-logger 1 --(add|delete)-config kafka\.server\.ReplicaManager",

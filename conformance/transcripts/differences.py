@@ -135,23 +135,14 @@ RULES: tuple[Rule, ...] = (
         "describe-configs/broker-v?",
         lambda kafka, ours: kafka == "(absent)" and isinstance(ours, dict) and ours["name"] in _OUR_OWN,
     ),
-    Rule(
-        "no replication factor is set: it is as many brokers as there are, at most three (docs/decisions.md)",
-        "*.configs.default.replication.factor.*",
-        "describe-configs/broker-v?",
-        lambda kafka, ours: (kafka, ours) == ("1", "0"),
-    ),
-    Rule(
-        "no replication factor is set: it is as many brokers as there are, at most three (docs/decisions.md)",
-        "*.configs.offsets.topic.replication.factor.*",
-        "describe-configs/broker-v?",
-        lambda kafka, ours: (kafka, ours) == ("3", "0"),
-    ),
-    Rule(
-        "no replication factor is set: it is as many brokers as there are, at most three (docs/decisions.md)",
-        "*.configs.transaction.state.log.replication.factor.*",
-        "describe-configs/broker-v?",
-        lambda kafka, ours: (kafka, ours) == ("3", "0"),
+    *(
+        Rule(
+            "a replication factor is at most the number of brokers by default (docs/decisions.md)",
+            f"*.configs.{name}.replication.factor.*",
+            "describe-configs/broker-v?",
+            lambda kafka, ours: (kafka, ours) == ("3", "1"),
+        )
+        for name in ("offsets.topic", "transaction.state.log")
     ),
     Rule(
         "Kafka in a box is told to log warnings only",

@@ -14,10 +14,7 @@ SORTED_BY = {
     "results": ("group_id", "user", "name", "topic_name", "log_dir"),
     "members": ("member_id", "group_instance_id"),
     "partitions": ("partition_index", "partition"),
-    # Quotas, their entities and credentials, too; of DescribeConfigs `results` stay in the order of the request.
-    "entries": ("entity",),
-    "entity": ("entity_type",),
-    "values": ("key",),
+    # Of DescribeConfigs `results` stay in the order of the request.
     "config_resources": ("resource_type", "resource_name"),
     # Of CreatePartitions, AlterReplicaLogDirs, ElectLeaders and DescribeProducers: the same.
     "replica_election_results": ("topic",),

@@ -25,6 +25,7 @@ from fakebroker.core.probe import Probe
 from fakebroker.network.connection import Connection, Work
 from fakebroker.network.effects import Effect, InternalError
 from fakebroker.network.socket_server import SocketServer
+from fakebroker.network.strangers import in_place_of_header
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError, ProtocolError
 from fakebroker.protocol.headers import RequestHeader, decode_request_header, peek_api
@@ -126,7 +127,8 @@ class Dispatcher:
                     most = broker.controller.config.fakebroker_request_max_elements
                     rest = self._read_and_call(api.decode_in_slices(version, frame, offset, most), api, context)
         except ProtocolError as error:
-            self._sockets.close(connection, f"bad request: {error}")
+            hint = in_place_of_header(frame) if isinstance(frame, bytes) else ""
+            self._sockets.close(connection, f"bad request: {error}{hint}")
             return
         except Exception as error:
             self._sockets.close(connection, self._why_not_read(error, connection.peer))

@@ -62,6 +62,7 @@ class Members(HasNow):
         others."""
         super().__init__(now)
         self._supported = supported_features()
+        config = config.of_cluster(len(broker_ids))
         self.broker_configs = DynamicBrokerConfig(config)
         self.probe = Probe()
         self._order = order
@@ -160,6 +161,10 @@ class Members(HasNow):
         """What clients are told of where a broker listens; it stays so when the broker starts anew."""
         self._check_known(broker_id)
         self.registry[broker_id].set_endpoint(listener, host, port)
+
+    def set_bound(self, broker_id: int, host: str, port: int) -> None:
+        """Where a broker listens."""
+        self.registry[broker_id].bound = host, port
 
     def endpoint(self, broker_id: int, listener: Listener = PLAINTEXT) -> NodeEndpoint:
         """Where a broker listens, whether it runs or not."""

@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from importlib.metadata import entry_points
 
+from fakebroker.extras import how_to_install, not_installed
+
 GROUP = "fakebroker.commands"
 
 
@@ -22,7 +24,7 @@ def find_command(name: str) -> Callable[..., int]:
     """The function behind a command; it returns the exit status."""
     entry = next(iter(entry_points(group=GROUP, name=name)), None)
     if entry is None:  # a source tree that nobody has installed, or an installation older than the command
-        raise NotInstalled(f"the command {name} is not installed: pip install 'fakebroker[load]'")
+        raise NotInstalled(f"the command {name} is not installed: {how_to_install('load')}")
     try:
         command: Callable[..., int] = entry.load()
     except ImportError as error:
@@ -32,7 +34,5 @@ def find_command(name: str) -> Callable[..., int]:
         gone = isinstance(error, ModuleNotFoundError) and error.name == package
         if missing in ("", "fakebroker", package) and not gone:
             raise
-        raise NotInstalled(
-            f"the command {name} needs {missing}, which is not installed: pip install 'fakebroker[load]'"
-        ) from error
+        raise NotInstalled(not_installed(f"the command {name}", missing, "load")) from error
     return command

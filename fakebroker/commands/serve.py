@@ -100,8 +100,8 @@ def declare(parser: Parser) -> None:
     parser.add_argument(
         "--defaults",
         metavar="WHOSE",
-        help="kafka takes Kafka's defaults where ours differ: replication factor 1, no bound of memory "
-        "(default: fakebroker).",
+        help="test takes defaults with which tests wait less; kafka takes Kafka's where ours differ: "
+        "replication factor 1, no bound of memory (default: fakebroker).",
     )
     parser.add_argument(
         "--quota",

@@ -273,7 +273,7 @@ class NewCluster(Strict):
     config: dict[Name, Setting] = Field(default_factory=dict, description="settings of the brokers, by Kafka's names")
     features: dict[Name, int] = Field(default_factory=dict)
     racks: dict[str, Name] = Field(default_factory=dict, description="by broker id")
-    defaults: Literal["fakebroker", "kafka"] = "fakebroker"
+    defaults: Literal["fakebroker", "kafka", "test"] = "fakebroker"
     seed: int = Field(0, ge=0, le=2**53)
     lease_ms: int = Field(600_000, ge=100, le=24 * 3_600_000, description="milliseconds of the machine's clock")
 

@@ -106,7 +106,7 @@ class Clusters:
         hosted, lease = self._find(cluster_id)
         del self._others[cluster_id]
         lease.end()
-        hosted.changes.tell()
+        hosted.end()
         await hosted.cluster.stop()
 
     def _lease_over(self, cluster_id: str) -> None:
@@ -116,7 +116,8 @@ class Clusters:
         ending.add_done_callback(self._ending.discard)
 
     async def close(self) -> None:
-        """Stop all but the main one."""
+        """Stop all but the main one, and end the streams of that."""
+        self.main.end()
         for cluster_id in list(self._others):
             await self.delete(cluster_id)
         if self._ending:

@@ -38,13 +38,15 @@ class Hosted:
         self.waiting = Waiting(self.changes, lambda: cluster.clock.elapsed_ms, cluster.clock.kind != "manual")
         self.turn = asyncio.Lock()  # of who moves the clock, or starts and stops brokers
         self.streams = 0  # of events that are read
+        self.is_ending = False
         self.journal = JournalInHand(self._snapshot, self._clear)
         self._told: Told | None = None
         self._listened_to: Cluster | None = None
 
-    @property
-    def is_running(self) -> bool:
-        return self.cluster._driver is not None
+    def end(self) -> None:
+        """It is about to stop: streams of its events end."""
+        self.is_ending = True
+        self.changes.tell()
 
     @property
     def driver(self) -> Driver:

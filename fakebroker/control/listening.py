@@ -17,6 +17,7 @@ from importlib.util import find_spec
 from typing import Any, Protocol, cast
 
 from fakebroker.server.async_cluster import AsyncFakeCluster
+from fakebroker.server.running.one_port import bound_host, on_one_port, without_brackets
 
 log = logging.getLogger("fakebroker")
 
@@ -65,10 +66,11 @@ class Control:
     async def start(self, port: int) -> None:
         """Listen. Raises OSError."""
         loop = asyncio.get_running_loop()
-        self._listener = await loop.create_server(self._accept, self._host, port)
+        host = bound_host(without_brackets(self._host))
+        self._listener = await on_one_port(lambda port: loop.create_server(self._accept, host, port), port)
         taken = self._listener.sockets[0].getsockname()[1]
-        host = f"[{self._host}]" if ":" in self._host else self._host
-        self.url = f"http://{host}:{taken}"
+        told = f"[{self._host}]" if ":" in self._host and not self._host.startswith("[") else self._host
+        self.url = f"http://{told}:{taken}"
 
     def load(self) -> None:
         """Import what serves it, and listen to the cluster from now on."""

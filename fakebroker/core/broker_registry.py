@@ -33,12 +33,13 @@ class RegisteredBroker:
     is_working               its process runs, and does not stand still
     isolations               how many there are that keep it from the controller
     disk_write_ms            how long it takes to write to its disk
+    bound                    host and port where it listens, if it does; clients may be told something else
     on_disk_full             None while there is room; else who is told of each attempt to write: the broker dies of it
     """
 
     __slots__ = (
-        "_endpoints", "broker_id", "disk_write_ms", "epoch", "in_controlled_shutdown", "is_fenced", "is_working",
-        "isolations", "on_disk_full", "rack",
+        "_endpoints", "bound", "broker_id", "disk_write_ms", "epoch", "in_controlled_shutdown", "is_fenced",
+        "is_working", "isolations", "on_disk_full", "rack",
     )  # fmt: skip
 
     def __init__(self, broker_id: int, epoch: int = 0, rack: str | None = None) -> None:
@@ -51,6 +52,7 @@ class RegisteredBroker:
         self.disk_write_ms = 0
         self.on_disk_full: Callable[[], None] | None = None
         self.rack = rack
+        self.bound: tuple[str, int] | None = None
         self._endpoints: dict[Listener, NodeEndpoint] = {}
 
     def set_endpoint(self, listener: Listener, host: str, port: int) -> None:

@@ -34,6 +34,7 @@ from fakebroker.network.open_connections import OpenConnections
 from fakebroker.network.reading import Reading
 from fakebroker.network.ready_queue import ReadyQueue
 from fakebroker.network.request_memory import RequestMemory
+from fakebroker.network.strangers import in_place_of_length
 from fakebroker.network.throttled_channel import Throttling
 from fakebroker.protocol.answers.pieces import FrameInPieces
 from fakebroker.protocol.errors import ProtocolError
@@ -185,7 +186,7 @@ class SocketServer(Reading):
         try:
             frame = connection.decoder.next_in_parts()
         except ProtocolError as error:
-            self.close(connection, f"bad frame: {error}")
+            self.close(connection, f"bad frame: {error}{in_place_of_length(connection.decoder.claimed)}")
             return False
         if frame is None:
             self._resume_reading(connection)

@@ -58,6 +58,12 @@ class FrameDecoder:
         return len(self._data) - self._position + self._later_bytes + length_bytes + in_large
 
     @property
+    def claimed(self) -> int:
+        """The length that the next frame claims, whether it can have it or not, without a sign; -1 as long as that is
+        not known."""
+        return self._size
+
+    @property
     def behind_next(self) -> int:
         """Bytes fed that belong to frames after the next one."""
         size = self.next_size()

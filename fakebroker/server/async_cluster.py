@@ -52,7 +52,8 @@ class AsyncFakeCluster(Administration):
     followers         what followers do from the start: "instant", "lagging:MS", "throttled:BYTES_PER_S", "frozen" or
                       "external"
     config            broker settings by Kafka's names, e.g. {"min.insync.replicas": 2}
-    defaults          "kafka" takes Kafka's defaults where ours differ (docs/settings.md)
+    defaults          "kafka" takes Kafka's defaults where ours differ; "test" takes defaults with which tests wait less
+                      (docs/settings.md)
     seed              of topic ids, cluster id and schedule: the same seed gives the same ids
     schedule          "first-come", or "random": what could happen in any order happens in one that the seed draws
                       (requests that are there at the same time, answers, timeouts of a millisecond)

@@ -8,13 +8,15 @@ from __future__ import annotations
 import asyncio
 import logging
 import socket
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
+from itertools import chain
 
 from fakebroker.server.driver import Driver
 from fakebroker.server.kafka_protocol import KafkaProtocol
 from fakebroker.server.made.arguments import Place
 from fakebroker.server.running.no_more_files import Files
+from fakebroker.server.running.one_port import bound_host, on_one_port
 from fakebroker.server.turn.turns import turns
 
 log = logging.getLogger("fakebroker")
@@ -37,7 +39,7 @@ class Listeners:
         self._listeners: dict[int, asyncio.Server] = {}
         self._place = Place("", 0, "", 0)
         self._ports: dict[int, int] = {}
-        self._reserved: dict[int, socket.socket] = {}  # ports of stopped brokers
+        self._reserved: dict[int, list[socket.socket]] = {}  # ports of stopped brokers
         # Taken by who stops or starts a broker.
         self._turns = {broker_id: asyncio.Lock() for broker_id in driver.cluster.registry.broker_ids}
         self._stopped = False
@@ -64,14 +66,17 @@ class Listeners:
     async def _listen(self, broker_id: int, port: int) -> asyncio.Server:
         """Take the port; connections are accepted once the listener is told to serve."""
         try:
-            listener = await self._loop.create_server(
-                lambda: KafkaProtocol(
-                    self._present_driver, broker_id, self._receive_buffer, self._is_refused, self._place.is_dialled
+            listener = await on_one_port(
+                lambda port: self._loop.create_server(
+                    lambda: KafkaProtocol(
+                        self._present_driver, broker_id, self._receive_buffer, self._is_refused, self._place.is_dialled
+                    ),
+                    bound_host(self._place.host),
+                    port,
+                    backlog=_BACKLOG,
+                    start_serving=False,
                 ),
-                self._place.host,
                 port,
-                backlog=_BACKLOG,
-                start_serving=False,
             )
         except socket.gaierror as error:
             host = self._place.host
@@ -87,6 +92,7 @@ class Listeners:
         for index, broker_id in enumerate(self._turns):
             port = place.advertised_port_of(index, self._ports[broker_id])
             self._driver.cluster.set_endpoint(broker_id, place.advertised_host, port)
+            self._driver.cluster.set_bound(broker_id, place.host, self._ports[broker_id])
 
     async def replace(self, new_driver: Callable[[], Driver]) -> None:
         """Serve another cluster of the same brokers, on the same ports: who is connected is closed, and who connects
@@ -126,7 +132,7 @@ class Listeners:
         for listener in self._listeners.values():
             listener.close()
         for reserved in self._reserved.values():
-            reserved.close()
+            _close_all(reserved)
         for transport in list(self._driver.transports.values()):
             transport.abort()
         await turns(_TURNS_TO_OPEN)  # what was accepted just now is still to come, and refused
@@ -217,7 +223,7 @@ class Listeners:
         """Of all that is open: ports, those that are kept, connections."""
         sockets = [sock for listener in self._listeners.values() for sock in listener.sockets]
         connected = [transport.get_extra_info("socket") for transport in self._driver.transports.values()]
-        return [sock.fileno() for sock in (*sockets, *self._reserved.values(), *connected) if sock is not None]
+        return [sock.fileno() for sock in (*sockets, *chain(*self._reserved.values()), *connected) if sock is not None]
 
     def _of_broker(self, broker_id: int) -> list[asyncio.Transport]:
         transports = self._driver.transports
@@ -248,9 +254,7 @@ class Listeners:
             yield
 
     async def _listen_again(self, broker_id: int) -> None:
-        reserved = self._reserved.pop(broker_id, None)
-        if reserved is not None:
-            reserved.close()
+        _close_all(self._reserved.pop(broker_id, ()))
         await self._listen(broker_id, self._ports[broker_id])
 
 
@@ -258,15 +262,27 @@ def _ignore(broker_id: int, listens: bool) -> None:
     """Nobody listens for that cluster any more."""
 
 
-def _reserve(host: str, port: int) -> socket.socket:
-    """A socket that has the port and refuses connections."""
-    family, kind, protocol, _, address = socket.getaddrinfo(
-        host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-    )[0]
-    reserved = socket.socket(family, kind, protocol)
-    reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        reserved.bind(address)
-    except OSError:
-        log.debug("port %d could not be kept", port)
-    return reserved
+def _reserve(host: str, port: int) -> list[socket.socket]:
+    """Sockets that have the port on each address of the host, and refuse connections."""
+    found = []
+    for family, kind, protocol, _, address in socket.getaddrinfo(
+        bound_host(host), port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+    ):
+        try:
+            reserved = socket.socket(family, kind, protocol)
+        except OSError:  # the machine has no such family
+            continue
+        found.append(reserved)
+        reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if family == socket.AF_INET6:
+            reserved.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        try:
+            reserved.bind(address)
+        except OSError:
+            log.debug("port %d could not be kept on %s", port, address[0])
+    return found
+
+
+def _close_all(sockets: Iterable[socket.socket]) -> None:
+    for each in sockets:
+        each.close()

@@ -7,14 +7,15 @@
 
 Source   testcontainers-python's modules/kafka: what `with_kraft`, `with_cluster_id`, `with_env`, `start` and
          `get_bootstrap_server` are called with, and what they give.
-Differs  The image, and whatever is asked of Docker, has no effect. `KAFKA_...` variables are settings of the broker, as
-         in the images: KAFKA_MESSAGE_MAX_BYTES is message.max.bytes. Those that say where to listen are left out.
+Differs  The image, and whatever is asked of Docker, has no effect; to run a program in it is refused. `KAFKA_...`
+         variables are settings of the broker, as in the images: KAFKA_MESSAGE_MAX_BYTES is message.max.bytes. Those
+         that say where to listen are left out.
 """
 
 from __future__ import annotations
 
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, NoReturn, Self
 
 from fakebroker.server.fake_cluster import FakeCluster
 
@@ -88,6 +89,14 @@ class KafkaContainer:
         self._host_port = host or 0
         return self
 
+    def with_command(self, command: object) -> Self:
+        """There is nothing that it could start."""
+        return self
+
+    def with_volume_mapping(self, host: str, container: str, mode: str = "ro") -> Self:
+        """There is nothing that could read it: settings of the broker are given by `with_env`."""
+        return self
+
     def with_exposed_ports(self, *ports: int) -> Self:
         return self
 
@@ -130,6 +139,20 @@ class KafkaContainer:
     def get_exposed_port(self, port: int) -> int:
         """Where the broker listens, whatever it is inside of the container."""
         return self.cluster.endpoints[0].port
+
+    def get_logs(self) -> tuple[bytes, bytes]:
+        """What came to stdout and stderr: that the broker has started, in Kafka's words, and the journal, one event a
+        line. Raises RuntimeError before the start."""
+        lines = [f"[KafkaServer id=1] started (kafka.server.KafkaServer) at {self.get_bootstrap_server()}"]
+        return "".join(f"{line}\n" for line in (*lines, *self.cluster.journal)).encode(), b""
+
+    def exec(self, command: object) -> NoReturn:
+        """Raise NotImplementedError: a program of the image would have run where no image is."""
+        raise NotImplementedError(
+            f"there is no container that could run {command!r}: `cluster` makes topics and alters settings "
+            "(cluster.create_topic, cluster.alter_topic_configs), and tools outside of it connect to "
+            "get_bootstrap_server()"
+        )
 
     def _settings(self) -> dict[str, str]:
         """Those of the broker, by Kafka's names."""

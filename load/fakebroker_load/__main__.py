@@ -12,9 +12,9 @@ def main() -> None:
     except ImportError as error:
         if error.name is None or error.name.split(".")[0] in ("fakebroker_load", "fakebroker"):
             raise
-        print(
-            f"fakebroker-load: {error.name} is not installed; pip install 'fakebroker[load]' brings it", file=sys.stderr
-        )
+        from fakebroker.extras import not_installed
+
+        print(f"fakebroker-load: {not_installed('it', error.name, 'load')}", file=sys.stderr)
         sys.exit(2)
     run()
 

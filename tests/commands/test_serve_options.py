@@ -92,7 +92,7 @@ def test_kafkas_defaults() -> None:
     [
         (["--quota", "client-id=a,no_such=1"], "--quota: Invalid configuration key no_such"),
         (["--quota", "client-id=a,producer_byte_rate=0"], "--quota: Quota producer_byte_rate must be greater than 0"),
-        (["--defaults", "ours"], "defaults are those of fakebroker or kafka, not of 'ours'"),
+        (["--defaults", "ours"], "defaults are fakebroker, kafka, test, not 'ours'"),
         (["--rack", "9=a"], "there is no broker 9: the ids are 1 to 3"),
         (["--feature", "transaction.version=3"], "transaction.version has the levels 0 to 2, not 3"),
         (["--broker-ids", "1,1"], "each broker has an id of its own: 1, 1"),

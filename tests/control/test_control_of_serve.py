@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import socket
+from contextlib import ExitStack
+from struct import pack
 from typing import Any
 
 import httpx
@@ -95,7 +98,12 @@ def test_what_is_not_installed_is_told_if_it_was_asked_for() -> None:
     prelude = "import fakebroker.control.listening as l\nl._NEEDED = ('no_such_module',)"
     with Serving("--port", "0", prelude=prelude) as serving:
         assert serving.facts["control_url"] is None
-        assert serving.stop(signal.SIGTERM)[2] == ""
+        _, out, err = serving.stop(signal.SIGTERM)
+    assert err == ""
+    how = "it needs no_such_module, which is not installed: pip install '.[control]' in the checkout of fakebroker"
+    assert out.endswith(f"; no HTTP control: {how}\n")
+    with Serving("--port", "0", "--no-control", prelude=prelude) as serving:
+        assert serving.stop(signal.SIGTERM)[1].endswith(f" pid={serving.process.pid}\n")  # which is as it was wanted
     refused = Serving("--port", "0", "--control-port", "0", prelude=prelude)
     with pytest.raises(AssertionError, match="the control needs no_such_module, which is not installed: pip install"):
         refused.__enter__()
@@ -115,3 +123,76 @@ def test_the_token_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     with Serving("--port", "0") as serving:
         assert httpx.get(f"{serving.facts['control_url']}/v1/cluster", trust_env=False).status_code == 401
         assert ask(serving, "GET", "/v1/cluster", Authorization="Bearer secret")["topics"] == 0
+
+
+def read_until(connection: socket.socket, wanted: bytes) -> None:
+    received = b""
+    while wanted not in received:
+        more = connection.recv(65_536)
+        assert more, received
+        received += more
+
+
+def read_all(connection: socket.socket) -> bytes:
+    received = b""
+    while True:
+        try:
+            more = connection.recv(65_536)
+        except ConnectionResetError:
+            return received
+        if not more:
+            return received
+        received += more
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_it_stops_without_a_word_whatever_is_attached(number: signal.Signals) -> None:
+    """Streams that are read and that are not, waits, a request that is half there, a connection that says nothing."""
+    readers = {
+        "events": b"GET /v1/events HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        "page": b"GET /v1/events?overview=true HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        "of a cluster": b"GET /v1/clusters/c1/events HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        "unread": b"GET /v1/events?after=0 HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        "wait": b"POST /v1/purgatory/wait HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+        b"Content-Length: 18\r\n\r\n" + b'{"api": "Produce"}',
+        "half": b"POST /v1/journal/expect HTTP/1.1\r\nHost: localhost\r\nContent-Length: 500\r\n\r\n{",
+        "head": b"GET /v1/clus",
+        "silent": b"",
+    }
+    with ExitStack() as stack:
+        serving = stack.enter_context(Serving("--port", "0", "--control-port", "0", "--topic", "t:50"))
+        ask(serving, "POST", "/v1/clusters", {"brokers": 1})
+        address = httpx.URL(serving.facts["control_url"])
+        connections = {}
+        for name, frame in readers.items():
+            connections[name] = stack.enter_context(socket.create_connection((address.host, address.port), LIMIT_S))
+            connections[name].sendall(frame)
+        for name in ("events", "page", "of a cluster"):
+            read_until(connections[name], b"the events of a cluster")
+        status, _, err = serving.stop(number)
+        ended = {name: read_all(connection) for name, connection in connections.items()}
+
+    assert (status, err) == (0, "")
+    for name in ("events", "page", "of a cluster"):
+        assert ended[name].endswith(b"0\r\n\r\n")  # the stream was ended, and not cut
+
+
+def test_what_is_no_http_is_told_with_the_peer() -> None:
+    with Serving("--port", "0", "--control-port", "0") as serving:
+        address = httpx.URL(serving.facts["control_url"])
+        for first in (pack(">ihhi", 24, 18, 3, 1), b"\x16\x03\x01\x02\x00", b"NONSENSE\r\n\r\n"):
+            with socket.create_connection((address.host, address.port), LIMIT_S) as connection:
+                connection.sendall(first)
+                read_all(connection)
+        status, _, err = serving.stop(signal.SIGTERM)
+
+    lines = err.splitlines()
+    assert status == 0
+    assert len(lines) == 3, err
+    for said in (
+        r"closed the connection from 127\.0\.0\.1:\d+: it speaks Kafka's protocol, and this is the HTTP control",
+        r"closed the connection from 127\.0\.0\.1:\d+: it speaks TLS, and the control is plain HTTP",
+        r"sent something that is no HTTP, from 127\.0\.0\.1:\d+",
+    ):
+        assert any(re.search(said, line) for line in lines), err
+    assert "Invalid HTTP" not in err

@@ -171,4 +171,5 @@ def test_without_the_load_extra_one_sentence_says_what_is_missing(tmp_path: Path
         check=False,
     )
     assert done.returncode == 2
-    assert done.stderr == "fakebroker-load: pyspark is not installed; pip install 'fakebroker[load]' brings it\n"
+    how = "pip install '.[load]' in the checkout of fakebroker"
+    assert done.stderr == f"fakebroker-load: it needs pyspark, which is not installed: {how}\n"

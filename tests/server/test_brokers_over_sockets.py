@@ -224,7 +224,8 @@ def test_the_port_of_a_stopped_broker_may_be_gone_after_all(
     kafka.brokers[2].stop()
     endpoint = kafka.brokers[2].endpoint
     listeners = kafka._cluster._running_listeners
-    listeners._reserved.pop(2).close()
+    for kept in listeners._reserved.pop(2):
+        kept.close()
     with socket.create_server((endpoint.host, endpoint.port)):
         with pytest.raises(OSError, match="in use"):
             kafka.brokers[2].start()

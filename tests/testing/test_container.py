@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import socket
 
 import pytest
@@ -68,3 +69,25 @@ def test_what_has_no_effect_can_be_said() -> None:
 def test_before_the_start() -> None:
     with pytest.raises(RuntimeError, match="the container has not been started: use it in a `with` block"):
         KafkaContainer().get_bootstrap_server()
+
+
+def test_what_is_said_to_docker_has_no_effect() -> None:
+    kafka = KafkaContainer().with_command("/run.sh").with_volume_mapping("/a", "/b", "rw").with_name("k")
+    assert isinstance(kafka, KafkaContainer)
+
+
+def test_its_logs_tell_that_it_has_started_and_what_it_did() -> None:
+    with KafkaContainer() as kafka:
+        kafka.cluster.create_topic("orders")
+        stdout, stderr = kafka.get_logs()
+    assert re.search(r".*\[KafkaServer id=\d+\] started.*", stdout.decode())  # what testcontainers waits for
+    assert b"orders" in stdout
+    assert stderr == b""
+
+
+def test_a_program_of_the_image_is_refused_with_what_to_do() -> None:
+    with (
+        KafkaContainer() as kafka,
+        pytest.raises(NotImplementedError, match=r"run 'kafka-topics --list': `cluster` makes"),
+    ):
+        kafka.exec("kafka-topics --list")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from conformance.config_frames import one_by_one
@@ -157,6 +158,35 @@ def _bad(what: str, entity: Entity, ops: Sequence[tuple[str, float | None]]) -> 
     return _case(f"alter-{what}", "what an entity and a quota may be (ClientQuotaControlManager)", *frames)
 
 
+def _orders() -> tuple[bytes, ...]:
+    """Of one entity with one quota after the other; and of many entities, which come at once and go one by one."""
+    both = [("user", "User1"), ("client-id", "Client1")]
+    quotas = ("producer_byte_rate", "consumer_byte_rate", "request_percentage", "controller_mutation_rate")
+    users = ["alice", "User1", "bob", "carol", "dave", "eve", "AaAa", "BBBB", "AaBB", "BBAa"]
+    many: list[Entity] = [*([("user", name)] for name in users), both, *_ENTITIES[:7]]
+    frames: list[Callable[..., bytes]] = [
+        partial(_altered, (both, dict.fromkeys(quotas[:3], 5.0))),
+        partial(_described),
+        *(partial(_altered, (both, {key: 6.0})) for key in quotas),
+        partial(_described),
+        partial(_altered, (both, {quotas[1]: _REMOVE})),
+        partial(_described),
+        partial(_altered, *((entity, {quotas[0]: 7.0}) for entity in many)),
+        partial(_described),
+        partial(_described, ("user", _ANY, None)),
+        *(
+            frame
+            for entity in many[:4]
+            for frame in (partial(_altered, (entity, {quotas[0]: _REMOVE})), partial(_described))
+        ),
+        partial(_altered, *((entity, {quotas[0]: _REMOVE}) for entity in many[6:])),
+        partial(_described),
+        partial(_altered, *((entity, dict.fromkeys(quotas, _REMOVE)) for entity in many)),
+        partial(_described),
+    ]
+    return tuple(frame(correlation_id=number) for number, frame in enumerate(frames, 1))
+
+
 CASES: list[Case] = [
     *(
         _case(f"v{version}", "each kind of entity, found by each kind of filter", *_all(version))
@@ -183,6 +213,7 @@ CASES: list[Case] = [
             "ip-and-client": (("client-id", _EXACT, "a"), ("ip", _EXACT, "b")),
         }.items()
     ),
+    _case("orders", "entities and quotas are told in the order of hash tables (ClientQuotasDelta.apply)", *_orders()),
     _case(
         "several",
         "entities of one request are altered each on its own; one of them twice; none",

@@ -59,6 +59,7 @@ def _broker_v(version: int) -> Case:
 
 
 _ALTERED = ["log.retention.ms", "log.retention.hours", "log.retention.minutes", "num.io.threads", "message.max.bytes"]
+_FACTORS = ["offsets.topic.replication.factor", "transaction.state.log.replication.factor"]
 _THERE = Topic("described-twice")
 _NAMES = {
     "empty": "",
@@ -158,6 +159,18 @@ CASES: list[Case] = [
         describe((BROKER, "2", ["log.retention.ms"]), (BROKER, "1", ["log.retention.ms"])),
         describe((BROKER_LOGGER, "2", ["root"]), correlation_id=2),
         box="three",
+    ),
+    _case(
+        "rack",
+        "a broker tells the rack in which it stands",
+        describe((BROKER, "1", ["broker.rack"]), include_synonyms=True),
+        box="racks",
+    ),
+    _case(
+        "replication-factors",
+        "replication factors that were given",
+        describe((BROKER, "1", _FACTORS)),
+        box="transactions-three",
     ),
     Case(
         "describe-configs/altered",

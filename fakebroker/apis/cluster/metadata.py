@@ -165,7 +165,7 @@ def _create(ctx: RequestContext, names: Sequence[str]) -> Slices[None]:
     new: list[NewTopic] = []
     for number, name in enumerate(names, 1):
         if topic_name.is_valid(name):
-            new.append(creatable_topic(name, ctx.controller.config, len(ctx.controller.registry.broker_ids)))
+            new.append(creatable_topic(name, ctx.controller.config))
             if len(new) > MAX_PARTITIONS_PER_BATCH:
                 return  # it would be refused as a whole
         if number % _LOOKUPS_OF_A_SLICE == 0:

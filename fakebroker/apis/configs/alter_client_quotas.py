@@ -2,7 +2,7 @@
 
 Behaviour      The quotas of each entity are set or removed, each entity on its own; who is asked for twice is altered
                as asked first, and answered an error. `validate_only` changes nothing. They hold from the next request
-               on.
+               on. The answer is in the order of Kafka's hash table.
 Version notes  v1 flexible.
 Not done       Authorization. Which quotas are enforced: core/quota/client_quotas.py.
 Source         metadata/.../controller/ClientQuotaControlManager.java; ControllerApis.scala handleAlterClientQuotas
@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from fakebroker.apis import registry
 from fakebroker.apis.context import RequestContext
-from fakebroker.core.quota.client_quotas import ClientQuotaEntity
+from fakebroker.core.hash_order import grown_capacity, in_slots
+from fakebroker.core.quota.quotas_image import ClientQuotaEntity
 from fakebroker.protocol.build import Each, build_lazily
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
@@ -48,7 +49,8 @@ def handle(ctx: RequestContext, request: AlterClientQuotasRequest) -> Slices[Non
         if number % _ENTRIES_OF_A_SLICE == 0:
             yield
     results = yield from ctx.broker.client_quotas.alter_all(alterations, request.validate_only)
-    yield from _respond(ctx, Each(_entry, list(results.items())))
+    order = in_slots(results, lambda entity: entity.hash_code, grown_capacity(len(results), 16))
+    yield from _respond(ctx, Each(_entry, [(entity, results[entity]) for entity in order]))
 
 
 def _entity(entry: EntryData) -> ClientQuotaEntity:

@@ -1,7 +1,8 @@
 """DescribeClientQuotas (API key 48), versions 0-1.
 
 Behaviour      The entities that have all the kinds that are asked for, with the quotas that each has; `strict` leaves
-               out those that have others as well. Filters that cannot be are refused as a whole.
+               out those that have others as well. Entities and quotas come in the order of Kafka's hash tables.
+               Filters that cannot be are refused as a whole.
 Version notes  v1 flexible.
 Not done       Authorization.
 Source         core/.../server/KafkaApis.scala handleDescribeClientQuotasRequest; metadata/.../image/
@@ -10,13 +11,13 @@ Source         core/.../server/KafkaApis.scala handleDescribeClientQuotasRequest
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from fakebroker.apis import registry
 from fakebroker.apis.context import RequestContext
-from fakebroker.core.quota.client_quotas import ClientQuotaEntity, Filter
+from fakebroker.core.quota.client_quotas import Filter
+from fakebroker.core.quota.quotas_image import Entry
 from fakebroker.protocol.build import Each, build_lazily
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from kio.schema.describe_client_quotas.v1.request import DescribeClientQuotasRequest
 
 KEY = 48
-_ENTITIES_OF_A_SLICE = 500
 
 
 def _respond(ctx: RequestContext, **values: Any) -> Slices[None]:
@@ -42,21 +42,16 @@ def error_response(ctx: RequestContext, request: DescribeClientQuotasRequest, co
 @registry.api(KEY, 0, 1, error_response=error_response)
 def handle(ctx: RequestContext, request: DescribeClientQuotasRequest) -> Slices[None]:
     filters = [Filter(each.entity_type, each.match_type, each.match) for each in request.components]
-    entries: list[tuple[ClientQuotaEntity, Mapping[str, float]]] = []
     try:
-        for number, entry in enumerate(ctx.broker.client_quotas.describe(filters, request.strict), 1):
-            entries.append(entry)
-            if number % _ENTITIES_OF_A_SLICE == 0:
-                yield
+        entries = yield from ctx.broker.client_quotas.describe(filters, request.strict)
     except KafkaError as error:
         yield from _respond(ctx, error_code=error.code, error_message=error.message)
         return
     yield from _respond(ctx, entries=Each(_entry, entries))
 
 
-def _entry(named: tuple[ClientQuotaEntity, Mapping[str, float]]) -> dict[str, Any]:
-    entity, quotas = named
+def _entry(entry: Entry) -> dict[str, Any]:
     return {
-        "entity": [{"entity_type": kind, "entity_name": name} for kind, name in entity.entries],
-        "values": [{"key": key, "value": float(value)} for key, value in quotas.items()],
+        "entity": [{"entity_type": kind, "entity_name": name} for kind, name in entry.entity.entries],
+        "values": [{"key": key, "value": float(value)} for key, value in entry.quotas.items()],
     }

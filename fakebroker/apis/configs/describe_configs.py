@@ -120,8 +120,9 @@ def _configs(ctx: RequestContext, kind: int, name: str) -> Iterator[DescribedCon
 def _brokers(ctx: RequestContext) -> BrokerConfigs:
     """What the broker has that was asked."""
     broker_id, configs = ctx.broker.broker_id, ctx.controller.broker_configs
-    _, host, port, _ = ctx.controller.registry[broker_id].endpoint(ctx.listener)
-    identity = identity_of(broker_id, f"{ctx.listener.name}://{host}:{port}")
+    broker = ctx.controller.registry[broker_id]
+    _, host, port, rack = broker.endpoint(ctx.listener)
+    identity = identity_of(broker_id, ctx.listener.name, broker.bound or (host, port), (host, port), rack)
     return BrokerConfigs(configs.of(broker_id), configs.texts(broker_id), configs.texts(None), identity)
 
 

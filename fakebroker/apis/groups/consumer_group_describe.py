@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any, Final
 from fakebroker.apis import registry
 from fakebroker.apis.context import RequestContext
 from fakebroker.core.groups.consumer.messages import DescribedGroup, DescribedMember, NamedPartitions
-from fakebroker.core.groups.hash_order import partition_order
 from fakebroker.core.groups.shard import GroupCoordinatorShard
+from fakebroker.core.hash_order import partition_order
 from fakebroker.core.security.authorized_operations import GROUP_OPERATIONS, NOT_REQUESTED
 from fakebroker.protocol.build import Each, build_lazily
 from fakebroker.protocol.error_code import ErrorCode

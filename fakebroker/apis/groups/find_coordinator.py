@@ -95,8 +95,7 @@ def handle(ctx: RequestContext, request: FindCoordinatorRequest) -> Slices[None]
 def _coordinator(ctx: RequestContext, key: str, topic: str, index: int) -> Slices[dict[str, Any]]:
     partition = ctx.metadata.find_partition(topic, index)
     if partition is None:
-        registry_ = ctx.controller.registry
-        new = creatable_topic(topic, ctx.controller.config, len(registry_.broker_ids))
+        new = creatable_topic(topic, ctx.controller.config)
         with suppress(KafkaError):  # nobody waits for what comes of it
             yield from ctx.controller.create_topics_in_slices([new], lambda: ctx.now)
         return _found(key, ErrorCode.coordinator_not_available)

@@ -78,8 +78,9 @@ def _quotas(here: Hosted) -> QuotaList:
     return QuotaList(
         quotas=[
             QuotaLine(
-                entity={kind: DEFAULT if name is None else name for kind, name in entity.entries}, quotas=dict(quotas)
+                entity={kind: DEFAULT if name is None else name for kind, name in entry.entity.entries},
+                quotas=dict(entry.quotas),
             )
-            for entity, quotas in here.core.client_quotas.describe((), False)
+            for entry in here.core.client_quotas.image
         ]
     )

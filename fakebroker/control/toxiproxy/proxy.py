@@ -11,6 +11,7 @@ from typing import Any
 
 from fakebroker.control.toxiproxy.link import Link, reset
 from fakebroker.control.toxiproxy.toxics import DOWNSTREAM, UPSTREAM, ApiError, Toxic
+from fakebroker.server.running.one_port import bound_host, on_one_port
 
 _CONNECT_S = 10.0
 
@@ -46,7 +47,9 @@ class Proxy:
         if self._listener is None:
             host, port = address_of(self.listen)
             try:
-                self._listener = await asyncio.start_server(self._accept, host or None, port)
+                self._listener = await on_one_port(
+                    lambda port: asyncio.start_server(self._accept, bound_host(host), port), port
+                )
             except OSError as error:
                 raise ApiError(500, f"listen tcp {self.listen}: {error.strerror or error}") from None
             taken = self._listener.sockets[0].getsockname()[1]

@@ -23,7 +23,7 @@ from uuid import UUID
 from fakebroker.core.config.client_metrics_config import ALL_METRICS, ClientMetricsSubscriptions
 from fakebroker.core.config.subscription_id import compute_subscription_id
 from fakebroker.core.errors import KafkaError
-from fakebroker.core.groups.hash_order import hash_map_order
+from fakebroker.core.hash_order import hash_map_order
 from fakebroker.protocol.error_code import ErrorCode
 
 ACCEPTED_COMPRESSION_TYPES: Final = (4, 3, 1, 2)  # zstd, lz4, gzip, snappy

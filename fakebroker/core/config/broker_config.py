@@ -62,7 +62,7 @@ class BrokerConfig(
     static: Mapping[str, Value]
     altered: Mapping[str, Value]
     own: Mapping[str, Value]
-    _other_defaults: Mapping[str, Value] = {}  # by attribute, in place of those of the entries
+    other_defaults: Mapping[str, Value] = {}  # by attribute, in place of those of the entries
 
     def __init__(self, **given: Value) -> None:
         super().__init__(**given)
@@ -73,7 +73,7 @@ class BrokerConfig(
         static = self.static
         config = type(self)(**{**static, **altered, **own})
         vars(config).update(static=static, altered=altered, own=own)
-        return config._of_defaults(self._other_defaults)
+        return config._of_defaults(self.other_defaults)
 
     def with_defaults(self, values: Mapping[str, Value]) -> Self:
         """This configuration with other defaults, by attribute. They count as defaults: nobody has given them."""
@@ -81,16 +81,23 @@ class BrokerConfig(
         config.check()
         return config
 
+    def of_cluster(self, brokers: int) -> Self:
+        """This configuration with the number that holds in a cluster of so many brokers for each replication factor
+        that is 0. That number is the default."""
+        defaults = {**dict.fromkeys(_FACTORS, min(3, brokers)), **self.other_defaults}
+        static = {name: value for name, value in self.static.items() if value or name not in _FACTORS}
+        return type(self)(**static)._of_defaults(defaults).layered(self.altered, self.own)
+
     def _of_defaults(self, values: Mapping[str, Value]) -> Self:
         """Itself, while it is made."""
         found = {name: value for name, value in values.items() if name not in self.given}
-        vars(self).update(found, _other_defaults=values)
+        vars(self).update(found, other_defaults=values)
         return self
 
     def with_text(self, texts: Mapping[str, str | None]) -> Self:
         """This configuration with other settings given at the start; raises ConfigError naming the bad one."""
         config = type(self)(**{**self.static, **self.parse(_known(texts))})
-        config = config._of_defaults(self._other_defaults).layered(self.altered, self.own)
+        config = config._of_defaults(self.other_defaults).layered(self.altered, self.own)
         config.check()
         return config
 
@@ -141,6 +148,11 @@ class BrokerConfig(
         return sorted(name for name, key in self.SETTINGS.items() if not key.applied_by and key.attribute in self.given)
 
 
+_FACTORS = (
+    "default_replication_factor",
+    "offsets_topic_replication_factor",
+    "transaction_state_log_replication_factor",
+)
 _TOPIC_DEFAULTS = [key for key in BrokerConfig.SETTINGS.values() if key.topic is not None]
 
 

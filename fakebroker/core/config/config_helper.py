@@ -121,12 +121,13 @@ class BrokerConfigs:
         self.config = config
         names = {key.attribute: name for name, key in BrokerConfig.SETTINGS.items()}
         static = {names[attribute]: _text(value) for attribute, value in config.static.items()}
+        defaults = {names[attribute]: to_text(value) for attribute, value in config.other_defaults.items()}
         self._identity = identity
         self._layers: tuple[tuple[Mapping[str, str | None], int], ...] = (
             (own, DYNAMIC_BROKER_CONFIG),
             (altered, DYNAMIC_DEFAULT_BROKER_CONFIG),
             ({**static, **identity}, STATIC_BROKER_CONFIG),
-            (_DEFAULTS, DEFAULT_CONFIG),
+            (_DEFAULTS | defaults, DEFAULT_CONFIG),
         )
 
     def describe(self) -> Iterator[DescribedConfig]:
@@ -171,14 +172,23 @@ def _key_of(name: str) -> Setting[Any] | None:
     return BrokerConfig.SETTINGS.get(name) or BrokerQuotaConfig.SETTINGS.get(name)
 
 
-def identity_of(broker_id: int, listener: str) -> dict[str, str]:
-    """What makes a broker another one than the others: its id, and where it listens."""
+def identity_of(
+    broker_id: int, listener: str, bound: tuple[str, int], advertised: tuple[str, int], rack: str | None
+) -> dict[str, str]:
+    """What makes a broker another one than the others: its id, where it listens and what clients are told of that, by
+    the listener's name, and the rack in which it stands."""
+    in_rack = {} if rack is None else {"broker.rack": rack}
     return {
+        **in_rack,
         "node.id": str(broker_id),
         "broker.id": str(broker_id),
-        "listeners": listener,
-        "advertised.listeners": listener,
+        "listeners": _endpoint_text(listener, *bound),
+        "advertised.listeners": _endpoint_text(listener, *advertised),
     }
+
+
+def _endpoint_text(listener: str, host: str, port: int) -> str:
+    return f"{listener}://[{host}]:{port}" if ":" in host else f"{listener}://{host}:{port}"
 
 
 def describe_topic(own: Mapping[str, str], brokers: BrokerConfigs) -> Iterator[DescribedConfig]:

@@ -2,8 +2,6 @@
 
 Source   core/.../server/AutoTopicCreationManager.scala creatableTopic; GroupCoordinatorService.java
          groupMetadataTopicConfigs @ 4.4 (read out of the released jars).
-Differs  __consumer_offsets has as many replicas as there are brokers, at most 3, unless the setting says otherwise;
-         with fewer than 3 brokers Kafka's default never makes it.
 """
 
 from __future__ import annotations
@@ -13,13 +11,13 @@ from fakebroker.core.controller.topics import NewTopic
 from fakebroker.protocol.topic_name import GROUP_METADATA_TOPIC_NAME, TRANSACTION_STATE_TOPIC_NAME
 
 
-def creatable_topic(name: str, config: BrokerConfig, number_of_brokers: int) -> NewTopic:
+def creatable_topic(name: str, config: BrokerConfig) -> NewTopic:
     """For everybody's topics the defaults of CreateTopics."""
     if name == TRANSACTION_STATE_TOPIC_NAME:
         return NewTopic(
             name,
             config.transaction_state_log_num_partitions,
-            config.transaction_state_log_replication_factor or min(3, number_of_brokers),
+            config.transaction_state_log_replication_factor,
             configs={
                 "unclean.leader.election.enable": "false",
                 "compression.type": "uncompressed",
@@ -33,7 +31,7 @@ def creatable_topic(name: str, config: BrokerConfig, number_of_brokers: int) -> 
     return NewTopic(
         name,
         config.offsets_topic_num_partitions,
-        config.offsets_topic_replication_factor or min(3, number_of_brokers),
+        config.offsets_topic_replication_factor,
         configs={
             "cleanup.policy": "compact",
             "compression.type": "producer",

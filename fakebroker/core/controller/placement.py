@@ -35,8 +35,7 @@ def place_replicas(
     if topic.num_partitions < -1 or topic.num_partitions == 0:
         raise KafkaError(ErrorCode.invalid_partitions, "Number of partitions was set to an invalid non-positive value.")
     partitions = config.num_partitions if topic.num_partitions == -1 else topic.num_partitions
-    factor = topic.replication_factor
-    factor = (config.default_replication_factor or min(3, len(broker_ids))) if factor == -1 else factor
+    factor = config.default_replication_factor if topic.replication_factor == -1 else topic.replication_factor
     alive = brokers.active(broker_ids)
     if not alive:
         raise _cannot_replicate(factor, "All brokers are currently fenced.")

@@ -11,7 +11,7 @@ Differs  Names of hosts are not looked up: an address is one, or it is `localhos
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from ipaddress import ip_address
 from typing import Final, NamedTuple
 
@@ -26,14 +26,12 @@ from fakebroker.core.quota.quota import (
     QuotaEntity,
     QuotaManagers,
 )
+from fakebroker.core.quota.quotas_image import CLIENT_ID, IP, USER, ClientQuotaEntity, ClientQuotasImage, Entry
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.slices import Slices
 
-USER: Final = "user"
-CLIENT_ID: Final = "client-id"
-IP: Final = "ip"
-
 _ENTITIES_OF_A_SLICE: Final = 32
+_ENTRIES_OF_A_SLICE: Final = 500
 _OF_BROKERS: Final = (PRODUCER_BYTE_RATE, CONSUMER_BYTE_RATE, REQUEST_PERCENTAGE)
 # The largest value of those that are whole numbers.
 _OF_CLIENTS: Final[Mapping[str, int | None]] = {
@@ -48,23 +46,6 @@ _OF_ADDRESSES: Final[Mapping[str, int | None]] = {CONNECTION_CREATION_RATE: 2**3
 EXACT: Final = 0
 OF_DEFAULT: Final = 1
 ANY: Final = 2
-
-
-class ClientQuotaEntity(NamedTuple):
-    """Whom a quota is for: (kind, name), each kind once, in one order whatever order they were asked in."""
-
-    entries: tuple[tuple[str, str | None], ...]
-
-    @classmethod
-    def of(cls, entries: Iterable[tuple[str, str | None]]) -> ClientQuotaEntity:
-        """Of a kind that comes twice the last name counts."""
-        named = dict(entries)
-        known = [kind for kind in (CLIENT_ID, USER, IP) if kind in named]
-        return cls(tuple((kind, named[kind]) for kind in (*known, *sorted(named.keys() - set(known)))))
-
-    def __str__(self) -> str:
-        entries = ", ".join(f"{kind}={'null' if name is None else name}" for kind, name in self.entries)
-        return f"ClientQuotaEntity(entries={{{entries}}})"
 
 
 class Filter(NamedTuple):
@@ -82,7 +63,7 @@ class ClientQuotas:
     def __init__(self, brokers: Callable[[], Iterable[QuotaManagers]], config: BrokerConfig) -> None:
         self._brokers = brokers
         self.controller_mutation = ControllerMutationQuotaManager(config)
-        self.entities: dict[ClientQuotaEntity, dict[str, float]] = {}
+        self.image = ClientQuotasImage()
         self.on_ip_rate: Callable[[str | None, float | None], None] | None = None  # who lets connections in
 
     def alter(self, entity: QuotaEntity, alterations: Mapping[str, float | None] | None) -> None:
@@ -95,8 +76,9 @@ class ClientQuotas:
             (kind, None if name == DEFAULT else name) for kind, name in named.items() if name is not None
         )
         if alterations is None:
-            alterations = dict.fromkeys(self.entities.get(of, ()))
+            alterations = dict.fromkeys(self.image.of(of))
         self._alter(of, alterations, False)
+        self.image.publish()
 
     def alter_all(
         self,
@@ -118,6 +100,7 @@ class ClientQuotas:
                 self._alter(entity, values, validate_only)
             except KafkaError as error:
                 results[entity] = error.with_traceback(None)
+        self.image.publish()
         return results
 
     def _alter(self, entity: ClientQuotaEntity, alterations: Mapping[str, float | None], validate_only: bool) -> None:
@@ -127,32 +110,27 @@ class ClientQuotas:
                 _validate(known, key, value)
         if validate_only:
             return
-        quotas = self.entities.setdefault(entity, {})
+        before = self.image.of(entity)
+        self.image.change(entity, alterations)
         for key, value in alterations.items():
-            if value is None:
-                if quotas.pop(key, None) is None:
-                    continue
-            else:
-                quotas[key] = value
+            if value is None and key not in before:
+                continue
             if key == CONTROLLER_MUTATION_RATE:
                 self.controller_mutation.update_quota(*_bound(entity, value))
             if key == CONNECTION_CREATION_RATE and self.on_ip_rate is not None:
                 self.on_ip_rate(dict(entity.entries)[IP], value)
             for broker in self._brokers():
                 _tell(broker, entity, key, value)
-        if not quotas:
-            del self.entities[entity]
 
     def tell(self, broker: QuotaManagers) -> None:
         """Set all quotas that hold on a broker that starts."""
-        for entity, quotas in self.entities.items():
-            for key, value in quotas.items():
-                _tell(broker, entity, key, value)
+        for entry in self.image:
+            for key, value in entry.quotas.items():
+                _tell(broker, entry.entity, key, value)
 
-    def describe(
-        self, filters: Sequence[Filter], strict: bool
-    ) -> Iterator[tuple[ClientQuotaEntity, Mapping[str, float]]]:
-        """The entities that have all these kinds, and no others if it is `strict`; raises KafkaError."""
+    def describe(self, filters: Sequence[Filter], strict: bool) -> Slices[list[Entry]]:
+        """The entities that have all these kinds, and no others if it is `strict`, in Kafka's order; raises
+        KafkaError."""
         wanted: dict[str, Filter] = {}
         for each in filters:
             _check_filter(each, wanted)
@@ -162,11 +140,15 @@ class ClientQuotas:
                 "Invalid entity filter component combination. IP filter component should not be used with user or "
                 "clientId filter component."
             )
-        return (
-            (entity, quotas)
-            for entity, quotas in list(self.entities.items())
-            if _matches(dict(entity.entries), wanted.values()) and not (strict and len(entity.entries) != len(wanted))
-        )
+        exact = {each.kind: each.name for each in wanted.values() if each.how != ANY}
+        found = []
+        for number, entry in enumerate((yield from self.image.found(exact, wanted)), 1):
+            named = dict(entry.entity.entries)
+            if _matches(named, wanted.values()) and not (strict and len(named) != len(wanted)):
+                found.append(entry)
+            if number % _ENTRIES_OF_A_SLICE == 0:
+                yield
+        return found
 
 
 def _matches(named: Mapping[str, str | None], filters: Iterable[Filter]) -> bool:

@@ -19,9 +19,10 @@ from fakebroker.core.arguments import (
     require,
 )
 from fakebroker.core.config.broker_config import BrokerConfig
-from fakebroker.core.config.broker_configs.ours import KAFKA_DEFAULTS
+from fakebroker.core.config.broker_configs.ours import KAFKA_DEFAULTS, TEST_DEFAULTS
 from fakebroker.core.replication.behaviour import Behaviour
 from fakebroker.server.made.addresses import Address, address_of, node_id
+from fakebroker.server.running.one_port import without_brackets
 from fakebroker.server.settings import texts
 
 DIALLED = "dialled"
@@ -29,10 +30,15 @@ DIALLED = "dialled"
 
 _MOST_BROKERS = 100
 _LARGEST_ID = 2**31 - 1
-_DEFAULTS: Mapping[str, Mapping[str, int]] = {"fakebroker": {}, "kafka": KAFKA_DEFAULTS}
+_DEFAULTS: Mapping[str, Mapping[str, int]] = {
+    "fakebroker": {},
+    "kafka": KAFKA_DEFAULTS,
+    "test": TEST_DEFAULTS,
+}
 _LOCALHOST = "127.0.0.1"
 _USUAL_BROKERS = 3
-_WILDCARDS = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}
+# What clients are told of a host that is every address. `::` has both families, as in Kafka, and so has localhost.
+_WILDCARDS = {"0.0.0.0": "127.0.0.1", "::": "localhost", "": "127.0.0.1"}
 
 
 @dataclass(frozen=True)
@@ -89,7 +95,7 @@ class Arguments:
         require(STRING, defaults=defaults)
         require(STRING_OR_NONE, host=host, advertised_host=advertised_host)
         if defaults not in _DEFAULTS:
-            raise ValueError(f"defaults are those of {' or '.join(_DEFAULTS)}, not of {defaults!r}")
+            raise ValueError(f"defaults are {', '.join(_DEFAULTS)}, not {defaults!r}")
         settings = BrokerConfig()
         if _DEFAULTS[defaults]:
             settings = settings.with_defaults(_DEFAULTS[defaults])
@@ -121,9 +127,9 @@ def _place(
     if is_dialled:
         advertised_host = None
     told = address if host is None and port is None and not is_dialled else Address()
-    host = next(each for each in (host, address.host, _LOCALHOST) if each is not None)
+    host = without_brackets(next(each for each in (host, address.host, _LOCALHOST) if each is not None))
     port = port if port is not None else address.port or 0
-    advertised_host = advertised_host or told.advertised_host or _WILDCARDS.get(host, host)
+    advertised_host = without_brackets(advertised_host or told.advertised_host or _WILDCARDS.get(host, host))
     advertised_port = advertised_port if advertised_port is not None else told.advertised_port or 0
     for name, first in (("port", port), ("advertised_port", advertised_port)):
         most = 65_536 - brokers

@@ -15,6 +15,7 @@ from contextlib import suppress
 from typing import Any, TypeVar
 
 from fakebroker.server.running.forking import OF_ANOTHER_PROCESS, tell_no_more, tell_of_fork
+from fakebroker.server.running.green_threads import refuse_green_threads
 from fakebroker.server.running.no_more_files import tell_of_no_more_files
 
 T = TypeVar("T")
@@ -69,8 +70,10 @@ class LoopThread:
         self._is_inherited = False
 
     def start(self) -> None:
-        """Start the thread, and what runs there. Whoever is interrupted here leaves nothing behind."""
+        """Start the thread, and what runs there. Whoever is interrupted here leaves nothing behind. Raises RuntimeError
+        where threads are greenlets."""
         self._check_process()
+        refuse_green_threads()
         with self._starting_or_stopping:
             if self._run is not None and not self._run.is_over:
                 raise RuntimeError("the cluster is running already")

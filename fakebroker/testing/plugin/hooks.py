@@ -19,6 +19,7 @@ import pytest
 
 from fakebroker.testing.plugin import trials
 from fakebroker.testing.plugin.ini import add_keys, read_keys
+from fakebroker.testing.plugin.shadowing import shadowed
 from fakebroker.testing.plugin.trials import FAILURE, TRIAL, Trial
 from fakebroker.testing.plugin.wanted import Slip, Wanted, read_markers
 
@@ -49,6 +50,10 @@ def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("kafka_every_failure"):
         config.pluginmanager.register(trials, "fakebroker-every-failure")
     config.addinivalue_line("markers", _MARKER)
+
+
+def pytest_report_header(config: pytest.Config) -> list[str]:
+    return shadowed(config, sys.modules[__name__])
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ _KEYS = {
     "kafka_brokers": ("string", "how many brokers the clusters of kafka_cluster have (3)"),
     "kafka_clock": ("string", "their clock: real, manual or auto (real; manual for a test with kafka_clock)"),
     "kafka_configs": ("linelist", "settings of their brokers, one name=value a line"),
+    "kafka_defaults": ("string", "their defaults: fakebroker, test (tests wait less) or kafka (fakebroker)"),
     "kafka_followers": ("string", "what their followers do from the start: instant, lagging:MS, frozen, ... (instant)"),
     "kafka_unfired": ("string", "what a fault is that never acted: fails the test, or allowed (fails)"),
     "kafka_topics": ("linelist", "their topics, one NAME[:PARTITIONS[:REPLICATION]][,config=value...] a line"),
@@ -31,7 +32,7 @@ def read_keys(config: pytest.Config) -> dict[str, Any]:
             said["brokers"] = int(brokers)
         except ValueError:
             raise Slip(f"kafka_brokers must be a whole number, not {brokers!r}") from None
-    for name in ("clock", "followers", "unfired"):
+    for name in ("clock", "defaults", "followers", "unfired"):
         if value := config.getini(f"kafka_{name}"):
             said[name] = value
     if configs := config.getini("kafka_configs"):

@@ -17,6 +17,7 @@ from uuid import uuid4
 from pyspark import BarrierTaskContext, SparkContext
 from pyspark.sql import SparkSession
 
+from fakebroker.extras import how_to_install
 from fakebroker_load.spark.failures import told
 from fakebroker_load.spark.master import is_local
 from fakebroker_load.spark.probe import Executor, look
@@ -108,8 +109,8 @@ def complain(found: Executor, shared: Path | None) -> None:
     if found.missing:
         lacks = ", ".join(dict.fromkeys(found.missing))
         raise NotReady(
-            f"The executors' Python on {found.host} ({found.python}, {found.version}) lacks {lacks}: install "
-            "'fakebroker[load]' there, or name another one with PYSPARK_PYTHON."
+            f"The executors' Python on {found.host} ({found.python}, {found.version}) lacks {lacks}: "
+            f"{how_to_install('load')} brings it there, or name another one with PYSPARK_PYTHON."
         )
     if not found.sees:
         raise NotReady(

@@ -90,9 +90,9 @@ def test_filters(client: SimulatedClient) -> None:
         alter(client, (entity, {"producer_byte_rate": 1.0}))
     alter(client, ([("ip", "1.2.3.4")], {"connection_creation_rate": 9.0}))
     names = [tuple(entity) for entity in entities]
-    assert list(described(client, ("user", 0, "u"))) == [names[0], names[3]]
+    assert list(described(client, ("user", 0, "u"))) == [names[3], names[0]]
     assert list(described(client, ("user", 0, "u"), strict=True)) == [names[0]]
-    assert list(described(client, ("user", 2, None))) == [names[0], names[1], names[3]]
+    assert list(described(client, ("user", 2, None))) == [names[3], names[0], names[1]]
     assert list(described(client, ("user", 1, None))) == [names[1]]
     assert list(described(client, ("user", 2, None), ("client-id", 0, "c"))) == [names[3]]
     assert list(described(client, ("ip", 2, None))) == [(("ip", "1.2.3.4"),)]

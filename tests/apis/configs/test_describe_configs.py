@@ -8,6 +8,11 @@ import pytest
 from support.asking import ask, served_versions
 from support.simulation import SimulatedClient, Simulation
 
+from fakebroker.core.config.broker_config import BrokerConfig
+from fakebroker.core.config.broker_configs.ours import KAFKA_DEFAULTS
+from fakebroker.core.config.config_helper import BrokerConfigs
+from fakebroker.core.controller.topics import NewTopic
+
 DESCRIBE_CONFIGS = 32
 TOPIC, BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP = 2, 4, 8, 16, 32
 
@@ -92,6 +97,72 @@ def test_each_broker_tells_of_itself(simulation: Simulation, client: SimulatedCl
     }
     assert (here["broker.id"].read_only, here["message.max.bytes"].read_only) == (True, False)
     assert "log.initial.task.delay.ms" not in here  # internal
+
+
+_FACTORS = (
+    "default.replication.factor",
+    "offsets.topic.replication.factor",
+    "transaction.state.log.replication.factor",
+)
+
+
+@pytest.mark.parametrize("brokers", [1, 2, 3, 5])
+def test_replication_factors_are_told_as_they_hold(brokers: int) -> None:
+    simulation = Simulation(brokers=brokers, config={"offsets.topic.replication.factor": "0"})
+    client = simulation.connect()
+    configs = described(client, BROKER, "1", *_FACTORS, include_synonyms=True)
+    for name in _FACTORS:
+        assert synonyms(configs[name]) == [(name, str(min(3, brokers)), 5)]
+    topic = simulation.cluster.create_topic(NewTopic("t"), simulation.now)
+    assert len(topic.partitions[0].replicas) == int(configs["default.replication.factor"].value)
+
+
+def test_a_replication_factor_that_is_given_is_told_as_given() -> None:
+    simulation = Simulation(brokers=3, config={"default.replication.factor": "2"})
+    configs = described(simulation.connect(), BROKER, "1", "default.replication.factor", include_synonyms=True)
+    assert synonyms(configs["default.replication.factor"]) == [
+        ("default.replication.factor", "2", 4),
+        ("default.replication.factor", "3", 5),
+    ]
+
+
+def test_defaults_of_kafka_are_told_as_defaults() -> None:
+    config = BrokerConfig().with_defaults(KAFKA_DEFAULTS).of_cluster(2)
+    configs = {each.name: each for each in BrokerConfigs(config, {}, {}, {}).describe()}
+    assert {name: synonyms(configs[name]) for name in (*_FACTORS, "log.memory.bytes")} == {
+        "default.replication.factor": [("default.replication.factor", "1", 5)],
+        "offsets.topic.replication.factor": [("offsets.topic.replication.factor", "3", 5)],
+        "transaction.state.log.replication.factor": [("transaction.state.log.replication.factor", "3", 5)],
+        "log.memory.bytes": [("log.memory.bytes", "-1", 5)],
+    }
+
+
+def test_each_broker_tells_its_rack() -> None:
+    simulation = Simulation(brokers=3, racks={2: "b"}, config={"broker.rack": "common"})
+    told = {
+        broker_id: described(
+            simulation.connect(broker_id), BROKER, str(broker_id), "broker.rack", include_synonyms=True
+        )
+        for broker_id in (1, 2)
+    }
+    assert synonyms(told[1]["broker.rack"]) == [("broker.rack", "common", 4)]
+    assert synonyms(told[2]["broker.rack"]) == [("broker.rack", "b", 4)]
+    assert told[2]["broker.rack"].value == "b"
+    nowhere = Simulation(brokers=1)
+    assert described(nowhere.connect(), BROKER, "1", "broker.rack")["broker.rack"].value is None
+
+
+@pytest.mark.parametrize(
+    ("host", "port", "text"), [("0.0.0.0", 9092, "0.0.0.0:9092"), ("::", 5, "[::]:5"), ("", 7, ":7")]
+)
+def test_where_a_broker_listens_and_what_clients_are_told(
+    simulation: Simulation, client: SimulatedClient, host: str, port: int, text: str
+) -> None:
+    simulation.cluster.set_endpoint(1, "kafka.test", 29092)
+    simulation.cluster.set_bound(1, host, port)
+    configs = described(client, BROKER, "1", "listeners", "advertised.listeners", include_synonyms=True)
+    assert synonyms(configs["listeners"])[0] == ("listeners", f"PLAINTEXT://{text}", 4)
+    assert synonyms(configs["advertised.listeners"])[0] == ("advertised.listeners", "PLAINTEXT://kafka.test:29092", 4)
 
 
 def test_a_topic_is_told_as_the_broker_has_it_that_is_asked(simulation: Simulation, client: SimulatedClient) -> None:

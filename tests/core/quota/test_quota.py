@@ -222,7 +222,7 @@ def test_what_kafkas_controller_refuses(
     with pytest.raises(KafkaError, match=message) as caught:
         quotas.alter(entity, alterations)
     assert caught.value.code is ErrorCode.invalid_request
-    assert not quotas.entities
+    assert not list(quotas.image)
     assert not brokers.enabled
 
 
@@ -233,14 +233,14 @@ def test_removing_by_name_and_altogether() -> None:
     quotas.alter(ALL, {"producer_byte_rate": None})
     assert not brokers.enabled
     assert not brokers.produce.quotas_enabled
-    assert quotas.entities == {}
+    assert not list(quotas.image)
     quotas.alter(ALL, {"request_percentage": 0.5, "producer_byte_rate": 7})
     quotas.alter(ALL, {"request_percentage": None})
-    assert list(quotas.entities.values()) == [{"producer_byte_rate": 7}]
+    assert [entry.quotas for entry in quotas.image] == [{"producer_byte_rate": 7}]
     assert brokers.produce.quota("ANONYMOUS", "x") == 7.0
     assert brokers.request.quota("ANONYMOUS", "x") is None
     quotas.alter(ALL, None)
-    assert quotas.entities == {}
+    assert not list(quotas.image)
     assert brokers.produce.quota("ANONYMOUS", "x") is None
 
 

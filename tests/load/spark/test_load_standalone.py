@@ -117,7 +117,7 @@ def test_what_executors_lack_is_named(cluster: Standalone, tmp_path: Path) -> No
     command = ["simulate", "--seeds", "4", "--wait-for-slots", str(WAIT_S), "--out", str(tmp_path / "farm")]
     ended, _, complained = drive(cluster, [command], python)
     assert ended == [3], complained
-    assert "lacks crc32c, kio: install 'fakebroker[load]' there" in complained
+    assert "lacks crc32c, kio: pip install '.[load]' in the checkout of fakebroker brings it there" in complained
     assert complained.count("\n") == 1
     assert not (tmp_path / "farm").exists()
 

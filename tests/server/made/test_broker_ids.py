@@ -113,7 +113,7 @@ def test_clients_are_told_another_port_and_a_broker_comes_back_on_its_own() -> N
         ({"racks": {1: 5}}, TypeError, "the rack of broker 1 must be a string, not 5"),
         ({"racks": {"1": "a"}}, TypeError, "a broker of racks must be a whole number, not '1'"),
         ({"racks": ["a"]}, TypeError, "racks must be a mapping of names to values, or None, not .*"),
-        ({"defaults": "ours"}, ValueError, "defaults are those of fakebroker or kafka, not of 'ours'"),
+        ({"defaults": "ours"}, ValueError, "defaults are fakebroker, kafka, test, not 'ours'"),
         ({"defaults": None}, TypeError, "defaults must be a string, not None"),
         ({"advertised_port": 65534}, ValueError, "advertised_port 65534 leaves no room for 3 brokers: .*"),
     ],

@@ -10,7 +10,7 @@ import pytest
 
 from fakebroker import FakeCluster, KafkaError
 from fakebroker.core.config.broker_config import BrokerConfig
-from fakebroker.core.config.broker_configs.ours import KAFKA_DEFAULTS
+from fakebroker.core.config.broker_configs.ours import KAFKA_DEFAULTS, TEST_DEFAULTS
 from fakebroker.server.made.arguments import Arguments
 
 PAGE = Path(__file__).parents[3] / "docs" / "settings.md"
@@ -58,6 +58,55 @@ def test_each_differs_from_ours() -> None:
         getattr(BrokerConfig, attribute).parse(str(value))
 
 
+def section(title: str) -> str:
+    return PAGE.read_text().partition(f"\n## {title}\n")[2].partition("\n## ")[0]
+
+
 def test_the_page_lists_them_all() -> None:
-    rows = re.findall(r"^\| `([a-z.]+)` \| [^|]+ \| [^|]+ \|", PAGE.read_text(), re.MULTILINE)
-    assert {attribute.replace("_", ".") for attribute in KAFKA_DEFAULTS} <= set(rows)
+    rows = re.findall(
+        r"^\| `([a-z.]+)` \| [^|]+ \| [^|]+ \|", section("Where our defaults are not Kafka's"), re.MULTILINE
+    )
+    assert {attribute.replace("_", ".") for attribute in KAFKA_DEFAULTS} == set(rows)
+
+
+# `defaults="test"`.
+
+WAITING = ("delay.ms", "interval.ms", "backoff.ms")  # of settings that say how long something waits, or how often it is
+
+
+def test_those_for_tests_differ_from_kafka_in_how_long_something_waits_and_in_nothing_else() -> None:
+    for_tests, ours = config("test"), config("fakebroker")
+    differ = {
+        key.name: (getattr(for_tests, key.attribute), getattr(ours, key.attribute))
+        for key in BrokerConfig.SETTINGS.values()
+        if getattr(for_tests, key.attribute) != getattr(ours, key.attribute)
+    }
+    assert set(differ) == {attribute.replace("_", ".") for attribute in TEST_DEFAULTS}
+    for name, (less, kafkas) in differ.items():
+        assert name.endswith(WAITING)
+        assert less < kafkas == BrokerConfig.SETTINGS[name].default  # which is Kafka's (core/config/test_tables.py)
+    assert for_tests.given == {}
+
+
+def test_the_page_tells_those_for_tests_with_kafkas() -> None:
+    rows = re.findall(r"^\| `([a-z.]+)` \| (\d+) \| (\d+) \|", section("Defaults for tests"), re.MULTILINE)
+    assert rows == [
+        (name, str(value), str(BrokerConfig.SETTINGS[name].default))
+        for name, value in ((attribute.replace("_", "."), value) for attribute, value in TEST_DEFAULTS.items())
+    ]
+
+
+def test_each_is_a_value_that_kafka_takes() -> None:
+    for attribute, value in TEST_DEFAULTS.items():
+        assert getattr(BrokerConfig, attribute).parse(str(value)) == value
+
+
+def test_what_is_given_counts_before_those_for_tests() -> None:
+    made = config("test", group_initial_rebalance_delay_ms=1500)
+    assert made.group_initial_rebalance_delay_ms == 1500
+    assert made.group_consumer_assignment_interval_ms == 0
+
+
+def test_other_defaults_are_refused_by_name() -> None:
+    with pytest.raises(ValueError, match="defaults are fakebroker, kafka, test, not 'tests'"):
+        config("tests")

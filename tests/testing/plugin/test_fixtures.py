@@ -9,6 +9,7 @@ import pytest
 from support import doses
 
 pytest_plugins = ["pytester"]
+PLUGIN = "fakebroker.testing.plugin.hooks"
 Run = Callable[..., pytest.RunResult]
 IS_INSTALLED = pytest.mark.skipif(
     not any(point.value == "fakebroker.testing.plugin.hooks" for point in entry_points(group="pytest11")),
@@ -240,7 +241,8 @@ UNUSED = """
         of_plugin = {name for name in ours if name.startswith("fakebroker.testing")}
         assert of_plugin == {
             "fakebroker.testing", "fakebroker.testing.plugin",
-            "fakebroker.testing.plugin.hooks", "fakebroker.testing.plugin.ini", "fakebroker.testing.plugin.trials",
+            "fakebroker.testing.plugin.hooks", "fakebroker.testing.plugin.ini",
+            "fakebroker.testing.plugin.shadowing", "fakebroker.testing.plugin.trials",
             "fakebroker.testing.plugin.wanted",
         }
         assert ours - of_plugin <= {"fakebroker", "fakebroker.core", "fakebroker.core.log"}  # empty ones
@@ -249,3 +251,54 @@ UNUSED = """
 
 def test_who_does_not_use_it_does_not_import_it(run: Run) -> None:
     run(UNUSED, fresh=True).assert_outcomes(passed=1)
+
+
+OTHER_PLUGIN = """
+import pytest
+
+@pytest.fixture(scope="session")
+def kafka_broker():
+    return "the other one"
+"""
+USED = """
+    def test_it(kafka_broker):
+        assert {condition}
+"""
+
+
+@pytest.mark.parametrize("is_last", [True, False])
+def test_a_fixture_that_another_plugin_has_too_is_told(run: Run, pytester: pytest.Pytester, is_last: bool) -> None:
+    pytester.makepyfile(another_plugin=OTHER_PLUGIN)
+    plugins = [PLUGIN, "another_plugin"] if is_last else ["another_plugin", PLUGIN]
+    condition = "kafka_broker == 'the other one'" if is_last else "kafka_broker.bootstrap_servers"
+    result = run(USED.format(condition=condition), plugins=plugins)
+    result.assert_outcomes(passed=1)
+    result.stdout.fnmatch_lines(
+        [f"fakebroker: another_plugin has a fixture kafka_broker too, and tests get that of {plugins[1]}; `-p no:*"]
+    )
+
+
+def test_a_fixture_of_a_conftest_is_meant(run: Run, pytester: pytest.Pytester) -> None:
+    pytester.makeconftest(OTHER_PLUGIN)
+    result = run(USED.format(condition="kafka_broker == 'the other one'"))
+    result.assert_outcomes(passed=1)
+    result.stdout.no_fnmatch_line("*has a fixture kafka_broker too*")
+
+
+def test_defaults_for_tests(run: Run) -> None:
+    run(
+        """
+        import pytest
+
+        def delay(kafka):
+            return kafka._cluster._arguments.config.group_initial_rebalance_delay_ms
+
+        def test_of_the_settings(kafka_broker):
+            assert delay(kafka_broker) == 0
+
+        @pytest.mark.kafka(defaults="kafka")
+        def test_of_the_marker(kafka_broker):
+            assert delay(kafka_broker) == 3000
+        """,
+        ini="kafka_defaults = test",
+    ).assert_outcomes(passed=2)

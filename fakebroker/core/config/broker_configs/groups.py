@@ -58,7 +58,7 @@ class GroupConfigs:
         0,
         at_least(0),
         by="core/controller/auto_creation",
-        doc="of __consumer_offsets; 0 is min(3, brokers), Kafka's default is 3",
+        doc="of __consumer_offsets; 0 gives min(3, brokers), Kafka's default is 3",
     )
     offsets_topic_num_partitions = Setting(
         INT, 50, at_least(1), by="core/groups/coordinator", doc="of __consumer_offsets"

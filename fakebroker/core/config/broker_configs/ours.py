@@ -14,6 +14,20 @@ KAFKA_DEFAULTS = {
     "fakebroker_request_max_elements": 2**31 - 1,
 }
 
+# By attribute: what tests wait for, and what no answer depends on. A group waits for no second member, members hear of
+# a rebalance at once, and what is overdue is found within a second.
+TEST_DEFAULTS = {
+    "group_initial_rebalance_delay_ms": 0,
+    "group_consumer_assignment_interval_ms": 0,
+    "group_consumer_heartbeat_interval_ms": 500,
+    "group_consumer_min_heartbeat_interval_ms": 500,
+    "transaction_abort_timed_out_transaction_cleanup_interval_ms": 500,
+    "log_initial_task_delay_ms": 1000,
+    "log_retention_check_interval_ms": 1000,
+    "log_cleaner_backoff_ms": 1000,
+    "offsets_retention_check_interval_ms": 1000,
+}
+
 
 class OurConfigs:
     """Not Kafka's."""

@@ -22,7 +22,7 @@ class ReplicationConfigs:
         0,
         at_least(0),
         by="core/controller/placement",
-        doc="of a topic made without one; 0 is min(3, brokers), Kafka's default is 1",
+        doc="of a topic made without one; 0 gives min(3, brokers), Kafka's default is 1",
     )
     min_insync_replicas = default_of(TopicConfig.min_insync_replicas)
     unclean_leader_election_enable = default_of(TopicConfig.unclean_leader_election_enable)

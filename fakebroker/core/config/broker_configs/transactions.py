@@ -35,7 +35,7 @@ class TransactionConfigs:
         0,
         at_least(0),
         by="core/controller/auto_creation",
-        doc="of __transaction_state; 0 is min(3, brokers), Kafka's default is 3",
+        doc="of __transaction_state; 0 gives min(3, brokers), Kafka's default is 3",
     )
     transaction_state_log_num_partitions = Setting(
         INT, 50, at_least(1), by="core/controller/auto_creation", doc="of __transaction_state"

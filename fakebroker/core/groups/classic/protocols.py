@@ -13,7 +13,7 @@ from struct import Struct, error
 from typing import Final
 
 from fakebroker.core.groups.classic.member import ClassicGroupMember
-from fakebroker.core.groups.hash_order import hash_map_order
+from fakebroker.core.hash_order import hash_map_order
 
 CONSUMER: Final = "consumer"  # the protocol type of consumers
 

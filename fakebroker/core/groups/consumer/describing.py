@@ -13,7 +13,7 @@ from fakebroker.core.groups.consumer.messages import DescribedGroup, DescribedMe
 from fakebroker.core.groups.consumer.state.group import ConsumerGroup
 from fakebroker.core.groups.consumer.state.member import Assignment, ConsumerGroupMember
 from fakebroker.core.groups.consumer.state.topics import Topics
-from fakebroker.core.groups.hash_order import timeline_order
+from fakebroker.core.hash_order import timeline_order
 
 
 def describe_group(

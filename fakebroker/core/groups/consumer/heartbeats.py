@@ -21,7 +21,7 @@ from fakebroker.core.groups.consumer.state.group import ConsumerGroup
 from fakebroker.core.groups.consumer.state.member import JOIN, LEAVE, LEAVE_FOR_A_WHILE, without_epochs
 from fakebroker.core.groups.consumer.state.topics import as_topic_partitions
 from fakebroker.core.groups.consumer.tools import ConsumerTools
-from fakebroker.core.groups.hash_order import hash_map_order
+from fakebroker.core.hash_order import hash_map_order
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
 

@@ -37,7 +37,7 @@ from fakebroker.core.groups.consumer.state.topics import (
 )
 from fakebroker.core.groups.consumer.timeouts import Timeouts
 from fakebroker.core.groups.consumer.tools import ASSIGNORS, ConsumerTools
-from fakebroker.core.groups.hash_order import hash_map_order, timeline_order
+from fakebroker.core.hash_order import hash_map_order, timeline_order
 
 
 class Change(NamedTuple):

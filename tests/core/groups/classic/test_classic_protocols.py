@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from fakebroker.core.groups.classic.member import ClassicGroupMember
 from fakebroker.core.groups.classic.messages import MemberProtocol
 from fakebroker.core.groups.classic.protocols import SupportedProtocols, subscribed_topics
-from fakebroker.core.groups.hash_order import hash_map_order
+from fakebroker.core.hash_order import hash_map_order
 from fakebroker.protocol.errors import KafkaError
 
 

@@ -17,7 +17,7 @@ from uuid import UUID
 from fakebroker.core.groups.consumer.assignors.assignor import GroupSpec
 from fakebroker.core.groups.consumer.assignors.uniform_heterogeneous import assign_heterogeneous
 from fakebroker.core.groups.consumer.state.member import Assignment
-from fakebroker.core.groups.hash_order import hash_set_order
+from fakebroker.core.hash_order import hash_set_order
 
 
 def assign_uniformly(group: GroupSpec) -> dict[str, Assignment]:

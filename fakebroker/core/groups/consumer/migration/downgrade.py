@@ -25,7 +25,7 @@ from fakebroker.core.groups.consumer.state.member import Assignment, ConsumerGro
 from fakebroker.core.groups.consumer.state.topics import Topics, by_name
 from fakebroker.core.groups.consumer.tools import ConsumerTools
 from fakebroker.core.groups.groups import group_id_not_found
-from fakebroker.core.groups.hash_order import timeline_order
+from fakebroker.core.hash_order import timeline_order
 from fakebroker.protocol.errors import InvalidRecordError
 from fakebroker.protocol.group_records.consumer_protocol import Assignment as ProtocolAssignment
 from fakebroker.protocol.group_records.consumer_protocol import NamedTopicPartitions, encode_assignment, version_of

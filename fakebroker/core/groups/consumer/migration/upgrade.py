@@ -28,7 +28,7 @@ from fakebroker.core.groups.consumer.state.topics import by_id, metadata_hash
 from fakebroker.core.groups.consumer.timeouts import Timeouts
 from fakebroker.core.groups.consumer.tools import ConsumerTools
 from fakebroker.core.groups.groups import group_id_not_found
-from fakebroker.core.groups.hash_order import timeline_order
+from fakebroker.core.hash_order import timeline_order
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import InvalidRecordError, KafkaError
 from fakebroker.protocol.group_records.consumer_protocol import decode_assignment, decode_subscription

@@ -33,7 +33,7 @@ from fakebroker.core.groups.consumer.state.offsets_validation import validate_co
 from fakebroker.core.groups.consumer.state.partition_epochs import NO_OWNER
 from fakebroker.core.groups.consumer.state.topics import Topics
 from fakebroker.core.groups.group import CommittedAt, ExpirationCondition, Group, GroupType, ListedGroup
-from fakebroker.core.groups.hash_order import timeline_order
+from fakebroker.core.hash_order import timeline_order
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
 

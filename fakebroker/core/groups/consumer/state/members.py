@@ -23,7 +23,7 @@ from fakebroker.core.groups.consumer.state.subscriptions import (
     topics_without,
 )
 from fakebroker.core.groups.consumer.state.topics import ResolvedRegularExpression
-from fakebroker.core.groups.hash_order import copied_capacity, hash_map_order, timeline_order
+from fakebroker.core.hash_order import copied_capacity, hash_map_order, timeline_order
 
 
 @final

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fakebroker.core.groups.hash_order import copied_capacity, hash_map_order, timeline_order
+from fakebroker.core.hash_order import copied_capacity, hash_map_order, timeline_order
 
 ADDED = [f"member-{number * 7 % 30}" for number in range(30)]
 

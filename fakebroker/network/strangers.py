@@ -1,0 +1,54 @@
+"""What else bytes look like that are no request of Kafka's, and what to do about it.
+
+Theory   The first four bytes of a request are its length. Those of other protocols are letters, or the type and version
+         of a TLS record, and give a length above any limit. A SASL token without SaslHandshake has a length, and then
+         no header.
+Source   RFC 8446 (TLSPlaintext), RFC 4616 (SASL PLAIN), RFC 5802 (the GS2 header), RFC 2743 (GSSAPI tokens); the order
+         of requests before KIP-43.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+_HANDSHAKE: Final = b"\x16\x03"  # of TLS: the record type, and the major version
+_METHODS: Final = (b"GET ", b"POST", b"PUT ", b"HEAD", b"DELE", b"OPTI", b"PATC", b"CONN", b"PRI ")
+_PLAIN: Final = re.compile(rb"[^\0]*\0[^\0]+\0[^\0]+")
+_GS2: Final = re.compile(rb"(n|y|p=[^,]+),(a=[^,]*)?,")
+_GSSAPI: Final = b"\x60"
+
+
+def in_place_of_length(length: int) -> str:
+    """A sentence about what begins with these four bytes, with a blank before it; "" if nothing that is known does."""
+    first = length.to_bytes(4, "big")
+    if first.startswith(_HANDSHAKE):
+        return " It begins as TLS does: this listener is plain text, so the client needs security.protocol=PLAINTEXT."
+    if first in _METHODS:
+        return " It begins as HTTP does: this port speaks Kafka's protocol, and the HTTP control has a port of its own."
+    if first == b"SSH-":
+        return " It begins as SSH does: this port speaks Kafka's protocol."
+    if first == b"PROX":
+        return " It begins as the PROXY protocol does: the proxy in front of this port must not send that header."
+    return ""
+
+
+def in_place_of_header(frame: bytes) -> str:
+    """The same of a frame that has no header of a request."""
+    if _PLAIN.fullmatch(frame) or _GS2.match(frame) or frame.startswith(_GSSAPI):
+        return (
+            " It looks like a SASL token that no SaslHandshake came before: the client must send that request first, "
+            "or needs security.protocol=PLAINTEXT."
+        )
+    return ""
+
+
+def in_place_of_http(first: bytes) -> str:
+    """A clause about what a connection to a port of HTTP begins with; "" if it may be HTTP."""
+    if first.startswith(b"\0"):
+        return "it speaks Kafka's protocol, and this is the HTTP control: brokers listen where the ready line says"
+    if first.startswith(_HANDSHAKE):
+        return "it speaks TLS, and the control is plain HTTP: its URL begins with http://"
+    if first.startswith(b"SSH-"):
+        return "it speaks SSH, and this is the HTTP control"
+    return ""

@@ -1,0 +1,30 @@
+"""Which fixtures of ours another plugin has too: pytest takes the one that was registered last, and says nothing."""
+
+from __future__ import annotations
+
+from types import ModuleType
+
+import pytest
+
+NAMES = ("kafka_broker", "kafka_cluster", "kafka_clock", "kafka_faults")
+
+
+def shadowed(config: pytest.Config, ours: ModuleType) -> list[str]:
+    """A sentence for each. A conftest.py that has one of its own means to."""
+    manager = config.pluginmanager
+    plugins = [plugin for _, plugin in manager.list_name_plugin() if isinstance(plugin, ModuleType)]
+    told = []
+    for name in NAMES:
+        having = [plugin for plugin in plugins if hasattr(plugin, name) and not _is_conftest(plugin)]
+        if len(having) > 1:
+            others = " and ".join(plugin.__name__ for plugin in having if plugin is not ours)
+            left_out = "fakebroker" if having[-1] is ours else manager.get_name(having[-1])
+            told.append(
+                f"fakebroker: {others} has a fixture {name} too, and tests get that of {having[-1].__name__}; "
+                f"`-p no:{left_out}` leaves its plugin out"
+            )
+    return told
+
+
+def _is_conftest(plugin: ModuleType) -> bool:
+    return plugin.__name__.rpartition(".")[2] == "conftest"
