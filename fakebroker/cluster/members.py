@@ -23,6 +23,7 @@ from fakebroker.core.config.dynamic_broker_config import DynamicBrokerConfig
 from fakebroker.core.controller.controller import Controller
 from fakebroker.core.controller.features import ELIGIBLE_LEADER_REPLICAS_VERSION, TRANSACTION_VERSION
 from fakebroker.core.controller.metadata_cache import MetadataCache
+from fakebroker.core.life import Life
 from fakebroker.core.log.store import Store
 from fakebroker.core.probe import Probe
 from fakebroker.core.purgatory.deadlines import FOLLOWERS, HOUSEKEEPING, Deadlines, TimerDeadlines
@@ -53,7 +54,7 @@ class Members(HasNow):
         broker_ids: Sequence[int],
         config: BrokerConfig,
         followers: Behaviour,
-        seed: int,
+        life: Life,
         store: Store | None,
         racks: Mapping[int, str] | None = None,
         order: Random | None = None,
@@ -71,8 +72,9 @@ class Members(HasNow):
         self.deadlines.add(self.timer, (FOLLOWERS, 0, 0))
         self.deadlines.add(self.housekeeping, (HOUSEKEEPING, 0, 0))
 
-        random = self._random = Random(seed)
-        self._session_ids = Random(f"fetch sessions of {seed}")
+        self._life = life
+        random = self._random = life.random()
+        self._session_ids = life.session_ids()
         cluster_id = urlsafe_b64encode(random.randbytes(16)).decode().rstrip("=")
         self.registry = BrokerRegistry(broker_ids, racks_of(broker_ids, config, racks or {}))
         self.metadata = MetadataCache(cluster_id, self.registry)
@@ -87,6 +89,7 @@ class Members(HasNow):
             self._wakeups,
             self.probe,
             random,
+            life,
             self.timer.timer,
             self._read_now,
             store,

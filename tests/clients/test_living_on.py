@@ -1,0 +1,333 @@
+"""Stock clients that outlive a cluster: another one, with other topics, takes its address while they run.
+
+No record is acknowledged and lost, none ends in another topic, no consumer is given a record of another topic or misses
+one of the new cluster, and no client needs more than a few refused requests to find its way."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, Protocol
+
+import pytest
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
+from aiokafka import TopicPartition as AioPartition
+from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
+from kafka import KafkaConsumer, KafkaProducer
+from kafka import TopicPartition as PythonPartition
+from support.log_reader import read_values
+from support.ports import free_ports
+from support.watchdog import LIMIT_S, join, wait_until
+
+from fakebroker import FakeCluster
+from fakebroker.core.journal.events import Append
+
+pytestmark = pytest.mark.clients
+
+CONFIG = {"auto.create.topics.enable": False, "group.initial.rebalance.delay.ms": 0}
+RETRY_MS = 20
+FEW = 10  # refused Produce requests: who is stuck has hundreds
+BEFORE, OTHERS = [b"before-0", b"before-1", b"before-2"], [b"other-%d" % number for number in range(5)]
+
+
+class Address:
+    """The ports of a cluster, and the one that has them."""
+
+    def __init__(self) -> None:
+        self._port = free_ports(3)
+        self.kafka = self._new()
+
+    def _new(self) -> FakeCluster:
+        kafka = FakeCluster(port=self._port, config=CONFIG)
+        kafka.start()
+        return kafka
+
+    def close(self) -> None:
+        self.kafka.stop()
+
+    def reset(self) -> None:
+        self.kafka.reset()
+        self._begin()
+
+    def taken_by_another(self) -> None:
+        self.kafka.stop()
+        self.kafka = self._new()
+        self._begin()
+
+    def _begin(self) -> None:
+        """The topic that was first is second, and led by another broker; the next test is at work already."""
+        self.kafka.create_topic("b", partitions=1, replication_factor=3)
+        self.kafka.create_topic("a", partitions=1, replication_factor=3)
+        send_all(self.kafka, "b", [b"of b"] * 2 * len(OTHERS))
+        send_all(self.kafka, "a", OTHERS)
+
+    def refused(self) -> list[str]:
+        """The errors that Produce requests of this life were answered."""
+        return [entry.error for entry in self.kafka.journal.produce(topic="a") if entry.error != "NONE"]
+
+
+@pytest.fixture
+def address() -> Iterator[Address]:
+    found = Address()
+    try:
+        found.kafka.create_topic("a", partitions=1, replication_factor=3)
+        for broker in (2, 3):
+            found.kafka.move_leader("a", 0, broker)
+        yield found
+    finally:
+        found.close()
+
+
+@pytest.fixture(params=[Address.reset, Address.taken_by_another], ids=["reset", "restart"])
+def change(request: pytest.FixtureRequest, address: Address) -> Callable[[], None]:
+    way: Callable[[Address], None] = request.param
+    return lambda: way(address)
+
+
+def send_all(kafka: FakeCluster, topic: str, values: list[bytes]) -> None:
+    """As another test's producer, which is given the first producer id of this life."""
+    producer = Producer({"bootstrap.servers": kafka.bootstrap_servers, "enable.idempotence": True, "log_level": 0})
+    for value in values:
+        producer.produce(topic, value, partition=0)
+    assert producer.flush(LIMIT_S) == 0
+
+
+class Loop:
+    """An event loop on a thread, for clients on asyncio."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
+        self._thread.start()
+
+    def run(self, work: Any) -> Any:
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result(LIMIT_S)
+
+    def close(self) -> None:
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        join(self._thread)
+        self._loop.close()
+
+
+# Producers: a call sends one record to "a", and returns its offset once it is acknowledged.
+
+Send = Callable[[bytes], int]
+
+
+@contextmanager
+def confluent_producer(servers: str, is_idempotent: bool) -> Iterator[Send]:
+    settings = {"bootstrap.servers": servers, "enable.idempotence": is_idempotent, "acks": "all", "log_level": 0}
+    producer = Producer(settings | {"retry.backoff.ms": RETRY_MS})
+
+    def send(value: bytes) -> int:
+        told: list[int] = []
+
+        def on_delivery(error: Any, message: Any) -> None:
+            assert error is None, error
+            told.append(message.offset())
+
+        producer.produce("a", value, partition=0, on_delivery=on_delivery)
+        assert producer.flush(LIMIT_S) == 0
+        return told[0]
+
+    yield send
+
+
+@contextmanager
+def kafka_python_producer(servers: str, is_idempotent: bool) -> Iterator[Send]:
+    producer = KafkaProducer(
+        bootstrap_servers=servers, acks="all", enable_idempotence=is_idempotent, retry_backoff_ms=RETRY_MS
+    )
+    yield lambda value: producer.send("a", value, partition=0).get(LIMIT_S).offset
+    producer.close()
+
+
+@contextmanager
+def aiokafka_producer(servers: str, is_idempotent: bool) -> Iterator[Send]:
+    loop = Loop()
+
+    async def begin() -> AIOKafkaProducer:
+        settings = {"bootstrap_servers": servers, "acks": "all", "retry_backoff_ms": RETRY_MS}
+        producer = AIOKafkaProducer(**settings, enable_idempotence=is_idempotent)
+        await producer.start()
+        return producer
+
+    producer = loop.run(begin())
+    yield lambda value: loop.run(producer.send_and_wait("a", value, partition=0)).offset
+    loop.run(producer.stop())
+    loop.close()
+
+
+@pytest.mark.parametrize("client", [confluent_producer, kafka_python_producer, aiokafka_producer])
+@pytest.mark.parametrize("is_idempotent", [False, True], ids=["plain", "idempotent"])
+def test_what_a_producer_that_lives_on_is_acknowledged_is_there(
+    address: Address, change: Callable[[], None], client: Any, is_idempotent: bool
+) -> None:
+    with client(address.kafka.bootstrap_servers, is_idempotent) as send:
+        assert [send(value) for value in BEFORE] == [0, 1, 2]
+        change()
+        after = [b"after-%d" % number for number in range(4)]
+        offsets = [send(value) for value in after]
+
+    assert read_values(address.kafka, "a") == OTHERS + after
+    assert offsets == list(range(len(OTHERS), len(OTHERS) + len(after)))
+    assert set(read_values(address.kafka, "b")) == {b"of b"}
+    assert not [event for event in address.kafka.journal if isinstance(event, Append) and event.is_duplicate]
+    assert len(address.refused()) <= FEW
+
+
+# Consumers: a call returns the values that have come.
+
+Poll = Callable[[], list[bytes]]
+
+
+class Subscribes(Protocol):
+    def __call__(self, servers: str, is_member: bool) -> Any: ...
+
+
+def confluent_consumer(protocol: str) -> Any:
+    @contextmanager
+    def consumer(servers: str, is_member: bool) -> Iterator[Poll]:
+        settings = {"bootstrap.servers": servers, "group.id": "g", "auto.offset.reset": "earliest", "log_level": 0}
+        settings |= {"retry.backoff.ms": RETRY_MS, "group.protocol": protocol}
+        consumer = Consumer(settings)
+        if is_member:
+            consumer.subscribe(["a"])
+        else:
+            consumer.assign([TopicPartition("a", 0, 0)])
+
+        def poll() -> list[bytes]:
+            messages = [message for message in consumer.consume(10, 0.1) if message.error() is None]
+            assert {message.topic() for message in messages} <= {"a"}
+            return [message.value() for message in messages]
+
+        yield poll
+        consumer.close()
+
+    return consumer
+
+
+@contextmanager
+def kafka_python_consumer(servers: str, is_member: bool) -> Iterator[Poll]:
+    group = "g" if is_member else None
+    settings = {"bootstrap_servers": servers, "auto_offset_reset": "earliest", "retry_backoff_ms": RETRY_MS}
+    consumer = KafkaConsumer(**settings, group_id=group, heartbeat_interval_ms=300)
+    if is_member:
+        consumer.subscribe(["a"])
+    else:
+        consumer.assign([PythonPartition("a", 0)])
+    yield lambda: [each.value for records in consumer.poll(100).values() for each in records]
+    consumer.close()
+
+
+@contextmanager
+def aiokafka_consumer(servers: str, is_member: bool) -> Iterator[Poll]:
+    loop = Loop()
+
+    async def begin() -> AIOKafkaConsumer:
+        group = "g" if is_member else None
+        settings = {"bootstrap_servers": servers, "auto_offset_reset": "earliest", "retry_backoff_ms": RETRY_MS}
+        consumer = AIOKafkaConsumer(**settings, group_id=group, heartbeat_interval_ms=300, metadata_max_age_ms=500)
+        if is_member:
+            consumer.subscribe(["a"])
+        else:
+            consumer.assign([AioPartition("a", 0)])
+        await consumer.start()
+        return consumer
+
+    consumer = loop.run(begin())
+    yield lambda: [each.value for records in loop.run(consumer.getmany(timeout_ms=100)).values() for each in records]
+    loop.run(consumer.stop())
+    loop.close()
+
+
+CONSUMERS = {
+    "confluent, classic": confluent_consumer("classic"),
+    "confluent, consumer": confluent_consumer("consumer"),
+    "kafka-python": kafka_python_consumer,
+    "aiokafka": aiokafka_consumer,
+}
+
+
+@pytest.mark.parametrize("client", CONSUMERS.values(), ids=list(CONSUMERS))
+@pytest.mark.parametrize("is_member", [False, True], ids=["alone", "member"])
+def test_a_consumer_that_lives_on_reads_the_new_topic_from_its_start(
+    address: Address, change: Callable[[], None], client: Subscribes, is_member: bool
+) -> None:
+    send_all(address.kafka, "a", BEFORE)
+    with client(address.kafka.bootstrap_servers, is_member) as poll:
+        assert values_of(poll, len(BEFORE)) == BEFORE
+        change()
+        assert values_of(poll, len(OTHERS)) == OTHERS
+        send_all(address.kafka, "a", [b"last"])
+        assert values_of(poll, 1) == [b"last"]
+
+
+def values_of(poll: Poll, count: int) -> list[bytes]:
+    found: list[bytes] = []
+
+    def are_there() -> bool:
+        found.extend(poll())
+        return len(found) >= count
+
+    wait_until(are_there, f"{count} records")
+    return found
+
+
+# Transactional producers.
+
+
+def test_a_transaction_that_lives_on_is_not_committed_and_its_producer_can_abort_and_go_on(
+    address: Address, change: Callable[[], None]
+) -> None:
+    settings = {"bootstrap.servers": address.kafka.bootstrap_servers, "transactional.id": "tx", "log_level": 0}
+    producer = Producer(settings | {"retry.backoff.ms": RETRY_MS})
+    producer.init_transactions()
+    producer.begin_transaction()
+    producer.produce("a", b"half", partition=0)
+    producer.flush()
+    change()
+    producer.produce("a", b"the other half", partition=0)
+    with pytest.raises(KafkaException, match="INVALID_PRODUCER_ID_MAPPING") as refused:
+        producer.commit_transaction()
+    assert refused.value.args[0].txn_requires_abort()
+    producer.abort_transaction()
+    producer.begin_transaction()
+    producer.produce("a", b"whole", partition=0)
+    producer.commit_transaction()
+
+    with confluent_consumer("classic")(address.kafka.bootstrap_servers, False) as poll:
+        assert values_of(poll, len(OTHERS) + 1) == [*OTHERS, b"whole"]
+
+
+def test_a_transactional_producer_that_cannot_go_on_says_so_and_the_next_one_works(
+    address: Address, change: Callable[[], None]
+) -> None:
+    """kafka-python ends with INVALID_PRODUCER_ID_MAPPING, as with Kafka; its state is then fatal."""
+
+    def new_producer() -> KafkaProducer:
+        servers = address.kafka.bootstrap_servers
+        producer = KafkaProducer(bootstrap_servers=servers, transactional_id="tx", retry_backoff_ms=RETRY_MS)
+        producer.init_transactions()
+        return producer
+
+    producer = new_producer()
+    transact(producer, b"before")
+    change()
+    with pytest.raises(Exception, match="InvalidProducerIdMapping"):
+        transact(producer, b"after")
+    producer.close(timeout=0)
+    producer = new_producer()
+    transact(producer, b"whole")
+    producer.close()
+
+    with confluent_consumer("classic")(address.kafka.bootstrap_servers, False) as poll:
+        assert values_of(poll, len(OTHERS) + 1) == [*OTHERS, b"whole"]
+
+
+def transact(producer: KafkaProducer, value: bytes) -> None:
+    producer.begin_transaction()
+    producer.send("a", value, partition=0).get(LIMIT_S)
+    producer.commit_transaction()
