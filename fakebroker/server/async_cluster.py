@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Self
 
 from fakebroker.cluster.cluster import Cluster
 from fakebroker.core.journal.journal import DEFAULT_SIZE, Journal
-from fakebroker.core.life import Life
 from fakebroker.core.quota.quota import QuotaEntity
 from fakebroker.core.replication.followers import Selection
 from fakebroker.core.schedule import order_of
@@ -26,7 +25,7 @@ from fakebroker.server.followers_in_hand import Followers, Step
 from fakebroker.server.journal_in_hand import JournalInHand, Snapshot
 from fakebroker.server.listeners import Listeners
 from fakebroker.server.made.arguments import Arguments
-from fakebroker.server.made.lives import LIVES
+from fakebroker.server.made.lives import Lives
 from fakebroker.server.quotas_in_hand import Quotas
 from fakebroker.server.running.home import Home
 from fakebroker.server.spill.file import SpillFile
@@ -56,9 +55,8 @@ class AsyncFakeCluster(Administration):
     config            broker settings by Kafka's names, e.g. {"min.insync.replicas": 2}
     defaults          "kafka" takes Kafka's defaults where ours differ (docs/settings.md)
     seed              of the schedule, and of all ids if `life` is "first"
-    life              "new" (default): the cluster shares no cluster id, topic id, producer id or member id with an
-                      earlier one at its address (docs/addresses.md). "first": ids follow from the seed and are the
-                      same in each run
+    life              "new" (default): it gives no id that an earlier cluster at its address gave (docs/addresses.md);
+                      "first": ids follow from the seed, and are the same in each run
     schedule          "first-come", or "random": what could happen in any order happens in one that the seed draws
                       (requests that are there at the same time, answers, timeouts of a millisecond)
     clock             "real", "manual" (it goes when `clock.advance` tells it) or "auto" (the real one, but what nobody
@@ -105,15 +103,13 @@ class AsyncFakeCluster(Administration):
             config,
             defaults,
             seed,
-            life,
         )
         check_name(clock)
         order_of(schedule, seed)
-        self._schedule = schedule
+        self._schedule, self._lives = schedule, Lives(life, seed, self._arguments.place.is_known)
         self._journal = KeptJournal(journal, journal_file)
         self._listeners: Listeners | None = None
         self._driver: Driver | None = None
-        self._life: Life | None = None  # the next one, behind those that this cluster has had
         self._store: SpillFile | None = None
         self._scenario: Scenario | None = None
         self._home = Home(self._descriptors)
@@ -182,7 +178,7 @@ class AsyncFakeCluster(Administration):
             begun, self._driver = self._driver, None
             if begun is not None and listeners is not None:
                 await listeners.stop()
-                self._life = LIVES.end(begun.cluster)
+                self._lives.end(begun)
             await self._journal.close()
             self._close_store()
             self._home.leave()
@@ -191,8 +187,7 @@ class AsyncFakeCluster(Administration):
     def _new_driver(self, clock: Clock, journal: Journal | None) -> Driver:
         made = self._arguments
         now, order = clock.stamp(), order_of(self._schedule, made.seed)
-        life = self._life or LIVES.begin(made.life, made.seed, now.wall_ms, made.place.is_known)
-        settings = made.broker_ids, made.config, made.behaviour, life
+        settings = made.broker_ids, made.config, made.behaviour, self._lives.begin(now.wall_ms)
         cluster = Cluster(now, *settings, journal, self._store, MeasuredTurn, made.racks, order)
         cluster.controller.features.format(made.features)
         return Driver(cluster, clock)
@@ -200,8 +195,8 @@ class AsyncFakeCluster(Administration):
     async def reset(self) -> None:
         """Be as new, on the same ports: no topics, groups, transactions and quotas but those of its scenario; settings,
         followers, brokers, journal and clock as at the start. All connections are closed, and what was parked is not
-        answered: clients connect again. It is a new life (docs/addresses.md): no id of the old one is used again.
-        What is written to a journal_file goes on in it."""
+        answered: clients connect again, and are given no id of the old life (docs/addresses.md). What is written to a
+        journal_file goes on in it."""
         self._at_home  # noqa: B018  or it is the wrong place to ask
         async with self._turn:
             old = self._store
@@ -212,7 +207,7 @@ class AsyncFakeCluster(Administration):
                     old.close()
 
     def _replace_driver(self) -> Driver:
-        self._life = LIVES.end(self._running.cluster)
+        self._lives.end(self._running)
         self._store = SpillFile()
         driver = self._new_driver(new_clock(self.clock.kind), self._journal.renew())
         self._begin(driver)
@@ -238,10 +233,10 @@ class AsyncFakeCluster(Administration):
         async with self._turn:
             listeners, self._listeners = self._listeners, None
             driver, self._driver = self._driver, None
-            if driver is not None and listeners is not None:
+            if listeners is not None:
                 self.faults.tell_unfired()
                 await listeners.stop()
-                self._life = LIVES.end(driver.cluster)
+                self._lives.end(driver)
                 await self._journal.close()
                 self._close_store()
                 self._home.leave()
@@ -250,8 +245,7 @@ class AsyncFakeCluster(Administration):
     def _forget_if_gone(self) -> None:
         """If its loop was closed while it ran, all that was open is closed with that."""
         if self._home.is_gone:
-            if self._driver is not None:
-                self._life = LIVES.end(self._driver.cluster)
+            self._lives.end(self._driver)
             self._driver = self._listeners = None
             self._journal.close_at_once()
             self._close_store()

@@ -74,8 +74,7 @@ class Partition(Assignment):
         self.leader_id = NO_LEADER
         self.last_leader = self.replicas[broker_ids[0]]  # the one that leads, or led last
         self.followers = list(self.replicas.values())  # all but the leader
-        self.leader_epoch = first_leader_epoch - 1
-        self.leader_epoch_start_offset = 0
+        self.leader_epoch, self.leader_epoch_start_offset = first_leader_epoch - 1, 0
         self.is_under_min_isr = False
         alive = self.brokers.active(broker_ids)
         if not alive:

@@ -22,7 +22,6 @@ from fakebroker.core.config.broker_config import BrokerConfig
 from fakebroker.core.config.broker_configs.ours import KAFKA_DEFAULTS
 from fakebroker.core.replication.behaviour import Behaviour
 from fakebroker.server.made.addresses import Address, address_of, node_id
-from fakebroker.server.made.lives import check_life
 from fakebroker.server.settings import texts
 
 DIALLED = "dialled"
@@ -72,7 +71,6 @@ class Arguments:
     config: BrokerConfig
     behaviour: Behaviour
     seed: int
-    life: str
     notes: tuple[str, ...]
 
     @classmethod
@@ -90,12 +88,10 @@ class Arguments:
         config: Mapping[str, str | int | bool] | None,
         defaults: str,
         seed: int,
-        life: str,
     ) -> Self:
         require(WHOLE_NUMBER_OR_NONE, brokers=brokers, port=port, advertised_port=advertised_port)
         require(WHOLE_NUMBER, seed=seed)
         require(STRING, defaults=defaults)
-        check_life(life)
         require(STRING_OR_NONE, host=host, advertised_host=advertised_host)
         if defaults not in _DEFAULTS:
             raise ValueError(f"defaults are those of {' or '.join(_DEFAULTS)}, not of {defaults!r}")
@@ -112,7 +108,6 @@ class Arguments:
             config=settings,
             behaviour=Behaviour.parse(followers),
             seed=seed,
-            life=life,
             notes=address.notes,
         )
 

@@ -18,7 +18,7 @@ PAGE = Path(__file__).parents[3] / "docs" / "settings.md"
 
 def config(defaults: str, **given: Any) -> BrokerConfig:
     texts = {name.replace("_", "."): value for name, value in given.items()}
-    return Arguments.read(3, None, None, None, "", 0, None, 0, "instant", texts, defaults, 0, "new").config
+    return Arguments.read(3, None, None, None, "", 0, None, 0, "instant", texts, defaults, 0).config
 
 
 def test_ours_are_the_default() -> None:
