@@ -308,10 +308,6 @@ class Cluster(Lives):
             if not replicas.has_actions:
                 return
 
-    def next_life(self) -> Life:
-        """Return the life of the cluster that takes its address after this one."""
-        return self._life.next(self.controller.producer_ids.next_id, self.controller.next_leader_epoch)
-
     def report_bug(self, where: str, error: Exception) -> None:
         self._effects.append(InternalError(where, error))
 

@@ -15,12 +15,14 @@ from typing import Final, NamedTuple
 
 
 class Life(NamedTuple):
-    """`seed` and `number` determine all random ids. `producer_id` and `leader_epoch` are the first ones."""
+    """`seed` and `number` determine all random ids. `producer_id` and `leader_epoch` are the first ones.
+    `group_ids` are the groups of the lives before."""
 
     seed: int | str = 0
     number: int = 0
     producer_id: int = 0
     leader_epoch: int = 0
+    group_ids: frozenset[str] = frozenset()
 
     def random(self) -> Random:
         """Return the source of the cluster id, topic ids, and the ids that a broker gives to members and clients."""
@@ -34,9 +36,9 @@ class Life(NamedTuple):
     def _key(self) -> int | str:
         return f"life {self.number} of {self.seed}" if self.number else self.seed
 
-    def next(self, producer_id: int, leader_epoch: int) -> Life:
-        """Return the life behind this one, given the first ids that this one did not use."""
-        return Life(self.seed, self.number + 1, producer_id, leader_epoch)
+    def next(self, producer_id: int, leader_epoch: int, group_ids: frozenset[str] = frozenset()) -> Life:
+        """Return the life behind this one, given the first ids that this one did not use and its groups."""
+        return Life(self.seed, self.number + 1, producer_id, leader_epoch, group_ids)
 
 
 FIRST_LIFE: Final = Life()

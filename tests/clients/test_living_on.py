@@ -6,10 +6,11 @@ one of the new cluster, and no client needs more than a few refused requests to 
 from __future__ import annotations
 
 import asyncio
+import itertools
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, Protocol
+from typing import Any
 
 import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
@@ -17,16 +18,24 @@ from aiokafka import TopicPartition as AioPartition
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from kafka import KafkaConsumer, KafkaProducer
 from kafka import TopicPartition as PythonPartition
-from support.log_reader import read_values
+from support.log_reader import leader_of, read_values
 from support.ports import free_ports
+from support.raw_client import RawClient
+from support.requests import Produced, batch, init_producer_id, produce
 from support.watchdog import LIMIT_S, join, wait_until
 
 from fakebroker import FakeCluster
 from fakebroker.core.journal.events import Append
+from fakebroker.core.journal.group_events import MemberJoined
 
 pytestmark = pytest.mark.clients
 
-CONFIG = {"auto.create.topics.enable": False, "group.initial.rebalance.delay.ms": 0}
+CONFIG = {
+    "auto.create.topics.enable": False,
+    "group.initial.rebalance.delay.ms": 0,
+    "group.consumer.min.heartbeat.interval.ms": 100,
+    "group.consumer.heartbeat.interval.ms": 200,
+}
 RETRY_MS = 20
 FEW = 10  # refused Produce requests: who is stuck has hundreds
 BEFORE, OTHERS = [b"before-0", b"before-1", b"before-2"], [b"other-%d" % number for number in range(5)]
@@ -51,6 +60,11 @@ class Address:
         self.kafka.reset()
         self._begin()
 
+    def start_again(self) -> None:
+        self.kafka.stop()
+        self.kafka.start()
+        self._begin()
+
     def taken_by_another(self) -> None:
         self.kafka.stop()
         self.kafka = self._new()
@@ -62,6 +76,9 @@ class Address:
         self.kafka.create_topic("a", partitions=1, replication_factor=3)
         send_all(self.kafka, "b", [b"of b"] * 2 * len(OTHERS))
         send_all(self.kafka, "a", OTHERS)
+
+    def has_member(self) -> bool:
+        return any(isinstance(event, MemberJoined) for event in self.kafka.journal)
 
     def refused(self) -> list[str]:
         """The errors that Produce requests of this life were answered."""
@@ -80,18 +97,24 @@ def address() -> Iterator[Address]:
         found.close()
 
 
-@pytest.fixture(params=[Address.reset, Address.taken_by_another], ids=["reset", "restart"])
-def change(request: pytest.FixtureRequest, address: Address) -> Callable[[], None]:
-    way: Callable[[Address], None] = request.param
-    return lambda: way(address)
+WAYS = {"reset": Address.reset, "started again": Address.start_again, "another": Address.taken_by_another}
+
+
+def nightly_but_reset(way: str, *values: object) -> Any:
+    """A reset stands for all ways by day."""
+    marks = [] if way == "reset" else [pytest.mark.nightly]
+    return pytest.param(WAYS[way], *values, id="-".join([way, *map(str, values)]), marks=marks)
+
+
+in_each_way = pytest.mark.parametrize("change", [nightly_but_reset(way) for way in WAYS])
 
 
 def send_all(kafka: FakeCluster, topic: str, values: list[bytes]) -> None:
-    """As another test's producer, which is given the first producer id of this life."""
-    producer = Producer({"bootstrap.servers": kafka.bootstrap_servers, "enable.idempotence": True, "log_level": 0})
-    for value in values:
-        producer.produce(topic, value, partition=0)
-    assert producer.flush(LIMIT_S) == 0
+    """As the idempotent producer of another test, which is given a producer id of this life."""
+    with RawClient(leader_of(kafka, topic)) as client:
+        producer_id = init_producer_id(client)
+        records = batch(*values, producer_id=producer_id, producer_epoch=0, base_sequence=0)
+        assert Produced(client.ask(produce(topic, records=records))).partitions[0][0] == 0
 
 
 class Loop:
@@ -160,14 +183,15 @@ def aiokafka_producer(servers: str, is_idempotent: bool) -> Iterator[Send]:
     loop.close()
 
 
+@in_each_way
 @pytest.mark.parametrize("client", [confluent_producer, kafka_python_producer, aiokafka_producer])
 @pytest.mark.parametrize("is_idempotent", [False, True], ids=["plain", "idempotent"])
 def test_what_a_producer_that_lives_on_is_acknowledged_is_there(
-    address: Address, change: Callable[[], None], client: Any, is_idempotent: bool
+    address: Address, change: Callable[[Address], None], client: Any, is_idempotent: bool
 ) -> None:
     with client(address.kafka.bootstrap_servers, is_idempotent) as send:
         assert [send(value) for value in BEFORE] == [0, 1, 2]
-        change()
+        change(address)
         after = [b"after-%d" % number for number in range(4)]
         offsets = [send(value) for value in after]
 
@@ -183,15 +207,13 @@ def test_what_a_producer_that_lives_on_is_acknowledged_is_there(
 Poll = Callable[[], list[bytes]]
 
 
-class Subscribes(Protocol):
-    def __call__(self, servers: str, is_member: bool) -> Any: ...
-
-
 def confluent_consumer(protocol: str) -> Any:
     @contextmanager
     def consumer(servers: str, is_member: bool) -> Iterator[Poll]:
         settings = {"bootstrap.servers": servers, "group.id": "g", "auto.offset.reset": "earliest", "log_level": 0}
         settings |= {"retry.backoff.ms": RETRY_MS, "group.protocol": protocol, "enable.auto.commit": False}
+        if protocol == "classic":
+            settings |= {"heartbeat.interval.ms": 300}
         consumer = Consumer(settings)
         if is_member:
             consumer.subscribe(["a"])
@@ -199,7 +221,9 @@ def confluent_consumer(protocol: str) -> Any:
             consumer.assign([TopicPartition("a", 0, 0)])
 
         def poll() -> list[bytes]:
-            messages = [message for message in consumer.consume(10, 0.1) if message.error() is None]
+            polled = consumer.consume(10, 0.1)
+            assert not [error for message in polled if (error := message.error()) is not None and error.fatal()]
+            messages = [message for message in polled if message.error() is None]
             assert {message.topic() for message in messages} <= {"a"}
             return [message.value() for message in messages]
 
@@ -244,7 +268,7 @@ def aiokafka_consumer(servers: str, is_member: bool) -> Iterator[Poll]:
     loop.close()
 
 
-CONSUMERS = {
+CONSUMERS: dict[str, Any] = {
     "confluent, classic": confluent_consumer("classic"),
     "confluent, consumer": confluent_consumer("consumer"),
     "kafka-python": kafka_python_consumer,
@@ -252,16 +276,32 @@ CONSUMERS = {
 }
 
 
-@pytest.mark.parametrize("client", CONSUMERS.values(), ids=list(CONSUMERS))
-@pytest.mark.parametrize("is_member", [False, True], ids=["alone", "member"])
+LEFT_OUT = {
+    # A process that never had the group says GROUP_ID_NOT_FOUND, as Kafka does, which is fatal to the client.
+    ("another", "confluent, consumer", "member"),
+    *((way, "confluent, consumer", "alone") for way in WAYS),  # without a group there is no protocol
+}
+
+
+@pytest.mark.parametrize(
+    ("change", "client", "kind"),
+    [
+        nightly_but_reset(*each)
+        for each in itertools.product(WAYS, CONSUMERS, ("alone", "member"))
+        if each not in LEFT_OUT
+    ],
+)
 def test_a_consumer_that_lives_on_reads_the_new_topic_from_its_start(
-    address: Address, change: Callable[[], None], client: Subscribes, is_member: bool
+    address: Address, change: Callable[[Address], None], client: str, kind: str
 ) -> None:
     send_all(address.kafka, "a", BEFORE)
-    with client(address.kafka.bootstrap_servers, is_member) as poll:
+    is_member = kind == "member"
+    with CONSUMERS[client](address.kafka.bootstrap_servers, is_member) as poll:
         read_until(poll, BEFORE)
-        change()
+        change(address)
         read_until(poll, OTHERS)
+        if is_member:
+            wait_until(lambda: set(poll()) <= set(OTHERS) and address.has_member(), "the member that comes back")
         send_all(address.kafka, "a", [b"last"])
         read_until(poll, [b"last"], again=OTHERS)
 
@@ -282,8 +322,9 @@ def read_until(poll: Poll, wanted: list[bytes], again: Sequence[bytes] = ()) -> 
 # Transactional producers.
 
 
+@in_each_way
 def test_a_transaction_that_lives_on_is_not_committed_and_its_producer_can_abort_and_go_on(
-    address: Address, change: Callable[[], None]
+    address: Address, change: Callable[[Address], None]
 ) -> None:
     settings = {"bootstrap.servers": address.kafka.bootstrap_servers, "transactional.id": "tx", "log_level": 0}
     producer = Producer(settings | {"retry.backoff.ms": RETRY_MS})
@@ -291,7 +332,7 @@ def test_a_transaction_that_lives_on_is_not_committed_and_its_producer_can_abort
     producer.begin_transaction()
     producer.produce("a", b"half", partition=0)
     producer.flush()
-    change()
+    change(address)
     producer.produce("a", b"the other half", partition=0)
     with pytest.raises(KafkaException, match="INVALID_PRODUCER_ID_MAPPING") as refused:
         producer.commit_transaction()
@@ -305,8 +346,9 @@ def test_a_transaction_that_lives_on_is_not_committed_and_its_producer_can_abort
         read_until(poll, [*OTHERS, b"whole"])
 
 
+@in_each_way
 def test_a_transactional_producer_that_cannot_go_on_says_so_and_the_next_one_works(
-    address: Address, change: Callable[[], None]
+    address: Address, change: Callable[[Address], None]
 ) -> None:
     """kafka-python ends with INVALID_PRODUCER_ID_MAPPING, as with Kafka; its state is then fatal."""
 
@@ -318,7 +360,7 @@ def test_a_transactional_producer_that_cannot_go_on_says_so_and_the_next_one_wor
 
     producer = new_producer()
     transact(producer, b"before")
-    change()
+    change(address)
     with pytest.raises(Exception, match="InvalidProducerIdMapping"):
         transact(producer, b"after")
     producer.close(timeout=0)

@@ -12,7 +12,7 @@ import pytest
 from support.messages import decode_response
 from support.ports import free_ports
 from support.raw_client import RawClient
-from support.requests import FETCH, INIT_PRODUCER_ID, METADATA, fetch, metadata, request
+from support.requests import FETCH, METADATA, fetch, init_producer_id, metadata, request
 from support.serving import Serving
 from support.watchdog import wait_until
 
@@ -37,7 +37,7 @@ def given_by(endpoints: list[NodeEndpoint]) -> Given:
     with ExitStack() as stack:
         clients = {endpoint.node_id: stack.enter_context(RawClient(endpoint)) for endpoint in endpoints}
         for client in clients.values():
-            given.ids.add(("producer", _producer_id(client)))
+            given.ids.add(("producer", init_producer_id(client)))
         _, answer = decode_response(METADATA, 12, client.ask(metadata(list(TOPICS))))
         given.ids.add(answer.cluster_id)
         for topic in answer.topics:
@@ -49,15 +49,6 @@ def given_by(endpoints: list[NodeEndpoint]) -> Given:
         wait_until(lambda: any(map(_member_id, clients.values())), "the coordinator")
         given.ids.update(filter(None, map(_member_id, clients.values())))
     return given
-
-
-def _producer_id(client: RawClient) -> int:
-    values = {"transactional_id": None, "transaction_timeout": timedelta(seconds=60)}
-    values |= {"producer_id": -1, "producer_epoch": -1}
-    _, answer = decode_response(INIT_PRODUCER_ID, 4, client.ask(request(INIT_PRODUCER_ID, 4, values)))
-    assert answer.error_code == 0
-    found: int = answer.producer_id
-    return found
 
 
 def _member_id(client: RawClient) -> str | None:
