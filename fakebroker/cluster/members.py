@@ -193,7 +193,7 @@ class Members(HasNow):
     def next_life(self) -> Life:
         """Return the life of the cluster that takes its address after this one."""
         producer_id, leader_epoch = self.controller.producer_ids.next_id, self.controller.next_leader_epoch
-        return self._life.next(producer_id, leader_epoch, self._group_ids.all())
+        return self._life.next(producer_id, leader_epoch, self.metadata.cluster_id, self._group_ids.all())
 
     def check_invariants(self) -> None:
         self.controller.check_invariants()

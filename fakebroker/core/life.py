@@ -16,12 +16,13 @@ from typing import Final, NamedTuple
 
 class Life(NamedTuple):
     """`seed` and `number` determine all random ids. `producer_id` and `leader_epoch` are the first ones.
-    `group_ids` are the groups of the lives before."""
+    `cluster_ids` and `group_ids` are those of the lives before."""
 
     seed: int | str = 0
     number: int = 0
     producer_id: int = 0
     leader_epoch: int = 0
+    cluster_ids: frozenset[str] = frozenset()
     group_ids: frozenset[str] = frozenset()
 
     def random(self) -> Random:
@@ -36,9 +37,10 @@ class Life(NamedTuple):
     def _key(self) -> int | str:
         return f"life {self.number} of {self.seed}" if self.number else self.seed
 
-    def next(self, producer_id: int, leader_epoch: int, group_ids: frozenset[str] = frozenset()) -> Life:
-        """Return the life behind this one, given the first ids that this one did not use and its groups."""
-        return Life(self.seed, self.number + 1, producer_id, leader_epoch, group_ids)
+    def next(self, producer_id: int, leader_epoch: int, cluster_id: str, group_ids: frozenset[str]) -> Life:
+        """Return the life behind this one, given the first ids that this one did not use, its own id and all groups."""
+        cluster_ids = self.cluster_ids | {cluster_id}
+        return Life(self.seed, self.number + 1, producer_id, leader_epoch, cluster_ids, group_ids)
 
 
 FIRST_LIFE: Final = Life()

@@ -39,7 +39,7 @@ def test_the_first_life_of_a_seed_has_the_ids_that_golden_transcripts_have() -> 
 def test_a_later_life_draws_other_random_ids_and_they_follow_from_the_seed() -> None:
     lives = [Life(7)]
     for _ in range(3):
-        lives.append(lives[-1].next(0, 0))
+        lives.append(with_topics(lives[-1]).next_life())
 
     ids = [(cluster.metadata.cluster_id, *topic_ids(cluster)) for cluster in (with_topics(life, "t") for life in lives)]
     again = with_topics(lives[3], "t")
@@ -81,7 +81,7 @@ def test_leader_epochs_of_deleted_topics_count() -> None:
 
 
 def test_a_life_without_topics_uses_no_leader_epoch() -> None:
-    assert with_topics(Life(0, 0, 0, 5)).next_life() == Life(0, 1, 0, 5)
+    assert with_topics(Life(leader_epoch=5)).next_life().leader_epoch == 5
 
 
 def test_partitions_that_are_added_begin_as_those_of_a_new_topic() -> None:
@@ -98,3 +98,10 @@ def test_an_epoch_of_an_earlier_life_ends_where_the_log_begins() -> None:
     partition = next(iter(cluster.metadata.partitions()))
 
     assert partition.last_leader.leader_epochs.end_offset_for(4, partition.leader_log.log_end_offset) == (4, 0)
+
+
+def test_a_life_knows_the_clusters_before_it_and_their_groups() -> None:
+    first = with_topics(FIRST_LIFE)
+    second = with_topics(first.next_life())
+
+    assert second.next_life().cluster_ids == {first.metadata.cluster_id, second.metadata.cluster_id}

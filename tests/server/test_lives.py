@@ -16,6 +16,8 @@ from support.requests import FETCH, METADATA, fetch, init_producer_id, metadata,
 from support.serving import Serving
 from support.watchdog import wait_until
 
+from conformance import consumer_group_frames
+from conformance.frames import api_versions
 from fakebroker import FakeCluster
 from fakebroker.protocol.produce_response import NodeEndpoint
 
@@ -162,3 +164,57 @@ def test_producer_ids_are_numbers_that_javascript_reads() -> None:
 def test_a_life_that_does_not_exist_is_refused() -> None:
     with pytest.raises(ValueError, match="a life is new or first, not 'second'"):
         FakeCluster(life="second")
+
+
+CONSUMER_GROUP_HEARTBEAT = 68
+UNKNOWN_MEMBER_ID, GROUP_ID_NOT_FOUND, REBOOTSTRAP_REQUIRED = 25, 69, 129
+
+
+def heartbeat(client: RawClient, frame: bytes) -> int:
+    _, answer = decode_response(CONSUMER_GROUP_HEARTBEAT, 1, client.ask(frame))
+    return int(answer.error_code)
+
+
+def has_joined(client: RawClient, group: str) -> bool:
+    client.ask(request(FIND_COORDINATOR, 4, {"key_type": 0, "coordinator_keys": [group]}))
+    return heartbeat(client, consumer_group_frames.join(group, "m", "a")) == 0
+
+
+def join(client: RawClient, group: str) -> None:
+    wait_until(lambda: has_joined(client, group), "the coordinator")
+
+
+def test_members_of_the_consumer_protocol_are_told_to_join_again_after_a_reset() -> None:
+    with FakeCluster(brokers=1) as kafka:
+        with RawClient(kafka.endpoints[0]) as client:
+            join(client, "g")
+        for _ in range(2):
+            kafka.reset()
+            with RawClient(kafka.endpoints[0]) as client:
+                join(client, "another")
+                assert heartbeat(client, consumer_group_frames.heartbeat("g", "m", 1)) == UNKNOWN_MEMBER_ID
+                assert heartbeat(client, consumer_group_frames.heartbeat("new", "m", 1)) == GROUP_ID_NOT_FOUND
+
+
+def test_a_client_that_means_the_cluster_before_the_reset_is_right_here() -> None:
+    with FakeCluster(brokers=1) as kafka:
+        ids = [cluster_id(kafka)]
+        kafka.reset()
+        ids.append(cluster_id(kafka))
+
+        assert [meant(kafka, each, 1) for each in ids] == [0, 0]
+        assert meant(kafka, ids[0], 2) == REBOOTSTRAP_REQUIRED
+        assert meant(kafka, "another", 1) == REBOOTSTRAP_REQUIRED
+
+
+def cluster_id(kafka: FakeCluster) -> str:
+    with RawClient(kafka.endpoints[0]) as client:
+        _, answer = decode_response(METADATA, 12, client.ask(metadata([])))
+        return str(answer.cluster_id)
+
+
+def meant(kafka: FakeCluster, cluster: str, node: int) -> int:
+    """The error that a client is answered which means this broker."""
+    with RawClient(kafka.endpoints[0]) as client:
+        frame = client.ask(api_versions(5, cluster_id=cluster, node_id=node))
+    return int.from_bytes(frame[4:6], "big")

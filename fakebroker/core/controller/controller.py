@@ -76,6 +76,7 @@ class Controller:
         self.registry = registry
         self.metadata = metadata
         self.producer_ids = ProducerIdBlocks(life.producer_id)
+        self.earlier_cluster_ids = life.cluster_ids
         self.log_memory = LogMemory(config.log_memory_bytes, config.log_memory_full, store)
         self.leadership = Leadership(registry, metadata, followers, wakeups, probe, self._configure_for_leader)
         self.cluster_control = ClusterControl(registry, self.leadership, broker_configs, probe, timer, read_now)
