@@ -2,10 +2,10 @@
 
 Theory   `receive` (bytes), `advance_to` (time), `open_connection`, `set_write_blocked`, `connection_lost` and what a
          user does are all that ever happens to it. Each door leaves effects behind (`take_effects`) and a next deadline
-         (`next_deadline_ms`). The same calls with the same times give the same effects: nothing in here waits, looks at
-         a clock or draws without the seed. A door does bounded work: what is left (`has_work`) is done by the next
-         `advance_to`. That runs every event at its own time; at the same millisecond followers come before housekeeping
-         and that before timeouts, so what was replicated in time counts.
+         (`next_deadline_ms`). The same calls with the same times in the same life give the same effects: nothing in
+         here waits, looks at a clock or draws from another source than its life. A door does bounded work: what is left
+         (`has_work`) is done by the next `advance_to`. That runs every event at its own time; at the same millisecond
+         followers come before housekeeping and that before timeouts, so what was replicated in time counts.
 Units    milliseconds (`Now`).
 Source   The roles of BrokerServer, KRaft's controller and ReplicaManager's scheduler, in one object.
 """
@@ -26,6 +26,7 @@ from fakebroker.core.config.broker_config import BrokerConfig
 from fakebroker.core.controller.topics import NewTopic, Topic
 from fakebroker.core.journal.journal import Journal
 from fakebroker.core.journal.recorder import Recorder
+from fakebroker.core.life import FIRST_LIFE, Life
 from fakebroker.core.log.store import Store
 from fakebroker.core.replication.behaviour import INSTANT, Behaviour
 from fakebroker.core.replication.followers import Selection
@@ -52,7 +53,7 @@ class Cluster(Lives):
         brokers: int | Sequence[int] = 3,
         config: BrokerConfig | None = None,
         followers: Behaviour = INSTANT,
-        seed: int = 0,
+        life: Life = FIRST_LIFE,
         journal: Journal | None = None,
         store: Store | None = None,
         new_turn: Callable[[], Turn] = Turn,
@@ -64,7 +65,7 @@ class Cluster(Lives):
         `new_turn` measures how much a door may do: requests have one turn, timers another.
         `racks` has where brokers stand, by id, if not where `broker.rack` says. `order`: core/schedule.py."""
         broker_ids = range(1, brokers + 1) if isinstance(brokers, int) else brokers
-        super().__init__(now, list(broker_ids), config or BrokerConfig(), followers, seed, store, racks, order)
+        super().__init__(now, list(broker_ids), config or BrokerConfig(), followers, life, store, racks, order)
         if journal is not None:
             self.probe.listeners.append(Recorder(journal, self))
         self.turn, self._timer_turn, self._has_due, self._advanced_ms = new_turn(), new_turn(), False, now.mono_ms

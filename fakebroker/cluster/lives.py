@@ -29,6 +29,7 @@ from fakebroker.core.clock import Now
 from fakebroker.core.config.broker_config import BrokerConfig
 from fakebroker.core.controller.cluster_control import Call
 from fakebroker.core.crash_loss import CrashLoss
+from fakebroker.core.life import Life
 from fakebroker.core.log.store import Store
 from fakebroker.core.replication.behaviour import Behaviour
 from fakebroker.network.effects import Effect, Listen, StopListening
@@ -48,12 +49,12 @@ class Lives(Members):
         broker_ids: list[int],
         config: BrokerConfig,
         followers: Behaviour,
-        seed: int,
+        life: Life,
         store: Store | None,
         racks: Mapping[int, str] | None,
         order: Random | None,
     ) -> None:
-        super().__init__(now, broker_ids, config, followers, seed, store, racks, order)
+        super().__init__(now, broker_ids, config, followers, life, store, racks, order)
         self._states = dict.fromkeys(self.registry.broker_ids, RUNNING)
         self._lives = dict.fromkeys(self.registry.broker_ids, 0)  # how many each has had
         self._paused: dict[int, Broker] = {}

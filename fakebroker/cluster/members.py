@@ -23,6 +23,8 @@ from fakebroker.core.config.dynamic_broker_config import DynamicBrokerConfig
 from fakebroker.core.controller.controller import Controller
 from fakebroker.core.controller.features import ELIGIBLE_LEADER_REPLICAS_VERSION, TRANSACTION_VERSION
 from fakebroker.core.controller.metadata_cache import MetadataCache
+from fakebroker.core.groups.group_ids import GroupIds
+from fakebroker.core.life import Life
 from fakebroker.core.log.store import Store
 from fakebroker.core.probe import Probe
 from fakebroker.core.purgatory.deadlines import FOLLOWERS, HOUSEKEEPING, Deadlines, TimerDeadlines
@@ -53,7 +55,7 @@ class Members(HasNow):
         broker_ids: Sequence[int],
         config: BrokerConfig,
         followers: Behaviour,
-        seed: int,
+        life: Life,
         store: Store | None,
         racks: Mapping[int, str] | None = None,
         order: Random | None = None,
@@ -72,8 +74,10 @@ class Members(HasNow):
         self.deadlines.add(self.timer, (FOLLOWERS, 0, 0))
         self.deadlines.add(self.housekeeping, (HOUSEKEEPING, 0, 0))
 
-        random = self._random = Random(seed)
-        self._session_ids = Random(f"fetch sessions of {seed}")
+        self._life = life
+        random = self._random = life.random()
+        self._session_ids = life.session_ids()
+        self._group_ids = GroupIds(life.group_ids)
         cluster_id = urlsafe_b64encode(random.randbytes(16)).decode().rstrip("=")
         self.registry = BrokerRegistry(broker_ids, racks_of(broker_ids, config, racks or {}))
         self.metadata = MetadataCache(cluster_id, self.registry)
@@ -88,6 +92,7 @@ class Members(HasNow):
             self._wakeups,
             self.probe,
             random,
+            life,
             self.timer.timer,
             self._read_now,
             store,
@@ -116,6 +121,7 @@ class Members(HasNow):
             self.client_quotas,
             self.probe,
             self,
+            self._group_ids,
             self._random_uuid,
             self._session_ids,
             self.report_bug,
@@ -188,6 +194,11 @@ class Members(HasNow):
     def alter_client_quotas(self, entity: QuotaEntity, alterations: Mapping[str, float | None] | None) -> None:
         """Set or remove the quotas of an entity; raises KafkaError. Takes effect with the next request."""
         self.client_quotas.alter(entity, alterations)
+
+    def next_life(self) -> Life:
+        """Return the life of the cluster that takes its address after this one."""
+        producer_id, leader_epoch = self.controller.producer_ids.next_id, self.controller.next_leader_epoch
+        return self._life.next(producer_id, leader_epoch, self.metadata.cluster_id, self._group_ids.all())
 
     def check_invariants(self) -> None:
         self.controller.check_invariants()

@@ -114,7 +114,13 @@ def declare(parser: Parser) -> None:
         "--seed",
         metavar="N",
         type=whole_number(),
-        help="Of topic ids, cluster id and schedule (default: 0).",
+        help="Of the schedule, and of all ids in the first life (default: 0).",
+    )
+    parser.add_argument(
+        "--life",
+        metavar="LIFE",
+        help="new: no id that an earlier cluster at the same address had; first: ids follow from the seed and are the "
+        "same in each run (default: new).",
     )
     parser.add_argument(
         "--schedule",
@@ -195,6 +201,7 @@ def run(options: Namespace) -> int:
         "config": settings,
         "defaults": options.defaults,
         "seed": options.seed,
+        "life": options.life,
         "schedule": options.schedule,
         "clock": options.clock,
         "journal_file": options.journal,

@@ -275,6 +275,7 @@ class NewCluster(Strict):
     racks: dict[str, Name] = Field(default_factory=dict, description="by broker id")
     defaults: Literal["fakebroker", "kafka", "test"] = "fakebroker"
     seed: int = Field(0, ge=0, le=2**53)
+    life: Literal["new", "first"] = Field("new", description="first: ids follow from the seed")
     lease_ms: int = Field(600_000, ge=100, le=24 * 3_600_000, description="milliseconds of the machine's clock")
 
     model_config = ConfigDict(

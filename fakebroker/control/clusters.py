@@ -77,6 +77,7 @@ class Clusters:
                     config=settings(new.config),
                     defaults=new.defaults,
                     seed=new.seed,
+                    life=new.life,
                     clock=new.clock,
                     journal=0,
                 )

@@ -25,6 +25,7 @@ from fakebroker.server.followers_in_hand import Followers, Step
 from fakebroker.server.journal_in_hand import JournalInHand, Snapshot
 from fakebroker.server.listeners import Listeners
 from fakebroker.server.made.arguments import Arguments
+from fakebroker.server.made.lives import Lives
 from fakebroker.server.quotas_in_hand import Quotas
 from fakebroker.server.running.home import Home
 from fakebroker.server.spill.file import SpillFile
@@ -54,7 +55,9 @@ class AsyncFakeCluster(Administration):
     config            broker settings by Kafka's names, e.g. {"min.insync.replicas": 2}
     defaults          "kafka" takes Kafka's defaults where ours differ; "test" takes defaults with which tests wait less
                       (docs/settings.md)
-    seed              of topic ids, cluster id and schedule: the same seed gives the same ids
+    seed              of the schedule, and of all ids if `life` is "first"
+    life              "new" (default): it gives no id that an earlier cluster at its address gave (docs/addresses.md);
+                      "first": ids follow from the seed, and are the same in each run
     schedule          "first-come", or "random": what could happen in any order happens in one that the seed draws
                       (requests that are there at the same time, answers, timeouts of a millisecond)
     clock             "real", "manual" (it goes when `clock.advance` tells it) or "auto" (the real one, but what nobody
@@ -82,6 +85,7 @@ class AsyncFakeCluster(Administration):
         config: Mapping[str, str | int | bool] | None = None,
         defaults: str = "fakebroker",
         seed: int = 0,
+        life: str = "new",
         schedule: str = "first-come",
         clock: str = "real",
         journal: int = DEFAULT_SIZE,
@@ -103,7 +107,7 @@ class AsyncFakeCluster(Administration):
         )
         check_name(clock)
         order_of(schedule, seed)
-        self._schedule = schedule
+        self._schedule, self._lives = schedule, Lives(life, seed, self._arguments.place.is_known)
         self._journal = KeptJournal(journal, journal_file)
         self._listeners: Listeners | None = None
         self._driver: Driver | None = None
@@ -143,7 +147,7 @@ class AsyncFakeCluster(Administration):
         await self.stop()
 
     async def start(self) -> None:
-        """Listen on all brokers. A cluster that was stopped starts empty."""
+        """Listen on all brokers. A cluster that was stopped starts empty, as a new life."""
         self._forget_if_gone()
         self._home.check()
         if self._is_started:
@@ -172,9 +176,10 @@ class AsyncFakeCluster(Administration):
                 log.warning("%s", note)
         except BaseException:
             listeners, self._listeners = self._listeners, None
-            if self._driver is not None and listeners is not None:
-                self._driver = None
+            begun, self._driver = self._driver, None
+            if begun is not None and listeners is not None:
                 await listeners.stop()
+                self._lives.end(begun)
             await self._journal.close()
             self._close_store()
             self._home.leave()
@@ -182,16 +187,17 @@ class AsyncFakeCluster(Administration):
 
     def _new_driver(self, clock: Clock, journal: Journal | None) -> Driver:
         made = self._arguments
-        settings = made.broker_ids, made.config, made.behaviour, made.seed
-        order = order_of(self._schedule, made.seed)
-        cluster = Cluster(clock.stamp(), *settings, journal, self._store, MeasuredTurn, made.racks, order)
+        now, order = clock.stamp(), order_of(self._schedule, made.seed)
+        settings = made.broker_ids, made.config, made.behaviour, self._lives.begin(now.wall_ms)
+        cluster = Cluster(now, *settings, journal, self._store, MeasuredTurn, made.racks, order)
         cluster.controller.features.format(made.features)
         return Driver(cluster, clock)
 
     async def reset(self) -> None:
         """Be as new, on the same ports: no topics, groups, transactions and quotas but those of its scenario; settings,
-        followers, brokers, journal and clock as at the start, ids of the same seed. All connections are closed, and
-        what was parked is not answered: clients connect again. What is written to a journal_file goes on in it."""
+        followers, brokers, journal and clock as at the start. All connections are closed, and what was parked is not
+        answered: clients connect again, and are given no id of the old life (docs/addresses.md). What is written to a
+        journal_file goes on in it."""
         self._at_home  # noqa: B018  or it is the wrong place to ask
         async with self._turn:
             old = self._store
@@ -202,6 +208,7 @@ class AsyncFakeCluster(Administration):
                     old.close()
 
     def _replace_driver(self) -> Driver:
+        self._lives.end(self._running)
         self._store = SpillFile()
         driver = self._new_driver(new_clock(self.clock.kind), self._journal.renew())
         self._begin(driver)
@@ -226,10 +233,11 @@ class AsyncFakeCluster(Administration):
     async def _stop(self) -> None:
         async with self._turn:
             listeners, self._listeners = self._listeners, None
-            self._driver = None
+            driver, self._driver = self._driver, None
             if listeners is not None:
                 self.faults.tell_unfired()
                 await listeners.stop()
+                self._lives.end(driver)
                 await self._journal.close()
                 self._close_store()
                 self._home.leave()
@@ -238,6 +246,7 @@ class AsyncFakeCluster(Administration):
     def _forget_if_gone(self) -> None:
         """If its loop was closed while it ran, all that was open is closed with that."""
         if self._home.is_gone:
+            self._lives.end(self._driver)
             self._driver = self._listeners = None
             self._journal.close_at_once()
             self._close_store()

@@ -109,11 +109,11 @@ class Listeners:
             self._files = Files(self._driver.told)
             self._tell_endpoints()
             old.stop()
+            for transport in old.transports.values():
+                transport.abort()  # before any await: no client is given an id of the old life behind `new_driver`
             try:
                 for listener in self._listeners.values():
                     await listener.start_serving()  # which most do
-                for transport in old.transports.values():
-                    transport.abort()
                 while old.transports:  # abort() reports connection_lost in the next turns of the loop
                     await asyncio.sleep(0)
             finally:

@@ -21,6 +21,7 @@ from fakebroker.core.config.broker_config import BrokerConfig
 from fakebroker.core.controller.topics import NewTopic
 from fakebroker.core.crash_loss import CrashLoss
 from fakebroker.core.journal.journal import Journal
+from fakebroker.core.life import Life
 from fakebroker.core.probe import Listener
 from fakebroker.core.replication.behaviour import Behaviour
 from fakebroker.core.replication.followers import Selection
@@ -130,11 +131,9 @@ class Simulation:
         self.elapsed_ms = 0
         self.tape: list[tuple[int, str, int, bytes]] = []
         self.arrivals: list[tuple[int, int, bytes | None]] = []
-        settings = BrokerConfig().with_text(config or {})
+        settings, behaviour = BrokerConfig().with_text(config or {}), Behaviour.parse(followers)
         order = order_of(schedule, seed)
-        self.cluster = Cluster(
-            self.now, brokers, settings, Behaviour.parse(followers), seed, journal, racks=racks, order=order
-        )
+        self.cluster = Cluster(self.now, brokers, settings, behaviour, Life(seed), journal, racks=racks, order=order)
         self.listening = set(self.cluster.registry.broker_ids)  # whose ports are open
         self._clients: dict[Connection, SimulatedClient] = {}
         self.warnings: list[str] = []

@@ -5,8 +5,9 @@ from __future__ import annotations
 import threading
 
 from support.controlled import Controlled
+from support.messages import decode_response
 from support.raw_client import RawClient
-from support.requests import Produced, produce
+from support.requests import METADATA, Produced, metadata, produce
 from support.watchdog import wait_until
 
 from fakebroker.protocol.produce_response import NodeEndpoint
@@ -76,3 +77,22 @@ def test_a_cluster_that_cannot_be_made_leaves_nothing(controlled: Controlled) ->
     ):
         assert controlled.refused("POST", "/v1/clusters", new, status=status)["code"] == code
     assert controlled.get("/v1/clusters")["clusters"] == []
+
+
+def test_clusters_share_no_ids_unless_they_are_first_lives(controlled: Controlled) -> None:
+    """Nor does one with itself after a reset."""
+
+    def ids(life: dict[str, str]) -> list[tuple[str, str]]:
+        found = []
+        made = controlled.ask("POST", "/v1/clusters", {"brokers": 1, "topics": [{"name": "t"}], **life}, status=201)
+        broker, here = made["brokers"][0], f"/v1/clusters/{made['id']}"
+        for _ in range(2):
+            with RawClient(NodeEndpoint(broker["id"], broker["host"], broker["port"])) as client:
+                _, answer = decode_response(METADATA, 12, client.ask(metadata(["t"])))
+            found.append((answer.cluster_id, str(answer.topics[0].topic_id)))
+            controlled.ask("POST", f"{here}/reset")
+        controlled.ask("DELETE", here, status=204)
+        return found
+
+    assert len({each for pair in ids({}) + ids({}) for each in pair}) == 8
+    assert ids({"life": "first"}) == ids({"life": "first"})

@@ -68,16 +68,6 @@ def test_topics_records_and_settings_are_gone_and_the_ports_are_the_same(kafka: 
     assert error_of(kafka, "t", size=1_000) == (0, 0)
 
 
-def test_a_topic_made_anew_has_the_id_that_the_first_one_had(kafka: FakeCluster) -> None:
-    ids = []
-    for _ in range(2):
-        kafka.reset()
-        kafka.create_topic("t")
-        ids.append([event.topic_id for event in kafka.journal if isinstance(event, TopicCreated)])
-
-    assert ids[0] == ids[1] != []
-
-
 def test_connections_are_closed_and_what_is_parked_is_not_answered(kafka: FakeCluster) -> None:
     kafka.create_topic("t")
     kafka.followers.freeze("t")

@@ -10,6 +10,7 @@ from fakebroker.protocol.build import build
 from fakebroker.protocol.messages import encode_request, request_type
 from fakebroker.protocol.record_batch import Record, encode_batch
 from support.messages import decode_response
+from support.raw_client import RawClient
 
 PRODUCE, FETCH, METADATA, API_VERSIONS, CREATE_TOPICS, INIT_PRODUCER_ID = 0, 1, 3, 18, 19, 22
 
@@ -70,6 +71,16 @@ class Produced:
 
     def __repr__(self) -> str:
         return f"Produced({self.correlation_id}, {self.partitions})"
+
+
+def init_producer_id(client: RawClient) -> int:
+    """The id of a producer that is idempotent and has no transactions."""
+    values = {"transactional_id": None, "transaction_timeout": timedelta(seconds=60)}
+    frame = request(INIT_PRODUCER_ID, 4, values | {"producer_id": -1, "producer_epoch": -1})
+    _, answer = decode_response(INIT_PRODUCER_ID, 4, client.ask(frame))
+    assert answer.error_code == 0
+    found: int = answer.producer_id
+    return found
 
 
 def metadata(

@@ -4,7 +4,7 @@ Behaviour      Lists the registry. A version that is not served is answered in t
                and the range of ApiVersions alone, its body unread (KIP-511): the dispatcher calls
                `respond_unsupported_version`. A software name or version that is not of Kafka's form: INVALID_REQUEST.
                A client that means another cluster or broker: REBOOTSTRAP_REQUIRED, and it is served on all the same.
-               The one without the other: INVALID_REQUEST.
+               The one without the other: INVALID_REQUEST. A client that means the cluster before a reset is right here.
 Version notes  v1 throttle time; v3 flexible, client software name and version (KIP-511), features (KIP-584);
                v4 features whose minimum is 0 may be listed (KAFKA-17492); v5 the cluster and the node that are meant
                (KIP-1242).
@@ -76,8 +76,10 @@ def _is_valid(version: int, request: ApiVersionsRequest) -> bool:
 
 
 def _is_meant(ctx: RequestContext, request: ApiVersionsRequest) -> bool:
-    here = (ctx.metadata.cluster_id, ctx.broker.broker_id)
-    return request.cluster_id is None or (request.cluster_id, request.node_id) == here
+    if request.cluster_id is None:
+        return True
+    here = {ctx.metadata.cluster_id, *ctx.controller.earlier_cluster_ids}
+    return request.cluster_id in here and request.node_id == ctx.broker.broker_id
 
 
 @lru_cache(maxsize=_REMEMBERED)

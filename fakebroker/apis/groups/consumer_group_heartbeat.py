@@ -3,7 +3,8 @@
 Behaviour      A member of a consumer group (KIP-848) joins, calls, or leaves: epoch 0, its own, -1, or -2 for a static
                member that will be back. It is answered what it may hold, when that has changed or it asks for all.
                What is wrong with the request itself is said first; the rest is up to the group's coordinator, and
-               answered when its records are committed.
+               answered when its records are committed. A group of an earlier life of the cluster is answered
+               UNKNOWN_MEMBER_ID until it is made again, so its members join again.
 Version notes  v1: a pattern in RE2's language (KIP-848), and the client makes its own member id (KIP-1082).
 Not done       Nothing is authorized.
 Source         core/.../server/KafkaApis.scala handleConsumerGroupHeartbeat; group-coordinator/.../

@@ -20,6 +20,7 @@ from fakebroker.core.controller.controller import Controller
 from fakebroker.core.controller.producer_ids import ProducerIdManager
 from fakebroker.core.fetch_sessions.manager import FetchManager
 from fakebroker.core.groups.coordinator import GroupCoordinator
+from fakebroker.core.groups.group_ids import GroupIds
 from fakebroker.core.groups.services import GroupEnvironment
 from fakebroker.core.probe import Probe
 from fakebroker.core.purgatory.deadlines import Deadlines
@@ -55,6 +56,7 @@ class Broker:
         client_quotas: ClientQuotas,
         probe: Probe,
         clock: HasNow,
+        group_ids: GroupIds,
         random_uuid: Callable[[], UUID],
         session_ids: Random,
         report: Callable[[str, Exception], None],
@@ -75,6 +77,7 @@ class Broker:
                 clock,
                 configs,
                 controller.group_configs,
+                group_ids,
                 self.metadata,
                 random_uuid,
                 probe,

@@ -31,6 +31,7 @@ from fakebroker.core.controller.producer_ids import ProducerIdBlocks
 from fakebroker.core.controller.reassignments import Reassignments
 from fakebroker.core.controller.topic_creation import TopicCreation
 from fakebroker.core.controller.topics import NewTopic, Topic
+from fakebroker.core.life import Life
 from fakebroker.core.log.memory import LogMemory
 from fakebroker.core.log.store import Store
 from fakebroker.core.probe import Probe
@@ -60,6 +61,7 @@ class Controller:
         wakeups: Wakeups,
         probe: Probe,
         random: Random,
+        life: Life,
         timer: SystemTimer,
         read_now: Callable[[], Now],
         store: Store | None = None,
@@ -73,14 +75,15 @@ class Controller:
         self.features = FeatureControl()
         self.registry = registry
         self.metadata = metadata
-        self.producer_ids = ProducerIdBlocks()
+        self.producer_ids = ProducerIdBlocks(life.producer_id)
+        self.earlier_cluster_ids = life.cluster_ids
         self.log_memory = LogMemory(config.log_memory_bytes, config.log_memory_full, store)
         self.leadership = Leadership(registry, metadata, followers, wakeups, probe, self._configure_for_leader)
         self.cluster_control = ClusterControl(registry, self.leadership, broker_configs, probe, timer, read_now)
         self.reassignments = Reassignments(self.leadership, metadata, timer, read_now)
         isrs = AlterPartitionManager(broker_configs, timer, wakeups, read_now)
         self._partition_creation = PartitionCreation(
-            config, registry, metadata, followers, self.log_memory, probe, isrs.submit
+            config, registry, metadata, followers, self.log_memory, probe, isrs.submit, life.leader_epoch
         )
         self._topic_creation = TopicCreation(
             config, registry, metadata, followers, self._partition_creation, probe, random
@@ -88,6 +91,7 @@ class Controller:
         self._followers = followers
         self._wakeups = wakeups
         self._probe = probe
+        self._deleted_leader_epoch = life.leader_epoch - 1  # the highest of topics that were deleted
 
     # Topics.
 
@@ -142,6 +146,7 @@ class Controller:
         self.metadata.remove(topic)
         for partition in topic.partitions:
             partition.is_deleted = True
+            self._deleted_leader_epoch = max(self._deleted_leader_epoch, partition.leader_epoch)
             self._followers.remove(partition)
             self.leadership.views.deleted(partition)
         for partition in topic.partitions:
@@ -196,6 +201,12 @@ class Controller:
         if self.broker_configs.have_own and topic is not None and partition.leader_id != NO_LEADER:
             defaults = self.broker_configs.of(partition.leader_id).topic_defaults
             partition.configure(defaults.with_own(topic.configs))
+
+    @property
+    def next_leader_epoch(self) -> int:
+        """Above those of all partitions, deleted ones included."""
+        epochs = [partition.leader_epoch for partition in self.metadata.partitions()]
+        return 1 + max(self._deleted_leader_epoch, *epochs, -1)
 
     def check_invariants(self) -> None:
         for partition in self.metadata.partitions():

@@ -56,6 +56,7 @@ class PartitionCreation:
         log_memory: LogMemory,
         probe: Probe,
         alter_isr: Callable[[Partition, list[int]], bool],
+        first_leader_epoch: int,
     ) -> None:
         self.config = config
         self.registry = registry
@@ -64,6 +65,7 @@ class PartitionCreation:
         self._log_memory = log_memory
         self._probe = probe
         self._alter_isr = alter_isr
+        self._first_leader_epoch = first_leader_epoch
 
     def open(
         self, name: str, first: int, plan: Callable[[], Plan], now: Callable[[], Now]
@@ -89,6 +91,7 @@ class PartitionCreation:
                     registry,
                     self._log_memory,
                     self._probe,
+                    self._first_leader_epoch,
                 )
                 partition.alter_isr = self._alter_isr
                 partitions.append(partition)

@@ -9,21 +9,21 @@ Differs  A broker has its next block at once, where Kafka's asks ahead of time. 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import count
 
 PRODUCER_ID_BLOCK = 1000  # ids a broker takes from the controller at once
 
 
 class ProducerIdBlocks:
-    """The controller's: which ids are handed out to brokers."""
+    """The controller's: which ids are handed out to brokers. `next_id` is the lowest that is not."""
 
-    def __init__(self) -> None:
-        self._starts = count(0, PRODUCER_ID_BLOCK)
+    def __init__(self, first: int = 0) -> None:
+        self.next_id = first
 
     def next_block(self) -> range:
         """Ids that nobody else has."""
-        start = next(self._starts)
-        return range(start, start + PRODUCER_ID_BLOCK)
+        start = self.next_id
+        self.next_id += PRODUCER_ID_BLOCK
+        return range(start, self.next_id)
 
 
 class ProducerIdManager:

@@ -13,6 +13,7 @@ from typing import TypeVar, final
 
 from fakebroker.core.coordinator.timeline import LATEST, SnapshotRegistry, TimelineDict
 from fakebroker.core.groups.group import Group, GroupType, ListedGroup
+from fakebroker.core.groups.group_ids import GroupIds
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
 
@@ -30,15 +31,17 @@ def _no_classic_groups(group_id: str) -> Group:
 @final
 class Groups(TimelineDict[str, Group]):
     """`new_classic_group` makes an empty one, which is not among them yet: the room of classic groups sets it.
-    `on_added` is called when there is one more, or another one."""
+    `on_added` is called when there is one more, or another one. `ids` are of all partitions of all brokers."""
 
-    def __init__(self, registry: SnapshotRegistry) -> None:
+    def __init__(self, registry: SnapshotRegistry, ids: GroupIds) -> None:
         super().__init__(registry)
+        self.ids = ids
         self.new_classic_group: Callable[[str], Group] = _no_classic_groups
         self.on_added: Callable[[], None] | None = None
 
     def __setitem__(self, key: str, value: Group) -> None:
         super().__setitem__(key, value)
+        self.ids.add(key)
         if self.on_added is not None:
             self.on_added()
 

@@ -17,6 +17,7 @@ from fakebroker.core.controller.metadata_cache import MetadataCache
 from fakebroker.core.coordinator.executor import CoordinatorExecutor
 from fakebroker.core.coordinator.timeline import SnapshotRegistry
 from fakebroker.core.coordinator.timer import CoordinatorTimer
+from fakebroker.core.groups.group_ids import GroupIds
 from fakebroker.core.groups.groups import Groups
 from fakebroker.core.probe import Probe
 from fakebroker.core.purgatory.housekeeping import Housekeeping
@@ -28,7 +29,7 @@ class GroupEnvironment:
     `is_paused` its broker stands still."""
 
     __slots__ = (
-        "broker_id", "clock", "configs", "group_configs", "housekeeping", "is_paused", "metadata", "probe",
+        "broker_id", "clock", "configs", "group_configs", "group_ids", "housekeeping", "is_paused", "metadata", "probe",
         "random_uuid",
     )  # fmt: skip
 
@@ -38,6 +39,7 @@ class GroupEnvironment:
         clock: HasNow,
         configs: DynamicBrokerConfig,
         group_configs: GroupConfigManager,
+        group_ids: GroupIds,
         metadata: MetadataCache,
         random_uuid: Callable[[], UUID],
         probe: Probe,
@@ -47,6 +49,7 @@ class GroupEnvironment:
         self.clock = clock
         self.configs = configs
         self.group_configs = group_configs
+        self.group_ids = group_ids
         self.metadata = metadata
         self.random_uuid = random_uuid
         self.probe = probe
@@ -73,7 +76,7 @@ class GroupServices:
         self.registry = registry
         self.timer = timer
         self.executor = executor
-        self.groups = Groups(registry)
+        self.groups = Groups(registry, environment.group_ids)
 
     @property
     def config(self) -> BrokerConfig:

@@ -58,6 +58,7 @@ class Partition(Assignment):
         brokers: BrokerRegistry | None = None,
         memory: LogMemory | None = None,
         probe: Probe | None = None,
+        first_leader_epoch: int = 0,
     ) -> None:
         """Raises ValueError if none of the brokers is alive; `brokers` are all alive if not given. Whoever makes the
         partition known tells of its first leadership (`tell_leader`)."""
@@ -73,8 +74,7 @@ class Partition(Assignment):
         self.leader_id = NO_LEADER
         self.last_leader = self.replicas[broker_ids[0]]  # the one that leads, or led last
         self.followers = list(self.replicas.values())  # all but the leader
-        self.leader_epoch = -1
-        self.leader_epoch_start_offset = 0
+        self.leader_epoch, self.leader_epoch_start_offset = first_leader_epoch - 1, 0
         self.is_under_min_isr = False
         alive = self.brokers.active(broker_ids)
         if not alive:

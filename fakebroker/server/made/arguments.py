@@ -53,6 +53,11 @@ class Place:
     advertised_port: int
     is_dialled: bool = False
 
+    @property
+    def is_known(self) -> bool:
+        """Whether clients may know the address from an earlier cluster."""
+        return self.port != 0 or self.advertised_port != 0
+
     def port_of(self, index: int) -> int:
         return self.port + index if self.port else 0
 

@@ -19,6 +19,7 @@ _OF_CLUSTER = {
     "configs": "config",
     "defaults": "defaults",
     "features": "features",
+    "life": "life",
     "racks": "racks",
     "schedule": "schedule",
     "seed": "seed",

@@ -36,6 +36,8 @@ from fakebroker.core.groups.groups import group_id_not_found
 from fakebroker.core.groups.manager import GroupManager
 from fakebroker.core.groups.manager import Replay as ReplayRecord
 from fakebroker.core.groups.services import GroupServices
+from fakebroker.protocol.error_code import ErrorCode
+from fakebroker.protocol.errors import KafkaError
 
 
 @final
@@ -64,10 +66,14 @@ class ConsumerGroups(GroupManager):
         return describe_group(group, committed_offset, self._tools.default_assignor, self._topics)
 
     def _find_or_make(self, group_id: str, is_joining: bool, records: list[CoordinatorRecord]) -> ConsumerGroup:
-        """Raises GROUP_ID_NOT_FOUND. A group that is made is found by nobody else until its records are replayed."""
+        """Raises GROUP_ID_NOT_FOUND, or UNKNOWN_MEMBER_ID for a group of an earlier life. A group that is made is found
+        by nobody else until its records are replayed."""
         group = self._tools.groups.get(group_id)
         if group is None:
             if not is_joining:
+                if group_id in self._tools.groups.ids.earlier:
+                    message = f"Group {group_id} is new here; its members were those of an earlier cluster."
+                    raise KafkaError(ErrorCode.unknown_member_id, message)
                 raise group_id_not_found(f"Consumer group {group_id} not found.")
             return self._tools.new_group(group_id)
         if is_joining and group.type is GroupType.CLASSIC and group.is_empty:

@@ -1,0 +1,112 @@
+"""Clients of other languages that outlive a cluster, as those of Python in test_living_on.py."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from support.client_programs import PROGRAMS, program
+from support.log_reader import read_values
+from support.taken_address import BEFORE, OTHERS, WAYS, Address
+from support.watchdog import LIMIT_S, wait_until
+
+from conformance.clients.members import Member
+from conformance.clients.plan import Job, Record
+from conformance.clients.process import ClientProcess
+
+pytestmark = [pytest.mark.clients, pytest.mark.languages, pytest.mark.slow]
+
+AFTER = [b"after-0", b"after-1", b"after-2", b"after-3"]
+FEW = 10  # refused Produce requests: who is stuck has hundreds
+
+
+@pytest.fixture
+def address() -> Iterator[Address]:
+    found = Address()
+    yield found
+    found.close()
+
+
+in_each_way = pytest.mark.parametrize("change", WAYS.values(), ids=list(WAYS))
+of_both_kinds = pytest.mark.parametrize("is_idempotent", [False, True], ids=["plain", "idempotent"])
+
+
+@in_each_way
+@of_both_kinds
+@pytest.mark.parametrize("client", ["kafka-clients", "sarama", "kafkajs", "krafka"])
+def test_what_a_producer_that_lives_on_is_acknowledged_is_there(
+    address: Address, change: Callable[[Address], None], client: str, is_idempotent: bool
+) -> None:
+    results = sent_around(address, change, client, is_idempotent)
+
+    offsets = range(len(OTHERS), len(OTHERS) + len(AFTER))
+    assert results == [{"partition": 0, "offset": offset} for offset in offsets]
+    assert read_values(address.kafka, "a") == OTHERS + AFTER
+    assert set(read_values(address.kafka, "b")) == {b"of b"}
+    assert len(address.refused()) <= FEW
+
+
+@in_each_way
+@of_both_kinds
+def test_franz_go_is_told_that_it_is_another_topic(
+    address: Address, change: Callable[[Address], None], is_idempotent: bool
+) -> None:
+    """It adopts no other id of a topic until it is told to forget the topic, with Apache Kafka too."""
+    assert sent_around(address, change, "franz-go", is_idempotent) == [{"error": "UNKNOWN_TOPIC_ID"}] * len(AFTER)
+    assert read_values(address.kafka, "a") == OTHERS
+
+
+def sent_around(
+    address: Address, change: Callable[[Address], None], client: str, is_idempotent: bool
+) -> list[dict[str, Any]]:
+    """What a producer is told of the records that it sends after the change."""
+    command, folder = program(PROGRAMS[client])
+    records = tuple(Record(0, b"key", value) for value in BEFORE + AFTER)
+    job = Job("a", idempotent=is_idempotent, pause_before=len(BEFORE), records=records)
+    plan = {"bootstrap": address.kafka.bootstrap_servers, "jobs": [job.described("a")]}
+    with ClientProcess(command, folder, plan, LIMIT_S) as process:
+        process.await_pause()
+        change(address)
+        process.go_on()
+        results: list[dict[str, Any]] = process.report()["jobs"][0]["results"]
+    return results[len(BEFORE) :]
+
+
+# A process that never had the cluster id tells kafka-clients 4.4 REBOOTSTRAP_REQUIRED, as Kafka does. The consumer then
+# waits for its connection to the coordinator, which it does not close, and sends no heartbeat.
+MEMBERS = [
+    *((Address.reset, client, "classic") for client in ("kafka-clients", "sarama", "kafkajs")),
+    (Address.reset, "kafka-clients", "consumer"),
+    (Address.start_again, "kafka-clients", "classic"),
+    (Address.start_again, "kafka-clients", "consumer"),
+    (Address.taken_by_another, "kafkajs", "classic"),
+]
+
+
+@pytest.mark.parametrize(("change", "client", "protocol"), MEMBERS)
+def test_a_member_that_lives_on_reads_the_new_topic_from_its_start(
+    address: Address, change: Callable[[Address], None], client: str, protocol: str
+) -> None:
+    command, folder = program(PROGRAMS[client])
+    settings: dict[str, Any] = {"group": "g", "topic": "a", "protocol": protocol, "assignor": "range", "instance": None}
+    settings |= {"reset": "earliest", "session_ms": 6_000, "heartbeat_ms": 300}
+    plan = {"bootstrap": address.kafka.bootstrap_servers, "member": settings}
+    address.send("a", BEFORE)
+    with Member(ClientProcess(command, folder, plan, LIMIT_S)) as member:
+        await_values(member, BEFORE)
+        change(address)
+        await_values(member, OTHERS)
+        wait_until(address.has_member, "the member that comes back")
+        address.send("a", [b"last"])
+        await_values(member, [b"last"])
+
+    assert {value for _, _, value in member.read} == {each.decode() for each in [*BEFORE, *OTHERS, b"last"]}
+
+
+def await_values(member: Member, values: list[bytes]) -> None:
+    def are_there() -> bool:
+        member.check()
+        return {value for _, _, value in member.read} >= {each.decode() for each in values}
+
+    wait_until(are_there, f"{values}")
