@@ -117,6 +117,11 @@ class RequestContext:
         """Monotonic milliseconds, as of now: of a request that has waited, later than `now`."""
         return self._sockets.now_ms
 
+    @property
+    def client_ms(self) -> int:
+        """The same as clients measure it: without what was skipped."""
+        return self._sockets.client_ms
+
     # Who asks, while it is not answered.
 
     @property

@@ -172,6 +172,19 @@ class Cluster(Lives):
         """When `advance_to` next has something to do."""
         return self.deadlines.next_deadline_ms()
 
+    def next_skip_ms(self) -> int | None:
+        """Where a skip of the clock ends: at the next deadline but those of clients. None if no client waits for
+        anything."""
+        return self.deadlines.next_deadline_ms(if_skipped=True) if self.is_awaited else None
+
+    def skip(self, ms: int) -> None:
+        """The clock has skipped so much, which no client has lived through: what they have to do in time moves along.
+        `advance_to` comes next."""
+        self.skipped_ms += ms
+        for partition in self.metadata.partitions():
+            for replica in partition.replicas.values():
+                replica.on_skip(ms)
+
     @property
     def has_deadlines(self) -> bool:
         """Whether anything is pending but housekeeping: a request that waits, a connection that is muted, a batch on

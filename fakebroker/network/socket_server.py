@@ -216,6 +216,10 @@ class SocketServer(Reading):
     def now_ms(self) -> int:
         return self._clock.now.mono_ms
 
+    @property
+    def client_ms(self) -> int:
+        return self._clock.client_ms
+
     def answer(self, connection: Connection, frame: bytes | None) -> None:
         """The request in hand is answered, with nothing if `frame` is None. Dropped if the connection has gone."""
         for listener in self._probe.listeners:
