@@ -16,8 +16,9 @@ from collections import OrderedDict
 from collections.abc import Callable, Container
 
 from fakebroker.core.clock import HasNow
+from fakebroker.core.purgatory.deadlines import ClientDeadlines
 from fakebroker.network.connection import Connection
-from timingwheel import SystemTimer, TimerTask
+from timingwheel import TimerTask
 
 
 class IdleExpiryManager:
@@ -26,7 +27,7 @@ class IdleExpiryManager:
     def __init__(
         self,
         max_idle_ms: int,
-        timer: SystemTimer,
+        deadlines: ClientDeadlines,
         clock: HasNow,
         close: Callable[[Connection, str], None],
         standing: Container[int] = (),
@@ -34,7 +35,7 @@ class IdleExpiryManager:
         """Connections to brokers that are `standing` still are looked at again later."""
         self._standing = standing
         self._max_idle_ms = max_idle_ms
-        self._timer = timer
+        self._deadlines = deadlines
         self._clock = clock
         self._close = close
         self._lru_connections: OrderedDict[Connection, None] = OrderedDict()
@@ -75,9 +76,8 @@ class IdleExpiryManager:
         return connection.last_active_ms + self._max_idle_ms + 1
 
     def _wait_until(self, deadline_ms: int, now_ms: int) -> None:
-        """Look again then; if time is skipped, too early, and then once more."""
         self._check.delay_ms = deadline_ms - now_ms
-        self._timer.add(self._check, self._clock.now.mono_ms)
+        self._deadlines.add(self._check)
 
     def check_invariants(self) -> None:
         times_ms = [connection.last_active_ms for connection in self._lru_connections]

@@ -24,6 +24,7 @@ from fakebroker.core.clock import HasNow
 from fakebroker.core.config.broker_config import BrokerConfig
 from fakebroker.core.config.ip_overrides import normalized
 from fakebroker.core.probe import Probe
+from fakebroker.core.purgatory.deadlines import ClientDeadlines
 from fakebroker.core.security.identity import Listener
 from fakebroker.network.acceptor import Acceptor
 from fakebroker.network.answers import Answers
@@ -59,7 +60,7 @@ class SocketServer(Reading):
         broker_ids: Iterable[int],
         config: BrokerConfig,
         timer: SystemTimer,
-        idle_timer: SystemTimer,
+        idle_deadlines: ClientDeadlines,
         emit: Callable[[Effect], None],
         clock: HasNow,
         probe: Probe,
@@ -75,7 +76,9 @@ class SocketServer(Reading):
         self._in_turn: Connection | None = None  # whose requests are being handled
         self._requests_left = self._bytes_left = 0  # that it may have handled before the next one's turn
         self.answers = Answers(order)
-        self._idle = IdleExpiryManager(config.connections_max_idle_ms, idle_timer, clock, self.close, self._standing)
+        self._idle = IdleExpiryManager(
+            config.connections_max_idle_ms, idle_deadlines, clock, self.close, self._standing
+        )
         size = config.queued_max_request_bytes
         self._memory = {id_: RequestMemory(size, self._ready) for id_ in self.connections.quotas} if size > 0 else None
         self.configure(lambda _: config)

@@ -7,8 +7,9 @@ Parked Produce requests are what is skipped for. Clients live in the time that i
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from support.doses import count
 from support.simulation import START_WALL_MS, Simulation
 
 from fakebroker.core.journal.group_events import MemberJoined, MemberLeft
@@ -21,7 +22,8 @@ from fakebroker.testing.transactions.producer import TransactionalProducer
 from fakebroker.testing.transactions.world import CLEANUP_MS, TransactionWorld
 
 FROZEN = "frozen"
-SKIPS_MS = (400, 9_000, 30_000, 90_000)
+SKIPS_MS = (400, 9_000, 30_000)
+CHECK_EVERY = 1_000  # invariants of the whole cluster
 # Its session ends, or the join or the sync that others wait for.
 SILENT_FOR_MS = SESSION_MS + REBALANCE_MS + HEARTBEAT_MS
 TRANSACTION_MS = 6_000
@@ -54,7 +56,7 @@ class Group:
     """A group whose members come, die, stand still and leave. `silent_ms` tells since when one does not speak."""
 
     def __init__(self, protocol: str) -> None:
-        self.world = GroupWorld(brokers=3, partitions=3, protocol=protocol)
+        self.world = GroupWorld(brokers=3, partitions=3, protocol=protocol, check_every=CHECK_EVERY)
         make_frozen_topic(self.world.simulation)
         self.silent_ms: dict[str, int] = {}
         self.leaving: set[str] = set()
@@ -139,7 +141,7 @@ class Transactions:
     """Two producers at a time; for one that dies another one comes, with another id."""
 
     def __init__(self, version: int) -> None:
-        self.world = TransactionWorld(brokers=3, version=version)
+        self.world = TransactionWorld(brokers=3, version=version, check_every=CHECK_EVERY)
         make_frozen_topic(self.world.simulation)
         self.producers = [self._new(), self._new()]
         self.dead: set[str] = set()
@@ -201,8 +203,9 @@ def play_transactions(version: int, steps: list[tuple[str, int]]) -> None:
 
 
 @pytest.mark.parametrize("protocol", ["classic", "consumer"])
-@given(steps=st.lists(GROUP_STEPS, max_size=12))
-@settings(max_examples=10, deadline=None)
+@given(steps=st.lists(GROUP_STEPS, max_size=8))
+@example([("join", 0), ("skip", 30_000), ("live", HEARTBEAT_MS), ("die", 0), ("skip", 30_000), ("live", 1)])
+@settings(max_examples=count(10, 200), deadline=None)
 def test_a_skip_expels_no_member_that_lives_and_spares_none_that_is_silent(
     protocol: str, steps: list[tuple[str, int]]
 ) -> None:
@@ -210,8 +213,9 @@ def test_a_skip_expels_no_member_that_lives_and_spares_none_that_is_silent(
 
 
 @pytest.mark.parametrize("version", [1, 2])
-@given(steps=st.lists(TRANSACTION_STEPS, max_size=20))
-@settings(max_examples=10, deadline=None)
+@given(steps=st.lists(TRANSACTION_STEPS, max_size=16))
+@example([("commit", 0), *[("live", 2 * PACE_MS)] * 3, ("skip", 30_000), ("live", 1), ("die", 0), ("skip", 30_000)])
+@settings(max_examples=count(10, 200), deadline=None)
 def test_a_skip_fences_no_producer_that_lives_and_spares_no_abandoned_transaction(
     version: int, steps: list[tuple[str, int]]
 ) -> None:

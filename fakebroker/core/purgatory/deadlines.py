@@ -91,8 +91,8 @@ class ClientDeadlines(DeadlineSource):
     """What clients have to do in time: send a heartbeat, join, give up partitions. A skip moves these deadlines along,
     so a client has as long as with the real clock."""
 
-    def __init__(self, clock: HasNow) -> None:
-        super().__init__(is_housekeeping=False, moves_with_skips=True)
+    def __init__(self, clock: HasNow, is_housekeeping: bool = False) -> None:
+        super().__init__(is_housekeeping, moves_with_skips=True)
         self._clock = clock
         self._timer = SystemTimer(clock.client_ms)
 
@@ -137,7 +137,7 @@ class Deadlines:
         place = bisect_right(self._ranks, rank)
         self._ranks.insert(place, rank)
         self._sources.insert(place, source)
-        if source.is_housekeeping:
+        if source.is_housekeeping and not source.moves_with_skips:
             self.housekeeping = source
         if self._order is not None and rank[0] == TIMEOUTS:
             source.run_as_drawn(self._order)
@@ -173,8 +173,8 @@ class Deadlines:
             ran += tasks
             if not source.is_housekeeping:
                 self.met += tasks
-                if tasks and self.housekeeping is not None:
-                    self.housekeeping.changed(now_ms)
+            if tasks and self.housekeeping is not None and source is not self.housekeeping:
+                self.housekeeping.changed(now_ms)
             if ran >= limit:  # this source may have more, which comes before the next one's
                 break
         return ran
