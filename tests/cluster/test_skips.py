@@ -7,12 +7,14 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from support.answers import answers
 from support.asking import ask
 from support.external_follower import ExternalFollower
-from support.requests import FETCH, metadata, produce
-from support.simulation import START_MONO_MS, SimulatedClient, Simulation
+from support.requests import FETCH, batch, metadata, produce
+from support.simulation import START_MONO_MS, START_WALL_MS, SimulatedClient, Simulation
 
 MAX_IDLE_MS, LAG_MAX_MS, EVICTION_MS = 600_000, 30_000, 120_000
+DAY_MS, EXPIRATION_CHECK_MS, RETENTION_CHECK_MS = 86_400_000, 600_000, 300_000
 GET_TELEMETRY, THROTTLED = 71, 89
 NONE, REQUEST_TIMED_OUT, SESSION_ID_NOT_FOUND = 0, 7, 70
 ME = UUID(int=0xC0FFEE)
@@ -90,6 +92,33 @@ def test_a_follower_that_a_client_plays_is_behind_for_no_longer_than_it_lives(si
 
     assert after_the_skip == [1, 2, 3]
     assert simulation.partition().isr_ids == [1, 2]  # its client is silent
+
+
+@pytest.mark.parametrize(("lived_ms", "is_known"), [(0, True), (DAY_MS + 2 * EXPIRATION_CHECK_MS, False)])
+def test_a_producer_id_is_as_old_as_its_last_batch_by_the_clock_of_its_client(
+    simulation: Simulation, lived_ms: int, is_known: bool
+) -> None:
+    """It is forgotten after a day (producer.id.expiration.ms), and then a batch that is sent again is there twice."""
+    client = simulation.connect()
+    records = batch(timestamp_ms=START_WALL_MS, producer_id=5, producer_epoch=0, base_sequence=0)
+    client.send(produce("t", records=records))
+    time_out(simulation, 2 * DAY_MS)
+    simulation.advance(lived_ms)
+    client = simulation.connect()
+    client.send(produce("t", records=records))
+
+    assert [offset for _, _, offset in answers(client)] == [0 if is_known else 1]
+
+
+def test_records_are_as_old_as_their_clients_take_them_for(simulation: Simulation) -> None:
+    simulation.topic("short", retention_ms=DAY_MS)
+    simulation.connect().send(produce("short", records=batch(timestamp_ms=START_WALL_MS)))
+    time_out(simulation, 2 * DAY_MS)
+    after_the_skip = simulation.partition("short").leader_log.log_start_offset
+    simulation.advance(DAY_MS + 2 * RETENTION_CHECK_MS)
+
+    assert after_the_skip == 0
+    assert simulation.partition("short").leader_log.log_start_offset == 1
 
 
 def session(client: SimulatedClient, session_id: int, epoch: int) -> Any:
