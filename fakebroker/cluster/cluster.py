@@ -174,30 +174,11 @@ class Cluster(Lives):
         """When `advance_to` next has something to do."""
         return self.deadlines.next_deadline_ms()
 
-    def next_skip_ms(self) -> int | None:
-        """Where a skip of the clock ends: at the next deadline but those of clients. None if no client waits for
-        anything."""
-        return self.deadlines.next_deadline_ms(if_skipped=True) if self.is_awaited else None
-
-    def skip(self, ms: int) -> None:
-        """The clock has skipped so much, which no client has lived through: what they have to do in time moves along.
-        `advance_to` comes next."""
-        self.skipped_ms += ms
-        for partition in self.metadata.partitions():
-            for replica in partition.replicas.values():
-                replica.on_skip(ms)
-
     @property
     def has_deadlines(self) -> bool:
         """Whether anything is pending but housekeeping: a request that waits, a connection that is muted, a batch on
         its way to a follower, a step of a follower's script."""
         return self.deadlines.has_pending()
-
-    @property
-    def is_awaited(self) -> bool:
-        """Whether somebody would be served sooner if time were skipped. A consumer would not: it asks for ever. Nor
-        would the steps of a script: they wait for what the user does before."""
-        return self.deadlines.is_awaited()
 
     def take_effects(self) -> list[Effect]:
         """What is to be done outside, in order, the answers first; each effect is handed out once."""

@@ -71,7 +71,7 @@ class SocketServer(Reading):
         acceptor = Acceptor(connections, timer, clock, self._admit, self._refuse, self.close)
         super().__init__(emit, connections, ready, acceptor)
         self._max_request_bytes = config.socket_request_max_bytes
-        self._clock, self._probe, self._opened = clock, probe, 0
+        self.clock, self._probe, self._opened = clock, probe, 0
         self._throttling = Throttling(timer, self._ready)
         self._in_turn: Connection | None = None  # whose requests are being handled
         self._requests_left = self._bytes_left = 0  # that it may have handled before the next one's turn
@@ -215,14 +215,6 @@ class SocketServer(Reading):
 
     # From the handlers.
 
-    @property
-    def now_ms(self) -> int:
-        return self._clock.now.mono_ms
-
-    @property
-    def client_ms(self) -> int:
-        return self._clock.client_ms
-
     def answer(self, connection: Connection, frame: bytes | None) -> None:
         """The request in hand is answered, with nothing if `frame` is None. Dropped if the connection has gone."""
         for listener in self._probe.listeners:
@@ -266,7 +258,7 @@ class SocketServer(Reading):
             return
         for listener in self._probe.listeners:
             listener.throttled(connection.number, connection.broker_id, throttle_time_ms)
-        self._throttling.start(connection, throttle_time_ms, self._clock.now.mono_ms)
+        self._throttling.start(connection, throttle_time_ms, self.clock.now.mono_ms)
 
     def close(self, connection: Connection, reason: str) -> None:
         """Close the connection after what was sent before."""

@@ -215,20 +215,16 @@ class Driver:
         if any(transport.get_write_buffer_size() for transport in self.transports.values()):
             return
         for _ in range(_STEPS_AT_ONCE):
-            deadline_ms = self.cluster.next_skip_ms()
-            if deadline_ms is None:
+            if (deadline_ms := self.cluster.next_skip_ms()) is None:
                 return
             self.cluster.skip(clock.skip_to(deadline_ms))
-            if self._time_was_moved() or self.cluster.has_work:
+            if self._move_to(deadline_ms) or self.cluster.has_work:
                 return
 
-    def _move_to(self, mono_ms: int) -> None:
-        self.clock.move_to(mono_ms)
-        self._time_was_moved()
-
-    def _time_was_moved(self) -> bool:
+    def _move_to(self, mono_ms: int) -> bool:
         """Whether anything was to be done outside."""
         self._timer.stop()
+        self.clock.move_to(mono_ms)
         self.cluster.advance_to(self.clock.reached(), self.clock.stamp())
         return self._after_door()
 

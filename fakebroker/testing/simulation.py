@@ -5,7 +5,7 @@ Theory   Clients speak real frames with the core; time stands still until the ca
          the `tape`, if it is wanted, so two runs are the same if and only if their tapes are, byte for byte.
          `arrivals` are then what came to clients and nobody has taken yet: (milliseconds, client, frame, or None when
          its connection was closed), in order.
-Units    milliseconds since the start of the simulation, as clients measure them: what was skipped (`skip`) is not in.
+Units    milliseconds since the start of the simulation, as clients measure them: without `skipped_ms`.
 Errors   A bug that the broker reports of itself is raised as AssertionError, and so is a broken invariant.
 """
 
@@ -268,20 +268,6 @@ class Simulation:
         self.elapsed_ms = at_ms
         self.cluster.advance_to(self.now)
         self.settle()
-
-    def skip(self) -> bool:
-        """Skip time up to the next deadline, as `clock="auto"` does when all is quiet. False, and nothing is skipped,
-        if no client waits for anything."""
-        deadline_ms = self.cluster.next_skip_ms()
-        if deadline_ms is None:
-            return False
-        ms = max(deadline_ms - self.now.mono_ms, 0)
-        self.record(f"skips {ms} ms", 0)
-        self.skipped_ms += ms
-        self.cluster.skip(ms)
-        self.cluster.advance_to(self.now)
-        self.settle()
-        return True
 
     # What comes out.
 

@@ -12,6 +12,7 @@ from support.asking import ask
 from support.external_follower import ExternalFollower
 from support.requests import FETCH, batch, metadata, produce
 from support.simulation import START_MONO_MS, START_WALL_MS, SimulatedClient, Simulation
+from support.skips import make_frozen_topic, skip, time_out
 
 MAX_IDLE_MS, LAG_MAX_MS, EVICTION_MS = 600_000, 30_000, 120_000
 DAY_MS, EXPIRATION_CHECK_MS, RETENTION_CHECK_MS = 86_400_000, 600_000, 300_000
@@ -24,28 +25,14 @@ ME = UUID(int=0xC0FFEE)
 def simulation() -> Simulation:
     running = Simulation(config={"max.incremental.fetch.session.cache.slots": "8", "replica.lag.time.max.ms": "30000"})
     running.topic("t")
-    running.topic("frozen", min_insync_replicas=3)
-    running.followers("frozen", "frozen")
+    make_frozen_topic(running)
     return running
-
-
-def time_out(simulation: Simulation, ms: int) -> None:
-    """Park a Produce request, and skip until it times out."""
-    simulation.followers("instant", "frozen")
-    simulation.followers("frozen", "frozen")
-    client = simulation.connect(simulation.partition("frozen").leader_id)
-    before_ms = simulation.now.mono_ms
-    client.send(produce("frozen", timeout_ms=ms))
-    while not client.answers:
-        assert simulation.skip()
-    assert simulation.now.mono_ms == before_ms + ms
-    client.disconnect()
 
 
 def test_nothing_is_skipped_if_nobody_waits(simulation: Simulation) -> None:
     simulation.connect()
 
-    assert not simulation.skip()
+    assert not skip(simulation)
     assert simulation.skipped_ms == 0
 
 

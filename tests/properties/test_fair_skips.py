@@ -10,18 +10,16 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from support.doses import count
-from support.simulation import START_WALL_MS, Simulation
+from support.simulation import START_WALL_MS
+from support.skips import make_frozen_topic, time_out
 
 from fakebroker.core.journal.group_events import MemberJoined, MemberLeft
 from fakebroker.core.journal.transaction_events import TransitionPrepared
-from fakebroker.testing import wire
-from fakebroker.testing.actors.world import World
 from fakebroker.testing.groups.member import HEARTBEAT_MS, REBALANCE_MS, SESSION_MS, SimulatedConsumer
 from fakebroker.testing.groups.world import GroupWorld
 from fakebroker.testing.transactions.producer import TransactionalProducer
 from fakebroker.testing.transactions.world import CLEANUP_MS, TransactionWorld
 
-FROZEN = "frozen"
 SKIPS_MS = (400, 9_000, 30_000)
 CHECK_EVERY = 1_000  # invariants of the whole cluster
 # Its session ends, or the join or the sync that others wait for.
@@ -29,27 +27,6 @@ SILENT_FOR_MS = SESSION_MS + REBALANCE_MS + HEARTBEAT_MS
 TRANSACTION_MS = 6_000
 PACE_MS = 300  # between two steps of a transaction
 ONGOING, TIMED_OUT = "Ongoing", "transaction.timeout.ms is over"
-
-
-def make_frozen_topic(simulation: Simulation) -> None:
-    """Its Produce requests time out: an ISR that has shrunk is too small."""
-    simulation.topic(FROZEN, 1, 3, min_insync_replicas=3)
-
-
-def time_out(world: World, timeout_ms: int) -> None:
-    """Park a Produce request, and skip until it times out. Clients act whenever a skip ends."""
-    simulation = world.simulation
-    world.followers("instant", FROZEN)
-    world.followers("frozen", FROZEN)
-    client = simulation.connect(simulation.partition(FROZEN).leader_id)
-    before_ms = simulation.now.mono_ms
-    batch = wire.batch(b"v", 1, START_WALL_MS)
-    client.send(wire.produce(1, -1, timeout_ms, [((FROZEN, 0), batch)]))
-    while not client.answers:
-        assert simulation.skip(), "a parked request is a reason to skip"
-        world.act()
-    assert simulation.now.mono_ms - before_ms == timeout_ms
-    client.disconnect()
 
 
 class Group:
@@ -112,7 +89,7 @@ def play_group(protocol: str, steps: list[tuple[str, int]]) -> None:
         if what == "live":
             group.world.advance(number)
         elif what == "skip":
-            time_out(group.world, number)
+            time_out(group.world.simulation, number, group.world.act)
         elif what == "join":
             group.world.join()
         elif what == "leave":
@@ -122,7 +99,7 @@ def play_group(protocol: str, steps: list[tuple[str, int]]) -> None:
         group.check()
     for _ in range(SILENT_FOR_MS // HEARTBEAT_MS):
         group.world.advance(HEARTBEAT_MS)
-        time_out(group.world, SKIPS_MS[0])
+        time_out(group.world.simulation, SKIPS_MS[0], group.world.act)
         group.check()
 
     assert group.present.isdisjoint(group.silent_ms), "it is silent, and still in its group"
@@ -183,7 +160,7 @@ def play_transactions(version: int, steps: list[tuple[str, int]]) -> None:
         if what == "live":
             world.advance(number)
         elif what == "skip":
-            time_out(world, number)
+            time_out(world.simulation, number, world.act)
         elif what == "die":
             transactions.die(number)
         else:
@@ -191,7 +168,7 @@ def play_transactions(version: int, steps: list[tuple[str, int]]) -> None:
         transactions.check()
     for _ in range((TRANSACTION_MS + CLEANUP_MS) // PACE_MS + 1):
         world.advance(PACE_MS)
-        time_out(world, SKIPS_MS[0])
+        time_out(world.simulation, SKIPS_MS[0], world.act)
         transactions.check()
     for place in world.places:
         log = world.simulation.partition(*place).leader_log
