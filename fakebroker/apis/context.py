@@ -115,7 +115,12 @@ class RequestContext:
     @property
     def now_ms(self) -> int:
         """Monotonic milliseconds, as of now: of a request that has waited, later than `now`."""
-        return self._sockets.now_ms
+        return self._sockets.clock.now.mono_ms
+
+    @property
+    def client_ms(self) -> int:
+        """The same as clients measure it: without what was skipped."""
+        return self._sockets.clock.client_ms
 
     # Who asks, while it is not answered.
 
@@ -180,7 +185,7 @@ class RequestContext:
                     self._request_bytes if produced else None,
                     fetched_bytes,
                     uses_request_time,
-                    self._sockets.now_ms,
+                    self._sockets.clock.now.mono_ms,
                 )
                 throttle_time_ms = max(throttle_time_ms, at_least_ms)
                 if throttle_time_ms > 0:

@@ -28,6 +28,7 @@ from fakebroker.core.journal.journal import Journal
 from fakebroker.core.journal.recorder import Recorder
 from fakebroker.core.life import FIRST_LIFE, Life
 from fakebroker.core.log.store import Store
+from fakebroker.core.purgatory.deadlines import HOUSEKEEPING, ClientDeadlines
 from fakebroker.core.replication.behaviour import INSTANT, Behaviour
 from fakebroker.core.replication.followers import Selection
 from fakebroker.core.replication.replica_manager import ReplicaManager
@@ -71,9 +72,10 @@ class Cluster(Lives):
         self.turn, self._timer_turn, self._has_due, self._advanced_ms = new_turn(), new_turn(), False, now.mono_ms
         self._is_handling = False
         self.on_taken: Callable[[], None] | None = None  # called before effects are handed out
-        ids, timer, slow_timer = self.registry.broker_ids, self.timer.timer, self.housekeeping.timer
+        ids, timer, idle_deadlines = self.registry.broker_ids, self.timer.timer, ClientDeadlines(self, True)
+        self.deadlines.add(idle_deadlines, (HOUSEKEEPING, 0, 0))
         emit = self._effects.append
-        self.sockets = SocketServer(ids, self.config, timer, slow_timer, emit, self, self.probe, order)
+        self.sockets = SocketServer(ids, self.config, timer, idle_deadlines, emit, self, self.probe, order)
         self.client_quotas.on_ip_rate = self.sockets.connections.update_ip_connection_rate_quota
         self._dispatcher = Dispatcher(self.sockets, emit, self, self.probe)
         self.faults = Faults(self, self.sockets, self._dispatcher, emit)
@@ -178,12 +180,6 @@ class Cluster(Lives):
         """Whether anything is pending but housekeeping: a request that waits, a connection that is muted, a batch on
         its way to a follower, a step of a follower's script."""
         return self.deadlines.has_pending()
-
-    @property
-    def is_awaited(self) -> bool:
-        """Whether somebody would be served sooner if time were skipped. A consumer would not: it asks for ever. Nor
-        would the steps of a script: they wait for what the user does before."""
-        return self.deadlines.is_awaited()
 
     def take_effects(self) -> list[Effect]:
         """What is to be done outside, in order, the answers first; each effect is handed out once."""

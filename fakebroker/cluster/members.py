@@ -109,6 +109,29 @@ class Members(HasNow):
         """The settings of the brokers as they are now."""
         return self.broker_configs.current
 
+    # Time that is skipped: a door, and the questions before it.
+
+    @property
+    def is_awaited(self) -> bool:
+        """Whether somebody would be served sooner if time were skipped. A consumer would not: it asks for ever. Nor
+        would the steps of a script: they wait for what the user does before."""
+        return self.deadlines.is_awaited()
+
+    def next_skip_ms(self) -> int | None:
+        """Where a skip of the clock ends: at the next deadline but those of clients. None if no client waits for
+        anything."""
+        return self.deadlines.next_deadline_ms(if_skipped=True) if self.is_awaited else None
+
+    def skip(self, ms: int) -> None:
+        """The clock has skipped so much, which no client has lived through: what they have to do in time moves along.
+        `advance_to` comes next."""
+        self.skipped_ms += ms
+        for partition in self.metadata.partitions():
+            for replica in partition.replicas.values():
+                replica.on_skip(ms)
+
+    # Inside.
+
     def _new_broker(self, broker_id: int) -> Broker:
         return Broker(
             broker_id,

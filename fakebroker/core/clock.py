@@ -46,7 +46,17 @@ class Now:
 
 
 class HasNow:
-    """Who was told the time of the event at hand (the cluster, by its doors)."""
+    """The time of the event at hand, as the cluster's doors were told it.
+
+    skipped_ms  how much of `now.mono_ms` was skipped (`clock="auto"`), so no client has lived through it
+    """
 
     def __init__(self, now: Now) -> None:
         self.now = now
+        self.skipped_ms = 0
+
+    @property
+    def client_ms(self) -> int:
+        """Monotonic time as clients measure it: without what was skipped. What a client has to do in time is counted
+        in it, what a client waits for in `now.mono_ms`."""
+        return self.now.mono_ms - self.skipped_ms

@@ -3,7 +3,8 @@
 Theory   Connections in the order of their last activity. One task of the timer waits for the least recently used one;
          when its time comes it looks at whoever is first then, closes what is due and waits for the next. A request in
          hand or a throttling is no activity: a muted connection is closed as well.
-Units    monotonic milliseconds. Closed when idle for more than the setting: at the first millisecond after it.
+Units    milliseconds as clients measure them (`HasNow.client_ms`). Closed when idle for more than the setting: at the
+         first millisecond after it.
 Source   clients/.../network/Selector.java IdleExpiryManager, maybeCloseOldestConnection @ 4.0.
 Differs  Kafka looks once in each poll of a network thread, so it closes one connection in a poll and up to 300 ms late.
          Progress of a write that takes several turns counts when the write is complete.
@@ -15,8 +16,9 @@ from collections import OrderedDict
 from collections.abc import Callable, Container
 
 from fakebroker.core.clock import HasNow
+from fakebroker.core.purgatory.deadlines import ClientDeadlines
 from fakebroker.network.connection import Connection
-from timingwheel import SystemTimer, TimerTask
+from timingwheel import TimerTask
 
 
 class IdleExpiryManager:
@@ -25,7 +27,7 @@ class IdleExpiryManager:
     def __init__(
         self,
         max_idle_ms: int,
-        timer: SystemTimer,
+        deadlines: ClientDeadlines,
         clock: HasNow,
         close: Callable[[Connection, str], None],
         standing: Container[int] = (),
@@ -33,7 +35,7 @@ class IdleExpiryManager:
         """Connections to brokers that are `standing` still are looked at again later."""
         self._standing = standing
         self._max_idle_ms = max_idle_ms
-        self._timer = timer
+        self._deadlines = deadlines
         self._clock = clock
         self._close = close
         self._lru_connections: OrderedDict[Connection, None] = OrderedDict()
@@ -41,7 +43,7 @@ class IdleExpiryManager:
 
     def add(self, connection: Connection) -> None:
         """The connection is open since now."""
-        now_ms = self._clock.now.mono_ms
+        now_ms = self._clock.client_ms
         connection.last_active_ms = now_ms
         self._lru_connections[connection] = None
         if self._max_idle_ms >= 0 and not self._check.is_pending:
@@ -49,7 +51,7 @@ class IdleExpiryManager:
 
     def update(self, connection: Connection) -> None:
         """The connection has read or written."""
-        now_ms = self._clock.now.mono_ms
+        now_ms = self._clock.client_ms
         if now_ms > connection.last_active_ms:
             connection.last_active_ms = now_ms
             self._lru_connections.move_to_end(connection)
@@ -59,7 +61,7 @@ class IdleExpiryManager:
 
     def close_expired(self) -> None:
         """The timer's call."""
-        now_ms = self._clock.now.mono_ms
+        now_ms = self._clock.client_ms
         while self._lru_connections:
             oldest = next(iter(self._lru_connections))
             if (deadline_ms := self._deadline_ms(oldest)) > now_ms:
@@ -75,7 +77,7 @@ class IdleExpiryManager:
 
     def _wait_until(self, deadline_ms: int, now_ms: int) -> None:
         self._check.delay_ms = deadline_ms - now_ms
-        self._timer.add(self._check, now_ms)
+        self._deadlines.add(self._check)
 
     def check_invariants(self) -> None:
         times_ms = [connection.last_active_ms for connection in self._lru_connections]

@@ -24,6 +24,7 @@ from fakebroker.core.clock import HasNow
 from fakebroker.core.config.broker_config import BrokerConfig
 from fakebroker.core.config.ip_overrides import normalized
 from fakebroker.core.probe import Probe
+from fakebroker.core.purgatory.deadlines import ClientDeadlines
 from fakebroker.core.security.identity import Listener
 from fakebroker.network.acceptor import Acceptor
 from fakebroker.network.answers import Answers
@@ -60,7 +61,7 @@ class SocketServer(Reading):
         broker_ids: Iterable[int],
         config: BrokerConfig,
         timer: SystemTimer,
-        idle_timer: SystemTimer,
+        idle_deadlines: ClientDeadlines,
         emit: Callable[[Effect], None],
         clock: HasNow,
         probe: Probe,
@@ -71,12 +72,14 @@ class SocketServer(Reading):
         acceptor = Acceptor(connections, timer, clock, self._admit, self._refuse, self.close)
         super().__init__(emit, connections, ready, acceptor)
         self._max_request_bytes = config.socket_request_max_bytes
-        self._clock, self._probe, self._opened = clock, probe, 0
+        self.clock, self._probe, self._opened = clock, probe, 0
         self._throttling = Throttling(timer, self._ready)
         self._in_turn: Connection | None = None  # whose requests are being handled
         self._requests_left = self._bytes_left = 0  # that it may have handled before the next one's turn
         self.answers = Answers(order)
-        self._idle = IdleExpiryManager(config.connections_max_idle_ms, idle_timer, clock, self.close, self._standing)
+        self._idle = IdleExpiryManager(
+            config.connections_max_idle_ms, idle_deadlines, clock, self.close, self._standing
+        )
         size = config.queued_max_request_bytes
         self._memory = {id_: RequestMemory(size, self._ready) for id_ in self.connections.quotas} if size > 0 else None
         self.configure(lambda _: config)
@@ -213,10 +216,6 @@ class SocketServer(Reading):
 
     # From the handlers.
 
-    @property
-    def now_ms(self) -> int:
-        return self._clock.now.mono_ms
-
     def answer(self, connection: Connection, frame: bytes | None) -> None:
         """The request in hand is answered, with nothing if `frame` is None. Dropped if the connection has gone."""
         for listener in self._probe.listeners:
@@ -260,7 +259,7 @@ class SocketServer(Reading):
             return
         for listener in self._probe.listeners:
             listener.throttled(connection.number, connection.broker_id, throttle_time_ms)
-        self._throttling.start(connection, throttle_time_ms, self._clock.now.mono_ms)
+        self._throttling.start(connection, throttle_time_ms, self.clock.now.mono_ms)
 
     def close(self, connection: Connection, reason: str) -> None:
         """Close the connection after what was sent before."""

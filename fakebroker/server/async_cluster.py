@@ -61,7 +61,8 @@ class AsyncFakeCluster(Administration):
     schedule          "first-come", or "random": what could happen in any order happens in one that the seed draws
                       (requests that are there at the same time, answers, timeouts of a millisecond)
     clock             "real", "manual" (it goes when `clock.advance` tells it) or "auto" (the real one, but what nobody
-                      needs is skipped: while a request waits for time alone, and the clients are quiet)
+                      needs is skipped: while a request waits for time alone, and the clients are quiet; what clients
+                      have to do in time, as heartbeats, is not)
     journal           how many events `journal` keeps, the last ones (one with many records counts as many); 0 keeps
                       none and costs nothing
     journal_file      where to write all events, as lines of JSON

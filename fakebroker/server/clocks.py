@@ -1,11 +1,13 @@
-"""The broker's clocks: the real one, one that stands still until it is told, and one that skips what nobody needs.
+"""The broker's clocks: the real one, one that stands still until it is told, and one that skips what clients wait for.
 
 Theory   "real"    the operating system's, as `system_clock.py` reads it.
          "manual"  stands still. It starts at 0 and at the wall time of the start; both go on together, by as much as
                    the user says. Records carry the client's own time, which goes on: an hour of standing still, and
                    `message.timestamp.after.max.ms` refuses them.
-         "auto"    the real one and what was skipped so far, so it is never behind the client's.
-Units    milliseconds; monotonic and wall time always move by the same.
+         "auto"    goes on like the real one. It can be moved as the manual one, and it can skip: then monotonic time
+                   alone jumps. So the broker never takes a client's record, transaction or producer id for older than
+                   the client does, whose wall clock skips nothing.
+Units    milliseconds; but for skips, monotonic and wall time always move by the same.
 """
 
 from __future__ import annotations
@@ -74,12 +76,13 @@ class ManualClock:
 
 
 class AutoClock:
-    """Goes on its own, and further when told."""
+    """Goes on its own, and further when told or when it skips."""
 
     can_move = True
 
     def __init__(self) -> None:
-        self._skipped_ms = 0
+        self._moved_ms = 0  # both times
+        self._skipped_ms = 0  # monotonic time alone
 
     def stamp(self) -> Now:
         return self._ahead(system_clock.stamp())
@@ -88,13 +91,19 @@ class AutoClock:
         return self._ahead(system_clock.reached())
 
     def _ahead(self, real: Now) -> Now:
-        return real.at(real.mono_ms + self._skipped_ms)
+        return Now(real.mono_ms + self._moved_ms + self._skipped_ms, real.wall_ms + self._moved_ms)
 
     def seconds_until(self, mono_ms: int) -> float:
-        return system_clock.seconds_until(mono_ms - self._skipped_ms)
+        return system_clock.seconds_until(mono_ms - self._moved_ms - self._skipped_ms)
 
     def move_to(self, mono_ms: int) -> None:
-        self._skipped_ms = max(mono_ms - system_clock.reached().mono_ms, self._skipped_ms)
+        self._moved_ms += max(mono_ms - self.reached().mono_ms, 0)
+
+    def skip_to(self, mono_ms: int) -> int:
+        """Let it be `mono_ms` now, if it was not yet, at the same time of day. Returns how much was skipped."""
+        skipped_ms = max(mono_ms - self.reached().mono_ms, 0)
+        self._skipped_ms += skipped_ms
+        return skipped_ms
 
 
 def new_clock(name: str) -> Clock:

@@ -60,7 +60,7 @@ class Driver:
         self._start_ms = clock.reached().mono_ms
         self._loop = asyncio.get_running_loop()
         self._timer = (
-            SkippingTimerDriver(self._loop, self._wake, clock, self._skip)
+            SkippingTimerDriver(self._loop, self._wake, clock, lambda: self._skip(clock))
             if isinstance(clock, AutoClock)
             else TimerDriver(self._loop, self._wake, clock)
         )
@@ -208,16 +208,16 @@ class Driver:
                 return
             await turns(1)
 
-    def _skip(self) -> None:
-        """All is quiet: let time pass until something happens outside, if somebody waits for it."""
+    def _skip(self, clock: AutoClock) -> None:
+        """All is quiet: let time pass until something happens outside, if a client waits for it."""
         if self.cluster.has_work or self._outgoing or self._intake.is_holding:
             return
         if any(transport.get_write_buffer_size() for transport in self.transports.values()):
             return
         for _ in range(_STEPS_AT_ONCE):
-            deadline_ms = self.cluster.next_deadline_ms()
-            if deadline_ms is None or not self.cluster.is_awaited:
+            if (deadline_ms := self.cluster.next_skip_ms()) is None:
                 return
+            self.cluster.skip(clock.skip_to(deadline_ms))
             if self._move_to(deadline_ms) or self.cluster.has_work:
                 return
 

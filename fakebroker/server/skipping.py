@@ -2,7 +2,8 @@
 
 Theory   Every door of the core ends in `arm`, so that is where the server tells that something happened. When nothing
          has for `QUIET_S` of real time, the loop is given the turns in which it would find bytes that wait to be read;
-         if there are none, time is skipped up to the next deadline that does something outside. Then all begins anew:
+         if there are none, time is skipped up to the next deadline that does something outside. Deadlines that clients
+         have to meet, as for a heartbeat, move along (`ClientDeadlines`). Then all begins anew:
          the clients have the same time to react to what they were sent.
          Nobody looks at an idle cluster: without a door there is no look.
 Units    seconds of the event loop's clock, which is the real one.

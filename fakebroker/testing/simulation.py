@@ -5,7 +5,7 @@ Theory   Clients speak real frames with the core; time stands still until the ca
          the `tape`, if it is wanted, so two runs are the same if and only if their tapes are, byte for byte.
          `arrivals` are then what came to clients and nobody has taken yet: (milliseconds, client, frame, or None when
          its connection was closed), in order.
-Units    milliseconds since the start of the simulation.
+Units    milliseconds since the start of the simulation, as clients measure them: without `skipped_ms`.
 Errors   A bug that the broker reports of itself is raised as AssertionError, and so is a broken invariant.
 """
 
@@ -128,7 +128,7 @@ class Simulation:
         racks: dict[int, str] | None = None,
         schedule: str = "first-come",
     ) -> None:
-        self.elapsed_ms = 0
+        self.elapsed_ms = self.skipped_ms = 0
         self.tape: list[tuple[int, str, int, bytes]] = []
         self.arrivals: list[tuple[int, int, bytes | None]] = []
         settings, behaviour = BrokerConfig().with_text(config or {}), Behaviour.parse(followers)
@@ -144,7 +144,7 @@ class Simulation:
 
     @property
     def now(self) -> Now:
-        return Now(START_MONO_MS + self.elapsed_ms, START_WALL_MS + self.elapsed_ms)
+        return Now(START_MONO_MS + self.elapsed_ms + self.skipped_ms, START_WALL_MS + self.elapsed_ms)
 
     def record(self, what: str, client: int, data: bytes = b"") -> None:
         """Put an event on the tape; client 0 is nobody."""
@@ -253,7 +253,7 @@ class Simulation:
     def next_event_ms(self) -> int | None:
         """When the cluster next has something to do, if it has."""
         deadline_ms = self.cluster.next_deadline_ms()
-        return None if deadline_ms is None else max(self.elapsed_ms, deadline_ms - START_MONO_MS)
+        return None if deadline_ms is None else max(self.elapsed_ms, deadline_ms - START_MONO_MS - self.skipped_ms)
 
     def advance(self, ms: int) -> None:
         """Let time pass, event by event."""

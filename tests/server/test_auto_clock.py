@@ -72,6 +72,22 @@ def test_a_produce_timeout_of_ten_minutes_is_skipped(kafka: FakeCluster, client:
     assert {entry.waited_ms for entry in kafka.journal.produce()} == {10 * 60_000}
 
 
+def test_the_time_of_day_is_not_skipped(kafka: FakeCluster, client: RawClient) -> None:
+    """The watchdog allows a minute, and ten minutes are skipped: monotonic time alone."""
+    before_ms, before_wall_ms = kafka.clock.elapsed_ms, kafka.clock.wall_ms
+    client.ask(produce("t", timeout_ms=10 * 60_000))
+
+    assert kafka.clock.elapsed_ms - before_ms >= 10 * 60_000
+    assert kafka.clock.wall_ms - before_wall_ms < 10 * 60_000
+
+
+def test_an_idle_connection_is_not_closed_by_a_skip(kafka: FakeCluster, client: RawClient) -> None:
+    with RawClient(kafka.endpoints[0]) as idle:  # connections.max.idle.ms is ten minutes
+        idle.ask(metadata([]))
+        client.ask(produce("t", timeout_ms=60 * 60_000))
+        idle.ask(metadata([]))
+
+
 def test_pipelined_requests_time_out_one_after_the_other(kafka: FakeCluster, client: RawClient) -> None:
     times = ProcessTimes()
     client.send(*(produce("t", timeout_ms=TIMEOUT_MS, correlation_id=number) for number in range(5)))

@@ -104,7 +104,7 @@ def test_an_auto_clock_goes_on_its_own(system: System) -> None:
     assert clock.reached() == Now(before.mono_ms + 250, before.wall_ms + 250)
 
 
-def test_an_auto_clock_is_ahead_by_what_was_skipped(system: System) -> None:
+def test_an_auto_clock_is_ahead_by_what_it_was_moved(system: System) -> None:
     clock = AutoClock()
     start = clock.reached()
     clock.move_to(start.mono_ms + 30_000)
@@ -112,6 +112,26 @@ def test_an_auto_clock_is_ahead_by_what_was_skipped(system: System) -> None:
 
     assert clock.reached() == Now(start.mono_ms + 30_005, start.wall_ms + 30_005)
     assert clock.stamp().mono_ms - clock.reached().mono_ms == 1  # rounded up and down, as the system's
+
+
+def test_a_skip_moves_monotonic_time_alone(system: System) -> None:
+    clock = AutoClock()
+    start = clock.reached()
+    clock.move_to(start.mono_ms + 1_000)
+    system.pass_ms(5)
+    skipped_ms = clock.skip_to(start.mono_ms + 31_005)
+
+    assert skipped_ms == 30_000
+    assert clock.reached() == Now(start.mono_ms + 31_005, start.wall_ms + 1_005)
+    assert 0 < clock.seconds_until(start.mono_ms + 31_006) <= 0.001
+
+
+def test_to_skip_to_where_an_auto_clock_has_come_is_nothing(system: System) -> None:
+    clock = AutoClock()
+    before = clock.reached()
+
+    assert clock.skip_to(before.mono_ms - 1) == 0
+    assert clock.reached() == before
 
 
 def test_to_move_an_auto_clock_to_where_it_has_come_is_nothing(system: System) -> None:
@@ -123,11 +143,19 @@ def test_to_move_an_auto_clock_to_where_it_has_come_is_nothing(system: System) -
     assert clock.reached() == system_clock.reached()
 
 
-@given(skipped_ms=st.integers(0, 2**40), passed_ns=st.integers(0, 10**10), ahead_ms=st.integers(-10, 10_000))
-def test_an_auto_clock_is_reached_when_its_seconds_are_over(skipped_ms: int, passed_ns: int, ahead_ms: int) -> None:
+@given(
+    moved_ms=st.integers(0, 2**40),
+    skipped_ms=st.integers(0, 2**40),
+    passed_ns=st.integers(0, 10**10),
+    ahead_ms=st.integers(-10, 10_000),
+)
+def test_an_auto_clock_is_reached_when_its_seconds_are_over(
+    moved_ms: int, skipped_ms: int, passed_ns: int, ahead_ms: int
+) -> None:
     with patched() as system:
         clock = AutoClock()
-        clock.move_to(clock.reached().mono_ms + skipped_ms)
+        clock.move_to(clock.reached().mono_ms + moved_ms)
+        clock.skip_to(clock.reached().mono_ms + skipped_ms)
         system.passed_ns = passed_ns
         deadline_ms = clock.reached().mono_ms + ahead_ms
         left_s = clock.seconds_until(deadline_ms)

@@ -20,7 +20,7 @@ from fakebroker.core.coordinator.shard import CoordinatorShard
 from fakebroker.core.coordinator.timeline import LATEST, SnapshotRegistry, TimelineDict
 from fakebroker.core.coordinator.timer import CoordinatorTimer
 from fakebroker.core.coordinator.write_event import WriteEvent
-from fakebroker.core.purgatory.deadlines import TIMEOUTS, TimerDeadlines
+from fakebroker.core.purgatory.deadlines import TIMEOUTS, ClientDeadlines, TimerDeadlines
 from fakebroker.core.replication.partition import Partition
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import InvalidRecordError, KafkaError
@@ -103,10 +103,12 @@ class CoordinatorHarness:
         self.simulation = Simulation(brokers=brokers, followers=followers)
         self.linger_ms = linger_ms
         self.bugs: list[Exception] = []
-        self.deadlines = TimerDeadlines(self.simulation.now.mono_ms)
         self.runtimes: dict[int, CoordinatorRuntime[Texts]] = {}
         cluster = self.simulation.cluster
+        self.deadlines = TimerDeadlines(cluster.now.mono_ms)
+        self.client_deadlines = ClientDeadlines(cluster)
         cluster.deadlines.add(self.deadlines, (TIMEOUTS, 9, 0))
+        cluster.deadlines.add(self.client_deadlines, (TIMEOUTS, 9, 0))
         for broker_id in cluster.brokers:
             self.runtimes[broker_id] = self._new_runtime(broker_id)
         self.simulation.topic("kv", 1, brokers, **configs)
@@ -127,6 +129,7 @@ class CoordinatorHarness:
             PartitionWriter(replicas, lambda index: cluster.metadata.find_partition("kv", index), lambda: 0),
             decode,
             self.deadlines,
+            self.client_deadlines,
             watch,
             lambda: cluster.now,
             lambda: TIMEOUT_MS,

@@ -49,7 +49,7 @@ def error_response(ctx: RequestContext, request: GetTelemetrySubscriptionsReques
 @registry.api(KEY, 0, 0, error_response=error_response, is_advertised=False)
 def handle(ctx: RequestContext, request: GetTelemetrySubscriptionsRequest) -> None:
     manager = ctx.broker.client_metrics
-    instance_id, instance = manager.get_subscription(request.client_instance_id, client_metadata(ctx), ctx.now.mono_ms)
+    instance_id, instance = manager.get_subscription(request.client_instance_id, client_metadata(ctx), ctx.client_ms)
     _respond(
         ctx,
         client_instance_id=instance_id,

@@ -45,7 +45,7 @@ def handle(ctx: RequestContext, request: PushTelemetryRequest) -> Slices[None]:
         request.terminating,
         codec,
         len(metrics),
-        ctx.now.mono_ms,
+        ctx.client_ms,
     )
     if codec and metrics:
         try:

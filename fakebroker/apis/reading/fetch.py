@@ -74,7 +74,7 @@ def handle(ctx: RequestContext, request: FetchRequest) -> Slices[None] | None:
         request.replica_id >= 0,
         wanted,
         _forgotten(ctx, request) if request.forgotten else _NOBODY,
-        ctx.now.mono_ms,
+        ctx.client_ms,
     )
     if len(context.partitions) >= PARTITIONS_OF_A_SLICE:
         return begin(_read(ctx, request, context))
@@ -102,7 +102,7 @@ def _handle(ctx: RequestContext, request: FetchRequest) -> Slices[None]:
         request.replica_id >= 0,
         wanted,
         _forgotten(ctx, request),
-        ctx.now.mono_ms,
+        ctx.client_ms,
     )
     yield from _read(ctx, request, context)
 

@@ -239,7 +239,7 @@ class FetchAnswer:
         if self._trips:
             respond_error(ctx, self._request, ErrorCode.unknown_server_error)
             return None
-        error, session_id = context.finish(ctx.now_ms) if self._throttle_time_ms == 0 else context.throttled()
+        error, session_id = context.finish(ctx.client_ms) if self._throttle_time_ms == 0 else context.throttled()
         if error is not _NONE:
             self._topics = []  # it was overtaken
         if self._request.replica_id >= 0:

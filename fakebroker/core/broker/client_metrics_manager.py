@@ -5,7 +5,7 @@ Theory   A client asks what it is to push, by its instance id, and is told the u
          was altered meanwhile: then the instance begins anew. A push names the subscription by a number, which is a
          checksum of what is to be pushed; another number is answered UNKNOWN_SUBSCRIPTION_ID, and then it may ask at
          once.
-Units    monotonic milliseconds.
+Units    milliseconds as clients measure them (`HasNow.client_ms`).
 Source   server/.../server/ClientMetricsManager.java, server/.../metrics/{ClientMetricsInstance,
          ClientMetricsInstanceMetadata}.java @ 4.2.
 Differs  What is pushed goes nowhere, as in a Kafka without a plugin for it. What has expired is looked at when it is

@@ -28,7 +28,7 @@ from fakebroker.core.coordinator.shard import CoordinatorShard
 from fakebroker.core.coordinator.timeline import SnapshotRegistry
 from fakebroker.core.coordinator.timer import CoordinatorTimer
 from fakebroker.core.coordinator.write_event import WriteEvent
-from fakebroker.core.purgatory.deadlines import TimerDeadlines
+from fakebroker.core.purgatory.deadlines import ClientDeadlines, TimerDeadlines
 from fakebroker.protocol.errors import KafkaError
 from fakebroker.protocol.slices import Slices
 from timingwheel import TimerTask
@@ -72,6 +72,7 @@ class CoordinatedPartitions(Generic[S]):
         writer: PartitionWriter,
         decode: Decode,
         deadlines: TimerDeadlines,
+        client_deadlines: ClientDeadlines,
         watch: Callable[[int, WriteEvent], None],
         now: Callable[[], Now],
         write_timeout_ms: Callable[[], int],
@@ -83,6 +84,7 @@ class CoordinatedPartitions(Generic[S]):
         self.writer = writer
         self._decode = decode
         self._deadlines = deadlines
+        self._client_deadlines = client_deadlines
         self._watch = watch
         self._now = now
         self._write_timeout_ms = write_timeout_ms
@@ -223,7 +225,11 @@ class CoordinatedPartitions(Generic[S]):
 
     def _soon(self, call: Callable[[], None]) -> None:
         """As soon as others had a turn."""
-        self._deadlines.timer.add(_Later(0, call), self._now().mono_ms)
+        self._wait(_Later(0, call))
+
+    def _wait(self, task: TimerTask) -> None:
+        """Run a task after its delay."""
+        self._deadlines.timer.add(task, self._now().mono_ms)
 
     def _new_partition(self, index: int) -> _Partition[S]:
         def schedule_write(
@@ -247,7 +253,7 @@ class CoordinatedPartitions(Generic[S]):
             on_batch,
             reload,
         )
-        timers = PartitionTimers(self._deadlines, self._now, schedule_write)
+        timers = PartitionTimers(self._wait, self._client_deadlines, schedule_write)
         partition = _Partition(context, timers, PartitionExecutor(self._events, schedule_write))
         return partition
 
@@ -271,7 +277,7 @@ class CoordinatedPartitions(Generic[S]):
             partition.linger = _Later(
                 linger_ms, lambda: self._events.enqueue_first(lambda: self._flush(index, partition))
             )
-            self._deadlines.timer.add(partition.linger, self._now().mono_ms)
+            self._wait(partition.linger)
 
     def _maybe_flush(self, index: int, context: CoordinatorContext[S]) -> None:
         begun_ms, linger_ms = context.batch_begun_ms, self._linger_ms()

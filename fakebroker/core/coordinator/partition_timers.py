@@ -10,12 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from fakebroker.core.clock import Now
 from fakebroker.core.coordinator.events import EventQueue
 from fakebroker.core.coordinator.executor import CoordinatorExecutor
 from fakebroker.core.coordinator.result import CoordinatorResult
 from fakebroker.core.coordinator.timer import RETRY_BACKOFF_MS, CoordinatorTimer, TimeoutOperation
-from fakebroker.core.purgatory.deadlines import TimerDeadlines
+from fakebroker.core.purgatory.deadlines import ClientDeadlines
 from fakebroker.protocol.error_code import ErrorCode
 from fakebroker.protocol.errors import KafkaError
 from timingwheel import TimerTask
@@ -59,11 +58,14 @@ class _Task(TimerTask):
 
 
 class PartitionTimers(CoordinatorTimer):
-    """Those of one partition, in the timer of its broker's coordinators."""
+    """Those of one partition, among its broker's. `wait` runs a task that clients wait for after its delay;
+    `deadlines` has those that clients have to meet."""
 
-    def __init__(self, deadlines: TimerDeadlines, now: Callable[[], Now], schedule_write: ScheduleWrite) -> None:
+    def __init__(
+        self, wait: Callable[[TimerTask], None], deadlines: ClientDeadlines, schedule_write: ScheduleWrite
+    ) -> None:
+        self._wait = wait
         self._deadlines = deadlines
-        self._now = now
         self._schedule_write = schedule_write
         self._tasks: dict[str, _Task] = {}
 
@@ -86,12 +88,13 @@ class PartitionTimers(CoordinatorTimer):
         self.cancel(key)
         task = _Task(self, key, delay_ms, operation, retry_backoff_ms if retry else None, is_awaited)
         self._tasks[key] = task
-        self._deadlines.unawaited += not is_awaited
         if delay_ms <= 0:
             # Kafka's timer has no tick for what is due: it is in the queue before any request that comes later.
             self._run(task)
+        elif is_awaited:
+            self._wait(task)
         else:
-            self._deadlines.timer.add(task, self._now().mono_ms)
+            self._deadlines.add(task)
 
     def schedule_if_absent(
         self,
@@ -107,8 +110,8 @@ class PartitionTimers(CoordinatorTimer):
 
     def cancel(self, key: str) -> None:
         task = self._tasks.pop(key, None)
-        if task is not None and task.cancel():
-            self._deadlines.unawaited -= not task.is_awaited
+        if task is not None:
+            task.cancel()
 
     def is_scheduled(self, key: str) -> bool:
         return key in self._tasks
@@ -118,8 +121,6 @@ class PartitionTimers(CoordinatorTimer):
             self.cancel(key)
 
     def _run(self, task: _Task) -> None:
-        self._deadlines.unawaited -= not task.is_awaited
-
         def operation() -> CoordinatorResult[None]:
             if self._tasks.get(task.key) is not task:
                 raise _OverriddenError

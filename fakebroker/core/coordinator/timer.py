@@ -36,8 +36,9 @@ class CoordinatorTimer(ABC):
         """Run the operation in so long; one that is scheduled under this key is replaced. If it fails (the
         records could not be written) and `retry` holds, it runs again after the backoff.
 
-        `is_awaited`: somebody would be glad if time were skipped up to there (a member that waits for the end of a
-        rebalance), as nobody is for the end of his session."""
+        `is_awaited`: a client waits for it, as members do for the end of the first rebalance, so a skip of the clock
+        brings it nearer. Otherwise it is what a client has to do in time, as its next heartbeat, and a skip moves it
+        along."""
 
     @abstractmethod
     def schedule_if_absent(

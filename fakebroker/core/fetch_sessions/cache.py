@@ -4,7 +4,7 @@ Theory   The cache has eight shards, each with an eighth of the slots and of the
          other. In a full shard a new session takes the place of the one that was used longest ago if that is two
          minutes ago or more, or else of the smallest of those that it may drive out, if it is larger itself. A
          consumer's may drive out what is older than two minutes, a follower's also any of a consumer.
-Units    monotonic milliseconds.
+Units    milliseconds as clients measure them (`HasNow.client_ms`).
 Source   server/.../FetchSessionCacheShard.java, FetchSession.java FetchSessionCache @ 4.4; BrokerServer.scala for the
          shards; ServerConfigs.java MIN_INCREMENTAL_FETCH_SESSION_EVICTION_MS.
 Differs  Ids come from the seed of the cluster. Which session is the smallest is found by looking at all of the shard

@@ -4,7 +4,7 @@ Theory   A context has the `partitions` that are read, in order. When they are r
          client is told (`includes`), in the order of the answer, and at the end for the id of the session and the error
          of the whole (`finish`). A session changes only then, and not at all if the client is throttled.
          A request that waits may be overtaken by the next one of its session, from another connection: it is told so.
-Units    monotonic milliseconds.
+Units    milliseconds as clients measure them (`HasNow.client_ms`).
 Source   server/.../FetchContext.java @ 4.4.
 """
 

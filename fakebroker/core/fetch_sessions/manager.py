@@ -3,7 +3,7 @@
 Theory   Epoch 0 and -1 are of a full fetch: the session that it names ends, and 0 begins another. Every other epoch is
          of an incremental one: it names what it wants to add, to change and to forget, and has to have the epoch behind
          that of the request before. A session of which nothing is left ends.
-Units    monotonic milliseconds.
+Units    milliseconds as clients measure them (`HasNow.client_ms`).
 Source   server/.../FetchManager.java newContext @ 4.4; clients/.../requests/FetchMetadata.java.
 Differs  A long request changes its session in slices, which has its next epoch before the first of them: a second
          request of the same epoch is refused.

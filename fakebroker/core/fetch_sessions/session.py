@@ -3,7 +3,7 @@
 Theory   The partitions are in the order in which they are read. One that was answered with records goes to the end, so
          that all have their turn where max_bytes is for the first of them only. Topics have names up to v12 and ids
          from v13 on, and a session keeps to one of both.
-Units    offsets count records; times are monotonic milliseconds.
+Units    offsets count records; times are milliseconds as clients measure them (`HasNow.client_ms`).
 Source   server/.../FetchSession.java @ 4.4: CachedPartition, maybeUpdateResponseData, update.
 """
 

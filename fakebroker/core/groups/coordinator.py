@@ -24,7 +24,7 @@ from fakebroker.core.coordinator.timer import CoordinatorTimer
 from fakebroker.core.coordinator.write_event import WriteEvent
 from fakebroker.core.groups.services import GroupEnvironment, GroupServices
 from fakebroker.core.groups.shard import GroupCoordinatorShard
-from fakebroker.core.purgatory.deadlines import TIMEOUTS, Deadlines, TimerDeadlines
+from fakebroker.core.purgatory.deadlines import TIMEOUTS, ClientDeadlines, Deadlines, TimerDeadlines
 from fakebroker.core.replication.replica_manager import ReplicaManager
 from fakebroker.core.transactions.markers import Mark, Producer
 from fakebroker.protocol.error_code import ErrorCode
@@ -74,8 +74,9 @@ class GroupCoordinator:
         self.environment = environment
         self._replicas = replicas
         self._deadlines = deadlines
-        self._timers = TimerDeadlines(environment.clock.now.mono_ms)
-        deadlines.add(self._timers, (TIMEOUTS, environment.broker_id, _TIMERS))
+        timers, client_deadlines = TimerDeadlines(environment.clock.now.mono_ms), ClientDeadlines(environment.clock)
+        self._timers = (timers, client_deadlines)
+        self._add_timers()
         metadata, configs = environment.metadata, environment.configs
         self.runtime: CoordinatorRuntime[GroupCoordinatorShard] = CoordinatorRuntime(
             self._new_shard,
@@ -85,7 +86,8 @@ class GroupCoordinator:
                 lambda: configs.current.offsets_topic_compression_codec,
             ),
             decode_record,
-            self._timers,
+            timers,
+            client_deadlines,
             self._watch,
             lambda: environment.clock.now,
             lambda: configs.current.offsets_commit_timeout_ms,
@@ -184,20 +186,28 @@ class GroupCoordinator:
     def pause(self) -> None:
         """The broker stands still: no time comes for it."""
         self.environment.is_paused = True
-        self._deadlines.remove(self._timers)
+        self._remove_timers()
 
     def resume(self) -> None:
         """It goes on; what is late comes next."""
         self.environment.is_paused = False
-        self._deadlines.add(self._timers, (TIMEOUTS, self.environment.broker_id, _TIMERS))
+        self._add_timers()
 
     def close(self) -> None:
         """The broker stops."""
         self.runtime.close()
         if not self.environment.is_paused:
-            self._deadlines.remove(self._timers)
+            self._remove_timers()
 
     # Inside.
+
+    def _add_timers(self) -> None:
+        for source in self._timers:
+            self._deadlines.add(source, (TIMEOUTS, self.environment.broker_id, _TIMERS))
+
+    def _remove_timers(self) -> None:
+        for source in self._timers:
+            self._deadlines.remove(source)
 
     def _new_shard(
         self, index: int, registry: SnapshotRegistry, timer: CoordinatorTimer, executor: CoordinatorExecutor

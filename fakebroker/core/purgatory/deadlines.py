@@ -11,9 +11,10 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from random import Random
-from typing import Final
+from typing import Final, final
 
-from timingwheel import SystemTimer
+from fakebroker.core.clock import HasNow
+from timingwheel import SystemTimer, TimerTask
 from timingwheel.mypyc import mypyc_attr
 
 # Ranks: (what it is, whose it is, which of his).
@@ -25,10 +26,12 @@ TIMEOUTS: Final = 2
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class DeadlineSource:
-    """Something with deadlines. `is_housekeeping`: nobody outside waits for them."""
+    """Something with deadlines. `is_housekeeping`: nobody outside waits for them. `moves_with_skips`: a skip of the
+    clock brings them no nearer."""
 
-    def __init__(self, is_housekeeping: bool) -> None:
+    def __init__(self, is_housekeeping: bool, moves_with_skips: bool = False) -> None:
         self.is_housekeeping = is_housekeeping
+        self.moves_with_skips = moves_with_skips
 
     def next_deadline_ms(self) -> int | None:
         """When `advance_clock` next has something to do; maybe earlier, never later."""
@@ -83,6 +86,40 @@ class TimerDeadlines(DeadlineSource):
         self.timer.check_invariants()
 
 
+@final
+class ClientDeadlines(DeadlineSource):
+    """What clients have to do in time: send a heartbeat, join, give up partitions. A skip moves these deadlines along,
+    so a client has as long as with the real clock."""
+
+    def __init__(self, clock: HasNow, is_housekeeping: bool = False) -> None:
+        super().__init__(is_housekeeping, moves_with_skips=True)
+        self._clock = clock
+        self._timer = SystemTimer(clock.client_ms)
+
+    def add(self, task: TimerTask) -> None:
+        """Run the task after its delay."""
+        self._timer.add(task, self._clock.client_ms)
+
+    def next_deadline_ms(self) -> int | None:
+        deadline_ms = self._timer.next_deadline_ms()
+        return None if deadline_ms is None else deadline_ms + self._clock.skipped_ms
+
+    def advance_clock(self, now_ms: int, limit: int | None = None) -> int:
+        return self._timer.advance_clock(now_ms - self._clock.skipped_ms, limit)
+
+    def run_as_drawn(self, order: Random) -> None:
+        self._timer.pick = order.randrange
+
+    def num_pending(self) -> int:
+        return self._timer.size
+
+    def num_awaited(self) -> int:
+        return 0
+
+    def check_invariants(self) -> None:
+        self._timer.check_invariants()
+
+
 class Deadlines:
     """The deadlines of a cluster. `met` counts those that have come, all but housekeeping. `order`, if there is one,
     draws which of the timeouts of one millisecond is next, of a source and among sources: Kafka's are run by many
@@ -100,7 +137,7 @@ class Deadlines:
         place = bisect_right(self._ranks, rank)
         self._ranks.insert(place, rank)
         self._sources.insert(place, source)
-        if source.is_housekeeping:
+        if source.is_housekeeping and not source.moves_with_skips:
             self.housekeeping = source
         if self._order is not None and rank[0] == TIMEOUTS:
             source.run_as_drawn(self._order)
@@ -111,10 +148,12 @@ class Deadlines:
         del self._ranks[place]
         del self._sources[place]
 
-    def next_deadline_ms(self) -> int | None:
-        """The earliest of all."""
+    def next_deadline_ms(self, if_skipped: bool = False) -> int | None:
+        """The earliest of all; `if_skipped`: of those that a skip of the clock brings nearer."""
         earliest: int | None = None
         for source in self._sources:
+            if if_skipped and source.moves_with_skips:
+                continue
             deadline_ms = source.next_deadline_ms()
             if deadline_ms is not None and (earliest is None or deadline_ms < earliest):
                 earliest = deadline_ms
@@ -134,8 +173,8 @@ class Deadlines:
             ran += tasks
             if not source.is_housekeeping:
                 self.met += tasks
-                if tasks and self.housekeeping is not None:
-                    self.housekeeping.changed(now_ms)
+            if tasks and self.housekeeping is not None and source is not self.housekeeping:
+                self.housekeeping.changed(now_ms)
             if ran >= limit:  # this source may have more, which comes before the next one's
                 break
         return ran

@@ -122,6 +122,13 @@ class Replica:
             self.log_end_offset == leader_end_offset or now_ms - self.last_caught_up_time_ms <= replica_lag_time_max_ms
         )
 
+    def on_skip(self, ms: int) -> None:
+        """The clock has skipped so much. A client that plays this replica has not lived through it, so it is not behind
+        for longer."""
+        if self.is_external:
+            self.last_caught_up_time_ms += ms
+            self.last_fetch_time_ms += ms
+
     # Its own log.
 
     def end_offset_for_epoch(self, epoch: int) -> tuple[int, int]:

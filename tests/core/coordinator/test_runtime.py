@@ -272,7 +272,7 @@ class TestTimers:
         timer.cancel("gone")
         harness.simulation.advance(100)
         assert ran == ["second"]
-        assert (harness.deadlines.num_pending(), harness.deadlines.unawaited) == (0, 0)
+        assert (harness.deadlines.num_pending(), harness.client_deadlines.num_pending()) == (0, 0)
 
     @pytest.mark.parametrize(("retry", "expected"), [(True, {"t": "timer"}), (False, {})])
     def test_what_could_not_be_written_is_tried_again(
@@ -291,7 +291,7 @@ class TestTimers:
     def test_they_go_with_the_leader(self, harness: CoordinatorHarness) -> None:
         harness.shard.timer.schedule("k", 100, lambda: CoordinatorResult((), None))
         harness.simulation.move_leader(2, "kv")
-        assert (harness.deadlines.num_pending(), harness.deadlines.unawaited) == (0, 0)
+        assert (harness.deadlines.num_pending(), harness.client_deadlines.num_pending()) == (0, 0)
 
 
 class TestExecutor:
