@@ -102,6 +102,11 @@ class RecordAccumulator(Appender):
         """Take out what waited too long. The caller ends each."""
         raise NotImplementedError
 
+    def time_outs_ms(self, now_ms: int) -> list[int]:
+        """Return when the first batch of each queue will have waited longer than it may, where that limit is strict:
+        before KIP-91."""
+        return []
+
     def mute_partition(self, partition: TopicPartition) -> None:
         """Nothing of it is sent, so that what is in flight keeps its place before what follows."""
         raise NotImplementedError

@@ -219,7 +219,7 @@ def test_a_batch_expires_in_flight_and_its_memory_comes_back_with_the_answer() -
     assert producer.told == []
     producer.run(100)
     assert [record for record, _ in producer.told] == [1]
-    assert "100 ms since batch creation" in str(producer.told[0][1])
+    assert "100 ms has passed since batch creation" in str(producer.told[0][1])
     assert producer.accumulator.free.available_memory() < 1_000
     producer.answer(0, 150, 40)
     assert producer.accumulator.free.available_memory() == 1_000
