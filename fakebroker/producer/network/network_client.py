@@ -312,11 +312,8 @@ class NetworkClient(Connections):
     def _cancel_in_flight(self, node: int, now_ms: int, responses: list[ClientResponse], is_timed_out: bool) -> None:
         for sent in self._in_flight.clear_all(node):
             if not sent.request.is_internal:
-                responses.append(
-                    ClientResponse(
-                        sent.request, now_ms, was_disconnected=True, was_timed_out=is_timed_out and self._is_new
-                    )
-                )
+                is_told = is_timed_out and self._generation.tells_own_time_outs
+                responses.append(ClientResponse(sent.request, now_ms, was_disconnected=True, was_timed_out=is_told))
             elif sent.request.api_key == METADATA:
                 self._updater.handle_failed_request(now_ms)
 

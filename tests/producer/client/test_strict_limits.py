@@ -42,9 +42,11 @@ each = pytest.mark.parametrize("generation", GENERATIONS)
 class World:
     """A producer of one topic beside one broker. `told`: when each record was called back, since `start`."""
 
-    def __init__(self, generation: str, brokers: int = 1, partitions: int = 1, **settings: object) -> None:
+    def __init__(
+        self, generation: str, brokers: int = 1, partitions: int = 1, replicas: int = 1, **settings: object
+    ) -> None:
         self.simulation = Simulation(brokers)
-        self.simulation.topic("t", max(brokers, partitions), 1)
+        self.simulation.topic("t", max(brokers, partitions), replicas)
         self.producers = SimulatedProducers(self.simulation)
         given = {"acks": "1", "enable.idempotence": False, "linger.ms": 0, "retries": 0, "request.timeout.ms": T_MS}
         given |= {name.replace("_", "."): value for name, value in settings.items()}
@@ -89,6 +91,34 @@ def test_a_lone_request_to_a_silent_broker_is_given_up_a_millisecond_after_its_l
     assert world.told == []
     world.advance(1)
     assert world.told == [T_MS + 1]
+
+
+@each
+@pytest.mark.parametrize(("limit_ms", "late_ms"), [(1_999, 1), (30_000, 30), (200_000, 100)])
+def test_a_long_wait_is_late_by_a_thousandth(generation: str, limit_ms: int, late_ms: int) -> None:
+    """As Linux lets `select` be: 28 ms with 30 s, measured with Java's."""
+    delivery = {} if generation == "2.0" else {"delivery_timeout_ms": 10 * limit_ms}
+    world = World(generation, request_timeout_ms=limit_ms, **delivery)
+    world.settle()
+    world.simulation.pause(1)
+    world.send()
+    world.advance(limit_ms + 200)
+    assert world.told == [limit_ms + late_ms]
+
+
+@each
+@pytest.mark.parametrize(("limit_ms", "is_answered"), [(1_000, False), (30_000, True)])
+def test_a_broker_that_parks_a_request_for_as_long_answers_first_if_that_is_long(
+    generation: str, limit_ms: int, is_answered: bool
+) -> None:
+    """The broker's time-out begins when it has the request, 1 ms later, and its answer takes 1 ms."""
+    world = World(generation, brokers=2, replicas=2, acks="all", request_timeout_ms=limit_ms)
+    world.settle()
+    world.simulation.followers("frozen")
+    world.send()
+    world.advance(limit_ms + 10)
+    assert world.told == [limit_ms + (2 if is_answered else 1)]
+    assert bool(world.gone()) != is_answered
 
 
 @each
