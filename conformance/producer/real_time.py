@@ -13,6 +13,7 @@ Units    milliseconds; limits are multiples of T.
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -54,7 +55,8 @@ class Scene(NamedTuple):
 
 
 class Told(NamedTuple):
-    """Of one record: the class of the error or "offset"; when, and by how much the process was late meanwhile."""
+    """Of one record: the class and the text of the error, or "offset", with N for each number; when, and by how much
+    the process was late meanwhile."""
 
     outcome: str
     ms: float
@@ -130,9 +132,9 @@ def verdict(limits: Limits, kafka: Sequence[Told], ours: Sequence[Told]) -> Verd
         return Verdict(undecided=f"Kafka took {_described(kafka)}, not {_described(limits)}")
     if not all(_is_within(limits, told) for told in ours):
         return Verdict(differs=f"ours took {_described(ours)}, not {_described(limits)}")
-    outcomes = [", ".join(sorted({told.outcome for told in side})) for side in (counted, ours)]
-    if outcomes[0] != outcomes[1]:
-        return Verdict(differs=f"Kafka says {outcomes[0]}, ours {outcomes[1]}")
+    theirs, mine = ({told.outcome for told in side} for side in (counted, ours))
+    if not (mine <= theirs or theirs <= mine):  # whether a lost connection was noticed before is a race on both sides
+        return Verdict(differs=f"Kafka says {sorted(theirs)}, ours {sorted(mine)}")
     return Verdict()
 
 
@@ -185,7 +187,7 @@ class _Side:
         return told
 
     def settle(self) -> None:
-        while self._send().outcome != "offset":
+        while not self._send().outcome.startswith("offset"):
             pass
 
     def _send(self) -> Told:
@@ -193,8 +195,8 @@ class _Side:
         assert self._process.stdout is not None
         self._process.stdin.write(f"{_TOPIC} 0 key 10\n")
         self._process.stdin.flush()
-        _, ms, late_ms, outcome, *_ = self._process.stdout.readline().split()
-        return Told(outcome.rstrip(":"), float(ms), float(late_ms))
+        _, ms, late_ms, outcome = self._process.stdout.readline().strip().split(" ", 3)
+        return Told(re.sub(r"\d+", "N", outcome), float(ms), float(late_ms))
 
 
 @contextmanager

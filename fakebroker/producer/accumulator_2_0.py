@@ -122,6 +122,7 @@ class RecordAccumulator20(RecordAccumulator):
         return expired
 
     def time_outs_ms(self, now_ms: int) -> list[int]:
+        """Return when the first batch of each queue will have waited longer than it may."""
         config = self.config
         return [
             queue[0].expires_ms(

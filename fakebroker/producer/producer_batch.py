@@ -7,7 +7,7 @@ Theory   A batch ends once: it succeeds, fails, or is aborted. What comes later 
          `has_reached_delivery_timeout` is what KIP-91 put in their place, one limit from its creation.
 Units    milliseconds.
 Source   clients/.../producer/internals/ProducerBatch.java of 2.0 and 4.3.
-Differs  Callbacks must not raise; Kafka logs what they throw.
+Differs  Callbacks must not raise: who lets in those of a user guards them (client/record_doors.py).
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from fakebroker.producer.record_batch_builder import (
     RecordBatchBuilder,
     estimate_size_upper_bound,
 )
+from fakebroker.producer.sending import words
 from fakebroker.protocol.topic_partition import TopicPartition
 
 
@@ -228,22 +229,12 @@ class ProducerBatch:
         """What its records are told after `maybe_expire`. Raises IllegalProducerStateError if that said no."""
         if self._expiry is None:
             raise IllegalProducerStateError("Batch has not expired")
-        ms, since = self._expiry
-        return ProducerTimeoutError(
-            f"Expiring {self.record_count} record(s) for {self.partition}: {ms} ms has passed since {since}"
-        )
+        return ProducerTimeoutError(words.expired_2_0(self.record_count, self.partition, *self._expiry))
 
     @property
     def expired_since(self) -> str:
         """From what it was reckoned that it has waited too long."""
         return "batch creation" if self._expiry is None else self._expiry[1]
-
-    def delivery_timeout_error(self, now_ms: int) -> ProducerTimeoutError:
-        """The same since KIP-91 (Sender.failExpiredBatches)."""
-        return ProducerTimeoutError(
-            f"Expiring {self.record_count} record(s) for {self.partition}:{now_ms - self.created_ms} ms has passed "
-            "since batch creation"
-        )
 
     def abort(self, error: ProducerError) -> None:
         """End it without an answer, as its producer ends."""

@@ -30,7 +30,12 @@ def test_a_round_of_kafka_that_takes_twice_as_long_is_none() -> None:
 
 def test_another_outcome_is_a_difference() -> None:
     found = verdict(LIMITS, [IN_TIME], [IN_TIME._replace(outcome="TimeoutException")])
-    assert found.differs == "Kafka says NetworkException, ours TimeoutException"
+    assert found.differs == "Kafka says ['NetworkException'], ours ['TimeoutException']"
+
+
+def test_a_race_that_one_side_always_won_is_none() -> None:
+    lost = IN_TIME._replace(outcome="TimeoutException")
+    assert verdict(LIMITS, [IN_TIME, lost], [IN_TIME]) == verdict(LIMITS, [IN_TIME], [IN_TIME, lost]) == Verdict()
 
 
 @pytest.mark.parametrize("is_ours", [False, True])

@@ -95,9 +95,6 @@ def test_since_kip_91_it_expires_at_its_millisecond_whatever_happened() -> None:
     made.reenqueued(CREATED_MS + 99)
     assert not made.has_reached_delivery_timeout(120, CREATED_MS + 119)
     assert made.has_reached_delivery_timeout(120, CREATED_MS + 120)
-    assert "Expiring 1 record(s) for kafkatest-3:120 ms has passed since batch creation" in str(
-        made.delivery_timeout_error(CREATED_MS + 120)
-    )
 
 
 def test_every_record_hears_its_offset() -> None:

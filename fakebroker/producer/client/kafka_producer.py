@@ -24,6 +24,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final
 
+from fakebroker.producer.accumulator_2_0 import RecordAccumulator20
 from fakebroker.producer.client.connections import Connections
 from fakebroker.producer.client.effects import Effect
 from fakebroker.producer.client.record_doors import RecordDoors
@@ -35,6 +36,7 @@ from fakebroker.producer.network.connection_states import ClusterConnectionState
 from fakebroker.producer.network.network_client import NetworkClient
 from fakebroker.producer.producer_batch import ProducerBatch
 from fakebroker.producer.producer_config import ProducerConfig
+from fakebroker.producer.sending import words
 from fakebroker.producer.sending.sender import Sender
 from fakebroker.producer.transactions.api_versions import ApiVersions
 
@@ -187,9 +189,11 @@ class KafkaProducer(RecordDoors):
 
     def _is_at_a_strict_limit(self, now_ms: int) -> bool:
         """Return True if the wait has ended by itself where something has taken exactly as long as it may."""
-        return not self._is_woken and (
-            now_ms + 1 in self.client.time_outs_ms() or now_ms + 1 in self.accumulator.time_outs_ms(now_ms)
-        )
+        if self._is_woken:
+            return False
+        accumulator = self.accumulator
+        in_queue = accumulator.time_outs_ms(now_ms) if isinstance(accumulator, RecordAccumulator20) else []
+        return now_ms + 1 in self.client.time_outs_ms() or now_ms + 1 in in_queue
 
     def _idle_ms(self, sender_ms: int, now_ms: int) -> int:
         """How long turns would do nothing."""
@@ -231,9 +235,9 @@ class KafkaProducer(RecordDoors):
         self._poll_until_ms = None
         self.metadata.close()
         self._look_at_waiting(now_ms)
-        self.accumulator.abort_incomplete_batches(ProducerClosedError("The producer was closed by force."), now_ms)
+        self.accumulator.abort_incomplete_batches(ProducerClosedError(words.CLOSED_BY_FORCE), now_ms)
         self._connections.close_all()
-        self._end_calls(ProducerClosedError("The producer was closed by force."))
+        self._end_calls(ProducerClosedError(words.CLOSED_BY_FORCE))
 
 
 def _lateness_ms(wait_ms: int) -> int:

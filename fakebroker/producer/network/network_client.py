@@ -127,11 +127,9 @@ class NetworkClient(Connections):
         return min(wait_ms, self._config.request_timeout_ms)
 
     def time_outs_ms(self) -> list[int]:
-        """Return each first moment at which something is over its limit and `end_poll` ends it, if nothing happens on
-        the network until then. All of these limits are strict."""
+        """Return each first moment at which something is over its limit. All of these limits are strict."""
         others = (self._selector.next_idle_ms(), self._updater.rebootstrap_ms())
-        found = [at_ms for at_ms in others if at_ms is not None]
-        return found + self._in_flight.time_outs_ms() + self._states.time_outs_ms()
+        return [ms for ms in others if ms is not None] + self._in_flight.time_outs_ms() + self._states.time_outs_ms()
 
     def end_poll(self, now_ms: int) -> list[ClientResponse]:
         """What came of requests. What was given up without being sent comes alone, and before all else."""
@@ -312,8 +310,11 @@ class NetworkClient(Connections):
     def _cancel_in_flight(self, node: int, now_ms: int, responses: list[ClientResponse], is_timed_out: bool) -> None:
         for sent in self._in_flight.clear_all(node):
             if not sent.request.is_internal:
-                is_told = is_timed_out and self._generation.tells_own_time_outs
-                responses.append(ClientResponse(sent.request, now_ms, was_disconnected=True, was_timed_out=is_told))
+                responses.append(
+                    ClientResponse(
+                        sent.request, now_ms, was_disconnected=True, was_timed_out=is_timed_out and self._is_new
+                    )
+                )
             elif sent.request.api_key == METADATA:
                 self._updater.handle_failed_request(now_ms)
 

@@ -20,6 +20,7 @@ on the millisecond, so the sender would look, find nothing, and sleep for as lon
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import Any
 
 import pytest
 
@@ -97,8 +98,8 @@ def test_a_lone_request_to_a_silent_broker_is_given_up_a_millisecond_after_its_l
 @pytest.mark.parametrize(("limit_ms", "late_ms"), [(1_999, 1), (30_000, 30), (200_000, 100)])
 def test_a_long_wait_is_late_by_a_thousandth(generation: str, limit_ms: int, late_ms: int) -> None:
     """As Linux lets `select` be: 28 ms with 30 s, measured with Java's."""
-    delivery = {} if generation == "2.0" else {"delivery_timeout_ms": 10 * limit_ms}
-    world = World(generation, request_timeout_ms=limit_ms, **delivery)
+    settings: dict[str, Any] = {} if generation == "2.0" else {"delivery_timeout_ms": 10 * limit_ms}
+    world = World(generation, request_timeout_ms=limit_ms, **settings)
     world.settle()
     world.simulation.pause(1)
     world.send()
@@ -155,7 +156,7 @@ def test_every_request_of_a_producer_that_learns_nothing_is_given_up_in_time(gen
 @pytest.mark.parametrize("transactional_id", [None, "me"])
 def test_a_request_for_a_producer_id_is_given_up_in_time(generation: str, transactional_id: str | None) -> None:
     """2.0 waits for the answer within its turn, and sleeps for the back-off."""
-    given: dict[str, object] = {"enable_idempotence": True, "acks": "all", "retries": 10, "retry_backoff_ms": 50}
+    given: dict[str, Any] = {"enable_idempotence": True, "acks": "all", "retries": 10, "retry_backoff_ms": 50}
     if transactional_id is not None:
         given["transactional_id"] = transactional_id
     world = World(generation, reconnect_backoff_ms=0, reconnect_backoff_max_ms=0, **given)
