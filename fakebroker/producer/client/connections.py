@@ -149,13 +149,16 @@ class Connections(Selectable):
         channel.received += data
         is_whole = False
         while len(channel.received) >= _LENGTH.size:
-            end = _LENGTH.size + _LENGTH.unpack_from(channel.received)[0]
-            if len(channel.received) < end:
+            length = _LENGTH.unpack_from(channel.received)[0]
+            end = _LENGTH.size + length
+            if length >= 0 and len(channel.received) < end:
                 break
             frame = bytes(channel.received[_LENGTH.size : end])
             del channel.received[:end]
             is_whole = True
             try:
+                if length < 0:
+                    raise ProtocolError(f"an answer has a length of {length} bytes")
                 if not channel.unanswered:
                     raise ProtocolError("an answer came where nothing was asked")
                 request = channel.unanswered.popleft()
