@@ -30,6 +30,7 @@ from fakebroker.server.running.home import Home
 from fakebroker.server.spill.file import SpillFile
 from fakebroker.server.turn.measured_turn import MeasuredTurn
 from fakebroker.server.writing.kept_journal import KeptJournal
+from fakebroker.server.writing.purgatory_log import PurgatoryLog
 
 if TYPE_CHECKING:
     from fakebroker.server.scenario.scenario import Scenario
@@ -185,6 +186,8 @@ class AsyncFakeCluster(Administration):
         order = order_of(self._schedule, made.seed)
         cluster = Cluster(clock.stamp(), *settings, journal, self._store, MeasuredTurn, made.racks, order)
         cluster.controller.features.format(made.features)
+        if log.isEnabledFor(logging.DEBUG):
+            cluster.probe.listeners.append(PurgatoryLog())
         return Driver(cluster, clock)
 
     async def reset(self) -> None:
