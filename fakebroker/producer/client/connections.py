@@ -5,7 +5,9 @@ Theory   Every attempt to connect has a number. What is told of a number that is
          broker closed, and what was answered before comes before.
 Units    monotonic milliseconds.
 Source   clients/.../common/network/Selector.java, for plain connections.
-Differs  What is to be sent counts as written when the effect is there.
+Differs  What is to be sent counts as written when the effect is there. An answer that makes no sense ends the
+         connection, as one with a negative length does in Kafka; there the sender logs an error and forgets the request
+         of any other, whose batch then waits for delivery.timeout.ms, and in 2.0 for ever.
 """
 
 from __future__ import annotations
