@@ -152,6 +152,7 @@ conformance: $(STAMP)
 ## make conformance-producer SEQUENCES=1000   random sequences to the producer of kafka-clients 2.0.1 and 4.3.0 and to ours
 conformance-producer: $(STAMP)
 	$(BIN)/python -m conformance.producer --sequences $(SEQUENCES)
+	$(BIN)/python -m conformance.producer.real_time
 
 ## make suites  the clients' own test suites, unmodified, against Apache Kafka and us; SUITES="kgo --side ours" chooses
 suites: $(STAMP)

@@ -18,6 +18,7 @@ from fakebroker.producer.metadata_snapshot import MetadataSnapshot, PartitionInf
 from fakebroker.producer.partitioner import Partitioner
 from fakebroker.producer.producer_batch import Callback, ProducerBatch, RecordMetadata
 from fakebroker.producer.producer_config import ProducerConfig
+from fakebroker.producer.sending.completion import delivery_timeout_error
 from fakebroker.producer.sending.response_errors import BrokerError
 from fakebroker.producer.transactions.api_versions import ApiVersions
 from fakebroker.producer.transactions.transaction_manager_2_0 import TransactionManager20
@@ -142,13 +143,13 @@ class AccumulatorPlayer:
             told.append(described)
 
     def _expire(self, command: Json, told: list[Any]) -> None:
-        accumulator = self.accumulator
+        accumulator, now_ms = self.accumulator, self._now_ms
+        is_old, release = isinstance(accumulator, RecordAccumulator20), accumulator.config.generation
         if isinstance(accumulator, RecordAccumulator43):
             accumulator.reset_next_batch_expiry_time()
-        for batch in accumulator.expired_batches(self._now_ms):
+        for batch in accumulator.expired_batches(now_ms):
             told.append(_described(batch))
-            is_old = isinstance(accumulator, RecordAccumulator20)
-            self._fail(batch, batch.expiry_error() if is_old else batch.delivery_timeout_error(self._now_ms))
+            self._fail(batch, batch.expiry_error() if is_old else delivery_timeout_error(batch, now_ms, release))
         if isinstance(accumulator, RecordAccumulator43):
             told.append(accumulator.next_expiry_ms)
 

@@ -27,9 +27,14 @@ def tell() -> Story:
     story.begin()
 
     story.cluster.pause(1)
-    for key in ("a", "b", "c"):  # one is in flight, two wait
+    story.send(shop, key="first")
+    story.advance(10)
+    for key in ("a", "b", "c"):  # all wait
         story.send(shop, key=key)
-        story.advance(0)
+    story.advance(190)
+    story.cluster.resume(1)
+    story.advance(1)  # the first is answered, a is on its way
+    story.cluster.pause(1)
     story.advance(600)
     story.tell(events.RecordSent, events.BatchDrained, events.BatchExpired, events.RecordCalledBack)
     return story

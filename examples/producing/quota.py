@@ -22,7 +22,7 @@ def tell() -> Story:
     for partition, name in enumerate(("1 MB/s", "2 MB/s")):
         quota = {"producer_byte_rate": (partition + 1) * 1_000_000.0}
         story.cluster.cluster.alter_client_quotas(QuotaEntity(None, name), quota)
-        shops.append(story.producer(name, "2.0", request_timeout_ms=5_000, acks="1"))
+        shops.append(story.producer(name, "2.0", request_timeout_ms=3_000, acks="1"))
         story.send(shops[-1], partition=partition)
     story.begin()
 
@@ -53,12 +53,15 @@ def tell_of(story: Story, name: str) -> None:
         for step in steps
         if isinstance(step.event, broker.Throttled) and step.event.connection in asked
     ]
-    print(f"quota {name}: {len(back)} records offered, {len(written_ms)} written, {len(expired_ms)} expired")
+    lost_ms = [at_ms for at_ms, error in back if error == "NETWORK_EXCEPTION"]
+    print(f"quota {name}: {len(back)} records offered, {len(written_ms)} written")
     if throttled:
         first_ms, longest_ms = throttled[0][0], max(ms for _, ms in throttled)
         print(f"  throttled {len(throttled)} times, first at {first_ms:,} ms, for {longest_ms:,} ms at most")
     if expired_ms:
-        print(f"  the first expired at {expired_ms[0]:,} ms")
+        print(f"  {len(expired_ms)} expired in the queue, the first at {expired_ms[0]:,} ms")
+    if lost_ms:
+        print(f"  {len(lost_ms)} were over their time in flight, the first at {lost_ms[0]:,} ms")
     steady = sum(10_000 <= at_ms < 20_000 for at_ms in written_ms) * RECORD_BYTES / 10
     print(f"  from 10 to 20 s {steady / 1e6:.2f} MB were written each second")
 

@@ -121,6 +121,20 @@ class RecordAccumulator20(RecordAccumulator):
                 expired.append(queue.popleft())
         return expired
 
+    def time_outs_ms(self, now_ms: int) -> list[int]:
+        """Return when the first batch of each queue will have waited longer than it may."""
+        config = self.config
+        return [
+            queue[0].expires_ms(
+                config.request_timeout_ms,
+                config.retry_backoff_ms,
+                config.linger_ms,
+                len(queue) > 1 or queue[0].is_full(),
+            )
+            for partition, queue in self._queues.items()
+            if queue and not self._is_muted(partition, now_ms)
+        ]
+
     def mute_partition(self, partition: TopicPartition) -> None:
         self._muted_until_ms[partition] = _FOR_EVER
 

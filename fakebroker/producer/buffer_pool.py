@@ -24,6 +24,7 @@ from fakebroker.producer.errors import (
     ProducerTimeoutError,
 )
 from fakebroker.producer.generation import Generation
+from fakebroker.producer.sending import words
 from timingwheel.mypyc import mypyc_attr
 
 
@@ -66,9 +67,7 @@ class BufferPool:
     def allocate(self, waiter: MemoryWaiter, size: int, max_time_to_block_ms: int, now_ms: int) -> bool:
         """True: so many bytes are the caller's. False: it waits, and is told."""
         if size > self.total_memory:
-            raise BufferTooSmallError(
-                f"A record needs {size} bytes of memory, and buffer.memory is {self.total_memory} in all."
-            )
+            raise BufferTooSmallError(words.more_than_all_memory(size, self.total_memory))
         if self._is_closed:
             raise _closed()
         if size == self.poolable_size and self._free:
@@ -215,19 +214,14 @@ class BufferPool:
             self._woken.append(waiter)
 
     def _exhausted(self, size: int, max_time_to_block_ms: int) -> ProducerError:
-        if not self._generation.names_exhausted_memory:
-            return ProducerTimeoutError(
-                f"There was no memory for the record within max.block.ms, {max_time_to_block_ms} ms."
-            )
-        return BufferExhaustedError(
-            f"There were no {size} bytes of memory within max.block.ms, {max_time_to_block_ms} ms: "
-            f"{self.available_memory()} bytes of buffer.memory, {self.total_memory}, are free, and a batch takes "
-            f"{self.poolable_size}."
+        text = words.no_memory(
+            size, max_time_to_block_ms, self.total_memory, self.available_memory(), self.poolable_size, self._generation
         )
+        return BufferExhaustedError(text) if self._generation.names_exhausted_memory else ProducerTimeoutError(text)
 
 
 def _closed() -> ProducerError:
-    return ProducerClosedError("The producer was closed while a record waited for memory.")
+    return ProducerClosedError(words.CLOSED_WHILE_ALLOCATING)
 
 
 def _deadline(waiter: MemoryWaiter) -> int:

@@ -13,6 +13,12 @@ class ProducerClosedError(ProducerError):
     """The producer was closed, or is being closed."""
 
 
+class AfterCloseError(ProducerClosedError):
+    """Something was asked of a producer that is closed."""
+
+    kafka_name = "IllegalStateException"
+
+
 class ProducerTimeoutError(ProducerError):
     """A record, or who wanted to append one, waited too long."""
 

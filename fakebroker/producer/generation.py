@@ -3,7 +3,7 @@
 Theory   Two bodies of rules are there, each judged by Kafka's own classes: those of 2.0, where a batch expires in the
          queue by `request.timeout.ms`, and those of 4.3, where it expires by `delivery.timeout.ms` (KIP-91, 2.1). A
          generation from 2.1 on has the defaults of its release (producer_config.py) and the rules of 4.3.
-Source   KIP-91, KIP-480 (2.4), KIP-601 (2.7), KIP-794 (3.3), KIP-580 (3.7), KIP-1030 (4.0).
+Source   KIP-91, KIP-480 (2.4), KIP-601 (2.7), KIP-794 (3.3), KAFKA-14317 (3.5), KIP-580 (3.7), KIP-1030 (4.0).
 Differs  What changed between 2.1 and 4.3 inside the accumulator, but for back-off and partitions, is as in 4.3. So is
          what an idempotent producer does in doubt: from 2.1 to 2.4 Kafka's gives its producer id up (2.1.0 does),
          ours raises its epoch (KIP-360, 2.5).
@@ -25,7 +25,8 @@ class Generation:
     __slots__ = (
         "_numbers", "flushes_what_was_split", "has_built_in_partitioner", "has_cluster_check",
         "has_connection_setup_timeout", "has_delivery_timeout", "has_exponential_backoff", "has_sticky_partitioner",
-        "has_transaction_v2", "name", "names_exhausted_memory", "sends_as_drained", "waits_for_partitions",
+        "has_transaction_v2", "name", "names_exhausted_memory", "sends_as_drained", "tells_own_time_outs",
+        "waits_for_partitions",
     )  # fmt: skip
 
     def __init__(self, name: str) -> None:
@@ -55,6 +56,8 @@ class Generation:
         self.sends_as_drained = numbers >= (2, 8)
         # KIP-794: they stay until so many bytes went there; slow partitions get less.
         self.has_built_in_partitioner = numbers >= (3, 3)
+        # KAFKA-14317: a request that the client itself gave up is REQUEST_TIMED_OUT, and not a lost connection.
+        self.tells_own_time_outs = numbers >= (3, 5)
         # KIP-580: each retry waits twice as long as the one before.
         self.has_exponential_backoff = numbers >= (3, 7)
         # KIP-890: brokers add partitions to transactions, each transaction has an epoch of its own.

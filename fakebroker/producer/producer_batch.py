@@ -7,7 +7,7 @@ Theory   A batch ends once: it succeeds, fails, or is aborted. What comes later 
          `has_reached_delivery_timeout` is what KIP-91 put in their place, one limit from its creation.
 Units    milliseconds.
 Source   clients/.../producer/internals/ProducerBatch.java of 2.0 and 4.3.
-Differs  Callbacks must not raise; Kafka logs what they throw.
+Differs  Callbacks must not raise: who lets in those of a user guards them (client/record_doors.py).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from enum import Enum
 from typing import NamedTuple
 
 from fakebroker.producer.compression.batch_compression import BatchCompression
-from fakebroker.producer.errors import ProducerError, ProducerTimeoutError
+from fakebroker.producer.errors import IllegalProducerStateError, ProducerError, ProducerTimeoutError
 from fakebroker.producer.metadata_snapshot import NO_EPOCH
 from fakebroker.producer.record_batch_builder import (
     NO_SEQUENCE,
@@ -26,6 +26,7 @@ from fakebroker.producer.record_batch_builder import (
     RecordBatchBuilder,
     estimate_size_upper_bound,
 )
+from fakebroker.producer.sending import words
 from fakebroker.protocol.topic_partition import TopicPartition
 
 
@@ -205,38 +206,35 @@ class ProducerBatch:
         self, request_timeout_ms: int, retry_backoff_ms: int, now_ms: int, linger_ms: int, is_full: bool
     ) -> bool:
         """Before KIP-91. What is exactly as old as it may be has not expired."""
-        since_creation_ms = max(0, now_ms - self.created_ms)
-        waited_ms = self.waited_time_ms(now_ms)
-        if not self.in_retry and is_full and request_timeout_ms < now_ms - self._last_append_ms:
-            self._expiry = now_ms - self._last_append_ms, "the last append"
-        elif not self.in_retry and request_timeout_ms < since_creation_ms - linger_ms:
-            self._expiry = since_creation_ms - linger_ms, "batch creation and linger.ms"
-        elif self.in_retry and request_timeout_ms < waited_ms - retry_backoff_ms:
-            self._expiry = waited_ms - retry_backoff_ms, "the last attempt and its back-off"
-        if self._expiry is None:
-            return False
-        self.abort_record_appends()
-        return True
+        for since_ms, since in self._expires_since(retry_backoff_ms, linger_ms, is_full):
+            if request_timeout_ms < now_ms - since_ms:
+                self._expiry = now_ms - since_ms, since
+                self.abort_record_appends()
+                return True
+        return False
+
+    def expires_ms(self, request_timeout_ms: int, retry_backoff_ms: int, linger_ms: int, is_full: bool) -> int:
+        """Return the first moment at which `maybe_expire` says so."""
+        began = self._expires_since(retry_backoff_ms, linger_ms, is_full)
+        return min(since_ms for since_ms, _ in began) + request_timeout_ms + 1
+
+    def _expires_since(self, retry_backoff_ms: int, linger_ms: int, is_full: bool) -> list[tuple[int, str]]:
+        """Return from when on its waiting counts, and the words for it; the first that is over tells why it expired."""
+        if self.in_retry:
+            return [(self._last_attempt_ms + retry_backoff_ms, "last attempt plus backoff time")]
+        since_creation = (self.created_ms + linger_ms, "batch creation plus linger time")
+        return [(self._last_append_ms, "last append"), since_creation] if is_full else [since_creation]
 
     def expiry_error(self) -> ProducerTimeoutError:
-        """What its records are told after `maybe_expire`."""
-        assert self._expiry is not None, "the batch has not expired"
-        ms, since = self._expiry
-        return ProducerTimeoutError(
-            f"Expired {self.record_count} record(s) for {self.partition}: {ms} ms since {since}."
-        )
+        """What its records are told after `maybe_expire`. Raises IllegalProducerStateError if that said no."""
+        if self._expiry is None:
+            raise IllegalProducerStateError("Batch has not expired")
+        return ProducerTimeoutError(words.expired_2_0(self.record_count, self.partition, *self._expiry))
 
     @property
     def expired_since(self) -> str:
         """From what it was reckoned that it has waited too long."""
         return "batch creation" if self._expiry is None else self._expiry[1]
-
-    def delivery_timeout_error(self, now_ms: int) -> ProducerTimeoutError:
-        """The same since KIP-91 (Sender.failExpiredBatches)."""
-        return ProducerTimeoutError(
-            f"Expired {self.record_count} record(s) for {self.partition}: {now_ms - self.created_ms} ms since batch "
-            "creation. It was not sent, or not answered."
-        )
 
     def abort(self, error: ProducerError) -> None:
         """End it without an answer, as its producer ends."""

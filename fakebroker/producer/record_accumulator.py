@@ -30,6 +30,7 @@ from fakebroker.producer.producer_batch import Callback, FinalState, ProducerBat
 from fakebroker.producer.producer_config import ProducerConfig
 from fakebroker.producer.ready_check_result import ReadyCheckResult
 from fakebroker.producer.record_batch_builder import NO_SEQUENCE, Headers, estimate_size_upper_bound
+from fakebroker.producer.sending import words
 from fakebroker.producer.transactions.transaction_manager import TransactionManager
 from fakebroker.protocol.topic_partition import TopicPartition, shared
 
@@ -268,7 +269,7 @@ class RecordAccumulator(Appender):
     def try_append(self, append: Append, queue: deque[ProducerBatch], now_ms: int) -> bool:
         """Into the last batch, if it has room; else nothing more fits into that. Raises ProducerClosedError."""
         if self.is_closed:
-            raise ProducerClosedError("The producer was closed while a record was sent.")
+            raise ProducerClosedError(words.CLOSED_WHILE_SENDING)
         if not queue:
             return False
         last = queue[-1]

@@ -31,6 +31,7 @@ from fakebroker.server.running.home import Home
 from fakebroker.server.spill.file import SpillFile
 from fakebroker.server.turn.measured_turn import MeasuredTurn
 from fakebroker.server.writing.kept_journal import KeptJournal
+from fakebroker.server.writing.purgatory_log import PurgatoryLog
 
 if TYPE_CHECKING:
     from fakebroker.server.scenario.scenario import Scenario
@@ -192,6 +193,8 @@ class AsyncFakeCluster(Administration):
         settings = made.broker_ids, made.config, made.behaviour, self._lives.begin(now.wall_ms)
         cluster = Cluster(now, *settings, journal, self._store, MeasuredTurn, made.racks, order)
         cluster.controller.features.format(made.features)
+        if log.isEnabledFor(logging.DEBUG):
+            cluster.probe.listeners.append(PurgatoryLog())
         return Driver(cluster, clock)
 
     async def reset(self) -> None:

@@ -400,6 +400,10 @@ UNANSWERED = {
         produce("t", acks=0, partitions={0: GOOD, 5: GOOD}),
         "UNKNOWN_TOPIC_OR_PARTITION on t-5",
     ),
+    "two bad partitions of three": (
+        produce("t", acks=0, partitions={0: GOOD, 5: GOOD, 7: GOOD}),
+        "UNKNOWN_TOPIC_OR_PARTITION on t-5, UNKNOWN_TOPIC_OR_PARTITION on t-7",
+    ),
 }
 
 
@@ -418,7 +422,8 @@ def test_a_failed_request_with_acks_0_leaves_one_line(
     client.is_closed_by_broker()
 
     assert log.messages == [
-        f"closed the connection from {peer_of(client)}: a produce request with acks=0 failed: {reason}"
+        f"closed the connection from {peer_of(client)}: a produce request with acks=0, correlation id 1, "
+        f"client id 'test' failed: {reason}"
     ]
 
 

@@ -8,14 +8,14 @@ import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from queue import SimpleQueue
 from threading import Thread
 from typing import Protocol
 
 import pytest
 
-from conformance.targets.kafka_box import Unavailable, fetch_jars
+from conformance.producer.stock import stock_sends
+from conformance.targets.kafka_box import Unavailable
 from fakebroker import AsyncProducer, FakeCluster
 from fakebroker.producer.errors import ProducerError
 from fakebroker.producer.producer_batch import RecordMetadata
@@ -23,7 +23,6 @@ from fakebroker.producer.sending.response_errors import BrokerError
 from fakebroker.protocol.error_code import kafka_name
 from support.watchdog import LIMIT_S, join, wait_until
 
-FOLDER = Path(__file__).parent / "java"
 OURS = "ours "  # before a generation
 
 
@@ -129,12 +128,9 @@ def sends(version: str, kafka: FakeCluster, tells_calls: bool = False, /, **sett
             ours.close()
         return
     try:
-        name = {"kafka.version": version}
-        jars = fetch_jars(FOLDER / "pom.xml", f"kafka-clients-{version}", f"kafka-clients {version}", name)
+        command = stock_sends(version, values, *["--calls"][: int(tells_calls)])
     except Unavailable as reason:
         pytest.skip(str(reason))
-    command = ["java", "-cp", f"{jars}/*", str(FOLDER / "Sends.java"), *["--calls"][: int(tells_calls)]]
-    command += [f"{name}={value}" for name, value in values.items()]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
     ) as process:

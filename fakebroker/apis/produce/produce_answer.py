@@ -6,6 +6,7 @@ Source   core/.../server/KafkaApis.scala handleProduceRequest (sendResponseCallb
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final, final
 from uuid import UUID
 
@@ -23,6 +24,7 @@ from fakebroker.protocol.produce_response import (
 from fakebroker.protocol.topic_partition import TopicPartition
 
 _NOT_LEADER: Final = int(ErrorCode.not_leader_or_follower)
+_SHOWN: Final = 10  # partitions in a line of the log
 _NO_ID: Final = UUID(int=0)
 _NO_IDS: Final[dict[str, UUID | None]] = {}
 
@@ -120,13 +122,16 @@ class ProduceAnswer:
         ctx.respond_frame(frame)
 
     def _complete_unanswered(self) -> None:
-        for (name, _), partitions in self._results.items():
-            for index, response in partitions.items():
-                if response.error_code != ErrorCode.none:
-                    error = kafka_name(response.error_code)
-                    self._ctx.close(f"a produce request with acks=0 failed: {error} on {name}-{index}")
-                    return
-        self._ctx.respond_nothing()
+        failed = [
+            f"{kafka_name(response.error_code)} on {name}-{index}"
+            for (name, _), partitions in self._results.items()
+            for index, response in partitions.items()
+            if response.error_code != ErrorCode.none
+        ]
+        if failed:
+            self._ctx.close(failed_unanswered(self._ctx.correlation_id, self._ctx.client_id, failed))
+        else:
+            self._ctx.respond_nothing()
 
     def _key(self, topic: TopicProduceData) -> tuple[str, UUID | None]:
         if self._ctx.api_version < 13:
@@ -147,3 +152,10 @@ class ProduceAnswer:
             return ()
         ctx = self._ctx
         return tuple(broker for broker in ctx.metadata.alive_brokers(ctx.listener) if broker.node_id in leaders)
+
+
+def failed_unanswered(correlation_id: int, client_id: str, failed: Sequence[str]) -> str:
+    """Return why the connection is closed: which request with acks=0 failed, and for what."""
+    more = f" and {len(failed) - _SHOWN:,} more" if len(failed) > _SHOWN else ""
+    what = ", ".join(failed[:_SHOWN]) + more
+    return f"a produce request with acks=0, correlation id {correlation_id}, client id {client_id!r} failed: {what}"

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any, Final, final
 
+from fakebroker.apis.produce.produce_answer import failed_unanswered
 from fakebroker.cluster.faults.tree import Path, Tree, at, replaced
 from fakebroker.core.faults.actions import Error
 from fakebroker.core.faults.armed import Armed
@@ -55,6 +56,15 @@ class Asked:
 
     def partitions(self, paths: Sequence[Path]) -> list[Place]:
         return [place for path in paths for place in self.tree.partitions(self.message, path, {})]
+
+    def failed_unanswered(self, errors: Sequence[tuple[Armed, str]]) -> str:
+        """Return why a connection is closed if these faults made a Produce with acks=0 fail."""
+        failed = [
+            f"{error} on {topic}-{index}"
+            for armed, error in errors
+            for topic, index in self.partitions(self.paths(armed))
+        ]
+        return failed_unanswered(self.header.correlation_id, self.header.client_id or "", failed)
 
     def names(self, role: str, paths: Sequence[Path]) -> list[str]:
         """The groups, or what else bears a name, of these parts."""

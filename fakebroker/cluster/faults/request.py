@@ -157,8 +157,8 @@ class FaultyRequest(Plan):
         """acks=0 is not answered, and an error closes the connection."""
         self._end()
         if self._errors:
-            error = self._errors[0][1].error
-            self._host.sockets.close(self.connection, f"a produce request with acks=0 failed: {error}")
+            errors = [(armed, error.error) for armed, error, _ in self._errors]
+            self._host.sockets.close(self.connection, self.asked.failed_unanswered(errors))
         else:
             self._host.sockets.answer(self.connection, None)
 

@@ -74,7 +74,7 @@ ProduceCallback = Callable[[list[ProducePartitionStatus]], None]
 class DelayedProduce(DelayedOperation):
     """One produce request waiting in the purgatory of the broker that took it."""
 
-    __slots__ = ("_broker_id", "_callback", "_on_expired", "_probe", "_status")
+    __slots__ = ("_broker_id", "_callback", "_on_expired", "_probe", "status")
 
     def __init__(
         self,
@@ -87,7 +87,7 @@ class DelayedProduce(DelayedOperation):
     ) -> None:
         super().__init__(timeout_ms)
         self._broker_id = broker_id
-        self._status = status
+        self.status = status
         self._callback = callback
         self._on_expired = on_expired
         self._probe = probe
@@ -96,7 +96,7 @@ class DelayedProduce(DelayedOperation):
 
     def try_complete(self) -> bool:
         waiting = False
-        for entry in self._status:
+        for entry in self.status:
             partition = entry.partition
             if partition is None:
                 continue
@@ -117,10 +117,10 @@ class DelayedProduce(DelayedOperation):
     def on_complete(self) -> None:
         for listener in self._probe.listeners:
             listener.unparked(self, self.has_expired)
-        self._callback(self._status)
+        self._callback(self.status)
 
     def on_expiration(self) -> None:
-        for entry in self._status:
+        for entry in self.status:
             if entry.acks_pending:
                 self._on_expired(entry.topic_partition)
                 entry.partition = None  # as when it is acknowledged

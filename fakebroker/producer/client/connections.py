@@ -5,7 +5,9 @@ Theory   Every attempt to connect has a number. What is told of a number that is
          broker closed, and what was answered before comes before.
 Units    monotonic milliseconds.
 Source   clients/.../common/network/Selector.java, for plain connections.
-Differs  What is to be sent counts as written when the effect is there.
+Differs  What is to be sent counts as written when the effect is there. An answer that makes no sense ends the
+         connection, as one with a negative length does in Kafka; there the sender logs an error and forgets the request
+         of any other, whose batch then waits for delivery.timeout.ms, and in 2.0 for ever.
 """
 
 from __future__ import annotations
@@ -149,13 +151,16 @@ class Connections(Selectable):
         channel.received += data
         is_whole = False
         while len(channel.received) >= _LENGTH.size:
-            end = _LENGTH.size + _LENGTH.unpack_from(channel.received)[0]
-            if len(channel.received) < end:
+            length = _LENGTH.unpack_from(channel.received)[0]
+            end = _LENGTH.size + length
+            if length >= 0 and len(channel.received) < end:
                 break
             frame = bytes(channel.received[_LENGTH.size : end])
             del channel.received[:end]
             is_whole = True
             try:
+                if length < 0:
+                    raise ProtocolError(f"an answer has a length of {length} bytes")
                 if not channel.unanswered:
                     raise ProtocolError("an answer came where nothing was asked")
                 request = channel.unanswered.popleft()

@@ -117,13 +117,26 @@ def decode(request: ClientRequest, frame: bytes) -> tuple[object, int]:
     if isinstance(request.body, ProduceBody):
         usual = read_plain_answer(frame, request.version) if request.version >= OLDEST else None
         if usual is not None:
-            return _usual_response(usual, request.body), usual.throttle_ms
+            response = _usual_response(usual, request.body)
+            _check_partitions(response.answers, request.body.request)
+            return response, usual.throttle_ms
     _, answer = decode_response(request.api_key, request.version, frame)
     throttle_ms = _throttle_ms(answer)
     if isinstance(request.body, TransactionalRequest):
         return transaction_response(request.body.request, answer), throttle_ms
     assert isinstance(request.body, ProduceBody)
-    return _produce_response(answer, request.body, throttle_ms), throttle_ms
+    response = _produce_response(answer, request.body, throttle_ms)
+    _check_partitions(response.answers, request.body.request)
+    return response, throttle_ms
+
+
+def _check_partitions(answers: Sequence[PartitionAnswer], asked: ProduceRequest) -> None:
+    """Raises ProtocolError unless each partition that was sent is answered, once, and no other one."""
+    for answer in answers:
+        if asked.batches.get(answer.partition) is None:
+            raise ProtocolError(f"{answer.partition} is answered, to which nothing was sent")
+    if len({answer.partition for answer in answers}) != len(answers) or len(answers) != len(asked.batches):
+        raise ProtocolError(f"{len(answers)} answers came where {len(asked.batches)} partitions were to be answered")
 
 
 def _produce_frame(request: ClientRequest, body: ProduceBody, client_id: str, generation: Generation) -> bytes:

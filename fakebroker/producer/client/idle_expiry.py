@@ -19,12 +19,15 @@ class IdleExpiryManager:
         self._max_idle_ms = max_idle_ms
         self._lru_connections: dict[int, int] = {}  # by node, the last one last: when it was active
         self._next_check_ms = now_ms + max_idle_ms
+        self._latest_ms = now_ms
 
     def update(self, node: int, now_ms: int) -> None:
-        """Its connection is active."""
+        """Its connection is active. A time before that of the last activity is the beginning of a turn of 2.0, by which
+        that dates what it sends; Kafka's selector looks at the clock."""
         if self._max_idle_ms >= 0:
+            self._latest_ms = max(self._latest_ms, now_ms)
             self._lru_connections.pop(node, None)
-            self._lru_connections[node] = now_ms
+            self._lru_connections[node] = self._latest_ms
 
     def remove(self, node: int) -> None:
         self._lru_connections.pop(node, None)

@@ -7,6 +7,10 @@ Theory   Doors: `send` a record, `flush`, `close`; `connected`, `received`, `con
          A turn is one of the sender's thread: what the network has done (`end_poll`), the sender, and how long to wait
          (`begin_poll`). Turns follow each other until there is something to wait for. While the sender sleeps what the
          network does is kept for when it wakes.
+         A wait that nothing cuts short ends late: Linux lets `select` take a thousandth longer, 100 ms at most. So
+         Kafka's clock is nearly always past a limit that is strict (`>`), though the wait was exactly as long. Here a
+         wait that ends at such a limit (`time_outs_ms`) is late by that. On the millisecond the limit would not be
+         over, and the next wait may be as long again.
          The door of records is in record_doors.py, those of transactions in transaction_doors.py.
 Units    monotonic milliseconds; the time of records is whatever their sender says.
 Source   clients/.../producer/KafkaProducer.java, Sender.run of 2.0 and 4.3.
@@ -20,6 +24,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final
 
+from fakebroker.producer.accumulator_2_0 import RecordAccumulator20
 from fakebroker.producer.client.connections import Connections
 from fakebroker.producer.client.effects import Effect
 from fakebroker.producer.client.record_doors import RecordDoors
@@ -31,10 +36,12 @@ from fakebroker.producer.network.connection_states import ClusterConnectionState
 from fakebroker.producer.network.network_client import NetworkClient
 from fakebroker.producer.producer_batch import ProducerBatch
 from fakebroker.producer.producer_config import ProducerConfig
+from fakebroker.producer.sending import words
 from fakebroker.producer.sending.sender import Sender
 from fakebroker.producer.transactions.api_versions import ApiVersions
 
 _MOST_TURNS: Final = 20  # at one time
+_LATEST_MS: Final = 100  # MAX_SLACK of Linux's fs/select.c
 _LONGEST_IDLE_MS: Final = 100  # of a sender that Kafka's would turn without a pause for
 
 
@@ -67,6 +74,7 @@ class KafkaProducer(RecordDoors):
         self.sender = Sender(self.accumulator, self._network)
         self.is_closed = False
         self._flushes: list[_Flush] = []
+        self._poll_since_ms = now_ms
         self._poll_until_ms: int | None = now_ms
         self._is_woken = False
         self._unheard: list[Callable[[int], bool]] = []  # what the network did while the sender slept
@@ -109,7 +117,10 @@ class KafkaProducer(RecordDoors):
         self._look_at_waiting(now_ms)
         self._look_at_calls(now_ms)
         if self._poll_until_ms is not None and self._poll_until_ms <= now_ms:
-            self._turn(now_ms)
+            if self._is_at_a_strict_limit(now_ms):
+                self._poll_until_ms = now_ms + _lateness_ms(now_ms - self._poll_since_ms)
+            else:
+                self._turn(now_ms)
         if self._close_until_ms is not None and self._close_until_ms <= now_ms and not self.is_closed:
             self._end(now_ms)
 
@@ -147,6 +158,7 @@ class KafkaProducer(RecordDoors):
             self._turn(now_ms)
 
     def _turn(self, now_ms: int) -> None:
+        self._poll_since_ms = now_ms
         wait_ms: int | None = None
         for _ in range(_MOST_TURNS):
             if self.is_closed:
@@ -175,9 +187,17 @@ class KafkaProducer(RecordDoors):
                 break
         self._poll_until_ms = now_ms + max(wait_ms or 0, 1)
 
+    def _is_at_a_strict_limit(self, now_ms: int) -> bool:
+        """Return True if the wait has ended by itself where something has taken exactly as long as it may."""
+        if self._is_woken:
+            return False
+        accumulator = self.accumulator
+        in_queue = accumulator.time_outs_ms(now_ms) if isinstance(accumulator, RecordAccumulator20) else []
+        return now_ms + 1 in self.client.time_outs_ms() or now_ms + 1 in in_queue
+
     def _idle_ms(self, sender_ms: int, now_ms: int) -> int:
         """How long turns would do nothing."""
-        time_out_ms = self.client.next_time_out_ms()
+        time_out_ms = min(self.client.time_outs_ms(), default=None)
         idle_ms = sender_ms if time_out_ms is None else min(sender_ms, time_out_ms - now_ms)
         return max(0, min(idle_ms, _LONGEST_IDLE_MS))
 
@@ -215,9 +235,14 @@ class KafkaProducer(RecordDoors):
         self._poll_until_ms = None
         self.metadata.close()
         self._look_at_waiting(now_ms)
-        self.accumulator.abort_incomplete_batches(ProducerClosedError("The producer was closed by force."), now_ms)
+        self.accumulator.abort_incomplete_batches(ProducerClosedError(words.CLOSED_BY_FORCE), now_ms)
         self._connections.close_all()
-        self._end_calls(ProducerClosedError("The producer was closed by force."))
+        self._end_calls(ProducerClosedError(words.CLOSED_BY_FORCE))
+
+
+def _lateness_ms(wait_ms: int) -> int:
+    """Return by how much a wait of this length is late, in whole milliseconds of a clock that has begun one."""
+    return max(1, min(wait_ms // 1_000, _LATEST_MS))
 
 
 def _earlier(one_ms: int | None, other_ms: int | None) -> int | None:

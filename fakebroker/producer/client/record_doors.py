@@ -4,10 +4,13 @@ Theory   A record that has to wait for the metadata of its topic is in `_waiting
          buffer pool's queue.
 Units    monotonic milliseconds; the time of records is whatever their sender says.
 Source   KafkaProducer.doSend of 2.0, 2.8 (KIP-480) and 4.3.
+Differs  Kafka's `send` throws what a callback raises that it calls itself, for a record that it refuses; here that goes
+         to the log, as what other callbacks raise.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 
 from fakebroker.producer.accumulator_2_0 import RecordAccumulator20
@@ -21,6 +24,7 @@ from fakebroker.producer.client.sending import (
 )
 from fakebroker.producer.client.transaction_doors import TransactionDoors
 from fakebroker.producer.errors import (
+    AfterCloseError,
     BufferTooSmallError,
     IllegalProducerStateError,
     ProducerClosedError,
@@ -33,13 +37,16 @@ from fakebroker.producer.metadata.metadata_2_0 import Metadata20
 from fakebroker.producer.metadata.metadata_4_3 import Metadata43
 from fakebroker.producer.metadata_snapshot import MetadataSnapshot
 from fakebroker.producer.partitioner import Partitioner
-from fakebroker.producer.producer_batch import Callback
+from fakebroker.producer.producer_batch import Callback, RecordMetadata
 from fakebroker.producer.producer_config import ProducerConfig
 from fakebroker.producer.record_batch_builder import Headers, estimate_size_upper_bound
+from fakebroker.producer.sending import words
 from fakebroker.producer.transactions.api_versions import ApiVersions
 from fakebroker.producer.transactions.transaction_manager_2_0 import TransactionManager20
 from fakebroker.producer.transactions.transaction_manager_4_3 import TransactionManager43
 from fakebroker.protocol.topic_partition import TopicPartition
+
+_log = logging.getLogger("fakebroker.producer")
 
 # Kafka throws these, and a plain KafkaException.
 _NOT_CALLED_BACK = (ProducerClosedError, BufferTooSmallError, IllegalProducerStateError, InvalidPartitionError)
@@ -84,14 +91,16 @@ class RecordDoors(TransactionDoors):
         headers: Headers = (),
         callback: Callback | None = None,
     ) -> Sending:
-        """Put a record on its way. The callback hears of its end, also if it is refused here."""
-        sending = Sending(topic, partition, key, value, headers, timestamp_ms, callback, now_ms)
+        """Put a record on its way. The callback hears of its end, also if it is refused here. What it raises goes to
+        the log `fakebroker.producer`, and stops nothing."""
+        guarded = None if callback is None else _guarded(callback, topic)
+        sending = Sending(topic, partition, key, value, headers, timestamp_ms, guarded, now_ms)
         if self.listener is not None:
             self._tell_time(now_ms)
             self.listener.record_sent(sending)
         try:
             if self._is_closing:
-                raise ProducerClosedError("The producer was closed.")
+                raise AfterCloseError(words.CLOSED)
             if wait_on_metadata(sending, self.metadata, now_ms):
                 self._append(sending, now_ms)
             else:
@@ -131,7 +140,7 @@ class RecordDoors(TransactionDoors):
         for sending in list(self._waiting):
             try:
                 if self._is_closing:
-                    raise ProducerClosedError("The producer was closed while a record waited for metadata.")
+                    raise ProducerClosedError(words.CLOSED_WHILE_SENDING)
                 if not goes_on_after_waiting(sending, self.metadata, now_ms):
                     continue
                 self._waiting.remove(sending)
@@ -147,9 +156,11 @@ class RecordDoors(TransactionDoors):
         snapshot = self.metadata.fetch()
         partition = self._partitioner.partition(sending.topic, sending.partition, sending.key, snapshot)
         size = estimate_size_upper_bound(sending.key, sending.value, sending.headers)
-        most = min(self.config.max_request_size, self.config.buffer_memory)
+        most = self.config.max_request_size
         if size > most:
-            raise RecordTooLargeError(f"The record may take {size} bytes, and {most} are the most.")
+            raise RecordTooLargeError(words.too_large_for_request(size, most, self.config.generation))
+        if size > self.config.buffer_memory:
+            raise RecordTooLargeError(words.too_large_for_memory(size))
         if isinstance(self._manager, TransactionManager20) and self._manager.is_transactional:
             assert partition is not None, "2.0 knows the partition of each record before it is in a batch"
             self._manager.maybe_add_partition(TopicPartition(sending.topic, partition))
@@ -223,3 +234,16 @@ class RecordDoors(TransactionDoors):
                 self._manager.maybe_transition_to_error_state(error)
             except ProducerError as refusal:
                 sending.error = refusal
+
+
+def _guarded(callback: Callback, topic: str) -> Callback:
+    """Return a callback that does what this one does, and never raises: others of its batch are to hear too."""
+
+    def guarded(metadata: RecordMetadata | None, error: ProducerError | None) -> None:
+        try:
+            callback(metadata, error)
+        except Exception:
+            where = topic if metadata is None else str(metadata.partition)
+            _log.exception("Error executing user-provided callback on message for '%s'", where)
+
+    return guarded

@@ -16,6 +16,7 @@ from fakebroker.producer.metadata.metadata import Metadata
 from fakebroker.producer.metadata_snapshot import MetadataSnapshot
 from fakebroker.producer.producer_batch import Callback
 from fakebroker.producer.record_batch_builder import Headers
+from fakebroker.producer.sending import words
 from fakebroker.producer.sending.response_errors import BrokerError
 from fakebroker.protocol.error_code import ErrorCode
 
@@ -91,7 +92,9 @@ def goes_on_after_waiting(sending: Sending, metadata: Metadata, now_ms: int) -> 
     # Kafka's thread is woken by answers alone: that the client has begun anew is no news, though a new version.
     is_news = metadata.answers > sending.answers
     if is_late:
-        raise _timeout(sending, metadata, max_block_ms)
+        count = len(metadata.fetch().partitions_for_topic(sending.topic))
+        generation = metadata.config.generation
+        raise ProducerTimeoutError(words.no_metadata(sending.topic, sending.partition, count, max_block_ms, generation))
     if not is_news:
         return False
     error_of_topic = metadata.take_error_for_topic(sending.topic)
@@ -101,20 +104,8 @@ def goes_on_after_waiting(sending: Sending, metadata: Metadata, now_ms: int) -> 
         return True
     count = len(metadata.fetch().partitions_for_topic(sending.topic))
     if count and not metadata.config.generation.waits_for_partitions:
-        raise InvalidPartitionError(f"Topic {sending.topic} has {count} partitions, and none is {sending.partition}.")
+        raise InvalidPartitionError(words.no_such_partition(sending.partition, count))
     metadata.add(sending.topic, now_ms)
     metadata.request_update_for_topic(sending.topic)
     sending.answers = metadata.answers
     return False
-
-
-def _timeout(sending: Sending, metadata: Metadata, max_block_ms: int) -> ProducerTimeoutError:
-    if not metadata.config.generation.waits_for_partitions:
-        return ProducerTimeoutError(f"No metadata came within {max_block_ms} ms.")
-    count = len(metadata.fetch().partitions_for_topic(sending.topic))
-    if count:
-        return ProducerTimeoutError(
-            f"Partition {sending.partition} of topic {sending.topic} with {count} partitions is not in the metadata "
-            f"after {max_block_ms} ms."
-        )
-    return ProducerTimeoutError(f"Topic {sending.topic} is not in the metadata after {max_block_ms} ms.")

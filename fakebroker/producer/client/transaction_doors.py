@@ -13,9 +13,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from fakebroker.producer.errors import IllegalProducerStateError, ProducerClosedError, ProducerError
+from fakebroker.producer.errors import AfterCloseError, IllegalProducerStateError, ProducerError
 from fakebroker.producer.errors import ProducerTimeoutError as _Timeout
 from fakebroker.producer.producer_config import ProducerConfig
+from fakebroker.producer.sending import words
 from fakebroker.producer.transactions.requests import GroupMetadata, TransactionalRequestResult
 from fakebroker.producer.transactions.transaction_manager import TransactionManager
 from fakebroker.producer.transactions.transaction_manager_4_3 import TransactionManager43
@@ -117,9 +118,9 @@ class TransactionDoors:
 
     def _open_manager(self) -> TransactionManager:
         if self._manager is None or not self._manager.is_transactional:
-            raise IllegalProducerStateError("The producer has no transactional.id, so it has no transactions.")
+            raise IllegalProducerStateError(words.NO_TRANSACTIONS)
         if self._is_closing:
-            raise ProducerClosedError("The producer was closed.")
+            raise AfterCloseError(words.CLOSED)
         return self._manager
 
     def _initialize(self, manager: TransactionManager) -> TransactionalRequestResult:
@@ -137,7 +138,9 @@ class TransactionDoors:
                 continue
             self._calls.remove(call)
             if not call.result.is_completed:
-                call.end(_Timeout(f"{call.operation} was not done within {self.config.max_block_ms} ms."))
+                waited_for, waited_ms = call.result.operation, self.config.max_block_ms
+                text = words.not_done_in_time(call.operation, waited_for, waited_ms, self.config.generation)
+                call.end(_Timeout(text))
                 continue
             try:
                 call.result.acknowledge()

@@ -138,8 +138,8 @@ class BatchSplit(NamedTuple):
 
 
 class BatchExpired(NamedTuple):
-    """It has waited too long, as reckoned `since`: "the last append", "batch creation and linger.ms", "the last attempt
-    and its back-off" (2.0), or "batch creation" (KIP-91)."""
+    """It has waited too long, as reckoned `since`: "last append", "batch creation plus linger time", "last attempt plus
+    backoff time" (2.0), or "batch creation" (KIP-91)."""
 
     mono_ms: int
     wall_ms: int

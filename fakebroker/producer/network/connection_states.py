@@ -202,12 +202,12 @@ class ClusterConnectionStates:
             if now_ms - self._nodes[node].last_connect_attempt_ms > self._nodes[node].connection_setup_timeout_ms
         ]
 
-    def next_deadline_ms(self) -> int | None:
-        """When the first of those that are connecting will have taken longer than it may."""
+    def time_outs_ms(self) -> list[int]:
+        """Return when each of those that are connecting will have taken longer than it may."""
         if not self._generation.has_connection_setup_timeout or not len(self._connecting):
-            return None
+            return []
         states = [self._nodes[node] for node, _ in self._connecting.items()]
-        return min(state.last_connect_attempt_ms + state.connection_setup_timeout_ms + 1 for state in states)
+        return [state.last_connect_attempt_ms + state.connection_setup_timeout_ms + 1 for state in states]
 
     def check_invariants(self) -> None:
         connecting = {node for node, _ in self._connecting.items()}

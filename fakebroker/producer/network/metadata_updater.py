@@ -113,9 +113,14 @@ class MetadataUpdater:
             self._attempt_start_ms = None
 
     def needs_rebootstrap(self, now_ms: int) -> bool:
-        start_ms = self._attempt_start_ms
-        trigger_ms = self._config.metadata_recovery_rebootstrap_trigger_ms
-        return self._rebootstraps and start_ms is not None and now_ms - start_ms > trigger_ms
+        at_ms = self.rebootstrap_ms()
+        return at_ms is not None and at_ms <= now_ms
+
+    def rebootstrap_ms(self) -> int | None:
+        """Return when nothing will have been learnt for longer than the client accepts."""
+        if not self._rebootstraps or self._attempt_start_ms is None:
+            return None
+        return self._attempt_start_ms + self._config.metadata_recovery_rebootstrap_trigger_ms + 1
 
     def rebootstrap(self, now_ms: int) -> None:
         assert isinstance(self._metadata, Metadata43)

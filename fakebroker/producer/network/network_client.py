@@ -126,10 +126,10 @@ class NetworkClient(Connections):
         wait_ms = min(timeout_ms, self._updater.maybe_update(now_ms))
         return min(wait_ms, self._config.request_timeout_ms)
 
-    def next_time_out_ms(self) -> int | None:
-        """When `end_poll` next has something to do, if nothing happens on the network."""
-        found = [self._in_flight.next_time_out_ms(), self._states.next_deadline_ms(), self._selector.next_idle_ms()]
-        return min((at_ms for at_ms in found if at_ms is not None), default=None)
+    def time_outs_ms(self) -> list[int]:
+        """Return each first moment at which something is over its limit. All of these limits are strict."""
+        others = (self._selector.next_idle_ms(), self._updater.rebootstrap_ms())
+        return [ms for ms in others if ms is not None] + self._in_flight.time_outs_ms() + self._states.time_outs_ms()
 
     def end_poll(self, now_ms: int) -> list[ClientResponse]:
         """What came of requests. What was given up without being sent comes alone, and before all else."""

@@ -12,9 +12,11 @@ from contextlib import suppress
 from typing import Final
 
 from fakebroker.producer.accumulator_4_3 import RecordAccumulator43
-from fakebroker.producer.errors import ProducerError
+from fakebroker.producer.errors import ProducerError, ProducerTimeoutError
+from fakebroker.producer.generation import Generation
 from fakebroker.producer.producer_batch import ProducerBatch
 from fakebroker.producer.record_accumulator import RecordAccumulator
+from fakebroker.producer.sending import words
 from fakebroker.producer.sending.in_flight_batches import InFlightBatches
 from fakebroker.producer.sending.response_errors import (
     BrokerError,
@@ -72,9 +74,9 @@ class Completion:
         accumulator.reset_next_batch_expiry_time()
         in_flight = self._in_flight.take_expired(accumulator, now_ms)
         for batch in accumulator.expired_batches(now_ms):
-            self._expire(batch, batch.delivery_timeout_error(now_ms), True)
+            self._expire(batch, delivery_timeout_error(batch, now_ms, self._config.generation), True)
         for batch in in_flight:
-            self._expire(batch, batch.delivery_timeout_error(now_ms), False)
+            self._expire(batch, delivery_timeout_error(batch, now_ms, self._config.generation), False)
 
     def _expire(self, batch: ProducerBatch, error: ProducerError, deallocates: bool) -> None:
         if self._accumulator.listener is not None:
@@ -149,3 +151,9 @@ class Completion:
     def _remove(self, batch: ProducerBatch) -> None:
         self._in_flight.maybe_remove(batch)
         self._accumulator.complete_and_deallocate(batch)
+
+
+def delivery_timeout_error(batch: ProducerBatch, now_ms: int, generation: Generation) -> ProducerTimeoutError:
+    """What the records of a batch are told that has reached delivery.timeout.ms (Sender.failExpiredBatches)."""
+    waited_ms = now_ms - batch.created_ms
+    return ProducerTimeoutError(words.expired(batch.record_count, batch.partition, waited_ms, generation))

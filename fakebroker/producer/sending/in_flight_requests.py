@@ -109,10 +109,9 @@ class InFlightRequests(Generic[Request]):
         self._look_ms = look_ms
         return found
 
-    def next_time_out_ms(self) -> int | None:
-        """When the first of them will have waited longer than it may."""
-        deadlines = [request.time_out_ms for _, queue in self._queues.items() for request in queue]
-        return min(deadlines, default=None)
+    def time_outs_ms(self) -> list[int]:
+        """Return when each of them will have waited longer than it may."""
+        return [request.time_out_ms for _, queue in self._queues.items() for request in queue]
 
     def increment_throttle_time(self, node: int, throttle_time_ms: int) -> None:
         """The node lets the client wait for so long; a client of 2.0 takes no notice."""

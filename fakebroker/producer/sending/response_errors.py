@@ -11,6 +11,7 @@ from typing import Final, final
 
 from fakebroker.producer.errors import ProducerError, ProducerTimeoutError
 from fakebroker.producer.generation import Generation
+from fakebroker.producer.sending import words
 from fakebroker.protocol.error_code import ErrorCode, kafka_name
 from fakebroker.protocol.topic_partition import TopicPartition
 from timingwheel.mypyc import mypyc_attr
@@ -114,7 +115,7 @@ def error_of_records(code: int, refused: Sequence[int], text: str = "") -> Calla
     own = BrokerError(code if len(refused) <= 1 else ErrorCode.invalid_record, text)
     if not refused:
         return lambda at: own
-    others = PartOfBatchError("The batch of the record was refused for others in it.")
+    others = PartOfBatchError(words.PART_OF_BATCH)
     return lambda at: own if at in refused else others
 
 

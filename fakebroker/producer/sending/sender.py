@@ -28,6 +28,7 @@ from fakebroker.producer.metadata_snapshot import MetadataSnapshot
 from fakebroker.producer.producer_batch import ProducerBatch
 from fakebroker.producer.ready_check_result import ReadyCheckResult
 from fakebroker.producer.record_accumulator import NO_DELAY_MS, RecordAccumulator
+from fakebroker.producer.sending import words
 from fakebroker.producer.sending.client import Client, ProduceRequest, TransactionalRequest
 from fakebroker.producer.sending.completion import Completion
 from fakebroker.producer.sending.in_flight_batches import InFlightBatches
@@ -118,14 +119,11 @@ class Sender:
 
     def handle_disconnect(self, request: ProduceRequest, is_timed_out: bool, now_ms: int) -> None:
         """The connection went, before there was an answer. `is_timed_out`: because there was none for too long."""
-        if not self._config.generation.has_delivery_timeout:
-            self._complete_all(request, ErrorCode.network_exception, now_ms)
-        elif is_timed_out:
-            text = f"The connection to node {request.node} was closed: no answer in time (REQUEST_TIMED_OUT)."
-            self._complete_all(request, ErrorCode.request_timed_out, now_ms, text)
-        else:
-            text = f"The connection to node {request.node} was lost (NETWORK_EXCEPTION)."
-            self._complete_all(request, ErrorCode.network_exception, now_ms, text)
+        generation = self._config.generation
+        is_timed_out = is_timed_out and generation.tells_own_time_outs
+        code = ErrorCode.request_timed_out if is_timed_out else ErrorCode.network_exception
+        text = words.disconnected(request.node, is_timed_out, generation)
+        self._complete_all(request, code, now_ms, text)
 
     def handle_transactional_response(self, request: TransactionalRequest, answer: TxnAnswer) -> None:
         self._tell(request, answer)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from fakebroker.producer.errors import ProducerError
 from fakebroker.producer.record_accumulator import RecordAccumulator
+from fakebroker.producer.sending import words
 from fakebroker.producer.sending.client import Client, TransactionalRequest
 from fakebroker.producer.sending.in_flight_batches import InFlightBatches
 from fakebroker.producer.sending.response_errors import BrokerError, is_retriable, known_code
@@ -66,7 +67,7 @@ class TransactionalTurn20(TransactionalTurn):
         accumulator = self._accumulator
         if self._txn.is_completing and accumulator.has_incomplete():
             if self._txn.is_aborting:
-                accumulator.abort_undrained_batches(ProducerError("The transaction was aborted."))
+                accumulator.abort_undrained_batches(ProducerError(words.TRANSACTION_ABORTED))
             if not accumulator.flush_in_progress():
                 accumulator.begin_flush()  # and Kafka never ends it: nothing lingers from now on
         self._handler = self._txn.next_request(accumulator.has_incomplete())

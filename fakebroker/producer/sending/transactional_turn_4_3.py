@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from fakebroker.producer.errors import TransactionAbortedError
 from fakebroker.producer.record_accumulator import RecordAccumulator
+from fakebroker.producer.sending import words
 from fakebroker.producer.sending.client import Client
 from fakebroker.producer.sending.in_flight_batches import InFlightBatches
 from fakebroker.producer.sending.response_errors import BrokerError, has_code
@@ -56,7 +57,7 @@ class TransactionalTurn43(TransactionalTurn):
             assert manager.last_error is not None
             self._accumulator.abort_undrained_batches(manager.last_error)
         elif manager.is_aborting:
-            self._accumulator.abort_undrained_batches(TransactionAbortedError("The transaction was aborted."))
+            self._accumulator.abort_undrained_batches(TransactionAbortedError(words.TRANSACTION_ABORTED))
         handler = self._handler = manager.next_request(self._accumulator.has_incomplete())
         if handler is None:
             return None

@@ -233,7 +233,7 @@ class EndTxnHandler(_Handler):
     is_end_txn: ClassVar[bool] = True
 
     def __init__(self, manager: TransactionManager, request: EndTxn) -> None:
-        super().__init__(manager, request, TransactionalRequestResult("EndTxn"))
+        super().__init__(manager, request, TransactionalRequestResult(f"EndTxn({str(request.committed).lower()})"))
         self._is_abort = not request.committed
 
     def handle_answer(self, answer: TxnAnswer) -> None:

@@ -182,4 +182,18 @@ def test_acks_zero_that_fails_closes_the_connection_with_a_reason() -> None:
     client = simulation.connect()
     client.send(produce("t", acks=0, records=b""))
     assert client.answers == []
-    assert client.closed == "a produce request with acks=0 failed: INVALID_RECORD on t-0"
+    request = "a produce request with acks=0, correlation id 1, client id 'test'"
+    assert client.closed == f"{request} failed: INVALID_RECORD on t-0"
+
+
+def test_acks_zero_that_fails_names_each_partition_up_to_ten() -> None:
+    simulation = Simulation()
+    simulation.topic("t", partitions=2)
+    client = simulation.connect()
+    client.send(produce("t", acks=0, partitions={0: batch(), 1: b"", 7: batch()}))
+    assert client.closed is not None
+    assert client.closed.endswith(" failed: INVALID_RECORD on t-1, UNKNOWN_TOPIC_OR_PARTITION on t-7")
+    client = simulation.connect()
+    client.send(produce("t", acks=0, partitions=dict.fromkeys(range(2, 20_002), b"")))
+    assert client.closed is not None
+    assert client.closed.endswith(", UNKNOWN_TOPIC_OR_PARTITION on t-11 and 19,990 more")

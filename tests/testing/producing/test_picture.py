@@ -53,27 +53,27 @@ def rows(world: World) -> dict[str, Row]:
 
 
 def test_a_batch_that_a_broker_times_out_and_that_is_tried_again() -> None:
-    world = World("2.0", brokers=3, acks="all", retries=3, request_timeout_ms=500)
+    world = World("2.0", brokers=3, acks="all", retries=3, request_timeout_ms=5_000)
     world.simulation.followers("frozen")
     world.send()
-    world.producers.advance(700)
+    world.producers.advance(5_200)
     world.simulation.followers("instant")
-    world.producers.advance(5_000)
+    world.producers.advance(10_000)
     found = rows(world)
     batch = found["shop: batch 2"]
-    assert batch.bars == [(0, 0, "queued"), (0, 502, "flying"), (502, 602, "queued"), (602, 701, "flying")]
-    assert batch.marks == [(502, "again"), (701, "done")]
-    assert (batch.outcome, batch.tone) == ("called back at 701 ms, offset 2", "good")
+    assert batch.bars == [(0, 0, "queued"), (0, 5_002, "flying"), (5_002, 5_102, "queued"), (5_102, 5_201, "flying")]
+    assert batch.marks == [(5_002, "again"), (5_201, "done")]
+    assert (batch.outcome, batch.tone) == ("called back at 5,201 ms, offset 2", "good")
     first, second = (row for name, row in found.items() if name.startswith("broker 1: request"))
-    assert first.bars == [(0, 1, "unread"), (1, 1, "handled"), (1, 501, "parked")]
-    assert (first.outcome, first.tone) == ("REQUEST_TIMED_OUT, offset 1 at 501 ms", "bad")
-    assert (second.outcome, second.tone) == ("NONE, offset 2 at 700 ms", "good")
+    assert first.bars == [(0, 1, "unread"), (1, 1, "handled"), (1, 5_001, "parked")]
+    assert (first.outcome, first.tone) == ("REQUEST_TIMED_OUT, offset 1 at 5,001 ms", "bad")
+    assert (second.outcome, second.tone) == ("NONE, offset 2 at 5,200 ms", "good")
     arrows = Drawing(world.steps()).arrows
     assert [(arrow.start_ms, arrow.start.label, arrow.tone) for arrow in arrows] == [
         (0, "batch 2", "open"),
-        (502, first.label, "bad"),
-        (602, "batch 2", "open"),
-        (701, second.label, "good"),
+        (5_002, first.label, "bad"),
+        (5_102, "batch 2", "open"),
+        (5_201, second.label, "good"),
     ]
 
 
@@ -154,11 +154,16 @@ def test_batches_that_are_called_back_in_another_order_say_so() -> None:
         max_in_flight_requests_per_connection=1, enable_idempotence=False,
     )  # fmt: skip
     world.simulation.pause(1)
-    for _ in range(2):
-        world.send()
-        world.producers.advance(0)
+    for records in (1, 2):  # the second of these is in flight when it expires, and the third in the queue
+        for _ in range(records):
+            world.send(100)
+        world.producers.advance(10)
+    world.producers.advance(180)
+    world.simulation.resume(1)
+    world.producers.advance(1)
+    world.simulation.pause(1)
     world.producers.advance(600)
-    assert {"shop: batch 2 · 2. back", "shop: batch 3 · 1. back"} < set(rows(world))
+    assert {"shop: batch 2 · 1. back", "shop: batch 3 · 3. back", "shop: batch 4 · 2. back"} < set(rows(world))
 
 
 def labels(svg: str) -> list[tuple[str, float, float]]:

@@ -16,6 +16,7 @@ from fakebroker.testing.simulation import Simulation
 
 Clock = Callable[[ProducerEvent], int]
 OTHER_MACHINE_MS = 86_400_000
+PARKED_MS = 5_000
 
 
 def _right(event: ProducerEvent) -> int:
@@ -23,7 +24,7 @@ def _right(event: ProducerEvent) -> int:
 
 
 class Shop:
-    """Two producers, each of which writes a record; the first one's is parked for 500 ms."""
+    """Two producers, each of which writes a record; the first one's is parked for PARKED_MS."""
 
     def __init__(self) -> None:
         self.broker_journal = Journal()
@@ -32,13 +33,14 @@ class Shop:
         producers = SimulatedProducers(simulation)
         self.journals: list[ProducerJournal] = []
         for name in ("shop", "till"):
-            config = ProducerConfig("2.0", {"client.id": name, "acks": "all", "retries": 0, "request.timeout.ms": 500})
+            settings = {"client.id": name, "acks": "all", "retries": 0, "request.timeout.ms": PARKED_MS}
+            config = ProducerConfig("2.0", settings)
             self.journals.append(producers.new_journal(config))
             producer = producers.add(config, journal=self.journals[-1])
             producer.producer.send("orders", b"v", 0, producers.now_ms, key=name.encode())
             producer.settle()
             simulation.followers("frozen" if name == "shop" else "instant")
-            producers.advance(1_000)
+            producers.advance(2 * PARKED_MS)
             simulation.followers("instant")
             producers.advance(1_000)
 
@@ -94,7 +96,7 @@ def test_a_wall_clock_that_is_off_is_shifted_by_what_is_certain(shop: Shop, off_
     assert order(steps) == order(shop.true().of_key("shop"))
     (parked,) = (step.elapsed_ms for step in steps if "parked" in step.text)
     (answered,) = (step.elapsed_ms for step in steps if "answered: " in step.text)
-    assert answered - parked == 500, "the brokers' own times are as they were"
+    assert answered - parked == PARKED_MS, "the brokers' own times are as they were"
     assert order(skewed.of_key("till")) == order(shop.true().of_key("till"))
 
 
