@@ -9,7 +9,8 @@ import errno
 import io
 import os
 import stat
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from os import PathLike
 from typing import TextIO
@@ -52,9 +53,43 @@ def fill_closed_streams() -> None:
     os.close(descriptor)
 
 
+def let_go(stream: TextIO | None) -> None:
+    """Send what is still written to a stream to /dev/null: Python would complain when it flushes it at the end."""
+    descriptor = descriptor_of(stream)
+    if descriptor is not None:
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, descriptor)
+        os.close(null)
+
+
+Status = int | str | None  # as sys.exit takes it
+
+
+def run_with_output(run: Callable[[Output], Status], complain: Callable[[str], None], not_written: Status) -> Status:
+    """Run a command whose stdout is an Output. If stdout takes nothing, one sentence goes to `complain`, and the status
+    is `not_written`."""
+    stdout, sys.stdout = sys.stdout, Output(sys.stdout)
+    output = sys.stdout
+    status = not_written
+    try:
+        try:
+            status = run(output)
+            output.flush()
+        except OSError as error:
+            if error is not output.problem:
+                raise
+        if output.problem is not None:
+            complain(f"stdout: {output.problem.strerror}")
+            status = not_written
+            let_go(stdout)
+    finally:
+        sys.stdout = stdout
+    return status
+
+
 class Output(io.TextIOBase):
     """Stdout, which keeps in mind that it could not be written to: argparse does not tell. `stream` is None if it was
-    closed before the process began."""
+    closed before the process began. A reader that has gone, as in `| head`, is no error: the rest is dropped."""
 
     def __init__(self, stream: TextIO | None) -> None:
         self._stream = stream
@@ -64,7 +99,8 @@ class Output(io.TextIOBase):
         with self._remembering():
             if self._stream is None:
                 raise OSError(errno.EBADF, "it is closed")
-            return self._stream.write(text)
+            self._stream.write(text)
+        return len(text)
 
     def flush(self) -> None:
         if self._stream is not None and self.problem is None:
@@ -75,6 +111,8 @@ class Output(io.TextIOBase):
     def _remembering(self) -> Iterator[None]:
         try:
             yield
+        except BrokenPipeError:
+            let_go(self._stream)
         except OSError as error:
             self.problem = error
             raise
