@@ -12,6 +12,7 @@ from uvicorn.server import ServerState
 from fakebroker.control.app import new_app
 from fakebroker.control.clusters import Clusters
 from fakebroker.control.listening import SetUp
+from fakebroker.control.newline import WithNewline
 from fakebroker.server.async_cluster import AsyncFakeCluster
 
 _HEADERS_BYTES = 65_536
@@ -24,7 +25,7 @@ class Served:
     def __init__(self, app: ASGIApp) -> None:
         self._state = ServerState()
         self._config = Config(
-            app,
+            WithNewline(app),
             log_config=None,
             access_log=False,
             lifespan="off",
