@@ -21,10 +21,13 @@ _ENDS_DOWN = (of_brokers.BrokerStarted, of_brokers.BrokerResumed)
 
 
 class Drawing:
-    """All of it. Producers come first."""
+    """All of it. Producers come first. It ends at `until_ms`, or with the last step; `left_ms` is what is left then of
+    the time of a request that is parked."""
 
-    def __init__(self, steps: Sequence[TimelineStep]) -> None:
-        self.end_ms = steps[-1].elapsed_ms if steps else 0
+    def __init__(self, steps: Sequence[TimelineStep], until_ms: int | None = None, left_ms: int | None = None) -> None:
+        last_ms = steps[-1].elapsed_ms if steps else 0
+        self.end_ms = last_ms if until_ms is None else max(last_ms, until_ms)
+        self._left_ms = left_ms
         self.arrows: list[Arrow] = []
         self._groups: dict[str, Group] = {}
         self._batches: dict[tuple[str, int], Row] = {}
@@ -245,7 +248,10 @@ class Drawing:
 
     def _parked(self, event: heard.Parked, at_ms: int) -> None:
         if event.request in self._asked:
-            self._requests[self._asked[event.request]].begin("parked", at_ms)
+            row = self._requests[self._asked[event.request]]
+            row.begin("parked", at_ms)
+            if self._left_ms is not None:
+                row.say(f"still parked, {self._left_ms:,} ms left", OPEN)
 
     def _answer(self, event: heard.Answer, at_ms: int) -> None:
         if event.request not in self._asked:

@@ -56,9 +56,12 @@ text{fill:#e6edf3}.m,.open{fill:#9198a1}.good{fill:#3fb950}.bad{fill:#ff7b72}
 """
 
 
-def picture(steps: Sequence[TimelineStep], title: str = "") -> str:
-    """The steps of a `Timelines`, as SVG."""
-    return _Picture(Drawing(steps), title).text()
+def picture(
+    steps: Sequence[TimelineStep], title: str = "", *, until_ms: int | None = None, left_ms: int | None = None
+) -> str:
+    """Return the steps of a `Timelines` as SVG. If a request is still parked, `until_ms` is now, and `left_ms` what is
+    left of its time."""
+    return _Picture(Drawing(steps, until_ms, left_ms), title).text()
 
 
 class _Picture:
