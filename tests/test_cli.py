@@ -41,8 +41,8 @@ OPTIONS = {
     "serve": [
         "--brokers", "--broker-ids", "--rack", "--feature", "--host", "--port", "--advertised-host",
         "--advertised-port", "--topic", "--auto-create-topics", "--no-auto-create-topics", "--followers", "--config",
-        "--properties", "--defaults", "--quota", "--seed", "--schedule", "--ready-file", "--clock", "--scenario",
-        "--fault", "--journal",
+        "--properties", "--defaults", "--quota", "--seed", "--schedule", "--ready-file", "--exit-with-parent",
+        "--clock", "--scenario", "--fault", "--journal",
         "--control-port", "--no-control", "--control-host", "--control-token", "--toxiproxy-port",
     ],
     "apis": ["--markdown"],
@@ -273,6 +273,9 @@ REFUSED: dict[str, tuple[str, str]] = {
     "an option cut too short": (
         "serve --a",
         "there is no option --a; did you mean --advertised-host or --advertised-port or --auto-create-topics?",
+    ),
+    "an option like no other": (
+        "serve --bogus", "there is no option --bogus; fakebroker serve --help shows what there is",
     ),
     "an option without a name": ("serve --=1", "there is no option --; fakebroker serve --help shows what there is"),
     "an option with underscores": (
@@ -528,7 +531,7 @@ DEFAULTS: dict[str, dict[str, Any]] = {
         "scenario": None, "fault": [],
         "journal": None, "control_port": None, "no_control": False, "control_host": None, "control_token": None,
         "toxiproxy_port": None,
-        "ready_file": None,
+        "ready_file": None, "exit_with_parent": False,
     },
     "apis": {"markdown": False},
     "configs": {"kind": None, "honoured": False, "json": False},
