@@ -14,7 +14,7 @@ from types import ModuleType
 
 import fakebroker
 from fakebroker.commands.command_line import Parser, Slip
-from fakebroker.server.writing.opening import Output, Status, fill_closed_streams, let_go, run_with_output
+from fakebroker.streams import Output, Status, fill_closed_streams, let_go, run_with_output
 
 _USAGE_ERROR = 2
 _NOT_WRITTEN = 1

@@ -14,7 +14,7 @@ from typing import Annotated
 
 import typer
 
-from fakebroker.server.writing.opening import Output, Status, fill_closed_streams, run_with_output
+from fakebroker.streams import Output, Status, fill_closed_streams, run_with_output
 from fakebroker_load.console import make_console, print_verdict, progress_bar
 from fakebroker_load.control import ask_control, check_control, resume_followers
 from fakebroker_load.errors import INTERRUPTED_STATUS, UNABLE, UNABLE_STATUS, USER_ERROR_STATUS, USER_ERRORS

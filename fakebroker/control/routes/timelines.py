@@ -65,9 +65,7 @@ async def draw_timeline(here: Here, query: Annotated[TimelineQuery, Query()]) ->
     asked = steps[0].event
     if not isinstance(asked, Request) or asked.api != "Produce":
         raise ControlError(422, "INVALID_ARGUMENT", "there are pictures of Produce requests alone")
-    parked = _parked(here, steps)
-    left_ms = None if parked is None else parked.left_ms
-    return Response(picture(steps, until_ms=_until_ms(here, steps, parked), left_ms=left_ms), media_type=_SVG)
+    return Response(picture(steps, now_ms=_until_ms(here, steps, _parked(here, steps))), media_type=_SVG)
 
 
 def _parked(here: Hosted, steps: Sequence[TimelineStep]) -> WaitingRequest | None:

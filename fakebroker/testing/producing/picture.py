@@ -56,12 +56,9 @@ text{fill:#e6edf3}.m,.open{fill:#9198a1}.good{fill:#3fb950}.bad{fill:#ff7b72}
 """
 
 
-def picture(
-    steps: Sequence[TimelineStep], title: str = "", *, until_ms: int | None = None, left_ms: int | None = None
-) -> str:
-    """Return the steps of a `Timelines` as SVG. If a request is still parked, `until_ms` is now, and `left_ms` what is
-    left of its time."""
-    return _Picture(Drawing(steps, until_ms, left_ms), title).text()
+def picture(steps: Sequence[TimelineStep], title: str = "", now_ms: int | None = None) -> str:
+    """Return the steps of a `Timelines` as SVG, up to the last step, or up to now if a request is still parked."""
+    return _Picture(Drawing(steps, now_ms), title).text()
 
 
 class _Picture:
