@@ -63,7 +63,7 @@ def test_run_verify_and_report(
     assert command(monkeypatch, "verify", out) == 0
     assert command(monkeypatch, "report", out, "--lateness-limit-ms", "0") == 1
     assert "tiny: waiting: late: 6" in capfd.readouterr().out
-    assert "Not every request got what it should" in (out / "report.html").read_text()
+    assert "<h1>Every answer was right; 6 came late" in (out / "report.html").read_text()
     assert json.loads((out / "verdict.json").read_text())["ok"] is False
 
 
